@@ -1,0 +1,66 @@
+// From a drop to the first picture in a headless browser: `node bench/browser.mjs FILE [RUNS]`, after `cargo xtask build`.
+// CHROME names the browser. The clock runs in the page, from the moment at which it gets the file to the first frame with
+// something in it; CPython's `pickle.load` of the same file, in the same run, is what it is held against.
+
+import { spawn, spawnSync } from "node:child_process";
+import { statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { argv, env, stdout } from "node:process";
+import { fileURLToPath } from "node:url";
+
+const web = new URL("../web/", import.meta.url);
+const { chromium } = createRequire(new URL("e2e/package.json", web))("@playwright/test");
+
+const [file, runs = "5"] = argv.slice(2);
+const port = 4300 + Math.floor(Math.random() * 400);
+const flags = ["--headless=new", "--no-sandbox", "--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"];
+const quiet = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+const server = spawn("node", [fileURLToPath(new URL("e2e/server.mjs", web)), String(port)], { stdio: "ignore" });
+const browser = await chromium.launch({ executablePath: env.CHROME ?? "/usr/bin/chromium", args: [...flags, ...quiet] });
+
+async function once() {
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  await page.goto(`http://127.0.0.1:${port}/`);
+  await page.waitForFunction(() => "memstrata" in window);
+  await page.evaluate(() => window.memstrata.ready);
+  await page.evaluate(() => {
+    window.firstPicture = new Promise((resolve) => {
+      let start = 0;
+      const look = () => {
+        const { instances, ranks } = window.memstrata.stats();
+        if (instances > 0) resolve({ ms: performance.now() - start, loadMs: ranks[0].loadMs, wasmBytes: ranks[0].wasmBytes });
+        else requestAnimationFrame(look);
+      };
+      const begin = () => {
+        start = performance.now();
+        look();
+      };
+      addEventListener("change", begin, { capture: true, once: true });
+    });
+  });
+  await page.getByTestId("open-files").setInputFiles(file);
+  const measured = await page.evaluate(() => window.firstPicture);
+  await page.close();
+  return measured;
+}
+
+function python() {
+  const script =
+    "import pickle, sys, time\nwith open(sys.argv[1], 'rb') as f:\n    t = time.perf_counter(); pickle.load(f); print(time.perf_counter() - t)";
+  return 1000 * Number(spawnSync("python3", ["-c", script, file], { encoding: "utf8" }).stdout);
+}
+
+try {
+  const all = [];
+  for (let run = 0; run < Number(runs); run += 1) all.push({ ...(await once()), python: python() });
+  const best = (of) => Math.min(...all.map(of));
+  const [picture, loaded, cpython] = [best(({ ms }) => ms), best(({ loadMs }) => loadMs), best(({ python: ms }) => ms)];
+  stdout.write(`${file}, ${statSync(file).size} bytes, best of ${runs}\n`);
+  stdout.write(`drop to first picture ${picture.toFixed(0)} ms (of which reading ${loaded.toFixed(0)} ms)\n`);
+  stdout.write(`CPython pickle.load   ${cpython.toFixed(0)} ms: the picture takes ${(picture / cpython).toFixed(2)} times that\n`);
+  stdout.write(`wasm memory           ${(all[0].wasmBytes / 2 ** 20).toFixed(1)} MiB\n`);
+} finally {
+  await browser.close();
+  server.kill();
+}

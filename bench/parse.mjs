@@ -1,0 +1,18 @@
+// Loads a file with the worker's wasm module under node and prints the seconds: the module is compiled and the file read
+// before the clock starts. Build it first: `cargo xtask build`.
+
+import { readFileSync } from "node:fs";
+import { argv, stdout } from "node:process";
+import { initSync, RankWorker } from "../web/viewer/wasm/memstrata_worker.js";
+
+const CHUNK = 1 << 20;
+
+initSync({ module: readFileSync(new URL("../web/viewer/wasm/memstrata_worker_bg.wasm", import.meta.url)) });
+const bytes = readFileSync(argv[2]);
+const start = performance.now();
+const worker = new RankWorker("bench", bytes.length);
+for (let at = 0; at < bytes.length; at += CHUNK) worker.feed(bytes.subarray(at, at + CHUNK));
+const response = worker.finish();
+const seconds = (performance.now() - start) / 1000;
+if (response.kind !== "loaded") throw new Error(JSON.stringify(response));
+stdout.write(`${seconds}\n`);

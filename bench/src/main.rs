@@ -1,0 +1,112 @@
+//! `cargo run --release -p memstrata-bench -- parse FILE`: how fast a recording becomes tables, natively and in wasm,
+//! against CPython's `pickle.load` of the same file in the same run.
+//!
+//! The three take turns, and each one's best time counts: on a shared machine that is the time nobody else had a part in.
+
+#![expect(clippy::print_stdout, reason = "a program that prints a table")]
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+use memstrata_engine::Engine;
+use memstrata_engine::protocol::Response;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a worker is given at a time.
+const CHUNK: usize = 1 << 20;
+
+#[derive(Parser)]
+#[command(about = "Measurements of memstrata")]
+struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Loading a file into tables, interning and pairing included
+    Parse {
+        /// A snapshot, not compressed
+        file: PathBuf,
+        /// How often each is measured
+        #[arg(long, default_value_t = 5)]
+        runs: u32,
+    },
+}
+
+fn main() -> Result<()> {
+    match Args::parse().what {
+        What::Parse { file, runs } => parse(&file, runs),
+    }
+}
+
+fn parse(file: &Path, runs: u32) -> Result<()> {
+    let bytes = std::fs::read(file).with_context(|| format!("reading {}", file.display()))?;
+    let mut best = [Duration::MAX; 3];
+    for _ in 0..runs {
+        let times = [python(file)?, native(&bytes)?, wasm(file)?];
+        for (best, time) in best.iter_mut().zip(times) {
+            *best = time.min(*best);
+        }
+    }
+    println!("{}, {} bytes, best of {runs}\n", file.display(), bytes.len());
+    println!("{:<24} {:>9} {:>9} {:>12} {:>11}", "", "ms", "MB/s", "x CPython", "x native");
+    for (what, time) in ["CPython pickle.load", "native, one core", "wasm, one worker"].into_iter().zip(best) {
+        println!(
+            "{what:<24} {:>9.1} {:>9.0} {:>12.2} {:>11.2}",
+            time.as_secs_f64() * 1e3,
+            bytes.len() as f64 / 1e6 / time.as_secs_f64(),
+            ratio(best[0], time),
+            ratio(best[1], time),
+        );
+    }
+    Ok(())
+}
+
+fn ratio(of: Duration, to: Duration) -> f64 {
+    of.as_secs_f64() / to.as_secs_f64()
+}
+
+/// The engine as a worker drives it.
+fn native(bytes: &[u8]) -> Result<Duration> {
+    let start = Instant::now();
+    let mut engine = Engine::new("bench", bytes.len() as u64);
+    for chunk in bytes.chunks(CHUNK) {
+        if let Err(failure) = engine.feed(chunk) {
+            bail!("{}", failure.message);
+        }
+    }
+    let response = engine.finish();
+    let time = start.elapsed();
+    match response {
+        Response::Loaded(_) => Ok(time),
+        other => bail!("not loaded: {other:?}"),
+    }
+}
+
+/// The unpickler in C, alone: its time is told by the script, so starting Python is not in it.
+fn python(file: &Path) -> Result<Duration> {
+    let script = "import pickle, sys, time\n\
+                  with open(sys.argv[1], 'rb') as f:\n    \
+                      t = time.perf_counter(); pickle.load(f); print(time.perf_counter() - t)";
+    seconds(Command::new("python3").args(["-c", script]).arg(file))
+}
+
+fn wasm(file: &Path) -> Result<Duration> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/parse.mjs");
+    seconds(Command::new("node").arg(script).arg(file))
+}
+
+/// Runs a program that prints how many seconds it took.
+fn seconds(command: &mut Command) -> Result<Duration> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("cannot start {program}"))?;
+    if !output.status.success() {
+        bail!("{program} failed ({})", output.status);
+    }
+    let text = String::from_utf8(output.stdout)?;
+    let seconds: f64 = text.trim().parse().with_context(|| format!("{program} printed {text:?}"))?;
+    Ok(Duration::from_secs_f64(seconds))
+}

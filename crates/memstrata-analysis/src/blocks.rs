@@ -1,0 +1,245 @@
+//! Pairing: from trace entries and final segments to blocks with a life.
+//!
+//! A block is live in slots `[enters, leaves)`. Slot 0 is the state before the window, slot `i + 1` the state after event
+//! `i`. The rules for untidy traces are those of the project's definition of its numbers (ARCHITECTURE.md, "Numbers"):
+//! a block leaves with the size that it entered with; an alloc on a live address ends the old block there; a second
+//! completion of an address, or an active final block whose address already completed, is an alloc that was lost.
+
+use memstrata_snapshot::{Action, BlockState, Device, PoolIndex, Report, Snapshot, StackId, StreamId};
+use memstrata_units::{Addr, Bytes, EventIndex};
+use rustc_hash::FxHashMap;
+
+/// How a block came to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// By its `alloc` in the trace.
+    Alloc,
+    /// By an active block of the final segments that the trace does not leave live: from before the window.
+    PreexistingLive,
+    /// By a completed free whose alloc is not in the trace: from before the window. Its stack is that of the free.
+    PreexistingFreed,
+    /// By a second completion of its address, or by a final block after one: its alloc was lost.
+    LostAlloc,
+}
+
+/// One block's life in one device's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Where it lies.
+    pub address: Addr,
+    /// Requested bytes.
+    pub bytes: Bytes,
+    /// How it came to be known.
+    pub origin: Origin,
+    /// The first slot in which it is live.
+    pub enters: u32,
+    /// The first slot after that in which it is not; the number of slots if it is live at the end.
+    pub leaves: u32,
+    /// The event that asked for its free.
+    pub free_requested: Option<EventIndex>,
+    /// The event that completed its free. `None` for blocks that are live at the end, and for those whose free was lost.
+    pub free_completed: Option<EventIndex>,
+    /// Its stack: of the alloc, of the final block, or of the free ([`Origin::PreexistingFreed`] and lost allocs).
+    pub stack: StackId,
+    /// Its stream.
+    pub stream: StreamId,
+    /// Its pool, as far as an event or a segment names it.
+    pub pool: PoolIndex,
+    /// How many earlier blocks of the window had this address.
+    pub reuse: u32,
+}
+
+impl Block {
+    /// The event that allocated it.
+    pub fn alloc_event(&self) -> Option<EventIndex> {
+        (self.origin == Origin::Alloc).then(|| EventIndex(self.enters - 1))
+    }
+
+    /// Whether it was there before the window.
+    pub fn is_preexisting(&self) -> bool {
+        self.enters == 0
+    }
+
+    /// Whether its stack is that of its free.
+    pub fn has_stack_of_free(&self) -> bool {
+        match self.origin {
+            Origin::PreexistingFreed => true,
+            Origin::LostAlloc => self.free_completed.is_some(),
+            Origin::Alloc | Origin::PreexistingLive => false,
+        }
+    }
+}
+
+/// What an address is up to during the replay.
+#[derive(Default)]
+struct Use {
+    live: Option<u32>,
+    completed: Option<u32>,
+    /// A request that met no live block: of one that the trace does not know yet.
+    requested: Option<u32>,
+    uses: u32,
+}
+
+struct Replay<'a> {
+    snapshot: &'a Snapshot,
+    blocks: Vec<Block>,
+    addresses: FxHashMap<u64, Use>,
+    slots: u32,
+}
+
+/// The blocks of a device, in stack order: those from before the window that are never freed by address, those that are
+/// (latest freed lowest), then all others by the event at which they enter.
+pub(crate) fn pair(snapshot: &Snapshot, device: &Device, report: &mut Report) -> Vec<Block> {
+    let slots = device.events.len() as u32 + 1;
+    let allocs = device.events.clone().filter(|&row| snapshot.events.action(row) == Action::ALLOC).count();
+    let mut replay = Replay { snapshot, blocks: Vec::with_capacity(allocs), addresses: FxHashMap::default(), slots };
+    for (event, row) in (0..).zip(device.events.clone()) {
+        match snapshot.events.action(row) {
+            Action::ALLOC => replay.alloc(event, row, report),
+            Action::FREE_REQUESTED => replay.request(event, row),
+            Action::FREE_COMPLETED => replay.complete(event, row, report),
+            Action::FREE => {
+                replay.request(event, row);
+                replay.complete(event, row, report);
+            }
+            _ => {}
+        }
+    }
+    replay.final_blocks(device, report);
+    let mut blocks = replay.blocks;
+    blocks.sort_by_key(|b| match b.origin {
+        Origin::PreexistingLive => (0, b.address.0),
+        Origin::PreexistingFreed => (1, u64::from(u32::MAX - b.leaves)),
+        Origin::Alloc | Origin::LostAlloc => (2, u64::from(b.enters)),
+    });
+    blocks
+}
+
+impl Replay<'_> {
+    fn block(&self, row: u32, origin: Origin, enters: u32) -> Block {
+        let events = &self.snapshot.events;
+        Block {
+            address: events.addr(row),
+            bytes: events.size(row),
+            origin,
+            enters,
+            leaves: self.slots,
+            free_requested: None,
+            free_completed: None,
+            stack: events.stack(row),
+            stream: events.stream(row),
+            pool: events.pool(row),
+            reuse: 0,
+        }
+    }
+
+    fn alloc(&mut self, event: u32, row: u32, report: &mut Report) {
+        let block = self.block(row, Origin::Alloc, event + 1);
+        let place = self.addresses.entry(block.address.0).or_default();
+        if let Some(old) = place.live {
+            self.blocks[old as usize].leaves = event + 1;
+            report.warn("lost_free", None, || {
+                format!(
+                    "{} is allocated at {} while it is live: its free was lost, and the old block ends there",
+                    block.address,
+                    EventIndex(event)
+                )
+            });
+        }
+        place.live = Some(self.blocks.len() as u32);
+        place.requested = None;
+        self.blocks.push(Block { reuse: place.uses, ..block });
+        place.uses += 1;
+    }
+
+    fn request(&mut self, event: u32, row: u32) {
+        let place = self.addresses.entry(self.snapshot.events.addr(row).0).or_default();
+        match place.live {
+            Some(live) => self.blocks[live as usize].free_requested = Some(EventIndex(event)),
+            None => place.requested = Some(event),
+        }
+    }
+
+    fn complete(&mut self, event: u32, row: u32, report: &mut Report) {
+        let mut block = self.block(row, Origin::PreexistingFreed, 0);
+        let place = self.addresses.entry(block.address.0).or_default();
+        if let Some(live) = place.live.take() {
+            let known = &mut self.blocks[live as usize];
+            known.leaves = event + 1;
+            known.free_completed = Some(EventIndex(event));
+            if known.bytes != block.bytes {
+                report.warn("free_size", None, || {
+                    format!(
+                        "{} is freed at {} with {}, but was allocated with {}: the latter counts",
+                        block.address,
+                        EventIndex(event),
+                        block.bytes.exact(),
+                        known.bytes.exact()
+                    )
+                });
+            }
+        } else {
+            if let Some(before) = place.completed {
+                block.origin = Origin::LostAlloc;
+                block.enters = before + 1;
+                report.warn("lost_alloc", None, || {
+                    format!("{} is freed at {} for the second time: its alloc was lost, and it counts from the first free on", block.address, EventIndex(event))
+                });
+            }
+            block.leaves = event + 1;
+            block.free_completed = Some(EventIndex(event));
+            block.free_requested = place.requested.map(EventIndex);
+            block.reuse = place.uses;
+            place.uses += 1;
+            self.blocks.push(block);
+        }
+        place.requested = None;
+        place.completed = Some(event);
+    }
+
+    /// Active blocks of the final segments that the trace does not leave live; and for those that it does, what only the
+    /// segments know.
+    fn final_blocks(&mut self, device: &Device, report: &mut Report) {
+        for segment in self.snapshot.segments_of(device) {
+            for found in self.snapshot.blocks_of(segment) {
+                if !found.state.is_active() {
+                    continue;
+                }
+                let place = self.addresses.entry(found.address.0).or_default();
+                if let Some(live) = place.live {
+                    let known = &mut self.blocks[live as usize];
+                    if known.pool == PoolIndex::UNKNOWN {
+                        known.pool = segment.pool;
+                    }
+                    continue;
+                }
+                let (origin, enters) = match place.completed {
+                    None => (Origin::PreexistingLive, 0),
+                    Some(completed) => {
+                        report.warn("lost_alloc", None, || {
+                            format!("{} is live at the end, but was freed at {}: its alloc was lost, and it counts from there on", found.address, EventIndex(completed))
+                        });
+                        (Origin::LostAlloc, completed + 1)
+                    }
+                };
+                let pending = found.state == BlockState::PendingFree;
+                // The same address twice in the final segments is damage; the first stands.
+                place.live = Some(self.blocks.len() as u32);
+                self.blocks.push(Block {
+                    address: found.address,
+                    bytes: found.requested_size,
+                    origin,
+                    enters,
+                    leaves: self.slots,
+                    free_requested: place.requested.filter(|_| pending).map(EventIndex),
+                    free_completed: None,
+                    stack: found.stack,
+                    stream: segment.stream,
+                    pool: segment.pool,
+                    reuse: place.uses,
+                });
+                place.uses += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Pure functions from a snapshot to result tables.
+//!
+//! Everything that the page and the program say about memory is computed here, once. [`Trace`] pairs one device's events
+//! with its final segments: which blocks there were, when each of them was live, and the bands that follow. Nothing here
+//! formats, draws, reads a clock or a file.
+//!
+//! ```
+//! use memstrata_analysis::Trace;
+//! use memstrata_snapshot::Reader;
+//!
+//! let json = br#"{"device_traces": [[
+//!     {"action": "alloc", "addr": 4096, "size": 1000},
+//!     {"action": "alloc", "addr": 5120, "size": 500},
+//!     {"action": "free_requested", "addr": 4096, "size": 1000},
+//!     {"action": "free_completed", "addr": 4096, "size": 1000}]],
+//!   "segments": [{"device": 0, "address": 4096, "total_size": 4096, "blocks": [
+//!     {"address": 4096, "size": 1024, "requested_size": 1000, "state": "inactive"},
+//!     {"address": 5120, "size": 512, "requested_size": 500, "state": "active_allocated"},
+//!     {"address": 5632, "size": 2560, "requested_size": 0, "state": "inactive"}]}]}"#;
+//! let mut reader = Reader::default();
+//! reader.feed(json)?;
+//! let snapshot = reader.finish()?.remove(0).snapshot;
+//! let trace = &Trace::all(&snapshot)[0];
+//! assert_eq!(trace.requested, [0, 1000, 1500, 1500, 500]);
+//! assert_eq!(trace.requested_band.peak_event, Some(1));
+//! assert!(trace.warnings.is_empty());
+//! # Ok::<(), memstrata_snapshot::LoadError>(())
+//! ```
+//!
+//! Slots: slot 0 is the state before the window, slot `i + 1` the state after event `i`. A trace of `n` events has
+//! `n + 1` slots, and every state that the device was ever in is one of them.
+
+mod band;
+mod blocks;
+mod clock;
+mod site;
+mod trace;
+
+pub use band::Band;
+pub use blocks::{Block, Origin};
+pub use clock::Clock;
+pub use site::{Site, Sites, is_framework_file};
+pub use trace::{Change, Coverage, Exactness, Oom, Trace};

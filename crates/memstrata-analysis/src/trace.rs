@@ -1,0 +1,276 @@
+//! One device's window: its blocks, when each enters and leaves, and the bands that follow.
+
+use crate::band::Band;
+use crate::blocks::{Block, Origin, pair};
+use crate::clock::Clock;
+use memstrata_snapshot::{Action, Device, Report, Snapshot, Warning};
+use memstrata_units::{Bytes, EventIndex};
+use std::ops::Range;
+
+/// How much of the device's life the window covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// Nothing was live before it.
+    Whole,
+    /// Something was.
+    Partial,
+    /// There is no trace.
+    None,
+}
+
+/// Whether a band is what PyTorch counted, as far as the file can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exactness {
+    /// The trace meets the final segments.
+    Exact,
+    /// It does not, or events were lost.
+    Estimate,
+}
+
+/// An out-of-memory event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oom {
+    /// Its place in the trace.
+    pub event: EventIndex,
+    /// Bytes asked for, after rounding.
+    pub requested: Bytes,
+    /// Bytes that the driver reported free.
+    pub device_free: Option<Bytes>,
+}
+
+/// One device's window.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Its ordinal and its rows in the snapshot.
+    pub device: Device,
+    /// Blocks in stack order, bottom first.
+    pub blocks: Vec<Block>,
+    /// Requested bytes in every slot: before the window, then after each event.
+    pub requested: Vec<u64>,
+    /// `requested_bytes` over the window.
+    pub requested_band: Band,
+    /// `reserved_bytes` over the window.
+    pub reserved_band: Band,
+    /// Whether `requested_bytes` is exact.
+    pub exactness: Exactness,
+    /// How much of the device's life is in the trace.
+    pub coverage: Coverage,
+    /// `alloc` events.
+    pub allocations_in_window: u32,
+    /// Blocks from before the window that are freed in it.
+    pub preexisting_freed: u32,
+    /// Blocks from before the window that are live at the end.
+    pub preexisting_live: u32,
+    /// Active blocks of the final segments.
+    pub end_live_blocks: u32,
+    /// Out-of-memory events.
+    pub ooms: Vec<Oom>,
+    /// Events by action, in the order of the actions' first appearance in [`Snapshot::actions`].
+    pub actions: Vec<(Action, u32)>,
+    /// The time axis, when there is a clock.
+    pub clock: Option<Clock>,
+    /// What was odd about this trace.
+    pub warnings: Vec<Warning>,
+    /// Who enters and leaves at each slot: `changes[starts[s]..starts[s + 1]]`.
+    starts: Vec<u32>,
+    changes: Vec<Change>,
+}
+
+/// A block enters or leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change(u32);
+
+impl Change {
+    const LEAVES: u32 = 1 << 31;
+
+    /// Index of the block.
+    pub fn block(self) -> u32 {
+        self.0 & !Self::LEAVES
+    }
+
+    /// Whether it enters (or leaves).
+    pub fn enters(self) -> bool {
+        self.0 & Self::LEAVES == 0
+    }
+}
+
+impl Trace {
+    /// Pair a device's events with its final segments.
+    pub fn new(snapshot: &Snapshot, device: &Device) -> Self {
+        let mut report = Report::default();
+        let blocks = pair(snapshot, device, &mut report);
+        let slots = device.events.len() + 1;
+        let (starts, changes) = changes(&blocks, slots);
+        let mut requested = Vec::with_capacity(slots);
+        let mut total = 0;
+        for slot in 0..slots {
+            for change in &changes[starts[slot] as usize..starts[slot + 1] as usize] {
+                let bytes = blocks[change.block() as usize].bytes.0;
+                total = if change.enters() { total + bytes } else { total - bytes };
+            }
+            requested.push(total);
+        }
+        let requested_band =
+            Band::of(requested[0] as i64, requested.windows(2).map(|pair| pair[1] as i64 - pair[0] as i64));
+        let reserved_band = reserved(snapshot, device, &mut report);
+        let count = |origin| blocks.iter().filter(|b| b.origin == origin).count() as u32;
+        let (preexisting_freed, preexisting_live) = (count(Origin::PreexistingFreed), count(Origin::PreexistingLive));
+        let end_live_blocks = check_end(snapshot, device, requested_band.end, &mut report);
+        let coverage = match preexisting_freed + preexisting_live {
+            _ if device.events.is_empty() => Coverage::None,
+            0 => Coverage::Whole,
+            _ => Coverage::Partial,
+        };
+        let inexact = ["lost_free", "lost_alloc", "ends_requested"];
+        let estimate = report.warnings().iter().any(|w| inexact.contains(&w.code));
+        Self {
+            device: device.clone(),
+            requested,
+            requested_band,
+            reserved_band,
+            exactness: if estimate { Exactness::Estimate } else { Exactness::Exact },
+            coverage,
+            allocations_in_window: count(Origin::Alloc),
+            preexisting_freed,
+            preexisting_live,
+            end_live_blocks,
+            ooms: ooms(snapshot, device),
+            actions: actions(snapshot, device),
+            clock: Clock::new(snapshot, device),
+            warnings: report.warnings().to_vec(),
+            blocks,
+            starts,
+            changes,
+        }
+    }
+
+    /// All devices of a snapshot.
+    pub fn all(snapshot: &Snapshot) -> Vec<Self> {
+        snapshot.devices.iter().map(|device| Self::new(snapshot, device)).collect()
+    }
+
+    /// Slots: one before the window, one after each event.
+    pub fn slots(&self) -> u32 {
+        self.requested.len() as u32
+    }
+
+    /// Who enters and leaves at a slot, compared with the one before; those that leave first.
+    pub fn changes_at(&self, slot: u32) -> &[Change] {
+        self.changes_in(slot..slot + 1)
+    }
+
+    /// The same over a range of slots, in order.
+    pub fn changes_in(&self, slots: Range<u32>) -> &[Change] {
+        &self.changes[self.starts[slots.start as usize] as usize..self.starts[slots.end as usize] as usize]
+    }
+
+    /// The block that a stable name means: the one at this address that `alloc` made, or that was there before the
+    /// window.
+    pub fn find(&self, address: u64, alloc: Option<EventIndex>) -> Option<u32> {
+        match alloc {
+            Some(event) => {
+                let slot = event.0.checked_add(1).filter(|&slot| slot < self.slots())?;
+                let entering = self.changes_at(slot).iter().filter(|c| c.enters()).map(|c| c.block());
+                entering.into_iter().find(|&b| self.blocks[b as usize].address.0 == address)
+            }
+            None => {
+                let before = self.blocks.iter().take_while(|b| b.is_preexisting());
+                before.into_iter().position(|b| b.address.0 == address).map(|b| b as u32)
+            }
+        }
+    }
+}
+
+/// Entries and exits by slot, exits first: where a lost free ends a block and a new one takes its place, the total must
+/// not count both.
+fn changes(blocks: &[Block], slots: usize) -> (Vec<u32>, Vec<Change>) {
+    let mut starts = vec![0u32; slots + 1];
+    for block in blocks {
+        starts[block.enters as usize] += 1;
+        if (block.leaves as usize) < slots {
+            starts[block.leaves as usize] += 1;
+        }
+    }
+    let mut sum = 0;
+    for start in &mut starts {
+        (*start, sum) = (sum, sum + *start);
+    }
+    let mut next = starts.clone();
+    let mut changes = vec![Change(0); sum as usize];
+    let mut put = |slot: u32, change: Change| {
+        let at = &mut next[slot as usize];
+        changes[*at as usize] = change;
+        *at += 1;
+    };
+    for (i, block) in (0u32..).zip(blocks) {
+        if (block.leaves as usize) < slots {
+            put(block.leaves, Change(i | Change::LEAVES));
+        }
+    }
+    for (i, block) in (0u32..).zip(blocks) {
+        put(block.enters, Change(i));
+    }
+    (starts, changes)
+}
+
+fn reserved(snapshot: &Snapshot, device: &Device, report: &mut Report) -> Band {
+    let change = |row: u32| {
+        let size = i64::try_from(snapshot.events.size(row).0).unwrap_or(i64::MAX);
+        match snapshot.events.action(row) {
+            Action::SEGMENT_ALLOC | Action::SEGMENT_MAP => size,
+            Action::SEGMENT_FREE | Action::SEGMENT_UNMAP => -size,
+            _ => 0,
+        }
+    };
+    let net: i64 = device.events.clone().map(change).sum();
+    let end: i64 = snapshot.segments_of(device).iter().map(|s| s.total_size.0 as i64).sum();
+    let band = Band::of(end - net, device.events.clone().map(change));
+    if band.start < 0 {
+        report.warn("reserved_below_zero", None, || {
+            format!(
+                "the trace reserves {} bytes more than the final segments hold: segment events are missing, and reserved_bytes is too low",
+                -band.start
+            )
+        });
+    }
+    band
+}
+
+/// The trace's last state against the final segments'. Returns the number of their active blocks.
+fn check_end(snapshot: &Snapshot, device: &Device, end: i64, report: &mut Report) -> u32 {
+    let blocks = snapshot.segments_of(device).iter().flat_map(|s| snapshot.blocks_of(s));
+    let (mut count, mut bytes) = (0, 0i64);
+    for block in blocks.filter(|b| b.state.is_active()) {
+        count += 1;
+        bytes += block.requested_size.0 as i64;
+    }
+    // Without segments there is nothing to meet (a trace cut out of a snapshot).
+    if end != bytes && !device.segments.is_empty() {
+        report.warn("ends_requested", None, || {
+            format!(
+                "requested bytes after the last event are {end}, those of the final segments {bytes}: {} apart",
+                Bytes(end.abs_diff(bytes)).exact()
+            )
+        });
+    }
+    count
+}
+
+fn ooms(snapshot: &Snapshot, device: &Device) -> Vec<Oom> {
+    let events = &snapshot.events;
+    let rows = (0..).zip(device.events.clone()).filter(|&(_, row)| events.action(row) == Action::OOM);
+    rows.map(|(event, row)| Oom {
+        event: EventIndex(event),
+        requested: events.size(row),
+        device_free: memstrata_snapshot::Events::sparse(&events.device_free, row),
+    })
+    .collect()
+}
+
+fn actions(snapshot: &Snapshot, device: &Device) -> Vec<(Action, u32)> {
+    let mut counts = [0u32; 256];
+    for row in device.events.clone() {
+        counts[usize::from(snapshot.events.action(row).0)] += 1;
+    }
+    (0..=u8::MAX).map(Action).zip(counts).filter(|(_, count)| *count > 0).collect()
+}

@@ -1,0 +1,197 @@
+//! Everything about a block, in words.
+
+use crate::file::{File, Part};
+use crate::protocol::{AxisKind, BlockDetail, DetailRow, DeviceRef, FrameRow, Span, StackDetail};
+use crate::text;
+use memstrata_analysis::{Block, Origin, Trace};
+use memstrata_layout::{Axis, site_colour};
+use memstrata_snapshot::{Events, PoolIndex, SegmentType, Snapshot, StrId};
+use memstrata_units::{Addr, EventIndex};
+use std::fmt::Write as _;
+
+/// The stable name of a block: `<device>:<address>@<event|pre>`.
+///
+/// A block whose alloc was lost is named by its address and the event from which it counts, marked with `~`.
+pub(crate) fn reference(trace: &Trace, block: &Block) -> String {
+    let (device, address) = (trace.device.device, block.address.plain());
+    match block.origin {
+        Origin::Alloc => format!("{device}:{address}@{}", block.enters - 1),
+        Origin::LostAlloc => format!("{device}:{address}@~{}", block.enters - 1),
+        Origin::PreexistingLive | Origin::PreexistingFreed => format!("{device}:{address}@pre"),
+    }
+}
+
+/// The address, with the number of earlier blocks at it: `0x7600_2a00_0000_3`.
+pub(crate) fn reused(block: &Block) -> String {
+    match block.reuse {
+        0 => block.address.to_string(),
+        earlier => format!("{}_{earlier}", block.address),
+    }
+}
+
+/// The block that a reference names.
+pub(crate) fn find(file: &File, part: u32, reference: &str) -> Option<BlockDetail> {
+    let (device, rest) = reference.split_once(':')?;
+    let (address, event) = rest.split_once('@')?;
+    let target = DeviceRef { part, device: device.parse().ok()? };
+    let (part, trace) = file.trace(target)?;
+    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
+    let event = match event {
+        "pre" => None,
+        event => Some(EventIndex(event.strip_prefix('~').unwrap_or(event).parse().ok()?)),
+    };
+    block(part, trace, trace.find(address, event)?)
+}
+
+/// The details of a block.
+pub(crate) fn block(part: &Part, trace: &Trace, index: u32) -> Option<BlockDetail> {
+    let block = trace.blocks.get(index as usize)?;
+    let snapshot = &part.snapshot;
+    let bytes = text::bytes(block.bytes);
+    let rows = rows(part, trace, block);
+    let stack = stack(snapshot, block);
+    let reference = reference(trace, block);
+    let copy = copy(&bytes.exact, &reference, &rows, &stack);
+    Some(BlockDetail {
+        block: index,
+        reference,
+        device: trace.device.device,
+        bytes,
+        address: reused(block),
+        rows,
+        stack,
+        copy,
+        colour: site_colour(&part.sites, block.stack).word(),
+        spans: spans(trace, block),
+    })
+}
+
+fn spans(trace: &Trace, block: &Block) -> Vec<Span> {
+    let kinds = [AxisKind::Event, AxisKind::Time];
+    let span = |kind: AxisKind| {
+        let axis = Axis::new(trace, kind.into())?;
+        Some(Span { kind, x0: axis.slot_of(block.enters) as f64, x1: axis.slot_of(block.leaves) as f64 })
+    };
+    kinds.into_iter().filter_map(span).collect()
+}
+
+fn rows(part: &Part, trace: &Trace, block: &Block) -> Vec<DetailRow> {
+    let snapshot = &part.snapshot;
+    let mut rows = Vec::new();
+    let mut row = |key: &str, label: &str, text: String, raw: Option<String>| {
+        rows.push(DetailRow { key: key.to_owned(), label: label.to_owned(), text, raw });
+    };
+    let raw = |event: EventIndex| Some(event.0.to_string());
+    row("requested", "requested", block.bytes.exact(), Some(block.bytes.0.to_string()));
+    row("address", "address", reused(block), None);
+    match (block.alloc_event(), block.origin) {
+        (Some(event), _) => row("alloc_event", "allocated", text::event(trace, event), raw(event)),
+        (None, Origin::LostAlloc) => {
+            row("alloc_event", "allocated", "not recorded: lost between two events of the trace".into(), None);
+        }
+        (None, _) => row("alloc_event", "allocated", "before the window".into(), Some("-1".into())),
+    }
+    match block.free_requested {
+        Some(event) => row("free_requested", "free requested", text::event(trace, event), raw(event)),
+        None if block.free_completed.is_some() => {
+            row("free_requested", "free requested", "before the window".into(), Some("-1".into()));
+        }
+        None => {}
+    }
+    match block.free_completed {
+        Some(event) => row("free_completed", "free completed", text::event(trace, event), raw(event)),
+        None if block.leaves < trace.slots() => {
+            let event = EventIndex(block.leaves - 1);
+            row(
+                "free_completed",
+                "ended",
+                format!("{event}, where its address is allocated again: its free was lost"),
+                raw(event),
+            );
+        }
+        None if block.free_requested.is_some() => {
+            row("free_completed", "free completed", "pending at the end".into(), None);
+        }
+        None => row("free_completed", "freed", "live at the end".into(), None),
+    }
+    row("lifetime", "lived", text::lifetime(trace, block), Some((block.leaves - block.enters).to_string()));
+    let stream = snapshot.stream(block.stream);
+    let name = if stream == 0 { "0 (default)".to_owned() } else { Addr(stream as u64).to_string() };
+    row("stream", "stream", name, Some(stream.to_string()));
+    row("pool", "pool", pool(snapshot, trace, block), None);
+    if let Some(alloc) = block.alloc_event() {
+        let event = trace.device.events.start + alloc.0;
+        let columns = [
+            ("compile_context", "compiled region", &snapshot.events.compile_context),
+            ("user_metadata", "metadata", &snapshot.events.user_metadata),
+            ("internal_metadata", "internal metadata", &snapshot.events.internal_metadata),
+            ("category", "category", &snapshot.events.category),
+            ("forward_frames", "forward call", &snapshot.events.forward_frames),
+        ];
+        for (key, label, column) in columns {
+            if let Some(value) = Events::sparse::<StrId>(column, event) {
+                row(key, label, snapshot.text(value).into_owned(), None);
+            }
+        }
+    }
+    rows
+}
+
+/// The pool, and which of the two by size, as far as an event or the final segment at the address tells.
+fn pool(snapshot: &Snapshot, trace: &Trace, block: &Block) -> String {
+    let segments = snapshot.segments_of(&trace.device);
+    let at = segments.partition_point(|s| s.address <= block.address);
+    let segment = at.checked_sub(1).map(|i| &segments[i]);
+    let segment = segment.filter(|s| block.address.0 - s.address.0 < s.total_size.0);
+    let pool =
+        if block.pool == PoolIndex::UNKNOWN { segment.map_or(PoolIndex::UNKNOWN, |s| s.pool) } else { block.pool };
+    let name = snapshot.pool(pool).map_or("unknown".to_owned(), |p| p.to_string());
+    match segment.map(|s| s.segment_type) {
+        Some(SegmentType::Small) => format!("{name} (small)"),
+        Some(SegmentType::Large) => format!("{name} (large)"),
+        Some(SegmentType::Unknown) | None => name,
+    }
+}
+
+fn stack(snapshot: &Snapshot, block: &Block) -> StackDetail {
+    let frames: Vec<FrameRow> = snapshot
+        .stack(block.stack)
+        .map(|frame| FrameRow {
+            name: snapshot.text(frame.name).into_owned(),
+            file: snapshot.text(frame.file).into_owned(),
+            place: text::place(snapshot, frame),
+            framework: text::is_framework(snapshot, frame),
+        })
+        .collect();
+    let note = if frames.is_empty() && block.is_preexisting() {
+        Some("No call stack: the block was allocated before recording began.")
+    } else if frames.is_empty() {
+        Some(
+            "No call stack was recorded. Record with context=\"all\"; memory that backward allocates from C++ threads \
+             has a stack only with stacks=\"all\".",
+        )
+    } else if block.has_stack_of_free() {
+        Some("This is the stack of the free: the alloc is not in the trace.")
+    } else {
+        None
+    };
+    StackDetail { frames, note: note.map(str::to_owned) }
+}
+
+fn copy(exact: &str, reference: &str, rows: &[DetailRow], stack: &StackDetail) -> String {
+    let mut out = format!("{exact}  {reference}\n");
+    let mut line = |text: std::fmt::Arguments<'_>| {
+        out.write_fmt(text).expect("a String takes all text");
+        out.push('\n');
+    };
+    for row in rows.iter().filter(|row| row.key != "requested") {
+        line(format_args!("{}: {}", row.label, row.text));
+    }
+    if let Some(note) = &stack.note {
+        line(format_args!("{note}"));
+    }
+    for frame in &stack.frames {
+        line(format_args!("  {} ({})", frame.name, if frame.file.is_empty() { &frame.place } else { &frame.file }));
+    }
+    out
+}

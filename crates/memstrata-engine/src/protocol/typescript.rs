@@ -1,0 +1,58 @@
+//! The TypeScript twin of the protocol. `UPDATE_GENERATED=1 cargo test -p memstrata-engine typescript` rewrites it
+//! (`cargo xtask gen` does); without the variable the test fails when the committed file is stale.
+
+use super::*;
+use std::fmt::Write as _;
+use ts_rs::TS;
+
+fn declarations() -> String {
+    let config = ts_rs::Config::default();
+    let mut out = String::from(
+        "// Generated from crates/memstrata-engine/src/protocol.rs by `cargo xtask gen`. Do not edit.\n\n",
+    );
+    for (name, value) in
+        [("PROTOCOL", PROTOCOL), ("TILE_COLUMNS", TILE_COLUMNS), ("TILE_ROWS", TILE_ROWS), ("MERGED", MERGED)]
+    {
+        writeln!(out, "export const {name} = {value};").expect("writing to a string");
+    }
+    macro_rules! types {
+        ($($t:ty),* $(,)?) => { $(write!(out, "\nexport {}\n", <$t>::decl(&config)).expect("writing to a string");)* };
+    }
+    types!(
+        Quantity,
+        AxisKind,
+        Axis,
+        TileKey,
+        DeviceRef,
+        Request,
+        Response,
+        Progress,
+        Failure,
+        Loaded,
+        Part,
+        DeviceSummary,
+        WarningRow,
+        Hit,
+        BlockDetail,
+        Span,
+        DetailRow,
+        StackDetail,
+        FrameRow,
+        RunRequest,
+        FileEntry,
+        RunResponse,
+        PlannedRow,
+    );
+    out
+}
+
+#[test]
+fn typescript_types_are_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/viewer/src/generated/protocol.ts");
+    let expected = declarations();
+    if std::env::var_os("UPDATE_GENERATED").is_some() {
+        std::fs::write(path, &expected).expect("the generated file can be written");
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(found == expected, "web/viewer/src/generated/protocol.ts is stale: run `cargo xtask gen`");
+}

@@ -1,0 +1,99 @@
+//! Words that several answers share.
+
+use crate::protocol::{Progress, Quantity};
+use memstrata_analysis::{Block, Trace, is_framework_file};
+use memstrata_snapshot::{Frame, Snapshot};
+use memstrata_units::{Bytes, EventIndex, Micros, grouped};
+
+/// Bytes with their exact count.
+pub(crate) fn bytes(b: Bytes) -> Quantity {
+    Quantity { raw: b.0.to_string(), text: b.to_string(), exact: b.exact() }
+}
+
+/// Bytes that a damaged file may put below zero.
+pub(crate) fn signed_bytes(b: i64) -> Quantity {
+    let magnitude = bytes(Bytes(b.unsigned_abs()));
+    if b >= 0 {
+        return magnitude;
+    }
+    Quantity { raw: b.to_string(), text: format!("-{}", magnitude.text), exact: format!("-{}", magnitude.exact) }
+}
+
+/// A count of things.
+pub(crate) fn count(n: u64, one: &str, many: &str) -> Quantity {
+    let text = grouped(n);
+    Quantity { raw: n.to_string(), exact: format!("{text} {}", if n == 1 { one } else { many }), text }
+}
+
+/// Where a peak is.
+pub(crate) fn peak_event(event: Option<u32>) -> Quantity {
+    match event {
+        Some(event) => {
+            let text = EventIndex(event).to_string();
+            Quantity { raw: event.to_string(), exact: format!("after event {text}"), text }
+        }
+        None => Quantity {
+            raw: "-1".into(),
+            text: "before the window".into(),
+            exact: "before the first event of the window".into(),
+        },
+    }
+}
+
+pub(crate) fn progress(read: u64, total: u64) -> Progress {
+    if total == 0 {
+        return Progress { fraction: 0.0, text: Bytes(read).to_string() };
+    }
+    let fraction = (read as f64 / total as f64).min(1.0);
+    Progress { fraction, text: format!("{} of {}", Bytes(read), Bytes(total)) }
+}
+
+/// The last part of a path.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// `model.py:212`, or the file alone where the line is unknown.
+pub(crate) fn place(snapshot: &Snapshot, frame: Frame) -> String {
+    let file = snapshot.text(frame.file);
+    let name = match file_name(&file) {
+        "" | "??" => "(unknown file)",
+        name => name,
+    };
+    if frame.line == 0 { name.to_owned() } else { format!("{name}:{}", frame.line) }
+}
+
+/// `forward model.py:212`.
+pub(crate) fn site(snapshot: &Snapshot, frame: Option<Frame>) -> String {
+    match frame {
+        Some(frame) => format!("{} {}", snapshot.text(frame.name), place(snapshot, frame)),
+        None => "no call stack".to_owned(),
+    }
+}
+
+pub(crate) fn is_framework(snapshot: &Snapshot, frame: Frame) -> bool {
+    is_framework_file(&snapshot.text(frame.file))
+}
+
+/// `#3,702  +1.204 s`: an event, and its time from the window's start.
+pub(crate) fn event(trace: &Trace, event: EventIndex) -> String {
+    match &trace.clock {
+        Some(clock) => format!("{event}  +{}", Micros(clock.offset(event.0) as i64)),
+        None => event.to_string(),
+    }
+}
+
+/// `412 events, 38.2 ms`: how long a block was live within the window.
+pub(crate) fn lifetime(trace: &Trace, block: &Block) -> String {
+    let events = u64::from(block.leaves - block.enters);
+    let lived = count(events, "event", "events").exact;
+    let last = trace.slots() - 1;
+    match (&trace.clock, last) {
+        (Some(clock), 1..) => {
+            // A state begins with its event; the state before the window begins with the first.
+            let at = |slot: u32| clock.offset(slot.clamp(1, last) - 1) as i64;
+            format!("{lived}, {}", Micros(at(block.leaves.min(last)) - at(block.enters)))
+        }
+        _ => lived,
+    }
+}

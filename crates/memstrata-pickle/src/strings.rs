@@ -1,0 +1,101 @@
+//! Strings, each stored once.
+
+use crate::value::StrId;
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::Hasher as _;
+
+/// An interning table of byte strings. Ids count from zero in the order of first sight.
+///
+/// Bytes are kept as they came: Python writes lone surrogates as bytes that are not valid UTF-8.
+#[derive(Default, Clone)]
+pub struct Strings {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    table: HashTable<u32>,
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+impl Strings {
+    /// A table with the first ids given to these strings, in order.
+    pub fn with(known: &[&str]) -> Self {
+        let mut strings = Self::default();
+        for s in known {
+            strings.intern(s.as_bytes());
+        }
+        strings
+    }
+
+    /// The id of these bytes, stored if they are new.
+    pub fn intern(&mut self, bytes: &[u8]) -> StrId {
+        let hash_of = |id: u32, ends: &[usize], all: &[u8]| hash(slice(ends, all, id));
+        let (ends, all) = (&self.ends, &self.bytes);
+        let h = hash(bytes);
+        if let Some(&id) = self.table.find(h, |&id| slice(ends, all, id) == bytes) {
+            return StrId(id);
+        }
+        let id = self.ends.len() as u32;
+        self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len());
+        let (ends, all) = (&self.ends, &self.bytes);
+        self.table.insert_unique(h, id, |&id| hash_of(id, ends, all));
+        StrId(id)
+    }
+
+    /// The bytes of a string.
+    pub fn bytes(&self, id: StrId) -> &[u8] {
+        slice(&self.ends, &self.bytes, id.0)
+    }
+
+    /// The string for people; bytes that are not UTF-8 become U+FFFD.
+    pub fn text(&self, id: StrId) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(self.bytes(id))
+    }
+
+    /// How many distinct strings there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Bytes of memory that the table holds.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + self.table.allocation_size()
+    }
+}
+
+fn slice<'a>(ends: &[usize], all: &'a [u8], id: u32) -> &'a [u8] {
+    let id = id as usize;
+    &all[if id == 0 { 0 } else { ends[id - 1] }..ends[id]]
+}
+
+impl std::fmt::Debug for Strings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries((0..self.len() as u32).map(|i| self.text(StrId(i)))).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_strings_share_an_id() {
+        let mut strings = Strings::with(&["action", "addr"]);
+        assert_eq!(strings.intern(b"addr"), StrId(1));
+        assert_eq!(strings.intern(b""), StrId(2));
+        assert_eq!(strings.intern(b"\xed\xb2\x80"), StrId(3));
+        assert_eq!(strings.bytes(StrId(3)), b"\xed\xb2\x80");
+        assert_eq!(strings.bytes(StrId(2)), b"");
+        assert_eq!(strings.len(), 4);
+    }
+}

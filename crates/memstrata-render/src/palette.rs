@@ -1,0 +1,221 @@
+//! From colour words to sRGB.
+//!
+//! Hue carries meaning (the call path), so lightness and chroma are the same all around the wheel: one pair for dark
+//! surfaces, one for light. In OKLCH that is a statement about how colours look, which it is not in HSL. Where sRGB has
+//! no such colour (cyan, mostly) the chroma gives way, never the hue or the lightness.
+
+use std::f64::consts::TAU;
+
+use crate::Colour;
+
+/// Dark or light surfaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Theme {
+    /// Light text on dark ground.
+    #[default]
+    Dark,
+    /// Dark text on light ground.
+    Light,
+}
+
+/// An opaque colour as bytes: red, green, blue, 255.
+pub type Rgba = [u8; 4];
+
+/// Entries of a palette: 256 hues in 4 steps, and the grey of [`Colour::NO_STACK`].
+pub const PALETTE_LEN: usize = 1025;
+
+/// The lightness of the middle of the steps, the chroma, and the lightness between two steps.
+const fn wheel(theme: Theme) -> (f64, f64, f64) {
+    match theme {
+        Theme::Dark => (0.66, 0.11, 0.025),
+        Theme::Light => (0.74, 0.10, 0.025),
+    }
+}
+
+/// The grey of blocks without a stack: bluish like the surfaces, and as light as the wheel.
+const fn grey(theme: Theme) -> (f64, f64, f64) {
+    match theme {
+        Theme::Dark => (0.65, 0.012, 255.0),
+        Theme::Light => (0.74, 0.010, 255.0),
+    }
+}
+
+/// What every colour word looks like in one theme.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Palette {
+    entries: Vec<Rgba>,
+}
+
+impl Palette {
+    /// The table of a theme.
+    pub fn new(theme: Theme) -> Self {
+        let (middle, chroma, between) = wheel(theme);
+        let mut entries = Vec::with_capacity(PALETTE_LEN);
+        for step in 0..Colour::STEPS {
+            let lightness = middle + (f64::from(step) - 1.5) * between;
+            for hue in 0..Colour::HUES {
+                entries.push(srgb(lightness, chroma, f64::from(hue) / f64::from(Colour::HUES) * 360.0));
+            }
+        }
+        let (lightness, chroma, hue) = grey(theme);
+        entries.push(srgb(lightness, chroma, hue));
+        Self { entries }
+    }
+
+    /// The 1025 colours: entry `step * 256 + hue`, then the grey.
+    pub fn entries(&self) -> &[Rgba] {
+        &self.entries
+    }
+
+    /// The colour of a word.
+    pub fn rgba(&self, colour: Colour) -> Rgba {
+        self.entries[(colour.word() as usize).min(PALETTE_LEN - 1)]
+    }
+
+    /// The colour of a word as CSS: `#8a9097`.
+    pub fn css(&self, colour: Colour) -> String {
+        let [r, g, b, _] = self.rgba(colour);
+        format!("#{r:02x}{g:02x}{b:02x}")
+    }
+}
+
+/// The colours of a plot that are not data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surfaces {
+    /// The ground of the plot.
+    pub ground: Rgba,
+    /// Lines at round values, behind the data.
+    pub grid: Rgba,
+    /// The line that the stack stands on.
+    pub baseline: Rgba,
+    /// The mark of the peak, in the colour of quiet text.
+    pub mark: Rgba,
+    /// The selection.
+    pub accent: Rgba,
+    /// What a block under the pointer is mixed with.
+    pub lift: Rgba,
+}
+
+impl Surfaces {
+    /// The surfaces of a theme.
+    pub const fn new(theme: Theme) -> Self {
+        match theme {
+            Theme::Dark => Self {
+                ground: [0x0a, 0x0c, 0x0f, 255],
+                grid: [0x18, 0x1c, 0x22, 255],
+                baseline: [0x36, 0x3d, 0x47, 255],
+                mark: [0x9a, 0xa4, 0xb0, 255],
+                accent: [0x8a, 0xca, 0xff, 255],
+                lift: [0xff, 0xff, 0xff, 255],
+            },
+            Theme::Light => Self {
+                ground: [0xfb, 0xfc, 0xfd, 255],
+                grid: [0xeb, 0xef, 0xf1, 255],
+                baseline: [0xc3, 0xca, 0xd1, 255],
+                mark: [0x5a, 0x64, 0x70, 255],
+                accent: [0x05, 0x50, 0xae, 255],
+                lift: [0xff, 0xff, 0xff, 255],
+            },
+        }
+    }
+}
+
+/// The sRGB colour with this lightness, hue (degrees) and at most this chroma.
+fn srgb(lightness: f64, chroma: f64, hue: f64) -> Rgba {
+    let (sin, cos) = (hue / 360.0 * TAU).sin_cos();
+    let linear = |chroma: f64| oklab_to_linear(lightness, chroma * cos, chroma * sin);
+    let inside = |rgb: [f64; 3]| rgb.iter().all(|v| (-1e-6..=1.0 + 1e-6).contains(v));
+    let (mut low, mut high) = (0.0, chroma);
+    if inside(linear(chroma)) {
+        low = chroma;
+    } else {
+        for _ in 0..24 {
+            let middle = f64::midpoint(low, high);
+            if inside(linear(middle)) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+    }
+    let [r, g, b] = linear(low).map(encode);
+    [r, g, b, 255]
+}
+
+/// Björn Ottosson's matrices: <https://bottosson.github.io/posts/oklab/>.
+fn oklab_to_linear(l: f64, a: f64, b: f64) -> [f64; 3] {
+    let cube = |v: f64| v * v * v;
+    let long = cube(l + 0.396_337_777_4 * a + 0.215_803_757_3 * b);
+    let medium = cube(l - 0.105_561_345_8 * a - 0.063_854_172_8 * b);
+    let short = cube(l - 0.089_484_177_5 * a - 1.291_485_548_0 * b);
+    [
+        4.076_741_662_1 * long - 3.307_711_591_3 * medium + 0.230_969_929_2 * short,
+        -1.268_438_004_6 * long + 2.609_757_401_1 * medium - 0.341_319_396_5 * short,
+        -0.004_196_086_3 * long - 0.703_418_614_7 * medium + 1.707_614_701_0 * short,
+    ]
+}
+
+/// Linear light to an sRGB byte.
+fn encode(linear: f64) -> u8 {
+    let v = linear.clamp(0.0, 1.0);
+    let encoded = if v <= 0.003_130_8 { 12.92 * v } else { 1.055 * v.powf(1.0 / 2.4) - 0.055 };
+    (encoded * 255.0).round() as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PALETTE_LEN, Palette, Rgba, Surfaces, Theme, srgb};
+    use crate::Colour;
+
+    /// Relative luminance (WCAG).
+    fn luminance([r, g, b, _]: Rgba) -> f64 {
+        let decode = |v: u8| {
+            let v = f64::from(v) / 255.0;
+            if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * decode(r) + 0.7152 * decode(g) + 0.0722 * decode(b)
+    }
+
+    fn contrast(a: Rgba, b: Rgba) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn known_colours_convert() {
+        // CSS Color 4: oklch of white, and of sRGB red (0.62796, 0.25768, 29.234).
+        assert_eq!(srgb(1.0, 0.0, 0.0), [255, 255, 255, 255]);
+        assert_eq!(srgb(0.627_955, 0.257_68, 29.2339), [255, 0, 0, 255]);
+    }
+
+    #[test]
+    fn every_word_has_a_colour_that_stands_off_the_ground() {
+        for (theme, least) in [(Theme::Dark, 4.5), (Theme::Light, 1.7)] {
+            let palette = Palette::new(theme);
+            assert_eq!(palette.entries().len(), PALETTE_LEN);
+            for (i, entry) in palette.entries().iter().enumerate() {
+                let seen = contrast(*entry, Surfaces::new(theme).ground);
+                assert!(seen > least, "{theme:?} entry {i}: {seen}");
+            }
+        }
+    }
+
+    #[test]
+    fn quiet_text_and_accent_can_be_read() {
+        for theme in [Theme::Dark, Theme::Light] {
+            let s = Surfaces::new(theme);
+            assert!(contrast(s.mark, s.ground) >= 4.5 && contrast(s.accent, s.ground) >= 4.5);
+        }
+    }
+
+    #[test]
+    fn steps_differ_and_words_map_to_their_entries() {
+        let palette = Palette::new(Theme::Dark);
+        for hue in [0, 60, 120, 200] {
+            let steps: Vec<f64> = (0..4).map(|s| luminance(palette.rgba(Colour::new(hue, s)))).collect();
+            assert!(steps.windows(2).all(|w| w[0] + 0.01 < w[1]), "{steps:?}");
+        }
+        assert_eq!(palette.rgba(Colour::new(3, 2)), palette.entries()[2 * 256 + 3]);
+        assert_eq!(palette.rgba(Colour::NO_STACK), palette.entries()[1024]);
+    }
+}

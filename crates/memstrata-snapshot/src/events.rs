@@ -1,0 +1,167 @@
+//! Trace entries, one column a field.
+
+use crate::ids::{PoolIndex, StackId, StreamId};
+use memstrata_pickle::StrId;
+use memstrata_units::{Addr, Bytes, Micros};
+
+/// What a trace entry records: an index into the snapshot's action names, whose first ones are fixed.
+///
+/// The names are those of `TraceEntry::Action` in `c10/core/CachingDeviceAllocator.h`. Unknown ones (of later releases)
+/// are listed by name and count for nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Action(pub u8);
+
+#[expect(missing_docs, reason = "the names are PyTorch's")]
+impl Action {
+    pub const ALLOC: Self = Self(0);
+    pub const FREE_REQUESTED: Self = Self(1);
+    pub const FREE_COMPLETED: Self = Self(2);
+    pub const SEGMENT_ALLOC: Self = Self(3);
+    pub const SEGMENT_FREE: Self = Self(4);
+    pub const SEGMENT_MAP: Self = Self(5);
+    pub const SEGMENT_UNMAP: Self = Self(6);
+    pub const OOM: Self = Self(7);
+    pub const SNAPSHOT: Self = Self(8);
+    pub const ANNOTATE: Self = Self(9);
+    /// Not PyTorch's: viewers merge a request and its completion into it, and re-exported files may hold it.
+    pub const FREE: Self = Self(10);
+}
+
+/// A column for what few events have: pairs of event and value, by event.
+pub type Sparse<T> = Vec<(u32, T)>;
+
+/// All trace entries of a file. Every device's trace is a range of rows, in file order.
+#[derive(Clone, Debug, Default)]
+pub struct Events {
+    pub(crate) action: Vec<Action>,
+    pub(crate) addr: Vec<u64>,
+    pub(crate) size: Vec<u64>,
+    pub(crate) time: Vec<i64>,
+    pub(crate) stack: Vec<StackId>,
+    pub(crate) stream: Vec<StreamId>,
+    pub(crate) pool: Vec<PoolIndex>,
+    /// `device_free` of OOM events: bytes that the driver reported free.
+    pub device_free: Sparse<Bytes>,
+    /// The innermost `Torch-Compiled Region`, where there is one.
+    pub compile_context: Sparse<StrId>,
+    /// What `_set_memory_metadata` said, or the payload of an `annotate` event; dicts as JSON text.
+    pub user_metadata: Sparse<StrId>,
+    /// Non-empty `internal_metadata`.
+    pub internal_metadata: Sparse<StrId>,
+    /// The traceback of the forward call, for allocations in backward under anomaly mode.
+    pub forward_frames: Sparse<StrId>,
+    /// `category`, in snapshots made from a profile.
+    pub category: Sparse<StrId>,
+}
+
+/// The time of an event without `time_us`.
+pub(crate) const NO_TIME: i64 = i64::MIN;
+
+impl Events {
+    /// Rows of all devices together.
+    pub fn len(&self) -> usize {
+        self.action.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.action.is_empty()
+    }
+
+    /// What happened.
+    pub fn action(&self, row: u32) -> Action {
+        self.action[row as usize]
+    }
+
+    /// The address it happened to; 0 where there is none (OOM).
+    pub fn addr(&self, row: u32) -> Addr {
+        Addr(self.addr[row as usize])
+    }
+
+    /// `size`, with the meaning that the action gives it: requested bytes for allocs and frees.
+    pub fn size(&self, row: u32) -> Bytes {
+        Bytes(self.size[row as usize])
+    }
+
+    /// `time_us`, since the Unix epoch.
+    pub fn time(&self, row: u32) -> Option<Micros> {
+        let time = self.time[row as usize];
+        (time != NO_TIME).then_some(Micros(time))
+    }
+
+    /// The stack, [`StackId::EMPTY`] where none was recorded.
+    pub fn stack(&self, row: u32) -> StackId {
+        self.stack[row as usize]
+    }
+
+    /// The stream.
+    pub fn stream(&self, row: u32) -> StreamId {
+        self.stream[row as usize]
+    }
+
+    /// The pool, where the event names it.
+    pub fn pool(&self, row: u32) -> PoolIndex {
+        self.pool[row as usize]
+    }
+
+    /// A sparse column's value at a row.
+    pub fn sparse<T: Copy>(column: &Sparse<T>, row: u32) -> Option<T> {
+        column.binary_search_by_key(&row, |c| c.0).ok().map(|i| column[i].1)
+    }
+
+    pub(crate) fn push(&mut self, default_stream: StreamId) -> u32 {
+        self.action.push(Action(u8::MAX));
+        self.addr.push(0);
+        self.size.push(0);
+        self.time.push(NO_TIME);
+        self.stack.push(StackId::EMPTY);
+        self.stream.push(default_stream);
+        self.pool.push(PoolIndex::UNKNOWN);
+        self.action.len() as u32 - 1
+    }
+
+    /// A second row like `row`, for files in which one entry stands in two lists.
+    pub(crate) fn copy(&mut self, row: u32) -> u32 {
+        let i = row as usize;
+        self.action.push(self.action[i]);
+        self.addr.push(self.addr[i]);
+        self.size.push(self.size[i]);
+        self.time.push(self.time[i]);
+        self.stack.push(self.stack[i]);
+        self.stream.push(self.stream[i]);
+        self.pool.push(self.pool[i]);
+        let new = self.action.len() as u32 - 1;
+        copy_sparse(&mut self.device_free, row, new);
+        for column in [
+            &mut self.compile_context,
+            &mut self.user_metadata,
+            &mut self.internal_metadata,
+            &mut self.forward_frames,
+            &mut self.category,
+        ] {
+            copy_sparse(column, row, new);
+        }
+        new
+    }
+
+    /// Bytes of memory that the columns hold.
+    pub fn memory(&self) -> usize {
+        let sparse: usize =
+            [&self.compile_context, &self.user_metadata, &self.internal_metadata, &self.forward_frames, &self.category]
+                .iter()
+                .map(|c| c.capacity() * 8)
+                .sum();
+        self.action.capacity()
+            + (self.addr.capacity() + self.size.capacity() + self.time.capacity()) * 8
+            + self.stack.capacity() * 4
+            + (self.stream.capacity() + self.pool.capacity()) * 2
+            + self.device_free.capacity() * 16
+            + sparse
+    }
+}
+
+fn copy_sparse<T: Copy>(column: &mut Sparse<T>, from: u32, to: u32) {
+    if let Some(value) = Events::sparse(column, from) {
+        column.push((to, value));
+    }
+}

@@ -1,0 +1,116 @@
+//! Files as they come: in pieces, cut off, damaged, in other protocols and containers.
+
+use memstrata_snapshot::{LoadError, Reader, dump};
+use std::path::{Path, PathBuf};
+
+fn test_data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
+}
+
+fn read(bytes: &[u8], chunk: usize) -> Result<Vec<String>, LoadError> {
+    let mut reader = Reader::default();
+    for piece in bytes.chunks(chunk.min(bytes.len().max(1))) {
+        reader.feed(piece)?;
+    }
+    Ok(reader.finish()?.iter().map(|n| format!("{}\n{}", n.name, dump(&n.snapshot))).collect())
+}
+
+/// The files of a folder of `test_data`, the expected numbers left out, in order.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(test_data().join(folder))
+        .expect("the folder is there")
+        .map(|entry| entry.expect("it can be listed").path())
+        .filter(|path| path.is_file() && !path.ends_with("expected.json"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{folder} holds no files");
+    files
+}
+
+fn bytes_of(path: &Path) -> Vec<u8> {
+    std::fs::read(path).expect("a file of test_data")
+}
+
+#[test]
+fn any_chunking_gives_the_same_tables() {
+    for folder in ["scenarios", "edge", "containers", "damaged"] {
+        for path in files(folder) {
+            let bytes = bytes_of(&path);
+            let whole = read(&bytes, usize::MAX);
+            for chunk in [1, 7, 4096] {
+                assert_eq!(read(&bytes, chunk), whole, "{} in chunks of {chunk}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn truncation_at_every_byte_is_an_error_or_a_warning() {
+    for name in
+        ["scenarios/f13.pickle", "edge/metadata.pickle", "containers/snapshot.json", "containers/snapshot.pickle.gz"]
+    {
+        let bytes = bytes_of(&test_data().join(name));
+        for end in 0..bytes.len() {
+            if let Ok(snapshots) = read(&bytes[..end], usize::MAX) {
+                // The last byte of text formats may be white space.
+                let rest = &bytes[end..];
+                let all_warn = snapshots.iter().all(|s| s.contains("\nwarning "));
+                assert!(rest.iter().all(u8::is_ascii_whitespace) || all_warn, "{name} cut at {end}");
+            }
+        }
+    }
+}
+
+#[test]
+fn flipped_bits_never_panic() {
+    for name in ["scenarios/f13.pickle", "edge/cpp_style.pickle", "edge/protocol0.pickle"] {
+        let bytes = bytes_of(&test_data().join(name));
+        for at in 0..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1 << (at % 8);
+            // Whatever comes of it: the same in pieces.
+            let whole = read(&bytes, usize::MAX);
+            assert_eq!(read(&bytes, 61), whole, "{name} with byte {at} changed");
+        }
+    }
+}
+
+#[test]
+fn every_protocol_holds_the_same_snapshot() {
+    let expected = read(&bytes_of(&test_data().join("recorded/misc/unicode.pickle")), usize::MAX).expect("a snapshot");
+    for protocol in ["p0", "p1", "p2", "p3", "p5", "purepython_p4"] {
+        let path = test_data().join(format!("protocols/unicode_{protocol}.pickle"));
+        assert_eq!(read(&bytes_of(&path), usize::MAX).as_ref(), Ok(&expected), "{protocol}");
+    }
+    let expected = read(&bytes_of(&test_data().join("recorded/t26/gpt_small.pickle.gz")), 4096).expect("a snapshot");
+    for protocol in ["p0", "p2", "p5"] {
+        let path = test_data().join(format!("protocols/gpt_small_{protocol}.pickle.gz"));
+        assert!(read(&bytes_of(&path), 4096).as_ref() == Ok(&expected), "{protocol}");
+    }
+}
+
+#[test]
+fn what_is_no_snapshot_is_refused_in_words() {
+    let check = |name: &str, words: &str| {
+        let error = read(&bytes_of(&test_data().join(name)), usize::MAX).expect_err(name).to_string();
+        assert!(error.contains(words), "{name}: {error}");
+    };
+    check("containers/archive.zip", "zip archive");
+    check("containers/checkpoint.pt", "zip archive (torch.save checkpoints are, too)");
+    check("containers/checkpoint_legacy.pt", "torch.save");
+    check("containers/page.html", "holds no snapshot");
+    check("damaged/empty.pickle", "the file is empty");
+    check("damaged/truncated.pickle", "it was cut off");
+    check("damaged/calls.pickle", "an object that os.system would have made");
+    check("damaged/text.pickle", "this is no snapshot: it starts with");
+    check("damaged/other.pickle", "not a memory snapshot: its root is");
+}
+
+#[test]
+fn the_tables_of_a_small_recording_are_as_committed() {
+    let bytes = bytes_of(&test_data().join("recorded/t26/linear_seed_python.pickle"));
+    let text = read(&bytes, usize::MAX).expect("a snapshot").remove(0);
+    insta::assert_snapshot!("linear_seed_python", text);
+    let odd = bytes_of(&test_data().join("edge/metadata.pickle"));
+    insta::assert_snapshot!("metadata", read(&odd, usize::MAX).expect("a snapshot").remove(0));
+}

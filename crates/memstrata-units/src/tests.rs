@@ -1,0 +1,52 @@
+use super::*;
+
+#[test]
+fn bytes_are_binary_and_keep_useful_digits() {
+    let check = |n: u64, expected: &str| assert_eq!(Bytes(n).to_string(), expected, "{n}");
+    check(0, "0 B");
+    check(1023, "1023 B");
+    check(1024, "1.00 KiB");
+    check(2 << 20, "2.00 MiB");
+    check((1 << 20) - 1, "1.00 MiB"); // never "1024.00 KiB"
+    check(345_208_832, "329.2 MiB");
+    check(45_609_994_504, "42.48 GiB");
+    check(u64::MAX, "16.00 EiB");
+}
+
+#[test]
+fn durations_change_unit_without_gaps() {
+    let check = |n: i64, expected: &str| assert_eq!(Micros(n).to_string(), expected, "{n}");
+    check(0, "0 µs");
+    check(999, "999 µs");
+    check(7_900, "7.90 ms");
+    check(38_250, "38.2 ms");
+    check(412_000, "412 ms");
+    check(1_204_000, "1.204 s");
+    check(123_100_000, "2 min 03.1 s");
+    check(-7_900, "-7.90 ms");
+}
+
+#[test]
+fn addresses_are_grouped_from_the_right() {
+    assert_eq!(Addr(0x7600_2a00_0000).to_string(), "0x7600_2a00_0000");
+    assert_eq!(Addr(u64::MAX).plain(), "0xffffffffffffffff");
+}
+
+#[test]
+fn ticks_are_round_and_distinct() {
+    let texts = |ticks: Vec<Tick>| ticks.into_iter().map(|t| t.text).collect::<Vec<_>>();
+    assert_eq!(
+        texts(byte_ticks(0.0, 42.48 * 1024f64.powi(3), 6)),
+        ["0", "8 GiB", "16 GiB", "24 GiB", "32 GiB", "40 GiB"]
+    );
+    assert_eq!(
+        texts(byte_ticks(0.0, 1.5 * 1024f64.powi(3), 6)),
+        ["0", "0.25 GiB", "0.50 GiB", "0.75 GiB", "1.00 GiB", "1.25 GiB", "1.50 GiB"]
+    );
+    assert_eq!(texts(event_ticks(-1.0, 38_000.0, 5)), ["#0", "#10,000", "#20,000", "#30,000"]);
+    assert_eq!(
+        texts(time_ticks(1_203_990.0, 1_204_010.0, 4)),
+        ["1.203990 s", "1.203995 s", "1.204000 s", "1.204005 s", "1.204010 s"]
+    );
+    assert!(time_ticks(f64::NAN, 1.0, 4).is_empty());
+}

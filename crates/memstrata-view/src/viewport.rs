@@ -1,0 +1,145 @@
+//! What is in view, and how far it may move.
+
+use crate::tile::Area;
+
+/// Free height above the peak when everything is shown, for its mark and label.
+const HEADROOM: f64 = 0.08;
+/// The least that can be in view: two slots, so that an event can be told from its neighbour ...
+const LEAST_SLOTS: f64 = 2.0;
+/// ... and less than the smallest block that the allocator hands out (512 bytes), since requests can be smaller.
+const LEAST_BYTES: f64 = 64.0;
+/// How far the view may go past the ends, as a share of what is in view: enough to see that it is the end.
+const MARGIN: f64 = 0.04;
+
+/// How far there is something to see.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// Slots of the axis.
+    pub extent: f64,
+    /// Bytes at the peak.
+    pub peak: f64,
+}
+
+impl Bounds {
+    /// Everything: all slots, from 0 to a little above the peak.
+    pub fn fit(&self) -> Area {
+        Area { x0: 0.0, x1: self.extent.max(1.0), y0: 0.0, y1: self.top() }
+    }
+
+    /// The height of the whole view.
+    fn top(&self) -> f64 {
+        (self.peak * (1.0 + HEADROOM)).max(LEAST_BYTES)
+    }
+
+    /// Where there may be strips: above the peak never.
+    pub fn data(&self) -> Area {
+        Area { x0: 0.0, x1: self.extent, y0: 0.0, y1: self.peak }
+    }
+
+    fn width(&self, wanted: f64) -> f64 {
+        let all = self.extent.max(1.0);
+        wanted.clamp(LEAST_SLOTS.min(all), all)
+    }
+
+    fn height(&self, wanted: f64) -> f64 {
+        wanted.clamp(LEAST_BYTES, self.top())
+    }
+
+    /// The nearest allowed view; a view with something other than numbers in it becomes the whole.
+    pub fn clamp(&self, view: Area) -> Area {
+        if ![view.x0, view.x1, view.y0, view.y1].iter().all(|v| v.is_finite()) {
+            return self.fit();
+        }
+        let (w, h) = (self.width(view.width()), self.height(view.height()));
+        let all = self.extent.max(1.0);
+        // No margin when all is in view, so that the whole sits still.
+        let margin = MARGIN * w * (1.0 - w / all);
+        let x0 = view.x0.clamp(-margin, all - w + margin);
+        let y0 = view.y0.clamp(0.0, self.top() - h);
+        Area { x0, x1: x0 + w, y0, y1: y0 + h }
+    }
+
+    /// Makes `factor` times as many slots visible; the slot `at` stays where it is.
+    pub fn zoom_x(&self, view: Area, at: f64, factor: f64) -> Area {
+        let w = self.width(view.width() * factor);
+        let x0 = at - (at - view.x0) / view.width() * w;
+        self.clamp(Area { x0, x1: x0 + w, ..view })
+    }
+
+    /// Makes `factor` times as many bytes visible; the height `at` stays where it is.
+    pub fn zoom_y(&self, view: Area, at: f64, factor: f64) -> Area {
+        let h = self.height(view.height() * factor);
+        let y0 = at - (at - view.y0) / view.height() * h;
+        self.clamp(Area { y0, y1: y0 + h, ..view })
+    }
+
+    /// Moves the view by slots and bytes.
+    pub fn pan(&self, view: Area, dx: f64, dy: f64) -> Area {
+        self.clamp(Area { x0: view.x0 + dx, x1: view.x1 + dx, y0: view.y0 + dy, y1: view.y1 + dy })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bounds, LEAST_BYTES, LEAST_SLOTS};
+    use crate::tile::Area;
+
+    const BOUNDS: Bounds = Bounds { extent: 1000.0, peak: 1e6 };
+
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-6 * b.abs().max(1.0), "{a} is not {b}");
+    }
+
+    #[test]
+    fn fit_starts_at_zero_and_ends_above_the_peak() {
+        let fit = BOUNDS.fit();
+        assert_eq!(fit, Area { x0: 0.0, x1: 1000.0, y0: 0.0, y1: fit.y1 });
+        assert!(fit.y1 > 1e6 && fit.y1 < 1.2e6);
+        assert_eq!(BOUNDS.clamp(fit), fit);
+    }
+
+    #[test]
+    fn zooming_keeps_the_point_and_comes_back() {
+        let at = 300.0;
+        let view = BOUNDS.zoom_x(BOUNDS.fit(), at, 0.25);
+        near(view.width(), 250.0);
+        near((at - view.x0) / view.width(), 0.3);
+        near(BOUNDS.zoom_x(view, at, 4.0).width(), 1000.0);
+        let high = BOUNDS.zoom_y(BOUNDS.fit(), 4e5, 0.5);
+        near((4e5 - high.y0) / high.height(), 4e5 / BOUNDS.fit().y1);
+    }
+
+    #[test]
+    fn the_smallest_and_largest_views_do_not_move_when_zoomed_further() {
+        let mut view = BOUNDS.fit();
+        for _ in 0..200 {
+            view = BOUNDS.zoom_y(BOUNDS.zoom_x(view, 500.0, 0.5), 0.0, 0.5);
+        }
+        near(view.width(), LEAST_SLOTS);
+        near(view.height(), LEAST_BYTES);
+        near((500.0 - view.x0) / view.width(), 0.5);
+        let out = BOUNDS.zoom_y(BOUNDS.zoom_x(view, 500.0, 1e9), 0.0, 1e9);
+        assert_eq!(out, BOUNDS.fit());
+    }
+
+    #[test]
+    fn panning_stops_a_little_past_the_ends() {
+        let view = BOUNDS.zoom_x(BOUNDS.fit(), 0.0, 0.1);
+        let left = BOUNDS.pan(view, -1e9, -1e9);
+        assert!(left.x0 < 0.0 && left.x0 >= -4.0 && left.y0 == 0.0);
+        let right = BOUNDS.pan(view, 1e9, 1e12);
+        assert!(right.x1 > 1000.0 && right.x1 <= 1004.0);
+        near(right.y1, BOUNDS.fit().y1);
+    }
+
+    #[test]
+    fn odd_input_gives_a_sane_view() {
+        let odd = Area { x0: f64::NAN, x1: 1.0, y0: 0.0, y1: 1.0 };
+        assert_eq!(BOUNDS.clamp(odd), BOUNDS.fit());
+        let reversed = BOUNDS.clamp(Area { x0: 10.0, x1: -10.0, y0: 5.0, y1: 1.0 });
+        assert!(reversed.width() > 0.0 && reversed.height() > 0.0);
+        // A trace of one slot, or of no bytes.
+        let tiny = Bounds { extent: 1.0, peak: 0.0 };
+        assert_eq!(tiny.zoom_x(tiny.fit(), 0.5, 0.01), tiny.fit());
+    }
+}

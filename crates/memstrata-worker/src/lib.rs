@@ -1,0 +1,119 @@
+//! WebAssembly of the workers: carries messages to an engine, and nothing else.
+//!
+//! A worker belongs to one file. It makes a [`RankWorker`], feeds it chunks and finishes it; then it posts what the page
+//! asks and steps until there is nothing left to answer. One more worker holds a [`RunWorker`], which sees the whole run.
+//!
+//! Small messages cross as objects (serde-wasm-bindgen); columns are copied out of this module's memory once, into
+//! arrays of JavaScript's own, whose buffers the worker transfers.
+//!
+//! What is here runs in a browser only; everything that it calls is tested natively in memstrata-engine.
+
+use js_sys::{Float32Array, Object, Reflect, Uint32Array};
+use memstrata_engine::{Column, Coordinator, Engine, Reply};
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+
+/// One file's engine, as JavaScript sees it.
+#[wasm_bindgen]
+pub struct RankWorker {
+    engine: Engine,
+}
+
+#[wasm_bindgen]
+impl RankWorker {
+    /// For the file at `path`, of `total` bytes (0 when that is not known).
+    #[wasm_bindgen(constructor)]
+    pub fn new(path: &str, total: f64) -> Self {
+        console_error_panic_hook::set_once();
+        Self { engine: Engine::new(path, total as u64) }
+    }
+
+    /// Read the next bytes; gives the progress.
+    ///
+    /// # Errors
+    /// A `Failure` object.
+    pub fn feed(&mut self, chunk: &[u8]) -> Result<JsValue, JsValue> {
+        match self.engine.feed(chunk) {
+            Ok(progress) => to_js(&progress),
+            Err(failure) => Err(to_js(&failure)?),
+        }
+    }
+
+    /// The bytes have ended; gives a `Response`, `loaded` or `failed`.
+    ///
+    /// # Errors
+    /// Only when the answer cannot be turned into an object.
+    pub fn finish(&mut self) -> Result<JsValue, JsValue> {
+        to_js(&self.engine.finish())
+    }
+
+    /// A `Request`, to be answered by a later `step`.
+    ///
+    /// # Errors
+    /// When the object is no request.
+    pub fn post(&mut self, request: JsValue) -> Result<(), JsValue> {
+        self.engine.post(serde_wasm_bindgen::from_value(request)?);
+        Ok(())
+    }
+
+    /// Answer one question: `{response, columns}`, or undefined when there is none.
+    ///
+    /// # Errors
+    /// Only when the answer cannot be turned into an object.
+    pub fn step(&mut self) -> Result<JsValue, JsValue> {
+        self.engine.step().map_or(Ok(JsValue::UNDEFINED), reply)
+    }
+
+    /// The size of this module's memory in bytes.
+    #[wasm_bindgen(js_name = memoryBytes)]
+    pub fn memory_bytes(&self) -> f64 {
+        let memory: js_sys::WebAssembly::Memory = wasm_bindgen::memory().unchecked_into();
+        let buffer: js_sys::ArrayBuffer = memory.buffer().unchecked_into();
+        f64::from(buffer.byte_length())
+    }
+}
+
+/// The coordinator, as JavaScript sees it.
+#[wasm_bindgen]
+#[derive(Default)]
+pub struct RunWorker {
+    coordinator: Coordinator,
+}
+
+#[wasm_bindgen]
+impl RunWorker {
+    /// A run without files.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        console_error_panic_hook::set_once();
+        Self::default()
+    }
+
+    /// Answer a `RunRequest` with a `RunResponse`.
+    ///
+    /// # Errors
+    /// When the object is no request.
+    pub fn handle(&mut self, request: JsValue) -> Result<JsValue, JsValue> {
+        to_js(&self.coordinator.handle(&serde_wasm_bindgen::from_value(request)?))
+    }
+}
+
+/// Plain objects, `null` for `None`: what JSON would give, which is what the generated types say.
+fn to_js(value: &impl Serialize) -> Result<JsValue, JsValue> {
+    Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
+}
+
+fn reply(reply: Reply) -> Result<JsValue, JsValue> {
+    let columns = Object::new();
+    for (name, column) in reply.columns {
+        let array: JsValue = match column {
+            Column::F32(numbers) => Float32Array::from(numbers.as_slice()).into(),
+            Column::U32(numbers) => Uint32Array::from(numbers.as_slice()).into(),
+        };
+        Reflect::set(&columns, &name.into(), &array)?;
+    }
+    let out = Object::new();
+    Reflect::set(&out, &"response".into(), &to_js(&reply.response)?)?;
+    Reflect::set(&out, &"columns".into(), &columns)?;
+    Ok(out.into())
+}

@@ -1,0 +1,89 @@
+//! The development server: Vite for the page, a TypeScript compiler that watches the viewer, and wasm rebuilt when a crate
+//! changes.
+
+use crate::{cmd, files, install, repo::Repo, wasm};
+use anyhow::{Context, Result, bail};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::process::Child;
+use std::time::{Duration, SystemTime};
+
+const POLL: Duration = Duration::from_millis(400);
+
+/// Serves until a child dies or the person stops it.
+pub(crate) fn run(repo: &Repo, first_port: u16) -> Result<()> {
+    install::npm(repo)?;
+    wasm::build(repo)?;
+    let web = repo.web();
+    let port = free_port(first_port)?;
+    cmd::run(&mut cmd::command("node", &["node_modules/typescript/bin/tsc", "-b", "viewer"], &web))?;
+    let watch = ["node_modules/typescript/bin/tsc", "-b", "viewer", "--watch", "--preserveWatchOutput"];
+    let mut types = Served::start("the TypeScript compiler", &mut cmd::command("node", &watch, &web))?;
+    let text = port.to_string();
+    let vite = ["../node_modules/vite/bin/vite.js", "--host", "127.0.0.1", "--port", &text, "--strictPort"];
+    let mut server = Served::start("Vite", &mut cmd::command("node", &vite, &web.join("site")))?;
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        server.alive()?;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    println!("\nmemstrata is at http://127.0.0.1:{port}/ (Ctrl-C stops it)\n");
+
+    let mut built = newest_source(repo)?;
+    loop {
+        std::thread::sleep(POLL);
+        server.alive()?;
+        types.alive()?;
+        let newest = newest_source(repo)?;
+        if newest <= built {
+            continue;
+        }
+        built = newest;
+        match wasm::build(repo) {
+            Ok(()) => println!("wasm is current"),
+            Err(error) => eprintln!("{error:#}\nstill serving the last good build"),
+        }
+    }
+}
+
+/// A child that ends with this program.
+struct Served {
+    what: &'static str,
+    child: Child,
+}
+
+impl Served {
+    fn start(what: &'static str, command: &mut std::process::Command) -> Result<Self> {
+        let child = command.spawn().with_context(|| format!("cannot start {what}"))?;
+        Ok(Self { what, child })
+    }
+
+    fn alive(&mut self) -> Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            bail!("{} stopped ({status})", self.what);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Err(error) = self.child.kill() {
+            eprintln!("{} could not be stopped: {error}", self.what);
+        }
+    }
+}
+
+fn free_port(first: u16) -> Result<u16> {
+    (first..first.saturating_add(50))
+        .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
+        .with_context(|| format!("no free port from {first} on"))
+}
+
+fn newest_source(repo: &Repo) -> Result<SystemTime> {
+    let mut newest = SystemTime::UNIX_EPOCH;
+    for path in files::below(&repo.path("crates"))? {
+        if files::has_extension(&path, &["rs", "toml", "vert", "frag", "glsl"]) {
+            newest = files::modified(&path).map_or(newest, |time| time.max(newest));
+        }
+    }
+    Ok(newest)
+}

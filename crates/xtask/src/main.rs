@@ -1,0 +1,77 @@
+//! The project's one task runner: `cargo xtask dev|build|gen|tidy|size|test`.
+//!
+//! Nothing here is needed by a user of the product. Every step of the continuous integration is a command that a developer
+//! can run; `cargo xtask test` is all of them in order.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to the person who runs it")]
+
+mod cmd;
+mod dev;
+mod files;
+mod install;
+mod repo;
+mod site;
+mod size;
+mod test;
+mod tidy;
+mod wasm;
+
+use clap::{Parser, Subcommand};
+use repo::Repo;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Tasks of the memstrata repository")]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install what is missing, build, serve the page on this machine and rebuild on change
+    Dev {
+        /// The first port to try
+        #[arg(long, default_value_t = 5173)]
+        port: u16,
+    },
+    /// Build the site into web/site/dist
+    Build,
+    /// Write the generated files: the TypeScript types of the worker protocol
+    Gen,
+    /// Check what no compiler checks: who depends on whom, unsafe code, lengths of files, the share of TypeScript
+    Tidy,
+    /// Sizes of the built site, against its budget
+    Size,
+    /// Everything that the continuous integration checks
+    Test {
+        /// Run only these steps, in the order of the whole; without any, all
+        steps: Vec<String>,
+        /// Print the names of the steps and stop
+        #[arg(long)]
+        list: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = Repo::find().and_then(|repo| match args.task {
+        Task::Dev { port } => dev::run(&repo, port),
+        Task::Build => site::build(&repo),
+        Task::Gen => site::generate(&repo),
+        Task::Tidy => tidy::run(&repo),
+        Task::Size => size::run(&repo),
+        Task::Test { list: true, .. } => {
+            test::list();
+            Ok(())
+        }
+        Task::Test { steps, .. } => test::run(&repo, &steps),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

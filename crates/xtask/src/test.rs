@@ -1,0 +1,135 @@
+//! Everything that the continuous integration checks, in order; the first failure stops it.
+
+use crate::{cmd, install, repo::Repo, site, size, tidy};
+use anyhow::{Context, Result, bail};
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::{Duration, Instant};
+
+struct Step {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Repo) -> Result<()>,
+}
+
+const STEPS: [Step; 12] = [
+    Step { name: "install", what: "wasm targets, npm packages, browser", run: install_all },
+    Step { name: "fmt", what: "rustfmt", run: fmt },
+    Step { name: "tidy", what: "dependencies, lengths, paths", run: tidy::run },
+    Step { name: "clippy", what: "lints, natively", run: clippy },
+    Step { name: "clippy-wasm", what: "lints, as the browser gets them", run: clippy_wasm },
+    Step { name: "test", what: "unit, golden, property, scenario and document tests", run: native },
+    Step { name: "doc", what: "documentation without warnings", run: doc },
+    Step { name: "32-bit", what: "core tests with 32-bit pointers", run: narrow },
+    Step { name: "build", what: "wasm, TypeScript, the site", run: site::build },
+    Step { name: "web", what: "types of all TypeScript, Biome", run: web },
+    Step { name: "size", what: "the page's weight", run: size::run },
+    Step { name: "e2e", what: "the built site in a browser", run: e2e },
+];
+
+/// The crates whose arithmetic must hold where `usize` has 32 bits.
+const NARROW: [&str; 4] = ["memstrata-pickle", "memstrata-snapshot", "memstrata-analysis", "memstrata-layout"];
+const NARROW_TARGET: &str = "wasm32-wasip1";
+
+/// The names, for `--list`.
+pub(crate) fn list() {
+    for step in STEPS {
+        println!("{:12} {}", step.name, step.what);
+    }
+}
+
+/// Runs the named steps, or all.
+pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<()> {
+    if let Some(unknown) = names.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
+        bail!("there is no step {unknown}; `cargo xtask test --list` names them");
+    }
+    let before = tracked_state(repo);
+    let started = Instant::now();
+    let mut times = Vec::new();
+    for step in STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name)) {
+        println!("\n==> {}: {}", step.name, step.what);
+        let start = Instant::now();
+        let done = (step.run)(repo).with_context(|| format!("step {}", step.name));
+        times.push((step.name, start.elapsed()));
+        if done.is_err() {
+            print_times(&times, started.elapsed());
+        }
+        done?;
+    }
+    if tracked_state(repo) != before {
+        bail!("the run changed tracked files: generated ones were not current. `git diff` shows them; commit them");
+    }
+    print_times(&times, started.elapsed());
+    Ok(())
+}
+
+fn print_times(times: &[(&str, Duration)], all: Duration) {
+    println!("\n{:>8}  step", "seconds");
+    for (name, time) in times.iter().chain([&("in all", all)]) {
+        println!("{:>8.1}  {name}", time.as_secs_f64());
+    }
+}
+
+/// What git sees of the working tree: whatever the steps do, it must stay. None outside of a checkout.
+fn tracked_state(repo: &Repo) -> Option<(String, String)> {
+    let git = |args: &[&str]| cmd::probe(&mut cmd::command("git", args, &repo.root));
+    Some((git(&["status", "--porcelain"])?, git(&["diff", "--no-ext-diff", "--stat", "HEAD"])?))
+}
+
+fn install_all(repo: &Repo) -> Result<()> {
+    install::target(repo, "wasm32-unknown-unknown")?;
+    install::target(repo, NARROW_TARGET)?;
+    install::npm(repo)?;
+    install::browser(repo).map(|path| println!("browser: {}", path.display()))
+}
+
+fn fmt(repo: &Repo) -> Result<()> {
+    cmd::run(&mut cmd::cargo(&["fmt", "--all", "--check"], &repo.root))
+}
+
+fn clippy(repo: &Repo) -> Result<()> {
+    let args = ["clippy", "--quiet", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"];
+    cmd::run(&mut cmd::cargo(&args, &repo.root))
+}
+
+fn clippy_wasm(repo: &Repo) -> Result<()> {
+    let mut args = vec!["clippy", "--quiet", "--target", "wasm32-unknown-unknown"];
+    args.extend(["--package", "memstrata-worker", "--package", "memstrata-view", "--", "--deny", "warnings"]);
+    cmd::run(cmd::cargo(&args, &repo.root).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"))
+}
+
+/// Also tells whether the generated TypeScript types are current: that is a test of memstrata-engine.
+fn native(repo: &Repo) -> Result<()> {
+    cmd::run(&mut cmd::cargo(&["test", "--quiet", "--workspace", "--all-features"], &repo.root))
+}
+
+fn doc(repo: &Repo) -> Result<()> {
+    let args = ["doc", "--quiet", "--workspace", "--no-deps", "--all-features"];
+    cmd::run(cmd::cargo(&args, &repo.root).env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+fn narrow(repo: &Repo) -> Result<()> {
+    let mut args = vec!["test", "--quiet", "--target", NARROW_TARGET, "--lib", "--tests"];
+    for name in NARROW {
+        args.extend(["--package", name]);
+    }
+    let runner = repo.path("scripts/wasi-run.mjs");
+    let mut cargo = cmd::cargo(&args, &repo.root);
+    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    // What these ask of the system, there is not in the sandbox: the workspace's place, and many cases.
+    cargo.env("INSTA_WORKSPACE_ROOT", &repo.root).env("INSTA_UPDATE", "no").env("PROPTEST_CASES", "32");
+    cmd::run(cargo.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", format!("node --no-warnings {}", runner.display())))
+}
+
+fn web(repo: &Repo) -> Result<()> {
+    for script in ["typecheck", "lint"] {
+        cmd::run(&mut cmd::command("npm", &["run", "--silent", script], &repo.web()))?;
+    }
+    Ok(())
+}
+
+fn e2e(repo: &Repo) -> Result<()> {
+    let browser = install::browser(repo)?;
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+    let mut npm = cmd::command("npm", &["run", "--silent", "test", "-w", "e2e"], &repo.web());
+    cmd::run(npm.env("CHROME", browser).env("E2E_PORT", port.to_string()))
+}

@@ -1,0 +1,92 @@
+//! The two wasm modules: compiled, bound to JavaScript by wasm-bindgen as a library (so that its version is the one in
+//! Cargo.lock), made small by wasm-opt, and put beside the viewer's TypeScript.
+
+use crate::{cmd, files, repo::Repo};
+use anyhow::{Context, Result, anyhow};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+use std::path::{Path, PathBuf};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+const PROFILE: &str = "wasm";
+const MODULES: [(&str, &str); 2] = [("memstrata-worker", "memstrata_worker"), ("memstrata-view", "memstrata_view")];
+
+/// Every browser that has WebGL2 and module workers has these too.
+const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
+
+/// Stripping is left to wasm-bindgen and wasm-opt: the linker would also drop the section that tells them which of those
+/// features are in use.
+const UNSTRIPPED: &str = "profile.wasm.strip=\"none\"";
+
+/// Builds both modules into web/viewer/wasm.
+pub(crate) fn build(repo: &Repo) -> Result<()> {
+    crate::install::target(repo, TARGET)?;
+    crate::install::npm(repo)?;
+    let mut args = vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
+    for (package, _) in MODULES {
+        args.extend(["--package", package]);
+    }
+    let mut cargo = cmd::cargo(&args, &repo.root);
+    // What the environment asks of native builds (a linker, sanitizers, coverage) would break these.
+    cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS);
+    cmd::run(&mut cargo)?;
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = MODULES.map(|(_, module)| scope.spawn(move || bind(repo, module))).into_iter().collect();
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| anyhow!("wasm-bindgen panicked"))?)
+    })
+}
+
+/// wasm-bindgen and wasm-opt for one module; nothing when it is the same as last time.
+fn bind(repo: &Repo, module: &str) -> Result<()> {
+    let compiled = repo.target.join(TARGET).join(PROFILE).join(format!("{module}.wasm"));
+    let bytes = std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))?;
+    let out = repo.path("web/viewer/wasm");
+    let stamp = out.join(format!("{module}.stamp"));
+    let mark = fingerprint(&bytes);
+    let products = [format!("{module}_bg.wasm"), format!("{module}.d.ts"), format!("{module}.js")];
+    if products.iter().all(|p| out.join(p).is_file()) && std::fs::read_to_string(&stamp).is_ok_and(|old| old == mark) {
+        return Ok(());
+    }
+
+    let scratch = repo.target.join("xtask").join(module);
+    let mut bindgen = wasm_bindgen_cli_support::Bindgen::new();
+    bindgen.input_path(&compiled).web(true)?.typescript(true).omit_default_module_path(false);
+    bindgen.remove_name_section(true).remove_producers_section(true);
+    bindgen.generate(&scratch).with_context(|| format!("wasm-bindgen of {module}"))?;
+    optimise(repo, &scratch.join(&products[0]))?;
+
+    std::fs::create_dir_all(&out)?;
+    // The JavaScript comes last: a server that watches it then reloads a page whose wasm is already there.
+    for name in files::below(&scratch)?.iter().map(|p| p.strip_prefix(&scratch).map(Path::to_path_buf)) {
+        let name = name?;
+        if name != Path::new(&products[2]) {
+            place(&scratch, &out, &name)?;
+        }
+    }
+    place(&scratch, &out, Path::new(&products[2]))?;
+    std::fs::write(&stamp, mark).with_context(|| format!("writing {}", stamp.display()))
+}
+
+fn optimise(repo: &Repo, wasm: &Path) -> Result<()> {
+    let tool = repo.path("web/node_modules/binaryen/bin/wasm-opt");
+    let small: PathBuf = wasm.with_extension("small");
+    let mut command = cmd::command("node", &[], &repo.root);
+    command.arg(tool).arg("-O3").arg(wasm).arg("-o").arg(&small);
+    cmd::output(&mut command)?;
+    std::fs::rename(&small, wasm).with_context(|| format!("replacing {}", wasm.display()))
+}
+
+fn place(from: &Path, to: &Path, name: &Path) -> Result<()> {
+    let target = to.join(name);
+    if let Some(folder) = target.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::copy(from.join(name), &target).with_context(|| format!("writing {}", target.display()))?;
+    Ok(())
+}
+
+fn fingerprint(bytes: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    format!("{:016x} {}\n", hasher.finish(), bytes.len())
+}

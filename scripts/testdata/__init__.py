@@ -1,0 +1,1 @@
+"""Parts of gen_test_data.py."""

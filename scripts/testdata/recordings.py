@@ -1,0 +1,91 @@
+"""Copies real recordings, made by PyTorch's own allocator, and writes what an independent reading finds in each.
+
+Beside a recording stands what `torch.cuda.memory_stats()` said at its start and just before the dump, cut to the figures
+that the tests use. A file that is over 64 KiB is stored gzipped.
+"""
+
+import gzip
+import json
+import os
+import shutil
+
+import oracle
+
+PLAIN_LIMIT = 64 << 10
+RECORDED = """
+t20/linear_seed_python t20/linear_seed_all t20/gpt_small t20/pools t20/streams t20/two_devices t20/resnet50_ok
+t26/linear_seed_python t26/linear_seed_all t26/gpt_small t26/pools t26/streams t26/two_devices t26/expandable_gpt t26/oom_observer
+t29/linear_seed_python t29/pools t29/streams t29/two_devices t29/expandable_gpt t29/gpt_small_all
+misc/deep misc/huge misc/norecord misc/nothing misc/unicode
+gpt_late gpt_leak gpt_max_split gpt_ring10000 gpt_state_only gpt_amp late_expandable_26 late_max_split_26 oom_expandable
+""".split()
+PROTOCOLS = [f'unicode_{p}' for p in ('p0', 'p1', 'p2', 'p3', 'p5', 'purepython_p4')] + ['gpt_small_p0', 'gpt_small_p2', 'gpt_small_p5']
+KEYS = [f'{band}_bytes.all.{which}' for band in ('requested', 'active', 'allocated', 'reserved') for which in ('current', 'peak')] + [
+    'active.all.current', 'allocation.all.current', 'segment.all.current', 'num_ooms', 'num_alloc_retries']
+
+
+def pack(source, target):
+    """Copies a pickle, gzipped when it is long; the name of what was written, and what the oracle reads in it."""
+    with open(source, 'rb') as f:
+        raw = f.read()
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if len(raw) > PLAIN_LIMIT:
+        target, raw = target + '.gz', gzip.compress(raw, 9, mtime=0)
+    with open(target, 'wb') as out:
+        out.write(raw)
+    return target, oracle.read(raw, os.path.basename(target))
+
+
+def statistics(path):
+    with open(path) as f:
+        full = json.load(f)
+
+    def cut(devices):
+        return {i: {key: d['memory_stats'][key] for key in KEYS if key in d['memory_stats']} for i, d in devices.items()}
+
+    return {'torch': full['torch'], 'alloc_conf': full['alloc_conf'], 'note': full['note'],
+            'at_start': cut(full.get('at_start') or {}), 'at_dump': cut(full['at_dump'])}
+
+
+def dump(path, value):
+    with open(path, 'w') as out:
+        json.dump(value, out, indent=1)
+        out.write('\n')
+
+
+def copy(recordings, target, sample):
+    for folder in ('recorded', 'protocols'):
+        shutil.rmtree(os.path.join(target, folder), ignore_errors=True)
+    expected = {}
+    for name in RECORDED:
+        source = os.path.join(recordings, 'recorded', name)
+        packed, found = pack(source + '.pickle', os.path.join(target, 'recorded', name + '.pickle'))
+        expected[os.path.relpath(packed, os.path.join(target, 'recorded'))] = {
+            'oracle': found, 'memory_stats': statistics(source + '.stats.json')}
+    dump(os.path.join(target, 'recorded', 'expected.json'), expected)
+
+    expected = {}
+    for name in PROTOCOLS:
+        packed, found = pack(os.path.join(recordings, 'protocols', name + '.pickle'), os.path.join(target, 'protocols', name + '.pickle'))
+        expected[os.path.basename(packed)] = {'oracle': found}
+    dump(os.path.join(target, 'protocols', 'expected.json'), expected)
+    sample_run(os.path.join(recordings, 'recorded', 'ranks'), sample, os.path.join(target, 'sample_expected.json'))
+
+
+def sample_run(ranks, site, expected_path):
+    """The run behind "Try the sample run": eight ranks, gzipped, and what the oracle says of each."""
+    shutil.rmtree(site, ignore_errors=True)
+    os.makedirs(site)
+    files, expected = [], {}
+    for rank in range(8):
+        name = f'rank{rank}_memory_snapshot.pickle'
+        with open(os.path.join(ranks, name), 'rb') as f:
+            packed = gzip.compress(f.read(), 9, mtime=0)
+        url = name + '.gz'
+        with open(os.path.join(site, url), 'wb') as out:
+            out.write(packed)
+        files.append({'path': name, 'url': url, 'bytes': len(packed)})
+        found = oracle.read(packed, url)['devices'][0]
+        expected[name] = {'rank': rank, 'requested_bytes': found['active'], 'reserved_bytes': found['reserved']}
+    dump(os.path.join(site, 'index.json'), {'title': 'sample run', 'files': files})
+    dump(expected_path, expected)

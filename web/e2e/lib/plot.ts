@@ -1,0 +1,167 @@
+// The timeline's picture: where bytes and slots are on it, and which pixels are drawn.
+
+import { expect, type Locator, type Page } from "@playwright/test";
+import { PNG } from "pngjs";
+
+/** How far two colours are apart before they are taken for different, of 3 x 255. */
+const DISTINCT = 24;
+
+const UNITS: Record<string, number> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+
+interface Tick {
+  at: number;
+  value: number;
+}
+
+/** Where things are, in CSS pixels of the canvas. */
+export interface Scale {
+  left: number;
+  bottom: number;
+  /** Where the slot of an event begins. */
+  x(event: number): number;
+  y(bytes: number): number;
+}
+
+type Colour = readonly [number, number, number];
+
+export class Picture {
+  constructor(readonly png: PNG) {}
+
+  get width(): number {
+    return this.png.width;
+  }
+
+  colour(x: number, y: number): Colour {
+    const at = 4 * (y * this.png.width + x);
+    const [r = 0, g = 0, b = 0] = this.png.data.subarray(at, at + 3);
+    return [r, g, b];
+  }
+
+  /** True when a pixel has none of these colours. */
+  differs(x: number, y: number, colours: readonly Colour[]): boolean {
+    const [r, g, b] = this.colour(x, y);
+    return colours.every((c) => Math.abs(c[0] - r) + Math.abs(c[1] - g) + Math.abs(c[2] - b) > DISTINCT);
+  }
+
+  /** The topmost row of a column that is drawn: three in a run, so that no grid line counts. */
+  top(x: number, bottom: number, background: readonly Colour[]): number {
+    let run = 0;
+    for (let y = 0; y < bottom; y += 1) {
+      run = this.differs(x, y, background) ? run + 1 : 0;
+      if (run === 3) return y - 2;
+    }
+    return bottom;
+  }
+
+  /** The share of a rectangle's pixels that are drawn. */
+  share(x0: number, y0: number, x1: number, y1: number, background: readonly Colour[]): number {
+    let drawn = 0;
+    for (let y = y0; y < y1; y += 1) for (let x = x0; x < x1; x += 1) if (this.differs(x, y, background)) drawn += 1;
+    return drawn / ((x1 - x0) * (y1 - y0));
+  }
+}
+
+export class Plot {
+  constructor(
+    readonly page: Page,
+    readonly canvas: Locator,
+  ) {}
+
+  /** Waits until there is a picture that no longer changes. */
+  async drawn(): Promise<void> {
+    await expect.poll(() => this.instances(), { timeout: 30_000 }).toBeGreaterThan(0);
+    let before = -1;
+    await expect
+      .poll(
+        async () => {
+          const now = await this.instances();
+          const same = now === before;
+          before = now;
+          return same;
+        },
+        { intervals: [200, 200, 300], timeout: 30_000 },
+      )
+      .toBe(true);
+  }
+
+  instances(): Promise<number> {
+    return this.page.evaluate(() => window.memstrata.stats().instances);
+  }
+
+  /** The canvas alone, without the texts over it. */
+  async picture(): Promise<Picture> {
+    const over = (shown: boolean) =>
+      this.canvas.evaluate(
+        (canvas, visibility) => {
+          for (const other of canvas.parentElement?.children ?? []) {
+            if (other !== canvas && other instanceof HTMLElement) other.style.visibility = visibility;
+          }
+        },
+        shown ? "" : "hidden",
+      );
+    await over(false);
+    // The browser puts a canvas on whole pixels, wherever the layout has it.
+    const { x, y, width, height } = await this.box();
+    const clip = { x: Math.round(x), y: Math.round(y), width: Math.round(width), height: Math.round(height) };
+    const png = await this.page.screenshot({ clip });
+    await over(true);
+    return new Picture(PNG.sync.read(png));
+  }
+
+  /** Where things are, from the labels that a reader goes by. */
+  async scale(): Promise<Scale> {
+    const found = await this.canvas.evaluate((canvas) => {
+      const number = (element: Element, name: string) =>
+        Number.parseFloat(getComputedStyle(element).getPropertyValue(name));
+      const all = (selector: string) => [...(canvas.parentElement?.querySelectorAll(selector) ?? [])];
+      const ticks = (selector: string, name: string) =>
+        all(selector).map((tick) => ({ at: number(tick, name), text: tick.textContent ?? "" }));
+      const [left] = all(".tick-y");
+      const [below] = all(".tick-x");
+      return {
+        x: ticks(".tick-x", "--x"),
+        y: ticks(".tick-y", "--y"),
+        left: left ? number(left, "--x") : Number.NaN,
+        bottom: below ? number(below, "--y") : Number.NaN,
+      };
+    });
+    const { left, bottom } = found;
+    return { left, bottom, x: along(found.x, event), y: along(found.y, bytes) };
+  }
+
+  /** Moves the mouse to a point of the canvas. */
+  async moveTo(x: number, y: number): Promise<void> {
+    const box = await this.box();
+    await this.page.mouse.move(box.x + x, box.y + y);
+  }
+
+  async box(): Promise<{ x: number; y: number; width: number; height: number }> {
+    const box = await this.canvas.boundingBox();
+    if (box === null) throw new Error("the canvas is not shown");
+    return box;
+  }
+}
+
+/** From a value to its place, by the two outermost ticks. */
+function along(ticks: { at: number; text: string }[], read: (text: string) => number): (value: number) => number {
+  const known: Tick[] = ticks.map(({ at, text }) => ({ at, value: read(text) })).sort((a, b) => a.value - b.value);
+  const [low, high] = [known.at(0), known.at(-1)];
+  if (!low || !high || low === high) throw new Error(`too few ticks: ${ticks.map(({ text }) => text).join(", ")}`);
+  return (value) => low.at + ((value - low.value) * (high.at - low.at)) / (high.value - low.value);
+}
+
+/** `1.5 GiB` in bytes. */
+function bytes(text: string): number {
+  const [number = "", unit = "B"] = text.trim().split(/\s+/);
+  return exactly(text, Number(number.replaceAll(",", "")) * (UNITS[unit] ?? Number.NaN));
+}
+
+/** `#10,000`. */
+function event(text: string): number {
+  return exactly(text, Number(text.replace(/[#,]/g, "")));
+}
+
+function exactly(text: string, value: number): number {
+  if (Number.isNaN(value)) throw new Error(`not a tick: ${text}`);
+  return value;
+}

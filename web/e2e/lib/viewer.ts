@@ -1,0 +1,72 @@
+// The page as a user meets it: its rows, controls and the timeline's canvas.
+
+import { expect, type Locator, type Page } from "@playwright/test";
+import type { ViewState } from "memstrata-viewer";
+import { Plot } from "./plot.js";
+
+declare global {
+  interface Window {
+    memstrata: HTMLElement & {
+      getState(): ViewState;
+      pick(view: "timeline", x: number, y: number): Promise<{ block: number; bytes: { raw: string } } | null>;
+      stats(): { instances: number; drawCalls: number; ranks: { path: string; wasmBytes: number; loadMs: number }[] };
+    };
+  }
+}
+
+export type Picked = Parameters<Locator["setInputFiles"]>[0];
+
+export class Viewer {
+  readonly rows: Locator;
+  readonly canvas: Locator;
+  readonly details: Locator;
+  readonly tooltip: Locator;
+  readonly peak: Locator;
+  readonly device: Locator;
+  readonly plot: Plot;
+  /** Parts of console messages that a test provokes. */
+  readonly expectedErrors: string[] = [];
+
+  constructor(readonly page: Page) {
+    this.rows = page.getByTestId("rank-row");
+    this.canvas = page.getByTestId("timeline-canvas");
+    this.details = page.getByTestId("details");
+    this.tooltip = page.getByTestId("tooltip");
+    this.peak = page.getByTestId("peak-value");
+    this.device = page.getByLabel("Device", { exact: true });
+    this.plot = new Plot(page, this.canvas);
+  }
+
+  async open(files: Picked): Promise<void> {
+    await this.page.getByTestId("open-files").setInputFiles(files);
+  }
+
+  /** Opens one file and waits for its picture. */
+  async show(file: Picked): Promise<void> {
+    await this.open(file);
+    await this.plot.drawn();
+  }
+
+  row(path: string): Locator {
+    return this.page.locator(`[data-testid=rank-row][data-path="${path}"]`);
+  }
+
+  /** Waits until a row has come to this. */
+  async expectRow(path: string, state: "queued" | "loading" | "ready" | "error"): Promise<void> {
+    await expect(this.row(path)).toHaveAttribute("data-state", state, { timeout: 30_000 });
+  }
+
+  /** The exact number in a row of the rail. */
+  rowPeak(path: string): Locator {
+    return this.row(path).locator("[data-value]");
+  }
+
+  state(): Promise<ViewState> {
+    return this.page.evaluate(() => window.memstrata.getState());
+  }
+
+  /** A line of the details by its stable name. */
+  fact(key: string): Locator {
+    return this.details.locator(`[data-key="${key}"] dd`);
+  }
+}

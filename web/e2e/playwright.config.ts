@@ -1,0 +1,40 @@
+// The built site in a real browser, which draws with Mesa's software GL. `cargo xtask test build e2e` sets the browser and
+// the port; by hand: CHROME=/usr/bin/chromium npm test -w e2e
+
+import { defineConfig } from "@playwright/test";
+
+const { CHROME, E2E_PORT } = process.env;
+const port = Number(E2E_PORT ?? 4173);
+const origin = `http://127.0.0.1:${port}`;
+
+export default defineConfig({
+  testDir: "tests",
+  outputDir: "out/results",
+  timeout: 120_000,
+  expect: { timeout: 15_000 },
+  forbidOnly: true,
+  // Two cores, and GL in software: tests side by side would only wait for each other.
+  workers: 1,
+  reporter: [["list"]],
+  use: {
+    baseURL: origin,
+    viewport: { width: 1440, height: 900 },
+    deviceScaleFactor: 1,
+    launchOptions: {
+      ...(CHROME !== undefined && { executablePath: CHROME }),
+      args: [
+        "--headless=new",
+        "--no-sandbox",
+        "--use-gl=angle",
+        "--use-angle=gl-egl",
+        "--ignore-gpu-blocklist",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    },
+  },
+  webServer: { command: `node server.mjs ${port}`, url: origin, reuseExistingServer: false, stdout: "ignore" },
+});

@@ -1,0 +1,114 @@
+// The page itself: nothing leaves it, everybody can use it, it shares a document, and it answers while it works.
+
+import AxeBuilder from "@axe-core/playwright";
+import { testData } from "../lib/data.js";
+import { expect, test } from "../lib/test.js";
+
+test("nothing can be sent elsewhere", async ({ viewer, page, baseURL }) => {
+  await viewer.show(testData("scenarios/f01.pickle"));
+  viewer.expectedErrors.push("Content Security Policy", "Content-Security-Policy", "asked another origin", "Refused");
+  const elsewhere = (baseURL ?? "").replace("127.0.0.1", "localhost");
+  const answer = await page.evaluate(
+    (url) =>
+      fetch(url).then(
+        () => "answered",
+        (error: Error) => error.name,
+      ),
+    elsewhere,
+  );
+  expect(answer).toBe("TypeError");
+});
+
+test("no known barrier to people with disabilities", async ({ viewer, page }) => {
+  const check = async (what: string) => {
+    const { violations } = await new AxeBuilder({ page }).analyze();
+    expect(
+      violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join(", ")}`),
+      what,
+    ).toEqual([]);
+  };
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await check(`landing, ${colorScheme}`);
+  }
+  await viewer.show([testData("recorded/t26/gpt_small.pickle.gz"), testData("edge/two_devices.pickle")]);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await check(`workspace, ${colorScheme}`);
+  }
+});
+
+test("two viewers on a page share nothing", async ({ viewer, page }) => {
+  await viewer.show(testData("scenarios/f01.pickle"));
+  await page.evaluate(() => {
+    const second = document.createElement("memstrata-viewer");
+    second.id = "second";
+    second.style.cssText = "position: fixed; inset: 50% 0 0 50%";
+    document.body.append(second);
+  });
+  const second = page.locator("#second");
+  await second.getByTestId("open-files").setInputFiles(testData("scenarios/f02.pickle"));
+  await expect(second.getByTestId("peak-value")).toHaveAttribute("data-value", "600");
+  const first = page.locator("memstrata-viewer:not(#second)");
+  await expect(first.getByTestId("peak-value")).toHaveAttribute("data-value", "1500");
+  await page.evaluate(() => document.querySelector("#second")?.remove());
+  await expect(first.getByTestId("peak-value")).toHaveAttribute("data-value", "1500");
+});
+
+test("a link brings back what was on screen", async ({ viewer, page }) => {
+  await viewer.show(testData("scenarios/f01.pickle"));
+  const scale = await viewer.plot.scale();
+  const box = await viewer.plot.box();
+  await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(500));
+  await expect.poll(() => page.url()).toContain("sel=");
+  await page.reload();
+  await page.waitForFunction(() => "memstrata" in window);
+  await viewer.show(testData("scenarios/f01.pickle"));
+  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute("data-reference", "0:0x1000@1");
+});
+
+test("the page answers while ranks load", async ({ viewer, page }) => {
+  await page.evaluate(() => {
+    const beat = { last: performance.now(), longest: 0 };
+    Object.assign(window, { beat });
+    setInterval(() => {
+      const now = performance.now();
+      beat.longest = Math.max(beat.longest, now - beat.last);
+      beat.last = now;
+    }, 10);
+  });
+  await page.getByTestId("open-sample").click();
+  await expect(page.locator("[data-testid=rank-row][data-state=ready]")).toHaveCount(8, { timeout: 30_000 });
+  await viewer.plot.drawn();
+  const longest = await page.evaluate(() => (window as unknown as { beat: { longest: number } }).beat.longest);
+  test.info().annotations.push({ type: "longest pause", description: `${Math.round(longest)} ms` });
+  // Eight workers and a software renderer share two cores here; parsing a file on the page would take longer than this.
+  expect(longest).toBeLessThan(1000);
+});
+
+test("nothing is cut off in a small window", async ({ viewer, page }) => {
+  await page.setViewportSize({ width: 1000, height: 700 });
+  await viewer.show(testData("recorded/t26/two_devices.pickle.gz"));
+  const over = await page.evaluate(() => {
+    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = document.documentElement;
+    return { x: scrollWidth - clientWidth, y: scrollHeight - clientHeight };
+  });
+  expect(over).toEqual({ x: 0, y: 0 });
+  const box = await viewer.plot.box();
+  expect(box.width).toBeGreaterThan(400);
+  expect(box.height).toBeGreaterThan(250);
+});
+
+test("a lost GL context comes back", async ({ viewer }) => {
+  await viewer.show(testData("scenarios/f01.pickle"));
+  const scale = await viewer.plot.scale();
+  const before = await viewer.plot.picture();
+  await viewer.canvas.evaluate(async (canvas: HTMLCanvasElement) => {
+    const lost = canvas.getContext("webgl2")?.getExtension("WEBGL_lose_context");
+    lost?.loseContext();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    lost?.restoreContext();
+  });
+  const [x, y] = [Math.round(scale.x(2.5)), Math.round(scale.y(500))];
+  await expect.poll(async () => (await viewer.plot.picture()).colour(x, y)).toEqual(before.colour(x, y));
+});

@@ -1,0 +1,88 @@
+// From what a user hands over (a drop, a file picker, a folder picker, a script) to sources with paths.
+
+import type { Source } from "./rank-file.js";
+
+/** What a folder is searched for. Files that were picked one by one are taken whatever their name is. */
+const EXTENSIONS = [".pickle", ".pkl", ".pt", ".gz", ".html", ".json"];
+
+const isSnapshotName = (name: string) => EXTENSIONS.some((extension) => name.toLowerCase().endsWith(extension));
+
+const fromFile = (file: File, path: string): Source => ({ path, bytes: file.size, from: file });
+
+const fileOf = (entry: FileSystemFileEntry) => new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+
+/** One call lists at most a hundred entries: it is asked until it has no more. */
+async function children(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
+  const reader = folder.createReader();
+  const all: FileSystemEntry[] = [];
+  for (;;) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (some.length === 0) return all;
+    all.push(...some);
+  }
+}
+
+async function walk(entry: FileSystemEntry, insideFolder: boolean): Promise<Source[]> {
+  if (entry.isDirectory) {
+    const entries = await children(entry as FileSystemDirectoryEntry);
+    const nested = await Promise.all(entries.map((child) => walk(child, true)));
+    return nested.flat();
+  }
+  if (insideFolder && !isSnapshotName(entry.name)) return [];
+  const file = await fileOf(entry as FileSystemFileEntry);
+  return [fromFile(file, entry.fullPath.replace(/^\//, ""))];
+}
+
+/** The files of a drop, folders recursively. Must be called inside the drop event: its items are gone after it. */
+export function fromDrop(data: DataTransfer): Promise<Source[]> {
+  const walks: Promise<Source[]>[] = [];
+  for (const item of data.items) {
+    if (item.kind !== "file") continue;
+    const entry = item.webkitGetAsEntry();
+    const file = entry === null ? item.getAsFile() : null;
+    if (entry !== null) walks.push(walk(entry, false));
+    else if (file !== null) walks.push(Promise.resolve([fromFile(file, file.name)]));
+  }
+  return Promise.all(walks).then((nested) => nested.flat());
+}
+
+/** The files of an `<input type=file>`; those of a folder picker come with their paths. */
+export function fromInput(files: Iterable<File>): Source[] {
+  const all = [...files];
+  return all
+    .filter((file) => file.webkitRelativePath === "" || isSnapshotName(file.name))
+    .map((file) => fromFile(file, file.webkitRelativePath || file.name));
+}
+
+/** What `load()` takes. */
+export type LoadInput = File | ArrayBuffer | URL | string | { name: string; buffer: ArrayBuffer };
+
+const nameOfUrl = (url: URL) => decodeURIComponent(url.pathname.split("/").at(-1) || url.host);
+
+/** The sources that a script names. A relative address is one of the page's. */
+export function fromScript(inputs: Iterable<LoadInput>): Source[] {
+  return [...inputs].map((input) => {
+    if (input instanceof File) return fromFile(input, input.webkitRelativePath || input.name);
+    if (input instanceof ArrayBuffer) return { path: "snapshot", bytes: input.byteLength, from: new Blob([input]) };
+    if (input instanceof URL || typeof input === "string") {
+      const url = new URL(input, document.baseURI);
+      return { path: nameOfUrl(url), bytes: 0, from: url.href };
+    }
+    return { path: input.name, bytes: input.buffer.byteLength, from: new Blob([input.buffer]) };
+  });
+}
+
+interface SampleIndex {
+  title: string;
+  files: { path: string; url: string; bytes: number }[];
+}
+
+/** The sample run that lies beside the page. */
+export async function fromSample(address: string): Promise<{ title: string; sources: Source[] }> {
+  const base = new URL(address, document.baseURI);
+  const response = await fetch(base);
+  if (!response.ok) throw new Error(`The sample run is not here: ${base.pathname} answered ${response.status}.`);
+  const index = (await response.json()) as SampleIndex;
+  const sources = index.files.map(({ path, url, bytes }) => ({ path, bytes, from: new URL(url, base).href }));
+  return { title: index.title, sources };
+}

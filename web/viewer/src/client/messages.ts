@@ -1,0 +1,25 @@
+// What the page and its workers say to each other around the protocol of crates/memstrata-engine: how a worker gets its
+// module and its bytes, and how a worker that stops says why.
+
+import type { Failure, Request, Response, RunRequest, RunResponse } from "../generated/protocol.js";
+
+/** Where a file's bytes come from: something on this machine, or an address to stream. */
+export type Bytes = Blob | string;
+
+/** The large part of an answer: its buffers are transferred, not copied. */
+export interface Columns {
+  positions?: Float32Array;
+  colours?: Uint32Array;
+  blocks?: Uint32Array;
+}
+
+export type ToWorker =
+  | { kind: "prepare"; module: WebAssembly.Module }
+  | { kind: "load"; path: string; bytes: number; source: Bytes }
+  | { kind: "ask"; request: Request }
+  | { kind: "run"; request: RunRequest };
+
+export type FromWorker =
+  | { kind: "reply"; response: Response; columns: Columns; wasmBytes: number }
+  | { kind: "run"; response: RunResponse }
+  | { kind: "crashed"; failure: Failure };

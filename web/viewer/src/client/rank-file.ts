@@ -1,0 +1,46 @@
+// A file of the run as the page knows it: what it was planned as, how far its load is, and its worker while it has one.
+
+import { type Signal, signal } from "@preact/signals";
+import type { Failure, Loaded, PlannedRow, Progress } from "../generated/protocol.js";
+import type { Bytes } from "./messages.js";
+import type { RankClient } from "./rank-client.js";
+
+/** Something that can be read, more than once. */
+export interface Source {
+  /** Path within the drop. */
+  path: string;
+  bytes: number;
+  from: Bytes;
+}
+
+export type Load =
+  | { state: "queued" }
+  | { state: "loading" }
+  | { state: "ready"; loaded: Loaded }
+  | { state: "error"; failure: Failure };
+
+export class RankFile {
+  readonly source: Source;
+  readonly planned: PlannedRow;
+  /** A released file stays `ready`: its summary is kept, and its worker comes back when it is looked at. */
+  readonly load: Signal<Load> = signal({ state: "queued" });
+  readonly client: Signal<RankClient | null> = signal(null);
+  /** Bytes read so far, while it is read for the first time or again. */
+  readonly progress: Signal<Progress | null> = signal(null);
+  /** From the start of its reading to its summary. */
+  loadMs = 0;
+
+  constructor(source: Source, planned: PlannedRow) {
+    this.source = source;
+    this.planned = planned;
+  }
+
+  get path(): string {
+    return this.source.path;
+  }
+
+  get settled(): boolean {
+    const { state } = this.load.peek();
+    return state === "ready" || state === "error";
+  }
+}

@@ -1,0 +1,134 @@
+// The worker's side: carries bytes and messages to the Rust engine and its answers back. One worker serves one file from
+// load to release, or is the coordinator of a run.
+//
+//   page                     worker
+//   prepare(module)     ->   instantiate                        (a spare is kept in this state)
+//   load(path, source)  ->   chunk -> feed -> ... -> finish     progress at most every 50 ms, then "loaded" or "failed"
+//   ask(request)        ->   post, then step, step, ...         between two steps the message queue is looked at, so a
+//                                                               newer request overtakes the rest of an older one
+
+import init, { RankWorker, RunWorker } from "../../wasm/memstrata_worker.js";
+import type { Failure, Response } from "../generated/protocol.js";
+import { chunks } from "./chunks.js";
+import type { Bytes, Columns, FromWorker, ToWorker } from "./messages.js";
+
+const PROGRESS_MS = 50;
+
+function isFailure(error: unknown): error is Failure {
+  return typeof error === "object" && error !== null && "hint" in error && "message" in error;
+}
+
+class WorkerHost {
+  #ready: Promise<unknown> | null = null;
+  #rank: RankWorker | null = null;
+  #run: RunWorker | null = null;
+  #stepping = false;
+  #panic = "";
+  readonly #turn = new MessageChannel();
+
+  constructor() {
+    this.#turn.port1.onmessage = () => this.#guard(() => this.#step());
+    // A panic reaches JavaScript as a bare "unreachable"; its words go to the console just before.
+    const { console } = globalThis;
+    const report = console.error.bind(console);
+    console.error = (...words: unknown[]) => {
+      this.#panic = String(words[0]).split("\n\nStack:")[0] ?? "";
+      report(...words);
+    };
+  }
+
+  handle(message: ToWorker): void {
+    switch (message.kind) {
+      case "prepare":
+        this.#ready = init({ module_or_path: message.module });
+        this.#ready.catch((error: unknown) => this.#crashed(error));
+        break;
+      case "load":
+        this.#load(message.path, message.bytes, message.source).catch((error: unknown) => this.#crashed(error));
+        break;
+      case "ask":
+        this.#guard(() => {
+          this.#rank?.post(message.request);
+          this.#wake();
+        });
+        break;
+      case "run":
+        this.#plan(message).catch((error: unknown) => this.#crashed(error));
+        break;
+    }
+  }
+
+  async #load(path: string, bytes: number, source: Bytes): Promise<void> {
+    await this.#ready;
+    const rank = new RankWorker(path, bytes);
+    let shown = performance.now();
+    for await (const chunk of chunks(source)) {
+      const progress = rank.feed(chunk);
+      const now = performance.now();
+      if (now - shown < PROGRESS_MS) continue;
+      shown = now;
+      this.#reply({ kind: "progress", ...progress }, {}, rank);
+    }
+    const response: Response = rank.finish();
+    this.#rank = rank;
+    this.#reply(response, {}, rank);
+  }
+
+  async #plan(message: ToWorker & { kind: "run" }): Promise<void> {
+    await this.#ready;
+    this.#run ??= new RunWorker();
+    this.#post({ kind: "run", response: this.#run.handle(message.request) });
+  }
+
+  #wake(): void {
+    if (this.#stepping) return;
+    this.#stepping = true;
+    this.#turn.port2.postMessage(null);
+  }
+
+  #step(): void {
+    this.#stepping = false;
+    const rank = this.#rank;
+    const reply = rank?.step();
+    if (!rank || !reply) return;
+    this.#reply(reply.response, reply.columns, rank);
+    this.#wake();
+  }
+
+  #reply(response: Response, columns: Columns, rank: RankWorker): void {
+    const transfer = Object.values(columns).map((column: Float32Array | Uint32Array) => column.buffer);
+    this.#post({ kind: "reply", response, columns, wasmBytes: rank.memoryBytes() }, transfer);
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#crashed(error);
+    }
+  }
+
+  #crashed(error: unknown): void {
+    if (isFailure(error)) {
+      this.#post({ kind: "reply", response: { kind: "failed", ...error }, columns: {}, wasmBytes: 0 });
+      return;
+    }
+    const trapped = error instanceof WebAssembly.RuntimeError;
+    const words = error instanceof Error ? error.message : String(error);
+    this.#post({
+      kind: "crashed",
+      failure: {
+        id: null,
+        message: trapped ? `memstrata stopped on this file: ${this.#panic || words}` : words,
+        hint: trapped ? "This is a fault in memstrata, not in the file. The other files are not affected." : null,
+      },
+    });
+  }
+
+  #post(message: FromWorker, transfer: Transferable[] = []): void {
+    globalThis.postMessage(message, { transfer });
+  }
+}
+
+const host = new WorkerHost();
+globalThis.onmessage = (event: MessageEvent<ToWorker>) => host.handle(event.data);

@@ -1,0 +1,190 @@
+// <memstrata-viewer src theme sample page>: the viewer as a custom element. All its state is in the `Session` that it
+// makes when it enters a document and ends when it leaves; two elements on a page share nothing.
+
+import { effect } from "@preact/signals";
+import { render } from "preact";
+import { fromInput, fromSample, fromScript, type LoadInput } from "./client/files.js";
+import type { RankFile } from "./client/rank-file.js";
+import type { BlockDetail, Failure, Hit } from "./generated/protocol.js";
+import { Session } from "./session.js";
+import { styleSheets } from "./styles/sheets.js";
+import { App } from "./ui/app.js";
+import { DropTarget } from "./ui/drop.js";
+import { Keyboard } from "./ui/keyboard.js";
+import type { Theme, ViewState } from "./view-state.js";
+
+/** What the viewer costs. */
+export interface Stats {
+  instances: number;
+  drawCalls: number;
+  frameCpuMs: { p50: number; p95: number };
+  ranks: { path: string; wasmBytes: number; loadMs: number }[];
+}
+
+/** The details of the element's events. */
+export interface MemstrataEvents {
+  "memstrata-progress": { path: string; fraction: number; text: string };
+  "memstrata-loaded": { path: string; remaining: number };
+  "memstrata-select": { reference: string | null; detail: BlockDetail | null };
+  "memstrata-error": { path: string | null; failure: Failure };
+  /** What `getState()` gives has changed. */
+  "memstrata-state": ViewState;
+}
+
+const THEMES: readonly string[] = ["auto", "light", "dark"] satisfies Theme[];
+
+/** What lasts from entering a document to leaving it. */
+interface Life {
+  session: Session;
+  end: (() => void)[];
+}
+
+export class MemstrataViewer extends HTMLElement {
+  static readonly observedAttributes = ["src", "theme"];
+
+  readonly #root = this.attachShadow({ mode: "open" });
+  readonly #ready = Promise.withResolvers<void>();
+  #life: Life | null = null;
+
+  /** Settled once the element is in a document and its WebAssembly is compiled. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  connectedCallback(): void {
+    if (this.#life) return;
+    const session = new Session({
+      progress: (file) => this.#progress(file),
+      loaded: (file) => this.#loaded(session, file),
+      selected: (detail) => this.#emit("memstrata-select", { reference: detail?.reference ?? null, detail }),
+      failed: (path, failure) => this.#emit("memstrata-error", { path, failure }),
+    });
+    this.#life = { session, end: [] };
+    this.#setTheme(session, this.getAttribute("theme"));
+    this.#listen(session, this.#life.end);
+    this.#root.adoptedStyleSheets = styleSheets();
+    const sample = this.getAttribute("sample");
+    const opening = {
+      sample,
+      files: (files: Iterable<File>) => void session.open(fromInput(files)),
+      openSample: () => void this.#openSample(session, sample ?? ""),
+    };
+    render(<App session={session} opening={opening} />, this.#root);
+    session.modules.ready().then(this.#ready.resolve, (error: unknown) => session.cannotStart(error));
+    const src = this.getAttribute("src");
+    if (src) void this.load(src.split(/\s+/));
+  }
+
+  disconnectedCallback(): void {
+    this.destroy();
+  }
+
+  attributeChangedCallback(name: string, before: string | null, value: string | null): void {
+    if (!this.#life || before === value) return;
+    if (name === "theme") this.#setTheme(this.#life.session, value);
+    if (name === "src" && value) void this.load(value.split(/\s+/));
+  }
+
+  /** Opens files, buffers or addresses in place of what is open. Settled when each is read or refused. */
+  load(inputs: Iterable<LoadInput>): Promise<void> {
+    return this.#session.open(fromScript(inputs));
+  }
+
+  /** Selects the block `<device>:<address>@<event|pre>` of the trace on screen; null clears. False when there is none. */
+  async select(reference: string | null): Promise<boolean> {
+    if (reference !== null) return this.#session.selectReference(reference);
+    this.#session.select(null);
+    return true;
+  }
+
+  /** What is on screen, as a value that `setState` takes. */
+  getState(): ViewState {
+    return this.#session.state();
+  }
+
+  /** Goes there; what the open files do not offer is kept until they do. */
+  setState(state: ViewState): void {
+    this.#session.wish(state);
+  }
+
+  /** The block at a point of a view's canvas, in CSS pixels; null over empty ground. */
+  async pick(view: "timeline", x: number, y: number): Promise<Hit | null> {
+    if (view !== "timeline") throw new TypeError(`There is no view named ${String(view)}.`);
+    return (await this.#session.plot.peek()?.pick(x, y)) ?? null;
+  }
+
+  stats(): Stats {
+    const drawn = this.#session.plot.peek()?.stats();
+    return {
+      instances: drawn?.instances ?? 0,
+      drawCalls: drawn?.drawCalls ?? 0,
+      frameCpuMs: drawn?.frameCpuMs ?? { p50: 0, p95: 0 },
+      ranks: this.#session.files().map(({ path, client, loadMs }) => {
+        return { path, wasmBytes: client.peek()?.wasmBytes ?? 0, loadMs };
+      }),
+    };
+  }
+
+  /** Ends the workers and gives the GPU's memory back. Leaving the document does the same. */
+  destroy(): void {
+    const life = this.#life;
+    if (!life) return;
+    this.#life = null;
+    for (const end of life.end) end();
+    render(null, this.#root);
+    life.session.destroy();
+  }
+
+  get #session(): Session {
+    if (!this.#life) throw new Error("<memstrata-viewer> is not in a document.");
+    return this.#life.session;
+  }
+
+  /** With the attribute `page` the element is the whole page: drops and keys are its own wherever they fall. */
+  #listen(session: Session, end: (() => void)[]): void {
+    const scope = this.hasAttribute("page") ? document : this;
+    const drop = new DropTarget(session, scope);
+    const keyboard = new Keyboard(session, scope);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const follow = () => {
+      session.systemDark.value = dark.matches;
+    };
+    follow();
+    dark.addEventListener("change", follow);
+    const tellState = effect(() => this.#emit("memstrata-state", session.state()));
+    end.push(
+      () => drop.destroy(),
+      () => keyboard.destroy(),
+      () => dark.removeEventListener("change", follow),
+      tellState,
+    );
+  }
+
+  async #openSample(session: Session, address: string): Promise<void> {
+    const sample = fromSample(address);
+    const sources = sample.then(({ sources }) => sources);
+    const title = await sample.then(
+      ({ title }) => title,
+      () => undefined,
+    );
+    await session.open(sources, title);
+  }
+
+  #setTheme(session: Session, value: string | null): void {
+    if (value !== null && THEMES.includes(value)) session.theme.value = value as Theme;
+  }
+
+  #progress(file: RankFile): void {
+    const { fraction, text } = file.progress.peek() ?? { fraction: 0, text: "" };
+    this.#emit("memstrata-progress", { path: file.path, fraction, text });
+  }
+
+  #loaded(session: Session, file: RankFile): void {
+    const remaining = session.files().filter((other) => !other.settled).length;
+    this.#emit("memstrata-loaded", { path: file.path, remaining });
+  }
+
+  #emit<Name extends keyof MemstrataEvents>(name: Name, detail: MemstrataEvents[Name]): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+  }
+}

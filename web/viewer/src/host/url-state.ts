@@ -1,0 +1,29 @@
+// The page's address as a place to keep what is on screen: `#v=1&path=..&axis=..`. Only a page that is all ours calls
+// this; an embedded element leaves its host's address alone.
+
+import type { MemstrataEvents, MemstrataViewer } from "../element.js";
+import { formatState, parseState } from "../view-state.js";
+
+/** Browsers refuse more than about a hundred changes of the address in half a minute. */
+const WRITE_MS = 300;
+
+/** Reads the address into the viewer, and follows both ways. Gives back what ends it. */
+export function bindAddress(viewer: MemstrataViewer): () => void {
+  const listening = new AbortController();
+  const { signal } = listening;
+  let waiting = 0;
+  const write = (event: CustomEvent<MemstrataEvents["memstrata-state"]>) => {
+    const state = event.detail;
+    // A landing page keeps its address, which may be a link that still waits for its files.
+    if (state.path === undefined) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => history.replaceState(history.state, "", formatState(state)), WRITE_MS);
+  };
+  viewer.setState(parseState(location.hash));
+  viewer.addEventListener("memstrata-state", write as EventListener, { signal });
+  window.addEventListener("hashchange", () => viewer.setState(parseState(location.hash)), { signal });
+  return () => {
+    clearTimeout(waiting);
+    listening.abort();
+  };
+}

@@ -1,0 +1,88 @@
+// The workspace: a bar on top, the rail, the view, the details. The element's own width decides, never the window's.
+
+export const layout = `
+.app {
+  --rail: 200px;
+  --details: 304px;
+  position: relative;
+  display: grid;
+  height: 100%;
+}
+.app[data-stage="landing"] { grid-template: "header" var(--header) "main" minmax(0, 1fr) / minmax(0, 1fr); }
+.app[data-stage="run"] {
+  grid-template:
+    "header header header" var(--header)
+    "rail main details" minmax(0, 1fr) / var(--rail) minmax(0, 1fr) var(--details);
+}
+.app[data-stage="run"][data-rail="header"] {
+  grid-template:
+    "header header" var(--header)
+    "main details" minmax(0, 1fr) / minmax(0, 1fr) var(--details);
+}
+.header {
+  grid-area: header;
+  display: flex;
+  align-items: center;
+  gap: 12px;
+  min-width: 0;
+  padding: 0 8px 0 14px;
+  border-bottom: 1px solid var(--line);
+}
+.brand { font-weight: 650; letter-spacing: -0.01em; }
+.run { min-width: 0; font-weight: 400; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--dim); }
+.controls { display: flex; align-items: center; gap: 8px; flex: none; }
+.tools { display: flex; align-items: center; gap: 2px; margin-left: auto; flex: none; }
+.main { grid-area: main; display: flex; flex-direction: column; min-width: 0; min-height: 0; }
+.app[data-stage="landing"] .main { overflow: auto; }
+.rail { grid-area: rail; }
+.details { grid-area: details; }
+.notice {
+  display: flex;
+  align-items: center;
+  gap: 10px;
+  padding: 4px 6px 4px 14px;
+  border-bottom: 1px solid var(--line);
+  background: var(--raised);
+}
+.notice .icon { flex: none; color: var(--warn); }
+.notice .button .icon { color: inherit; }
+.notice p { flex: 1; min-width: 0; overflow-wrap: anywhere; }
+.veil {
+  position: absolute;
+  inset: 0;
+  z-index: 30;
+  display: grid;
+  place-items: center;
+  visibility: hidden;
+  opacity: 0;
+  pointer-events: none;
+  background: var(--veil);
+  transition: opacity 100ms;
+}
+.veil span { padding: 18px 28px; border: 1px dashed var(--accent); border-radius: var(--radius); font-size: 15px; font-weight: 600; }
+.app[data-stage="run"][data-dropping="true"] .veil { visibility: visible; opacity: 1; }
+
+@container (width < 1120px) {
+  .app { --rail: 168px; --details: 292px; }
+}
+@container (width < 760px) {
+  .app[data-stage="run"] {
+    grid-template:
+      "header" auto
+      "rail" auto
+      "main" minmax(300px, 1fr)
+      "details" minmax(120px, 38%) / minmax(0, 1fr);
+    overflow: auto;
+  }
+  .app[data-stage="run"][data-rail="header"] {
+    grid-template:
+      "header" auto
+      "main" minmax(300px, 1fr)
+      "details" minmax(120px, 38%) / minmax(0, 1fr);
+  }
+  .header { flex-wrap: wrap; gap: 6px 10px; padding-block: 5px; }
+  .run { flex: 1 1 0; }
+  .controls { order: 1; flex: 1 0 100%; }
+  .controls:empty { display: none; }
+}
+`;

@@ -1,0 +1,96 @@
+// Colours, type and what every part shares. Surfaces are neutral: hue belongs to data, one accent to selection and one
+// to warnings. Texts have a contrast of at least 4.5 on every surface that they stand on.
+
+export const tokens = `
+:host {
+  display: block;
+  height: 100%;
+  min-height: 280px;
+  container-type: inline-size;
+  contain: layout;
+}
+.app {
+  --sans: system-ui, -apple-system, "Segoe UI", sans-serif;
+  --mono: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, "DejaVu Sans Mono", monospace;
+  --base: 13px;
+  --small: 11px;
+  --radius: 6px;
+  --header: 40px;
+  color: var(--text);
+  background: var(--surface);
+  font: 400 var(--base) / 1.45 var(--sans);
+  font-variant-numeric: tabular-nums;
+  -webkit-font-smoothing: antialiased;
+}
+.app[data-theme="dark"] {
+  color-scheme: dark;
+  --surface: #11151a;
+  --raised: #1a1f26;
+  --sunk: #0b0d10;
+  --hover: #171c22;
+  --line: #242a32;
+  --line-strong: #333b46;
+  --text: #e9edf2;
+  --dim: #9aa4b0;
+  --faint: #7f8995;
+  --accent: #6cb6ff;
+  --accent-solid: #2470c2;
+  --on-accent: #ffffff;
+  --warn: #f0b04a;
+  --error: #ff8d83;
+  --veil: rgb(11 13 16 / 82%);
+  --shadow: 0 8px 24px rgb(0 0 0 / 45%), 0 0 0 1px var(--line-strong);
+}
+.app[data-theme="light"] {
+  color-scheme: light;
+  --surface: #ffffff;
+  --raised: #f1f3f6;
+  --sunk: #fbfcfd;
+  --hover: #f5f7f9;
+  --line: #e2e6eb;
+  --line-strong: #cbd2da;
+  --text: #15191e;
+  --dim: #57616d;
+  --faint: #68727e;
+  --accent: #0b66c3;
+  --accent-solid: #0b66c3;
+  --on-accent: #ffffff;
+  --warn: #8f5600;
+  --error: #b3261e;
+  --veil: rgb(255 255 255 / 86%);
+  --shadow: 0 8px 24px rgb(20 30 45 / 16%), 0 0 0 1px var(--line-strong);
+}
+* { box-sizing: border-box; }
+h1, h2, h3, p, dl, dd, ol, ul, pre, fieldset { margin: 0; padding: 0; }
+ol, ul { list-style: none; }
+fieldset { border: 0; min-width: 0; }
+h1, h2, h3 { font-size: inherit; font-weight: 600; }
+button, select { font: inherit; color: inherit; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; }
+.dim { color: var(--dim); }
+.mono { font-family: var(--mono); }
+.icon { display: block; fill: none; stroke: currentColor; stroke-width: 1.3; stroke-linecap: round; stroke-linejoin: round; }
+.swatch { flex: none; width: 9px; height: 9px; border-radius: 2px; }
+.bar { display: block; height: 2px; overflow: hidden; border-radius: 1px; background: var(--line); }
+.bar::before {
+  content: "";
+  display: block;
+  height: 100%;
+  background: var(--accent);
+  transform: scaleX(var(--fraction));
+  transform-origin: 0 0;
+  transition: transform 120ms linear;
+}
+.visually-hidden {
+  position: absolute;
+  width: 1px;
+  height: 1px;
+  margin: -1px;
+  overflow: hidden;
+  clip-path: inset(50%);
+  white-space: nowrap;
+}
+@media (prefers-reduced-motion: reduce) {
+  * { transition: none !important; animation: none !important; }
+}
+`;

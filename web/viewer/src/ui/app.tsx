@@ -1,0 +1,59 @@
+// The whole viewer: a landing page until something is opened, then one workspace.
+
+import type { Session } from "../session.js";
+import { Details } from "./details.js";
+import { Header } from "./header.js";
+import { Landing } from "./landing.js";
+import { Notice } from "./notice.js";
+import { Rail } from "./rail.js";
+import { Sheet } from "./sheet.js";
+import { Timeline } from "./timeline.js";
+
+export interface Opening {
+  /** Address of the sample run's index; null where there is none. */
+  sample: string | null;
+  files(files: Iterable<File>): void;
+  openSample(): void;
+}
+
+export function App({ session, opening }: { session: Session; opening: Opening }) {
+  const run = session.run.value;
+  // A single file needs no column of its own: its row stands in the header.
+  const column = session.rows.value.length > 1;
+  const rail = run && <Rail session={session} run={run} />;
+  return (
+    <div
+      class="app"
+      data-theme={session.dark.value ? "dark" : "light"}
+      data-stage={run ? "run" : "landing"}
+      data-rail={column ? "column" : "header"}
+      data-dropping={session.dropping.value}
+    >
+      <Header session={session} opening={opening}>
+        {!column && rail}
+      </Header>
+      {run ? (
+        <>
+          {column && rail}
+          <main class="main">
+            <Notice session={session} />
+            <Timeline session={session} />
+          </main>
+          <Details session={session} />
+        </>
+      ) : (
+        <main class="main">
+          <Notice session={session} />
+          <Landing session={session} opening={opening} />
+        </main>
+      )}
+      <Sheet session={session} />
+      <div class="veil" aria-hidden="true">
+        <span>Drop to open</span>
+      </div>
+      <div class="visually-hidden" role="status" aria-live="polite">
+        {session.spoken}
+      </div>
+    </div>
+  );
+}

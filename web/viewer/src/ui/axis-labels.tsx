@@ -1,0 +1,29 @@
+// Ticks and the peak's mark as text over the canvas, where the Rust view says.
+
+import type { Session } from "../session.js";
+
+export function AxisLabels({ session }: { session: Session }) {
+  const labels = session.plot.value?.labels.value;
+  if (!labels || !session.shown.value) return null;
+  const { x, y, peak, plot } = labels;
+  const bottom = plot.top + plot.height;
+  return (
+    <div class="axis" aria-hidden="true">
+      {y.map(({ pos, text }) => (
+        <span class="tick-y" key={text} style={{ "--y": `${pos}px`, "--x": `${plot.left}px` }}>
+          {text}
+        </span>
+      ))}
+      {x.map(({ pos, text }) => (
+        <span class="tick-x" key={text} style={{ "--x": `${pos}px`, "--y": `${bottom}px` }}>
+          {text}
+        </span>
+      ))}
+      {peak && (
+        <span class="peak-mark" style={{ "--x": `${peak.x}px`, "--y": `${peak.y}px` }}>
+          {peak.text}
+        </span>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,123 @@
+// The pane on the right: everything about the selected block; without one, the trace in numbers.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { RankFile } from "../client/rank-file.js";
+import type { BlockDetail, DeviceSummary, Quantity } from "../generated/protocol.js";
+import type { Session, Trace } from "../session.js";
+import { CallStack } from "./call-stack.js";
+import { Icon } from "./icons.js";
+
+export function Details({ session }: { session: Session }) {
+  const detail = session.selected.value;
+  const trace = session.trace.value;
+  const file = session.focus.value?.file;
+  return (
+    <aside class="details" aria-label="Details" data-testid="details">
+      {detail ? <Block session={session} detail={detail} /> : file && <FileFacts file={file} trace={trace} />}
+    </aside>
+  );
+}
+
+function Block({ session, detail }: { session: Session; detail: BlockDetail }) {
+  const { bytes, rows, stack, colour, reference } = detail;
+  return (
+    <article aria-labelledby="details-title" data-reference={reference}>
+      <div class="details-kind">
+        <span class="swatch" style={{ background: session.plot.value?.swatch(colour) }} />
+        <span>Block</span>
+        <button
+          type="button"
+          class="button plain"
+          title="Clear the selection (Esc)"
+          aria-label="Clear the selection"
+          onClick={() => session.select(null)}
+        >
+          <Icon name="close" />
+        </button>
+      </div>
+      <h2 class="details-size" id="details-title" data-value={bytes.raw}>
+        {bytes.text}
+      </h2>
+      <dl class="rows">
+        {rows.map(({ key, label, text, raw }) => (
+          <Fact key={key} name={key} label={label} raw={raw}>
+            {text}
+          </Fact>
+        ))}
+      </dl>
+      <CallStack key={reference} stack={stack} tool={<CopyButton session={session} key={reference} />} />
+    </article>
+  );
+}
+
+function CopyButton({ session }: { session: Session }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const waiting = setTimeout(() => setCopied(false), 1500);
+    return () => clearTimeout(waiting);
+  }, [copied]);
+  return (
+    <button
+      type="button"
+      class="link"
+      title="Copy the block and its stack as text"
+      onClick={() => void session.copySelection().then(setCopied)}
+    >
+      {copied ? "copied" : "copy"}
+    </button>
+  );
+}
+
+/** What the numbers of a trace are called. */
+const FACTS: [label: string, of: (device: DeviceSummary) => Quantity][] = [
+  ["peak", (device) => device.peak],
+  ["at event", (device) => device.peakEvent],
+  ["reserved peak", (device) => device.reservedPeak],
+  ["at the start", (device) => device.start],
+  ["at the end", (device) => device.end],
+  ["events", (device) => device.events],
+  ["blocks", (device) => device.blocks],
+];
+
+function FileFacts({ file, trace }: { file: RankFile; trace: Trace | null }) {
+  const device = trace?.device;
+  return (
+    <article aria-labelledby="details-title">
+      <div class="details-kind">{device ? `Trace, ${device.label}` : "File"}</div>
+      <h2 class="details-file" id="details-title" title={file.path}>
+        {trace?.part.name || file.path}
+      </h2>
+      <dl class="rows">
+        <Fact label="file size">{file.planned.size}</Fact>
+        {device &&
+          FACTS.map(([label, of]) => (
+            <Fact key={label} label={label} raw={of(device).raw} title={of(device).exact}>
+              {of(device).text}
+            </Fact>
+          ))}
+      </dl>
+      {device?.note === null && <p class="hint">Click a block to see where it was allocated and when it was freed.</p>}
+    </article>
+  );
+}
+
+interface FactProperties {
+  label: string;
+  name?: string;
+  raw?: string | null;
+  title?: string;
+  children: ComponentChildren;
+}
+
+function Fact({ label, name, raw, title, children }: FactProperties) {
+  return (
+    <div class="row" data-key={name}>
+      <dt>{label}</dt>
+      <dd data-value={raw} title={title}>
+        {children}
+      </dd>
+    </div>
+  );
+}

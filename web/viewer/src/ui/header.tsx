@@ -1,0 +1,142 @@
+// The bar on top: what is open, which rank and device of it, along which axis.
+
+import type { ComponentChildren } from "preact";
+import type { Session } from "../session.js";
+import type { Theme } from "../view-state.js";
+import type { Opening } from "./app.js";
+import { Icon } from "./icons.js";
+import { OpenButton } from "./open-button.js";
+
+const NEXT_THEME: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
+const THEME_ICON = { auto: "auto", light: "sun", dark: "moon" } as const;
+
+interface HeaderProperties {
+  session: Session;
+  opening: Opening;
+  children: ComponentChildren;
+}
+
+export function Header({ session, opening, children }: HeaderProperties) {
+  const run = session.run.value;
+  const theme = session.theme.value;
+  return (
+    <header class="header">
+      <strong class="brand">memstrata</strong>
+      {run && (
+        <>
+          <h1 class="run" title={run.title}>
+            {run.title}
+          </h1>
+          {children}
+          <div class="controls">
+            <RankStepper session={session} />
+            <DeviceSelect session={session} />
+            <AxisSwitch session={session} />
+          </div>
+        </>
+      )}
+      <div class="tools">
+        {run && (
+          <>
+            <OpenButton name="Open files" class="plain" open={opening.files} testid="open-files">
+              <Icon name="file" />
+            </OpenButton>
+            <OpenButton name="Open folder" class="plain" folder open={opening.files}>
+              <Icon name="folder" />
+            </OpenButton>
+          </>
+        )}
+        <button
+          type="button"
+          class="button plain"
+          title={`Theme: ${theme}`}
+          aria-label={`Theme: ${theme}`}
+          onClick={() => {
+            session.theme.value = NEXT_THEME[theme];
+          }}
+        >
+          <Icon name={THEME_ICON[theme]} />
+        </button>
+        <button
+          type="button"
+          class="button plain"
+          title="Keys and gestures (?)"
+          aria-label="Keys and gestures"
+          onClick={() => {
+            session.sheetOpen.value = true;
+          }}
+        >
+          ?
+        </button>
+      </div>
+    </header>
+  );
+}
+
+function RankStepper({ session }: { session: Session }) {
+  const rows = session.rows.value;
+  const focused = rows.find((row) => session.isFocused(row));
+  if (rows.length < 2 || !focused) return null;
+  const prefix = focused.file.planned.rank === null ? "" : "rank ";
+  return (
+    <div class="stepper">
+      <button type="button" aria-label="Previous rank" title="Previous rank ([)" onClick={() => session.step(-1)}>
+        <Icon name="back" />
+      </button>
+      <span class="stepper-label">
+        {prefix}
+        {focused.label}
+      </span>
+      <button type="button" aria-label="Next rank" title="Next rank (])" onClick={() => session.step(1)}>
+        <Icon name="forward" />
+      </button>
+    </div>
+  );
+}
+
+function DeviceSelect({ session }: { session: Session }) {
+  const trace = session.trace.value;
+  const devices = trace?.part.devices ?? [];
+  if (!trace || devices.length < 2) return null;
+  return (
+    <span class="select">
+      <select
+        aria-label="Device"
+        value={String(trace.device?.device)}
+        onChange={(event) =>
+          session.look({ file: trace.file, part: trace.partIndex }, Number(event.currentTarget.value))
+        }
+      >
+        {devices.map(({ device, label, peak }) => (
+          <option key={device} value={String(device)}>
+            {label}, {peak.text}
+          </option>
+        ))}
+      </select>
+      <Icon name="down" />
+    </span>
+  );
+}
+
+function AxisSwitch({ session }: { session: Session }) {
+  const axes = session.trace.value?.device?.axes ?? [];
+  const shown = session.shown.value;
+  if (axes.length < 2 || !shown) return null;
+  return (
+    <fieldset class="segmented" title="Events or time along the axis (X)">
+      <legend class="visually-hidden">Along the axis</legend>
+      {axes.map(({ kind }) => (
+        <button
+          key={kind}
+          type="button"
+          aria-pressed={shown.axis.kind === kind}
+          onClick={() => {
+            session.axis.value = kind;
+          }}
+        >
+          {kind}
+        </button>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,23 @@
+// The few signs that the chrome uses, drawn on a 16 px grid.
+
+const PATHS = {
+  back: "M10 3.5 5.5 8l4.5 4.5",
+  forward: "M6 3.5 10.5 8 6 12.5",
+  down: "M3.5 6 8 10.5 12.5 6",
+  file: "M4 1.8h5l3 3v9.4H4zM9 1.8v3h3",
+  folder: "M1.8 3.5h4l1.4 1.6h7v7.6H1.8z",
+  sun: "M8 5.2a2.8 2.8 0 1 1 0 5.6 2.8 2.8 0 0 1 0-5.6M8 1v1.6M8 13.4V15M1 8h1.6M13.4 8H15M3.1 3.1l1.1 1.1M11.8 11.8l1.1 1.1M3.1 12.9l1.1-1.1M11.8 4.2l1.1-1.1",
+  moon: "M13 9.8A5.6 5.6 0 0 1 6.2 3 5.4 5.4 0 1 0 13 9.8z",
+  auto: "M8 2.2a5.8 5.8 0 1 1 0 11.6A5.8 5.8 0 0 1 8 2.2M8 2.2v11.6M8 5h4.9M8 8h5.8M8 11h4.9",
+  close: "M4 4l8 8M12 4l-8 8",
+  drop: "M8 2v8M4.8 7 8 10.2 11.2 7M2.5 11v2.8h11V11",
+  warning: "M8 2.3 14.3 13.5H1.7zM8 6.5v3.4M8 11.4v.6",
+} as const;
+
+export function Icon({ name }: { name: keyof typeof PATHS }) {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

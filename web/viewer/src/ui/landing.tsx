@@ -1,0 +1,46 @@
+// The page before anything is open: what this is, and every way in.
+
+import type { Session } from "../session.js";
+import type { Opening } from "./app.js";
+import { Icon } from "./icons.js";
+import { OpenButton } from "./open-button.js";
+
+const RECORD = `torch.cuda.memory._record_memory_history()
+...
+torch.cuda.memory._dump_snapshot(f"rank{rank}_memory_snapshot.pickle")`;
+
+export function Landing({ session, opening }: { session: Session; opening: Opening }) {
+  return (
+    <section class="landing" aria-labelledby="landing-title">
+      <h1 id="landing-title">See what holds GPU memory</h1>
+      <p class="lead">
+        Every allocation in a PyTorch memory snapshot, rank by rank, with its call stack. Files are read on this machine
+        and stay on it.
+      </p>
+      <div class="drop-zone" data-testid="drop-zone" data-over={session.dropping.value}>
+        <Icon name="drop" />
+        <p class="drop-title">Drop snapshots or a folder of them anywhere</p>
+        <p class="dim">pickle, gzip, trace_plot HTML or JSON; one file per rank</p>
+        <div class="drop-buttons">
+          <OpenButton name="Open files" class="primary" open={opening.files} testid="open-files">
+            Open files
+          </OpenButton>
+          <OpenButton name="Open folder" class="" folder open={opening.files}>
+            Open folder
+          </OpenButton>
+          {opening.sample !== null && (
+            <button type="button" class="button" data-testid="open-sample" onClick={opening.openSample}>
+              Try the sample run
+            </button>
+          )}
+        </div>
+      </div>
+      <div class="record">
+        <h2>Record one</h2>
+        <pre>
+          <code>{RECORD}</code>
+        </pre>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,28 @@
+// What went wrong that belongs to no row: said above the content, until it is put away or something is opened.
+
+import type { Session } from "../session.js";
+import { Icon } from "./icons.js";
+
+export function Notice({ session }: { session: Session }) {
+  const notice = session.notice.value;
+  if (notice === null) return null;
+  return (
+    <div class="notice" role="alert">
+      <Icon name="warning" />
+      <p>
+        {notice.message}
+        {notice.hint !== null && <span class="dim"> {notice.hint}</span>}
+      </p>
+      <button
+        type="button"
+        class="button plain"
+        aria-label="Put away"
+        onClick={() => {
+          session.notice.value = null;
+        }}
+      >
+        <Icon name="close" />
+      </button>
+    </div>
+  );
+}

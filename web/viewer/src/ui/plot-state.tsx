@@ -1,0 +1,67 @@
+// In place of a picture: what is being read, what went wrong, or why there is no history.
+
+import type { ComponentChildren } from "preact";
+import type { RankFile } from "../client/rank-file.js";
+import type { Session } from "../session.js";
+
+export function PlotState({ session }: { session: Session }) {
+  const focus = session.focus.value;
+  const refused = session.drawingFailure.value;
+  if (refused !== null)
+    return <Words title="The timeline cannot be drawn here" text={refused.message} hint={refused.hint} />;
+  if (focus === null) return <Waiting session={session} />;
+  const load = focus.file.load.value;
+  if (load.state === "error") {
+    return (
+      <Words title={`${focus.file.path} could not be read`} text={load.failure.message} hint={load.failure.hint} />
+    );
+  }
+  if (load.state !== "ready") return <Reading file={focus.file} />;
+  const trace = session.trace.value;
+  if (!trace?.device)
+    return <Words title="No device" text="The file names no device with events or segments." hint={null} />;
+  if (trace.device.note !== null) return <Words title="No timeline" text={trace.device.note} hint={null} />;
+  return focus.file.client.value === null || focus.file.progress.value ? <Reading file={focus.file} again /> : null;
+}
+
+/** Before the first rank is ready; when none can be read, that. */
+function Waiting({ session }: { session: Session }) {
+  const files = session.run.value?.files ?? [];
+  const failed = files.every((file) => file.load.value.state === "error");
+  if (failed) return <Words title="None of these could be read" text="The reason is on each row." hint={null} />;
+  return (
+    <Quiet>
+      <p>Reading</p>
+      <p class="dim">The first rank that is ready is shown here.</p>
+    </Quiet>
+  );
+}
+
+function Reading({ file, again = false }: { file: RankFile; again?: boolean }) {
+  const progress = file.progress.value;
+  return (
+    <Quiet>
+      <p>{again ? `Reading ${file.path} again` : `Reading ${file.path}`}</p>
+      <p class="dim num">{progress?.text ?? file.planned.size}</p>
+      <span class="bar" style={{ "--fraction": progress?.fraction ?? 0 }} />
+    </Quiet>
+  );
+}
+
+function Words({ title, text, hint }: { title: string; text: string; hint: string | null }) {
+  return (
+    <Quiet>
+      <h3>{title}</h3>
+      <p>{text}</p>
+      {hint !== null && <p class="dim">{hint}</p>}
+    </Quiet>
+  );
+}
+
+function Quiet({ children }: { children: ComponentChildren }) {
+  return (
+    <div class="plot-state">
+      <div>{children}</div>
+    </div>
+  );
+}

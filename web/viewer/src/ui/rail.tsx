@@ -1,0 +1,134 @@
+// The list of ranks: a row for each file, or for each snapshot in a file. Rows are there at once and fill in place.
+
+import { Fragment } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { Row, Run, Session } from "../session.js";
+
+const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
+
+export function Rail({ session, run }: { session: Session; run: Run }) {
+  const rows = session.rows.value;
+  const list = useRef<HTMLDivElement>(null);
+  const focused = rows.findIndex((row) => session.isFocused(row));
+
+  // The focused row is kept in sight, and where the list has the keyboard it goes along.
+  useEffect(() => {
+    const row = list.current?.querySelectorAll<HTMLElement>("[role=option]")[focused];
+    row?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (list.current?.matches(":focus-within")) row?.focus({ preventScroll: true });
+  }, [focused]);
+
+  const keydown = (event: KeyboardEvent) => {
+    const by = STEPS[event.key];
+    if (by === undefined || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    session.step(by);
+  };
+
+  return (
+    <nav class="rail" aria-label="Ranks">
+      <h2 class="rail-title">{run.countText}</h2>
+      <div class="rail-list" role="listbox" aria-label={run.countText} ref={list} onKeyDown={keydown}>
+        {rows.map((row, index) => {
+          const { group } = row.file.planned;
+          return (
+            <Fragment key={`${row.file.planned.file}/${row.part}`}>
+              {group !== "" && group !== rows[index - 1]?.file.planned.group && (
+                <div class="rail-group" role="presentation" title={group}>
+                  {group}
+                </div>
+              )}
+              <RankRow
+                session={session}
+                row={row}
+                selected={index === focused}
+                reachable={index === Math.max(focused, 0)}
+              />
+            </Fragment>
+          );
+        })}
+      </div>
+    </nav>
+  );
+}
+
+interface RankRowProperties {
+  session: Session;
+  row: Row;
+  selected: boolean;
+  reachable: boolean;
+}
+
+function RankRow({ session, row, selected, reachable }: RankRowProperties) {
+  const { file } = row;
+  const { state } = file.load.value;
+  const look = () => session.look(row);
+  return (
+    <div
+      class="rank"
+      role="option"
+      aria-selected={selected}
+      tabIndex={reachable ? 0 : -1}
+      title={file.path}
+      data-testid="rank-row"
+      data-path={file.path}
+      data-rank={file.planned.rank ?? ""}
+      data-part={row.part}
+      data-state={state}
+      onClick={look}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        look();
+      }}
+    >
+      <span class="rank-label">
+        {file.planned.rank !== null && <span class="visually-hidden">rank </span>}
+        {row.label}
+      </span>
+      <RankStatus row={row} />
+    </div>
+  );
+}
+
+function RankStatus({ row }: { row: Row }) {
+  const { file, part } = row;
+  const load = file.load.value;
+  if (load.state === "queued") return <span class="rank-note">queued</span>;
+  if (load.state === "error") {
+    return (
+      <span class="rank-error" title={load.failure.message}>
+        {load.failure.message}
+      </span>
+    );
+  }
+  if (load.state === "loading") return <Reading row={row} />;
+  const { peak, warnings } = load.loaded.parts[part] ?? { peak: null, warnings: [] };
+  return (
+    <>
+      {warnings.length > 0 && <span class="dot" title={warnings.map(({ message }) => message).join("\n")} />}
+      {peak ? (
+        <span class="rank-peak" data-value={peak.raw} title={`peak ${peak.exact}`}>
+          {peak.text}
+        </span>
+      ) : (
+        <span class="rank-note">no history</span>
+      )}
+      {file.progress.value !== null && <Bar fraction={file.progress.value.fraction} />}
+    </>
+  );
+}
+
+function Reading({ row }: { row: Row }) {
+  const progress = row.file.progress.value;
+  return (
+    <>
+      <span class="rank-note">{progress?.text ?? row.file.planned.size}</span>
+      <Bar fraction={progress?.fraction ?? 0} />
+    </>
+  );
+}
+
+function Bar({ fraction }: { fraction: number }) {
+  return <span class="bar" style={{ "--fraction": fraction }} />;
+}

@@ -1,0 +1,67 @@
+// What is on screen, as a value that can be kept in a link: every field may be missing, and a bad one is left out
+// without taking the others with it.
+
+import type { AxisKind } from "./generated/protocol.js";
+
+export type Theme = "auto" | "light" | "dark";
+
+export interface ViewState {
+  v?: 1;
+  view?: "timeline";
+  /** The file's path within the drop. */
+  path?: string;
+  device?: number;
+  axis?: AxisKind;
+  /** The edges of the view in slots of the axis. */
+  x0?: number;
+  x1?: number;
+  /** The selected block: `<device>:<address>@<event|pre>`. */
+  sel?: string;
+  theme?: Theme;
+}
+
+const oneOf =
+  <T extends string>(...allowed: T[]) =>
+  (text: string): T | undefined =>
+    allowed.find((value) => value === text);
+
+const number = (text: string) => (text !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined);
+const ordinal = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined);
+const reference = (text: string) => (/^\d+:0x[0-9a-f]+@(~?\d+|pre)$/.test(text) ? text : undefined);
+
+const FIELDS = {
+  path: (text: string) => text || undefined,
+  view: oneOf("timeline"),
+  device: ordinal,
+  axis: oneOf("event", "time"),
+  x0: number,
+  x1: number,
+  sel: reference,
+  theme: oneOf("auto", "light", "dark"),
+};
+
+/** Reads `#v=1&path=..`. A newer version than ours is not guessed at. */
+export function parseState(fragment: string): ViewState {
+  const parameters = new URLSearchParams(fragment.replace(/^#/, ""));
+  if ((parameters.get("v") ?? "1") !== "1") return {};
+  const found = Object.entries(FIELDS).flatMap(([name, read]) => {
+    const text = parameters.get(name);
+    const value = text === null ? undefined : read(text);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(found);
+}
+
+/** Three digits behind the point are less than a pixel at the deepest zoom that is of use. */
+const written = (value: string | number) => String(typeof value === "number" ? Math.round(value * 1000) / 1000 : value);
+
+/** Writes what `parseState` reads. */
+export function formatState(state: ViewState): string {
+  const parameters = new URLSearchParams({ v: "1" });
+  for (const name of Object.keys(FIELDS) as (keyof typeof FIELDS)[]) {
+    const value = state[name];
+    if (value !== undefined) parameters.set(name, written(value));
+  }
+  // These are allowed in a fragment, and a link is easier to read with them.
+  return `#${parameters}`.replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%40", "@");
+}
