@@ -11,7 +11,7 @@ initSync({ module: readFileSync(new URL("../web/viewer/wasm/memstrata_worker_bg.
 const bytes = readFileSync(argv[2]);
 const start = performance.now();
 const worker = new RankWorker("bench", bytes.length);
-for (let at = 0; at < bytes.length; at += CHUNK) worker.feed(bytes.subarray(at, at + CHUNK));
+for (let at = 0; at < bytes.length; at += CHUNK) worker.feed(bytes.subarray(at, at + CHUNK), at + CHUNK);
 const response = worker.finish();
 const seconds = (performance.now() - start) / 1000;
 if (response.kind !== "loaded") throw new Error(JSON.stringify(response));

@@ -81,6 +81,18 @@ impl Engine {
         }
     }
 
+    /// Read the next bytes of what is in the file, which were unpacked elsewhere from its first `read` bytes: browsers
+    /// have a gzip of their own.
+    ///
+    /// # Errors
+    /// When they show that the file holds no snapshot; the engine is of no use afterwards.
+    pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<Progress, Failure> {
+        match &mut self.loader {
+            Some(loader) => loader.feed_unpacked(chunk, read),
+            None => Err(failure(None, "the file has been read already")),
+        }
+    }
+
     /// The bytes have ended: the answer is `Loaded` or `Failed`.
     pub fn finish(&mut self) -> Response {
         let Some(loader) = self.loader.take() else {

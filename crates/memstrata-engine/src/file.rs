@@ -72,6 +72,16 @@ impl Loader {
         Ok(text::progress(self.read, self.total))
     }
 
+    /// Read the next bytes of what is in the file, which were unpacked elsewhere from its first `read` bytes.
+    ///
+    /// # Errors
+    /// When they show that the file holds no snapshot.
+    pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<Progress, Failure> {
+        self.read = read;
+        self.reader.feed(chunk).map_err(|error| failure(&error))?;
+        Ok(text::progress(self.read, self.total))
+    }
+
     /// The bytes have ended.
     ///
     /// # Errors

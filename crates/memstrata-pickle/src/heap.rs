@@ -92,6 +92,15 @@ impl Heap {
         }
     }
 
+    /// The same in the 64 bits that nearly every integer fits; `None` also for larger ones.
+    #[inline]
+    pub fn small_int(&self, value: Value) -> Option<i64> {
+        match value.kind() {
+            Kind::Int(i) => Some(i),
+            _ => self.int(value).and_then(|i| i64::try_from(i).ok()),
+        }
+    }
+
     /// A number as a float.
     pub fn float(&self, value: Value) -> Option<f64> {
         match value.kind() {

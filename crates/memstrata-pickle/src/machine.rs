@@ -14,6 +14,8 @@ use crate::value::{Kind, Slot, StrId, Value};
 const MAX_BYTES: u64 = 1 << 30;
 /// Deeper nesting than any recorder writes, at four bytes each.
 const MAX_DEPTH: u64 = 1 << 20;
+/// The opcode and its operand.
+const LONG_BINGET_LEN: usize = 5;
 
 pub(crate) struct Machine<S> {
     pub(crate) sink: S,
@@ -57,14 +59,11 @@ impl<S: Sink> Machine<S> {
         while self.root.is_none() {
             let start = reader.pos;
             // Three quarters of a snapshot's bytes are references to shared frames: a loop of its own for them.
-            while let Some(&[op::LONG_BINGET, a, b, c, d]) = bytes.get(reader.pos..).and_then(|r| r.first_chunk::<5>())
-            {
-                let index = u32::from_le_bytes([a, b, c, d]);
-                let value = self.recall(index, base + reader.pos as u64)?;
-                self.stack.push(value);
-                reader.pos += 5;
-            }
-            if reader.pos > start {
+            let rest = &bytes[start..];
+            let run = rest.chunks_exact(LONG_BINGET_LEN).take_while(|c| c[0] == op::LONG_BINGET).count();
+            if run > 0 {
+                self.memo.recall_run(&rest[..run * LONG_BINGET_LEN], &mut self.stack, base + start as u64)?;
+                reader.pos += run * LONG_BINGET_LEN;
                 continue;
             }
             let Ok(code) = reader.byte() else {
@@ -85,12 +84,13 @@ impl<S: Sink> Machine<S> {
         match code {
             op::BINGET => {
                 let index = reader.byte()?;
-                let value = self.recall(u32::from(index), at)?;
+                let value = self.memo.recall(u32::from(index), at)?;
                 self.stack.push(value);
             }
             op::LONG_BINGET => {
+                // Only one that the end of the piece cut comes here, to say so.
                 let index = reader.u32()?;
-                let value = self.recall(index, at)?;
+                let value = self.memo.recall(index, at)?;
                 self.stack.push(value);
             }
             op::MEMOIZE => self.memoize(self.memo.next(), at)?,
@@ -120,15 +120,15 @@ impl<S: Sink> Machine<S> {
             op::APPEND => self.single("APPEND", 1, at)?,
             op::BININT => {
                 let i = i32::from_le_bytes(reader.array()?);
-                self.push_int(i128::from(i));
+                self.push_small(i64::from(i));
             }
             op::BININT1 => {
                 let i = reader.byte()?;
-                self.push_int(i128::from(i));
+                self.push_small(i64::from(i));
             }
             op::BININT2 => {
                 let i = u16::from_le_bytes(reader.array()?);
-                self.push_int(i128::from(i));
+                self.push_small(i64::from(i));
             }
             op::LONG1 => {
                 let n = reader.byte()?;
@@ -244,7 +244,7 @@ impl<S: Sink> Machine<S> {
             }
             op::GET => {
                 let index = text::index(reader.line()?, at)?;
-                let value = self.recall(index, at)?;
+                let value = self.memo.recall(index, at)?;
                 self.stack.push(value);
             }
             op::PUT => {
@@ -331,11 +331,6 @@ impl<S: Sink> Machine<S> {
         Ok(())
     }
 
-    #[inline]
-    fn recall(&self, index: u32, at: ByteOffset) -> Result<Value, PickleError> {
-        self.memo.get(index).ok_or(PickleError::Memo { index: u64::from(index), at })
-    }
-
     fn memoize(&mut self, index: u32, at: ByteOffset) -> Result<(), PickleError> {
         let value = self.top("MEMOIZE", at)?;
         self.memo.put(index, value);
@@ -381,10 +376,24 @@ impl<S: Sink> Machine<S> {
         self.stack.push(value);
     }
 
+    fn push_small(&mut self, i: i64) {
+        match Value::small_int(i) {
+            Some(value) => self.stack.push(value),
+            None => self.push_int(i128::from(i)),
+        }
+    }
+
     /// Little-endian two's complement of any length.
     fn push_long(&mut self, bytes: &[u8], at: ByteOffset) {
         let negative = bytes.last().is_some_and(|b| b & 0x80 != 0);
         let fill = if negative { 0xff } else { 0 };
+        if bytes.len() <= 8 {
+            // Every address and most sizes; 128 bits at a time are slow on wasm.
+            let mut narrow = [fill; 8];
+            narrow[..bytes.len()].copy_from_slice(bytes);
+            self.push_small(i64::from_le_bytes(narrow));
+            return;
+        }
         if bytes.get(16..).is_some_and(|rest| rest.iter().any(|&b| b != fill)) {
             self.push_huge(at);
             return;

@@ -1,5 +1,6 @@
 //! The memo: values by number.
 
+use crate::error::{ByteOffset, PickleError};
 use crate::value::Value;
 use rustc_hash::FxHashMap;
 
@@ -21,6 +22,25 @@ impl Memo {
             Some(&value) if value != Value::UNSET => Some(value),
             _ => self.sparse.get(&index).copied(),
         }
+    }
+
+    /// The value, or the error of a reference to what is not there, at `at` in the stream.
+    pub(crate) fn recall(&self, index: u32, at: ByteOffset) -> Result<Value, PickleError> {
+        self.get(index).ok_or(PickleError::Memo { index: u64::from(index), at })
+    }
+
+    /// The values of a run of LONG_BINGET operations, five bytes each, onto the stack; the first stands at `at`.
+    pub(crate) fn recall_run(&self, run: &[u8], stack: &mut Vec<Value>, at: ByteOffset) -> Result<(), PickleError> {
+        let indices = run.chunks_exact(5).map(|c| u32::from_le_bytes([c[1], c[2], c[3], c[4]]));
+        let from = stack.len();
+        stack.extend(indices.clone().map(|i| self.dense.get(i as usize).copied().unwrap_or(Value::UNSET)));
+        if stack[from..].contains(&Value::UNSET) {
+            stack.truncate(from);
+            for (index, at) in indices.zip((at..).step_by(5)) {
+                stack.push(self.recall(index, at)?);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn put(&mut self, index: u32, value: Value) {

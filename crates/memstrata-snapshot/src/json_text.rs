@@ -63,8 +63,8 @@ fn json_text_within(heap: &Heap, value: Value, depth: usize) -> String {
 }
 
 fn quote(text: &str, out: &mut String) {
-    // serde_json writes a str without fail.
-    out.push_str(&serde_json::Value::from(text).to_string());
+    // As a str, not as a Value: what writes every kind of number would come along into the page's wasm.
+    out.push_str(&serde_json::to_string(text).expect("a str can always be written"));
 }
 
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {

@@ -87,7 +87,7 @@ impl Tables {
                 keys::ADDR => self.events.addr[i] = self.address(heap, value, at),
                 keys::SIZE => self.events.size[i] = self.bytes(heap, value, at),
                 keys::TIME_US => {
-                    if let Some(time) = heap.int(value).and_then(|t| i64::try_from(t).ok()) {
+                    if let Some(time) = heap.small_int(value) {
                         self.events.time[i] = time;
                     }
                 }
@@ -151,8 +151,8 @@ impl Tables {
 
     /// An address modulo 2^64: PyTorch's C++ pickler writes those of 2^63 and above as negative numbers.
     fn address(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
-        match heap.int(value) {
-            Some(address) => address as u64,
+        match heap.small_int(value).map(|address| address as u64).or_else(|| heap.int(value).map(|i| i as u64)) {
+            Some(address) => address,
             None => {
                 self.odd_number("an address", at);
                 0
@@ -161,7 +161,10 @@ impl Tables {
     }
 
     fn bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
-        match heap.int(value).and_then(|b| u64::try_from(b).ok()) {
+        match heap.small_int(value).and_then(|b| u64::try_from(b).ok()).or_else(|| {
+            // From 2^63 on, where no memory is: damage, but as written.
+            heap.int(value).and_then(|b| u64::try_from(b).ok())
+        }) {
             Some(bytes) => bytes,
             None => {
                 self.odd_number("a size", at);
@@ -178,7 +181,7 @@ impl Tables {
 
     fn stream(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> StreamId {
         // Pointers come signed or unsigned; the handle is the same 64 bits.
-        let handle = heap.int(value).unwrap_or(0) as i64;
+        let handle = heap.small_int(value).or_else(|| heap.int(value).map(|i| i as i64)).unwrap_or(0);
         if self.streams.last() == Some(&handle) {
             return StreamId(self.streams.len() as u16 - 1);
         }
@@ -255,7 +258,7 @@ impl Tables {
                 (keys::NAME, Kind::Str(text)) => name = text,
                 (keys::FILENAME, Kind::Str(text)) => file = text,
                 // None, negative and absent lines are all "unknown".
-                (keys::LINE, _) => line = heap.int(value).and_then(|l| u32::try_from(l).ok()).unwrap_or(0),
+                (keys::LINE, _) => line = heap.small_int(value).and_then(|l| u32::try_from(l).ok()).unwrap_or(0),
                 (keys::FX_NODE_OP..=keys::FX_ORIGINAL_TRACE, Kind::Str(_)) => has_notes = true,
                 _ => {}
             }
@@ -387,8 +390,8 @@ impl Tables {
             match (key.0, value.kind()) {
                 (keys::NAME, Kind::Str(name)) => row.name = name,
                 (keys::STAGE, Kind::Str(StrId(keys::END))) => row.stage = Stage::End,
-                (keys::DEVICE, _) => row.device = heap.int(value).and_then(|d| i64::try_from(d).ok()).unwrap_or(-1),
-                (keys::TIME_US, _) => row.time = heap.int(value).and_then(|t| i64::try_from(t).ok()).map(Micros),
+                (keys::DEVICE, _) => row.device = heap.small_int(value).unwrap_or(-1),
+                (keys::TIME_US, _) => row.time = heap.small_int(value).map(Micros),
                 _ => {}
             }
         }

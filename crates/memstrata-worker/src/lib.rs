@@ -28,12 +28,13 @@ impl RankWorker {
         Self { engine: Engine::new(path, total as u64) }
     }
 
-    /// Read the next bytes; gives the progress.
+    /// Read the next bytes, unpacked if the file is a gzip, of which `read` bytes have been read so far; gives the
+    /// progress.
     ///
     /// # Errors
     /// A `Failure` object.
-    pub fn feed(&mut self, chunk: &[u8]) -> Result<JsValue, JsValue> {
-        match self.engine.feed(chunk) {
+    pub fn feed(&mut self, chunk: &[u8], read: f64) -> Result<JsValue, JsValue> {
+        match self.engine.feed_unpacked(chunk, read as u64) {
             Ok(progress) => to_js(&progress),
             Err(failure) => Err(to_js(&failure)?),
         }

@@ -71,7 +71,7 @@ fn optimise(repo: &Repo, wasm: &Path) -> Result<()> {
     let tool = repo.path("web/node_modules/binaryen/bin/wasm-opt");
     let small: PathBuf = wasm.with_extension("small");
     let mut command = cmd::command("node", &[], &repo.root);
-    command.arg(tool).arg("-O3").arg(wasm).arg("-o").arg(&small);
+    command.arg(tool).arg("-Os").arg(wasm).arg("-o").arg(&small);
     cmd::output(&mut command)?;
     std::fs::rename(&small, wasm).with_context(|| format!("replacing {}", wasm.display()))
 }

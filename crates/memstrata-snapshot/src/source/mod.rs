@@ -1,5 +1,6 @@
 //! What files are made of around a snapshot: nothing, gzip, an HTML page, JSON. Told by their bytes, not by their names.
 
+#[cfg(feature = "gzip")]
 mod gzip;
 mod html;
 
@@ -18,6 +19,8 @@ pub struct Named {
 }
 
 pub(crate) const TORCH_SAVE: &str = "this is a file of torch.save (a checkpoint), not a memory snapshot";
+#[cfg(not(feature = "gzip"))]
+const STILL_PACKED: &str = "this is a gzip file inside of a gzip file: unpack it once";
 const ZIP: &str = "this is a zip archive (torch.save checkpoints are, too), not a memory snapshot: unpack it first";
 
 /// Reads a file from chunks of bytes, whatever it is.
@@ -46,6 +49,7 @@ enum State {
     Empty,
     Telling(Vec<u8>),
     Pickle(Box<PickleLoader>),
+    #[cfg(feature = "gzip")]
     Gzip(Box<gzip::Gzip>),
     Html(Box<html::Html>),
     Json(Vec<u8>),
@@ -62,6 +66,7 @@ impl Reader {
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         match &mut self.state {
             State::Pickle(pickle) => pickle.feed(chunk),
+            #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.feed(chunk),
             State::Html(html) => html.feed(chunk),
             State::Json(text) => {
@@ -88,7 +93,10 @@ impl Reader {
         let start = trimmed(head);
         let start = &start[..start.len().min(TELLING)];
         self.state = match start {
+            #[cfg(feature = "gzip")]
             _ if head.starts_with(b"\x1f\x8b") => State::Gzip(Box::default()),
+            #[cfg(not(feature = "gzip"))]
+            _ if head.starts_with(b"\x1f\x8b") => return Err(LoadError::Refused { what: STILL_PACKED }),
             _ if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") => {
                 return Err(LoadError::Refused { what: ZIP });
             }
@@ -107,6 +115,7 @@ impl Reader {
     pub fn memory(&self) -> usize {
         match &self.state {
             State::Pickle(pickle) => pickle.memory(),
+            #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.memory(),
             State::Html(html) => html.memory(),
             State::Json(text) | State::Telling(text) => text.capacity(),
@@ -129,6 +138,7 @@ impl Reader {
             State::Telling(head) => Err(LoadError::Unknown { found: start_of(&head) }),
             State::Pickle(pickle) => pickle.finish().map(one),
             State::Json(text) => json::load(&text).map(one),
+            #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.finish(),
             State::Html(html) => html.finish(),
         }

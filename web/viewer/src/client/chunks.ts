@@ -1,4 +1,5 @@
-// A source as a stream of chunks, where the next read is under way while the current chunk is parsed.
+// A source as a stream of chunks, where the next read is under way while the current chunk is parsed. Gzip is unpacked on
+// the way, by the browser.
 
 import type { Bytes } from "./messages.js";
 
@@ -32,7 +33,62 @@ async function* urlChunks(url: string): AsyncGenerator<Uint8Array> {
   }
 }
 
+export interface Chunk {
+  bytes: Uint8Array;
+  /** How many bytes of the source have been read by now. */
+  read: number;
+}
+
+/** Why the browser's gzip stopped. */
+export class GzipError extends Error {
+  constructor(read: number, reason: unknown) {
+    const words = reason instanceof Error ? reason.message : String(reason);
+    super(`the gzip data cannot be unpacked after ${read} bytes of the file: it is cut off or damaged (${words})`);
+  }
+}
+
+function isGzip(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x1f && bytes[1] === 0x8b;
+}
+
 /** The bytes of `source`, in order. */
-export function chunks(source: Bytes): AsyncGenerator<Uint8Array> {
-  return typeof source === "string" ? urlChunks(source) : blobChunks(source);
+export async function* chunks(source: Bytes): AsyncGenerator<Chunk> {
+  const raw = typeof source === "string" ? urlChunks(source) : blobChunks(source);
+  let read = 0;
+  let packed = false;
+  const counted = async () => {
+    const next = await raw.next();
+    if (!next.done) read += next.value.byteLength;
+    return next;
+  };
+  const first = await counted();
+  if (!first.done) packed = isGzip(first.value);
+  if (!packed) {
+    for (let next = first; !next.done; next = await counted()) yield { bytes: next.value, read };
+    return;
+  }
+  let ahead: typeof first | null = first;
+  let broken: unknown = null;
+  const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      const next =
+        ahead ??
+        (await counted().catch((error: unknown) => {
+          broken = error;
+          throw error;
+        }));
+      ahead = null;
+      if (next.done) controller.close();
+      else controller.enqueue(next.value as Uint8Array<ArrayBuffer>);
+    },
+  });
+  const reader = stream.pipeThrough(new DecompressionStream("gzip")).getReader();
+  for (;;) {
+    const next = await reader.read().catch((error: unknown) => {
+      // What failed is the source or, more likely, what is in it.
+      throw broken ?? new GzipError(read, error);
+    });
+    if (next.done) return;
+    yield { bytes: next.value, read };
+  }
 }

@@ -62,8 +62,8 @@ class WorkerHost {
     await this.#ready;
     const rank = new RankWorker(path, bytes);
     let shown = performance.now();
-    for await (const chunk of chunks(source)) {
-      const progress = rank.feed(chunk);
+    for await (const { bytes: chunk, read } of chunks(source)) {
+      const progress = rank.feed(chunk, read);
       const now = performance.now();
       if (now - shown < PROGRESS_MS) continue;
       shown = now;
