@@ -29,7 +29,7 @@ impl Memo {
         self.get(index).ok_or(PickleError::Memo { index: u64::from(index), at })
     }
 
-    /// The values of a run of LONG_BINGET operations, five bytes each, onto the stack; the first stands at `at`.
+    /// The values of a run of `LONG_BINGET` operations, five bytes each, onto the stack; the first stands at `at`.
     pub(crate) fn recall_run(&self, run: &[u8], stack: &mut Vec<Value>, at: ByteOffset) -> Result<(), PickleError> {
         let indices = run.chunks_exact(5).map(|c| u32::from_le_bytes([c[1], c[2], c[3], c[4]]));
         let from = stack.len();
