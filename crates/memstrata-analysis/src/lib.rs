@@ -30,14 +30,20 @@
 //! Slots: slot 0 is the state before the window, slot `i + 1` the state after event `i`. A trace of `n` events has
 //! `n + 1` slots, and every state that the device was ever in is one of them.
 
+mod arena;
 mod band;
 mod blocks;
+mod carving;
 mod clock;
+mod rounding;
+mod segments;
 mod site;
 mod trace;
 
 pub use band::Band;
 pub use blocks::{Block, Origin};
+pub use carving::Carving;
 pub use clock::Clock;
+pub use segments::{Segments, Span};
 pub use site::{Site, Sites, is_framework_file};
 pub use trace::{Change, Coverage, Exactness, Oom, Trace};

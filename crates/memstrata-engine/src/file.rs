@@ -2,8 +2,9 @@
 
 use crate::protocol::{DeviceRef, Failure, Progress};
 use crate::text;
-use memstrata_analysis::{Sites, Trace};
+use memstrata_analysis::{Carving, Sites, Trace};
 use memstrata_snapshot::{LoadError, Named, Reader, Snapshot};
+use std::sync::OnceLock;
 
 /// A file that has been read.
 pub struct File {
@@ -25,12 +26,21 @@ pub struct Part {
     pub sites: Sites,
     /// A trace for every device with events or segments.
     pub traces: Vec<Trace>,
+    /// One for each trace, made when it is first asked for: the first picture does not need block sizes.
+    carvings: Vec<OnceLock<Carving>>,
 }
 
 impl Part {
     fn new(named: Named) -> Self {
         let Named { name, snapshot } = named;
-        Self { name, sites: Sites::new(&snapshot), traces: Trace::all(&snapshot), snapshot }
+        let traces = Trace::all(&snapshot);
+        let carvings = traces.iter().map(|_| OnceLock::new()).collect();
+        Self { name, sites: Sites::new(&snapshot), traces, carvings, snapshot }
+    }
+
+    /// The block sizes of one of its traces, by index.
+    pub fn carving(&self, trace: usize) -> &Carving {
+        self.carvings[trace].get_or_init(|| Carving::new(&self.snapshot, &self.traces[trace]))
     }
 
     /// The device to show first: the one with the most events, then with the most segments.

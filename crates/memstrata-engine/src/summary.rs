@@ -95,6 +95,10 @@ pub struct DeviceSummary {
     pub end_live_blocks: u32,
     /// What programs asked for.
     pub requested_bytes: BandSummary,
+    /// Block sizes of what was not yet free.
+    pub active_bytes: BandSummary,
+    /// Block sizes of what the program had not asked to free; its peak is `torch.cuda.max_memory_allocated()`.
+    pub allocated_bytes: BandSummary,
     /// What the allocator took from the device.
     pub reserved_bytes: BandSummary,
     /// Out-of-memory events.
@@ -153,7 +157,9 @@ fn part(file: &File, part: &Part) -> FileSummary {
         count: w.count,
     };
     let of_file = snapshot.report.warnings().iter().map(|w| warning(None, w));
-    let of_devices = part.traces.iter().flat_map(|t| t.warnings.iter().map(|w| warning(Some(t.device.device), w)));
+    let of_devices = part.traces.iter().enumerate().flat_map(|(i, t)| {
+        t.warnings.iter().chain(&part.carving(i).warnings).map(|w| warning(Some(t.device.device), w))
+    });
     FileSummary {
         path: if part.name.is_empty() { file.path.clone() } else { format!("{}#{}", file.path, part.name) },
         rank: rank_of(&file.path),
@@ -163,11 +169,12 @@ fn part(file: &File, part: &Part) -> FileSummary {
         annotations: snapshot.annotations.len(),
         frames: snapshot.used.frames,
         stacks: snapshot.used.stacks,
-        devices: part.traces.iter().map(|t| device(part, t)).collect(),
+        devices: (0..part.traces.len()).map(|i| device(part, i)).collect(),
     }
 }
 
-fn device(part: &Part, trace: &Trace) -> DeviceSummary {
+fn device(part: &Part, index: usize) -> DeviceSummary {
+    let (trace, carving) = (&part.traces[index], part.carving(index));
     let actions = trace.actions.iter();
     let reserved_is_odd = trace.warnings.iter().any(|w| w.code == "reserved_below_zero");
     DeviceSummary {
@@ -186,6 +193,8 @@ fn device(part: &Part, trace: &Trace) -> DeviceSummary {
         preexisting_live: trace.preexisting_live,
         end_live_blocks: trace.end_live_blocks,
         requested_bytes: band(trace, trace.requested_band, trace.exactness),
+        active_bytes: band(trace, carving.active_band, carving.exactness),
+        allocated_bytes: band(trace, carving.allocated_band, carving.exactness),
         reserved_bytes: band(
             trace,
             trace.reserved_band,
