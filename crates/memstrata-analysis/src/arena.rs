@@ -150,6 +150,23 @@ impl Arena {
         }
     }
 
+    /// Moves the border between the block that starts at `owner` and the free piece behind it, up to `to`. Whether they
+    /// were there, and the border could go so far.
+    pub(crate) fn stretch(&mut self, owner: u64, block: u32, to: u64) -> bool {
+        let Some(&id) = self.at.get(&owner).filter(|&&id| self.pieces[id as usize].block == Some(block)) else {
+            return false;
+        };
+        let next = self.pieces[id as usize].next;
+        if next == NONE || self.pieces[next as usize].block.is_some() || self.pieces[next as usize].end() <= to {
+            return false;
+        }
+        let free = self.pieces[next as usize];
+        self.drop_piece(next);
+        self.pieces[id as usize].size = to - owner;
+        self.put(Piece { start: to, size: free.end() - to, ..free });
+        true
+    }
+
     /// Frees the block that starts at `start`. Whether there was one.
     pub(crate) fn free(&mut self, start: u64, block: u32) -> bool {
         match self.at.get(&start) {

@@ -13,6 +13,7 @@ use crate::trace::{Exactness, Trace};
 use memstrata_snapshot::{BlockState, Report, Snapshot, Warning};
 use memstrata_units::{Bytes, EventIndex};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// Block sizes of one device's window, and the bands that they give.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct Carving {
     pub active_band: Band,
     /// `allocated_bytes` over the window.
     pub allocated_band: Band,
+    /// For each block the first slot in which it no longer counts as allocated; its own first when it never did.
+    allocated_until: Vec<u32>,
     /// Exact when the replay meets the final segments block for block.
     pub exactness: Exactness,
     /// Where it does not.
@@ -46,6 +49,7 @@ impl Carving {
             arena: Arena::default(),
             sizes: vec![Bytes(0); trace.blocks.len()],
             slack: FxHashMap::default(),
+            loose: BTreeMap::new(),
             report: Report::default(),
         };
         replay.start(&segments);
@@ -74,6 +78,11 @@ impl Carving {
         replay.meet(snapshot);
         replay.finish(segments)
     }
+
+    /// Whether a block counts to `allocated_bytes` in a slot.
+    pub fn is_allocated(&self, trace: &Trace, block: u32, slot: u32) -> bool {
+        trace.blocks[block as usize].enters <= slot && slot < self.allocated_until[block as usize]
+    }
 }
 
 /// Sizes and states of the active blocks of the final segments, by address.
@@ -84,9 +93,10 @@ fn finals(snapshot: &Snapshot, trace: &Trace) -> Finals {
     blocks.filter(|b| b.state.is_active()).map(|b| (b.address.0, (b.size.0, b.state))).collect()
 }
 
-/// Mapped ranges merge when they serve the same stream and the same of the two pools by size.
+/// Mapped ranges of one stream that touch are of one expandable segment: each has an address space of its own, larger
+/// than what is ever mapped.
 fn group(span: &Span) -> Option<u32> {
-    span.is_expandable.then_some(u32::from(span.stream.0) << 2 | span.segment_type as u32)
+    span.is_expandable.then_some(u32::from(span.stream.0))
 }
 
 struct Replay<'a> {
@@ -97,6 +107,8 @@ struct Replay<'a> {
     sizes: Vec<Bytes>,
     /// Ends of requests in blocks that got more than they asked for: the block to which that rest belongs.
     slack: FxHashMap<u64, u32>,
+    /// Where blocks from before the window end whose size is not sure: they may have kept up to 1 MiB more.
+    loose: BTreeMap<u64, u32>,
     report: Report,
 }
 
@@ -150,17 +162,23 @@ impl Replay<'_> {
     }
 
     /// The size of a block from before the window that must end at `limit`.
-    fn size_before(&self, i: u32, limit: u64, is_expandable: bool) -> u64 {
-        let block = &self.trace.blocks[i as usize];
+    fn size_before(&mut self, i: u32, limit: u64, is_expandable: bool) -> u64 {
+        let block = self.trace.blocks[i as usize];
         let room = limit - block.address.0;
-        if let Some(known) = self.known(block) {
+        if let Some(known) = self.known(&block) {
             return known.min(room);
         }
         let size = self.rounding.round(block.bytes.0).min(room);
         let gap = room - size;
         // A free block so small is never split off there: it is what was left of the block's own.
-        let own = size > SMALL_SIZE && !is_expandable && (gap <= SMALL_SIZE || size >= self.rounding.max_split_size);
-        if own { room } else { size }
+        let is_large = size > SMALL_SIZE && !is_expandable;
+        if is_large && (gap <= SMALL_SIZE || size >= self.rounding.max_split_size) {
+            return room;
+        }
+        if is_large {
+            self.loose.insert(block.address.0 + size, i);
+        }
+        size
     }
 
     /// A block that lies in no segment, or in another block.
@@ -186,6 +204,7 @@ impl Replay<'_> {
         let asked = self.rounding.round(block.bytes.0);
         let known = self.known(&block);
         self.uncover(block.address.0);
+        self.stretch(block.address.0);
         let Some(piece) = self.arena.get(block.address.0).filter(|p| p.block.is_none() && p.size >= asked) else {
             self.sizes[i as usize] = Bytes(known.unwrap_or(asked));
             let (address, bytes) = (block.address, block.bytes);
@@ -217,6 +236,20 @@ impl Replay<'_> {
             let size = address - start;
             self.sizes[owner as usize] = Bytes(size);
             self.arena.carve(start, size, owner);
+        }
+    }
+
+    /// A block that begins within free memory, and not at its start, shows that the block before it, whose size was not
+    /// sure, reaches up to there.
+    fn stretch(&mut self, address: u64) {
+        let Some((&end, &owner)) = self.loose.range(..address).next_back() else { return };
+        if address - end > SMALL_SIZE || self.arena.get(address).is_some() {
+            return;
+        }
+        let start = self.trace.blocks[owner as usize].address.0;
+        if self.arena.stretch(start, owner, address) {
+            self.loose.remove(&end);
+            self.take(owner, address - start);
         }
     }
 
@@ -255,34 +288,45 @@ impl Replay<'_> {
     fn finish(self, segments: Segments) -> Carving {
         let slots = self.trace.slots() as usize;
         let (mut active, mut allocated) = (vec![0i64; slots + 1], vec![0i64; slots + 1]);
+        let mut until = Vec::with_capacity(self.sizes.len());
         for (block, size) in self.trace.blocks.iter().zip(&self.sizes) {
             let (size, enters, leaves) = (size.0 as i64, block.enters as usize, block.leaves as usize);
             active[enters] += size;
             active[leaves] -= size;
-            if let Some(until) = allocated_until(block, &self.finals) {
-                allocated[enters] += size;
-                allocated[until.min(block.leaves) as usize] -= size;
-            }
+            let end = allocated_until(block, &self.finals).clamp(block.enters, block.leaves);
+            allocated[enters] += size;
+            allocated[end as usize] -= size;
+            until.push(end);
         }
         let (active, active_band) = sum(&active[..slots]);
         let (allocated, allocated_band) = sum(&allocated[..slots]);
         let warnings = [segments.warnings.as_slice(), self.report.warnings()].concat();
         let exactness = if warnings.is_empty() { self.trace.exactness } else { Exactness::Estimate };
-        Carving { segments, sizes: self.sizes, active, allocated, active_band, allocated_band, exactness, warnings }
+        Carving {
+            segments,
+            sizes: self.sizes,
+            active,
+            allocated,
+            active_band,
+            allocated_band,
+            allocated_until: until,
+            exactness,
+            warnings,
+        }
     }
 }
 
-/// The slot from which a block no longer counts as allocated: its free is asked for. `None` when it was so before the
-/// window.
-fn allocated_until(block: &Block, finals: &Finals) -> Option<u32> {
+/// The slot from which a block no longer counts as allocated: its free is asked for. That was before the window for
+/// those that were pending then.
+fn allocated_until(block: &Block, finals: &Finals) -> u32 {
     if let Some(event) = block.free_requested {
-        return Some(event.0 + 1);
+        return event.0 + 1;
     }
     let pending_at_end = || finals.get(&block.address.0).is_some_and(|f| f.1 == BlockState::PendingFree);
     match block.origin {
-        Origin::PreexistingFreed => None,
-        Origin::PreexistingLive if pending_at_end() => None,
-        _ => Some(block.leaves),
+        Origin::PreexistingFreed => 0,
+        Origin::PreexistingLive if pending_at_end() => 0,
+        _ => block.leaves,
     }
 }
 

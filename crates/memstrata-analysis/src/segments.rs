@@ -62,7 +62,8 @@ impl Segments {
     /// From a device's segment events and its final segments.
     pub fn new(snapshot: &Snapshot, device: &Device) -> Self {
         let mut report = Report::default();
-        let before = before_window(snapshot, device, &mut report);
+        let mut before = before_window(snapshot, device, &mut report);
+        tell_types(snapshot, device, &mut before);
         let mut forward = Forward {
             snapshot,
             device,
@@ -147,6 +148,31 @@ fn before_window(snapshot: &Snapshot, device: &Device, report: &mut Report) -> R
     ranges
 }
 
+/// Which pool by size the ranges serve that only their release tells of: what is allocated or freed in them says so.
+fn tell_types(snapshot: &Snapshot, device: &Device, ranges: &mut Ranges) {
+    let unknown = |s: &Span| s.segment_type == SegmentType::Unknown;
+    let mut left = ranges.values().filter(|s| unknown(s)).count();
+    for row in device.events.clone() {
+        if left == 0 {
+            break;
+        }
+        let action = snapshot.events.action(row);
+        if !matches!(action, Action::ALLOC | Action::FREE_REQUESTED | Action::FREE_COMPLETED | Action::FREE) {
+            continue;
+        }
+        let address = snapshot.events.addr(row).0;
+        let Some((_, span)) = ranges.range_mut(..=address).next_back() else { continue };
+        if unknown(span) && address < span.end() {
+            let is_small = snapshot.events.size(row).0 <= SMALL_SIZE;
+            span.segment_type = if is_small { SegmentType::Small } else { SegmentType::Large };
+            left -= 1;
+        }
+    }
+    for span in ranges.values_mut().filter(|s| unknown(s)) {
+        span.segment_type = if span.size.0 <= 2 * SMALL_SIZE { SegmentType::Small } else { SegmentType::Large };
+    }
+}
+
 fn from_event(snapshot: &Snapshot, row: u32, is_expandable: bool, enters: u32, event: Option<EventIndex>) -> Span {
     let events = &snapshot.events;
     Span {
@@ -192,9 +218,10 @@ struct Forward<'a> {
 }
 
 impl Forward<'_> {
-    fn open(&mut self, span: Span) {
+    fn open(&mut self, mut span: Span) {
         self.open.insert(span.address.0, self.spans.len() as u32);
-        self.spans.push(Span { leaves: self.slots, ..span });
+        span.leaves = self.slots;
+        self.spans.push(span);
     }
 
     fn event(&mut self, event: u32, row: u32) {
