@@ -18,7 +18,9 @@ t26/linear_seed_python t26/linear_seed_all t26/gpt_small t26/pools t26/streams t
 t29/linear_seed_python t29/pools t29/streams t29/two_devices t29/expandable_gpt t29/gpt_small_all
 misc/deep misc/huge misc/norecord misc/nothing misc/unicode
 gpt_late gpt_leak gpt_max_split gpt_ring10000 gpt_state_only gpt_amp late_expandable_26 late_max_split_26 oom_expandable
+ranks_fsdp/rank2_memory_snapshot ranks_fsdp/rank3_memory_snapshot
 """.split()
+TRUTH = [f'{model}_{when}' for model in ('gpt', 'resnet18') for when in ('forward', 'backward', 'step')]
 PROTOCOLS = [f'unicode_{p}' for p in ('p0', 'p1', 'p2', 'p3', 'p5', 'purepython_p4')] + ['gpt_small_p0', 'gpt_small_p2', 'gpt_small_p5']
 KEYS = [f'{band}_bytes.all.{which}' for band in ('requested', 'active', 'allocated', 'reserved') for which in ('current', 'peak')] + [
     'active.all.current', 'allocation.all.current', 'segment.all.current', 'num_ooms', 'num_alloc_retries']
@@ -54,7 +56,7 @@ def dump(path, value):
 
 
 def copy(recordings, target, sample):
-    for folder in ('recorded', 'protocols'):
+    for folder in ('recorded', 'protocols', 'truth'):
         shutil.rmtree(os.path.join(target, folder), ignore_errors=True)
     expected = {}
     for name in RECORDED:
@@ -69,6 +71,10 @@ def copy(recordings, target, sample):
         packed, found = pack(os.path.join(recordings, 'protocols', name + '.pickle'), os.path.join(target, 'protocols', name + '.pickle'))
         expected[os.path.basename(packed)] = {'oracle': found}
     dump(os.path.join(target, 'protocols', 'expected.json'), expected)
+    for name in TRUTH:
+        source, goal = os.path.join(recordings, 'recorded', 'truth', name), os.path.join(target, 'truth', name)
+        pack(source + '.pickle', goal + '.pickle')
+        shutil.copyfile(source + '.truth.json', goal + '.truth.json')
     sample_run(os.path.join(recordings, 'recorded', 'ranks'), sample, os.path.join(target, 'sample_expected.json'))
 
 

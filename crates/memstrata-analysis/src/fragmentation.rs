@@ -190,7 +190,7 @@ impl Gaps {
 
 /// What is free of one kind at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FreeMemory {
+pub struct FreeShare {
     /// Which kind.
     pub kind: FreeKind,
     /// Bytes reserved for it.
@@ -204,8 +204,8 @@ pub struct FreeMemory {
 }
 
 /// Free memory by pool, stream and size class, of the segments at one moment; most free bytes first.
-pub fn free_memory(segments: &[crate::state::SegmentState]) -> Vec<FreeMemory> {
-    let mut by_kind: BTreeMap<FreeKind, FreeMemory> = BTreeMap::new();
+pub fn free_shares(segments: &[crate::state::SegmentState]) -> Vec<FreeShare> {
+    let mut by_kind: BTreeMap<FreeKind, FreeShare> = BTreeMap::new();
     for segment in segments {
         let kind = FreeKind {
             pool: segment.pool,
@@ -213,14 +213,14 @@ pub fn free_memory(segments: &[crate::state::SegmentState]) -> Vec<FreeMemory> {
             is_small: segment.segment_type == SegmentType::Small,
         };
         let zero = Bytes(0);
-        let empty = FreeMemory { kind, reserved: zero, active: zero, free: zero, largest: zero };
+        let empty = FreeShare { kind, reserved: zero, active: zero, free: zero, largest: zero };
         let row = by_kind.entry(kind).or_insert(empty);
         row.reserved.0 += segment.size.0;
         row.active.0 += segment.active.0;
         row.free.0 += segment.free.0;
         row.largest = row.largest.max(segment.largest_free);
     }
-    let mut rows: Vec<FreeMemory> = by_kind.into_values().collect();
+    let mut rows: Vec<FreeShare> = by_kind.into_values().collect();
     rows.sort_by_key(|r| (std::cmp::Reverse(r.free), r.kind));
     rows
 }

@@ -30,14 +30,17 @@
 //! Slots: slot 0 is the state before the window, slot `i + 1` the state after event `i`. A trace of `n` events has
 //! `n + 1` slots, and every state that the device was ever in is one of them.
 
+mod anomaly;
 mod arena;
 mod band;
 mod blocks;
 mod carving;
+mod category;
 mod clock;
 mod flame;
 mod fragmentation;
 mod peaks;
+mod ranges;
 mod rollup;
 mod rounding;
 mod segments;
@@ -45,13 +48,18 @@ mod site;
 mod state;
 mod trace;
 
+pub use anomaly::{
+    Anomaly, AnomalyKind, FreeMemory, RankFacts, StepSource, Steps, anomalies, anomalies_with, outliers,
+};
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;
+pub use category::{Categories, Category, Guess, Rule, RuleError, Rules};
 pub use clock::Clock;
 pub use flame::{Flame, FlameNode};
-pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeMemory, free_memory};
+pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
 pub use peaks::{Peak, peaks};
+pub use ranges::{NamedRange, named_ranges};
 pub use rollup::{FrameShare, Measure, Share, by_frame, by_stack, lifetime, reserved_by_stack};
 pub use segments::{Segments, Span};
 pub use site::{Site, Sites, is_framework_file};

@@ -36,10 +36,17 @@ fn is_python(file: &str) -> bool {
     file.ends_with(".py")
 }
 
+/// Whether a C++ frame says what was computed, and not how memory for it was had: backward runs in a thread without
+/// Python frames.
+fn names_operation(name: &str) -> bool {
+    name.starts_with("torch::autograd::generated::") || name.starts_with("at::_ops::")
+}
+
 /// What a stack comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The innermost frame that is the user's; else the innermost of Python; else the innermost. `None` without frames.
+    /// The innermost frame that is the user's; else the innermost of Python; else the one that names the operation
+    /// (a node of autograd, or an operator); else the innermost. `None` without frames.
     pub frame: Option<Frame>,
     /// Hash of that frame's name, file and line: equal call sites have equal hashes in every file.
     pub site_hash: u64,
@@ -56,17 +63,19 @@ pub struct Sites {
 impl Sites {
     /// Look at every stack once.
     pub fn new(snapshot: &Snapshot) -> Self {
-        let frames: Vec<(u64, bool, bool)> = (0..snapshot.frames.len() as u32)
+        let frames: Vec<(u64, bool, bool, bool)> = (0..snapshot.frames.len() as u32)
             .map(|id| {
                 let frame = snapshot.frame(memstrata_snapshot::FrameId(id));
                 let file = snapshot.text(frame.file);
-                (hash_frame(snapshot, frame), !is_framework_file(&file), is_python(&file))
+                let names = names_operation(&snapshot.text(frame.name));
+                (hash_frame(snapshot, frame), !is_framework_file(&file), is_python(&file), names)
             })
             .collect();
         let site = |id: u32| {
             let ids = snapshot.stacks.frames(StackId(id));
             let at = |f: &memstrata_snapshot::FrameId| frames[f.0 as usize];
-            let own = ids.iter().find(|f| at(f).1).or_else(|| ids.iter().find(|f| at(f).2)).or(ids.first());
+            let own = ids.iter().find(|f| at(f).1).or_else(|| ids.iter().find(|f| at(f).2));
+            let own = own.or_else(|| ids.iter().find(|f| at(f).3)).or(ids.first());
             let hashes: Vec<u8> = ids.iter().flat_map(|f| at(f).0.to_le_bytes()).collect();
             Site {
                 frame: own.map(|&f| snapshot.frame(f)),

@@ -3,6 +3,7 @@
 use crate::band::Band;
 use crate::blocks::{Block, Origin, pair};
 use crate::clock::Clock;
+use crate::segments::segment_event;
 use memstrata_snapshot::{Action, Device, Report, Snapshot, Warning};
 use memstrata_units::{Bytes, EventIndex};
 use std::ops::Range;
@@ -149,6 +150,22 @@ impl Trace {
         snapshot.devices.iter().map(|device| Self::new(snapshot, device)).collect()
     }
 
+    /// `reserved_bytes` in every slot.
+    pub fn reserved(&self, snapshot: &Snapshot) -> Vec<u64> {
+        let mut total = self.reserved_band.start;
+        let after = self.device.events.clone().map(|row| {
+            total += reserve_change(snapshot, row);
+            total.max(0) as u64
+        });
+        std::iter::once(self.reserved_band.start.max(0) as u64).chain(after).collect()
+    }
+
+    /// Whether `reserved_bytes` is exact.
+    pub fn reserved_exactness(&self) -> Exactness {
+        let is_odd = self.warnings.iter().any(|w| w.code == "reserved_below_zero");
+        if is_odd { Exactness::Estimate } else { Exactness::Exact }
+    }
+
     /// Slots: one before the window, one after each event.
     pub fn slots(&self) -> u32 {
         self.requested.len() as u32
@@ -213,15 +230,18 @@ fn changes(blocks: &[Block], slots: usize) -> (Vec<u32>, Vec<Change>) {
     (starts, changes)
 }
 
+/// What an event adds to `reserved_bytes`.
+fn reserve_change(snapshot: &Snapshot, row: u32) -> i64 {
+    let size = i64::try_from(snapshot.events.size(row).0).unwrap_or(i64::MAX);
+    match segment_event(snapshot.events.action(row)) {
+        Some((true, _)) => size,
+        Some((false, _)) => -size,
+        None => 0,
+    }
+}
+
 fn reserved(snapshot: &Snapshot, device: &Device, report: &mut Report) -> Band {
-    let change = |row: u32| {
-        let size = i64::try_from(snapshot.events.size(row).0).unwrap_or(i64::MAX);
-        match snapshot.events.action(row) {
-            Action::SEGMENT_ALLOC | Action::SEGMENT_MAP => size,
-            Action::SEGMENT_FREE | Action::SEGMENT_UNMAP => -size,
-            _ => 0,
-        }
-    };
+    let change = |row| reserve_change(snapshot, row);
     let net: i64 = device.events.clone().map(change).sum();
     let end: i64 = snapshot.segments_of(device).iter().map(|s| s.total_size.0 as i64).sum();
     let band = Band::of(end - net, device.events.clone().map(change));

@@ -1,45 +1,40 @@
 //! The program `memstrata`: what holds GPU memory, from PyTorch memory snapshots, in a terminal and in scripts.
+//!
+//! Every command reads files through memstrata-engine, gets a value from one of its reports, and prints it as text for
+//! people or as JSON for programs (docs/cli.md); nothing is computed here.
 
 #![expect(clippy::print_stderr, reason = "a program says on standard error what went wrong")]
 
+mod arguments;
+mod commands;
+mod output;
 mod paths;
 mod read;
-mod summary;
 
-use clap::{Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use arguments::{Arguments, Command};
+use clap::Parser as _;
 use std::process::ExitCode;
 
-/// Shows what holds GPU memory, from PyTorch memory snapshots.
-///
-/// PATH is a file (a pickle of `torch.cuda.memory._dump_snapshot`, a gzip of one, `trace_plot` HTML, JSON; told by content)
-/// or a folder that is searched for .pickle, .pkl, .pt, .gz, .html and .json files.
-///
-/// Exit code: 0 done; 2 an input could not be read (the others are, and their results are printed); 64 wrong usage.
-#[derive(Parser)]
-#[command(name = "memstrata", version)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
+/// Why a command did not do what it was asked.
+enum Failure {
+    /// The command line asks for something that is not there.
+    Usage(String),
+    /// The output could not be written, or a folder not be listed.
+    Io(std::io::Error),
+    /// An input could not be read; it was said already.
+    Input,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    /// Totals, peaks and oddities of every snapshot.
-    Summary {
-        /// Files and folders.
-        #[arg(required = true)]
-        paths: Vec<PathBuf>,
-        /// Text for people, JSON (memstrata.summary/1) for programs.
-        #[arg(long, value_enum, default_value_t = Format::Text)]
-        format: Format,
-    },
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Io(error.into())
+    }
 }
 
 fn main() -> ExitCode {
@@ -53,15 +48,29 @@ fn main() -> ExitCode {
         }
     };
     let result = match arguments.command {
-        Command::Summary { paths, format } => summary::run(&paths, format),
+        Command::Summary(a) => commands::summary::run(&a),
+        Command::Peak(a) => commands::peak::run(&a),
+        Command::State(a) => commands::state::run(&a),
+        Command::Flame(a) => commands::flame::run(&a),
+        Command::Blocks(a) => commands::blocks::run(&a),
+        Command::Segments(a) => commands::segments::run(&a),
+        Command::Anomalies(a) => commands::anomalies::run(&a),
+        Command::Info(a) => commands::info::run(&a),
+        Command::Export(a) => commands::export::run(&a),
+        Command::Completions { shell } => commands::completions(shell),
     };
     match result {
-        Ok(code) => code,
+        Ok(()) => ExitCode::SUCCESS,
         // A reader that has seen enough, as `head` has.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
+        Err(Failure::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Io(error)) => {
             eprintln!("memstrata: {error}");
             ExitCode::from(2)
+        }
+        Err(Failure::Input) => ExitCode::from(2),
+        Err(Failure::Usage(message)) => {
+            eprintln!("memstrata: {message}");
+            ExitCode::from(64)
         }
     }
 }

@@ -1,21 +1,136 @@
-//! Reading files, in chunks.
+//! Reading files, in chunks and in parallel, with a bar that shows how far that is.
 
-use memstrata_engine::protocol::Failure;
-use memstrata_engine::{File, Loader};
+use crate::Failure;
+use crate::arguments::{Common, One};
+use crate::paths;
+use indicatif::{ProgressBar, ProgressStyle};
+use memstrata_engine::report::{Target, summary};
+use memstrata_engine::{File, Loader, Rules, protocol};
+use rayon::prelude::*;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const CHUNK: usize = 1 << 20;
 
+/// Reads every file that these paths mean, and turns each into a result as soon as it is read: no more files are held than
+/// there are cores. Those that cannot be read are named on standard error; `Err(Failure::Input)` comes at the end.
+///
+/// # Errors
+/// When a folder cannot be listed, or the rules are none.
+pub(crate) fn all<T: Send>(
+    given: &[PathBuf],
+    common: &Common,
+    work: impl Fn(&Path, u64, Result<File, protocol::Failure>) -> T + Sync,
+) -> Result<(Vec<T>, Result<(), Failure>), Failure> {
+    let rules = rules(common)?;
+    let files = paths::expand(given)?;
+    if files.is_empty() {
+        eprintln!("memstrata: no snapshot found: folders are searched for .pickle, .pkl, .pt, .gz, .html and .json");
+    }
+    let bar = progress(&files);
+    let results: Vec<(T, bool)> = files
+        .par_iter()
+        .map(|path| {
+            let (bytes, result) = load(path, &rules, &bar);
+            if let Err(failure) = &result {
+                bar.suspend(|| complain(path, failure));
+            }
+            let failed = result.is_err();
+            (work(path, bytes, result), failed)
+        })
+        .collect();
+    bar.finish_and_clear();
+    let failed = files.is_empty() || results.iter().any(|r| r.1);
+    let outcome = if failed { Err(Failure::Input) } else { Ok(()) };
+    Ok((results.into_iter().map(|r| r.0).collect(), outcome))
+}
+
+/// Reads one file.
+///
+/// # Errors
+/// When it cannot be read (which is said), or the rules are none.
+pub(crate) fn one(one: &One) -> Result<File, Failure> {
+    let rules = rules(&one.common)?;
+    let bar = progress(std::slice::from_ref(&one.path));
+    let (_, result) = load(&one.path, &rules, &bar);
+    bar.finish_and_clear();
+    result.map_err(|failure| {
+        complain(&one.path, &failure);
+        Failure::Input
+    })
+}
+
+/// The device that is meant, of the snapshot that is meant.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn target<'a>(file: &'a File, one: &One, path: &'a str) -> Result<Target<'a>, Failure> {
+    let part = match &one.snapshot {
+        None => &file.parts[0],
+        Some(name) => file.parts.iter().find(|p| p.name == *name).ok_or_else(|| {
+            let names: Vec<&str> = file.parts.iter().map(|p| p.name.as_str()).collect();
+            Failure::Usage(format!("{path} has no snapshot {name:?}: it has {}", names.join(", ")))
+        })?,
+    };
+    let devices = || part.traces.iter().map(|t| t.device.device);
+    let wanted = one.device.or_else(|| part.default_trace().map(|t| t.device.device));
+    let index = wanted.and_then(|wanted| devices().position(|d| d == wanted)).ok_or_else(|| {
+        let all: Vec<String> = devices().map(|d| d.to_string()).collect();
+        Failure::Usage(match (wanted, all.is_empty()) {
+            (_, true) => format!("{path}: nothing was allocated on any device"),
+            (wanted, _) => {
+                format!("{path}: device {} has no data: those that have are {}", wanted.unwrap_or(0), all.join(", "))
+            }
+        })
+    })?;
+    Ok(Target { path, part, index })
+}
+
+/// What to call the snapshot that is meant.
+pub(crate) fn name(file: &File, one: &One) -> String {
+    let part = one.snapshot.as_ref().and_then(|name| file.parts.iter().find(|p| p.name == *name));
+    summary::path_of(&file.path, part.unwrap_or(&file.parts[0]))
+}
+
+fn complain(path: &Path, failure: &protocol::Failure) {
+    eprintln!("memstrata: {}: {}", path.display(), failure.message);
+    if let Some(hint) = &failure.hint {
+        eprintln!("  {hint}");
+    }
+}
+
+fn rules(common: &Common) -> Result<Rules, Failure> {
+    let Some(path) = &common.rules else { return Ok(Rules::default()) };
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))?;
+    Rules::parse(&text).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
+}
+
+/// A bar over the bytes of all files; hidden where standard error is no terminal.
+fn progress(files: &[PathBuf]) -> ProgressBar {
+    let bytes = files.iter().filter_map(|p| p.metadata().ok()).map(|m| m.len()).sum();
+    let bar = ProgressBar::new(bytes);
+    let template = "{bar:30} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
 /// A file's snapshots, and its size.
-pub(crate) fn load(path: &Path) -> (u64, Result<File, Failure>) {
+fn load(path: &Path, rules: &Rules, bar: &ProgressBar) -> (u64, Result<File, protocol::Failure>) {
     let mut bytes = 0;
-    let result = stream(path, &mut bytes);
+    let mut result = stream(path, &mut bytes, bar);
+    if let Ok(file) = &mut result
+        && !rules.user().is_empty()
+    {
+        for part in &mut file.parts {
+            part.set_rules(rules.clone());
+        }
+    }
     (bytes, result)
 }
 
-fn stream(path: &Path, bytes: &mut u64) -> Result<File, Failure> {
-    let failure = |e: std::io::Error| Failure { id: None, message: format!("cannot read the file: {e}"), hint: None };
+fn stream(path: &Path, bytes: &mut u64, bar: &ProgressBar) -> Result<File, protocol::Failure> {
+    let failure =
+        |e: std::io::Error| protocol::Failure { id: None, message: format!("cannot read the file: {e}"), hint: None };
     let mut file = std::fs::File::open(path).map_err(failure)?;
     *bytes = file.metadata().map_err(failure)?.len();
     let mut loader = Loader::new(&path.to_string_lossy(), *bytes);
@@ -23,7 +138,10 @@ fn stream(path: &Path, bytes: &mut u64) -> Result<File, Failure> {
     loop {
         match file.read(&mut chunk).map_err(failure)? {
             0 => return loader.finish(),
-            n => drop(loader.feed(&chunk[..n])?),
+            n => {
+                loader.feed(&chunk[..n])?;
+                bar.inc(n as u64);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::protocol::{DeviceRef, Failure, Progress};
 use crate::text;
-use memstrata_analysis::{Carving, Sites, Trace};
+use memstrata_analysis::{Carving, Categories, Rules, Sites, Trace};
 use memstrata_snapshot::{LoadError, Named, Reader, Snapshot};
 use std::sync::OnceLock;
 
@@ -28,6 +28,9 @@ pub struct Part {
     pub traces: Vec<Trace>,
     /// One for each trace, made when it is first asked for: the first picture does not need block sizes.
     carvings: Vec<OnceLock<Carving>>,
+    /// The same for categories.
+    categories: Vec<OnceLock<Categories>>,
+    rules: Rules,
 }
 
 impl Part {
@@ -35,7 +38,19 @@ impl Part {
         let Named { name, snapshot } = named;
         let traces = Trace::all(&snapshot);
         let carvings = traces.iter().map(|_| OnceLock::new()).collect();
-        Self { name, sites: Sites::new(&snapshot), traces, carvings, snapshot }
+        let categories = traces.iter().map(|_| OnceLock::new()).collect();
+        Self { name, sites: Sites::new(&snapshot), traces, carvings, categories, rules: Rules::default(), snapshot }
+    }
+
+    /// Tell categories by these rules from now on.
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.categories.fill_with(OnceLock::new);
+        self.rules = rules;
+    }
+
+    /// What the blocks of one of its traces are, by the trace's index.
+    pub fn categories(&self, trace: usize) -> &Categories {
+        self.categories[trace].get_or_init(|| Categories::new(&self.snapshot, &self.traces[trace], &self.rules))
     }
 
     /// The block sizes of one of its traces, by index.

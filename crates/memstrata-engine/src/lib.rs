@@ -30,9 +30,10 @@ mod hover;
 mod loaded;
 mod plan;
 pub mod protocol;
-pub mod summary;
+pub mod report;
 mod text;
 
+pub use memstrata_analysis::{RuleError, Rules};
 pub use memstrata_units as units;
 
 pub use engine::{Column, Engine, Reply};

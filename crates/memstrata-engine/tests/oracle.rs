@@ -1,7 +1,7 @@
 //! `summary` against readings that do not come from memstrata: `scripts/oracle.py`'s, and the allocator's own
 //! `memory_stats()`.
 
-use memstrata_engine::{Loader, summary::summarize};
+use memstrata_engine::{Loader, report::summary::summarize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

@@ -149,23 +149,12 @@ pub fn summarize(path: &str, bytes: u64, result: &Result<File, Failure>) -> Vec<
 
 fn part(file: &File, part: &Part) -> FileSummary {
     let snapshot = &part.snapshot;
-    let warning = |device: Option<u32>, w: &memstrata_snapshot::Warning| WarningSummary {
-        code: w.code,
-        message: w.message.clone(),
-        device,
-        byte_offset: w.byte_offset,
-        count: w.count,
-    };
-    let of_file = snapshot.report.warnings().iter().map(|w| warning(None, w));
-    let of_devices = part.traces.iter().enumerate().flat_map(|(i, t)| {
-        t.warnings.iter().chain(&part.carving(i).warnings).map(|w| warning(Some(t.device.device), w))
-    });
     FileSummary {
-        path: if part.name.is_empty() { file.path.clone() } else { format!("{}#{}", file.path, part.name) },
+        path: path_of(&file.path, part),
         rank: rank_of(&file.path),
         bytes: file.bytes,
         error: None,
-        warnings: of_file.chain(of_devices).collect(),
+        warnings: warnings(part),
         annotations: snapshot.annotations.len(),
         frames: snapshot.used.frames,
         stacks: snapshot.used.stacks,
@@ -173,21 +162,45 @@ fn part(file: &File, part: &Part) -> FileSummary {
     }
 }
 
+/// What to call a snapshot: the file's path, with `#name` behind it where a file holds several.
+pub fn path_of(path: &str, part: &Part) -> String {
+    if part.name.is_empty() { path.to_owned() } else { format!("{path}#{}", part.name) }
+}
+
+/// What was odd about a snapshot: about the file first, then about each device.
+pub(crate) fn warnings(part: &Part) -> Vec<WarningSummary> {
+    let warning = |device: Option<u32>, w: &memstrata_snapshot::Warning| WarningSummary {
+        code: w.code,
+        message: w.message.clone(),
+        device,
+        byte_offset: w.byte_offset,
+        count: w.count,
+    };
+    let of_file = part.snapshot.report.warnings().iter().map(|w| warning(None, w));
+    let of_devices = part.traces.iter().enumerate().flat_map(|(i, t)| {
+        t.warnings.iter().chain(&part.carving(i).warnings).map(move |w| warning(Some(t.device.device), w))
+    });
+    of_file.chain(of_devices).collect()
+}
+
+pub(crate) fn coverage(of: Coverage) -> &'static str {
+    match of {
+        Coverage::Whole => "whole",
+        Coverage::Partial => "partial",
+        Coverage::None => "none",
+    }
+}
+
 fn device(part: &Part, index: usize) -> DeviceSummary {
     let (trace, carving) = (&part.traces[index], part.carving(index));
     let actions = trace.actions.iter();
-    let reserved_is_odd = trace.warnings.iter().any(|w| w.code == "reserved_below_zero");
     DeviceSummary {
         device: trace.device.device,
         events: trace.device.events.len(),
         actions: actions.map(|&(a, n)| (part.snapshot.action_name(a).into_owned(), n)).collect(),
         window_us: trace.clock.as_ref().map(|clock| [clock.start.0, clock.start.0 + clock.span() as i64]),
         segments: trace.device.segments.len(),
-        coverage: match trace.coverage {
-            Coverage::Whole => "whole",
-            Coverage::Partial => "partial",
-            Coverage::None => "none",
-        },
+        coverage: coverage(trace.coverage),
         allocations_in_window: trace.allocations_in_window,
         preexisting_freed: trace.preexisting_freed,
         preexisting_live: trace.preexisting_live,
@@ -195,11 +208,7 @@ fn device(part: &Part, index: usize) -> DeviceSummary {
         requested_bytes: band(trace, trace.requested_band, trace.exactness),
         active_bytes: band(trace, carving.active_band, carving.exactness),
         allocated_bytes: band(trace, carving.allocated_band, carving.exactness),
-        reserved_bytes: band(
-            trace,
-            trace.reserved_band,
-            if reserved_is_odd { Exactness::Estimate } else { Exactness::Exact },
-        ),
+        reserved_bytes: band(trace, trace.reserved_band, trace.reserved_exactness()),
         ooms: trace
             .ooms
             .iter()
@@ -216,9 +225,6 @@ fn band(trace: &Trace, band: Band, exactness: Exactness) -> BandSummary {
         peak_event: band.peak_event.map_or(-1, i64::from),
         peak_us: band.peak_event.and_then(time),
         end: band.end,
-        exactness: match exactness {
-            Exactness::Exact => "exact",
-            Exactness::Estimate => "estimate",
-        },
+        exactness: super::exactness(exactness),
     }
 }

@@ -1,0 +1,103 @@
+//! Allocations that failed, and who held memory then.
+
+use super::{Anomaly, AnomalyKind, Context};
+use crate::trace::Oom;
+use memstrata_snapshot::StackId;
+use memstrata_units::{Bytes, grouped};
+use rustc_hash::FxHashMap;
+use std::fmt::Write as _;
+
+/// How many holders a text names.
+const HOLDERS: usize = 3;
+
+/// A call site, and the stack that was met first there.
+struct Holder {
+    stack: StackId,
+    bytes: u64,
+}
+
+pub(super) fn ooms(cx: &Context) -> Vec<Anomaly> {
+    if cx.trace.ooms.is_empty() {
+        return Vec::new();
+    }
+    let (of_block, mut holders) = holders(cx);
+    let mut found = Vec::new();
+    let (mut event, mut slot, mut reserved) = (0, 0, cx.trace.reserved_band.start);
+    for oom in &cx.trace.ooms {
+        // The state after the OOM, which is the one before it: an OOM changes nothing.
+        let after = oom.event.0 + 1;
+        for change in cx.trace.changes_in(slot..after + 1) {
+            let block = &cx.trace.blocks[change.block() as usize];
+            let bytes = &mut holders[of_block[change.block() as usize] as usize].bytes;
+            *bytes = if change.enters() { *bytes + block.bytes.0 } else { *bytes - block.bytes.0 };
+        }
+        let rows = cx.trace.device.events.start;
+        reserved += (event..after).map(|event| cx.reserves(rows + event)).sum::<i64>();
+        found.push(anomaly(cx, oom, reserved, &holders));
+        (event, slot) = (after, after + 1);
+    }
+    found
+}
+
+/// The holder of every block, and all holders, empty-handed. The last one is for blocks whose own stack is not known.
+fn holders(cx: &Context) -> (Vec<u32>, Vec<Holder>) {
+    let mut known: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut holders = vec![Holder { stack: StackId::EMPTY, bytes: 0 }];
+    let of_block = cx.trace.blocks.iter().map(|block| {
+        let site = cx.sites.get(block.stack);
+        if block.has_stack_of_free() || site.frame.is_none() {
+            return 0;
+        }
+        let next = holders.len() as u32;
+        let holder = *known.entry(site.site_hash).or_insert(next);
+        if holder == next {
+            holders.push(Holder { stack: block.stack, bytes: 0 });
+        }
+        holder
+    });
+    (of_block.collect(), holders)
+}
+
+fn anomaly(cx: &Context, oom: &Oom, reserved: i64, holders: &[Holder]) -> Anomaly {
+    let slot = oom.event.0 + 1;
+    let stack = cx.snapshot.events.stack(cx.trace.device.events.start + oom.event.0);
+    let mut text = format!("{} failed at {}", oom.requested, oom.event);
+    if stack != StackId::EMPTY {
+        let _ = write!(text, " in {}", cx.label(stack));
+    }
+    if let Some(free) = oom.device_free {
+        let _ = write!(text, ": the device had {free} free");
+    }
+    let in_use = cx.trace.requested[slot as usize];
+    let _ = write!(text, "; {} were reserved, {} of them in use", Bytes(reserved.max(0) as u64), Bytes(in_use));
+    if let Some(memory) = (cx.free_at)(slot) {
+        let _ = write!(text, ", and the largest free block was {}", Bytes(memory.largest));
+    }
+    let mut most: Vec<&Holder> = holders.iter().filter(|h| h.bytes > 0).collect();
+    most.sort_by_key(|h| (std::cmp::Reverse(h.bytes), h.stack));
+    let named: Vec<String> =
+        most.iter().take(HOLDERS).map(|h| format!("{} ({})", holder_label(cx, h), Bytes(h.bytes))).collect();
+    if !named.is_empty() {
+        let _ = write!(text, ". Most was held by {}", named.join(", "));
+    }
+    let others = most.len().saturating_sub(HOLDERS);
+    if others > 0 {
+        let _ = write!(text, " and {} other sites", grouped(others as u64));
+    }
+    Anomaly {
+        id: cx.id(AnomalyKind::Oom, oom.event.0),
+        kind: AnomalyKind::Oom,
+        device: cx.trace.device.device,
+        bytes: oom.requested.0,
+        text,
+        events: vec![oom.event.0],
+        stack: (stack != StackId::EMPTY).then_some(stack),
+    }
+}
+
+fn holder_label(cx: &Context, holder: &Holder) -> String {
+    match holder.stack {
+        StackId::EMPTY => "blocks whose own stack was not recorded".to_owned(),
+        stack => cx.label(stack),
+    }
+}

@@ -1,0 +1,81 @@
+//! Frees that wait: `Tensor.record_stream` makes the allocator hold a block until the other stream has passed an event.
+
+use super::{Anomaly, AnomalyKind, Context, counted, sample};
+use memstrata_snapshot::{StackId, StreamId};
+use memstrata_units::{Bytes, EventIndex, Micros};
+use std::collections::BTreeMap;
+
+/// Without a stream to wait for, a request is completed by the very next event.
+const PROMPT: u32 = 1;
+
+/// A group whose longest wait has fewer events than this cost nobody anything.
+const LEAST_WAIT: u32 = 16;
+
+/// Nor does one with fewer bytes than this waiting at once: half of a segment of the large pool.
+const LEAST_BYTES: u64 = 10 << 20;
+
+/// One free that waited: from the event that asks for it to the one that completes it (or to the end).
+struct Wait {
+    from: u32,
+    to: u32,
+    bytes: u64,
+}
+
+pub(super) fn pending_frees(cx: &Context) -> Vec<Anomaly> {
+    let mut groups: BTreeMap<(StackId, StreamId), Vec<Wait>> = BTreeMap::new();
+    let rows = &cx.trace.device.events;
+    for block in &cx.trace.blocks {
+        let Some(from) = block.free_requested else { continue };
+        let wait = Wait { from: from.0, to: block.leaves - 1, bytes: block.bytes.0 };
+        if wait.to - wait.from > PROMPT {
+            let stack = cx.snapshot.events.stack(rows.start + from.0);
+            groups.entry((stack, block.stream)).or_default().push(wait);
+        }
+    }
+    groups.into_iter().filter_map(|((stack, stream), waits)| group(cx, stack, stream, &waits)).collect()
+}
+
+fn group(cx: &Context, stack: StackId, stream: StreamId, waits: &[Wait]) -> Option<Anomaly> {
+    let longest = waits.iter().max_by_key(|w| (w.to - w.from, std::cmp::Reverse(w.from)))?;
+    let at_once = at_once(waits);
+    if longest.to - longest.from < LEAST_WAIT || at_once < LEAST_BYTES {
+        return None;
+    }
+    let total = waits.iter().map(|w| w.bytes).sum();
+    let time = cx.trace.clock.as_ref().map(|clock| {
+        let time = |w: &Wait| clock.offset(w.to.min(cx.trace.slots() - 2)) - clock.offset(w.from);
+        format!(", the longest in time {}", Micros(waits.iter().map(time).max().unwrap_or(0) as i64))
+    });
+    let stream = cx.snapshot.stream(stream);
+    Some(Anomaly {
+        id: cx.id(AnomalyKind::PendingFree, format_args!("{:016x}-{stream:x}", cx.sites.get(stack).stack_hash)),
+        kind: AnomalyKind::PendingFree,
+        device: cx.trace.device.device,
+        bytes: at_once,
+        text: format!(
+            "{} of {} in all at {} (stream {stream:#x}) waited for another stream, up to {} at once; the \
+             longest wait is {} from {}{}: record_stream delays the reuse of memory until that stream has caught up",
+            counted(waits.len(), "free"),
+            Bytes(total),
+            cx.label(stack),
+            Bytes(at_once),
+            counted((longest.to - longest.from) as usize, "event"),
+            EventIndex(longest.from),
+            time.unwrap_or_default(),
+        ),
+        events: sample(waits.iter().map(|w| w.from).collect()),
+        stack: Some(stack),
+    })
+}
+
+/// The most bytes that wait at the same time.
+fn at_once(waits: &[Wait]) -> u64 {
+    let mut changes: Vec<(u32, i64)> =
+        waits.iter().flat_map(|w| [(w.from, w.bytes as i64), (w.to, -(w.bytes as i64))]).collect();
+    changes.sort_unstable();
+    let mut now = 0;
+    changes.into_iter().fold(0, |most: i64, (_, change)| {
+        now += change;
+        most.max(now)
+    }) as u64
+}

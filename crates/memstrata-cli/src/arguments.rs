@@ -1,0 +1,240 @@
+//! The command line. Its help is the program's manual.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Shows what holds GPU memory, from PyTorch memory snapshots.
+///
+/// A snapshot is what `torch.cuda.memory._dump_snapshot("rank0.pickle")` writes after
+/// `torch.cuda.memory._record_memory_history()`. Nothing in it is ever executed.
+#[derive(Parser)]
+#[command(name = "memstrata", version, after_long_help = MANUAL)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const MANUAL: &str = "\
+Inputs
+  PATH is a file (pickle, gzip of one, trace_plot HTML, JSON: told by content) or a folder, which is searched for
+  .pickle .pkl .pt .gz .html and .json files. Files are read in parallel, and never held in memory.
+
+Numbers
+  Names are those of torch.cuda.memory_stats(). requested_bytes and reserved_bytes come from the trace and are exact;
+  active_bytes and allocated_bytes need block sizes, which are recovered by replaying the allocator: `exactness` says
+  whether the replay meets the final segments block for block. allocated_bytes' peak is max_memory_allocated().
+  Events are counted from 0 in the device's raw trace; -1 is the state before the first.
+
+Output
+  Text for people; --format json for programs (docs/cli.md has the schemas). Progress and errors go to standard error.
+
+Exit code
+  0 done; 2 an input could not be read (the others are, and their results are printed); 64 wrong usage.
+
+Examples
+  memstrata summary runs/42/
+  memstrata peak oom_rank0.pickle --top 10
+  memstrata anomalies runs/42/
+  memstrata state rank0.pickle --at peak --format json | jq '.categories'
+  memstrata export rank0.pickle --as speedscope -o rank0.speedscope.json";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Totals, peaks and oddities of every snapshot
+    Summary(Files),
+    /// Who holds memory when a band is largest, by call stack
+    Peak(Peak),
+    /// What is live after any event, and how segments are laid out
+    State(State),
+    /// Call stacks rolled up, outermost frame first
+    Flame(Flame),
+    /// Every block of the window, sorted
+    Blocks(Blocks),
+    /// What is reserved, what is free in it, and what it cost
+    Segments(State),
+    /// What deserves a look: growth, OOMs, pending frees, fragmentation, ranks that stand out
+    Anomalies(Files),
+    /// What was recorded, and how: settings, pools, streams, steps
+    Info(Files),
+    /// The same data for other tools: flamegraph.pl, speedscope, Perfetto, spreadsheets
+    Export(Export),
+    /// A completion script for a shell, on standard output
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Args)]
+pub(crate) struct Common {
+    /// Text for people, JSON for programs
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Rules that say what blocks are, before the built-in ones: lines of `category confidence file function`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rules: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct Files {
+    /// Files and folders
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// One device of one file.
+#[derive(Args)]
+pub(crate) struct One {
+    /// A snapshot
+    #[arg(value_name = "FILE")]
+    pub(crate) path: PathBuf,
+    /// The device's ordinal; without it the one with most events
+    #[arg(long, value_name = "D")]
+    pub(crate) device: Option<u32>,
+    /// The name of the snapshot in a file that holds several; without it the first
+    #[arg(long, value_name = "NAME")]
+    pub(crate) snapshot: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Band {
+    #[value(name = "requested_bytes", alias = "requested")]
+    Requested,
+    #[value(name = "active_bytes", alias = "active")]
+    Active,
+    #[value(name = "allocated_bytes", alias = "allocated")]
+    Allocated,
+    #[value(name = "reserved_bytes", alias = "reserved")]
+    Reserved,
+}
+
+#[derive(Args)]
+pub(crate) struct Peak {
+    #[command(flatten)]
+    pub(crate) one: One,
+    /// Which band's peak
+    #[arg(long, value_enum, default_value_t = Band::Requested)]
+    pub(crate) band: Band,
+    /// Only the largest N call stacks (text: 15 unless told; JSON: all)
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Place {
+    Start,
+    Peak,
+    End,
+}
+
+/// A moment.
+#[derive(Args)]
+#[group(multiple = false)]
+pub(crate) struct Moment {
+    /// After this event, counted from 0; -1 is before the first
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) event: Option<i64>,
+    /// After the last event up to this time, in microseconds since the Unix epoch
+    #[arg(long, value_name = "US", allow_negative_numbers = true)]
+    pub(crate) time: Option<i64>,
+    /// Before the first event, at the peak of requested bytes, or after the last
+    #[arg(long, value_enum)]
+    pub(crate) at: Option<Place>,
+}
+
+#[derive(Args)]
+pub(crate) struct State {
+    #[command(flatten)]
+    pub(crate) one: One,
+    #[command(flatten)]
+    pub(crate) moment: Moment,
+    /// Only the largest N rows of each table of the text (20 unless told); JSON has all
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FlameWeight {
+    /// Requested bytes of what is live at the peak
+    Peak,
+    /// The same at --event, --time or --at
+    Cursor,
+    /// Requested bytes times life within the window
+    ByteSeconds,
+    /// Allocations
+    Count,
+    /// Requested bytes of all allocations, however short they lived
+    Churn,
+}
+
+#[derive(Args)]
+pub(crate) struct Flame {
+    #[command(flatten)]
+    pub(crate) one: One,
+    /// What a block counts for
+    #[arg(long, value_enum, default_value_t = FlameWeight::Peak)]
+    pub(crate) weight: FlameWeight,
+    #[command(flatten)]
+    pub(crate) moment: Moment,
+    /// Leave out of the text what is less than this share of the whole, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub(crate) min: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SortBy {
+    Size,
+    Lifetime,
+    ByteSeconds,
+}
+
+#[derive(Args)]
+pub(crate) struct Blocks {
+    #[command(flatten)]
+    pub(crate) one: One,
+    /// Largest first by this
+    #[arg(long, value_enum, default_value_t = SortBy::Size)]
+    pub(crate) sort: SortBy,
+    /// Only the first N (text: 20 unless told; JSON: all)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportAs {
+    /// Folded stacks, one a line, for flamegraph.pl and inferno
+    Folded,
+    /// For speedscope.app
+    Speedscope,
+    /// All blocks as a table
+    Csv,
+    /// For ui.perfetto.dev: bands as counters, annotations as slices, OOMs as instants
+    Perfetto,
+}
+
+#[derive(Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) one: One,
+    /// The form
+    #[arg(long = "as", value_enum, value_name = "FORM")]
+    pub(crate) form: ExportAs,
+    /// What a block counts for in stacks (folded, speedscope)
+    #[arg(long, value_enum, default_value_t = FlameWeight::Peak)]
+    pub(crate) weight: FlameWeight,
+    #[command(flatten)]
+    pub(crate) moment: Moment,
+    /// Where to write; standard output unless told
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}

@@ -1,0 +1,46 @@
+//! `memstrata anomalies`.
+
+use crate::Failure;
+use crate::arguments::Files;
+use crate::output::{self, STRONG, WARN, styled};
+use crate::read;
+use memstrata_engine::report::anomalies::{Anomalies, DeviceFindings, across, of_device};
+use memstrata_engine::report::summary::path_of;
+use memstrata_engine::report::{FrameRow, Target};
+use memstrata_engine::units::Bytes;
+use std::io::{self, Write};
+
+/// Findings in every file, and across them.
+///
+/// # Errors
+/// When a folder cannot be listed, an input not be read, or the output not be written.
+pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
+    let (devices, outcome) = read::all(&arguments.paths, &arguments.common, |_, _, result| {
+        let mut found: Vec<DeviceFindings> = Vec::new();
+        if let Ok(file) = &result {
+            for part in &file.parts {
+                let path = path_of(&file.path, part);
+                found.extend((0..part.traces.len()).map(|index| of_device(Target { path: &path, part, index })));
+            }
+        }
+        found
+    })?;
+    let report = across(devices.into_iter().flatten().collect());
+    output::print(&report, arguments.common.format, text)?;
+    outcome
+}
+
+fn text(out: &mut dyn Write, report: &Anomalies) -> io::Result<()> {
+    if report.anomalies.is_empty() {
+        return writeln!(out, "Nothing that deserves a look was found.");
+    }
+    for a in &report.anomalies {
+        writeln!(out, "{:>11}  {}  {}", Bytes(a.bytes).to_string(), styled(WARN, a.kind), styled(STRONG, &a.path))?;
+        writeln!(out, "             {}", a.text)?;
+        let own: Vec<String> = a.frames.iter().filter(|f| !f.is_framework()).map(FrameRow::short).collect();
+        if own.len() > 1 {
+            writeln!(out, "             called from {}", own[1..].join(", "))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! `memstrata peak`.
+
+use crate::Failure;
+use crate::arguments::{Band, Format, Peak as Arguments};
+use crate::output::{self, STRONG, Table, percent, styled};
+use crate::read;
+use memstrata_engine::report::peak::{BandKind, Peak, peak};
+use memstrata_engine::units::{Bytes, grouped};
+use std::io::{self, Write};
+
+const TOP: usize = 15;
+
+/// Who holds memory at a band's peak.
+///
+/// # Errors
+/// When the file cannot be read, has no such device, or the output cannot be written.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let file = read::one(&arguments.one)?;
+    let name = read::name(&file, &arguments.one);
+    let target = read::target(&file, &arguments.one, &name)?;
+    let format = arguments.one.common.format;
+    let band = match arguments.band {
+        Band::Requested => BandKind::Requested,
+        Band::Active => BandKind::Active,
+        Band::Allocated => BandKind::Allocated,
+        Band::Reserved => BandKind::Reserved,
+    };
+    let top = arguments.top.or((format == Format::Text).then_some(TOP));
+    output::print(&peak(target, band, top), format, text)
+}
+
+fn text(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
+    let what = if peak.band == "reserved_bytes" { "segments" } else { "blocks" };
+    writeln!(out, "{}  device {}", styled(STRONG, peak.path), peak.device)?;
+    writeln!(
+        out,
+        "{} peaks at {} ({}), {}, in {} {what}{}\n",
+        peak.band,
+        styled(STRONG, Bytes(peak.total)),
+        Bytes(peak.total).exact(),
+        output::event(peak.event),
+        grouped(peak.blocks.into()),
+        if peak.exactness == "exact" { "" } else { " (estimate)" },
+    )?;
+    let mut table = Table::new(&["bytes", "share", what, "category", "call site"], &[true, true, true, false, false]);
+    for stack in &peak.stacks {
+        table.row(vec![
+            Bytes(stack.bytes).to_string(),
+            percent(stack.bytes.into(), peak.total.into()),
+            grouped(stack.blocks.into()),
+            stack.category.unwrap_or("").to_owned(),
+            output::site(&stack.site, stack.of_free),
+        ]);
+    }
+    table.write(out)?;
+    if peak.stacks_left_out > 0 {
+        let shown: u64 = peak.stacks.iter().map(|s| s.bytes).sum();
+        writeln!(
+            out,
+            "  and {} more call stacks with {} (--top)",
+            grouped(peak.stacks_left_out as u64),
+            Bytes(peak.total - shown)
+        )?;
+    }
+    if !peak.categories.is_empty() {
+        writeln!(out)?;
+        super::categories(out, &peak.categories)?;
+    }
+    if peak.peaks.len() > 1 {
+        writeln!(out)?;
+        let mut table = Table::new(&["separate peaks", "bytes", "stands out by"], &[false, true, true]);
+        for p in &peak.peaks {
+            table.row(vec![output::event(p.event), Bytes(p.bytes).to_string(), Bytes(p.prominence).to_string()]);
+        }
+        table.write(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! `memstrata peak`: who holds memory when a band is largest.
+
+use super::{CategoryShare, FrameRow, Target, by_category, event_of, exactness, frames, site, slot_of, time_of};
+use memstrata_analysis::{Band, Category, Exactness, Measure, by_stack, peaks, reserved_by_stack};
+use serde::Serialize;
+
+/// A band of `torch.cuda.memory_stats()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BandKind {
+    /// `requested_bytes`.
+    Requested,
+    /// `active_bytes`.
+    Active,
+    /// `allocated_bytes`.
+    Allocated,
+    /// `reserved_bytes`.
+    Reserved,
+}
+
+impl BandKind {
+    /// PyTorch's name of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Requested => "requested_bytes",
+            Self::Active => "active_bytes",
+            Self::Allocated => "allocated_bytes",
+            Self::Reserved => "reserved_bytes",
+        }
+    }
+
+    /// The band of a device, and how exact it is.
+    pub fn of(self, target: Target<'_>) -> (Band, Exactness) {
+        let (trace, carving) = (target.trace(), target.part.carving(target.index));
+        match self {
+            Self::Requested => (trace.requested_band, trace.exactness),
+            Self::Active => (carving.active_band, carving.exactness),
+            Self::Allocated => (carving.allocated_band, carving.exactness),
+            Self::Reserved => (trace.reserved_band, trace.reserved_exactness()),
+        }
+    }
+
+    /// Its value in every slot.
+    pub fn series(self, target: Target<'_>) -> Vec<u64> {
+        let carving = target.part.carving(target.index);
+        match self {
+            Self::Requested => target.trace().requested.clone(),
+            Self::Active => carving.active.clone(),
+            Self::Allocated => carving.allocated.clone(),
+            Self::Reserved => target.trace().reserved(target.snapshot()),
+        }
+    }
+
+    fn measure(self, slot: u32) -> Option<Measure> {
+        match self {
+            Self::Requested => Some(Measure::Requested(slot)),
+            Self::Active => Some(Measure::Active(slot)),
+            Self::Allocated => Some(Measure::Allocated(slot)),
+            Self::Reserved => None,
+        }
+    }
+}
+
+/// `memstrata.peak/1`.
+#[derive(Debug, Serialize)]
+pub struct Peak<'a> {
+    /// The name and version of this form.
+    pub schema: &'static str,
+    /// The file.
+    pub path: &'a str,
+    /// The device.
+    pub device: u32,
+    /// The band.
+    pub band: &'static str,
+    /// The first event after which it is largest, from 0; -1 when that is the state before the window.
+    pub event: i64,
+    /// That event's time; null without a clock.
+    pub time_us: Option<i64>,
+    /// The band's largest value in bytes. The stacks add up to it.
+    pub total: u64,
+    /// How exact it is.
+    pub exactness: &'static str,
+    /// Blocks that are live there (segments, for `reserved_bytes`).
+    pub blocks: u32,
+    /// By call stack, most bytes first.
+    pub stacks: Vec<StackRow<'a>>,
+    /// Stacks that `--top` left out.
+    pub stacks_left_out: usize,
+    /// By category; empty for `reserved_bytes`.
+    pub categories: Vec<CategoryShare>,
+    /// The highest separate peaks, this one first.
+    pub peaks: Vec<PeakRow>,
+}
+
+/// What one call stack holds.
+#[derive(Debug, Serialize)]
+pub struct StackRow<'a> {
+    /// Bytes.
+    pub bytes: u64,
+    /// Blocks.
+    pub blocks: u32,
+    /// The category of most of these bytes; null for `reserved_bytes`.
+    pub category: Option<&'static str>,
+    /// Whether it is the stack of the free: the blocks were allocated before the window.
+    pub of_free: bool,
+    /// The call site that names the stack: its innermost frame that is the user's own.
+    pub site: String,
+    /// Innermost first.
+    pub frames: Vec<FrameRow<'a>>,
+}
+
+/// A separate peak.
+#[derive(Debug, Serialize)]
+pub struct PeakRow {
+    /// The first event of it; -1 before the window.
+    pub event: i64,
+    /// That event's time; null without a clock.
+    pub time_us: Option<i64>,
+    /// Bytes.
+    pub bytes: u64,
+    /// How far the band falls on both sides before it is as high again.
+    pub prominence: u64,
+}
+
+/// How many separate peaks are told.
+const PEAKS: usize = 5;
+
+/// The live set at a band's peak.
+pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> {
+    let (trace, part, snapshot) = (target.trace(), target.part, target.snapshot());
+    let carving = part.carving(target.index);
+    let (figures, exact) = band.of(target);
+    let slot = slot_of(figures.peak_event);
+    let categories = part.categories(target.index);
+    let shares = match band.measure(slot) {
+        Some(measure) => by_stack(trace, carving, measure),
+        None => reserved_by_stack(&carving.segments, slot),
+    };
+    let live: Vec<(u32, u64)> = match band.measure(slot) {
+        Some(measure) => {
+            let weights = (0..trace.blocks.len() as u32).map(|i| (i, measure.of(trace, carving, i) as u64));
+            weights.filter(|&(_, bytes)| bytes > 0).collect()
+        }
+        None => Vec::new(),
+    };
+    // For each stack, what its blocks are mostly.
+    let mut of_stack = vec![[0u64; Category::ALL.len()]; snapshot.stacks.len()];
+    for &(i, bytes) in &live {
+        of_stack[trace.blocks[i as usize].stack.0 as usize][categories.get(i).category as usize] += bytes;
+    }
+    let most = |stack: u32| {
+        let sums = &of_stack[stack as usize];
+        let best = (0..sums.len()).rev().max_by_key(|&c| sums[c]);
+        best.filter(|&c| sums[c] > 0).map(|c| Category::ALL[c].name())
+    };
+    let shown = top.unwrap_or(shares.len()).min(shares.len());
+    let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
+    let series = band.series(target);
+    Peak {
+        schema: "memstrata.peak/1",
+        path: target.path,
+        device: target.device(),
+        band: band.name(),
+        event: event_of(slot),
+        time_us: time_of(trace, slot),
+        total,
+        exactness: exactness(exact),
+        blocks: shares.iter().map(|s| s.blocks).sum(),
+        stacks: shares[..shown]
+            .iter()
+            .map(|s| StackRow {
+                bytes: s.weight as u64,
+                blocks: s.blocks,
+                category: most(s.stack.0),
+                of_free: s.is_of_free,
+                site: site(part, s.stack),
+                frames: frames(snapshot, s.stack),
+            })
+            .collect(),
+        stacks_left_out: shares.len() - shown,
+        categories: by_category(live.iter().map(|&(i, bytes)| (categories.get(i).category, bytes))),
+        // What stands out by less than a fiftieth of the whole is the same peak.
+        peaks: peaks(&series, PEAKS, figures.peak.max(0) as u64 / 50)
+            .into_iter()
+            .map(|p| PeakRow {
+                event: event_of(p.slot),
+                time_us: time_of(trace, p.slot),
+                bytes: p.value,
+                prominence: p.prominence,
+            })
+            .collect(),
+    }
+}
