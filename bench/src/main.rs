@@ -1,9 +1,12 @@
 //! `cargo run --release -p memstrata-bench -- parse FILE`: how fast a recording becomes tables, natively and in wasm,
-//! against CPython's `pickle.load` of the same file in the same run.
+//! against CPython's `pickle.load` of the same file in the same run. `analyse FILE`: loading and each analysis, with what they
+//! allocate.
 //!
-//! The three take turns, and each one's best time counts: on a shared machine that is the time nobody else had a part in.
+//! Those that are compared take turns, and each one's best time counts: on a shared machine that is the time nobody else had a part in.
 
 #![expect(clippy::print_stdout, reason = "a program that prints a table")]
+
+mod analyse;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
@@ -33,11 +36,20 @@ enum What {
         #[arg(long, default_value_t = 5)]
         runs: u32,
     },
+    /// Loading, and each analysis by itself
+    Analyse {
+        /// A snapshot, not compressed
+        file: PathBuf,
+        /// How often each is measured
+        #[arg(long, default_value_t = 3)]
+        runs: u32,
+    },
 }
 
 fn main() -> Result<()> {
     match Args::parse().what {
         What::Parse { file, runs } => parse(&file, runs),
+        What::Analyse { file, runs } => analyse::run(&file, runs),
     }
 }
 

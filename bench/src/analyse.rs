@@ -1,0 +1,95 @@
+//! Loading and each analysis: time as a ratio to CPython's `pickle.load`, allocations, and the most memory held at once.
+
+use crate::{CHUNK, python};
+use allocation_counter::{AllocationInfo, measure};
+use anyhow::{Context, Result, anyhow};
+use memstrata_engine::report::peak::BandKind;
+use memstrata_engine::report::state::At;
+use memstrata_engine::report::{Target, anomalies, blocks, flame, peak, segments, state};
+use memstrata_engine::{File, Loader};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+struct Row {
+    what: &'static str,
+    best: Duration,
+    memory: AllocationInfo,
+}
+
+pub(crate) fn run(path: &Path, runs: u32) -> Result<()> {
+    let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    let mut cpython = Duration::MAX;
+    let mut rows: Vec<Row> = Vec::new();
+    for _ in 0..runs {
+        cpython = cpython.min(python(path)?);
+        once(&bytes, &mut rows)?;
+    }
+    println!(
+        "{}, {} bytes, best of {runs}; CPython's pickle.load takes {:.0} ms\n",
+        path.display(),
+        bytes.len(),
+        ms(cpython)
+    );
+    println!("{:<26} {:>9} {:>12} {:>13} {:>10}", "", "ms", "of CPython", "allocations", "peak MB");
+    for row in rows {
+        println!(
+            "{:<26} {:>9.1} {:>12.3} {:>13} {:>10.1}",
+            row.what,
+            ms(row.best),
+            row.best.as_secs_f64() / cpython.as_secs_f64(),
+            row.memory.count_total,
+            row.memory.bytes_max as f64 / 1e6,
+        );
+    }
+    Ok(())
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
+    let mut file: Option<Result<File>> = None;
+    note(rows, "load, paired", || file = Some(load(bytes)));
+    let file = file.ok_or_else(|| anyhow!("not measured"))??;
+    let part = &file.parts[0];
+    let device = part.default_trace().context("a device")?.device.device;
+    let index = part.traces.iter().position(|t| t.device.device == device).context("its trace")?;
+    let target = Target { path: "bench", part, index };
+    let slot = At::Peak.slot(target.trace()).map_err(|e| anyhow!(e))?;
+    // The first to need block sizes or categories makes them; the others find them made.
+    note(rows, "carving (block sizes)", || {
+        part.carving(index);
+    });
+    note(rows, "categories", || {
+        part.categories(index);
+    });
+    note(rows, "peak, by stack", || drop(peak::peak(target, BandKind::Allocated, None)));
+    note(rows, "state at the peak", || drop(state::state(target, slot)));
+    note(rows, "segments, fragmentation", || drop(segments::segments(target, slot)));
+    note(rows, "flame, byte-seconds", || drop(flame::flame(target, flame::Weight::ByteSeconds)));
+    note(rows, "blocks by byte-seconds", || drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000))));
+    note(rows, "anomalies", || drop(anomalies::of_device(target)));
+    Ok(())
+}
+
+fn load(bytes: &[u8]) -> Result<File> {
+    let mut loader = Loader::new("bench", bytes.len() as u64);
+    for chunk in bytes.chunks(CHUNK) {
+        loader.feed(chunk).map_err(|f| anyhow!(f.message))?;
+    }
+    loader.finish().map_err(|f| anyhow!(f.message))
+}
+
+fn note(rows: &mut Vec<Row>, what: &'static str, work: impl FnOnce()) {
+    let mut time = Duration::ZERO;
+    let memory = measure(|| {
+        let start = Instant::now();
+        work();
+        time = start.elapsed();
+    });
+    match rows.iter_mut().find(|r| r.what == what) {
+        Some(row) => row.best = row.best.min(time),
+        None => rows.push(Row { what, best: time, memory }),
+    }
+}
