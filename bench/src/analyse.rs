@@ -4,8 +4,9 @@ use crate::{CHUNK, python};
 use allocation_counter::{AllocationInfo, measure};
 use anyhow::{Context, Result, anyhow};
 use memstrata_engine::report::peak::BandKind;
+use memstrata_engine::report::rank::RankSummary;
 use memstrata_engine::report::state::At;
-use memstrata_engine::report::{Target, anomalies, blocks, flame, peak, segments, state};
+use memstrata_engine::report::{Target, blocks, flame, peak, segments, state};
 use memstrata_engine::{File, Loader};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -69,7 +70,7 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     note(rows, "segments, fragmentation", || drop(segments::segments(target, slot)));
     note(rows, "flame, byte-seconds", || drop(flame::flame(target, flame::Weight::ByteSeconds)));
     note(rows, "blocks by byte-seconds", || drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000))));
-    note(rows, "anomalies", || drop(anomalies::of_device(target)));
+    note(rows, "findings, rank summary", || drop(RankSummary::new(target)));
     Ok(())
 }
 

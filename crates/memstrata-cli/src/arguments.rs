@@ -118,6 +118,14 @@ pub(crate) enum Band {
     Reserved,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// Call stacks, named by their innermost frame that is the user's own
+    Stack,
+    /// Frames at any level, with the bytes of all stacks that they are in
+    Frame,
+}
+
 #[derive(Args)]
 pub(crate) struct Peak {
     #[command(flatten)]
@@ -125,7 +133,10 @@ pub(crate) struct Peak {
     /// Which band's peak
     #[arg(long, value_enum, default_value_t = Band::Requested)]
     pub(crate) band: Band,
-    /// Only the largest N call stacks (text: 15 unless told; JSON: all)
+    /// What the rows of the text are; JSON has both
+    #[arg(long, value_enum, default_value_t = By::Stack)]
+    pub(crate) by: By,
+    /// Only the largest N call stacks and frames (text: 15 unless told; JSON: all)
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
 }

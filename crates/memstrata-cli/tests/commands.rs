@@ -59,6 +59,9 @@ fn the_peak_of_every_band_is_the_sum_of_its_stacks() {
             assert_eq!(sum(list(&peak["categories"]), "bytes"), peak["total"].as_u64().expect("a number"), "{band}");
         }
         assert_eq!(peak["peaks"][0]["bytes"], peak["total"], "{band}");
+        // Each stack has one innermost frame; without a stack there is none.
+        let with_stack = list(&peak["stacks"]).iter().filter(|s| !list(&s["frames"]).is_empty());
+        assert_eq!(sum(list(&peak["frames"]), "exclusive"), sum(with_stack, "bytes"), "{band}");
     }
     let oracle = &expected("t26/gpt_small.pickle.gz")["oracle"]["devices"][0];
     let peak = json(&["peak", GPT]);

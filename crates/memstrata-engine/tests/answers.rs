@@ -161,3 +161,21 @@ fn questions_before_the_load_are_refused() {
     let Response::Failed(failure) = engine.finish() else { panic!("nothing was read") };
     assert_eq!((failure.id, failure.message.as_str()), (None, "the file is empty"));
 }
+
+#[test]
+fn a_rank_is_summed_up_in_little_memory() {
+    let bytes =
+        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../test_data/recorded/t26/oom_observer.pickle.gz"));
+    let bytes = bytes.expect("a file of test_data");
+    let mut loader = memstrata_engine::Loader::new("rank7.pickle", 0);
+    loader.feed(&bytes).expect("a snapshot");
+    let file = loader.finish().expect("a snapshot");
+    let target = memstrata_engine::report::Target { path: "rank7.pickle", part: &file.parts[0], index: 0 };
+    let summary = memstrata_engine::report::rank::RankSummary::new(target);
+    assert_eq!((summary.rank, summary.ooms.len()), (Some(7), 1));
+    let whole: u64 = summary.categories.iter().map(|c| c.bytes).sum();
+    assert_eq!(Some(whole as i64), summary.peaks.first().map(|p| p.1), "categories add up to the peak");
+    // C++ stacks of fifty frames: a thousand such ranks are a gigabyte at most.
+    let json = serde_json::to_string(&summary).expect("it serialises");
+    assert!(json.len() < 1 << 20, "{} bytes", json.len());
+}

@@ -4,7 +4,8 @@ use crate::Failure;
 use crate::arguments::Files;
 use crate::output::{self, STRONG, WARN, styled};
 use crate::read;
-use memstrata_engine::report::anomalies::{Anomalies, DeviceFindings, across, of_device};
+use memstrata_engine::report::anomalies::{Anomalies, across};
+use memstrata_engine::report::rank::RankSummary;
 use memstrata_engine::report::summary::path_of;
 use memstrata_engine::report::{FrameRow, Target};
 use memstrata_engine::units::Bytes;
@@ -16,11 +17,11 @@ use std::io::{self, Write};
 /// When a folder cannot be listed, an input not be read, or the output not be written.
 pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
     let (devices, outcome) = read::all(&arguments.paths, &arguments.common, |_, _, result| {
-        let mut found: Vec<DeviceFindings> = Vec::new();
+        let mut found: Vec<RankSummary> = Vec::new();
         if let Ok(file) = &result {
             for part in &file.parts {
                 let path = path_of(&file.path, part);
-                found.extend((0..part.traces.len()).map(|index| of_device(Target { path: &path, part, index })));
+                found.extend((0..part.traces.len()).map(|index| RankSummary::new(Target { path: &path, part, index })));
             }
         }
         found

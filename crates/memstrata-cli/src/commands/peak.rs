@@ -1,7 +1,7 @@
 //! `memstrata peak`.
 
 use crate::Failure;
-use crate::arguments::{Band, Format, Peak as Arguments};
+use crate::arguments::{Band, By, Format, Peak as Arguments};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use memstrata_engine::report::peak::{BandKind, Peak, peak};
@@ -26,10 +26,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Band::Reserved => BandKind::Reserved,
     };
     let top = arguments.top.or((format == Format::Text).then_some(TOP));
-    output::print(&peak(target, band, top), format, text)
+    let by = arguments.by;
+    output::print(&peak(target, band, top), format, |out, peak| text(out, peak, by))
 }
 
-fn text(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
+fn text(out: &mut dyn Write, peak: &Peak<'_>, by: By) -> io::Result<()> {
     let what = if peak.band == "reserved_bytes" { "segments" } else { "blocks" };
     writeln!(out, "{}  device {}", styled(STRONG, peak.path), peak.device)?;
     writeln!(
@@ -42,6 +43,26 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
         grouped(peak.blocks.into()),
         if peak.exactness == "exact" { "" } else { " (estimate)" },
     )?;
+    match by {
+        By::Stack => stacks(out, peak, what)?,
+        By::Frame => frames(out, peak)?,
+    }
+    if !peak.categories.is_empty() {
+        writeln!(out)?;
+        super::categories(out, &peak.categories)?;
+    }
+    if peak.peaks.len() > 1 {
+        writeln!(out)?;
+        let mut table = Table::new(&["separate peaks", "bytes", "stands out by"], &[false, true, true]);
+        for p in &peak.peaks {
+            table.row(vec![output::event(p.event), Bytes(p.bytes).to_string(), Bytes(p.prominence).to_string()]);
+        }
+        table.write(out)?;
+    }
+    Ok(())
+}
+
+fn stacks(out: &mut dyn Write, peak: &Peak<'_>, what: &str) -> io::Result<()> {
     let mut table = Table::new(&["bytes", "share", what, "category", "call site"], &[true, true, true, false, false]);
     for stack in &peak.stacks {
         table.row(vec![
@@ -62,17 +83,18 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
             Bytes(peak.total - shown)
         )?;
     }
-    if !peak.categories.is_empty() {
-        writeln!(out)?;
-        super::categories(out, &peak.categories)?;
-    }
-    if peak.peaks.len() > 1 {
-        writeln!(out)?;
-        let mut table = Table::new(&["separate peaks", "bytes", "stands out by"], &[false, true, true]);
-        for p in &peak.peaks {
-            table.row(vec![output::event(p.event), Bytes(p.bytes).to_string(), Bytes(p.prominence).to_string()]);
-        }
-        table.write(out)?;
-    }
     Ok(())
+}
+
+fn frames(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
+    let mut table = Table::new(&["inclusive", "share", "exclusive", "frame"], &[true, true, true, false]);
+    for f in &peak.frames {
+        table.row(vec![
+            Bytes(f.inclusive).to_string(),
+            percent(f.inclusive.into(), peak.total.into()),
+            Bytes(f.exclusive).to_string(),
+            f.frame.short(),
+        ]);
+    }
+    table.write(out)
 }

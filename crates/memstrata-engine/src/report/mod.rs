@@ -9,6 +9,7 @@ pub mod export;
 pub mod flame;
 pub mod info;
 pub mod peak;
+pub mod rank;
 pub mod segments;
 pub mod state;
 pub mod summary;

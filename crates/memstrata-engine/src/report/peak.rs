@@ -1,7 +1,7 @@
 //! `memstrata peak`: who holds memory when a band is largest.
 
-use super::{CategoryShare, FrameRow, Target, by_category, event_of, exactness, frames, site, slot_of, time_of};
-use memstrata_analysis::{Band, Category, Exactness, Measure, by_stack, peaks, reserved_by_stack};
+use super::{CategoryShare, FrameRow, Target, by_category, event_of, exactness, frame, frames, site, slot_of, time_of};
+use memstrata_analysis::{Band, Category, Exactness, Measure, by_frame, by_stack, peaks, reserved_by_stack};
 use serde::Serialize;
 
 /// A band of `torch.cuda.memory_stats()`.
@@ -85,6 +85,8 @@ pub struct Peak<'a> {
     pub stacks: Vec<StackRow<'a>>,
     /// Stacks that `--top` left out.
     pub stacks_left_out: usize,
+    /// By frame, at any level of the stacks, most inclusive bytes first.
+    pub frames: Vec<FrameShareRow<'a>>,
     /// By category; empty for `reserved_bytes`.
     pub categories: Vec<CategoryShare>,
     /// The highest separate peaks, this one first.
@@ -106,6 +108,18 @@ pub struct StackRow<'a> {
     pub site: String,
     /// Innermost first.
     pub frames: Vec<FrameRow<'a>>,
+}
+
+/// What one frame adds up to.
+#[derive(Debug, Serialize)]
+pub struct FrameShareRow<'a> {
+    /// The frame.
+    #[serde(flatten)]
+    pub frame: FrameRow<'a>,
+    /// Bytes of all stacks that it is in, each counted once.
+    pub inclusive: u64,
+    /// Bytes of the stacks in which it is the innermost.
+    pub exclusive: u64,
 }
 
 /// A separate peak.
@@ -177,6 +191,15 @@ pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> 
             })
             .collect(),
         stacks_left_out: shares.len() - shown,
+        frames: by_frame(snapshot, &shares)
+            .into_iter()
+            .take(top.unwrap_or(usize::MAX))
+            .map(|f| FrameShareRow {
+                frame: frame(snapshot, f.frame),
+                inclusive: f.inclusive as u64,
+                exclusive: f.exclusive as u64,
+            })
+            .collect(),
         categories: by_category(live.iter().map(|&(i, bytes)| (categories.get(i).category, bytes))),
         // What stands out by less than a fiftieth of the whole is the same peak.
         peaks: peaks(&series, PEAKS, figures.peak.max(0) as u64 / 50)

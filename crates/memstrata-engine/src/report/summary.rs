@@ -123,7 +123,7 @@ pub struct BandSummary {
 }
 
 /// An out-of-memory event.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct OomSummary {
     /// Its place in the trace.
     pub event: u32,
@@ -209,12 +209,17 @@ fn device(part: &Part, index: usize) -> DeviceSummary {
         active_bytes: band(trace, carving.active_band, carving.exactness),
         allocated_bytes: band(trace, carving.allocated_band, carving.exactness),
         reserved_bytes: band(trace, trace.reserved_band, trace.reserved_exactness()),
-        ooms: trace
-            .ooms
-            .iter()
-            .map(|o| OomSummary { event: o.event.0, requested: o.requested.0, device_free: o.device_free.map(|b| b.0) })
-            .collect(),
+        ooms: ooms(trace),
     }
+}
+
+pub(crate) fn ooms(trace: &Trace) -> Vec<OomSummary> {
+    let row = |o: &memstrata_analysis::Oom| OomSummary {
+        event: o.event.0,
+        requested: o.requested.0,
+        device_free: o.device_free.map(|b| b.0),
+    };
+    trace.ooms.iter().map(row).collect()
 }
 
 fn band(trace: &Trace, band: Band, exactness: Exactness) -> BandSummary {

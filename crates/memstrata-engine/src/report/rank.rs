@@ -1,0 +1,95 @@
+//! A rank in a few kilobytes: what is kept of it when its tables are released, and what ranks are compared by.
+
+use super::anomalies::{AnomalyRow, of_device};
+use super::peak::BandKind;
+use super::summary::OomSummary;
+use super::{CategoryShare, FrameRow, Target, by_category, frames, site, slot_of};
+use memstrata_analysis::{Measure, RankFacts, by_stack};
+use memstrata_snapshot::{Snapshot, StackId};
+use serde::Serialize;
+
+/// One device of one rank. At most a few hundred kilobytes, whatever the file: a thousand ranks fit.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankSummary {
+    /// The file.
+    pub path: String,
+    /// The rank that its name tells.
+    pub rank: Option<u32>,
+    /// The device.
+    pub device: u32,
+    /// The four bands and their peaks in bytes.
+    pub peaks: Vec<(&'static str, i64)>,
+    /// What was live when `requested_bytes` was largest, by category, most bytes first.
+    pub categories: Vec<CategoryShare>,
+    /// The same by call stack; only the largest.
+    pub stacks: Vec<StackShare>,
+    /// Out-of-memory events.
+    pub ooms: Vec<OomSummary>,
+    /// Its own findings, the one about most bytes first.
+    pub anomalies: Vec<AnomalyRow>,
+}
+
+/// What a call stack holds at the peak.
+#[derive(Clone, Debug, Serialize)]
+pub struct StackShare {
+    /// A hash of its frames' names, files and lines: the same in every rank.
+    pub hash: u64,
+    /// The call site that names it.
+    pub site: String,
+    /// Requested bytes.
+    pub bytes: u64,
+    /// Innermost first.
+    pub frames: Vec<FrameRow<'static>>,
+}
+
+/// How many call stacks are kept of a rank.
+const STACKS: usize = 200;
+
+impl RankSummary {
+    /// Of one device.
+    pub fn new(target: Target<'_>) -> Self {
+        let (trace, part, snapshot) = (target.trace(), target.part, target.snapshot());
+        let slot = slot_of(trace.requested_band.peak_event);
+        let shares = by_stack(trace, part.carving(target.index), Measure::Requested(slot));
+        let categories = part.categories(target.index);
+        let live = (0u32..).zip(&trace.blocks).filter(|(_, b)| b.enters <= slot && slot < b.leaves);
+        let bands = [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved];
+        Self {
+            path: target.path.to_owned(),
+            rank: crate::plan::rank_of(target.path),
+            device: target.device(),
+            peaks: bands.iter().map(|band| (band.name(), band.of(target).0.peak)).collect(),
+            categories: by_category(live.map(|(i, b)| (categories.get(i).category, b.bytes.0))),
+            stacks: shares
+                .iter()
+                .take(STACKS)
+                .map(|s| StackShare {
+                    hash: part.sites.get(s.stack).stack_hash,
+                    site: site(part, s.stack),
+                    bytes: s.weight as u64,
+                    frames: owned(snapshot, s.stack),
+                })
+                .collect(),
+            ooms: super::summary::ooms(trace),
+            anomalies: of_device(target),
+        }
+    }
+
+    /// What the comparison of ranks needs.
+    pub(crate) fn facts(&self) -> RankFacts {
+        RankFacts {
+            name: crate::text::file_name(&self.path).to_owned(),
+            device: self.device,
+            peaks: self.peaks.clone(),
+            by_stack: self.stacks.iter().map(|s| (s.hash, s.site.clone(), s.bytes)).collect(),
+            by_category: self.categories.iter().map(|c| (c.category, c.bytes)).collect(),
+        }
+    }
+}
+
+/// Frames that outlive the tables that they come from.
+pub(crate) fn owned(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRow<'static>> {
+    let own =
+        |f: FrameRow<'_>| FrameRow { name: f.name.into_owned().into(), file: f.file.into_owned().into(), line: f.line };
+    frames(snapshot, stack).into_iter().map(own).collect()
+}
