@@ -3,14 +3,16 @@
 
 use crate::{cmd, files, install, repo::Repo, wasm};
 use anyhow::{Context, Result, bail};
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, SystemTime};
 
 const POLL: Duration = Duration::from_millis(400);
 
-/// Serves until a child dies or the person stops it.
-pub(crate) fn run(repo: &Repo, first_port: u16) -> Result<()> {
+/// Serves until a child dies or the person stops it; with `once`, until the page has been served once, as it should be.
+pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
     install::npm(repo)?;
     wasm::build(repo)?;
     let web = repo.web();
@@ -19,7 +21,8 @@ pub(crate) fn run(repo: &Repo, first_port: u16) -> Result<()> {
     let watch = ["node_modules/typescript/bin/tsc", "-b", "viewer", "--watch", "--preserveWatchOutput"];
     let mut types = Served::start("the TypeScript compiler", &mut cmd::command("node", &watch, &web))?;
     let text = port.to_string();
-    let vite = ["../node_modules/vite/bin/vite.js", "--host", "127.0.0.1", "--port", &text, "--strictPort"];
+    let vite = program(&web, "vite")?;
+    let vite = [vite.as_str(), "--host", "127.0.0.1", "--port", &text, "--strictPort"];
     let mut server = Served::start("Vite", &mut cmd::command("node", &vite, &web.join("site")))?;
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
         server.alive()?;
@@ -27,6 +30,9 @@ pub(crate) fn run(repo: &Repo, first_port: u16) -> Result<()> {
     }
     println!("\nmemstrata is at http://127.0.0.1:{port}/ (Ctrl-C stops it)\n");
 
+    if once {
+        return served(port);
+    }
     let mut built = newest_source(repo)?;
     loop {
         std::thread::sleep(POLL);
@@ -42,6 +48,35 @@ pub(crate) fn run(repo: &Repo, first_port: u16) -> Result<()> {
             Err(error) => eprintln!("{error:#}\nstill serving the last good build"),
         }
     }
+}
+
+/// A program of an npm package, which npm puts beside the package that asks for it or above.
+fn program(web: &Path, name: &str) -> Result<String> {
+    let places = ["site/node_modules/.bin", "node_modules/.bin"].map(|folder| web.join(folder).join(name));
+    let found = places.iter().find(|place| place.exists());
+    found.map(|place| place.to_string_lossy().into_owned()).with_context(|| format!("npm has not installed {name}"))
+}
+
+/// Whether the page comes, isolated from other origins: threads and exact clocks need that.
+fn served(port: u16) -> Result<()> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    write!(stream, "GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/html\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).context("reading the page")?;
+    let low = answer.to_lowercase();
+    for want in [
+        "http/1.1 200",
+        "cross-origin-opener-policy: same-origin",
+        "cross-origin-embedder-policy: require-corp",
+        "<script",
+    ] {
+        if !low.contains(want) {
+            bail!("the development server's answer lacks {want:?}:\n{answer}");
+        }
+    }
+    println!("served with its headers");
+    Ok(())
 }
 
 /// A child that ends with this program.

@@ -34,6 +34,9 @@ enum Task {
         /// The first port to try
         #[arg(long, default_value_t = 5173)]
         port: u16,
+        /// Stop when the page has been served once
+        #[arg(long, hide = true)]
+        once: bool,
     },
     /// Build the site into web/site/dist
     Build,
@@ -56,7 +59,7 @@ enum Task {
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = Repo::find().and_then(|repo| match args.task {
-        Task::Dev { port } => dev::run(&repo, port),
+        Task::Dev { port, once } => dev::run(&repo, port, once),
         Task::Build => site::build(&repo),
         Task::Gen => site::generate(&repo),
         Task::Tidy => tidy::run(&repo),
