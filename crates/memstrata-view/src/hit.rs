@@ -3,8 +3,10 @@
 use memstrata_render::{MERGED, Placement, StripColumns};
 
 /// A strip under the pointer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Strip {
+    /// Where it is in its tile: columns and rows, `[x0, y0, x1, y1]`.
+    pub position: [f32; 4],
     /// The block; of a merged strip the largest.
     pub block: u32,
     /// The strip stands for several blocks.
@@ -26,14 +28,21 @@ pub fn strip_at(strips: StripColumns<'_>, placement: &Placement, pixel: [f32; 2]
     let near = |s: &[f32; 4]| s[0] <= x1 && s[2] >= x0 && s[1] <= y1 && s[3] >= y0;
     let found = strips.positions().iter().position(|s| near(s) && placement.snap(*s).contains(x, y))?;
     let block = strips.blocks()[found];
-    Some(Strip { block: block & !MERGED, merged: block & MERGED != 0 })
+    Some(Strip { position: strips.positions()[found], block: block & !MERGED, merged: block & MERGED != 0 })
+}
+
+/// The value within `[low, high)` that is nearest to this one, a little inside: columns and rows are a pixel or two wide,
+/// so the pixel of a strip may reach beyond what it stands for, and who asks what is there must ask about the strip.
+pub fn within(value: f64, low: f64, high: f64) -> f64 {
+    let margin = ((high - low) / 4.0).min(0.01);
+    value.clamp(low + margin, high - margin)
 }
 
 #[cfg(test)]
 mod tests {
     use memstrata_render::{Colour, MERGED, Placement, Strips};
 
-    use super::{Strip, strip_at};
+    use super::{Strip, strip_at, within};
 
     #[test]
     fn the_strip_whose_pixel_it_is() {
@@ -42,13 +51,22 @@ mod tests {
         strips.push([0.0, 3.4, 4.0, 3.6], Colour::NO_STACK, 2);
         strips.push([0.0, 3.6, 4.0, 5.0], Colour::NO_STACK, 3 | MERGED);
         let placement = Placement::new([10.0, 20.0], [2.0, 1.0], [0.0, 0.0, 100.0, 100.0]);
-        let at = |x: f32, y: f32| strip_at(strips.columns(), &placement, [x, y]);
-        assert_eq!(at(10.0, 22.0), Some(Strip { block: 1, merged: false }));
+        let at = |x: f32, y: f32| strip_at(strips.columns(), &placement, [x, y]).map(|s: Strip| (s.block, s.merged));
+        let found = |block: u32, merged: bool| Some((block, merged));
+        assert_eq!(at(10.0, 22.0), found(1, false));
         // Block 2 is from 23.4 to 23.6, which rounds to pixel 23.
-        assert_eq!(at(17.0, 23.0), Some(Strip { block: 2, merged: false }));
-        assert_eq!(at(17.0, 24.0), Some(Strip { block: 3, merged: true }));
+        assert_eq!(at(17.0, 23.0), found(2, false));
+        assert_eq!(at(17.0, 24.0), found(3, true));
         assert_eq!(at(18.0, 24.0), None);
         assert_eq!(at(17.0, 25.0), None);
         assert_eq!(at(9.0, 22.0), None);
+    }
+
+    #[test]
+    fn a_pixel_beyond_its_strip_asks_about_the_strip() {
+        assert_eq!(within(7.0, 4.0, 5.0), 4.99);
+        assert_eq!(within(3.6, 4.0, 5.0), 4.01);
+        assert_eq!(within(4.5, 4.0, 5.0), 4.5);
+        assert_eq!(within(9.0, 4.0, 4.001), 4.00075);
     }
 }

@@ -3,13 +3,13 @@
 //! Everything but the drawing itself, and so everything but what needs a browser. `G` is a tile's place in the GPU's
 //! memory; tests put nothing there.
 
-use memstrata_render::{Placement, Strips, Theme};
+use memstrata_render::{Placement, Strips, TILE_COLUMNS, TILE_ROWS, Theme};
 use serde::Serialize;
 
 use crate::axes::{Labels, labels, peak_pixel};
 use crate::cache::Cache;
 use crate::grid::{Cells, Piece, Planner, level, nearest_first};
-use crate::hit::strip_at;
+use crate::hit::{strip_at, within};
 use crate::motion::{Action, Ease, HeldKeys};
 use crate::screen::Screen;
 use crate::tile::{Area, Axis, Level, TileKey};
@@ -26,9 +26,9 @@ pub struct Hit {
     pub block: u32,
     /// The strip stands for several blocks.
     pub merged: bool,
-    /// The slot under the pointer.
+    /// The slot under the pointer, within the strip.
     pub slot: f64,
-    /// The height under the pointer.
+    /// The height under the pointer in bytes, within the strip.
     pub bytes: f64,
     /// The scale of the tile that was hit.
     pub kx: u8,
@@ -233,13 +233,20 @@ impl<G> Scene<G> {
         let placed = self.placed.iter().find(|placed| placed.placement.clip().contains(px, py))?;
         let strips = self.cache.get(placed.key)?.strips().columns();
         let strip = strip_at(strips, &placed.placement, [px, py])?;
+        let key = placed.key;
+        let [x0, y0, x1, y1] = strip.position.map(f64::from);
+        // In columns and rows of the tile's grid, from its origin.
+        let (width, height) = ((1u64 << key.kx) as f64, (1u64 << key.ky) as f64);
+        let (left, bottom) = (f64::from(key.ix) * f64::from(TILE_COLUMNS), f64::from(key.iy) * f64::from(TILE_ROWS));
+        let column = within(self.screen.slot_at(&self.view, x) / width, left + x0, left + x1);
+        let row = within(self.screen.bytes_at(&self.view, y) / height, bottom + y0, bottom + y1);
         Some(Hit {
             block: strip.block,
             merged: strip.merged,
-            slot: self.screen.slot_at(&self.view, x),
-            bytes: self.screen.bytes_at(&self.view, y),
-            kx: placed.key.kx,
-            ky: placed.key.ky,
+            slot: column * width,
+            bytes: row * height,
+            kx: key.kx,
+            ky: key.ky,
         })
     }
 

@@ -71,6 +71,24 @@ test("pick() answers for a point of the canvas", async ({ viewer, page }) => {
   expect(await pick(scale.x(2.5), scale.y(1500) - 12)).toBeNull();
 });
 
+test("what a click selects is what the pointer showed", async ({ viewer, page }) => {
+  await viewer.show(REAL);
+  const box = await viewer.plot.box();
+  const scale = await viewer.plot.scale();
+  let found = 0;
+  for (let i = 0; i < 40; i += 1) {
+    // Where blocks are small: in the crowded half of the plot.
+    const x = scale.left + ((box.width - scale.left) * (i + 0.5)) / 40;
+    const y = box.height * (0.55 + 0.009 * i);
+    const picked = await page.evaluate(([px = 0, py = 0]) => window.memstrata.pick("timeline", px, py), [x, y]);
+    if (picked === null) continue;
+    found += 1;
+    await page.mouse.click(box.x + x, box.y + y);
+    await expect.poll(async () => (await viewer.state()).sel, `at ${x}, ${y}`).toBe(picked.reference);
+  }
+  expect(found).toBeGreaterThan(20);
+});
+
 test("the wheel zooms at the pointer, a drag pans, a double click fits", async ({ viewer, page }) => {
   await viewer.show(REAL);
   const whole = await settledRange(viewer);
