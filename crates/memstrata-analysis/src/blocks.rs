@@ -87,6 +87,12 @@ struct Replay<'a> {
     slots: u32,
 }
 
+/// An address as a key. Its low bits are nearly always zeros, and multiplicative hashes keep those: in a table of 32-bit
+/// hashes thousands of addresses would meet in one place.
+fn key(address: Addr) -> u64 {
+    address.0.rotate_right(9)
+}
+
 /// The blocks of a device, in stack order: those from before the window that are never freed by address, those that are
 /// (latest freed lowest), then all others by the event at which they enter.
 pub(crate) fn pair(snapshot: &Snapshot, device: &Device, report: &mut Report) -> Vec<Block> {
@@ -106,13 +112,29 @@ pub(crate) fn pair(snapshot: &Snapshot, device: &Device, report: &mut Report) ->
         }
     }
     replay.final_blocks(device, report);
-    let mut blocks = replay.blocks;
-    blocks.sort_by_key(|b| match b.origin {
-        Origin::PreexistingLive => (0, b.address.0),
+    into_stack_order(&mut replay.blocks);
+    replay.blocks
+}
+
+/// Blocks from before the window to the front, and all in the order of the stack. Those are few and the others nearly in
+/// order, so hardly anything is compared, and what moves moves in long runs: blocks are large to swap one by one.
+fn into_stack_order(blocks: &mut [Block]) {
+    let is_before = |b: &Block| matches!(b.origin, Origin::PreexistingLive | Origin::PreexistingFreed);
+    let mut before: Vec<Block> = blocks.iter().filter(|b| is_before(b)).copied().collect();
+    before.sort_by_key(|b| match b.origin {
         Origin::PreexistingFreed => (1, u64::from(u32::MAX - b.leaves)),
-        Origin::Alloc | Origin::LostAlloc => (2, u64::from(b.enters)),
+        _ => (0, b.address.0),
     });
-    blocks
+    // Everything above `end` is in its place; every block below `start` is still to be looked at.
+    let (mut start, mut end) = (blocks.len(), blocks.len());
+    while start > 0 {
+        let run = blocks[..start].iter().rev().take_while(|b| !is_before(b)).count();
+        blocks.copy_within(start - run..start, end - run);
+        (start, end) = ((start - run).saturating_sub(1), end - run);
+    }
+    let (front, window) = blocks.split_at_mut(end);
+    front.copy_from_slice(&before);
+    window.sort_by_key(|b| b.enters);
 }
 
 impl Replay<'_> {
@@ -135,7 +157,7 @@ impl Replay<'_> {
 
     fn alloc(&mut self, event: u32, row: u32, report: &mut Report) {
         let block = self.block(row, Origin::Alloc, event + 1);
-        let place = self.addresses.entry(block.address.0).or_default();
+        let place = self.addresses.entry(key(block.address)).or_default();
         if let Some(old) = place.live {
             self.blocks[old as usize].leaves = event + 1;
             report.warn("lost_free", None, || {
@@ -153,7 +175,7 @@ impl Replay<'_> {
     }
 
     fn request(&mut self, event: u32, row: u32) {
-        let place = self.addresses.entry(self.snapshot.events.addr(row).0).or_default();
+        let place = self.addresses.entry(key(self.snapshot.events.addr(row))).or_default();
         match place.live {
             Some(live) => self.blocks[live as usize].free_requested = Some(EventIndex(event)),
             None => place.requested = Some(event),
@@ -162,7 +184,7 @@ impl Replay<'_> {
 
     fn complete(&mut self, event: u32, row: u32, report: &mut Report) {
         let mut block = self.block(row, Origin::PreexistingFreed, 0);
-        let place = self.addresses.entry(block.address.0).or_default();
+        let place = self.addresses.entry(key(block.address)).or_default();
         if let Some(live) = place.live.take() {
             let known = &mut self.blocks[live as usize];
             known.leaves = event + 1;
@@ -205,7 +227,7 @@ impl Replay<'_> {
                 if !found.state.is_active() {
                     continue;
                 }
-                let place = self.addresses.entry(found.address.0).or_default();
+                let place = self.addresses.entry(key(found.address)).or_default();
                 if let Some(live) = place.live {
                     let known = &mut self.blocks[live as usize];
                     if known.pool == PoolIndex::UNKNOWN {

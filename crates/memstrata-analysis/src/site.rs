@@ -1,6 +1,7 @@
 //! Which frames are the user's own, and a hash of a stack that is the same in every rank and on every machine.
 
-use memstrata_snapshot::{Frame, Snapshot, StackId};
+use memstrata_snapshot::{Frame, Snapshot, StackId, StrId};
+use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Folders that are PyTorch's own wherever it is installed or built.
@@ -63,14 +64,18 @@ pub struct Sites {
 impl Sites {
     /// Look at every stack once.
     pub fn new(snapshot: &Snapshot) -> Self {
-        let frames: Vec<(u64, bool, bool, bool)> = (0..snapshot.frames.len() as u32)
-            .map(|id| {
-                let frame = snapshot.frame(memstrata_snapshot::FrameId(id));
+        // Many frames are in one file, and looking for so many folders in its name takes its time.
+        let mut files: FxHashMap<StrId, (bool, bool)> = FxHashMap::default();
+        let mut frames: Vec<(u64, bool, bool, bool)> = Vec::with_capacity(snapshot.frames.len());
+        for id in 0..snapshot.frames.len() as u32 {
+            let frame = snapshot.frame(memstrata_snapshot::FrameId(id));
+            let (own, python) = *files.entry(frame.file).or_insert_with(|| {
                 let file = snapshot.text(frame.file);
-                let names = names_operation(&snapshot.text(frame.name));
-                (hash_frame(snapshot, frame), !is_framework_file(&file), is_python(&file), names)
-            })
-            .collect();
+                (!is_framework_file(&file), is_python(&file))
+            });
+            let names = names_operation(&snapshot.text(frame.name));
+            frames.push((hash_frame(snapshot, frame), own, python, names));
+        }
         let site = |id: u32| {
             let ids = snapshot.stacks.frames(StackId(id));
             let at = |f: &memstrata_snapshot::FrameId| frames[f.0 as usize];

@@ -48,7 +48,7 @@ pub(crate) fn block(part: &Part, trace: &Trace, index: u32) -> Option<BlockDetai
     let block = trace.blocks.get(index as usize)?;
     let snapshot = &part.snapshot;
     let bytes = text::bytes(block.bytes);
-    let rows = rows(part, trace, block);
+    let rows = rows(part, trace, block, index);
     let stack = stack(snapshot, block);
     let reference = reference(trace, block);
     let copy = copy(&bytes.exact, &reference, &rows, &stack);
@@ -75,7 +75,7 @@ fn spans(trace: &Trace, block: &Block) -> Vec<Span> {
     kinds.into_iter().filter_map(span).collect()
 }
 
-fn rows(part: &Part, trace: &Trace, block: &Block) -> Vec<DetailRow> {
+fn rows(part: &Part, trace: &Trace, block: &Block, index: u32) -> Vec<DetailRow> {
     let snapshot = &part.snapshot;
     let mut rows = Vec::new();
     let mut row = |key: &str, label: &str, text: String, raw: Option<String>| {
@@ -83,6 +83,10 @@ fn rows(part: &Part, trace: &Trace, block: &Block) -> Vec<DetailRow> {
     };
     let raw = |event: EventIndex| Some(event.0.to_string());
     row("requested", "requested", block.bytes.exact(), Some(block.bytes.0.to_string()));
+    if let Some(trace_index) = part.traces.iter().position(|t| t.device.device == trace.device.device) {
+        let size = part.carving(trace_index).sizes[index as usize];
+        row("block_bytes", "block size", size.exact(), Some(size.0.to_string()));
+    }
     row("address", "address", reused(block), None);
     match (block.alloc_event(), block.origin) {
         (Some(event), _) => row("alloc_event", "allocated", text::event(trace, event), raw(event)),
@@ -125,7 +129,7 @@ fn rows(part: &Part, trace: &Trace, block: &Block) -> Vec<DetailRow> {
             ("compile_context", "compiled region", &snapshot.events.compile_context),
             ("user_metadata", "metadata", &snapshot.events.user_metadata),
             ("internal_metadata", "internal metadata", &snapshot.events.internal_metadata),
-            ("category", "category", &snapshot.events.category),
+            ("recorded_category", "recorded category", &snapshot.events.category),
             ("forward_frames", "forward call", &snapshot.events.forward_frames),
         ];
         for (key, label, column) in columns {

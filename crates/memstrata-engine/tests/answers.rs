@@ -42,6 +42,7 @@ fn details_say_everything_about_a_block() {
     let second = find(&mut engine, "0:0x1200@5").expect("the second block at its address");
     assert_eq!(second.address, "0x1200_1");
     assert_eq!((second.bytes.raw.as_str(), row(&second, "requested")), ("50", "50 bytes"));
+    assert_eq!(row(&second, "block_bytes"), "512 bytes");
     assert_eq!(row(&second, "free_completed"), "live at the end");
     let first = find(&mut engine, "0:0x1200@1").expect("the first");
     assert_eq!(first.address, "0x1200");

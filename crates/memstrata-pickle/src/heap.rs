@@ -159,21 +159,27 @@ impl Heap {
         value
     }
 
-    fn new_object(&mut self) -> u32 {
-        self.objects.push(Value::empty_slot(None));
+    fn new_object(&mut self, memo: Option<u32>) -> u32 {
+        self.objects.push(Value::empty_slot(memo));
         self.objects.len() as u32 - 1
     }
 
     pub(crate) fn new_list(&mut self) -> Value {
-        Value::list(self.new_object())
+        Value::list(self.new_object(None))
     }
 
     pub(crate) fn new_dict(&mut self) -> Value {
-        Value::dict(self.new_object())
+        Value::dict(self.new_object(None))
+    }
+
+    /// A dict or list that this memo entry refers to.
+    pub(crate) fn new_memoized(&mut self, dict: bool, memo: u32) -> Value {
+        let id = self.new_object(Some(memo));
+        if dict { Value::dict(id) } else { Value::list(id) }
     }
 
     pub(crate) fn make_tuple(&mut self, items: &[Value]) -> Value {
-        let value = Value::tuple(self.new_object());
+        let value = Value::tuple(self.new_object(None));
         self.extend(value, items);
         value
     }

@@ -44,12 +44,16 @@
 //! it into.
 
 mod error;
+mod fill;
 mod heap;
+mod hot;
 mod machine;
 mod memo;
 pub mod opcode;
 mod parser;
+mod rare;
 mod reader;
+mod runs;
 mod sink;
 mod strings;
 mod text;

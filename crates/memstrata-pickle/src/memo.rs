@@ -29,36 +29,51 @@ impl Memo {
         self.get(index).ok_or(PickleError::Memo { index: u64::from(index), at })
     }
 
-    /// The values of a run of `LONG_BINGET` operations, five bytes each, onto the stack; the first stands at `at`.
-    pub(crate) fn recall_run(&self, run: &[u8], stack: &mut Vec<Value>, at: ByteOffset) -> Result<(), PickleError> {
-        let indices = run.chunks_exact(5).map(|c| u32::from_le_bytes([c[1], c[2], c[3], c[4]]));
-        let from = stack.len();
-        stack.extend(indices.clone().map(|i| self.dense.get(i as usize).copied().unwrap_or(Value::UNSET)));
-        if stack[from..].contains(&Value::UNSET) {
-            stack.truncate(from);
-            for (index, at) in indices.zip((at..).step_by(5)) {
-                stack.push(self.recall(index, at)?);
-            }
-        }
-        Ok(())
+    /// The value of an entry that is kept densely; `None` also when it has to be looked for elsewhere.
+    #[inline]
+    pub(crate) fn near(&self, index: u32) -> Option<Value> {
+        self.dense.get(index as usize).copied().filter(|&value| value != Value::UNSET)
     }
 
-    pub(crate) fn put(&mut self, index: u32, value: Value) {
-        self.written += u32::from(self.get(index).is_none());
+    /// Whether the numbers had no gap so far, so that the next one can be appended.
+    #[inline]
+    pub(crate) fn is_dense(&self) -> bool {
+        self.written as usize == self.dense.len() && self.sparse.is_empty()
+    }
+
+    /// Write the entry that follows all others; false, with nothing written, when it is another one.
+    #[inline]
+    pub(crate) fn append(&mut self, index: u32, value: Value) -> bool {
+        let is_next = index as usize == self.dense.len() && self.sparse.is_empty();
+        if is_next {
+            self.dense.push(value);
+            self.written += 1;
+        }
+        is_next
+    }
+
+    /// Write an entry. Says whether it had been written before.
+    pub(crate) fn put(&mut self, index: u32, value: Value) -> bool {
+        let again = self.get(index).is_some();
+        self.written += u32::from(!again);
         let at = index as usize;
         if at >= self.dense.len() + SLACK {
             self.sparse.insert(index, value);
-            return;
+            return again;
         }
         if at >= self.dense.len() {
             self.dense.resize(at + 1, Value::UNSET);
         }
         self.dense[at] = value;
+        again
     }
 
     /// Let an entry refer to what a sink put in its object's place.
+    #[inline]
     pub(crate) fn redirect(&mut self, index: u32, from: Value, to: Value) {
-        if self.get(index) == Some(from) {
+        if let Some(entry) = self.dense.get_mut(index as usize).filter(|entry| **entry == from) {
+            *entry = to;
+        } else if self.get(index) == Some(from) {
             self.put(index, to);
         }
     }

@@ -13,7 +13,17 @@ pub struct Strings {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     table: HashTable<u32>,
+    /// Short strings that were met lately, by their bytes and length in one number.
+    recent: Vec<(u64, StrId)>,
 }
+
+/// How many strings `recent` holds.
+const RECENT: usize = 64;
+/// The number of no string: none is so long.
+const NOTHING: u64 = u64::MAX;
+
+/// A multiplier with no pattern in its bits.
+pub(crate) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
@@ -33,6 +43,24 @@ impl Strings {
 
     /// The id of these bytes, stored if they are new.
     pub fn intern(&mut self, bytes: &[u8]) -> StrId {
+        // Pickles repeat some short strings ("N/A") once an event.
+        if bytes.len() > 7 {
+            return self.look_up(bytes);
+        }
+        let word = bytes.iter().fold(bytes.len() as u64, |word, &byte| word << 8 | u64::from(byte));
+        let place = (word.wrapping_mul(SPREAD) >> 58) as usize;
+        match self.recent.get(place) {
+            Some(&(known, id)) if known == word => id,
+            _ => {
+                let id = self.look_up(bytes);
+                self.recent.resize(RECENT, (NOTHING, StrId(0)));
+                self.recent[place] = (word, id);
+                id
+            }
+        }
+    }
+
+    fn look_up(&mut self, bytes: &[u8]) -> StrId {
         let hash_of = |id: u32, ends: &[usize], all: &[u8]| hash(slice(ends, all, id));
         let (ends, all) = (&self.ends, &self.bytes);
         let h = hash(bytes);
@@ -69,7 +97,10 @@ impl Strings {
 
     /// Bytes of memory that the table holds.
     pub fn memory(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>() + self.table.allocation_size()
+        self.bytes.capacity()
+            + self.ends.capacity() * size_of::<usize>()
+            + self.table.allocation_size()
+            + self.recent.capacity() * size_of::<(u64, StrId)>()
     }
 }
 

@@ -93,6 +93,11 @@ impl Value {
         if (i << TAG_BITS) >> TAG_BITS == i { Some(Self((i << TAG_BITS) as u64 | INT)) } else { None }
     }
 
+    /// An integer of 32 bits.
+    pub(crate) const fn int(i: i32) -> Self {
+        Self(((i as i64) << TAG_BITS) as u64 | INT)
+    }
+
     pub(crate) const fn long(index: u32) -> Self {
         Self::new(LONG, index as u64)
     }
@@ -182,6 +187,11 @@ impl Value {
             CLASS => Kind::Class(StrId(low)),
             _ => Kind::Opaque(StrId(low)),
         }
+    }
+
+    /// Whether it holds other values: what it means may change while those come.
+    pub(crate) const fn is_container(self) -> bool {
+        matches!(self.0 & TAG_MASK, LIST | DICT | TUPLE)
     }
 
     /// The index of a sink's own value of this kind.

@@ -57,6 +57,31 @@ pub struct Events {
 /// The time of an event without `time_us`.
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
+/// A row of the columns that are not sparse.
+#[derive(Clone, Copy)]
+pub(crate) struct Event {
+    pub(crate) action: Action,
+    pub(crate) addr: u64,
+    pub(crate) size: u64,
+    pub(crate) time: i64,
+    pub(crate) stack: StackId,
+    pub(crate) stream: StreamId,
+    pub(crate) pool: PoolIndex,
+}
+
+impl Event {
+    /// One of which nothing is known.
+    pub(crate) const UNKNOWN: Self = Self {
+        action: Action(u8::MAX),
+        addr: 0,
+        size: 0,
+        time: NO_TIME,
+        stack: StackId::EMPTY,
+        stream: StreamId(0),
+        pool: PoolIndex::UNKNOWN,
+    };
+}
+
 impl Events {
     /// Rows of all devices together.
     pub fn len(&self) -> usize {
@@ -109,28 +134,44 @@ impl Events {
         column.binary_search_by_key(&row, |c| c.0).ok().map(|i| column[i].1)
     }
 
-    pub(crate) fn push(&mut self, default_stream: StreamId) -> u32 {
-        self.action.push(Action(u8::MAX));
-        self.addr.push(0);
-        self.size.push(0);
-        self.time.push(NO_TIME);
-        self.stack.push(StackId::EMPTY);
-        self.stream.push(default_stream);
-        self.pool.push(PoolIndex::UNKNOWN);
+    pub(crate) fn push(&mut self, event: Event) -> u32 {
+        self.action.push(event.action);
+        self.addr.push(event.addr);
+        self.size.push(event.size);
+        self.time.push(event.time);
+        self.stack.push(event.stack);
+        self.stream.push(event.stream);
+        self.pool.push(event.pool);
         self.action.len() as u32 - 1
+    }
+
+    pub(crate) fn get(&self, row: u32) -> Event {
+        let i = row as usize;
+        Event {
+            action: self.action[i],
+            addr: self.addr[i],
+            size: self.size[i],
+            time: self.time[i],
+            stack: self.stack[i],
+            stream: self.stream[i],
+            pool: self.pool[i],
+        }
+    }
+
+    pub(crate) fn set(&mut self, row: u32, event: Event) {
+        let i = row as usize;
+        self.action[i] = event.action;
+        self.addr[i] = event.addr;
+        self.size[i] = event.size;
+        self.time[i] = event.time;
+        self.stack[i] = event.stack;
+        self.stream[i] = event.stream;
+        self.pool[i] = event.pool;
     }
 
     /// A second row like `row`, for files in which one entry stands in two lists.
     pub(crate) fn copy(&mut self, row: u32) -> u32 {
-        let i = row as usize;
-        self.action.push(self.action[i]);
-        self.addr.push(self.addr[i]);
-        self.size.push(self.size[i]);
-        self.time.push(self.time[i]);
-        self.stack.push(self.stack[i]);
-        self.stream.push(self.stream[i]);
-        self.pool.push(self.pool[i]);
-        let new = self.action.len() as u32 - 1;
+        let new = self.push(self.get(row));
         copy_sparse(&mut self.device_free, row, new);
         for column in [
             &mut self.compile_context,

@@ -35,6 +35,7 @@ mod keys;
 mod load;
 mod report;
 mod segments;
+mod sink;
 mod snapshot;
 mod source;
 mod tables;

@@ -1,14 +1,14 @@
-//! The sink: what the parser pushes becomes rows of tables the moment it is complete.
+//! The tables while they fill: what the parser pushes becomes rows the moment it is complete.
 
 use crate::annotations::{Annotation, Stage};
-use crate::events::{Action, Events};
+use crate::events::{Action, Event, Events};
 use crate::frames::{Frame, Frames, Stacks};
 use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 use crate::json_text::json_text;
-use crate::keys::{self, bit};
+use crate::keys;
 use crate::report::Report;
 use crate::segments::{Block, BlockState, Segment, SegmentType};
-use memstrata_pickle::{ByteOffset, Heap, Kind, Sink, StrId, Value};
+use memstrata_pickle::{ByteOffset, Heap, Kind, StrId, Value};
 use memstrata_units::{Addr, Bytes, Micros};
 use std::ops::Range;
 
@@ -54,9 +54,11 @@ pub(crate) struct Tables {
     /// Names of actions; those that PyTorch has come first, in [`Action`]'s order.
     pub(crate) actions: Vec<StrId>,
     pub(crate) runs: Vec<Run>,
-    history: Vec<(u64, StackId)>,
+    pub(crate) history: Vec<(u64, StackId)>,
     pub(crate) report: Report,
     scratch: Vec<FrameId>,
+    /// Whether the stack that was made last is nothing but frames.
+    pub(crate) only_frames: bool,
 }
 
 impl Tables {
@@ -75,25 +77,33 @@ impl Tables {
             history: Vec::new(),
             report: Report::default(),
             scratch: Vec::new(),
+            only_frames: false,
         }
     }
 
-    fn event(&mut self, heap: &mut Heap, row: u32, pairs: &[Value], at: ByteOffset) {
-        let i = row as usize;
+    /// The fields that `pairs` tells of the event in this row, over those in `event`.
+    pub(crate) fn event(
+        &mut self,
+        heap: &mut Heap,
+        row: u32,
+        mut event: Event,
+        pairs: &[Value],
+        at: ByteOffset,
+    ) -> Event {
         for pair in pairs.chunks_exact(2) {
             let (Kind::Str(key), value) = (pair[0].kind(), pair[1]) else { continue };
             match key.0 {
-                keys::ACTION => self.events.action[i] = self.action(heap, value, at),
-                keys::ADDR => self.events.addr[i] = self.address(heap, value, at),
-                keys::SIZE => self.events.size[i] = self.bytes(heap, value, at),
+                keys::ACTION => event.action = self.action(heap, value, at),
+                keys::ADDR => event.addr = self.address(heap, value, at),
+                keys::SIZE => event.size = self.bytes(heap, value, at),
                 keys::TIME_US => {
                     if let Some(time) = heap.small_int(value) {
-                        self.events.time[i] = time;
+                        event.time = time;
                     }
                 }
-                keys::STREAM => self.events.stream[i] = self.stream(heap, value, at),
-                keys::FRAMES => self.events.stack[i] = Self::stack(heap, value),
-                keys::POOL_ID | keys::SEGMENT_POOL_ID => self.events.pool[i] = self.pool(heap, value, at),
+                keys::STREAM => event.stream = self.stream(heap, value, at),
+                keys::FRAMES => event.stack = Self::stack(heap, value),
+                keys::POOL_ID | keys::SEGMENT_POOL_ID => event.pool = self.pool(heap, value, at),
                 keys::DEVICE_FREE => {
                     let free = Bytes(self.bytes(heap, value, at));
                     self.events.device_free.push((row, free));
@@ -126,6 +136,12 @@ impl Tables {
                 _ => {}
             }
         }
+        event
+    }
+
+    pub(crate) fn new_event(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Value {
+        let event = self.event(heap, self.events.len() as u32, Event::UNKNOWN, pairs, at);
+        Value::ext(ext::EVENT, self.events.push(event))
     }
 
     fn action(&mut self, heap: &mut Heap, value: Value, at: ByteOffset) -> Action {
@@ -160,7 +176,7 @@ impl Tables {
         }
     }
 
-    fn bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
+    pub(crate) fn bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
         match heap.small_int(value).and_then(|b| u64::try_from(b).ok()).or_else(|| {
             // From 2^63 on, where no memory is: damage, but as written.
             heap.int(value).and_then(|b| u64::try_from(b).ok())
@@ -182,6 +198,9 @@ impl Tables {
     fn stream(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> StreamId {
         // Pointers come signed or unsigned; the handle is the same 64 bits.
         let handle = heap.small_int(value).or_else(|| heap.int(value).map(|i| i as i64)).unwrap_or(0);
+        if handle == 0 {
+            return StreamId(0);
+        }
         if self.streams.last() == Some(&handle) {
             return StreamId(self.streams.len() as u16 - 1);
         }
@@ -211,7 +230,7 @@ impl Tables {
         }
     }
 
-    fn pool_of(&mut self, heap: &Heap, a: Value, b: Value, at: ByteOffset) -> Option<PoolIndex> {
+    pub(crate) fn pool_of(&mut self, heap: &Heap, a: Value, b: Value, at: ByteOffset) -> Option<PoolIndex> {
         let is_int = |v: Value| matches!(v.kind(), Kind::Int(_) | Kind::Long(_));
         let whole = |v| heap.int(v).filter(|_| is_int(v)).and_then(|i| u64::try_from(i).ok());
         let id = PoolId(whole(a)?, whole(b)?);
@@ -230,7 +249,7 @@ impl Tables {
         Some(index.map_or(PoolIndex::UNKNOWN, |i| PoolIndex(i as u16)))
     }
 
-    fn stack(heap: &Heap, value: Value) -> StackId {
+    pub(crate) fn stack(heap: &Heap, value: Value) -> StackId {
         let value = heap.resolve(value);
         match value.as_ext(ext::STACK) {
             Some(id) => StackId(id),
@@ -248,7 +267,7 @@ impl Tables {
         })
     }
 
-    fn frame(&mut self, heap: &mut Heap, pairs: &[Value]) -> FrameId {
+    pub(crate) fn frame(&mut self, heap: &mut Heap, pairs: &[Value]) -> FrameId {
         let empty = StrId(keys::EMPTY);
         let (mut name, mut file, mut line) = (empty, empty, 0);
         let mut has_notes = false;
@@ -276,7 +295,7 @@ impl Tables {
         id
     }
 
-    fn block(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
+    pub(crate) fn block(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
         let mut block = Block {
             address: Addr(MISSING),
             size: Bytes(0),
@@ -328,7 +347,7 @@ impl Tables {
         }
     }
 
-    fn segment(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
+    pub(crate) fn segment(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
         let mut segment = Segment {
             device: 0,
             address: Addr(0),
@@ -383,7 +402,7 @@ impl Tables {
         }
     }
 
-    fn annotation(&mut self, heap: &Heap, pairs: &[Value]) -> u32 {
+    pub(crate) fn annotation(&mut self, heap: &Heap, pairs: &[Value]) -> u32 {
         let mut row = Annotation { name: StrId(keys::EMPTY), stage: Stage::Start, device: -1, time: None };
         for pair in pairs.chunks_exact(2) {
             let (Kind::Str(key), value) = (pair[0].kind(), pair[1]) else { continue };
@@ -419,7 +438,7 @@ impl Tables {
                 continue;
             }
             if kind == ext::EVENT {
-                rows.push(self.events.push(StreamId(0)));
+                rows.push(self.events.push(Event::UNKNOWN));
             }
             self.report.warn("stray_item", at, || {
                 let what = json_text(heap, item);
@@ -466,16 +485,20 @@ impl Tables {
     }
 
     /// A list of frames becomes a stack: `before`, if the list is longer than a batch, then `items`.
-    fn stack_of(&mut self, heap: &Heap, before: StackId, items: &[Value], at: ByteOffset) -> StackId {
+    pub(crate) fn stack_of(&mut self, heap: &Heap, before: StackId, items: &[Value], at: ByteOffset) -> StackId {
         let mut frames = std::mem::take(&mut self.scratch);
         frames.clear();
         frames.extend_from_slice(self.stacks.frames(before));
+        self.only_frames = true;
         for &item in items {
             match heap.resolve(item).as_ext(ext::FRAME) {
                 Some(id) => frames.push(FrameId(id)),
-                None => self.report.warn("not_a_frame", Some(at), || {
-                    format!("the call stack that ends at byte {at} holds something that is no frame: left out")
-                }),
+                None => {
+                    self.only_frames = false;
+                    self.report.warn("not_a_frame", Some(at), || {
+                        format!("the call stack that ends at byte {at} holds something that is no frame: left out")
+                    });
+                }
             }
         }
         let id = self.stacks.intern(&frames);
@@ -483,7 +506,14 @@ impl Tables {
         id
     }
 
-    fn run_of(&mut self, heap: &Heap, so_far: Option<Run>, kind: u8, items: &[Value], at: ByteOffset) -> Run {
+    pub(crate) fn run_of(
+        &mut self,
+        heap: &Heap,
+        so_far: Option<Run>,
+        kind: u8,
+        items: &[Value],
+        at: ByteOffset,
+    ) -> Run {
         let rows = self.rows_of(heap, kind, items, Some(at));
         let Some(run) = so_far else {
             let range = self.contiguous(kind, &rows);
@@ -510,80 +540,5 @@ fn said(heap: &mut Heap, value: Value) -> Option<StrId> {
             let text = json_text(heap, value);
             Some(heap.strings.intern(text.as_bytes()))
         }
-    }
-}
-
-impl Sink for Tables {
-    fn dict(&mut self, heap: &mut Heap, so_far: Option<Value>, pairs: &[Value], at: ByteOffset) -> Option<Value> {
-        if let Some(value) = so_far {
-            if let Some(row) = value.as_ext(ext::EVENT) {
-                self.event(heap, row, pairs, at);
-            }
-            return Some(value);
-        }
-        let keys = keys::mask(pairs.chunks_exact(2).filter_map(|pair| match pair[0].kind() {
-            Kind::Str(key) => Some(key),
-            _ => None,
-        }));
-        let has = |key: u32| keys & bit(key) != 0;
-        if has(keys::ACTION) {
-            let row = self.events.push(StreamId(0));
-            self.event(heap, row, pairs, at);
-            Some(Value::ext(ext::EVENT, row))
-        } else if has(keys::FILENAME) && has(keys::NAME) {
-            Some(Value::ext(ext::FRAME, self.frame(heap, pairs).0))
-        } else if has(keys::BLOCKS) || has(keys::TOTAL_SIZE) {
-            Some(Value::ext(ext::SEGMENT, self.segment(heap, pairs, at)))
-        } else if has(keys::STATE) && has(keys::SIZE) {
-            Some(Value::ext(ext::BLOCK, self.block(heap, pairs, at)))
-        } else if has(keys::STAGE) && has(keys::NAME) {
-            Some(Value::ext(ext::ANNOTATION, self.annotation(heap, pairs)))
-        } else if has(keys::REAL_SIZE) {
-            let mut row = (0, StackId::EMPTY);
-            for pair in pairs.chunks_exact(2) {
-                match pair[0].kind() {
-                    Kind::Str(StrId(keys::REAL_SIZE)) => row.0 = self.bytes(heap, pair[1], at),
-                    Kind::Str(StrId(keys::FRAMES)) => row.1 = Self::stack(heap, pair[1]),
-                    _ => {}
-                }
-            }
-            self.history.push(row);
-            Some(Value::ext(ext::HISTORY, self.history.len() as u32 - 1))
-        } else {
-            None
-        }
-    }
-
-    fn list(&mut self, heap: &mut Heap, so_far: Option<Value>, items: &[Value], at: ByteOffset) -> Option<Value> {
-        if let Some(stack) = so_far.and_then(|v| v.as_ext(ext::STACK)) {
-            return Some(Value::ext(ext::STACK, self.stack_of(heap, StackId(stack), items, at).0));
-        }
-        if let Some(index) = so_far.and_then(|v| v.as_ext(ext::RUN)) {
-            let run = self.runs[index as usize];
-            self.runs[index as usize] = self.run_of(heap, Some(run), run.kind, items, at);
-            return so_far;
-        }
-        match heap.resolve(items[0]).kind() {
-            Kind::Ext(ext::FRAME, _) => Some(Value::ext(ext::STACK, self.stack_of(heap, StackId::EMPTY, items, at).0)),
-            Kind::Ext(kind @ (ext::EVENT | ext::BLOCK | ext::SEGMENT | ext::ANNOTATION | ext::HISTORY), _) => {
-                let run = self.run_of(heap, None, kind, items, at);
-                self.runs.push(run);
-                Some(Value::ext(ext::RUN, self.runs.len() as u32 - 1))
-            }
-            Kind::Str(_) => {
-                let mut text = Vec::new();
-                for item in items {
-                    let Kind::Str(line) = item.kind() else { return None };
-                    text.extend_from_slice(heap.strings.bytes(line));
-                }
-                Some(Value::ext(ext::TEXT, heap.strings.intern(&text).0))
-            }
-            _ => None,
-        }
-    }
-
-    fn tuple(&mut self, heap: &mut Heap, items: &[Value], at: ByteOffset) -> Option<Value> {
-        let &[a, b] = items else { return None };
-        self.pool_of(heap, a, b, at).map(|pool| Value::ext(ext::POOL, u32::from(pool.0)))
     }
 }

@@ -114,3 +114,34 @@ fn the_tables_of_a_small_recording_are_as_committed() {
     let odd = bytes_of(&test_data().join("edge/metadata.pickle"));
     insta::assert_snapshot!("metadata", read(&odd, usize::MAX).expect("a snapshot").remove(0));
 }
+
+#[test]
+fn what_is_odd_about_a_stack_counts_every_time() {
+    // Two events with the same list of references to a frame and to a text, and a third one without the text.
+    let event = |frames: &[u8]| [b"}(\x8c\x06action\x8c\x05alloc\x8c\x06frames](", frames, b"eu"].concat();
+    let (odd, plain) = (event(b"h\x00h\x01h\x00"), event(b"h\x00h\x00"));
+    let frame = b"}\x94(\x8c\x04name\x8c\x01f\x8c\x08filename\x8c\x04m.py\x8c\x04lineK\x07u0\x8c\x01x\x940";
+    let pickle = [
+        &b"\x80\x04"[..],
+        frame,
+        b"}(\x8c\x08segments]\x8c\x0ddevice_traces](](",
+        &odd,
+        &plain,
+        &odd,
+        &plain,
+        &plain,
+        b"eeu.",
+    ]
+    .concat();
+    for chunk in [1, 7, usize::MAX] {
+        let mut reader = Reader::default();
+        for piece in pickle.chunks(chunk) {
+            reader.feed(piece).expect("a pickle");
+        }
+        let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+        let warning = &snapshot.report.warnings()[0];
+        assert_eq!((warning.code, warning.count), ("not_a_frame", 2));
+        let stacks = snapshot.devices[0].events.clone().map(|row| snapshot.stack(snapshot.events.stack(row)).count());
+        assert_eq!(stacks.collect::<Vec<_>>(), [2; 5]);
+    }
+}

@@ -1,0 +1,186 @@
+//! The operations of which nearly all of a pickle consists, in a loop of their own.
+//!
+//! It knows no errors. What is not plain (an operand cut by the end of the piece, an entry that is not there, items for
+//! something odd) it leaves alone, and [`Machine::run`] does that one operation the general way. So there is one place
+//! that says what is wrong, and this one stays small enough to be fast, above all in WebAssembly.
+
+use crate::error::ByteOffset;
+use crate::machine::{MAX_DEPTH, Machine};
+use crate::opcode as op;
+use crate::runs;
+use crate::sink::Sink;
+use crate::value::{Kind, Slot, Value};
+
+/// The longest operation with an operand of fixed size: LONG1 with eight bytes.
+const WINDOW: usize = 10;
+/// Bytes after which the loop returns: engines replace a function by an optimised one only when it is called again.
+const BURST: usize = 1 << 14;
+
+/// Whether an operation is a reference to the memo.
+fn refers(code: u8) -> bool {
+    matches!(code, op::LONG_BINGET | op::BINGET)
+}
+
+impl<S: Sink> Machine<S> {
+    /// Do what is common from `from` on, and say where it stopped; `bytes` stand at `base` in the stream.
+    #[inline(never)]
+    pub(crate) fn hot(&mut self, bytes: &[u8], from: usize, base: ByteOffset) -> usize {
+        let stop = bytes.len().min(from.saturating_add(BURST));
+        let mut rest = &bytes[from..stop];
+        while let Some(window) = rest.first_chunk::<WINDOW>() {
+            // Every second operation is one of these. A branch of its own is guessed better than the jump of a `match`.
+            if window[0] == op::BINGET {
+                let Some(value) = self.memo.near(u32::from(window[1])) else { break };
+                self.stack.push(value);
+                rest = &rest[2..];
+                continue;
+            }
+            let four = [window[1], window[2], window[3], window[4]];
+            // What most operations come to is one value on the stack; the others go on by themselves.
+            let (value, len) = match window[0] {
+                op::LONG_BINGET => {
+                    let Some(value) = self.memo.near(u32::from_le_bytes(four)) else { break };
+                    (value, 5)
+                }
+                op::BININT1 => (Value::int(i32::from(window[1])), 2),
+                op::BININT2 => (Value::int(i32::from(u16::from_le_bytes([window[1], window[2]]))), 3),
+                op::BININT => (Value::int(i32::from_le_bytes(four)), 5),
+                op::LONG1 => {
+                    let n = window[1];
+                    let [_, _, operand @ ..] = *window;
+                    if !(1..=8).contains(&n) {
+                        break;
+                    }
+                    // To the top, so that what comes after the operand falls out and its sign fills what is missing.
+                    let unused = 64 - 8 * u32::from(n);
+                    let operand = (u64::from_le_bytes(operand) << unused) as i64 >> unused;
+                    let Some(value) = Value::small_int(operand) else { break };
+                    (value, 2 + usize::from(n))
+                }
+                op::SHORT_BINUNICODE => {
+                    let end = 2 + usize::from(window[1]);
+                    let Some(text) = rest.get(2..end) else { break };
+                    (self.heap.make_str(text), end)
+                }
+                op::NONE => (Value::NONE, 1),
+                op::NEWTRUE | op::NEWFALSE => (Value::bool(window[0] == op::NEWTRUE), 1),
+                code @ (op::EMPTY_DICT | op::EMPTY_LIST) => {
+                    let fits = self.marks.len() as u64 <= MAX_DEPTH && self.memo.is_dense();
+                    if fits && window[1] == op::MEMOIZE && window[2] == op::MARK {
+                        if code == op::EMPTY_LIST && refers(window[3]) {
+                            if let Some((value, len)) = self.runs.expected(&rest[3..]) {
+                                self.memo.append(self.memo.next(), value);
+                                self.stack.push(value);
+                                rest = &rest[3 + len..];
+                                continue;
+                            }
+                        } else {
+                            let value = self.heap.new_memoized(code == op::EMPTY_DICT, self.memo.next());
+                            self.memo.append(self.memo.next(), value);
+                            self.stack.push(value);
+                            self.marks.push(self.stack.len() as u32);
+                            rest = &rest[3..];
+                            continue;
+                        }
+                    }
+                    let value = if code == op::EMPTY_DICT { self.heap.new_dict() } else { self.heap.new_list() };
+                    (value, 1)
+                }
+                code @ (op::MEMOIZE | op::BINPUT | op::LONG_BINPUT) => {
+                    let (index, len) = match code {
+                        op::MEMOIZE => (self.memo.next(), 1),
+                        op::BINPUT => (u32::from(window[1]), 2),
+                        _ => (u32::from_le_bytes(four), 5),
+                    };
+                    if !self.append_memo(index) {
+                        break;
+                    }
+                    rest = &rest[len..];
+                    continue;
+                }
+                op::MARK => {
+                    if self.marks.len() as u64 > MAX_DEPTH {
+                        break;
+                    }
+                    rest = &rest[1..];
+                    let at = base + (stop - rest.len()) as u64;
+                    if refers(window[1])
+                        && let Some(len) = self.list_of_references(rest, at)
+                    {
+                        rest = &rest[len..];
+                    } else {
+                        self.marks.push(self.stack.len() as u32);
+                    }
+                    continue;
+                }
+                code @ (op::SETITEMS | op::APPENDS) => {
+                    let end = base + (stop - rest.len()) as u64 + 1;
+                    if !self.close(code == op::SETITEMS, end) {
+                        break;
+                    }
+                    rest = &rest[1..];
+                    continue;
+                }
+                _ => break,
+            };
+            self.stack.push(value);
+            rest = &rest[len..];
+        }
+        stop - rest.len()
+    }
+
+    /// Give the top of the stack the memo number that follows all others; false when it is another number.
+    #[inline]
+    fn append_memo(&mut self, index: u32) -> bool {
+        let floor = self.marks.last().map_or(0, |&m| m as usize);
+        let Some(&value) = self.stack.last().filter(|_| self.stack.len() > floor) else { return false };
+        if !self.memo.append(index, value) {
+            return false;
+        }
+        self.heap.memoized(value, index);
+        true
+    }
+
+    /// A list that only memo references fill, and that is taken as a whole: `rest` begins with the first of them, after
+    /// the MARK, and stands at `at` in the stream. Tells how many bytes were done, APPENDS included; `None`, with nothing
+    /// changed, when it has to be read one operation after the other.
+    #[inline(never)]
+    fn list_of_references(&mut self, rest: &[u8], at: ByteOffset) -> Option<usize> {
+        let floor = self.marks.last().map_or(0, |&m| m as usize);
+        let from = self.stack.len();
+        let list = *self.stack.last().filter(|_| from > floor)?;
+        let Kind::List(id) = list.kind() else { return None };
+        let Slot::Empty(memo) = self.heap.slot(id) else { return None };
+        if let Some((value, len)) = self.runs.expected(rest) {
+            self.stand_in(from - 1, memo, value);
+            return Some(len);
+        }
+        let len = runs::length(rest)?;
+        let run = &rest[..len];
+        let hash = runs::hash(run);
+        if let Some(value) = self.runs.find(hash, run) {
+            self.stand_in(from - 1, memo, value);
+            return Some(len);
+        }
+        for index in runs::indices(run) {
+            let Some(value) = self.memo.get(index) else {
+                self.stack.truncate(from);
+                return None;
+            };
+            self.stack.push(value);
+        }
+        // What a container among them means may change while it is filled.
+        let settled = self.stack[from..].iter().all(|item| !item.is_container());
+        self.marks.push(from as u32);
+        if !self.close(false, at + len as u64) {
+            self.marks.pop();
+            self.stack.truncate(from);
+            return None;
+        }
+        let value = self.stack[from - 1];
+        if settled && value != list && self.sink.repeats(value) {
+            self.runs.insert(hash, run, value);
+        }
+        Some(len)
+    }
+}

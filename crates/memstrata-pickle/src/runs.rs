@@ -1,0 +1,199 @@
+//! Lists of references that were read before: the same bytes are the same list.
+//!
+//! In files with much sharing most bytes are memo references, in lists that come again and again. Looking every
+//! reference up, and asking the sink about every list, costs far more than comparing the bytes with those of last time.
+
+use crate::opcode as op;
+use crate::strings::SPREAD;
+use crate::value::Value;
+use hashbrown::HashTable;
+
+/// What the lists' bytes may take together; when it is full, all is forgotten and learnt anew.
+const MAX_BYTES: usize = 1 << 22;
+
+/// Runs of references, and what the sink made of the lists that they filled.
+#[derive(Default)]
+pub(crate) struct Runs {
+    bytes: Vec<u8>,
+    known: Vec<Known>,
+    /// Indices into `known` by hash.
+    table: HashTable<u32>,
+    /// The run that was read last.
+    last: usize,
+}
+
+struct Known {
+    hash: u64,
+    start: u32,
+    len: u32,
+    value: Value,
+    /// The run that came after it last time.
+    next: u32,
+}
+
+impl Known {
+    fn bytes<'a>(&self, all: &'a [u8]) -> &'a [u8] {
+        &all[self.start as usize..][..self.len as usize]
+    }
+}
+
+/// How many bytes the references from the start of `bytes` on take with the APPENDS after them; `None` when something
+/// else is among them or their end is not here.
+pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match *bytes.get(at)? {
+            op::LONG_BINGET => at += 5,
+            op::BINGET => at += 2,
+            op::APPENDS => return Some(at + 1),
+            _ => return None,
+        }
+    }
+}
+
+/// The numbers that a run refers to.
+pub(crate) fn indices(mut run: &[u8]) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || match *run {
+        [op::LONG_BINGET, a, b, c, d, ref rest @ ..] => {
+            run = rest;
+            Some(u32::from_le_bytes([a, b, c, d]))
+        }
+        [op::BINGET, index, ref rest @ ..] => {
+            run = rest;
+            Some(u32::from(index))
+        }
+        _ => None,
+    })
+}
+
+/// Sixteen bytes at a time in two lanes, so that one multiplication need not wait for the other.
+pub(crate) fn hash(run: &[u8]) -> u64 {
+    let word = |bytes: &[u8; 16]| {
+        let word = u128::from_le_bytes(*bytes);
+        (word as u64, (word >> 64) as u64)
+    };
+    let step = |lane: u64, word: u64| (lane.rotate_left(5) ^ word).wrapping_mul(SPREAD);
+    let (blocks, rest) = run.as_chunks::<16>();
+    let mut last = [0; 16];
+    last[..rest.len()].copy_from_slice(rest);
+    let (mut a, mut b) = (run.len() as u64, SPREAD);
+    for block in blocks.iter().chain([&last]) {
+        let (low, high) = word(block);
+        (a, b) = (step(a, low), step(b, high));
+    }
+    // The table takes the lowest bits and the highest; the middle ones of a product depend on most of its factors.
+    step(a, b).rotate_left(26)
+}
+
+/// Sixteen bytes at a time: WebAssembly's `memcmp` goes byte by byte.
+fn equal(a: &[u8], b: &[u8]) -> bool {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
+    let same = |(a, b): (&[u8; 16], &[u8; 16])| u128::from_le_bytes(*a) == u128::from_le_bytes(*b);
+    a.len() == b.len() && a_rest == b_rest && a.iter().zip(b).all(same)
+}
+
+impl Runs {
+    /// The value for the run at the start of `bytes`, and how long it is, if it is the one that came after the last one
+    /// before. Programs repeat themselves, so it mostly is; and where it ends need not be looked for, because no run is
+    /// the beginning of another.
+    #[inline]
+    pub(crate) fn expected(&mut self, bytes: &[u8]) -> Option<(Value, usize)> {
+        let next = self.known.get(self.last)?.next as usize;
+        let known = &self.known[next];
+        let run = known.bytes(&self.bytes);
+        if !bytes.get(..run.len()).is_some_and(|start| equal(start, run)) {
+            return None;
+        }
+        self.last = next;
+        Some((known.value, run.len()))
+    }
+
+    #[inline]
+    pub(crate) fn find(&mut self, hash: u64, run: &[u8]) -> Option<Value> {
+        let is_it = |&index: &u32| {
+            let known = &self.known[index as usize];
+            known.hash == hash && equal(known.bytes(&self.bytes), run)
+        };
+        let index = *self.table.find(hash, is_it)?;
+        self.follows(index);
+        Some(self.known[index as usize].value)
+    }
+
+    pub(crate) fn insert(&mut self, hash: u64, run: &[u8], value: Value) {
+        if run.len() > MAX_BYTES - self.bytes.len() {
+            self.forget();
+            if run.len() > MAX_BYTES {
+                return;
+            }
+        }
+        let index = self.known.len() as u32;
+        self.known.push(Known { hash, start: self.bytes.len() as u32, len: run.len() as u32, value, next: index });
+        self.bytes.extend_from_slice(run);
+        let known = &self.known;
+        self.table.insert_unique(hash, index, |&i| known[i as usize].hash);
+        self.follows(index);
+    }
+
+    fn follows(&mut self, index: u32) {
+        self.known[self.last].next = index;
+        self.last = index as usize;
+    }
+
+    /// A memo entry means something else from now on.
+    pub(crate) fn forget(&mut self) {
+        if !self.known.is_empty() {
+            // Not cleared but dropped: clearing costs as much as the table is large, however little is in it.
+            *self = Self::default();
+        }
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.capacity() + self.known.capacity() * size_of::<Known>() + self.table.allocation_size()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_with_its_appends() {
+        assert_eq!(length(b"h\x01j\x01\0\0\0ee"), Some(8));
+        assert_eq!(length(b"e"), Some(1));
+        assert_eq!(length(b"h\x01j\x01\0\0\0"), None);
+        assert_eq!(length(b"h\x01j\x01\0"), None);
+        assert_eq!(length(b"h"), None);
+        assert_eq!(length(b"h\x01Ne"), None);
+        // What stands in an operand is no opcode.
+        assert_eq!(length(b"jeeeee"), Some(6));
+        assert_eq!(indices(b"h\x07j\x01\x02\0\0he").collect::<Vec<_>>(), [7, 513, 101]);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut runs = Runs::default();
+        for i in 0..3000u32 {
+            let mut run = vec![b'h'; 4000];
+            run[..4].copy_from_slice(&i.to_le_bytes());
+            let hash = hash(&run);
+            assert_eq!(runs.find(hash, &run), None);
+            runs.insert(hash, &run, Value::ext(0, i));
+            assert_eq!(runs.find(hash, &run), Some(Value::ext(0, i)));
+        }
+        assert!(runs.memory() <= 3 * MAX_BYTES, "{}", runs.memory());
+        let long = vec![b'h'; MAX_BYTES + 1];
+        runs.insert(hash(&long), &long, Value::NONE);
+        assert_eq!(runs.find(hash(&long), &long), None);
+    }
+
+    #[test]
+    fn every_byte_counts() {
+        let run: Vec<u8> = (0..40).collect();
+        for i in 0..run.len() {
+            let mut other = run.clone();
+            other[i] ^= 0x80;
+            assert_ne!(hash(&run), hash(&other));
+            assert_ne!(hash(&run[..i]), hash(&run));
+        }
+    }
+}
