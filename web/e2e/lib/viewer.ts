@@ -8,7 +8,11 @@ declare global {
   interface Window {
     memstrata: HTMLElement & {
       getState(): ViewState;
-      pick(view: "timeline", x: number, y: number): Promise<{ block: number; reference: string; bytes: { raw: string } } | null>;
+      pick(
+        view: "timeline",
+        x: number,
+        y: number,
+      ): Promise<{ block: number; reference: string; bytes: { raw: string } } | null>;
       stats(): { instances: number; drawCalls: number; ranks: { path: string; wasmBytes: number; loadMs: number }[] };
     };
   }
