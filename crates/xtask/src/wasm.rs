@@ -42,7 +42,7 @@ fn bind(repo: &Repo, module: &str) -> Result<()> {
     let bytes = std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))?;
     let out = repo.path("web/viewer/wasm");
     let stamp = out.join(format!("{module}.stamp"));
-    let mark = fingerprint(&bytes);
+    let mark = format!("{} {}\n", fingerprint(&bytes), OPTIMISE.join(" "));
     let products = [format!("{module}_bg.wasm"), format!("{module}.d.ts"), format!("{module}.js")];
     if products.iter().all(|p| out.join(p).is_file()) && std::fs::read_to_string(&stamp).is_ok_and(|old| old == mark) {
         return Ok(());
@@ -70,13 +70,13 @@ fn bind(repo: &Repo, module: &str) -> Result<()> {
 /// Functions larger than this (in wasm-opt's measure) stay apart even when only one place calls them. Engines run a new
 /// module unoptimised at first and replace one function at a time, when it is called again: the parser's loop must not
 /// vanish in a function that is called once a file. It makes the module smaller, too.
-const APART: &str = "--one-caller-inline-max-function-size=50";
+const OPTIMISE: [&str; 2] = ["-Os", "--one-caller-inline-max-function-size=50"];
 
 fn optimise(repo: &Repo, wasm: &Path) -> Result<()> {
     let tool = repo.path("web/node_modules/binaryen/bin/wasm-opt");
     let small: PathBuf = wasm.with_extension("small");
     let mut command = cmd::command("node", &[], &repo.root);
-    command.arg(tool).args(["-Os", APART]).arg(wasm).arg("-o").arg(&small);
+    command.arg(tool).args(OPTIMISE).arg(wasm).arg("-o").arg(&small);
     cmd::output(&mut command)?;
     std::fs::rename(&small, wasm).with_context(|| format!("replacing {}", wasm.display()))
 }
@@ -93,5 +93,5 @@ fn place(from: &Path, to: &Path, name: &Path) -> Result<()> {
 fn fingerprint(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
-    format!("{:016x} {}\n", hasher.finish(), bytes.len())
+    format!("{:016x} {}", hasher.finish(), bytes.len())
 }
