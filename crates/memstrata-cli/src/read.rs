@@ -45,11 +45,17 @@ pub(crate) fn all<T: Send>(
     Ok((results.into_iter().map(|r| r.0).collect(), outcome))
 }
 
-/// Reads one file.
+/// Reads one file, and works on the device that is meant.
 ///
 /// # Errors
-/// When it cannot be read (which is said), or the rules are none.
-pub(crate) fn one(one: &One) -> Result<File, Failure> {
+/// When the file cannot be read (which is said), it has no such device, the rules are none, or the work fails.
+pub(crate) fn device(one: &One, work: impl FnOnce(Target<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+    let file = file(one)?;
+    let path = name(&file, one);
+    work(target(&file, one, &path)?)
+}
+
+fn file(one: &One) -> Result<File, Failure> {
     let rules = rules(&one.common)?;
     let bar = progress(std::slice::from_ref(&one.path));
     let (_, result) = load(&one.path, &rules, &bar);
@@ -61,10 +67,7 @@ pub(crate) fn one(one: &One) -> Result<File, Failure> {
 }
 
 /// The device that is meant, of the snapshot that is meant.
-///
-/// # Errors
-/// When there is none.
-pub(crate) fn target<'a>(file: &'a File, one: &One, path: &'a str) -> Result<Target<'a>, Failure> {
+fn target<'a>(file: &'a File, one: &One, path: &'a str) -> Result<Target<'a>, Failure> {
     let part = match &one.snapshot {
         None => &file.parts[0],
         Some(name) => file.parts.iter().find(|p| p.name == *name).ok_or_else(|| {
@@ -87,7 +90,7 @@ pub(crate) fn target<'a>(file: &'a File, one: &One, path: &'a str) -> Result<Tar
 }
 
 /// What to call the snapshot that is meant.
-pub(crate) fn name(file: &File, one: &One) -> String {
+fn name(file: &File, one: &One) -> String {
     let part = one.snapshot.as_ref().and_then(|name| file.parts.iter().find(|p| p.name == *name));
     summary::path_of(&file.path, part.unwrap_or(&file.parts[0]))
 }

@@ -27,8 +27,7 @@ pub trait Sink {
     ///
     /// Only values whose meaning never changes are such: the machine may put one in many places, each of which may
     /// come back in `so_far`.
-    fn repeats(&self, value: Value) -> bool {
-        let _ = value;
+    fn repeats(&self, _value: Value) -> bool {
         false
     }
 

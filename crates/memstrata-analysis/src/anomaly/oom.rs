@@ -5,7 +5,6 @@ use crate::trace::Oom;
 use memstrata_snapshot::StackId;
 use memstrata_units::{Bytes, grouped};
 use rustc_hash::FxHashMap;
-use std::fmt::Write as _;
 
 /// How many holders a text names.
 const HOLDERS: usize = 3;
@@ -61,35 +60,35 @@ fn holders(cx: &Context) -> (Vec<u32>, Vec<Holder>) {
 fn anomaly(cx: &Context, oom: &Oom, reserved: i64, holders: &[Holder]) -> Anomaly {
     let slot = oom.event.0 + 1;
     let stack = cx.snapshot.events.stack(cx.trace.device.events.start + oom.event.0);
-    let mut text = format!("{} failed at {}", oom.requested, oom.event);
+    let mut text = vec![format!("{} failed at {}", oom.requested, oom.event)];
     if stack != StackId::EMPTY {
-        let _ = write!(text, " in {}", cx.label(stack));
+        text.push(format!(" in {}", cx.label(stack)));
     }
     if let Some(free) = oom.device_free {
-        let _ = write!(text, ": the device had {free} free");
+        text.push(format!(": the device had {free} free"));
     }
     let in_use = cx.trace.requested[slot as usize];
-    let _ = write!(text, "; {} were reserved, {} of them in use", Bytes(reserved.max(0) as u64), Bytes(in_use));
+    text.push(format!("; {} were reserved, {} of them in use", Bytes(reserved.max(0) as u64), Bytes(in_use)));
     if let Some(memory) = (cx.free_at)(slot) {
-        let _ = write!(text, ", and the largest free block was {}", Bytes(memory.largest));
+        text.push(format!(", and the largest free block was {}", Bytes(memory.largest)));
     }
     let mut most: Vec<&Holder> = holders.iter().filter(|h| h.bytes > 0).collect();
     most.sort_by_key(|h| (std::cmp::Reverse(h.bytes), h.stack));
     let named: Vec<String> =
         most.iter().take(HOLDERS).map(|h| format!("{} ({})", holder_label(cx, h), Bytes(h.bytes))).collect();
     if !named.is_empty() {
-        let _ = write!(text, ". Most was held by {}", named.join(", "));
+        text.push(format!(". Most was held by {}", named.join(", ")));
     }
     let others = most.len().saturating_sub(HOLDERS);
     if others > 0 {
-        let _ = write!(text, " and {} other sites", grouped(others as u64));
+        text.push(format!(" and {} other sites", grouped(others as u64)));
     }
     Anomaly {
         id: cx.id(AnomalyKind::Oom, oom.event.0),
         kind: AnomalyKind::Oom,
         device: cx.trace.device.device,
         bytes: oom.requested.0,
-        text,
+        text: text.concat(),
         events: vec![oom.event.0],
         stack: (stack != StackId::EMPTY).then_some(stack),
     }

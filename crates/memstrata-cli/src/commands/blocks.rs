@@ -15,17 +15,16 @@ const LIMIT: usize = 20;
 /// # Errors
 /// When the file cannot be read, has no such device, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = read::one(&arguments.one)?;
-    let name = read::name(&file, &arguments.one);
-    let target = read::target(&file, &arguments.one, &name)?;
-    let format = arguments.one.common.format;
-    let sort = match arguments.sort {
-        SortBy::Size => Sort::Size,
-        SortBy::Lifetime => Sort::Lifetime,
-        SortBy::ByteSeconds => Sort::ByteSeconds,
-    };
-    let limit = arguments.limit.or((format == Format::Text).then_some(LIMIT));
-    output::print(&blocks(target, sort, limit), format, text)
+    read::device(&arguments.one, |target| {
+        let format = arguments.one.common.format;
+        let sort = match arguments.sort {
+            SortBy::Size => Sort::Size,
+            SortBy::Lifetime => Sort::Lifetime,
+            SortBy::ByteSeconds => Sort::ByteSeconds,
+        };
+        let limit = arguments.limit.or((format == Format::Text).then_some(LIMIT));
+        output::print(&blocks(target, sort, limit), format, text)
+    })
 }
 
 fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {

@@ -14,12 +14,11 @@ use std::io::{self, Write};
 /// # Errors
 /// When the file cannot be read, has no such device or event, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = read::one(&arguments.one)?;
-    let name = read::name(&file, &arguments.one);
-    let target = read::target(&file, &arguments.one, &name)?;
-    let weight = super::weight(target, arguments.weight, &arguments.moment)?;
-    let least = arguments.min;
-    output::print(&flame(target, weight), arguments.one.common.format, |out, f| text(out, f, least))
+    read::device(&arguments.one, |target| {
+        let weight = super::weight(target, arguments.weight, &arguments.moment)?;
+        let least = arguments.min;
+        output::print(&flame(target, weight), arguments.one.common.format, |out, f| text(out, f, least))
+    })
 }
 
 fn text(out: &mut dyn Write, flame: &Flame<'_>, least: f64) -> io::Result<()> {

@@ -15,19 +15,18 @@ const TOP: usize = 15;
 /// # Errors
 /// When the file cannot be read, has no such device, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = read::one(&arguments.one)?;
-    let name = read::name(&file, &arguments.one);
-    let target = read::target(&file, &arguments.one, &name)?;
-    let format = arguments.one.common.format;
-    let band = match arguments.band {
-        Band::Requested => BandKind::Requested,
-        Band::Active => BandKind::Active,
-        Band::Allocated => BandKind::Allocated,
-        Band::Reserved => BandKind::Reserved,
-    };
-    let top = arguments.top.or((format == Format::Text).then_some(TOP));
-    let by = arguments.by;
-    output::print(&peak(target, band, top), format, |out, peak| text(out, peak, by))
+    read::device(&arguments.one, |target| {
+        let format = arguments.one.common.format;
+        let band = match arguments.band {
+            Band::Requested => BandKind::Requested,
+            Band::Active => BandKind::Active,
+            Band::Allocated => BandKind::Allocated,
+            Band::Reserved => BandKind::Reserved,
+        };
+        let top = arguments.top.or((format == Format::Text).then_some(TOP));
+        let by = arguments.by;
+        output::print(&peak(target, band, top), format, |out, peak| text(out, peak, by))
+    })
 }
 
 fn text(out: &mut dyn Write, peak: &Peak<'_>, by: By) -> io::Result<()> {

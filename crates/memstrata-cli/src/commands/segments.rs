@@ -16,12 +16,11 @@ const TOP: usize = 20;
 /// # Errors
 /// When the file cannot be read, has no such device or event, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = read::one(&arguments.one)?;
-    let name = read::name(&file, &arguments.one);
-    let target = read::target(&file, &arguments.one, &name)?;
-    let slot = super::slot(target, &arguments.moment, At::End)?;
-    let top = arguments.top.unwrap_or(TOP);
-    output::print(&segments(target, slot), arguments.one.common.format, |out, s| text(out, s, top))
+    read::device(&arguments.one, |target| {
+        let slot = super::slot(target, &arguments.moment, At::End)?;
+        let top = arguments.top.unwrap_or(TOP);
+        output::print(&segments(target, slot), arguments.one.common.format, |out, s| text(out, s, top))
+    })
 }
 
 fn text(out: &mut dyn Write, report: &Segments<'_>, top: usize) -> io::Result<()> {

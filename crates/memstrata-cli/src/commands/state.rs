@@ -16,12 +16,11 @@ const TOP: usize = 20;
 /// # Errors
 /// When the file cannot be read, has no such device or event, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = read::one(&arguments.one)?;
-    let name = read::name(&file, &arguments.one);
-    let target = read::target(&file, &arguments.one, &name)?;
-    let slot = super::slot(target, &arguments.moment, At::End)?;
-    let top = arguments.top.unwrap_or(TOP);
-    output::print(&state(target, slot), arguments.one.common.format, |out, state| text(out, state, top))
+    read::device(&arguments.one, |target| {
+        let slot = super::slot(target, &arguments.moment, At::End)?;
+        let top = arguments.top.unwrap_or(TOP);
+        output::print(&state(target, slot), arguments.one.common.format, |out, state| text(out, state, top))
+    })
 }
 
 fn text(out: &mut dyn Write, state: &State<'_>, top: usize) -> io::Result<()> {
