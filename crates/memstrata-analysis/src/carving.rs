@@ -242,6 +242,8 @@ impl Replay<'_> {
     /// A block that begins within free memory, and not at its start, shows that the block before it, whose size was not
     /// sure, reaches up to there.
     fn stretch(&mut self, address: u64) {
+        // One that begins right there shows that it does not reach further.
+        self.loose.remove(&address);
         let Some((&end, &owner)) = self.loose.range(..address).next_back() else { return };
         if address - end > SMALL_SIZE || self.arena.get(address).is_some() {
             return;
