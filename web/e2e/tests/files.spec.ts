@@ -13,11 +13,14 @@ test("bad files say so on their own rows, and the good ones beside them work", a
     renamed("damaged/empty.pickle", "rank3.pickle"),
     renamed("scenarios/f02.pickle", "rank4.pickle"),
     renamed("damaged/text.pickle", "rank5.pickle"),
+    renamed("containers/cut.pickle.gz", "rank6.pickle.gz"),
+    renamed("containers/snapshot.pickle.gz", "rank7.pickle.gz"),
   ]);
-  await expect(viewer.rows).toHaveCount(6);
+  await expect(viewer.rows).toHaveCount(8);
   for (const [path, peak] of [
     ["rank0.pickle", "1500"],
     ["rank4.pickle", "600"],
+    ["rank7.pickle.gz", "1500"],
   ] as const) {
     await viewer.expectRow(path, "ready");
     await expect(viewer.rowPeak(path)).toHaveAttribute("data-value", peak);
@@ -27,6 +30,7 @@ test("bad files say so on their own rows, and the good ones beside them work", a
     ["rank2.zip", /zip/i],
     ["rank3.pickle", /empty|no bytes/i],
     ["rank5.pickle", /not a|pickle/i],
+    ["rank6.pickle.gz", /gzip.*cut off or damaged/i],
   ] as const) {
     await viewer.expectRow(path, "error");
     await expect(viewer.row(path)).toContainText(words);
