@@ -122,7 +122,7 @@ pub(crate) enum Band {
 pub(crate) enum By {
     /// Call stacks, named by their innermost frame that is the user's own
     Stack,
-    /// Frames at any level, with the bytes of all stacks that they are in
+    /// The user's own frames at any level, with the bytes of all stacks that they are in
     Frame,
 }
 

@@ -27,6 +27,7 @@ macro_rules! golden {
 golden!(summary_text, "summary", FILE);
 golden!(summary_json, "summary", FILE, "--format", "json");
 golden!(peak_text, "peak", FILE);
+golden!(peak_frames_text, "peak", "recorded/gpt_leak.pickle.gz", "--by", "frame", "--top", "8");
 golden!(peak_json, "peak", FILE, "--format", "json");
 golden!(state_text, "state", FILE);
 golden!(state_json, "state", FILE, "--event", "10", "--format", "json");

@@ -25,11 +25,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         let top = arguments.top.or((format == Format::Text).then_some(TOP));
         let by = arguments.by;
-        output::print(&peak(target, band, top), format, |out, peak| text(out, peak, by))
+        // Which frames are left out of the text is decided there.
+        let told = if format == Format::Text && by == By::Frame { None } else { top };
+        output::print(&peak(target, band, told), format, |out, peak| text(out, peak, by, top.unwrap_or(usize::MAX)))
     })
 }
 
-fn text(out: &mut dyn Write, peak: &Peak<'_>, by: By) -> io::Result<()> {
+fn text(out: &mut dyn Write, peak: &Peak<'_>, by: By, top: usize) -> io::Result<()> {
     let what = if peak.band == "reserved_bytes" { "segments" } else { "blocks" };
     writeln!(out, "{}  device {}", styled(STRONG, peak.path), peak.device)?;
     writeln!(
@@ -44,7 +46,7 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, by: By) -> io::Result<()> {
     )?;
     match by {
         By::Stack => stacks(out, peak, what)?,
-        By::Frame => frames(out, peak)?,
+        By::Frame => frames(out, peak, top)?,
     }
     if !peak.categories.is_empty() {
         writeln!(out)?;
@@ -85,9 +87,11 @@ fn stacks(out: &mut dyn Write, peak: &Peak<'_>, what: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn frames(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
+/// The user's own frames: those of PyTorch and of the allocator are in every stack, and say nothing.
+fn frames(out: &mut dyn Write, peak: &Peak<'_>, top: usize) -> io::Result<()> {
     let mut table = Table::new(&["inclusive", "share", "exclusive", "frame"], &[true, true, true, false]);
-    for f in &peak.frames {
+    let own: Vec<_> = peak.frames.iter().filter(|f| !f.frame.is_framework()).collect();
+    for f in own.iter().take(top) {
         table.row(vec![
             Bytes(f.inclusive).to_string(),
             percent(f.inclusive.into(), peak.total.into()),
@@ -95,5 +99,9 @@ fn frames(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
             f.frame.short(),
         ]);
     }
-    table.write(out)
+    table.write(out)?;
+    if own.len() > top {
+        writeln!(out, "  and {} more frames (--top)", grouped((own.len() - top) as u64))?;
+    }
+    Ok(())
 }
