@@ -43,7 +43,9 @@ export interface Chunk {
 export class GzipError extends Error {
   constructor(read: number, reason: unknown) {
     const words = reason instanceof Error ? reason.message : String(reason);
-    super(`the gzip data cannot be unpacked after ${read} bytes of the file: it is cut off or damaged (${words})`);
+    super(
+      `the gzip data cannot be unpacked after ${read} bytes of the file: it is cut off or damaged, or has several members (${words})`,
+    );
   }
 }
 
