@@ -11,7 +11,7 @@ export default defineConfig({
   testDir: "tests",
   outputDir: "out/results",
   timeout: 120_000,
-  expect: { timeout: 15_000 },
+  expect: { timeout: 30_000 },
   forbidOnly: true,
   // Two cores, and GL in software: tests side by side would only wait for each other.
   workers: 1,
