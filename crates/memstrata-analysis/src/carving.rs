@@ -127,10 +127,10 @@ impl Replay<'_> {
     fn start(&mut self, segments: &Segments) {
         let mut live: Vec<u32> =
             (0..).zip(&self.trace.blocks).take_while(|(_, b)| b.is_preexisting()).map(|(i, _)| i).collect();
-        live.sort_by_key(|&i| self.trace.blocks[i as usize].address);
+        live.sort_unstable_by_key(|&i| self.trace.blocks[i as usize].address);
         let mut live = live.into_iter().peekable();
         let mut spans: Vec<&Span> = segments.spans.iter().filter(|s| s.enters == 0).collect();
-        spans.sort_by_key(|s| s.address);
+        spans.sort_unstable_by_key(|s| s.address);
         for run in spans.chunk_by(|a, b| group(a).is_some() && group(a) == group(b) && a.end() == b.address.0) {
             let (start, end, group) = (run[0].address.0, run[run.len() - 1].end(), group(run[0]));
             let mut at = start;

@@ -83,7 +83,7 @@ fn in_order(nodes: &[FlameNode]) -> Vec<FlameNode> {
         let new = out.len() as u32;
         out.push(FlameNode { parent, ..nodes[old as usize].clone() });
         let below = &mut children[old as usize];
-        below.sort_by_key(|&c| (Reverse(nodes[c as usize].total), c));
+        below.sort_unstable_by_key(|&c| (Reverse(nodes[c as usize].total), c));
         open.extend(below.iter().rev().map(|&c| (c, new)));
     }
     out

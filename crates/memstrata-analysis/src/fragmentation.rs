@@ -221,6 +221,6 @@ pub fn free_shares(segments: &[crate::state::SegmentState]) -> Vec<FreeShare> {
         row.largest = row.largest.max(segment.largest_free);
     }
     let mut rows: Vec<FreeShare> = by_kind.into_values().collect();
-    rows.sort_by_key(|r| (std::cmp::Reverse(r.free), r.kind));
+    rows.sort_unstable_by_key(|r| (std::cmp::Reverse(r.free), r.kind));
     rows
 }

@@ -21,7 +21,7 @@ pub fn peaks(series: &[u64], count: usize, least: u64) -> Vec<Peak> {
     let all = (0u32..).zip(series).zip(left.iter().zip(&right));
     let prominent = all.map(|((slot, &value), (&l, &r))| Peak { slot, value, prominence: value - l.max(r) });
     let mut found: Vec<Peak> = prominent.filter(|p| p.prominence >= least.max(1)).collect();
-    found.sort_by_key(|p| (std::cmp::Reverse(p.value), p.slot));
+    found.sort_unstable_by_key(|p| (std::cmp::Reverse(p.value), p.slot));
     found.truncate(count);
     found
 }

@@ -93,7 +93,7 @@ fn sum(parts: impl Iterator<Item = (StackId, bool, u128)>) -> Vec<Share> {
         shares[at].weight += weight;
         shares[at].blocks += 1;
     }
-    shares.sort_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free));
+    shares.sort_unstable_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free));
     shares
 }
 
@@ -125,6 +125,6 @@ pub fn by_frame(snapshot: &Snapshot, shares: &[Share]) -> Vec<FrameShare> {
         }
     }
     frames.retain(|f| f.inclusive > 0);
-    frames.sort_by_key(|f| (Reverse(f.inclusive), f.frame));
+    frames.sort_unstable_by_key(|f| (Reverse(f.inclusive), f.frame));
     frames
 }

@@ -90,9 +90,11 @@ pub struct DeviceRef {
 }
 
 /// What the page asks of a rank's worker. `id` comes back with the answer.
+///
+/// The name is the object's only key: a tag among the fields would bring a decoder that first keeps all of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Request {
     /// Tiles of the timeline, most wanted first. A newer `Tiles` replaces those not yet answered: their answers never come.
     Tiles {
@@ -413,7 +415,7 @@ pub struct FrameRow {
 /// What the page asks of the coordinator, which sees all files of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RunRequest {
     /// Put the files of a drop in order and tell their ranks.
     Plan {

@@ -78,6 +78,6 @@ impl Timeline {
 
 /// Largest first, ties in stack order.
 fn keep_largest(members: &mut Vec<(u64, u32)>) {
-    members.sort_by_key(|&(bytes, block)| (std::cmp::Reverse(bytes), block));
+    members.sort_unstable_by_key(|&(bytes, block)| (std::cmp::Reverse(bytes), block));
     members.truncate(LISTED);
 }

@@ -123,7 +123,7 @@ pub fn anomalies_with(
 }
 
 fn sort(found: &mut [Anomaly]) {
-    found.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.id.cmp(&b.id)));
+    found.sort_unstable_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.id.cmp(&b.id)));
 }
 
 impl Context<'_> {

@@ -73,7 +73,7 @@ fn anomaly(cx: &Context, oom: &Oom, reserved: i64, holders: &[Holder]) -> Anomal
         text.push(format!(", and the largest free block was {}", Bytes(memory.largest)));
     }
     let mut most: Vec<&Holder> = holders.iter().filter(|h| h.bytes > 0).collect();
-    most.sort_by_key(|h| (std::cmp::Reverse(h.bytes), h.stack));
+    most.sort_unstable_by_key(|h| (std::cmp::Reverse(h.bytes), h.stack));
     let named: Vec<String> =
         most.iter().take(HOLDERS).map(|h| format!("{} ({})", holder_label(cx, h), Bytes(h.bytes))).collect();
     if !named.is_empty() {

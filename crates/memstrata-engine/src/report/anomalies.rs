@@ -63,7 +63,7 @@ pub fn across(ranks: Vec<RankSummary>) -> Anomalies {
         })
         .collect();
     let mut all: Vec<AnomalyRow> = ranks.into_iter().flat_map(|r| r.anomalies).chain(beside).collect();
-    all.sort_by(|a, b| (b.bytes, &a.path, &a.id).cmp(&(a.bytes, &b.path, &b.id)));
+    all.sort_unstable_by(|a, b| (b.bytes, &a.path, &a.id).cmp(&(a.bytes, &b.path, &b.id)));
     Anomalies { schema: "memstrata.anomalies/1", anomalies: all }
 }
 

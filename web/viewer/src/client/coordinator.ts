@@ -19,7 +19,7 @@ export class Coordinator {
     this.#lastId += 1;
     const answer = Promise.withResolvers<RunResponse>();
     this.#pending.set(this.#lastId, answer);
-    this.#prepared.send({ kind: "run", request: { kind: "plan", id: this.#lastId, files } });
+    this.#prepared.send({ kind: "run", request: { plan: { id: this.#lastId, files } } });
     return answer.promise;
   }
 

@@ -28,7 +28,7 @@ export interface LoadEvents {
 export type TileReply = Extract<Response, { kind: "tile" }> & { columns: Columns };
 
 /** Where the pointer is, in the trace. */
-export type PickPoint = Omit<Extract<Request, { kind: "pick" }>, "kind" | "id">;
+export type PickPoint = Omit<Extract<Request, { pick: unknown }>["pick"], "id">;
 
 /** A range along an axis. */
 export interface Range {
@@ -58,7 +58,7 @@ export class RankClient {
 
   /** Asks for tiles; what was asked before and has not come is dropped. */
   tiles(target: DeviceRef, axis: AxisKind, tiles: TileKey[]): void {
-    this.#ask({ kind: "tiles", id: this.#nextId(), target, axis, tiles });
+    this.#ask({ tiles: { id: this.#nextId(), target, axis, tiles } });
   }
 
   /** What is at a point; null over empty ground, and when a newer pick has overtaken this one. */
@@ -66,22 +66,25 @@ export class RankClient {
     const id = this.#nextId();
     this.#settle(this.#lastPick, null);
     this.#lastPick = id;
-    const response = await this.#answer({ kind: "pick", id, ...point });
+    const response = await this.#answer(id, { pick: { id, ...point } });
     return response?.kind === "picked" ? response.hit : null;
   }
 
   async block(target: DeviceRef, block: number): Promise<BlockDetail | null> {
-    const response = await this.#answer({ kind: "block", id: this.#nextId(), target, block });
+    const id = this.#nextId();
+    const response = await this.#answer(id, { block: { id, target, block } });
     return response?.kind === "block" ? response.detail : null;
   }
 
   async find(part: number, reference: string): Promise<BlockDetail | null> {
-    const response = await this.#answer({ kind: "find", id: this.#nextId(), part, reference });
+    const id = this.#nextId();
+    const response = await this.#answer(id, { find: { id, part, reference } });
     return response?.kind === "block" ? response.detail : null;
   }
 
   async mapRange(target: DeviceRef, from: AxisKind, range: Range): Promise<Range | null> {
-    const response = await this.#answer({ kind: "mapRange", id: this.#nextId(), target, from, ...range });
+    const id = this.#nextId();
+    const response = await this.#answer(id, { mapRange: { id, target, from, ...range } });
     return response?.kind === "range" ? response : null;
   }
 
@@ -101,9 +104,9 @@ export class RankClient {
     this.#prepared.send({ kind: "ask", request });
   }
 
-  #answer(request: Request): Promise<Response | null> {
+  #answer(id: number, request: Request): Promise<Response | null> {
     return new Promise((resolve) => {
-      this.#pending.set(request.id, resolve);
+      this.#pending.set(id, resolve);
       this.#ask(request);
     });
   }

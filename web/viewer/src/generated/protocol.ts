@@ -67,7 +67,7 @@ part: number,
  */
 device: number, };
 
-export type Request = { "kind": "tiles", 
+export type Request = { "tiles": { 
 /**
  * Comes back with every tile.
  */
@@ -83,7 +83,7 @@ axis: AxisKind,
 /**
  * Which tiles.
  */
-tiles: Array<TileKey>, } | { "kind": "pick", 
+tiles: Array<TileKey>, } } | { "pick": { 
 /**
  * Comes back.
  */
@@ -111,7 +111,7 @@ slot: number,
 /**
  * The height under the pointer in bytes.
  */
-bytes: number, } | { "kind": "block", 
+bytes: number, } } | { "block": { 
 /**
  * Comes back.
  */
@@ -123,7 +123,7 @@ target: DeviceRef,
 /**
  * Index into the block table.
  */
-block: number, } | { "kind": "find", 
+block: number, } } | { "find": { 
 /**
  * Comes back.
  */
@@ -135,7 +135,7 @@ part: number,
 /**
  * `0:0x7f5a00000000@1234`.
  */
-reference: string, } | { "kind": "mapRange", 
+reference: string, } } | { "mapRange": { 
 /**
  * Comes back.
  */
@@ -155,7 +155,7 @@ x0: number,
 /**
  * Right edge in slots.
  */
-x1: number, };
+x1: number, } };
 
 export type Response = { "kind": "progress" } & Progress | { "kind": "loaded" } & Loaded | { "kind": "failed" } & Failure | { "kind": "tile", 
 /**
@@ -467,7 +467,7 @@ place: string,
  */
 framework: boolean, };
 
-export type RunRequest = { "kind": "plan", 
+export type RunRequest = { "plan": { 
 /**
  * Comes back.
  */
@@ -475,7 +475,7 @@ id: number,
 /**
  * The files, in any order.
  */
-files: Array<FileEntry>, };
+files: Array<FileEntry>, } };
 
 export type FileEntry = { 
 /**
