@@ -38,8 +38,9 @@ fn site(snapshot: &Snapshot, anomaly: &Anomaly) -> (String, u32, String) {
     (snapshot.text(frame.file).into_owned(), frame.line, snapshot.text(frame.name).into_owned())
 }
 
-/// The logits that the leaking programs keep: so many sequences, their last 32 tokens, GPT-2's vocabulary padded to
-/// 50,304, four bytes each.
+/// The logits that the leaking programs keep: the last 32 tokens of every sequence. That an entry of the vocabulary has four
+/// bytes and the vocabulary 50,304 of them (GPT-2's, padded), and how many sequences a batch has, is what the recorded
+/// sizes factor into; the programs' own numbers are not beside the recordings.
 fn kept_logits(sequences: u64) -> u64 {
     sequences * 32 * 50_304 * 4
 }
@@ -50,7 +51,7 @@ fn a_gpt_that_keeps_its_logits_grows_by_them_in_every_step() {
     let growth = of_kind(&snapshot, AnomalyKind::Growth);
     let [leak] = growth.as_slice() else { panic!("one leak, not {growth:?}") };
     assert_eq!(site(&snapshot, leak), ("/train/p_gpt.py".to_owned(), 31, "train_step".to_owned()));
-    // The program ran twelve steps with a batch of eight.
+    // Twelve steps, and eight sequences in each.
     assert_eq!(leak.bytes, 12 * kept_logits(8));
     assert_eq!(leak.events.len(), 12);
     assert_eq!(
