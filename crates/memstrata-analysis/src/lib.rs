@@ -48,9 +48,7 @@ mod site;
 mod state;
 mod trace;
 
-pub use anomaly::{
-    Anomaly, AnomalyKind, FreeMemory, RankFacts, StepSource, Steps, anomalies, anomalies_with, outliers,
-};
+pub use anomaly::{Anomaly, AnomalyKind, FreeMemory, RankFacts, StepSource, Steps, anomalies, outliers};
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;

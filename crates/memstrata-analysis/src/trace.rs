@@ -231,7 +231,7 @@ fn changes(blocks: &[Block], slots: usize) -> (Vec<u32>, Vec<Change>) {
 }
 
 /// What an event adds to `reserved_bytes`.
-fn reserve_change(snapshot: &Snapshot, row: u32) -> i64 {
+pub(crate) fn reserve_change(snapshot: &Snapshot, row: u32) -> i64 {
     let size = i64::try_from(snapshot.events.size(row).0).unwrap_or(i64::MAX);
     match segment_event(snapshot.events.action(row)) {
         Some((true, _)) => size,

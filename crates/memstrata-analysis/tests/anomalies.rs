@@ -1,9 +1,7 @@
 //! Findings on recordings whose programs are known. Both ways: what is there is found, and healthy runs are left in
 //! peace.
 
-use memstrata_analysis::{
-    Anomaly, AnomalyKind, FreeMemory, Sites, StepSource, Steps, Trace, anomalies, anomalies_with,
-};
+use memstrata_analysis::{Anomaly, AnomalyKind, FreeMemory, Sites, StepSource, Steps, Trace, anomalies};
 use memstrata_snapshot::{Reader, Snapshot};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +23,7 @@ fn recorded(name: &str) -> Snapshot {
 
 fn found(snapshot: &Snapshot) -> Vec<Anomaly> {
     let sites = Sites::new(snapshot);
-    Trace::all(snapshot).iter().flat_map(|trace| anomalies(snapshot, trace, &sites)).collect()
+    Trace::all(snapshot).iter().flat_map(|trace| anomalies(snapshot, trace, &sites, &|_| None)).collect()
 }
 
 fn of_kind(snapshot: &Snapshot, kind: AnomalyKind) -> Vec<Anomaly> {
@@ -123,7 +121,7 @@ fn an_oom_says_what_was_asked_and_who_held_memory() {
     let sites = Sites::new(&snapshot);
     let trace = &Trace::all(&snapshot)[0];
     let free = |slot| Some(FreeMemory { free: u64::from(slot), largest: 5 * MIB });
-    let found = anomalies_with(&snapshot, trace, &sites, &free);
+    let found = anomalies(&snapshot, trace, &sites, &free);
     let ooms: Vec<&Anomaly> = found.iter().filter(|a| a.kind == AnomalyKind::Oom).collect();
     let [oom] = ooms.as_slice() else { panic!("one OOM, not {ooms:?}") };
     // The observer was told 413,138,944 bytes and 71,303,168 free; the event has the request before it is rounded to

@@ -8,7 +8,7 @@ const MIB: u64 = 1 << 20;
 
 fn of_kind(snapshot: &Snapshot, kind: AnomalyKind) -> Vec<Anomaly> {
     let sites = Sites::new(snapshot);
-    let found = Trace::all(snapshot).into_iter().flat_map(|trace| anomalies(snapshot, &trace, &sites));
+    let found = Trace::all(snapshot).into_iter().flat_map(|trace| anomalies(snapshot, &trace, &sites, &|_| None));
     found.filter(|a| a.kind == kind).collect()
 }
 

@@ -18,8 +18,8 @@ pub use outliers::{RankFacts, outliers};
 pub use steps::{StepSource, Steps};
 
 use crate::site::Sites;
-use crate::trace::Trace;
-use memstrata_snapshot::{Action, Snapshot, StackId};
+use crate::trace::{Trace, reserve_change};
+use memstrata_snapshot::{Snapshot, StackId};
 
 /// What kind of finding it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,14 +94,9 @@ struct Context<'a> {
     free_at: &'a dyn Fn(u32) -> Option<FreeMemory>,
 }
 
-/// The findings on one device, the one about most bytes first.
-pub fn anomalies(snapshot: &Snapshot, trace: &Trace, sites: &Sites) -> Vec<Anomaly> {
-    anomalies_with(snapshot, trace, sites, &|_| None)
-}
-
-/// The same for a caller that knows the free blocks at a slot: OOMs and fragmentation then say how large the largest
-/// was.
-pub fn anomalies_with(
+/// The findings on one device, the one about most bytes first. `free_at` tells the free blocks in a slot where a replay
+/// of the allocator knows them: OOMs and fragmentation then say how large the largest was.
+pub fn anomalies(
     snapshot: &Snapshot,
     trace: &Trace,
     sites: &Sites,
@@ -153,12 +148,7 @@ impl Context<'_> {
 
     /// What an event adds to `reserved_bytes`.
     fn reserves(&self, row: u32) -> i64 {
-        let size = i64::try_from(self.snapshot.events.size(row).0).unwrap_or(i64::MAX);
-        match self.snapshot.events.action(row) {
-            Action::SEGMENT_ALLOC | Action::SEGMENT_MAP => size,
-            Action::SEGMENT_FREE | Action::SEGMENT_UNMAP => -size,
-            _ => 0,
-        }
+        reserve_change(self.snapshot, row)
     }
 
     /// A top-level setting's JSON text.

@@ -2,7 +2,7 @@
 
 use super::rank::{RankSummary, owned};
 use super::{FrameRow, Target};
-use memstrata_analysis::{Anomaly, Fragmentation, FreeMemory, RankFacts, anomalies_with, outliers};
+use memstrata_analysis::{Anomaly, Fragmentation, FreeMemory, RankFacts, anomalies, outliers};
 use memstrata_snapshot::Snapshot;
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ pub(crate) fn of_device(target: Target<'_>) -> Vec<AnomalyRow> {
         let (&free, &largest) = (cached.free.get(slot as usize)?, cached.largest.get(slot as usize)?);
         Some(FreeMemory { free, largest })
     };
-    let found = anomalies_with(snapshot, trace, &target.part.sites, &free_at);
+    let found = anomalies(snapshot, trace, &target.part.sites, &free_at);
     found.into_iter().map(|a| row(target.path, snapshot, a)).collect()
 }
 
