@@ -1,6 +1,7 @@
 // From a drop to the first picture in a headless browser: `node bench/browser.mjs FILE [RUNS]`, after `cargo xtask build`.
 // CHROME names the browser. The clock runs in the page, from the moment at which it gets the file to the first frame with
-// something in it; CPython's `pickle.load` of the same file, in the same run, is what it is held against.
+// something in it; CPython's `pickle.load` of the same file, in the same run, is what it is held against. Then the page is
+// zoomed and panned with all views open, and what its script takes a frame is told by the browser's own counters.
 
 import { spawn, spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
@@ -42,8 +43,61 @@ async function once() {
   });
   await page.getByTestId("open-files").setInputFiles(file);
   const measured = await page.evaluate(() => window.firstPicture);
+  const began = performance.now();
+  await page.locator(".segment-label").first().waitFor();
+  const allViews = measured.ms + performance.now() - began;
+  const panned = await pan(page);
   await page.close();
-  return measured;
+  return { ...measured, allViews, ...panned };
+}
+
+/** Counters of the page's main thread, in milliseconds. */
+async function counters(session) {
+  const { metrics } = await session.send("Performance.getMetrics");
+  const of = (name) => metrics.find((metric) => metric.name === name).value;
+  return { script: of("ScriptDuration") * 1000, heap: of("JSHeapUsedSize") };
+}
+
+/** Zooms in and pans to and fro for three seconds. Script a frame: the mean, and that of the worst tenth of a second. */
+async function pan(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable");
+  await page.mouse.move(600, 300);
+  const hold = async (key, ms) => {
+    await page.keyboard.down(key);
+    await page.waitForTimeout(ms);
+    await page.keyboard.up(key);
+  };
+  await hold("w", 800);
+  await page.waitForTimeout(1000);
+  await page.evaluate(() => {
+    window.frames_ = 0;
+    const count = () => {
+      window.frames_ += 1;
+      requestAnimationFrame(count);
+    };
+    requestAnimationFrame(count);
+  });
+  const moving = (async () => {
+    await hold("d", 1500);
+    await hold("a", 1500);
+  })();
+  let over = false;
+  moving.then(() => (over = true));
+  const samples = [];
+  let before = { ...(await counters(session)), frames: await page.evaluate(() => window.frames_) };
+  const first = before;
+  while (!over) {
+    await page.waitForTimeout(100);
+    const now = { ...(await counters(session)), frames: await page.evaluate(() => window.frames_) };
+    if (now.frames > before.frames) samples.push((now.script - before.script) / (now.frames - before.frames));
+    before = now;
+  }
+  samples.sort((a, b) => a - b);
+  const scriptMean = (before.script - first.script) / Math.max(1, before.frames - first.frames);
+  const { frameCpuMs, instances, drawCalls } = await page.evaluate(() => window.memstrata.stats());
+  const scriptP95 = samples[Math.floor(samples.length * 0.95)] ?? 0;
+  return { scriptMean, scriptP95, heap: before.heap, frameCpuMs, instances, drawCalls, frames: before.frames - first.frames };
 }
 
 function python() {
@@ -60,7 +114,10 @@ try {
   stdout.write(`${file}, ${statSync(file).size} bytes, best of ${runs}\n`);
   stdout.write(`drop to first picture ${picture.toFixed(0)} ms (of which reading ${loaded.toFixed(0)} ms)\n`);
   stdout.write(`CPython pickle.load   ${cpython.toFixed(0)} ms: the picture takes ${(picture / cpython).toFixed(2)} times that\n`);
-  stdout.write(`wasm memory           ${(all[0].wasmBytes / 2 ** 20).toFixed(1)} MiB\n`);
+  stdout.write(`all views there       ${best(({ allViews }) => allViews).toFixed(0)} ms\n`);
+  stdout.write(`wasm memory           ${(all[0].wasmBytes / 2 ** 20).toFixed(1)} MiB; JavaScript heap ${(all[0].heap / 2 ** 20).toFixed(1)} MiB\n`);
+  stdout.write(`script a frame, panning: mean ${best(({ scriptMean }) => scriptMean).toFixed(2)} ms, p95 ${best(({ scriptP95 }) => scriptP95).toFixed(2)} ms over tenths of a second; drawing itself p95 ${best(({ frameCpuMs }) => frameCpuMs.p95).toFixed(2)} ms\n`);
+  stdout.write(`instances ${all[0].instances}, draw calls ${all[0].drawCalls}, frames in 3 s ${Math.max(...all.map(({ frames }) => frames))}\n`);
 } finally {
   await browser.close();
   server.kill();

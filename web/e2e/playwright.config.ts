@@ -10,11 +10,12 @@ const origin = `http://127.0.0.1:${port}`;
 export default defineConfig({
   testDir: "tests",
   outputDir: "out/results",
+  snapshotPathTemplate: "{testDir}/__screenshots__/{arg}{ext}",
   timeout: 120_000,
   expect: { timeout: 30_000 },
   forbidOnly: true,
-  // Two cores, and GL in software: tests side by side would only wait for each other.
-  workers: 1,
+  // Two cores, and GL in software: more tests side by side would only wait for each other.
+  workers: 2,
   reporter: [["list"]],
   use: {
     baseURL: origin,

@@ -34,16 +34,26 @@ pub struct FlameNode {
 impl Flame {
     /// From shares by stack. The root's total is their sum.
     pub fn new(snapshot: &Snapshot, shares: &[Share]) -> Self {
+        Self::with_paths(shares, |share, path| {
+            path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
+        })
+    }
+
+    /// The same with the frames of each share as `path_of` tells them, from the root on: other orders, or some left out.
+    pub fn with_paths(shares: &[Share], mut path_of: impl FnMut(&Share, &mut Vec<Option<FrameId>>)) -> Self {
         let root = FlameNode { frame: None, is_of_free: false, parent: 0, depth: 0, own: 0, total: 0, blocks: 0 };
         let mut nodes = vec![root];
         let mut children: FxHashMap<(u32, Option<FrameId>, bool), u32> = FxHashMap::default();
+        let mut path: Vec<Option<FrameId>> = Vec::new();
         for share in shares {
-            let frames = snapshot.stacks.frames(share.stack);
-            let path: Vec<Option<FrameId>> =
-                if frames.is_empty() { vec![None] } else { frames.iter().rev().copied().map(Some).collect() };
+            path.clear();
+            path_of(share, &mut path);
+            if path.is_empty() {
+                path.push(None);
+            }
             let mut at = 0u32;
             add(&mut nodes[0], share);
-            for frame in path {
+            for &frame in &path {
                 let depth = nodes[at as usize].depth + 1;
                 // Frees stand apart: who frees a block is not who allocated it.
                 let is_of_free = share.is_of_free;

@@ -42,17 +42,33 @@ impl Measure {
             _ => 0,
         }
     }
+
+    /// The same with only the events of `events` (both ends included) counted: lives are clipped to them, and only
+    /// allocations among them count. What is live in a slot is so whatever the events.
+    pub fn within(self, trace: &Trace, carving: &Carving, index: u32, events: (u32, u32)) -> u128 {
+        let block = &trace.blocks[index as usize];
+        match self {
+            Self::ByteTime => u128::from(block.bytes.0) * u128::from(lifetime_within(trace, block, events)),
+            Self::Count | Self::Churn if !block.alloc_event().is_some_and(|e| events.0 <= e.0 && e.0 <= events.1) => 0,
+            _ => self.of(trace, carving, index),
+        }
+    }
 }
 
 /// Microseconds (or events, where there is no clock) of the window in which a block is live.
 pub fn lifetime(trace: &Trace, block: &Block) -> u64 {
-    let events = trace.slots() - 1;
+    lifetime_within(trace, block, (0, u32::MAX))
+}
+
+/// The same from one event to another.
+fn lifetime_within(trace: &Trace, block: &Block, (first, last): (u32, u32)) -> u64 {
+    let Some(last) = trace.slots().checked_sub(2).map(|end| last.min(end)) else { return 0 };
     // A state lasts from its event to the next; what is there before the window counts from its first event on.
-    let from = block.enters.max(1) - 1;
-    let to = block.leaves.min(events + 1) - 1;
+    let from = (block.enters.max(1) - 1).max(first);
+    let to = block.leaves.saturating_sub(1).min(last + 1);
     match &trace.clock {
-        _ if events == 0 => 0,
-        Some(clock) => clock.offset(to.min(events - 1)) - clock.offset(from.min(events - 1)),
+        _ if from >= to || first > last => 0,
+        Some(clock) => clock.offset(to.min(last)) - clock.offset(from.min(last)),
         None => u64::from(to - from),
     }
 }
@@ -73,28 +89,32 @@ pub struct Share {
 /// A device's blocks by call stack, largest share first. Pre-window blocks are included: the sum is the band's value.
 pub fn by_stack(trace: &Trace, carving: &Carving, measure: Measure) -> Vec<Share> {
     let blocks = (0u32..).zip(&trace.blocks);
-    sum(blocks.map(|(i, b)| (b.stack, b.has_stack_of_free(), measure.of(trace, carving, i))))
+    Share::sum(blocks.map(|(i, b)| (b.stack, b.has_stack_of_free(), measure.of(trace, carving, i))))
 }
 
 /// Reserved bytes in a slot, by the stack of the allocation that made the segment.
 pub fn reserved_by_stack(segments: &Segments, slot: u32) -> Vec<Share> {
     let there = segments.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves);
-    sum(there.map(|s| (s.stack, false, u128::from(s.size.0))))
+    Share::sum(there.map(|s| (s.stack, false, u128::from(s.size.0))))
 }
 
-fn sum(parts: impl Iterator<Item = (StackId, bool, u128)>) -> Vec<Share> {
-    let mut index: FxHashMap<(StackId, bool), usize> = FxHashMap::default();
-    let mut shares: Vec<Share> = Vec::new();
-    for (stack, is_of_free, weight) in parts.filter(|p| p.2 > 0) {
-        let at = *index.entry((stack, is_of_free)).or_insert_with(|| {
-            shares.push(Share { stack, is_of_free, weight: 0, blocks: 0 });
-            shares.len() - 1
-        });
-        shares[at].weight += weight;
-        shares[at].blocks += 1;
+impl Share {
+    /// Adds up weights by stack, each with whether that is the stack of the free; what weighs nothing does not count.
+    /// Largest first.
+    pub fn sum(parts: impl Iterator<Item = (StackId, bool, u128)>) -> Vec<Self> {
+        let mut index: FxHashMap<(StackId, bool), usize> = FxHashMap::default();
+        let mut shares: Vec<Self> = Vec::new();
+        for (stack, is_of_free, weight) in parts.filter(|p| p.2 > 0) {
+            let at = *index.entry((stack, is_of_free)).or_insert_with(|| {
+                shares.push(Self { stack, is_of_free, weight: 0, blocks: 0 });
+                shares.len() - 1
+            });
+            shares[at].weight += weight;
+            shares[at].blocks += 1;
+        }
+        shares.sort_unstable_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free));
+        shares
     }
-    shares.sort_unstable_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free));
-    shares
 }
 
 /// What a frame adds up to.

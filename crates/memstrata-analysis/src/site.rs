@@ -91,10 +91,20 @@ impl Sites {
         Self { sites: (0..snapshot.stacks.len() as u32).map(site).collect() }
     }
 
+    /// The hash of a frame: that of the sites that it names.
+    pub fn hash_of(snapshot: &Snapshot, frame: Frame) -> u64 {
+        hash_frame(snapshot, frame)
+    }
+
     /// The site of a stack.
     pub fn get(&self, stack: StackId) -> Site {
         self.sites[stack.0 as usize]
     }
+}
+
+/// The hash of a name that a program gave: the same in every rank and on every machine.
+pub fn name_hash(name: &str) -> u64 {
+    xxh3_64(name.as_bytes())
 }
 
 fn hash_frame(snapshot: &Snapshot, frame: Frame) -> u64 {

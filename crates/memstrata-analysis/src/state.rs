@@ -3,12 +3,11 @@
 //! [`History`] keeps the live set at regular slots; a [`Cursor`] starts from the nearest of them and applies the changes
 //! in between, forward or backward, so that going anywhere costs a search and a bounded replay.
 
-use crate::blocks::Block;
 use crate::carving::Carving;
 use crate::segments::{Segments, Span};
 use crate::trace::Trace;
 use memstrata_snapshot::{PoolIndex, SegmentType, StackId, StreamId};
-use memstrata_units::{Addr, Bytes, EventIndex};
+use memstrata_units::{Addr, Bytes};
 use std::collections::BTreeMap;
 
 /// Checkpoints are at least this many slots apart, and never more numerous than keeps them smaller than the trace.
@@ -174,7 +173,7 @@ impl<'a> Cursor<'_, 'a> {
                     segment.push(Piece { address: Addr(at), size: Bytes(address - at), content: Content::Free });
                 }
                 let (known, size) = (self.history.trace.blocks[block as usize], carving.sizes[block as usize]);
-                let pending = known.pending_in(self.slot);
+                let pending = !carving.is_allocated(self.history.trace, block, self.slot);
                 segment.requested.0 += known.bytes.0;
                 segment.push(Piece { address: Addr(address), size, content: Content::Block { block, pending } });
                 at = address.saturating_add(size.0).max(at);
@@ -204,13 +203,6 @@ fn remove(map: &mut BTreeMap<u64, u32>, address: u64, which: u32) {
 /// Mapped ranges that touch are one segment, as PyTorch reports them.
 fn belong(a: &Span, b: &Span) -> bool {
     a.is_expandable && b.is_expandable && a.end() == b.address.0 && a.stream == b.stream
-}
-
-impl Block {
-    /// Whether its free had been asked for, and it is still live, in a slot.
-    pub fn pending_in(&self, slot: u32) -> bool {
-        self.free_requested.is_some_and(|EventIndex(event)| event < slot) && slot < self.leaves
-    }
 }
 
 /// A segment at one moment.

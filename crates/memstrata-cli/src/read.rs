@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{Common, One};
 use crate::paths;
 use indicatif::{ProgressBar, ProgressStyle};
-use memstrata_engine::report::{Target, summary};
+use memstrata_engine::report::Target;
 use memstrata_engine::{File, Loader, Rules, protocol};
 use rayon::prelude::*;
 use std::io::Read as _;
@@ -92,7 +92,7 @@ fn target<'a>(file: &'a File, one: &One, path: &'a str) -> Result<Target<'a>, Fa
 /// What to call the snapshot that is meant.
 fn name(file: &File, one: &One) -> String {
     let part = one.snapshot.as_ref().and_then(|name| file.parts.iter().find(|p| p.name == *name));
-    summary::path_of(&file.path, part.unwrap_or(&file.parts[0]))
+    part.unwrap_or(&file.parts[0]).path.clone()
 }
 
 fn complain(path: &Path, failure: &protocol::Failure) {

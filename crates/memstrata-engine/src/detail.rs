@@ -5,7 +5,7 @@ use crate::protocol::{AxisKind, BlockDetail, DetailRow, DeviceRef, FrameRow, Spa
 use crate::text;
 use memstrata_analysis::{Block, Origin, Trace};
 use memstrata_layout::{Axis, site_colour};
-use memstrata_snapshot::{Events, PoolIndex, SegmentType, Snapshot, StrId};
+use memstrata_snapshot::{Events, Frame, PoolIndex, SegmentType, Snapshot, StackId, StrId, StreamId};
 use memstrata_units::{Addr, EventIndex};
 use std::fmt::Write as _;
 
@@ -49,7 +49,7 @@ pub(crate) fn block(part: &Part, trace: &Trace, index: u32) -> Option<BlockDetai
     let snapshot = &part.snapshot;
     let bytes = text::bytes(block.bytes);
     let rows = rows(part, trace, block, index);
-    let stack = stack(snapshot, block);
+    let stack = stack(snapshot, block.stack, note(block));
     let reference = reference(trace, block);
     let copy = copy(&bytes.exact, &reference, &rows, &stack);
     Some(BlockDetail {
@@ -62,15 +62,16 @@ pub(crate) fn block(part: &Part, trace: &Trace, index: u32) -> Option<BlockDetai
         stack,
         copy,
         colour: site_colour(&part.sites, block.stack).word(),
-        spans: spans(trace, block),
+        spans: spans(trace, block.enters, block.leaves),
     })
 }
 
-fn spans(trace: &Trace, block: &Block) -> Vec<Span> {
+/// From the beginning of one state to that of another, on each axis that the trace has.
+pub(crate) fn spans(trace: &Trace, enters: u32, leaves: u32) -> Vec<Span> {
     let kinds = [AxisKind::Event, AxisKind::Time];
     let span = |kind: AxisKind| {
         let axis = Axis::new(trace, kind.into())?;
-        Some(Span { kind, x0: axis.slot_of(block.enters) as f64, x1: axis.slot_of(block.leaves) as f64 })
+        Some(Span { kind, x0: axis.slot_of(enters) as f64, x1: axis.slot_of(leaves) as f64 })
     };
     kinds.into_iter().filter_map(span).collect()
 }
@@ -102,6 +103,10 @@ fn rows(part: &Part, trace: &Trace, block: &Block, index: u32) -> Vec<DetailRow>
         }
         None => {}
     }
+    let is_pending = || {
+        let of = part.traces.iter().position(|t| t.device.device == trace.device.device);
+        of.is_some_and(|of| !part.carving(of).is_allocated(trace, index, trace.slots() - 1))
+    };
     match block.free_completed {
         Some(event) => row("free_completed", "free completed", text::event(trace, event), raw(event)),
         None if block.leaves < trace.slots() => {
@@ -113,15 +118,15 @@ fn rows(part: &Part, trace: &Trace, block: &Block, index: u32) -> Vec<DetailRow>
                 raw(event),
             );
         }
-        None if block.free_requested.is_some() => {
+        // The final segments tell of a free that was asked for before the window.
+        None if block.free_requested.is_some() || is_pending() => {
             row("free_completed", "free completed", "pending at the end".into(), None);
         }
         None => row("free_completed", "freed", "live at the end".into(), None),
     }
     row("lifetime", "lived", text::lifetime(trace, block), Some((block.leaves - block.enters).to_string()));
-    let stream = snapshot.stream(block.stream);
-    let name = if stream == 0 { "0 (default)".to_owned() } else { Addr(stream as u64).to_string() };
-    row("stream", "stream", name, Some(stream.to_string()));
+    let handle = snapshot.stream(block.stream);
+    row("stream", "stream", stream(snapshot, block.stream), Some(handle.to_string()));
     row("pool", "pool", pool(snapshot, trace, block), None);
     if let Some(alloc) = block.alloc_event() {
         let event = trace.device.events.start + alloc.0;
@@ -141,6 +146,14 @@ fn rows(part: &Part, trace: &Trace, block: &Block, index: u32) -> Vec<DetailRow>
     rows
 }
 
+/// A stream's handle; it says which one is the default stream.
+pub(crate) fn stream(snapshot: &Snapshot, id: StreamId) -> String {
+    match snapshot.stream(id) {
+        0 => "0 (default)".to_owned(),
+        handle => Addr(handle as u64).to_string(),
+    }
+}
+
 /// The pool, and which of the two by size, as far as an event or the final segment at the address tells.
 fn pool(snapshot: &Snapshot, trace: &Trace, block: &Block) -> String {
     let segments = snapshot.segments_of(&trace.device);
@@ -157,19 +170,24 @@ fn pool(snapshot: &Snapshot, trace: &Trace, block: &Block) -> String {
     }
 }
 
-fn stack(snapshot: &Snapshot, block: &Block) -> StackDetail {
-    let frames: Vec<FrameRow> = snapshot
-        .stack(block.stack)
-        .map(|frame| FrameRow {
-            name: snapshot.text(frame.name).into_owned(),
-            file: snapshot.text(frame.file).into_owned(),
-            place: text::place(snapshot, frame),
-            framework: text::is_framework(snapshot, frame),
-        })
-        .collect();
-    let note = if frames.is_empty() && block.is_preexisting() {
+/// A call stack for people, and what is to be said of it.
+pub(crate) fn stack(snapshot: &Snapshot, stack: StackId, note: Option<&str>) -> StackDetail {
+    let row = |frame: Frame| FrameRow {
+        name: snapshot.text(frame.name).into_owned(),
+        file: snapshot.text(frame.file).into_owned(),
+        line: frame.line,
+        place: text::place(snapshot, frame),
+        framework: text::is_framework(snapshot, frame),
+    };
+    StackDetail { frames: snapshot.stack(stack).map(row).collect(), note: note.map(str::to_owned) }
+}
+
+/// What the reader must know of a block's stack.
+fn note(block: &Block) -> Option<&'static str> {
+    let none = block.stack == StackId::EMPTY;
+    if none && block.is_preexisting() {
         Some("No call stack: the block was allocated before recording began.")
-    } else if frames.is_empty() {
+    } else if none {
         Some(
             "No call stack was recorded. Record with context=\"all\"; memory that backward allocates from C++ threads \
              has a stack only with stacks=\"all\".",
@@ -178,11 +196,11 @@ fn stack(snapshot: &Snapshot, block: &Block) -> StackDetail {
         Some("This is the stack of the free: the alloc is not in the trace.")
     } else {
         None
-    };
-    StackDetail { frames, note: note.map(str::to_owned) }
+    }
 }
 
-fn copy(exact: &str, reference: &str, rows: &[DetailRow], stack: &StackDetail) -> String {
+/// A detail as text, for the clipboard.
+pub(crate) fn copy(exact: &str, reference: &str, rows: &[DetailRow], stack: &StackDetail) -> String {
     let mut out = format!("{exact}  {reference}\n");
     let mut line = |text: std::fmt::Arguments<'_>| {
         out.write_fmt(text).expect("a String takes all text");
@@ -195,7 +213,11 @@ fn copy(exact: &str, reference: &str, rows: &[DetailRow], stack: &StackDetail) -
         line(format_args!("{note}"));
     }
     for frame in &stack.frames {
-        line(format_args!("  {} ({})", frame.name, if frame.file.is_empty() { &frame.place } else { &frame.file }));
+        match (frame.file.as_str(), frame.line) {
+            ("", _) => line(format_args!("  {} ({})", frame.name, frame.place)),
+            (file, 0) => line(format_args!("  {} ({file})", frame.name)),
+            (file, number) => line(format_args!("  {} ({file}:{number})", frame.name)),
+        }
     }
     out
 }

@@ -2,6 +2,8 @@
 
 use crate::file::{File, Loader};
 use crate::protocol::{AxisKind, DeviceRef, Failure, Progress, Request, Response, TileKey};
+#[cfg(feature = "views")]
+use crate::views::Views;
 use crate::{detail, hover, loaded};
 use memstrata_layout::{Axis, Cell, Colours, Place, TILE_COLUMNS, TILE_ROWS, Timeline};
 use std::collections::VecDeque;
@@ -19,6 +21,11 @@ pub struct Engine {
     pick: Option<Request>,
     details: VecDeque<Request>,
     tiles: VecDeque<Tile>,
+    /// Questions that may take long, after all others.
+    #[cfg(feature = "views")]
+    analyses: VecDeque<Request>,
+    #[cfg(feature = "views")]
+    answers: Views,
 }
 
 struct View {
@@ -30,6 +37,8 @@ struct Tile {
     id: u32,
     target: DeviceRef,
     axis: AxisKind,
+    #[cfg(feature = "views")]
+    layer: std::rc::Rc<crate::protocol::views::Layer>,
     key: TileKey,
 }
 
@@ -67,6 +76,10 @@ impl Engine {
             pick: None,
             details: VecDeque::new(),
             tiles: VecDeque::new(),
+            #[cfg(feature = "views")]
+            analyses: VecDeque::new(),
+            #[cfg(feature = "views")]
+            answers: Views::default(),
         }
     }
 
@@ -107,9 +120,26 @@ impl Engine {
     /// A request, to be answered by a later [`Engine::step`].
     pub fn post(&mut self, request: Request) {
         match request {
+            #[cfg(not(feature = "views"))]
             Request::Tiles { id, target, axis, tiles } => {
                 self.tiles.clear();
                 self.tiles.extend(tiles.into_iter().map(|key| Tile { id, target, axis, key }));
+            }
+            #[cfg(feature = "views")]
+            Request::Tiles { id, target, axis, layer, tiles } => {
+                let kind = std::mem::discriminant(&layer);
+                self.tiles.retain(|tile| std::mem::discriminant(&*tile.layer) != kind);
+                let layer = std::rc::Rc::new(layer);
+                self.tiles.extend(tiles.into_iter().map(|key| Tile { id, target, axis, layer: layer.clone(), key }));
+            }
+            #[cfg(feature = "views")]
+            Request::View { ref query, .. } => {
+                let queue = if query.is_long() { &mut self.analyses } else { &mut self.details };
+                if query.replaces() {
+                    let kind = std::mem::discriminant(query);
+                    queue.retain(|waiting| !matches!(waiting, Request::View { query, .. } if std::mem::discriminant(query) == kind));
+                }
+                queue.push_back(request);
             }
             Request::Pick { .. } => self.pick = Some(request),
             Request::Block { .. } | Request::Find { .. } | Request::MapRange { .. } => self.details.push_back(request),
@@ -121,8 +151,14 @@ impl Engine {
         if let Some(request) = self.pick.take().or_else(|| self.details.pop_front()) {
             return Some(self.answer(&request).into());
         }
-        let tile = self.tiles.pop_front()?;
-        Some(self.tile(&tile))
+        if let Some(tile) = self.tiles.pop_front() {
+            return Some(self.tile(&tile));
+        }
+        #[cfg(feature = "views")]
+        if let Some(request) = self.analyses.pop_front() {
+            return Some(self.answer(&request).into());
+        }
+        None
     }
 
     fn answer(&mut self, request: &Request) -> Response {
@@ -159,12 +195,21 @@ impl Engine {
                 mapped.unwrap_or_else(|| Response::Failed(failure(Some(id), "this trace has no other axis")))
             }
             Request::Tiles { id, .. } => Response::Failed(failure(Some(id), "tiles are answered one by one")),
+            #[cfg(feature = "views")]
+            Request::View { id, target, ref query } => match self.answers.answer(file, target, query) {
+                Some(answer) => Response::View { id, answer },
+                None => Response::Failed(failure(Some(id), "there is no such device")),
+            },
         }
     }
 
     fn tile(&mut self, tile: &Tile) -> Reply {
-        let &Tile { id, target, axis: kind, key } = tile;
+        let &Tile { id, target, axis: kind, key, .. } = tile;
         let strips = self.file.as_ref().and_then(|file| {
+            #[cfg(feature = "views")]
+            if let Some(strips) = self.answers.tile(file, target, kind, &tile.layer, key) {
+                return strips;
+            }
             let (_, trace) = file.trace(target)?;
             let axis = Axis::new(trace, kind.into())?;
             let view = view(&mut self.views, file, target)?;
@@ -212,6 +257,8 @@ fn id_of(request: &Request) -> u32 {
         | Request::Block { id, .. }
         | Request::Find { id, .. }
         | Request::MapRange { id, .. } => id,
+        #[cfg(feature = "views")]
+        Request::View { id, .. } => id,
     }
 }
 

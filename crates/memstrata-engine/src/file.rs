@@ -1,8 +1,12 @@
 //! A file: its snapshots, and what every view of them needs.
 
 use crate::protocol::{DeviceRef, Failure, Progress};
+use crate::provisional::Sketch;
 use crate::text;
-use memstrata_analysis::{Carving, Categories, Rules, Sites, Trace};
+use memstrata_analysis::{
+    Anomaly, Carving, Categories, Fragmentation, FreeMemory, PoolEnvelope, Rules, Sites, Trace, anomalies,
+    pool_envelope,
+};
 use memstrata_snapshot::{LoadError, Named, Reader, Snapshot};
 use std::sync::OnceLock;
 
@@ -18,6 +22,8 @@ pub struct File {
 
 /// One snapshot of a file.
 pub struct Part {
+    /// The file's path, with `#name` behind it where the file holds several.
+    pub path: String,
     /// Its name inside the file; empty when the file is the snapshot.
     pub name: String,
     /// The tables.
@@ -28,18 +34,26 @@ pub struct Part {
     pub traces: Vec<Trace>,
     /// One for each trace, made when it is first asked for: the first picture does not need block sizes.
     carvings: Vec<OnceLock<Carving>>,
+    /// The same for private pools.
+    pools: Vec<OnceLock<Option<PoolEnvelope>>>,
     /// The same for categories.
     categories: Vec<OnceLock<Categories>>,
+    /// The same for what deserves a look.
+    anomalies: Vec<OnceLock<Vec<Anomaly>>>,
     rules: Rules,
 }
 
 impl Part {
-    fn new(named: Named) -> Self {
+    fn new(file: &str, named: Named) -> Self {
         let Named { name, snapshot } = named;
         let traces = Trace::all(&snapshot);
         let carvings = traces.iter().map(|_| OnceLock::new()).collect();
+        let pools = traces.iter().map(|_| OnceLock::new()).collect();
         let categories = traces.iter().map(|_| OnceLock::new()).collect();
-        Self { name, sites: Sites::new(&snapshot), traces, carvings, categories, rules: Rules::default(), snapshot }
+        let anomalies = traces.iter().map(|_| OnceLock::new()).collect();
+        let (sites, rules) = (Sites::new(&snapshot), Rules::default());
+        let path = if name.is_empty() { file.to_owned() } else { format!("{file}#{name}") };
+        Self { path, name, snapshot, sites, traces, carvings, pools, categories, anomalies, rules }
     }
 
     /// Tell categories by these rules from now on.
@@ -56,6 +70,24 @@ impl Part {
     /// The block sizes of one of its traces, by index.
     pub fn carving(&self, trace: usize) -> &Carving {
         self.carvings[trace].get_or_init(|| Carving::new(&self.snapshot, &self.traces[trace]))
+    }
+
+    /// What the private pools of one of its traces hold, by the trace's index; `None` when there is no such pool.
+    pub fn pools(&self, trace: usize) -> Option<&PoolEnvelope> {
+        let make = || pool_envelope(&self.traces[trace], self.carving(trace), &self.snapshot);
+        self.pools[trace].get_or_init(make).as_ref()
+    }
+
+    /// What deserves a look on one of its traces, by index.
+    pub fn anomalies(&self, trace: usize) -> &[Anomaly] {
+        self.anomalies[trace].get_or_init(|| {
+            let cached = Fragmentation::new(&self.snapshot, &self.traces[trace], self.carving(trace));
+            let free_at = |slot: u32| {
+                let (&free, &largest) = (cached.free.get(slot as usize)?, cached.largest.get(slot as usize)?);
+                Some(FreeMemory { free, largest })
+            };
+            anomalies(&self.snapshot, &self.traces[trace], &self.sites, &free_at)
+        })
     }
 
     /// The device to show first: the one with the most events, then with the most segments.
@@ -79,12 +111,16 @@ pub struct Loader {
     total: u64,
     read: u64,
     reader: Reader,
+    sketch: Sketch,
 }
+
+/// From this size on a file shows its curve while it is read: smaller ones are there before anybody could look.
+const SKETCHED: u64 = 50 << 20;
 
 impl Loader {
     /// For the file at `path`, of `total` bytes (0 when that is not known).
     pub fn new(path: &str, total: u64) -> Self {
-        Self { path: path.to_owned(), total, read: 0, reader: Reader::default() }
+        Self { path: path.to_owned(), total, read: 0, reader: Reader::default(), sketch: Sketch::default() }
     }
 
     /// Read the next bytes.
@@ -97,14 +133,22 @@ impl Loader {
         Ok(text::progress(self.read, self.total))
     }
 
-    /// Read the next bytes of what is in the file, which were unpacked elsewhere from its first `read` bytes.
+    /// Read the next bytes of what is in the file, which were unpacked elsewhere from its first `read` bytes. The progress of a
+    /// large file has its curve so far.
     ///
     /// # Errors
     /// When they show that the file holds no snapshot.
     pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<Progress, Failure> {
         self.read = read;
         self.reader.feed(chunk).map_err(|error| failure(&error))?;
-        Ok(text::progress(self.read, self.total))
+        let mut progress = text::progress(self.read, self.total);
+        if self.total >= SKETCHED
+            && let Some(reading) = self.reader.reading()
+        {
+            self.sketch.follow(reading);
+            progress.provisional = self.sketch.picture();
+        }
+        Ok(progress)
     }
 
     /// The bytes have ended.
@@ -113,7 +157,8 @@ impl Loader {
     /// When they are no whole snapshot.
     pub fn finish(self) -> Result<File, Failure> {
         let named = self.reader.finish().map_err(|error| failure(&error))?;
-        Ok(File { path: self.path, bytes: self.read, parts: named.into_iter().map(Part::new).collect() })
+        let parts = named.into_iter().map(|one| Part::new(&self.path, one)).collect();
+        Ok(File { path: self.path, bytes: self.read, parts })
     }
 }
 

@@ -5,10 +5,15 @@ use crate::file::Part;
 use crate::protocol::Hit;
 use crate::text;
 use memstrata_analysis::Trace;
-use memstrata_layout::{Colours, Picked};
+use memstrata_layout::{Colour, Colours, Picked};
 use memstrata_units::{Bytes, grouped};
 
 pub(crate) fn hit(part: &Part, trace: &Trace, colours: &Colours, picked: &Picked) -> Hit {
+    words(part, trace, colours.of(picked.block), picked)
+}
+
+/// The same of what is drawn in another colour.
+pub(crate) fn words(part: &Part, trace: &Trace, colour: Colour, picked: &Picked) -> Hit {
     let block = &trace.blocks[picked.block as usize];
     let site_of = |index: u32| {
         let block = &trace.blocks[index as usize];
@@ -41,6 +46,6 @@ pub(crate) fn hit(part: &Part, trace: &Trace, colours: &Colours, picked: &Picked
         site,
         lines,
         count: picked.count,
-        colour: colours.of(picked.block).word(),
+        colour: colour.word(),
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! ```
 //! use memstrata_engine::Engine;
+//! use memstrata_engine::protocol::views::{ColourBy, Layer};
 //! use memstrata_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 //!
 //! let json = br#"{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 2097152}]]}"#;
@@ -18,7 +19,8 @@
 //!
 //! let target = DeviceRef { part: 0, device: 0 };
 //! let tile = TileKey { kx: 0, ky: 12, ix: 0, iy: 0 };
-//! engine.post(Request::Tiles { id: 1, target, axis: AxisKind::Event, tiles: vec![tile] });
+//! let layer = Layer::Timeline { colour: ColourBy::Stack, bands: false, search: String::new() };
+//! engine.post(Request::Tiles { id: 1, target, axis: AxisKind::Event, layer, tiles: vec![tile] });
 //! let reply = engine.step().expect("one tile was asked for");
 //! assert!(matches!(reply.response, Response::Tile { strips: 1, .. }));
 //! ```
@@ -30,8 +32,11 @@ mod hover;
 mod loaded;
 mod plan;
 pub mod protocol;
+mod provisional;
 pub mod report;
 mod text;
+#[cfg(feature = "views")]
+mod views;
 
 pub use memstrata_analysis::{RuleError, Rules};
 pub use memstrata_units as units;
@@ -44,3 +49,4 @@ pub use plan::{Coordinator, plan, rank_of};
 const _: () = assert!(protocol::TILE_COLUMNS == memstrata_layout::TILE_COLUMNS);
 const _: () = assert!(protocol::TILE_ROWS == memstrata_layout::TILE_ROWS);
 const _: () = assert!(protocol::MERGED == memstrata_layout::MERGED);
+const _: () = assert!(protocol::NO_BLOCK == memstrata_layout::NO_BLOCK);

@@ -19,6 +19,7 @@ fn part(part: &LoadedPart) -> Part {
         default_device: default.map_or(0, |t| t.device.device),
         peak: default.map(|t| text::signed_bytes(t.requested_band.peak)),
         warnings: warnings(part),
+        annotations: part.snapshot.annotations.len() as u32,
     }
 }
 

@@ -7,7 +7,10 @@ use std::cmp::Ordering;
 
 /// Sees all files of a run; in a browser it has a worker of its own.
 #[derive(Debug, Default)]
-pub struct Coordinator {}
+pub struct Coordinator {
+    #[cfg(feature = "views")]
+    ranks: crate::views::Ranks,
+}
 
 impl Coordinator {
     /// Answer a request.
@@ -23,6 +26,8 @@ impl Coordinator {
                     rows,
                 }
             }
+            #[cfg(feature = "views")]
+            RunRequest::View { id, query } => RunResponse::Overview { id: *id, overview: self.ranks.answer(query) },
         }
     }
 }
@@ -86,7 +91,7 @@ fn common_folder(a: &str, b: &str) -> String {
 }
 
 /// Numbers inside names count as numbers: `iteration_9` comes before `iteration_10`.
-fn natural(a: &str, b: &str) -> Ordering {
+pub(crate) fn natural(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {
         let (Some(x), Some(y)) = (a.chars().next(), b.chars().next()) else { return a.len().cmp(&b.len()) };

@@ -1,6 +1,6 @@
 //! What the page and a worker say to each other, and what the program prints: one set of types.
 //!
-//! The page's TypeScript types are generated from this file (`cargo xtask gen`) and committed; the generated file names
+//! The page's TypeScript types are generated from this file (`cargo xtask types`) and committed; the generated file names
 //! itself. Every value that a person reads comes with its display text, so that no page formats a number.
 //!
 //! How values cross:
@@ -104,6 +104,9 @@ pub enum Request {
         target: DeviceRef,
         /// Which axis.
         axis: AxisKind,
+        /// What they show. A newer request replaces only those of the same kind of layer.
+        #[cfg(feature = "views")]
+        layer: views::Layer,
         /// Which tiles.
         tiles: Vec<TileKey>,
     },
@@ -154,6 +157,16 @@ pub enum Request {
         x0: f64,
         /// Right edge in slots.
         x1: f64,
+    },
+    /// What a view asks. Of some queries a newer one replaces one not yet answered (`views::Query::replaces` says of which).
+    #[cfg(feature = "views")]
+    View {
+        /// Comes back.
+        id: u32,
+        /// Which trace.
+        target: DeviceRef,
+        /// The question.
+        query: views::Query,
     },
 }
 
@@ -207,7 +220,18 @@ pub enum Response {
         /// Right edge in slots.
         x1: f64,
     },
+    /// The answer to a `View`.
+    #[cfg(feature = "views")]
+    View {
+        /// The request's.
+        id: u32,
+        /// The answer.
+        answer: views::Answer,
+    },
 }
+
+/// In a tile's `blocks` column: a strip that is no block, such as a band's line or the ground of a segment.
+pub const NO_BLOCK: u32 = MERGED - 1;
 
 /// Set in a tile's `blocks` column when the strip stands for several blocks, of which it names the largest.
 pub const MERGED: u32 = 1 << 31;
@@ -220,6 +244,19 @@ pub struct Progress {
     /// Between 0 and 1.
     pub fraction: f64,
     /// `12.3 of 45.0 MiB`.
+    pub text: String,
+    /// The curve of what has been read of a large file; null for others.
+    pub provisional: Option<Provisional>,
+}
+
+/// The curve so far. No number is taken from it: what was live before the window is known only at the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Provisional {
+    /// As a filled SVG path in a box of 1000 by 100, y down.
+    pub path: String,
+    /// `1,204,000 events so far`.
     pub text: String,
 }
 
@@ -262,6 +299,8 @@ pub struct Part {
     pub peak: Option<Quantity>,
     /// What was odd about the file, most severe first.
     pub warnings: Vec<WarningRow>,
+    /// Starts and ends of annotated ranges.
+    pub annotations: u32,
 }
 
 /// One device of a snapshot.
@@ -309,7 +348,7 @@ pub struct WarningRow {
 }
 
 /// What is under the pointer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Hit {
@@ -332,7 +371,7 @@ pub struct Hit {
 }
 
 /// Everything about a block.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct BlockDetail {
@@ -359,7 +398,7 @@ pub struct BlockDetail {
 }
 
 /// Where a block lives on an axis.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Span {
@@ -387,7 +426,7 @@ pub struct DetailRow {
 }
 
 /// A call stack for people.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct StackDetail {
@@ -406,6 +445,8 @@ pub struct FrameRow {
     pub name: String,
     /// File as recorded.
     pub file: String,
+    /// Line; 0 when unknown.
+    pub line: u32,
     /// `model.py:212`.
     pub place: String,
     /// True for PyTorch's own frames, Python's library and C++: dimmed and folded.
@@ -423,6 +464,14 @@ pub enum RunRequest {
         id: u32,
         /// The files, in any order.
         files: Vec<FileEntry>,
+    },
+    /// What the overview asks; the answer is an `Overview`.
+    #[cfg(feature = "views")]
+    View {
+        /// Comes back.
+        id: u32,
+        /// The question.
+        query: views::RunQuery,
     },
 }
 
@@ -453,6 +502,14 @@ pub enum RunResponse {
         /// One a file.
         rows: Vec<PlannedRow>,
     },
+    /// The run as it stands.
+    #[cfg(feature = "views")]
+    Overview {
+        /// The request's.
+        id: u32,
+        /// The ranks beside each other.
+        overview: views::Overview,
+    },
 }
 
 /// A file's place in the list of ranks.
@@ -474,3 +531,5 @@ pub struct PlannedRow {
 
 #[cfg(test)]
 mod typescript;
+#[cfg(feature = "views")]
+pub mod views;

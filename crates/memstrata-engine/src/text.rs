@@ -42,10 +42,10 @@ pub(crate) fn peak_event(event: Option<u32>) -> Quantity {
 
 pub(crate) fn progress(read: u64, total: u64) -> Progress {
     if total == 0 {
-        return Progress { fraction: 0.0, text: Bytes(read).to_string() };
+        return Progress { fraction: 0.0, text: Bytes(read).to_string(), provisional: None };
     }
     let fraction = (read as f64 / total as f64).min(1.0);
-    Progress { fraction, text: format!("{} of {}", Bytes(read), Bytes(total)) }
+    Progress { fraction, text: format!("{} of {}", Bytes(read), Bytes(total)), provisional: None }
 }
 
 /// The last part of a path.

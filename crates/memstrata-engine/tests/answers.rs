@@ -1,5 +1,6 @@
 //! The engine's answers about a file, as a page would ask for them.
 
+use memstrata_engine::protocol::views::{ColourBy, Layer};
 use memstrata_engine::protocol::{AxisKind, BlockDetail, DeviceRef, Hit, Loaded, MERGED, Request, Response, TileKey};
 use memstrata_engine::{Column, Engine, Reply};
 use std::path::Path;
@@ -93,7 +94,8 @@ fn hover_names_the_block_or_what_was_merged() {
 fn newer_questions_replace_older_ones_and_the_pointer_comes_first() {
     let (mut engine, _) = engine("scenarios/f01.pickle");
     let tile = |ix| TileKey { kx: 0, ky: 4, ix, iy: 0 };
-    let tiles = |id, tiles| Request::Tiles { id, target: TARGET, axis: AxisKind::Event, tiles };
+    let layer = Layer::Timeline { colour: ColourBy::Stack, bands: false, search: String::new() };
+    let tiles = |id, tiles| Request::Tiles { id, target: TARGET, axis: AxisKind::Event, layer: layer.clone(), tiles };
     let pick = |id| Request::Pick { id, target: TARGET, axis: AxisKind::Event, kx: 0, ky: 0, slot: 2.0, bytes: 1.0 };
     engine.post(tiles(1, vec![tile(0), tile(1)]));
     engine.post(pick(2));

@@ -44,4 +44,4 @@ pub mod gl;
 pub use colour::Colour;
 pub use palette::{PALETTE_LEN, Palette, Rgba, Surfaces, Theme};
 pub use placement::{PixelRect, Placement};
-pub use strips::{MERGED, StripColumns, Strips, TILE_COLUMNS, TILE_ROWS};
+pub use strips::{MERGED, NO_BLOCK, StripColumns, Strips, TILE_COLUMNS, TILE_ROWS};

@@ -21,8 +21,9 @@ pub enum Theme {
 /// An opaque colour as bytes: red, green, blue, 255.
 pub type Rgba = [u8; 4];
 
-/// Entries of a palette: 256 hues in 4 steps, and the grey of [`Colour::NO_STACK`].
-pub const PALETTE_LEN: usize = 1025;
+/// Entries of a palette: 256 hues in 4 steps, then the fixed colours, then the grey of [`Colour::NO_STACK`] up to the end
+/// of that row of 256.
+pub const PALETTE_LEN: usize = 1280;
 
 /// The lightness of the middle of the steps, the chroma, and the lightness between two steps.
 const fn wheel(theme: Theme) -> (f64, f64, f64) {
@@ -37,6 +38,71 @@ const fn grey(theme: Theme) -> (f64, f64, f64) {
     match theme {
         Theme::Dark => (0.65, 0.012, 255.0),
         Theme::Light => (0.74, 0.010, 255.0),
+    }
+}
+
+/// Lightness, chroma and hue of the categories, in their order. Neighbours differ in lightness as well as in hue, so that
+/// those who do not see red from green tell them apart.
+const fn categories(theme: Theme) -> [[f64; 3]; Colour::CATEGORIES as usize] {
+    match theme {
+        Theme::Dark => [
+            [0.64, 0.15, 258.0],
+            [0.78, 0.14, 70.0],
+            [0.72, 0.12, 168.0],
+            [0.80, 0.05, 235.0],
+            [0.90, 0.14, 102.0],
+            [0.66, 0.16, 330.0],
+            [0.61, 0.07, 50.0],
+            [0.84, 0.09, 205.0],
+            [0.65, 0.18, 27.0],
+            [0.63, 0.012, 255.0],
+        ],
+        Theme::Light => [
+            [0.58, 0.15, 258.0],
+            [0.76, 0.15, 66.0],
+            [0.66, 0.12, 168.0],
+            [0.72, 0.05, 235.0],
+            [0.77, 0.15, 98.0],
+            [0.63, 0.17, 330.0],
+            [0.52, 0.08, 50.0],
+            [0.76, 0.10, 205.0],
+            [0.59, 0.19, 27.0],
+            [0.72, 0.010, 255.0],
+        ],
+    }
+}
+
+/// From little to much: the lightness moves away from the ground all along, and the hue with it.
+fn ramp(theme: Theme, part: f64) -> Rgba {
+    let (from, to) = match theme {
+        Theme::Dark => ([0.61, 0.12, 285.0], [0.90, 0.14, 105.0]),
+        Theme::Light => ([0.76, 0.11, 110.0], [0.42, 0.14, 290.0]),
+    };
+    let at = |i: usize| from[i] + (to[i] - from[i]) * part;
+    srgb(at(0), at(1), at(2))
+}
+
+/// Dimmed, segment, pending; the lines of allocated, active and reserved bytes, and of private pools.
+const fn furniture(theme: Theme) -> [[f64; 3]; 7] {
+    match theme {
+        Theme::Dark => [
+            [0.34, 0.012, 255.0],
+            [0.24, 0.012, 255.0],
+            [0.80, 0.15, 75.0],
+            [0.86, 0.10, 200.0],
+            [0.80, 0.13, 150.0],
+            [0.97, 0.01, 255.0],
+            [0.78, 0.14, 303.0],
+        ],
+        Theme::Light => [
+            [0.88, 0.008, 255.0],
+            [0.935, 0.006, 255.0],
+            [0.70, 0.16, 65.0],
+            [0.52, 0.12, 220.0],
+            [0.50, 0.13, 150.0],
+            [0.30, 0.01, 255.0],
+            [0.52, 0.19, 300.0],
+        ],
     }
 }
 
@@ -57,12 +123,15 @@ impl Palette {
                 entries.push(srgb(lightness, chroma, f64::from(hue) / f64::from(Colour::HUES) * 360.0));
             }
         }
+        entries.extend(categories(theme).map(|[l, c, h]| srgb(l, c, h)));
+        entries.extend((0..Colour::RAMP).map(|step| ramp(theme, f64::from(step) / f64::from(Colour::RAMP - 1))));
+        entries.extend(furniture(theme).map(|[l, c, h]| srgb(l, c, h)));
         let (lightness, chroma, hue) = grey(theme);
-        entries.push(srgb(lightness, chroma, hue));
+        entries.resize(PALETTE_LEN, srgb(lightness, chroma, hue));
         Self { entries }
     }
 
-    /// The 1025 colours: entry `step * 256 + hue`, then the grey.
+    /// All colours: entry `step * 256 + hue`, then the fixed ones, then the grey.
     pub fn entries(&self) -> &[Rgba] {
         &self.entries
     }
@@ -94,6 +163,8 @@ pub struct Surfaces {
     pub accent: Rgba,
     /// What a block under the pointer is mixed with.
     pub lift: Rgba,
+    /// A limit: the one colour of warnings.
+    pub warn: Rgba,
 }
 
 impl Surfaces {
@@ -107,6 +178,7 @@ impl Surfaces {
                 mark: [0x9a, 0xa4, 0xb0, 255],
                 accent: [0x8a, 0xca, 0xff, 255],
                 lift: [0xff, 0xff, 0xff, 255],
+                warn: [0xf0, 0xb0, 0x4a, 255],
             },
             Theme::Light => Self {
                 ground: [0xfb, 0xfc, 0xfd, 255],
@@ -115,6 +187,7 @@ impl Surfaces {
                 mark: [0x5a, 0x64, 0x70, 255],
                 accent: [0x05, 0x50, 0xae, 255],
                 lift: [0xff, 0xff, 0xff, 255],
+                warn: [0x8f, 0x56, 0x00, 255],
             },
         }
     }
@@ -193,7 +266,9 @@ mod tests {
         for (theme, least) in [(Theme::Dark, 4.5), (Theme::Light, 1.7)] {
             let palette = Palette::new(theme);
             assert_eq!(palette.entries().len(), PALETTE_LEN);
-            for (i, entry) in palette.entries().iter().enumerate() {
+            let quiet = [Colour::DIMMED, Colour::SEGMENT].map(|colour| palette.rgba(colour));
+            let blocks = palette.entries().iter().enumerate().filter(|(_, entry)| !quiet.contains(entry));
+            for (i, entry) in blocks {
                 let seen = contrast(*entry, Surfaces::new(theme).ground);
                 assert!(seen > least, "{theme:?} entry {i}: {seen}");
             }
@@ -201,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn quiet_text_and_accent_can_be_read() {
+    fn quiet_text_accent_and_warnings_can_be_read() {
         for theme in [Theme::Dark, Theme::Light] {
             let s = Surfaces::new(theme);
-            assert!(contrast(s.mark, s.ground) >= 4.5 && contrast(s.accent, s.ground) >= 4.5);
+            assert!([s.mark, s.accent, s.warn].iter().all(|colour| contrast(*colour, s.ground) >= 4.5));
         }
     }
 
@@ -216,6 +291,7 @@ mod tests {
             assert!(steps.windows(2).all(|w| w[0] + 0.01 < w[1]), "{steps:?}");
         }
         assert_eq!(palette.rgba(Colour::new(3, 2)), palette.entries()[2 * 256 + 3]);
-        assert_eq!(palette.rgba(Colour::NO_STACK), palette.entries()[1024]);
+        assert_eq!(palette.rgba(Colour::NO_STACK), palette.entries()[1279]);
+        assert_ne!(palette.rgba(Colour::category(0)), palette.rgba(Colour::category(9)));
     }
 }

@@ -8,6 +8,8 @@ pub const TILE_COLUMNS: u32 = 512;
 pub const TILE_ROWS: u32 = 1024;
 /// Set in a strip's block when it stands for several blocks, of which it names the largest.
 pub const MERGED: u32 = 1 << 31;
+/// In place of a block: the strip is no block, but a line or a ground. Never with [`MERGED`].
+pub const NO_BLOCK: u32 = MERGED - 1;
 
 // Texel sizes: one RGBA32F a position, one R32UI a word.
 const _: () = assert!(size_of::<[f32; 4]>() == 16);

@@ -1,5 +1,6 @@
 //! From the root of a pickle to a [`Snapshot`].
 
+use crate::events::Action;
 use crate::json_text::json_text;
 use crate::keys;
 use crate::report::LoadError;
@@ -8,6 +9,17 @@ use crate::snapshot::{Device, Host, Snapshot, Used};
 use crate::tables::{Tables, ext};
 use memstrata_pickle::{Heap, Kind, Oddity, Parser, StrId, Value};
 use std::ops::Range;
+
+/// What is known of a trace before its file has ended. Lists come in pieces of a thousand events: it lags behind by as much.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// The first row of the trace among all events of the file: it tells one device's trace from the next.
+    pub first: u32,
+    /// What each event did.
+    pub actions: &'a [Action],
+    /// Its bytes.
+    pub sizes: &'a [u64],
+}
 
 /// Reads one pickled snapshot from chunks of bytes.
 pub struct PickleLoader {
@@ -27,6 +39,18 @@ impl PickleLoader {
     /// When they are no pickle.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         Ok(self.parser.feed(chunk)?)
+    }
+
+    /// The trace that is being read, as far as its list has come.
+    pub fn reading(&self) -> Option<Reading<'_>> {
+        let tables = self.parser.sink();
+        let run = tables.runs.iter().rev().find(|run| run.kind == ext::EVENT)?;
+        let rows = run.start as usize..run.end as usize;
+        Some(Reading {
+            first: run.start,
+            actions: tables.events.action.get(rows.clone())?,
+            sizes: tables.events.size.get(rows)?,
+        })
     }
 
     /// Bytes of memory held now: tables, memo and machine.

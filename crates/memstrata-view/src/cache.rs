@@ -18,6 +18,8 @@ pub struct Tile<G> {
     strips: Strips,
     gpu: Option<G>,
     used: u64,
+    /// It shows something else than what is wanted now, and is drawn only until that has come.
+    stale: bool,
 }
 
 impl<G> Tile<G> {
@@ -82,7 +84,7 @@ impl<G> Cache<G> {
         self.make_room(weight(&strips), home);
         self.weight += weight(&strips);
         // As if drawn in this frame: it was asked for because it is in view.
-        self.tiles.insert(key, Tile { strips, gpu: None, used: self.clock });
+        self.tiles.insert(key, Tile { strips, gpu: None, used: self.clock, stale: false });
         self.waiting.push(key);
     }
 
@@ -120,9 +122,16 @@ impl<G> Cache<G> {
         self.tiles.get(&key)
     }
 
-    /// True when the tile is here, drawable or not.
+    /// True when the tile is here, drawable or not, and shows what is wanted.
     pub fn contains(&self, key: TileKey) -> bool {
-        self.tiles.contains_key(&key)
+        self.tiles.get(&key).is_some_and(|tile| !tile.stale)
+    }
+
+    /// Tiles show something else from now on. The old ones stand in until the new ones are there.
+    pub fn expire(&mut self) {
+        for tile in self.tiles.values_mut() {
+            tile.stale = true;
+        }
     }
 
     /// True when the tile is in the GPU's memory.
@@ -317,6 +326,18 @@ mod tests {
             Ok(0)
         });
         assert_eq!((done, order), (Ok(()), vec![3, 2, 1]));
+    }
+
+    #[test]
+    fn what_has_expired_is_drawn_and_not_there() {
+        let mut cache = Cache::default();
+        let key = HOME.tile(0, 0);
+        cache.put(key, strips(5), HOME);
+        upload_all(&mut cache);
+        cache.expire();
+        assert!(cache.drawable(key) && !cache.contains(key));
+        cache.put(key, strips(6), HOME);
+        assert!(cache.contains(key));
     }
 
     #[test]

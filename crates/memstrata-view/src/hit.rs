@@ -1,6 +1,6 @@
 //! What lies under the pointer, from the tiles that are on the screen.
 
-use memstrata_render::{MERGED, Placement, StripColumns};
+use memstrata_render::{MERGED, NO_BLOCK, Placement, StripColumns};
 
 /// A strip under the pointer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub struct Strip {
 ///
 /// All strips of the tile are looked at: 32 thousand take some 20 microseconds, which an index by column would save only
 /// by costing more than that for every tile that arrives. The comparison is of the pixels that were drawn, so the answer
-/// is what is seen, even for a strip of one pixel.
+/// is what is seen, even for a strip of one pixel. Strips that are no blocks, lines and grounds, hide no block.
 pub fn strip_at(strips: StripColumns<'_>, placement: &Placement, pixel: [f32; 2]) -> Option<Strip> {
     let [x, y] = pixel;
     if !placement.clip().contains(x, y) {
@@ -26,7 +26,9 @@ pub fn strip_at(strips: StripColumns<'_>, placement: &Placement, pixel: [f32; 2]
     let [x0, y0, x1, y1] = placement.around(pixel);
     // Four comparisons leave a handful of strips to round as the shader does.
     let near = |s: &[f32; 4]| s[0] <= x1 && s[2] >= x0 && s[1] <= y1 && s[3] >= y0;
-    let found = strips.positions().iter().position(|s| near(s) && placement.snap(*s).contains(x, y))?;
+    let is_block = |i: usize| strips.blocks()[i] & !MERGED != NO_BLOCK;
+    let found = (strips.positions().iter().enumerate())
+        .position(|(i, s)| near(s) && is_block(i) && placement.snap(*s).contains(x, y))?;
     let block = strips.blocks()[found];
     Some(Strip { position: strips.positions()[found], block: block & !MERGED, merged: block & MERGED != 0 })
 }
@@ -40,7 +42,7 @@ pub fn within(value: f64, low: f64, high: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use memstrata_render::{Colour, MERGED, Placement, Strips};
+    use memstrata_render::{Colour, MERGED, NO_BLOCK, Placement, Strips};
 
     use super::{Strip, strip_at, within};
 
@@ -60,6 +62,18 @@ mod tests {
         assert_eq!(at(18.0, 24.0), None);
         assert_eq!(at(17.0, 25.0), None);
         assert_eq!(at(9.0, 22.0), None);
+    }
+
+    #[test]
+    fn lines_and_grounds_hide_no_block() {
+        let mut strips = Strips::default();
+        strips.push([0.0, 0.0, 8.0, 8.0], Colour::SEGMENT, NO_BLOCK);
+        strips.push([0.0, 0.0, 4.0, 8.0], Colour::NO_STACK, 5);
+        strips.push([0.0, 2.0, 8.0, 3.0], Colour::RESERVED, NO_BLOCK);
+        let placement = Placement::new([0.0, 0.0], [1.0, 1.0], [0.0, 0.0, 100.0, 100.0]);
+        let at = |x: f32, y: f32| strip_at(strips.columns(), &placement, [x, y]).map(|s| s.block);
+        assert_eq!([at(1.0, 2.0), at(1.0, 5.0)], [Some(5); 2]);
+        assert_eq!([at(6.0, 2.0), at(6.0, 5.0)], [None; 2]);
     }
 
     #[test]

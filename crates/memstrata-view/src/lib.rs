@@ -9,7 +9,8 @@
 //! - [`viewport`]: what may be in view, zooming and panning; [`motion`]: jumps and held keys; [`wheel`];
 //! - [`screen`]: CSS pixels, device pixels, slots and bytes;
 //! - [`grid`]: which tiles a view wants, and which others stand in for them; [`cache`]: which ones stay;
-//! - [`axes`]: labels; [`hit`]: what is under the pointer; [`stats`]: frame times;
+//! - [`axes`]: labels; [`boxes`]: what the page lays over the plot; [`hit`]: what is under the pointer; [`stats`]: frame
+//!   times;
 //! - [`scene`] is all of it together, and [`paint`] draws a scene with any OpenGL ES 3.0 context.
 //!
 //! `timeline::TimelineView`, which exists only on wasm32, is what JavaScript sees.
@@ -18,12 +19,13 @@
 //! use memstrata_render::{Colour, Strips};
 //! use memstrata_view::scene::Scene;
 //! use memstrata_view::screen::Screen;
-//! use memstrata_view::tile::{Axis, AxisKind};
+//! use memstrata_view::tile::{Axis, AxisKind, PlotKind};
 //!
 //! // `()` in place of GPU memory: nothing is drawn here.
 //! let mut scene: Scene<()> = Scene::default();
 //! scene.resize(Screen::new(1076.0, 432.0, 1.0));
-//! scene.open(Axis { kind: AxisKind::Event, extent: 900.0, origin: 1.0, peak: 450.0 }, 4096.0);
+//! let axis = Axis { kind: AxisKind::Event, extent: 900.0, origin: 1.0, peak: 450.0 };
+//! scene.open(axis, 4096.0, PlotKind::Bytes, 64.0);
 //!
 //! // What to ask a worker for; here every tile is one block.
 //! for key in scene.wanted().to_vec() {
@@ -45,6 +47,7 @@
 //! relative to a tile on the screen: an absolute slot or height is always an `f64`.
 
 pub mod axes;
+pub mod boxes;
 pub mod cache;
 pub mod grid;
 pub mod hit;

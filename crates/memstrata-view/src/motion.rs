@@ -34,6 +34,13 @@ impl Ease {
         self.to
     }
 
+    /// Goes on along y only: x is given from elsewhere.
+    pub fn keep_x(&mut self, x0: f64, x1: f64) {
+        for view in [&mut self.from, &mut self.to] {
+            (view.x0, view.x1) = (x0, x1);
+        }
+    }
+
     /// The view at a time, and whether the jump is over.
     pub fn at(&mut self, now: f64) -> (Area, bool) {
         let started = *self.started.get_or_insert(now);
@@ -196,7 +203,7 @@ mod tests {
     use crate::tile::Area;
     use crate::viewport::Bounds;
 
-    const BOUNDS: Bounds = Bounds { extent: 1e6, peak: 1e9 };
+    const BOUNDS: Bounds = Bounds::bytes(1e6, 1e9);
 
     fn middle() -> Area {
         BOUNDS.clamp(Area { x0: 400_000.0, x1: 410_000.0, y0: 4e8, y1: 5e8 })

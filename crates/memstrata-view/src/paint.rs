@@ -79,6 +79,9 @@ impl Painter {
     fn draw_grid(&mut self, gl: &glow::Context, scene: &Scene<GpuTile>, surfaces: &Surfaces) {
         let (screen, line) = (scene.screen(), line(scene));
         let plot = screen.plot;
+        if scene.has_rows() {
+            return;
+        }
         self.furniture.clear();
         for &y in self.lines.of(screen, scene.view()) {
             self.furniture.push(solid(PixelRect { y0: y, y1: y + line, ..plot }, surfaces.grid));
@@ -106,13 +109,15 @@ impl Painter {
         let (screen, line) = (scene.screen(), line(scene));
         let plot = screen.plot;
         self.furniture.clear();
-        // Where 0 is not in view, the plot does not stand on anything.
-        let base = if scene.view().y0 > 0.0 { surfaces.grid } else { surfaces.baseline };
+        // Where 0 is not in view, the plot does not stand on anything; rows never do.
+        let base = if scene.view().y0 > 0.0 || scene.has_rows() { surfaces.grid } else { surfaces.baseline };
         self.furniture.push(solid(PixelRect { y0: plot.y0 - line, y1: plot.y0, ..plot }, base));
+        if let Some(y) = scene.capacity_pixel() {
+            self.furniture.push(dashed(plot, (y + 0.5).floor() as f32, line, surfaces.warn));
+        }
         if let Some([x, y]) = scene.peak_pixel() {
             let (x, y) = (x.floor() as f32, (y + 0.5).floor() as f32);
-            let dashed = PixelRect { y0: y, y1: y + line, ..plot };
-            self.furniture.push(Rect { at: dashed, colour: surfaces.mark, dash: 8.0 * line });
+            self.furniture.push(dashed(plot, y, line, surfaces.mark));
             for row in 0..MARK_ROWS {
                 let (half, low) = (f32::from(row) * line, y + (MARK_GAP + f32::from(row)) * line);
                 let at = PixelRect { x0: x - half, x1: x + half + line, y0: low, y1: low + line };
@@ -137,6 +142,11 @@ impl Painter {
 /// Device pixels of a thin line.
 fn line(scene: &Scene<GpuTile>) -> f32 {
     scene.screen().ratio.round().max(1.0) as f32
+}
+
+/// A line from side to side, `y` its lower edge.
+fn dashed(plot: PixelRect, y: f32, line: f32, colour: Rgba) -> Rect {
+    Rect { at: PixelRect { y0: y, y1: y + line, ..plot }, colour, dash: 8.0 * line }
 }
 
 fn solid(at: PixelRect, colour: Rgba) -> Rect {

@@ -1,9 +1,9 @@
-//! The state of a timeline: what is open, what is in view, what moves, and which tiles show it.
+//! The state of a plot: what is open, what is in view, what moves, and which tiles show it.
 //!
 //! Everything but the drawing itself, and so everything but what needs a browser. `G` is a tile's place in the GPU's
 //! memory; tests put nothing there.
 
-use memstrata_render::{Placement, Strips, TILE_COLUMNS, TILE_ROWS, Theme};
+use memstrata_render::{NO_BLOCK, Placement, Strips, TILE_COLUMNS, TILE_ROWS, Theme};
 use serde::Serialize;
 
 use crate::axes::{Labels, labels, peak_pixel};
@@ -11,13 +11,22 @@ use crate::cache::Cache;
 use crate::grid::{Cells, Piece, Planner, level, nearest_first};
 use crate::hit::{strip_at, within};
 use crate::motion::{Action, Ease, HeldKeys};
-use crate::screen::Screen;
-use crate::tile::{Area, Axis, Level, TileKey};
+use crate::screen::{LEFT, Screen, sane};
+use crate::tile::{Area, Axis, Level, PlotKind, TileKey};
 use crate::viewport::Bounds;
 use crate::wheel;
 
 /// Room on either side of a range that the view is fitted to, as a share of it.
 const RANGE_MARGIN: f64 = 0.05;
+
+/// A place in a plot.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// The slot, or weight.
+    pub x: f64,
+    /// The height in bytes, or units of rows.
+    pub y: f64,
+}
 
 /// What is under the pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -28,7 +37,7 @@ pub struct Hit {
     pub merged: bool,
     /// The slot under the pointer, within the strip.
     pub slot: f64,
-    /// The height under the pointer in bytes, within the strip.
+    /// The height under the pointer in bytes (or units of rows), within the strip.
     pub bytes: f64,
     /// The scale of the tile that was hit.
     pub kx: u8,
@@ -64,10 +73,12 @@ struct Placed {
     placement: Placement,
 }
 
-/// A timeline.
+/// A plot: a timeline, segments or a flame graph.
 #[derive(Debug)]
 pub struct Scene<G> {
     screen: Screen,
+    /// CSS pixels left of the plot.
+    left: f64,
     open: Option<Open>,
     view: Area,
     ease: Option<Ease>,
@@ -78,6 +89,8 @@ pub struct Scene<G> {
     theme: Theme,
     hovered: Option<u32>,
     selected: Option<Selection>,
+    capacity: Option<f64>,
+    boxes: Vec<f64>,
     /// The tiles.
     pub cache: Cache<G>,
     planner: Planner,
@@ -93,6 +106,7 @@ impl<G> Default for Scene<G> {
     fn default() -> Self {
         Self {
             screen: Screen::default(),
+            left: LEFT,
             open: None,
             view: Area::default(),
             ease: None,
@@ -103,6 +117,8 @@ impl<G> Default for Scene<G> {
             theme: Theme::Dark,
             hovered: None,
             selected: None,
+            capacity: None,
+            boxes: Vec::new(),
             cache: Cache::default(),
             planner: Planner::default(),
             pieces: Vec::new(),
@@ -117,9 +133,15 @@ impl<G> Default for Scene<G> {
 impl<G> Scene<G> {
     /// The canvas has a size.
     pub fn resize(&mut self, screen: Screen) {
+        let screen = screen.with_left(self.left);
         if screen != self.screen {
             self.screen = screen;
             self.dirty = true;
+            if let Some(Open { bounds, .. }) = self.open
+                && bounds.rows.is_some()
+            {
+                self.rebound(Bounds { plot: screen.plot_css().height, ..bounds });
+            }
         }
     }
 
@@ -129,11 +151,13 @@ impl<G> Scene<G> {
         self.dirty = true;
     }
 
-    /// Another trace or axis: forgets the tiles and shows everything.
-    pub fn open(&mut self, axis: Axis, peak: f64) {
+    /// Another trace, axis or kind of plot, with so many CSS pixels left of it: forgets the tiles and all that was set,
+    /// and shows everything.
+    pub fn open(&mut self, axis: Axis, peak: f64, kind: PlotKind, left: f64) {
         self.close();
-        let sane = |v: f64| if v.is_finite() { v.max(0.0) } else { 0.0 };
-        let bounds = Bounds { extent: sane(axis.extent), peak: sane(peak) };
+        self.left = left;
+        self.screen = self.screen.with_left(left);
+        let bounds = Bounds { plot: sane(self.screen.plot_css().height), ..Bounds::new(axis.extent, peak, kind) };
         self.open = Some(Open { axis, bounds });
         self.view = bounds.fit();
     }
@@ -149,6 +173,8 @@ impl<G> Scene<G> {
         self.keys.release();
         self.hovered = None;
         self.selected = None;
+        self.capacity = None;
+        self.boxes.clear();
         self.dirty = true;
     }
 
@@ -160,7 +186,7 @@ impl<G> Scene<G> {
         let Some(open) = self.open.filter(|_| !self.screen.is_empty()) else { return &[] };
         let view = self.target();
         let level = level(&view, self.screen.plot_size());
-        let cells = Cells::of(&view.and(&open.bounds.data()), level);
+        let cells = Cells::of(&view.and(&open.bounds.drawn()), level);
         self.missing.extend(cells.iter().filter(|key| !self.cache.contains(*key)));
         if self.missing.iter().all(|key| self.asked.contains(key)) {
             return &[];
@@ -177,6 +203,13 @@ impl<G> Scene<G> {
         self.asked.retain(|asked| *asked != key);
         let home = level(&open.bounds.fit(), self.screen.plot_size().map(|v| v.max(1.0)));
         self.cache.put(key, strips, home);
+        self.dirty = true;
+    }
+
+    /// The same trace is to be drawn in another way: all tiles are wanted anew, and stay on screen until they come.
+    pub fn refresh(&mut self) {
+        self.cache.expire();
+        self.asked.clear();
         self.dirty = true;
     }
 
@@ -212,7 +245,7 @@ impl<G> Scene<G> {
         self.placed.clear();
         self.cache.tick();
         let Some(open) = self.open.filter(|_| !self.screen.is_empty()) else { return };
-        let area = self.view.and(&open.bounds.data());
+        let area = self.view.and(&open.bounds.drawn());
         let level = self.level();
         let cache = &self.cache;
         self.planner.plan(&area, level, cache.levels(), |key| cache.drawable(key), &mut self.pieces);
@@ -379,12 +412,14 @@ impl<G> Scene<G> {
 
     /// Lightens a block.
     pub fn set_hovered(&mut self, block: Option<u32>) {
+        let block = block.filter(|block| *block != NO_BLOCK);
         self.dirty |= self.hovered != block;
         self.hovered = block;
     }
 
     /// Outlines a block.
     pub fn set_selected(&mut self, selected: Option<Selection>) {
+        let selected = selected.filter(|selected| selected.block != NO_BLOCK);
         self.dirty |= self.selected != selected;
         self.selected = selected;
     }
@@ -392,7 +427,7 @@ impl<G> Scene<G> {
     /// The labels of what is in view; none when nothing is open.
     pub fn labels(&self) -> Labels {
         match self.open {
-            Some(open) if !self.screen.is_empty() => labels(&self.screen, &self.view, &open.axis, open.bounds.peak),
+            Some(open) if !self.screen.is_empty() => labels(&self.screen, &self.view, &open.axis, &open.bounds),
             _ => Labels { x: Vec::new(), y: Vec::new(), peak: None, plot: self.screen.plot_css() },
         }
     }
@@ -441,6 +476,8 @@ impl<G> Scene<G> {
         Some((selected.block, selected.span.map(|span| span.map(pixel))))
     }
 }
+
+mod overlay;
 
 #[cfg(test)]
 mod tests;

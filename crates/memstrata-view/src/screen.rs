@@ -4,8 +4,8 @@ use memstrata_render::{PixelRect, Placement};
 
 use crate::tile::{Area, TileKey, power};
 
-/// Room for the labels of the y axis, in CSS pixels.
-const LEFT: f64 = 64.0;
+/// Room for the labels of the y axis, in CSS pixels, unless a plot wants more or less.
+pub const LEFT: f64 = 64.0;
 /// Room for the labels of the x axis.
 const BOTTOM: f64 = 24.0;
 /// Room above the plot: half a label.
@@ -33,6 +33,8 @@ pub struct Screen {
     pub css: [f64; 2],
     /// Device pixels a CSS pixel.
     pub ratio: f64,
+    /// CSS pixels left of the plot.
+    pub left: f64,
     /// Device pixels of the canvas.
     pub canvas: [u32; 2],
     /// The plot in whole device pixels from the lower left, `y` upward.
@@ -42,17 +44,25 @@ pub struct Screen {
 impl Screen {
     /// A canvas of this many CSS pixels.
     pub fn new(width: f64, height: f64, ratio: f64) -> Self {
-        let sane = |v: f64| if v.is_finite() { v.max(0.0) } else { 0.0 };
-        let (width, height) = (sane(width), sane(height));
+        let css = [sane(width), sane(height)];
         let ratio = if ratio.is_finite() && ratio > 0.0 { ratio } else { 1.0 };
+        Self { css, ratio, ..Self::default() }.with_left(LEFT)
+    }
+
+    /// The same canvas with so many CSS pixels left of the plot.
+    #[must_use]
+    pub fn with_left(self, left: f64) -> Self {
+        let Self { css, ratio, .. } = self;
+        let left = sane(left);
         let pixels = |css: f64| (css * ratio).round();
-        let canvas = [pixels(width), pixels(height)];
-        let [x0, y0] = [pixels(LEFT).min(canvas[0]), pixels(BOTTOM).min(canvas[1])];
+        let canvas = css.map(pixels);
+        let [x0, y0] = [pixels(left).min(canvas[0]), pixels(BOTTOM).min(canvas[1])];
         let x1 = (canvas[0] - pixels(RIGHT)).max(x0);
         let y1 = (canvas[1] - pixels(TOP)).max(y0);
         Self {
-            css: [width, height],
+            css,
             ratio,
+            left,
             canvas: canvas.map(|v| v as u32),
             plot: PixelRect { x0: x0 as f32, y0: y0 as f32, x1: x1 as f32, y1: y1 as f32 },
         }
@@ -126,6 +136,12 @@ impl Screen {
         view.y0 + (f64::from(self.canvas[1]) - y * self.ratio - f64::from(self.plot.y0)) / self.scale(view)[1]
     }
 
+    /// The nearest CSS position in the plot; a position that is no number is its left, or its upper, edge.
+    pub fn nearest(&self, x: f64, y: f64) -> [f64; 2] {
+        let plot = self.plot_css();
+        [x.max(plot.left).min(plot.left + plot.width), y.max(plot.top).min(plot.top + plot.height)]
+    }
+
     /// Where a tile lies, of which the part in `clip` is drawn.
     pub fn place(&self, view: &Area, key: TileKey, clip: &Area) -> Placement {
         let area = key.area();
@@ -142,6 +158,11 @@ impl Screen {
             ],
         )
     }
+}
+
+/// A length as it can be used: what is no number, or less than nothing, is 0.
+pub fn sane(v: f64) -> f64 {
+    if v.is_finite() { v.max(0.0) } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -170,6 +191,15 @@ mod tests {
         assert!(screen.in_plot(64.0, 8.0) && screen.in_plot(487.9, 275.9));
         assert!(!screen.in_plot(63.9, 100.0) && !screen.in_plot(488.0, 100.0));
         assert!(!screen.in_plot(100.0, 7.9) && !screen.in_plot(100.0, 276.0));
+    }
+
+    #[test]
+    fn a_plot_may_have_another_gutter() {
+        let screen = Screen::new(500.0, 300.0, 2.0).with_left(0.0);
+        assert_eq!(screen.plot_css(), CssRect { left: 0.0, top: 8.0, width: 488.0, height: 268.0 });
+        assert_eq!(screen.with_left(64.0), Screen::new(500.0, 300.0, 2.0));
+        assert_eq!(screen.with_left(f64::NAN), screen);
+        assert!(screen.with_left(1e9).is_empty());
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub fn power(k: u8) -> f64 {
     f64::from(k).exp2()
 }
 
-/// A rectangle in slots and bytes; what is in view is one.
+/// A rectangle in slots and bytes (or units of rows); what is in view is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Area {
     /// Left edge in slots.
@@ -108,6 +108,8 @@ pub enum AxisKind {
     Event,
     /// A slot a microsecond.
     Time,
+    /// No way along a trace: a slot is a unit of a flame graph's weight.
+    Weight,
 }
 
 /// An x axis in slots: `[0, extent)`.
@@ -122,4 +124,28 @@ pub struct Axis {
     pub origin: f64,
     /// The first slot at which the peak is reached.
     pub peak: f64,
+}
+
+/// What the heights of a plot are.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PlotKind {
+    /// A stack of blocks: bytes from 0 up.
+    Bytes,
+    /// Rows, in units that mean nothing by themselves; the first row is at the top, where y is highest.
+    Rows(Rows),
+}
+
+/// How many rows a plot has, and how high they are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rows {
+    /// Units of all rows.
+    pub units: f64,
+    /// Units of a row.
+    pub row_units: f64,
+    /// CSS pixels of a row at least.
+    pub least: f64,
+    /// CSS pixels of a row when all have room. When it is `least`, rows are always as high as that.
+    pub most: f64,
 }

@@ -3,6 +3,7 @@
 //! It keeps the canvas, its context and a [`Scene`]; all that it does itself is to turn JavaScript's values into Rust's.
 //! Exceptions are strings that can be shown.
 
+use js_sys::Float64Array;
 use memstrata_render::gl::GpuTile;
 use memstrata_render::{Colour, Palette, Strips, Theme};
 use serde::Serialize;
@@ -14,32 +15,10 @@ use crate::paint::Painter;
 use crate::scene::{Scene, Selection};
 use crate::screen::Screen;
 use crate::stats::FrameTimes;
-use crate::tile::{Area, Axis, TileKey};
+use crate::tile::{Area, Axis, PlotKind, TileKey};
 
-// What the objects look like; TileKey and Axis are those of the worker's protocol.
-#[wasm_bindgen(typescript_custom_section)]
-const TYPES: &str = r#"
-export interface TileKey { kx: number; ky: number; ix: number; iy: number }
-export interface Axis { kind: "event" | "time"; extent: number; origin: number; peak: number }
-/** In slots and bytes. */
-export interface Area { x0: number; x1: number; y0: number; y1: number }
-/** `pos` in CSS pixels of the canvas, from the left or from the top. */
-export interface Label { pos: number; text: string }
-export interface Labels {
-  x: Label[];
-  y: Label[];
-  /** The upper left corner of the label, in CSS pixels of the canvas. */
-  peak: { x: number; y: number; text: string } | null;
-  plot: { left: number; top: number; width: number; height: number };
-}
-export interface Hit { block: number; merged: boolean; slot: number; bytes: number; kx: number; ky: number }
-export interface Stats {
-  instances: number;
-  drawCalls: number;
-  frameCpuMs: { p50: number; p95: number };
-  tiles: number;
-}
-"#;
+mod overlay;
+mod types;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,7 +49,7 @@ impl Gpu {
     }
 }
 
-/// The timeline of one trace in one canvas.
+/// One plot in one canvas: the timeline of a trace, its segments, or a flame graph.
 #[wasm_bindgen]
 pub struct TimelineView {
     canvas: HtmlCanvasElement,
@@ -82,9 +61,10 @@ pub struct TimelineView {
     times: FrameTimes,
     palette: Palette,
     labels: Option<(LabelsOf, JsValue)>,
+    boxes: Option<(LabelsOf, Float64Array)>,
 }
 
-/// What the labels depend on.
+/// What the labels, and the places of boxes, depend on.
 type LabelsOf = (Screen, Area, bool);
 
 #[wasm_bindgen]
@@ -124,6 +104,7 @@ impl TimelineView {
             times: FrameTimes::default(),
             palette: Palette::new(Theme::Dark),
             labels: None,
+            boxes: None,
         })
     }
 
@@ -140,25 +121,36 @@ impl TimelineView {
         self.scene.set_theme(theme);
     }
 
-    /// Another trace or axis: forgets the tiles and shows everything.
+    /// Another trace, axis or kind of plot, with so many CSS pixels left of it (64 have room for labels): forgets the tiles
+    /// and all that was set (top, base, capacity, boxes, hover and selection), and shows everything.
     ///
     /// # Errors
-    /// When `axis` is no axis.
+    /// When `axis` is no axis, or `kind` no kind.
     pub fn open(
         &mut self,
         #[wasm_bindgen(unchecked_param_type = "Axis")] axis: JsValue,
         peak_bytes: f64,
+        #[wasm_bindgen(unchecked_param_type = "PlotKind")] kind: JsValue,
+        gutter: f64,
     ) -> Result<(), JsValue> {
         let axis: Axis = serde_wasm_bindgen::from_value(axis)?;
-        self.scene.open(axis, peak_bytes);
+        let kind: PlotKind = serde_wasm_bindgen::from_value(kind)?;
+        self.scene.open(axis, peak_bytes, kind, gutter);
         self.labels = None;
+        self.boxes = None;
         Ok(())
+    }
+
+    /// The same is to be drawn in another way: all tiles are wanted anew; the old ones stay on screen until then.
+    pub fn refresh(&mut self) {
+        self.scene.refresh();
     }
 
     /// Nothing to draw.
     pub fn close(&mut self) {
         self.scene.close();
         self.labels = None;
+        self.boxes = None;
     }
 
     /// The tiles to ask a worker for, most wanted first: all that the view needs and that are not here, when one of them is
@@ -220,7 +212,7 @@ impl TimelineView {
     /// Never, in practice: labels are numbers and text.
     #[wasm_bindgen(unchecked_return_type = "Labels")]
     pub fn labels(&mut self) -> Result<JsValue, JsValue> {
-        let of = (*self.scene.screen(), *self.scene.view(), self.scene.is_open());
+        let of = self.labels_of();
         if let Some((before, labels)) = &self.labels
             && *before == of
         {
@@ -388,9 +380,14 @@ impl TimelineView {
     pub fn destroy(&mut self) {
         self.scene.close();
         self.labels = None;
+        self.boxes = None;
         if let Some(Gpu { gl, painter }) = self.gpu.take() {
             painter.destroy(&gl);
         }
+    }
+
+    fn labels_of(&self) -> LabelsOf {
+        (*self.scene.screen(), *self.scene.view(), self.scene.is_open())
     }
 
     fn smooth(&self) -> bool {

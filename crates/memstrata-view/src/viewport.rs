@@ -1,6 +1,7 @@
 //! What is in view, and how far it may move.
 
-use crate::tile::Area;
+use crate::screen::sane;
+use crate::tile::{Area, PlotKind, Rows};
 
 /// Free height above the peak when everything is shown, for its mark and label.
 const HEADROOM: f64 = 0.08;
@@ -10,30 +11,80 @@ const LEAST_SLOTS: f64 = 2.0;
 const LEAST_BYTES: f64 = 64.0;
 /// How far the view may go past the ends, as a share of what is in view: enough to see that it is the end.
 const MARGIN: f64 = 0.04;
+/// How many times higher than with room for all of them rows can be made.
+const ROW_ZOOM: f64 = 8.0;
 
 /// How far there is something to see.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {
     /// Slots of the axis.
     pub extent: f64,
-    /// Bytes at the peak.
+    /// Bytes at the peak; 0 where heights are rows.
     pub peak: f64,
+    /// Bytes that the whole view reaches at least: something is drawn up to there, though the stack is lower.
+    pub top: f64,
+    /// The lowest height of the whole view in bytes; what is below can be panned to.
+    pub base: f64,
+    /// Rows in place of bytes.
+    pub rows: Option<Rows>,
+    /// CSS pixels of the plot's height, which say how many rows fit.
+    pub plot: f64,
 }
 
 impl Bounds {
-    /// Everything: all slots, from 0 to a little above the peak.
+    /// Of a stack of blocks.
+    pub const fn bytes(extent: f64, peak: f64) -> Self {
+        Self { extent, peak, top: 0.0, base: 0.0, rows: None, plot: 0.0 }
+    }
+
+    /// Of a plot; numbers that are none, or make no sense, become the nearest that do.
+    pub fn new(extent: f64, peak: f64, kind: PlotKind) -> Self {
+        let bounds = Self::bytes(sane(extent), sane(peak));
+        let PlotKind::Rows(rows) = kind else { return bounds };
+        let least = sane(rows.least).max(1.0);
+        let rows = Rows {
+            units: sane(rows.units),
+            row_units: sane(rows.row_units).max(1.0),
+            least,
+            most: sane(rows.most).max(least),
+        };
+        Self { peak: 0.0, rows: Some(rows), ..bounds }
+    }
+
+    /// Everything: all slots, from the base to a little above the highest; of rows as many as fit, from the first one.
     pub fn fit(&self) -> Area {
-        Area { x0: 0.0, x1: self.extent.max(1.0), y0: 0.0, y1: self.top() }
+        let (y0, h) = match &self.rows {
+            Some(rows) => {
+                let h = self
+                    .rows_height(rows, (self.plot.max(1.0) * rows.row_units / rows.units).clamp(rows.least, rows.most));
+                (rows.units - h, h)
+            }
+            None => {
+                let end = self.data().y1;
+                let h = ((end - self.base.min(end)) * (1.0 + HEADROOM)).max(LEAST_BYTES);
+                (self.base.min(self.ceiling() - h), h)
+            }
+        };
+        Area { x0: 0.0, x1: self.extent.max(1.0), y0, y1: y0 + h }
     }
 
-    /// The height of the whole view.
-    fn top(&self) -> f64 {
-        (self.peak * (1.0 + HEADROOM)).max(LEAST_BYTES)
+    /// The upper end of what can be panned to.
+    fn ceiling(&self) -> f64 {
+        let end = self.data().y1;
+        if self.rows.is_some() { end } else { (end * (1.0 + HEADROOM)).max(LEAST_BYTES) }
     }
 
-    /// Where there may be strips: above the peak never.
+    /// Where there may be strips: above the peak only what `top` is for.
     pub fn data(&self) -> Area {
-        Area { x0: 0.0, x1: self.extent, y0: 0.0, y1: self.peak }
+        let y1 = self.rows.map_or(self.peak.max(self.top), |rows| rows.units);
+        Area { x0: 0.0, x1: self.extent, y0: 0.0, y1 }
+    }
+
+    /// The same with the upper half of a line at `top`.
+    pub fn drawn(&self) -> Area {
+        let data = self.data();
+        let line = if self.rows.is_none() && self.top > 0.0 { data.y1 * HEADROOM / 4.0 } else { 0.0 };
+        Area { y1: data.y1 + line, ..data }
     }
 
     fn width(&self, wanted: f64) -> f64 {
@@ -41,8 +92,15 @@ impl Bounds {
         wanted.clamp(LEAST_SLOTS.min(all), all)
     }
 
+    /// Units in view when a row is so many CSS pixels high.
+    fn rows_height(&self, rows: &Rows, pixels: f64) -> f64 {
+        self.plot.max(1.0) / pixels * rows.row_units
+    }
+
     fn height(&self, wanted: f64) -> f64 {
-        wanted.clamp(LEAST_BYTES, self.top())
+        let Some(rows) = &self.rows else { return wanted.clamp(LEAST_BYTES, self.ceiling()) };
+        let most = if rows.least < rows.most { rows.most * ROW_ZOOM } else { rows.most };
+        wanted.clamp(self.rows_height(rows, most), self.rows_height(rows, rows.least))
     }
 
     /// The nearest allowed view; a view with something other than numbers in it becomes the whole.
@@ -55,8 +113,30 @@ impl Bounds {
         // No margin when all is in view, so that the whole sits still.
         let margin = MARGIN * w * (1.0 - w / all);
         let x0 = view.x0.clamp(-margin, all - w + margin);
-        let y0 = view.y0.clamp(0.0, self.top() - h);
+        // Rows that leave room free leave it below them.
+        let high = self.ceiling() - h;
+        let y0 = view.y0.clamp(high.min(0.0), high);
         Area { x0, x1: x0 + w, y0, y1: y0 + h }
+    }
+
+    /// The nearest allowed view about the middle of an area.
+    pub fn about(&self, area: Area) -> Area {
+        let (w, h) = (self.width(area.width()), self.height(area.height()));
+        let (x0, y0) = (f64::midpoint(area.x0, area.x1) - w / 2.0, f64::midpoint(area.y0, area.y1) - h / 2.0);
+        self.clamp(Area { x0, x1: x0 + w, y0, y1: y0 + h })
+    }
+
+    /// What takes the place of a view when these bounds become others: all heights where all were in view, else the same
+    /// from its upper edge down, with rows as high as before.
+    pub fn carry(&self, view: Area, now: &Self) -> Area {
+        let (before, all) = (self.fit(), now.fit());
+        let near = |a: f64, b: f64| (a - b).abs() <= before.height() * 1e-9;
+        let scale = if self.rows.is_some() { now.plot.max(1.0) / self.plot.max(1.0) } else { 1.0 };
+        now.clamp(if near(view.y0, before.y0) && near(view.y1, before.y1) {
+            Area { y0: all.y0, y1: all.y1, ..view }
+        } else {
+            Area { y0: view.y1 - view.height() * scale, ..view }
+        })
     }
 
     /// Makes `factor` times as many slots visible; the slot `at` stays where it is.
@@ -84,7 +164,7 @@ mod tests {
     use super::{Bounds, LEAST_BYTES, LEAST_SLOTS};
     use crate::tile::Area;
 
-    const BOUNDS: Bounds = Bounds { extent: 1000.0, peak: 1e6 };
+    const BOUNDS: Bounds = Bounds::bytes(1000.0, 1e6);
 
     fn near(a: f64, b: f64) {
         assert!((a - b).abs() < 1e-6 * b.abs().max(1.0), "{a} is not {b}");
@@ -139,7 +219,7 @@ mod tests {
         let reversed = BOUNDS.clamp(Area { x0: 10.0, x1: -10.0, y0: 5.0, y1: 1.0 });
         assert!(reversed.width() > 0.0 && reversed.height() > 0.0);
         // A trace of one slot, or of no bytes.
-        let tiny = Bounds { extent: 1.0, peak: 0.0 };
+        let tiny = Bounds::bytes(1.0, 0.0);
         assert_eq!(tiny.zoom_x(tiny.fit(), 0.5, 0.01), tiny.fit());
     }
 }

@@ -9,11 +9,11 @@ use std::cell::Cell;
 use std::path::PathBuf;
 
 use memstrata_render::gl::GpuTile;
-use memstrata_render::{Colour, Palette, Theme};
+use memstrata_render::{Colour, NO_BLOCK, Palette, Strips, Surfaces, Theme};
 use memstrata_view::paint::Painter;
 use memstrata_view::scene::{Scene, Selection};
 use memstrata_view::screen::Screen;
-use memstrata_view::tile::{Area, Axis, AxisKind};
+use memstrata_view::tile::{Area, Axis, AxisKind, PlotKind, Rows, power};
 use support::Canvas;
 use trace::Trace;
 
@@ -59,7 +59,7 @@ impl Stage {
         scene.set_theme(theme);
         scene.resize(Screen::new(f64::from(CSS[0]), f64::from(CSS[1]), f64::from(ratio)));
         let axis = Axis { kind: AxisKind::Event, extent: trace.extent, origin: 1.0, peak: trace.peak_slot };
-        scene.open(axis, trace.peak);
+        scene.open(axis, trace.peak, PlotKind::Bytes, 64.0);
         let painter = Painter::new(&canvas.gl, theme).expect("the programs");
         Self { canvas, trace, scene, painter }
     }
@@ -79,7 +79,7 @@ impl Stage {
     fn check_hits(&mut self) -> usize {
         let picture = self.canvas.read();
         let palette = Palette::new(self.scene.theme());
-        let ground = memstrata_render::Surfaces::new(self.scene.theme()).ground;
+        let ground = Surfaces::new(self.scene.theme()).ground;
         let mut hits = 0;
         for x in (64..888).step_by(23) {
             for y in 8..416 {
@@ -131,6 +131,51 @@ fn a_hit_is_the_pixel_that_is_seen() {
     stage.load();
     stage.draw();
     assert!(stage.check_hits() > 2_000);
+}
+
+#[test]
+fn a_capacity_is_a_dashed_line_above_the_stack() {
+    for (theme, ratio) in [(Theme::Dark, 1), (Theme::Light, 2)] {
+        let mut stage = Stage::new(ratio, theme);
+        let peak = stage.trace.peak;
+        stage.scene.set_top(Some(peak * 2.0));
+        stage.scene.set_capacity(Some(peak * 2.0));
+        stage.load();
+        stage.draw();
+        let y = stage.scene.capacity_pixel().map(|y| (y + 0.5).floor() as u32);
+        let picture = stage.canvas.read();
+        let surfaces = Surfaces::new(theme);
+        let warned = |y: u32| (0..CSS[0] * ratio).filter(|x| picture.at(*x, y) == surfaces.warn).count() as u32;
+        let y = y.unwrap_or_else(|| panic!("no line in view"));
+        let width = 824 * ratio;
+        assert!((width / 3..width).contains(&warned(y)), "{} of {width}", warned(y));
+        assert_eq!((warned(y - 1), warned(y + ratio)), (0, 0));
+    }
+}
+
+#[test]
+fn rows_stand_on_nothing_and_have_no_grid() {
+    let mut stage = Stage::new(1, Theme::Dark);
+    let axis = Axis { kind: AxisKind::Weight, extent: 1000.0, origin: 0.0, peak: 0.0 };
+    let rows = Rows { units: 3.0 * 4096.0, row_units: 4096.0, least: 20.0, most: 20.0 };
+    stage.scene.open(axis, 0.0, PlotKind::Rows(rows), 0.0);
+    stage.scene.set_capacity(Some(4096.0));
+    for key in stage.scene.wanted().to_vec() {
+        let mut strips = Strips::default();
+        let row = (4096.0 / power(key.ky)) as f32;
+        strips.push([0.0, 2.0 * row, 512.0, 3.0 * row], Colour::DIMMED, NO_BLOCK);
+        stage.scene.put_tile(key, strips);
+    }
+    while stage.painter.upload(&stage.canvas.gl, &mut stage.scene).expect("room for tiles") {}
+    stage.draw();
+    let picture = stage.canvas.read();
+    let surfaces = Surfaces::new(Theme::Dark);
+    let row = Palette::new(Theme::Dark).rgba(Colour::DIMMED);
+    // The first row is 20 pixels from the plot's top, of which the uppermost is a hairline; it begins at the left edge.
+    let column: Vec<_> = (24..432).rev().map(|y| picture.at(0, y)).collect();
+    assert!(column[1..20].iter().all(|pixel| *pixel == row));
+    assert!(column[20..].iter().all(|pixel| *pixel == surfaces.ground));
+    assert_eq!(picture.at(400, 23), surfaces.grid);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The project's one task runner: `cargo xtask dev|build|gen|tidy|size|test`.
+//! The project's one task runner: `cargo xtask dev|build|types|gen|tidy|size|test`.
 //!
 //! Nothing here is needed by a user of the product. Every step of the continuous integration is a command that a developer
 //! can run; `cargo xtask test` is all of them in order.
@@ -8,6 +8,7 @@
 mod cmd;
 mod dev;
 mod files;
+mod generate;
 mod install;
 mod repo;
 mod site;
@@ -41,7 +42,9 @@ enum Task {
     /// Build the site into web/site/dist
     Build,
     /// Write the generated files: the TypeScript types of the worker protocol
-    Gen,
+    Types,
+    /// Write recordings of any size, for measurements
+    Gen(generate::Options),
     /// Check what no compiler checks: who depends on whom, unsafe code, lengths of files, the share of TypeScript
     Tidy,
     /// Sizes of the built site, against its budget
@@ -61,7 +64,8 @@ fn main() -> ExitCode {
     let done = Repo::find().and_then(|repo| match args.task {
         Task::Dev { port, once } => dev::run(&repo, port, once),
         Task::Build => site::build(&repo),
-        Task::Gen => site::generate(&repo),
+        Task::Types => site::types(&repo),
+        Task::Gen(options) => generate::run(&repo, &options),
         Task::Tidy => tidy::run(&repo),
         Task::Size => size::run(&repo),
         Task::Test { list: true, .. } => {

@@ -10,7 +10,7 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
 }
 
 /// The TypeScript twin of the worker protocol; without the variable the same test says whether it is current.
-pub(crate) fn generate(repo: &Repo) -> Result<()> {
+pub(crate) fn types(repo: &Repo) -> Result<()> {
     let test = ["test", "--quiet", "--package", "memstrata-engine", "--lib", "typescript"];
     cmd::run(cmd::cargo(&test, &repo.root).env("UPDATE_GENERATED", "1"))
 }

@@ -5,8 +5,12 @@ use anyhow::{Context, Result, bail};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
 
-/// All wasm, JavaScript and CSS that the first paint needs, gzipped.
+/// All wasm, JavaScript and CSS that the first picture needs, gzipped.
 const BUDGET: usize = 350_000;
+
+/// What is fetched after the first picture, by the start of its name: the module that answers all views with its glue, and
+/// the views themselves. A browser test sees that the page does not ask for these earlier.
+const LATER: [&str; 2] = ["memstrata_worker_views", "workspace"];
 
 /// Prints the sizes of the built site's code; fails over the budget.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
@@ -15,23 +19,34 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         bail!("{} is not there: run `cargo xtask build` first", dist.display());
     }
     println!("{:>10} {:>10}  file", "raw", "gzip");
-    let (mut raw_sum, mut gzip_sum) = (0, 0);
+    let (mut raw_sum, mut gzip_sum, mut later_sum) = (0, 0, 0);
     for path in files::below(&dist)? {
         if !files::has_extension(&path, &["wasm", "js", "css"]) {
             continue;
         }
         let bytes = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
         let gzip = gzip_len(&bytes)?;
-        println!("{:>10} {:>10}  {}", bytes.len(), gzip, path.strip_prefix(&dist)?.display());
-        raw_sum += bytes.len();
-        gzip_sum += gzip;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_later = LATER.iter().any(|start| name.starts_with(start));
+        let note = if is_later { " (after the first picture)" } else { "" };
+        println!("{:>10} {:>10}  {}{note}", bytes.len(), gzip, path.strip_prefix(&dist)?.display());
+        if is_later {
+            later_sum += gzip;
+        } else {
+            raw_sum += bytes.len();
+            gzip_sum += gzip;
+        }
     }
-    println!("{raw_sum:>10} {gzip_sum:>10}  in all, of {BUDGET} bytes gzipped");
+    println!("{raw_sum:>10} {gzip_sum:>10}  for the first picture, of {BUDGET} bytes gzipped");
+    println!("{:>10} {later_sum:>10}  after it", "");
     if gzip_sum == 0 {
         bail!("{} holds no code", dist.display());
     }
+    if later_sum == 0 {
+        bail!("nothing is named {}: what is fetched later cannot be told", LATER.join(" or "));
+    }
     if gzip_sum > BUDGET {
-        bail!("the page's code is {} bytes over its budget", gzip_sum - BUDGET);
+        bail!("the code for the first picture is {} bytes over its budget", gzip_sum - BUDGET);
     }
     Ok(())
 }

@@ -136,9 +136,17 @@ fn clippy(repo: &Repo) -> Result<()> {
 }
 
 fn clippy_wasm(repo: &Repo) -> Result<()> {
-    let mut args = vec!["clippy", "--quiet", "--target", "wasm32-unknown-unknown"];
-    args.extend(["--package", "memstrata-worker", "--package", "memstrata-view", "--", "--deny", "warnings"]);
-    cmd::run(cmd::cargo(&args, &repo.root).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"))
+    let packages: [&[&str]; 2] = [
+        &["--package", "memstrata-worker", "--package", "memstrata-view"],
+        &["--package", "memstrata-worker", "--no-default-features"],
+    ];
+    for of in packages {
+        let mut args = vec!["clippy", "--quiet", "--target", "wasm32-unknown-unknown"];
+        args.extend(of);
+        args.extend(["--", "--deny", "warnings"]);
+        cmd::run(cmd::cargo(&args, &repo.root).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"))?;
+    }
+    Ok(())
 }
 
 /// Also tells whether the generated TypeScript types are current: that is a test of memstrata-engine.
@@ -173,7 +181,10 @@ fn web(repo: &Repo) -> Result<()> {
 
 fn e2e(repo: &Repo) -> Result<()> {
     let browser = install::browser(repo)?;
+    // The program's numbers are what the page's are held against.
+    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "memstrata-cli"], &repo.root))?;
+    let program = repo.target.join("debug").join("memstrata");
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let mut npm = cmd::command("npm", &["run", "--silent", "test", "-w", "e2e"], &repo.web());
-    cmd::run(npm.env("CHROME", browser).env("E2E_PORT", port.to_string()))
+    cmd::run(npm.env("CHROME", browser).env("MEMSTRATA", program).env("E2E_PORT", port.to_string()))
 }

@@ -1,5 +1,8 @@
-//! The two wasm modules: compiled, bound to JavaScript by wasm-bindgen as a library (so that its version is the one in
+//! The three wasm modules: compiled, bound to JavaScript by wasm-bindgen as a library (so that its version is the one in
 //! Cargo.lock), made small by wasm-opt, and put beside the viewer's TypeScript.
+//!
+//! Workers have two of them: one that reads a file and draws its timeline, which the first picture waits for, and one that
+//! answers all views, which comes after it.
 
 use crate::{cmd, files, repo::Repo};
 use anyhow::{Context, Result, anyhow};
@@ -9,7 +12,32 @@ use std::path::{Path, PathBuf};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "wasm";
-const MODULES: [(&str, &str); 2] = [("memstrata-worker", "memstrata_worker"), ("memstrata-view", "memstrata_view")];
+
+/// A module: what it is called beside the TypeScript, and how cargo makes it.
+#[derive(Clone, Copy)]
+struct Module {
+    name: &'static str,
+    package: &'static str,
+    /// The file that cargo makes of the package.
+    compiled: &'static str,
+    features: &'static [&'static str],
+}
+
+const MODULES: [Module; 3] = [
+    Module {
+        name: "memstrata_worker",
+        package: "memstrata-worker",
+        compiled: "memstrata_worker.wasm",
+        features: &["--no-default-features"],
+    },
+    Module {
+        name: "memstrata_worker_views",
+        package: "memstrata-worker",
+        compiled: "memstrata_worker.wasm",
+        features: &[],
+    },
+    Module { name: "memstrata_view", package: "memstrata-view", compiled: "memstrata_view.wasm", features: &[] },
+];
 
 /// Every browser that has WebGL2 and module workers has these too.
 const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
@@ -18,31 +46,39 @@ const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
 /// features are in use.
 const UNSTRIPPED: &str = "profile.wasm.strip=\"none\"";
 
-/// Builds both modules into web/viewer/wasm.
+/// Builds all modules into web/viewer/wasm.
 pub(crate) fn build(repo: &Repo) -> Result<()> {
     crate::install::target(repo, TARGET)?;
     crate::install::npm(repo)?;
-    let mut args = vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
-    for (package, _) in MODULES {
-        args.extend(["--package", package]);
-    }
-    let mut cargo = cmd::cargo(&args, &repo.root);
-    // What the environment asks of native builds (a linker, sanitizers, coverage) would break these.
-    cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS);
-    cmd::run(&mut cargo)?;
     std::thread::scope(|scope| {
-        let workers: Vec<_> = MODULES.map(|(_, module)| scope.spawn(move || bind(repo, module))).into_iter().collect();
+        let mut workers = Vec::new();
+        for module in MODULES {
+            // One after the other, since two are one package with other features; while one is made small, the next compiles.
+            let compiled = compile(repo, module)?;
+            workers.push(scope.spawn(move || bind(repo, module, &compiled)));
+        }
         workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| anyhow!("wasm-bindgen panicked"))?)
     })
 }
 
+fn compile(repo: &Repo, module: Module) -> Result<Vec<u8>> {
+    let mut args = vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
+    args.extend(["--package", module.package]);
+    args.extend(module.features);
+    let mut cargo = cmd::cargo(&args, &repo.root);
+    // What the environment asks of native builds (a linker, sanitizers, coverage) would break these.
+    cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS);
+    cmd::run(&mut cargo)?;
+    let compiled = repo.target.join(TARGET).join(PROFILE).join(module.compiled);
+    std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))
+}
+
 /// wasm-bindgen and wasm-opt for one module; nothing when it is the same as last time.
-fn bind(repo: &Repo, module: &str) -> Result<()> {
-    let compiled = repo.target.join(TARGET).join(PROFILE).join(format!("{module}.wasm"));
-    let bytes = std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))?;
+fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
+    let module = module.name;
     let out = repo.path("web/viewer/wasm");
     let stamp = out.join(format!("{module}.stamp"));
-    let mark = format!("{} {}\n", fingerprint(&bytes), OPTIMISE.join(" "));
+    let mark = format!("{} {}\n", fingerprint(bytes), OPTIMISE.join(" "));
     let products = [format!("{module}_bg.wasm"), format!("{module}.d.ts"), format!("{module}.js")];
     if products.iter().all(|p| out.join(p).is_file()) && std::fs::read_to_string(&stamp).is_ok_and(|old| old == mark) {
         return Ok(());
@@ -50,7 +86,7 @@ fn bind(repo: &Repo, module: &str) -> Result<()> {
 
     let scratch = repo.target.join("xtask").join(module);
     let mut bindgen = wasm_bindgen_cli_support::Bindgen::new();
-    bindgen.input_path(&compiled).web(true)?.typescript(true).omit_default_module_path(false);
+    bindgen.input_bytes(module, bytes.to_vec()).web(true)?.typescript(true).omit_default_module_path(false);
     bindgen.remove_name_section(true).remove_producers_section(true);
     bindgen.generate(&scratch).with_context(|| format!("wasm-bindgen of {module}"))?;
     optimise(repo, &scratch.join(&products[0]))?;

@@ -126,7 +126,8 @@ export class Plot {
       };
     });
     const { left, bottom } = found;
-    return { left, bottom, x: along(found.x, event), y: along(found.y, bytes) };
+    // Each is read when it is asked for: along time there are no events to read.
+    return { left, bottom, x: (at) => along(found.x, event)(at), y: (at) => along(found.y, bytes)(at) };
   }
 
   /** Moves the mouse to a point of the canvas. */

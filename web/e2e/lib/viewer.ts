@@ -7,7 +7,11 @@ import { Plot } from "./plot.js";
 declare global {
   interface Window {
     memstrata: HTMLElement & {
+      readonly ready: Promise<void>;
+      load(inputs: (string | { name: string; buffer: ArrayBuffer })[]): Promise<void>;
+      select(reference: string | null): Promise<boolean>;
       getState(): ViewState;
+      setState(state: ViewState): void;
       pick(
         view: "timeline",
         x: number,

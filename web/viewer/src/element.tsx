@@ -11,7 +11,7 @@ import { styleSheets } from "./styles/sheets.js";
 import { App } from "./ui/app.js";
 import { DropTarget } from "./ui/drop.js";
 import { Keyboard } from "./ui/keyboard.js";
-import type { Theme, ViewState } from "./view-state.js";
+import { formatState, type Theme, type ViewState } from "./view-state.js";
 
 /** What the viewer costs. */
 export interface Stats {
@@ -33,6 +33,10 @@ export interface MemstrataEvents {
 
 const THEMES: readonly string[] = ["auto", "light", "dark"] satisfies Theme[];
 
+/** When the browser has nothing better to do; Safari does not say when that is. */
+const idle = (work: () => void) =>
+  "requestIdleCallback" in globalThis ? requestIdleCallback(work, { timeout: 2000 }) : setTimeout(work, 300);
+
 /** What lasts from entering a document to leaving it. */
 interface Life {
   session: Session;
@@ -53,12 +57,19 @@ export class MemstrataViewer extends HTMLElement {
 
   connectedCallback(): void {
     if (this.#life) return;
-    const session = new Session({
-      progress: (file) => this.#progress(file),
-      loaded: (file) => this.#loaded(session, file),
-      selected: (detail) => this.#emit("memstrata-select", { reference: detail?.reference ?? null, detail }),
-      failed: (path, failure) => this.#emit("memstrata-error", { path, failure }),
-    });
+    const session = new Session(
+      {
+        progress: (file) => this.#progress(file),
+        loaded: (file) => this.#loaded(session, file),
+        selected: (detail) => this.#emit("memstrata-select", { reference: detail?.reference ?? null, detail }),
+        failed: (path, failure) => this.#emit("memstrata-error", { path, failure }),
+      },
+      {
+        focusSearch: () => this.#root.querySelector<HTMLInputElement>("[data-testid=search]")?.focus(),
+        askForFiles: () => this.#root.querySelector<HTMLInputElement>("[data-testid=open-files]")?.click(),
+        link: (state) => new URL(formatState(state), document.URL).href,
+      },
+    );
     this.#life = { session, end: [] };
     this.#setTheme(session, this.getAttribute("theme"));
     this.#listen(session, this.#life.end);
@@ -70,7 +81,14 @@ export class MemstrataViewer extends HTMLElement {
       openSample: () => void this.#openSample(session, sample ?? ""),
     };
     render(<App session={session} opening={opening} />, this.#root);
-    session.modules.ready().then(this.#ready.resolve, (error: unknown) => session.cannotStart(error));
+    session.modules.ready().then(
+      () => {
+        this.#ready.resolve();
+        // While a visitor looks for files, the other views can come.
+        idle(() => void session.loadViews());
+      },
+      (error: unknown) => session.cannotStart(error),
+    );
     const src = this.getAttribute("src");
     if (src) void this.load(src.split(/\s+/));
   }
@@ -99,18 +117,20 @@ export class MemstrataViewer extends HTMLElement {
 
   /** What is on screen, as a value that `setState` takes. */
   getState(): ViewState {
-    return this.#session.state();
+    return this.#session.address.state();
   }
 
   /** Goes there; what the open files do not offer is kept until they do. */
   setState(state: ViewState): void {
-    this.#session.wish(state);
+    this.#session.address.go(state);
   }
 
   /** The block at a point of a view's canvas, in CSS pixels; null over empty ground. */
-  async pick(view: "timeline", x: number, y: number): Promise<Hit | null> {
-    if (view !== "timeline") throw new TypeError(`There is no view named ${String(view)}.`);
-    return (await this.#session.plot.peek()?.pick(x, y)) ?? null;
+  async pick(view: "timeline" | "segments", x: number, y: number): Promise<Hit | null> {
+    const session = this.#session;
+    const plots = { timeline: session.plot.peek(), segments: session.workspace.peek()?.segments.peek() ?? null };
+    if (!(view in plots)) throw new TypeError(`There is no picture to pick from named ${String(view)}.`);
+    return (await plots[view]?.pick(x, y)) ?? null;
   }
 
   stats(): Stats {
@@ -151,8 +171,13 @@ export class MemstrataViewer extends HTMLElement {
     };
     follow();
     dark.addEventListener("change", follow);
-    const tellState = effect(() => this.#emit("memstrata-state", session.state()));
+    const tellState = effect(() => this.#emit("memstrata-state", session.address.state()));
+    // The look of the views comes with them.
+    const dress = session.workspace.subscribe((workspace) => {
+      if (workspace) this.#root.adoptedStyleSheets = [...styleSheets(), ...workspace.styleSheets()];
+    });
     end.push(
+      dress,
       () => drop.destroy(),
       () => keyboard.destroy(),
       () => dark.removeEventListener("change", follow),

@@ -2,62 +2,41 @@
 // methods; nothing here knows of the DOM's shape.
 
 import { batch, computed, effect, type Signal, signal } from "@preact/signals";
+import { Address } from "./address.js";
 import { Coordinator } from "./client/coordinator.js";
+import type { RankClient } from "./client/rank-client.js";
 import { RankFile, type Source } from "./client/rank-file.js";
 import { RankPool } from "./client/rank-pool.js";
 import { Modules } from "./client/wasm.js";
-import type { AxisKind, BlockDetail, DeviceSummary, Failure, Hit, Part } from "./generated/protocol.js";
+import type {
+  AxisKind,
+  BlockDetail,
+  DetailCard,
+  DeviceRef,
+  Failure,
+  Hit,
+  Loaded,
+  Overview,
+  RunQuery,
+} from "./generated/protocol.js";
 import { copyText } from "./host/clipboard.js";
-import type { Shown, TimelinePlot } from "./plot/timeline-plot.js";
-import type { Theme, ViewState } from "./view-state.js";
-
-/** A drop. */
-export interface Run {
-  title: string;
-  countText: string;
-  files: RankFile[];
-}
-
-/** One row of the rail: a file, or one of the snapshots in it. */
-export interface Row {
-  file: RankFile;
-  part: number;
-  label: string;
-}
-
-/** What the user looks at; `device` is null until one is chosen. */
-export interface Focus {
-  file: RankFile;
-  part: number;
-  device: number | null;
-}
-
-/** The focused trace, once its file is read. */
-export interface Trace {
-  file: RankFile;
-  partIndex: number;
-  part: Part;
-  device: DeviceSummary | null;
-}
-
-export interface SessionEvents {
-  progress(file: RankFile): void;
-  loaded(file: RankFile): void;
-  selected(detail: BlockDetail | null): void;
-  failed(path: string | null, failure: Failure): void;
-}
-
-function rowsOf(file: RankFile): Row[] {
-  const load = file.load.value;
-  const parts = load.state === "ready" ? load.loaded.parts : [];
-  if (parts.length < 2) return [{ file, part: 0, label: file.planned.label }];
-  return parts.map(({ name }, part) => ({ file, part, label: name }));
-}
-
-const failureOf = (error: unknown): Failure =>
-  typeof error === "object" && error !== null && "message" in error
-    ? { id: null, message: String(error.message), hint: null }
-    : { id: null, message: String(error), hint: null };
+import { Linked } from "./linked.js";
+import type { HandOptions } from "./plot/canvas-plot.js";
+import type { TimelinePlot } from "./plot/timeline-plot.js";
+import {
+  type Focus,
+  failureOf,
+  type Host,
+  type Row,
+  type Run,
+  rowsOf,
+  type SessionEvents,
+  settled,
+  shownOf,
+  traceOf,
+} from "./run.js";
+import type { Theme } from "./view-state.js";
+import type { Workspace } from "./views/workspace.js";
 
 export class Session {
   readonly run: Signal<Run | null> = signal(null);
@@ -68,6 +47,16 @@ export class Session {
   readonly systemDark: Signal<boolean> = signal(false);
   readonly dark = computed(() => (this.theme.value === "auto" ? this.systemDark.value : this.theme.value === "dark"));
   readonly selected: Signal<BlockDetail | null> = signal(null);
+  /** What the details show in place of a block: a range, a segment, a frame. */
+  readonly subject: Signal<DetailCard | null> = signal(null);
+  /** The selection that was brought to the middle last. */
+  centred: BlockDetail | null = null;
+  readonly linked = new Linked();
+  readonly address = new Address(this);
+  /** All views but the timeline; null until they have been fetched. */
+  readonly workspace: Signal<Workspace | null> = signal(null);
+  /** Why there are no other views. */
+  readonly viewsFailure: Signal<Failure | null> = signal(null);
   /** What went wrong that belongs to no row. */
   readonly notice: Signal<Failure | null> = signal(null);
   /** Why there is no picture, whatever the file. */
@@ -76,43 +65,95 @@ export class Session {
   readonly spoken: Signal<string> = signal("");
   readonly plot: Signal<TimelinePlot | null> = signal(null);
   readonly sheetOpen: Signal<boolean> = signal(false);
+  readonly detailsOpen: Signal<boolean> = signal(true);
+  /** The part of the centre's height that the drawer takes. */
+  readonly drawerShare: Signal<number> = signal(0.36);
+  /** A ruler is drawn while its key is held. */
+  readonly ruling: Signal<"x" | "y" | null> = signal(null);
   /** Files are being dragged over the page. */
   readonly dropping: Signal<boolean> = signal(false);
 
   readonly rows = computed(() => this.run.value?.files.flatMap(rowsOf) ?? []);
   readonly hovered = computed(() => this.#hovered());
-  readonly trace = computed(() => this.#trace());
-  readonly shown = computed(() => this.#shown());
+  readonly trace = computed(() => traceOf(this.focus.value));
+  /** What has a timeline. */
+  readonly shown = computed(() => {
+    const device = this.trace.value?.device;
+    return device?.note === null ? this.drawn.value : null;
+  });
+  /** What has segments: also a device without history. */
+  readonly drawn = computed(() => shownOf(this.trace.value, this.axis.value));
+
+  /** How the hand is read on every plot. */
+  readonly hand: HandOptions = {
+    wheelScrolls: () => this.linked.wheelScrolls.peek(),
+    dragZooms: () => this.linked.dragZooms.peek(),
+    ruling: () => this.ruling.peek(),
+  };
 
   readonly modules = new Modules();
   readonly #events: SessionEvents;
+  readonly #host: Host;
   readonly #pool: RankPool;
   readonly #coordinator: Coordinator;
   readonly #stop: (() => void)[];
-  /** What a link or a script asked for and the files so far have not offered. */
-  #wish: ViewState = {};
   #loads = 0;
+  #views: Promise<void> | null = null;
+  #ended = false;
 
-  constructor(events: SessionEvents) {
+  constructor(events: SessionEvents, host: Host) {
     this.#events = events;
+    this.#host = host;
     this.#coordinator = new Coordinator(this.modules);
     this.#pool = new RankPool(this.modules, {
       progress: (file) => events.progress(file),
       ready: (file) => this.#ready(file),
       failed: (file, failure) => events.failed(file.path, failure),
       refused: (failure) => this.report(failure),
+      summarise: (file, client, loaded) => this.#summarise(file, client, loaded),
     });
     this.#stop = [
       effect(() => this.plot.value?.setTheme(this.dark.value)),
+      effect(() => this.#pool.setBudget(this.linked.memory.value * 2 ** 30)),
       effect(() => this.plot.value?.show(this.shown.value)),
       effect(() => {
         const trace = this.trace.value;
         if (trace) this.spoken.value = [trace.file.path, trace.device?.peakText].join(", ");
       }),
       effect(() => {
-        if (this.plot.value && this.shown.value?.client) this.#grant();
+        if (this.plot.value && this.shown.value?.client) this.address.grant();
       }),
     ];
+  }
+
+  /** Fetches all views, once: after the first picture, or while a visitor reads the landing page. */
+  loadViews(): Promise<void> {
+    this.#views ??= this.#fetchViews().catch((error: unknown) => {
+      this.#pool.stayFirst();
+      const { message } = failureOf(error);
+      this.viewsFailure.value = {
+        id: null,
+        message: `The other views could not be loaded: ${message}`,
+        hint: "The timeline works without them. Reload the page to try again.",
+      };
+      this.#events.failed(null, this.viewsFailure.value);
+    });
+    return this.#views;
+  }
+
+  async #fetchViews(): Promise<void> {
+    const [{ Workspace }] = await Promise.all([import("./views/workspace.js"), this.modules.loadViews()]);
+    if (this.#ended) return;
+    await this.#coordinator.upgrade();
+    this.workspace.value = new Workspace(this);
+    this.#pool.upgrade();
+  }
+
+  async #summarise(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {
+    const cards = loaded.parts.map(({ defaultDevice, devices }, part) =>
+      devices.length === 0 ? null : client.view({ part, device: defaultDevice }, "card", { card: {} }),
+    );
+    file.cards.value = await Promise.all(cards);
   }
 
   /** Opens these in place of what is open. Settled when each is read or refused. */
@@ -138,6 +179,11 @@ export class Session {
   /** Looks at a row. */
   look(row: { file: RankFile; part: number }, device: number | null = null): void {
     this.select(null);
+    this.subject.value = null;
+    const before = this.trace.peek();
+    const wanted = device ?? before?.part.defaultDevice;
+    const same = before?.file === row.file && before.partIndex === row.part && before.device?.device === wanted;
+    if (!same) this.linked.reset();
     this.focus.value = { file: row.file, part: row.part, device };
     this.#pool.focus(row.file);
   }
@@ -163,6 +209,7 @@ export class Session {
 
   /** Shows a block in the details; null clears. */
   select(detail: BlockDetail | null): void {
+    this.subject.value = null;
     if (detail === null && this.selected.peek() === null) return;
     this.selected.value = detail;
     this.plot.peek()?.setSelected(detail);
@@ -170,24 +217,66 @@ export class Session {
     this.#events.selected(detail);
   }
 
+  /** Ranks beside each other, by the worker that sees all files. */
+  compare(query: RunQuery): Promise<Overview> {
+    return this.#coordinator.view(query);
+  }
+
+  /** The trace that is shown and its worker, for those who ask it something. */
+  get asked(): { client: RankClient; target: DeviceRef } | null {
+    const trace = this.trace.value;
+    const client = trace?.file.client.value;
+    if (!trace?.device || !client) return null;
+    return { client, target: { part: trace.partIndex, device: trace.device.device } };
+  }
+
   /** What Escape does, one thing at a time. */
   escape(): void {
+    const { search, range } = this.linked;
     if (this.plot.peek()?.cancelDrag()) return;
-    this.select(null);
+    if (search.peek() !== "") search.value = "";
+    else if (this.subject.peek() !== null) this.subject.value = null;
+    else if (this.selected.peek() !== null) this.select(null);
+    else range.value = null;
   }
 
   /** Puts the selected block, as text, on the clipboard. */
   async copySelection(): Promise<boolean> {
-    const detail = this.selected.peek();
+    const detail = this.subject.peek() ?? this.selected.peek();
     if (detail === null) return false;
     const done = await copyText(detail.copy);
     this.spoken.value = done ? "Copied" : "The clipboard is not open to this page";
     return done;
   }
 
-  /** Selects what is drawn at a point. */
+  /** Puts a link to what is on screen on the clipboard. */
+  async copyLink(): Promise<void> {
+    const done = await copyText(this.#host.link(this.address.state()));
+    this.spoken.value = done ? "Link copied" : "The clipboard is not open to this page";
+  }
+
+  focusSearch(): void {
+    this.#host.focusSearch();
+  }
+
+  askForFiles(): void {
+    this.#host.askForFiles();
+  }
+
+  /** Selects what is drawn at a point of the timeline, and puts the time cursor there. */
   async selectAt(x: number, y: number): Promise<void> {
-    this.select((await this.plot.peek()?.blockAt(x, y)) ?? null);
+    const plot = this.plot.peek();
+    if (plot) void this.workspace.peek()?.cursorAt(plot.placeAt(x, y).x);
+    this.select((await plot?.blockAt(x, y)) ?? null);
+  }
+
+  /** Shows the block under a point as large as it is in time; everything where there is none. */
+  async fitAt(x: number, y: number): Promise<void> {
+    const plot = this.plot.peek();
+    const detail = (await plot?.blockAt(x, y)) ?? null;
+    const kind = this.shown.peek()?.axis.kind;
+    const span = detail?.spans.find((candidate) => candidate.kind === kind);
+    plot?.act((view) => (span ? view.fitRange(span.x0, span.x1) : view.fit()));
   }
 
   /** Selects the block that a reference names; false when there is none. */
@@ -216,34 +305,9 @@ export class Session {
     this.report(failureOf(error));
   }
 
-  state(): ViewState {
-    const shown = this.shown.value;
-    const range = this.plot.value?.range.value;
-    const sel = this.selected.value?.reference;
-    return {
-      v: 1,
-      view: "timeline",
-      ...(this.focus.value && { path: this.focus.value.file.path }),
-      ...(shown && { device: shown.target.device, axis: shown.axis.kind }),
-      ...(range && { x0: range.x0, x1: range.x1 }),
-      ...(sel !== undefined && { sel }),
-      theme: this.theme.value,
-    };
-  }
-
-  /** Goes to a state; what the open files do not offer yet is kept until they do. */
-  wish(state: ViewState): void {
-    if (state.theme) this.theme.value = state.theme;
-    if (state.axis) this.axis.value = state.axis;
-    this.#wish = { ...state };
-    const file = this.run.peek()?.files.find(({ path }) => path === state.path);
-    const focus = this.focus.peek();
-    if (file) this.look({ file, part: 0 }, state.device ?? null);
-    else if (focus && state.path === undefined && state.device !== undefined) this.look(focus, state.device);
-    if (this.plot.peek() && this.shown.peek()?.client) this.#grant();
-  }
-
   destroy(): void {
+    this.#ended = true;
+    this.workspace.peek()?.destroy();
     for (const stop of this.#stop) stop();
     this.#loads += 1;
     this.#pool.destroy();
@@ -260,67 +324,27 @@ export class Session {
     batch(() => {
       this.notice.value = null;
       this.selected.value = null;
+      this.subject.value = null;
+      this.linked.reset();
       this.focus.value = null;
       this.run.value = run;
     });
     this.#pool.open(run.files);
-    const wished = run.files.find(({ path }) => path === this.#wish.path);
+    const wished = run.files.find(({ path }) => path === this.address.wished.path);
     const only = run.files.length === 1 ? run.files[0] : undefined;
     const file = wished ?? only;
-    if (file) this.look({ file, part: 0 }, this.#wish.device ?? null);
+    if (file) this.look({ file, part: this.address.wished.part ?? 0 }, this.address.wished.device ?? null);
   }
 
   #ready(file: RankFile): void {
     // The first that is ready is shown while the others load.
-    if (this.focus.peek() === null) this.look({ file, part: 0 }, this.#wish.device ?? null);
+    if (this.focus.peek() === null) this.look({ file, part: 0 }, this.address.wished.device ?? null);
+    void this.loadViews();
     this.#events.loaded(file);
-  }
-
-  /** Gives a link what it asked for, once there is a view to give it in. */
-  #grant(): void {
-    const { path, x0, x1, sel } = this.#wish;
-    const shown = this.shown.peek();
-    if (path !== undefined && path !== shown?.file.path) return;
-    this.#wish = {};
-    if (x0 !== undefined && x1 !== undefined && x0 < x1) this.plot.peek()?.setRange({ x0, x1 });
-    if (sel !== undefined) void this.selectReference(sel);
   }
 
   #hovered(): Hit | null {
     const hover = this.plot.value?.hover.value;
     return hover && !hover.stale ? hover.hit : null;
   }
-
-  #trace(): Trace | null {
-    const focus = this.focus.value;
-    const load = focus?.file.load.value;
-    if (!focus || load?.state !== "ready") return null;
-    const part = load.loaded.parts[focus.part];
-    if (!part) return null;
-    const wanted = part.devices.find(({ device }) => device === focus.device);
-    const device = wanted ?? part.devices.find(({ device }) => device === part.defaultDevice) ?? null;
-    return { file: focus.file, partIndex: focus.part, part, device };
-  }
-
-  #shown(): Shown | null {
-    const trace = this.trace.value;
-    const device = trace?.device;
-    if (!trace || !device || device.note !== null) return null;
-    const axis = device.axes.find(({ kind }) => kind === this.axis.value) ?? device.axes[0];
-    if (!axis) return null;
-    const target = { part: trace.partIndex, device: device.device };
-    return { file: trace.file, client: trace.file.client.value, target, device, axis };
-  }
-}
-
-/** Settled when the file is read or refused. */
-function settled(file: RankFile): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = file.load.subscribe(() => {
-      if (file.settled) {
-        resolve();
-        queueMicrotask(() => stop());
-      }
-    });
-  });
 }

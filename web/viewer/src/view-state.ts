@@ -1,15 +1,20 @@
 // What is on screen, as a value that can be kept in a link: every field may be missing, and a bad one is left out
 // without taking the others with it.
 
-import type { AxisKind } from "./generated/protocol.js";
+import type { AxisKind, ColourBy } from "./generated/protocol.js";
+import { VIEWS, type View } from "./linked.js";
 
 export type Theme = "auto" | "light" | "dark";
 
 export interface ViewState {
   v?: 1;
-  view?: "timeline";
+  /** The view in the centre, and the one in the drawer below it. */
+  view?: View;
+  drawer?: View | "none";
   /** The file's path within the drop. */
   path?: string;
+  /** Which of the snapshots in the file; the first is left out. */
+  part?: number;
   device?: number;
   axis?: AxisKind;
   /** The edges of the view in slots of the axis. */
@@ -17,6 +22,11 @@ export interface ViewState {
   x1?: number;
   /** The selected block: `<device>:<address>@<event|pre>`. */
   sel?: string;
+  /** The event of the time cursor; -1 is before the window. */
+  at?: number;
+  /** What is searched. */
+  find?: string;
+  colour?: ColourBy;
   theme?: Theme;
 }
 
@@ -27,16 +37,22 @@ const oneOf =
 
 const number = (text: string) => (text !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined);
 const ordinal = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined);
+const event = (text: string) => (/^(-1|\d{1,10})$/.test(text) ? Number(text) : undefined);
 const reference = (text: string) => (/^\d+:0x[0-9a-f]+@(~?\d+|pre)$/.test(text) ? text : undefined);
 
 const FIELDS = {
   path: (text: string) => text || undefined,
-  view: oneOf("timeline"),
+  view: oneOf(...VIEWS),
+  drawer: oneOf(...VIEWS, "none"),
+  part: ordinal,
   device: ordinal,
   axis: oneOf("event", "time"),
   x0: number,
   x1: number,
   sel: reference,
+  at: event,
+  find: (text: string) => text.slice(0, 500) || undefined,
+  colour: oneOf("stack", "category", "size", "age", "stream", "segment"),
   theme: oneOf("auto", "light", "dark"),
 };
 

@@ -6,7 +6,6 @@ use crate::output::{self, STRONG, WARN, styled};
 use crate::read;
 use memstrata_engine::report::anomalies::{Anomalies, across};
 use memstrata_engine::report::rank::RankSummary;
-use memstrata_engine::report::summary::path_of;
 use memstrata_engine::report::{FrameRow, Target};
 use memstrata_engine::units::Bytes;
 use std::io::{self, Write};
@@ -20,7 +19,7 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
         let mut found: Vec<RankSummary> = Vec::new();
         if let Ok(file) = &result {
             for part in &file.parts {
-                let path = path_of(&file.path, part);
+                let path = part.path.clone();
                 found.extend((0..part.traces.len()).map(|index| RankSummary::new(Target { path: &path, part, index })));
             }
         }

@@ -5,7 +5,6 @@ use crate::arguments::Files;
 use crate::output::{self, FAINT, STRONG, WARN, styled};
 use crate::read;
 use memstrata_engine::report::info::{FileInfo, Info, info};
-use memstrata_engine::report::summary::path_of;
 use memstrata_engine::units::{Bytes, Micros, grouped};
 use std::io::{self, Write};
 
@@ -17,7 +16,7 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
     let (files, outcome) = read::all(&arguments.paths, &arguments.common, |_, _, result| {
         let mut found: Vec<FileInfo> = Vec::new();
         if let Ok(file) = &result {
-            found.extend(file.parts.iter().map(|part| info(&path_of(&file.path, part), part)));
+            found.extend(file.parts.iter().map(|part| info(&part.path, part)));
         }
         found
     })?;

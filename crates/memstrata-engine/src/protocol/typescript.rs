@@ -1,6 +1,7 @@
 //! The TypeScript twin of the protocol. `UPDATE_GENERATED=1 cargo test -p memstrata-engine typescript` rewrites it
-//! (`cargo xtask gen` does); without the variable the test fails when the committed file is stale.
+//! (`cargo xtask types` does); without the variable the test fails when the committed file is stale.
 
+use super::views::*;
 use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
@@ -8,12 +9,20 @@ use ts_rs::TS;
 fn declarations() -> String {
     let config = ts_rs::Config::default();
     let mut out = String::from(
-        "// Generated from crates/memstrata-engine/src/protocol.rs by `cargo xtask gen`. Do not edit.\n\n",
+        "// Generated from crates/memstrata-engine/src/protocol.rs (and protocol/views.rs) by `cargo xtask types`. Do not edit.\n\n",
     );
-    for (name, value) in
-        [("PROTOCOL", PROTOCOL), ("TILE_COLUMNS", TILE_COLUMNS), ("TILE_ROWS", TILE_ROWS), ("MERGED", MERGED)]
-    {
+    for (name, value) in [
+        ("PROTOCOL", PROTOCOL),
+        ("TILE_COLUMNS", TILE_COLUMNS),
+        ("TILE_ROWS", TILE_ROWS),
+        ("MERGED", MERGED),
+        ("NO_BLOCK", NO_BLOCK),
+        ("ROW_UNITS", ROW_UNITS),
+    ] {
         writeln!(out, "export const {name} = {value};").expect("writing to a string");
+    }
+    for (name, [width, height]) in [("SPARK", SPARK), ("MINIMAP", MINIMAP)] {
+        writeln!(out, "export const {name} = [{width}, {height}] as const;").expect("writing to a string");
     }
     macro_rules! types {
         ($($t:ty),* $(,)?) => { $(write!(out, "\nexport {}\n", <$t>::decl(&config)).expect("writing to a string");)* };
@@ -27,6 +36,7 @@ fn declarations() -> String {
         Request,
         Response,
         Progress,
+        Provisional,
         Failure,
         Loaded,
         Part,
@@ -42,6 +52,50 @@ fn declarations() -> String {
         FileEntry,
         RunResponse,
         PlannedRow,
+        ColourBy,
+        FlameWeight,
+        FlameSpec,
+        SegmentSort,
+        SegmentSpec,
+        Layer,
+        Query,
+        At,
+        EventFilter,
+        BlockTable,
+        BlockSort,
+        Table,
+        TextForm,
+        Looked,
+        Answer,
+        RankCard,
+        StackFact,
+        BandRow,
+        CategoryRow,
+        FindingRow,
+        Course,
+        Mark,
+        Tracks,
+        TrackItem,
+        Moment,
+        StackShareRow,
+        DetailCard,
+        EventPage,
+        EventRow,
+        BlockPage,
+        BlockLine,
+        SearchResult,
+        SegmentRows,
+        SegmentRow,
+        FlameInfo,
+        FlameStep,
+        FlameBox,
+        FlameNode,
+        SettingsCard,
+        SettingRow,
+        RunQuery,
+        RankSort,
+        Overview,
+        OverviewRow,
     );
     out
 }
@@ -54,5 +108,5 @@ fn typescript_types_are_current() {
         std::fs::write(path, &expected).expect("the generated file can be written");
     }
     let found = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(found == expected, "web/viewer/src/generated/protocol.ts is stale: run `cargo xtask gen`");
+    assert!(found == expected, "web/viewer/src/generated/protocol.ts is stale: run `cargo xtask types`");
 }

@@ -2,8 +2,8 @@
 
 use super::rank::{RankSummary, owned};
 use super::{FrameRow, Target};
-use memstrata_analysis::{Anomaly, Fragmentation, FreeMemory, RankFacts, anomalies, outliers};
-use memstrata_snapshot::Snapshot;
+use memstrata_analysis::{Anomaly, RankFacts, outliers};
+use memstrata_snapshot::{Snapshot, StackId};
 use serde::Serialize;
 
 /// `memstrata.anomalies/1`.
@@ -34,18 +34,15 @@ pub struct AnomalyRow {
     pub events: Vec<u32>,
     /// The call stack it is about, innermost first; empty where there is none.
     pub frames: Vec<FrameRow<'static>>,
+    /// That stack in the file's tables; `None` where there is none, or where ranks are compared.
+    #[serde(skip)]
+    pub stack: Option<StackId>,
 }
 
 /// What is found on a device by itself.
 pub(crate) fn of_device(target: Target<'_>) -> Vec<AnomalyRow> {
-    let (trace, snapshot) = (target.trace(), target.snapshot());
-    let cached = Fragmentation::new(snapshot, trace, target.part.carving(target.index));
-    let free_at = |slot: u32| {
-        let (&free, &largest) = (cached.free.get(slot as usize)?, cached.largest.get(slot as usize)?);
-        Some(FreeMemory { free, largest })
-    };
-    let found = anomalies(snapshot, trace, &target.part.sites, &free_at);
-    found.into_iter().map(|a| row(target.path, snapshot, a)).collect()
+    let found = target.part.anomalies(target.index);
+    found.iter().map(|a| row(target.path, target.snapshot(), a.clone())).collect()
 }
 
 /// All findings: each device's own, and those that only show when ranks are compared.
@@ -55,8 +52,7 @@ pub fn across(ranks: Vec<RankSummary>) -> Anomalies {
         .into_iter()
         .map(|(index, anomaly)| {
             let rank = &ranks[index];
-            // An outlier by stack names it by its hash at the end of its id.
-            let hash = anomaly.id.rsplit('-').next().and_then(|h| u64::from_str_radix(h, 16).ok());
+            let hash = stack_of_outlier(&anomaly.id);
             let stack = hash.and_then(|hash| rank.stacks.iter().find(|s| s.hash == hash));
             let frames = stack.map(|s| s.frames.clone()).unwrap_or_default();
             named(&rank.path, anomaly, frames)
@@ -67,12 +63,18 @@ pub fn across(ranks: Vec<RankSummary>) -> Anomalies {
     Anomalies { schema: "memstrata.anomalies/1", anomalies: all }
 }
 
+/// The hash of the stack that an outlier is about: it stands at the end of its id.
+pub(crate) fn stack_of_outlier(id: &str) -> Option<u64> {
+    id.rsplit('-').next().filter(|h| h.len() == 16).and_then(|h| u64::from_str_radix(h, 16).ok())
+}
+
 fn row(path: &str, snapshot: &Snapshot, anomaly: Anomaly) -> AnomalyRow {
     let frames = anomaly.stack.map(|stack| owned(snapshot, stack)).unwrap_or_default();
     named(path, anomaly, frames)
 }
 
-fn named(path: &str, anomaly: Anomaly, frames: Vec<FrameRow<'static>>) -> AnomalyRow {
+/// A finding, with the frames of the stack that it is about.
+pub(crate) fn named(path: &str, anomaly: Anomaly, frames: Vec<FrameRow<'static>>) -> AnomalyRow {
     AnomalyRow {
         id: anomaly.id,
         kind: anomaly.kind.name(),
@@ -81,6 +83,7 @@ fn named(path: &str, anomaly: Anomaly, frames: Vec<FrameRow<'static>>) -> Anomal
         bytes: anomaly.bytes,
         text: anomaly.text,
         events: anomaly.events,
+        stack: anomaly.stack,
         frames,
     }
 }

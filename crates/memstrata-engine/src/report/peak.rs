@@ -138,6 +138,11 @@ pub struct PeakRow {
 /// How many separate peaks are told.
 const PEAKS: usize = 5;
 
+/// The highest separate peaks of a band. What stands out by less than a fiftieth of the whole is the same peak.
+pub(crate) fn separate(series: &[u64], band: Band) -> Vec<memstrata_analysis::Peak> {
+    peaks(series, PEAKS, band.peak.max(0) as u64 / 50)
+}
+
 /// The live set at a band's peak.
 pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> {
     let (trace, part, snapshot) = (target.trace(), target.part, target.snapshot());
@@ -201,8 +206,7 @@ pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> 
             })
             .collect(),
         categories: by_category(live.iter().map(|&(i, bytes)| (categories.get(i).category, bytes))),
-        // What stands out by less than a fiftieth of the whole is the same peak.
-        peaks: peaks(&series, PEAKS, figures.peak.max(0) as u64 / 50)
+        peaks: separate(&series, figures)
             .into_iter()
             .map(|p| PeakRow {
                 event: event_of(p.slot),

@@ -150,7 +150,7 @@ pub fn summarize(path: &str, bytes: u64, result: &Result<File, Failure>) -> Vec<
 fn part(file: &File, part: &Part) -> FileSummary {
     let snapshot = &part.snapshot;
     FileSummary {
-        path: path_of(&file.path, part),
+        path: part.path.clone(),
         rank: rank_of(&file.path),
         bytes: file.bytes,
         error: None,
@@ -160,11 +160,6 @@ fn part(file: &File, part: &Part) -> FileSummary {
         stacks: snapshot.used.stacks,
         devices: (0..part.traces.len()).map(|i| device(part, i)).collect(),
     }
-}
-
-/// What to call a snapshot: the file's path, with `#name` behind it where a file holds several.
-pub fn path_of(path: &str, part: &Part) -> String {
-    if part.name.is_empty() { path.to_owned() } else { format!("{path}#{}", part.name) }
 }
 
 /// What was odd about a snapshot: about the file first, then about each device.

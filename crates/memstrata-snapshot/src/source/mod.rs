@@ -5,7 +5,7 @@ mod gzip;
 mod html;
 
 use crate::json;
-use crate::load::PickleLoader;
+use crate::load::{PickleLoader, Reading};
 use crate::report::LoadError;
 use crate::snapshot::Snapshot;
 
@@ -109,6 +109,14 @@ impl Reader {
             _ => return Err(LoadError::Unknown { found: start_of(start) }),
         };
         self.feed(head)
+    }
+
+    /// The trace that is being read, as far as it has come; `None` while there is none, and for what is no plain pickle.
+    pub fn reading(&self) -> Option<Reading<'_>> {
+        match &self.state {
+            State::Pickle(pickle) => pickle.reading(),
+            _ => None,
+        }
     }
 
     /// Bytes of memory held now.

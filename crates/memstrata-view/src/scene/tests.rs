@@ -7,7 +7,7 @@ use memstrata_render::{Colour, MERGED, Strips};
 use super::{Hit, Scene};
 use crate::motion::Action;
 use crate::screen::Screen;
-use crate::tile::{Area, Axis, AxisKind, TileKey};
+use crate::tile::{Area, Axis, AxisKind, PlotKind, TileKey};
 
 const PEAK: f64 = 1e9;
 const AXIS: Axis = Axis { kind: AxisKind::Event, extent: 100_000.0, origin: 1.0, peak: 50_000.0 };
@@ -16,7 +16,7 @@ const AXIS: Axis = Axis { kind: AxisKind::Event, extent: 100_000.0, origin: 1.0,
 fn scene() -> Scene<usize> {
     let mut scene = Scene::default();
     scene.resize(Screen::new(1076.0, 432.0, 1.0));
-    scene.open(AXIS, PEAK);
+    scene.open(AXIS, PEAK, PlotKind::Bytes, 64.0);
     scene
 }
 
@@ -65,12 +65,12 @@ fn a_view_asks_once_and_again_when_it_moves() {
 #[test]
 fn nothing_is_asked_for_without_room_or_data() {
     let mut scene: Scene<usize> = Scene::default();
-    scene.open(AXIS, PEAK);
+    scene.open(AXIS, PEAK, PlotKind::Bytes, 64.0);
     assert!(scene.wanted().is_empty());
     scene.resize(Screen::new(1076.0, 432.0, 1.0));
-    scene.open(AXIS, 0.0);
+    scene.open(AXIS, 0.0, PlotKind::Bytes, 64.0);
     assert!(scene.wanted().is_empty());
-    scene.open(AXIS, f64::NAN);
+    scene.open(AXIS, f64::NAN, PlotKind::Bytes, 64.0);
     assert!(scene.wanted().is_empty());
     scene.close();
     assert!(scene.wanted().is_empty());

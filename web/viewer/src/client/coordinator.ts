@@ -1,31 +1,61 @@
-// The worker that sees all files of a run: it puts them in order and names them.
+// The worker that sees all files of a run: it puts them in order and names them, and lays ranks beside each other.
 
-import type { Failure, FileEntry, RunResponse } from "../generated/protocol.js";
+import type { Failure, FileEntry, Overview, RunQuery, RunRequest, RunResponse } from "../generated/protocol.js";
 import type { FromWorker } from "./messages.js";
 import type { Modules, PreparedWorker } from "./wasm.js";
 
+type Planned = Extract<RunResponse, { kind: "planned" }>;
+
 export class Coordinator {
-  readonly #prepared: PreparedWorker;
+  readonly #modules: Modules;
+  #prepared: PreparedWorker;
   readonly #pending = new Map<number, PromiseWithResolvers<RunResponse>>();
   #lastId = 0;
 
   constructor(modules: Modules) {
-    this.#prepared = modules.spawn();
-    this.#prepared.onmessage((message) => this.#receive(message));
+    this.#modules = modules;
+    this.#prepared = this.#spawn();
   }
 
   /** Rows for these files. Rejects with a `Failure`. */
-  plan(files: FileEntry[]): Promise<RunResponse> {
-    this.#lastId += 1;
-    const answer = Promise.withResolvers<RunResponse>();
-    this.#pending.set(this.#lastId, answer);
-    this.#prepared.send({ kind: "run", request: { plan: { id: this.#lastId, files } } });
-    return answer.promise;
+  async plan(files: FileEntry[]): Promise<Planned> {
+    const response = await this.#ask((id) => ({ plan: { id, files } }));
+    if (response.kind !== "planned") throw new Error("The files were not planned.");
+    return response;
+  }
+
+  /** The run as it stands. Rejects with a `Failure`. */
+  async view(query: RunQuery): Promise<Overview> {
+    const response = await this.#ask((id) => ({ view: { id, query } }));
+    if (response.kind !== "overview") throw new Error("The ranks were not compared.");
+    return response.overview;
+  }
+
+  /** From now on by a worker that answers all views. What is asked of the old one is answered first. */
+  async upgrade(): Promise<void> {
+    await Promise.allSettled([...this.#pending.values()].map(({ promise }) => promise));
+    if (this.#prepared.full) return;
+    this.#prepared.worker.terminate();
+    this.#prepared = this.#spawn();
   }
 
   destroy(): void {
     this.#prepared.worker.terminate();
     this.#rejectAll({ id: null, message: "The viewer was closed.", hint: null });
+  }
+
+  #spawn(): PreparedWorker {
+    const prepared = this.#modules.spawn();
+    prepared.onmessage((message) => this.#receive(message));
+    return prepared;
+  }
+
+  #ask(request: (id: number) => RunRequest): Promise<RunResponse> {
+    this.#lastId += 1;
+    const answer = Promise.withResolvers<RunResponse>();
+    this.#pending.set(this.#lastId, answer);
+    this.#prepared.send({ kind: "run", request: request(this.#lastId) });
+    return answer.promise;
   }
 
   #receive(message: FromWorker): void {

@@ -13,8 +13,11 @@ export interface Columns {
   blocks?: Uint32Array;
 }
 
+/** Which of the two modules a worker runs: the one for the first picture, or the one that answers all views. */
+export type Glue = "first" | "views";
+
 export type ToWorker =
-  | { kind: "prepare"; module: WebAssembly.Module }
+  | { kind: "prepare"; module: WebAssembly.Module; glue: Glue }
   | { kind: "load"; path: string; bytes: number; source: Bytes }
   | { kind: "ask"; request: Request }
   | { kind: "run"; request: RunRequest };

@@ -1,13 +1,16 @@
 // One file in one worker: questions in, answers out, matched by id.
 
 import type {
+  Answer,
   AxisKind,
   BlockDetail,
   DeviceRef,
   Failure,
   Hit,
+  Layer,
   Loaded,
   Progress,
+  Query,
   Request,
   Response,
   TileKey,
@@ -38,16 +41,45 @@ export interface Range {
 
 type Settle = (response: Response | null) => void;
 
+type OneKeyOf<T> = T extends unknown ? keyof T : never;
+/** What a query's kind is called, and its answer of that kind. */
+export type QueryKind = OneKeyOf<Query>;
+type AnswerKind = OneKeyOf<Answer>;
+type AnswerOf<K extends AnswerKind> = Extract<Answer, Record<K, unknown>>[K];
+
+/** The kinds of tiles; each is asked for by its own plot, and a newer list replaces only those of its kind. */
+export const LAYERS = ["timeline", "segments", "flame"] as const;
+export type LayerKind = (typeof LAYERS)[number];
+
+/** Of these a newer question makes an older one pointless; as `Query::replaces` says in the engine. */
+const REPLACED: ReadonlySet<string> = new Set<QueryKind>([
+  "tracks",
+  "moment",
+  "range",
+  "events",
+  "blocks",
+  "flameBoxes",
+  "flameNode",
+  "hit",
+  "names",
+  "search",
+]);
+
+interface Drawer {
+  /** Answers to what was asked before are of something else. */
+  since: number;
+  tile: (tile: TileReply) => void;
+}
+
 export class RankClient {
   readonly #prepared: PreparedWorker;
   readonly #events: LoadEvents;
   readonly #pending = new Map<number, Settle>();
-  #lastId = 0;
-  #lastPick = 0;
+  readonly #drawers = new Map<LayerKind, Drawer>();
+  readonly #latest = new Map<string, number>();
+  #count = 0;
   /** Bytes of the worker's wasm memory. */
   wasmBytes = 0;
-  /** Who draws this file, while it is on screen. */
-  ontile: ((tile: TileReply) => void) | null = null;
 
   constructor(prepared: PreparedWorker, path: string, bytes: number, source: Bytes, events: LoadEvents) {
     this.#prepared = prepared;
@@ -56,16 +88,28 @@ export class RankClient {
     prepared.send({ kind: "load", path, bytes, source });
   }
 
-  /** Asks for tiles; what was asked before and has not come is dropped. */
-  tiles(target: DeviceRef, axis: AxisKind, tiles: TileKey[]): void {
-    this.#ask({ tiles: { id: this.#nextId(), target, axis, tiles } });
+  /** Whether it answers all views, or only what the first picture needs. */
+  get full(): boolean {
+    return this.#prepared.full;
   }
 
-  /** What is at a point; null over empty ground, and when a newer pick has overtaken this one. */
+  /** Who draws a layer of this file from now on; null for nobody. Tiles that were asked for before do not come. */
+  draw(layer: LayerKind, tile: ((tile: TileReply) => void) | null): void {
+    if (tile === null) this.#drawers.delete(layer);
+    else this.#drawers.set(layer, { since: this.#count, tile });
+  }
+
+  /** Asks for tiles; what was asked of this layer before and has not come is dropped. */
+  tiles(kind: LayerKind, target: DeviceRef, axis: AxisKind, layer: Layer, tiles: TileKey[]): void {
+    // The kind of layer is in the number, so that the answer finds its plot.
+    const id = this.#nextId(LAYERS.indexOf(kind));
+    this.#ask({ tiles: { id, target, axis, layer, tiles } });
+  }
+
+  /** What is at a point of the timeline; null over empty ground, and when a newer pick has overtaken this one. */
   async pick(point: PickPoint): Promise<Hit | null> {
     const id = this.#nextId();
-    this.#settle(this.#lastPick, null);
-    this.#lastPick = id;
+    this.#overtake("pick", id);
     const response = await this.#answer(id, { pick: { id, ...point } });
     return response?.kind === "picked" ? response.hit : null;
   }
@@ -88,16 +132,36 @@ export class RankClient {
     return response?.kind === "range" ? response : null;
   }
 
+  /**
+   * What a view asks. Null when the worker has ended, knows no views, or when a newer question of the same kind has
+   * overtaken this one.
+   */
+  async view<K extends AnswerKind>(target: DeviceRef, answer: K, query: Query): Promise<AnswerOf<K> | null> {
+    if (!this.full) return null;
+    const id = this.#nextId();
+    const [kind] = Object.keys(query);
+    if (kind !== undefined && REPLACED.has(kind)) this.#overtake(kind, id);
+    const response = await this.#answer(id, { view: { id, target, query } });
+    if (response?.kind !== "view" || !(answer in response.answer)) return null;
+    return (response.answer as unknown as Record<K, AnswerOf<K>>)[answer];
+  }
+
   /** Ends the worker, which is also how its memory comes back. */
   terminate(): void {
     this.#prepared.worker.terminate();
-    this.ontile = null;
+    this.#drawers.clear();
     for (const id of [...this.#pending.keys()]) this.#settle(id, null);
   }
 
-  #nextId(): number {
-    this.#lastId += 1;
-    return this.#lastId;
+  #nextId(kind: number = LAYERS.length): number {
+    this.#count += 1;
+    return this.#count * 4 + kind;
+  }
+
+  #overtake(kind: string, id: number): void {
+    const before = this.#latest.get(kind);
+    if (before !== undefined) this.#settle(before, null);
+    this.#latest.set(kind, id);
   }
 
   #ask(request: Request): void {
@@ -125,6 +189,12 @@ export class RankClient {
     this.#events.refused(failure);
   }
 
+  #tile(tile: TileReply): void {
+    const layer = LAYERS[tile.id % 4];
+    const drawer = layer && this.#drawers.get(layer);
+    if (drawer && Math.floor(tile.id / 4) > drawer.since) drawer.tile(tile);
+  }
+
   #receive(message: FromWorker): void {
     if (message.kind === "crashed") this.#events.failed(message.failure);
     if (message.kind !== "reply") return;
@@ -141,7 +211,7 @@ export class RankClient {
         this.#failed(response);
         break;
       case "tile":
-        this.ontile?.({ ...response, columns });
+        this.#tile({ ...response, columns });
         break;
       default:
         this.#settle(response.id, response);

@@ -1,7 +1,7 @@
 // A file of the run as the page knows it: what it was planned as, how far its load is, and its worker while it has one.
 
 import { type Signal, signal } from "@preact/signals";
-import type { Failure, Loaded, PlannedRow, Progress } from "../generated/protocol.js";
+import type { Failure, Loaded, PlannedRow, Progress, RankCard } from "../generated/protocol.js";
 import type { Bytes } from "./messages.js";
 import type { RankClient } from "./rank-client.js";
 
@@ -27,6 +27,8 @@ export class RankFile {
   readonly client: Signal<RankClient | null> = signal(null);
   /** Bytes read so far, while it is read for the first time or again. */
   readonly progress: Signal<Progress | null> = signal(null);
+  /** Its rows in the overview, one a snapshot in it, once a worker that answers all views has read it. */
+  readonly cards: Signal<readonly (RankCard | null)[] | null> = signal(null);
   /** From the start of its reading to its summary. */
   loadMs = 0;
 

@@ -1,6 +1,9 @@
-// Which files have a worker. At most `limit` load at once and the rest queue; of those that are loaded, the `limit` most
-// recently looked at keep their worker. A worker is ended to cancel its load or to give its memory back: wasm memory
-// never shrinks.
+// Which files have a worker. At most `limit` load at once and the rest queue; of those that are loaded, the ones looked at
+// last keep their worker, as many as the memory allows. A worker is ended to cancel its load or to give its memory back:
+// wasm memory never shrinks.
+//
+// The first file of a run may be read by the small module, so that its picture is there soon; all others wait for the one
+// that answers all views, and when that has come the first is read once more by it, behind the picture.
 
 import type { Failure, Loaded } from "../generated/protocol.js";
 import { RankClient } from "./rank-client.js";
@@ -9,6 +12,9 @@ import type { Modules, PreparedWorker } from "./wasm.js";
 
 const MOST = 8;
 
+/** A file of at most so many bytes may be read twice. */
+const TWICE = 64 << 20;
+
 const CANCELLED: Failure = { id: null, message: "Not read to the end: something else was opened.", hint: null };
 
 export interface PoolEvents {
@@ -16,18 +22,23 @@ export interface PoolEvents {
   ready(file: RankFile): void;
   failed(file: RankFile, failure: Failure): void;
   refused(failure: Failure): void;
+  /** A file that answers all views has come: what the overview wants of it, before its worker may be released. */
+  summarise(file: RankFile, client: RankClient, loaded: Loaded): Promise<void>;
 }
 
 export class RankPool {
   readonly #modules: Modules;
   readonly #events: PoolEvents;
   readonly #limit = Math.min(navigator.hardwareConcurrency || 1, MOST);
+  #budget = Number.POSITIVE_INFINITY;
   #queue: RankFile[] = [];
-  readonly #loading = new Set<RankFile>();
+  readonly #loading = new Map<RankFile, RankClient>();
   /** Loaded files that have a worker, the one looked at last at the end. */
   #idle: RankFile[] = [];
   #focused: RankFile | null = null;
   #spare: PreparedWorker | null;
+  /** The module for all views cannot be had: the small one reads everything. */
+  #first = false;
 
   constructor(modules: Modules, events: PoolEvents) {
     this.#modules = modules;
@@ -53,9 +64,29 @@ export class RankPool {
     }
   }
 
+  /** Workers of files that nobody looks at may hold at most so many bytes together. */
+  setBudget(bytes: number): void {
+    this.#budget = bytes;
+    this.#release();
+  }
+
+  /** From now on workers answer all views; those that do not are replaced when their file has been read again. */
+  upgrade(): void {
+    this.#respare();
+    const poor = this.#idle.filter((file) => file.client.peek()?.full === false);
+    this.#queue = [...poor.toReversed(), ...this.#queue];
+    this.#fill();
+  }
+
+  /** The module for all views did not come. */
+  stayFirst(): void {
+    this.#first = true;
+    this.#fill();
+  }
+
   /** Ends all workers but a warm one. */
   clear(): void {
-    for (const file of [...this.#queue, ...this.#loading, ...this.#idle]) {
+    for (const file of [...this.#queue, ...this.#loading.keys(), ...this.#idle]) {
       this.#end(file);
       if (!file.settled) file.load.value = { state: "error", failure: CANCELLED };
     }
@@ -73,10 +104,22 @@ export class RankPool {
     this.#spare = null;
   }
 
+  #respare(): void {
+    if (this.#spare === null) return;
+    this.#spare.worker.terminate();
+    this.#spare = this.#modules.spawn();
+  }
+
+  /** All views are answered, or this is the first file, whose picture should not wait for that: if it is quick to read again. */
+  #mayStart(file: RankFile): boolean {
+    const alone = this.#loading.size === 0 && this.#idle.length === 0;
+    return this.#modules.full || this.#first || (alone && file.source.bytes <= TWICE);
+  }
+
   #fill(): void {
-    while (this.#loading.size < this.#limit) {
-      const file = this.#queue.shift();
-      if (file === undefined) break;
+    for (let file = this.#queue[0]; file && this.#loading.size < this.#limit; file = this.#queue[0]) {
+      if (!this.#mayStart(file)) break;
+      this.#queue.shift();
       this.#start(file);
     }
     // A warm worker for the next drop, once this one needs no more.
@@ -87,53 +130,72 @@ export class RankPool {
     const prepared = this.#spare ?? this.#modules.spawn();
     this.#spare = null;
     const started = performance.now();
-    this.#loading.add(file);
     if (file.load.peek().state === "queued") file.load.value = { state: "loading" };
     const { path, bytes, from } = file.source;
+    // A file that is on screen stays there while it is read once more by a worker that can do more.
+    const behind = file.client.peek() !== null;
     const client = new RankClient(prepared, path, bytes, from, {
       progress: (progress) => {
+        if (behind) return;
         file.progress.value = progress;
         this.#events.progress(file);
       },
       loaded: (loaded) => {
-        file.loadMs = performance.now() - started;
-        this.#ready(file, loaded);
+        if (!behind) file.loadMs = performance.now() - started;
+        void this.#ready(file, client, loaded);
       },
       failed: (failure) => this.#failed(file, failure),
       refused: (failure) => this.#events.refused(failure),
     });
-    file.client.value = client;
+    this.#loading.set(file, client);
+    if (!behind) file.client.value = client;
   }
 
-  #ready(file: RankFile, loaded: Loaded): void {
+  async #ready(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {
+    const before = file.client.peek();
+    if (before !== client) {
+      file.client.value = client;
+      before?.terminate();
+    }
+    const known = this.#idle.includes(file);
+    if (!known) {
+      this.#idle.push(file);
+      file.progress.value = null;
+      file.load.value = { state: "ready", loaded };
+      this.#events.ready(file);
+    }
+    if (client.full && file.cards.peek() === null) await this.#events.summarise(file, client, loaded);
+    // What was opened in the meantime has ended this worker.
+    if (this.#loading.get(file) !== client) return;
     this.#loading.delete(file);
-    this.#idle.push(file);
-    file.progress.value = null;
-    file.load.value = { state: "ready", loaded };
+    // The views came while it was being read.
+    if (this.#modules.full && !client.full) this.#queue.unshift(file);
     this.#release();
     this.#fill();
-    this.#events.ready(file);
   }
 
   /** Ends the workers of the files that were looked at longest ago, never of the one on screen. */
   #release(): void {
-    const candidates = this.#idle.filter((file) => file !== this.#focused);
-    for (const file of candidates.slice(0, Math.max(0, this.#idle.length - MOST))) {
+    const candidates = this.#idle.filter((file) => file !== this.#focused && !this.#loading.has(file));
+    const held = () => this.#idle.reduce((sum, { client }) => sum + (client.peek()?.wasmBytes ?? 0), 0);
+    for (const file of candidates) {
+      if (this.#idle.length <= MOST && held() <= this.#budget) return;
       this.#end(file);
       this.#idle = this.#idle.filter((other) => other !== file);
     }
   }
 
   #failed(file: RankFile, failure: Failure): void {
+    this.#end(file);
     this.#loading.delete(file);
     this.#idle = this.#idle.filter((other) => other !== file);
-    this.#end(file);
     file.load.value = { state: "error", failure };
     this.#fill();
     this.#events.failed(file, failure);
   }
 
   #end(file: RankFile): void {
+    this.#loading.get(file)?.terminate();
     file.client.peek()?.terminate();
     file.client.value = null;
     file.progress.value = null;

@@ -1,8 +1,8 @@
-// The two wasm modules, each compiled once on the page: the view's is instantiated here, the worker's is posted to every
-// worker.
+// The wasm modules, each compiled once on the page: the view's is instantiated here, the workers' are posted to them. The
+// worker has two: the first picture waits for a small one only; the one that answers all views is fetched after it.
 
 import initView from "../../wasm/memstrata_view.js";
-import type { FromWorker, ToWorker } from "./messages.js";
+import type { FromWorker, Glue, ToWorker } from "./messages.js";
 
 /** Compiles while it downloads; where the server names another type than application/wasm, after it. */
 async function compile(url: URL): Promise<WebAssembly.Module> {
@@ -17,18 +17,23 @@ async function compile(url: URL): Promise<WebAssembly.Module> {
 /** A worker whose module is on its way. */
 export interface PreparedWorker {
   readonly worker: Worker;
+  /** Whether it answers all views. */
+  readonly full: boolean;
   send(message: ToWorker): void;
   onmessage(listen: (message: FromWorker) => void): void;
 }
 
 /** The modules of one element. */
 export class Modules {
-  readonly #worker: Promise<WebAssembly.Module>;
+  readonly #first: Promise<WebAssembly.Module>;
+  #views: Promise<WebAssembly.Module> | null = null;
+  /** True from when new workers answer all views. */
+  full = false;
   /** Settled once the view can be made. */
   readonly view: Promise<unknown>;
 
   constructor() {
-    this.#worker = compile(new URL("../../wasm/memstrata_worker_bg.wasm", import.meta.url));
+    this.#first = compile(new URL("../../wasm/memstrata_worker_bg.wasm", import.meta.url));
     this.view = compile(new URL("../../wasm/memstrata_view_bg.wasm", import.meta.url)).then((module) =>
       initView({ module_or_path: module }),
     );
@@ -36,7 +41,14 @@ export class Modules {
 
   /** Settled once both are there. */
   async ready(): Promise<void> {
-    await Promise.all([this.#worker, this.view]);
+    await Promise.all([this.#first, this.view]);
+  }
+
+  /** Fetches the module that answers all views, once. */
+  async loadViews(): Promise<void> {
+    this.#views ??= compile(new URL("../../wasm/memstrata_worker_views_bg.wasm", import.meta.url));
+    await this.#views;
+    this.full = true;
   }
 
   /** A new worker. Messages sent at once wait for its module. */
@@ -50,12 +62,15 @@ export class Modules {
     worker.onmessage = (event: MessageEvent<FromWorker>) => tell(event.data);
     worker.onmessageerror = () => crash("An answer of the worker could not be read.");
     worker.onerror = (event) => crash(event.message || "The worker's script could not be started.");
-    const prepared = this.#worker.then(
-      (module) => worker.postMessage({ kind: "prepare", module } satisfies ToWorker),
+    const { full } = this;
+    const glue: Glue = full ? "views" : "first";
+    const prepared = ((full && this.#views) || this.#first).then(
+      (module) => worker.postMessage({ kind: "prepare", module, glue } satisfies ToWorker),
       (error: unknown) => crash(`The WebAssembly module could not be loaded: ${String(error)}`),
     );
     return {
       worker,
+      full,
       send: (message) => void prepared.then(() => worker.postMessage(message)),
       onmessage: (listen) => void listeners.push(listen),
     };

@@ -7,10 +7,15 @@
 //   ask(request)        ->   post, then step, step, ...         between two steps the message queue is looked at, so a
 //                                                               newer request overtakes the rest of an older one
 
-import init, { RankWorker, RunWorker } from "../../wasm/memstrata_worker.js";
+import * as first from "../../wasm/memstrata_worker.js";
 import type { Failure, Response } from "../generated/protocol.js";
 import { chunks } from "./chunks.js";
-import type { Bytes, Columns, FromWorker, ToWorker } from "./messages.js";
+import type { Bytes, Columns, FromWorker, Glue, ToWorker } from "./messages.js";
+
+/** Both modules have the same face. */
+type Engine = Pick<typeof first, "default" | "RankWorker" | "RunWorker">;
+type RankWorker = InstanceType<Engine["RankWorker"]>;
+type RunWorker = InstanceType<Engine["RunWorker"]>;
 
 const PROGRESS_MS = 50;
 
@@ -19,7 +24,7 @@ function isFailure(error: unknown): error is Failure {
 }
 
 class WorkerHost {
-  #ready: Promise<unknown> | null = null;
+  #engine: Promise<Engine> | null = null;
   #rank: RankWorker | null = null;
   #run: RunWorker | null = null;
   #stepping = false;
@@ -40,8 +45,8 @@ class WorkerHost {
   handle(message: ToWorker): void {
     switch (message.kind) {
       case "prepare":
-        this.#ready = init({ module_or_path: message.module });
-        this.#ready.catch((error: unknown) => this.#crashed(error));
+        this.#engine = this.#prepare(message.module, message.glue);
+        this.#engine.catch((error: unknown) => this.#crashed(error));
         break;
       case "load":
         this.#load(message.path, message.bytes, message.source).catch((error: unknown) => this.#crashed(error));
@@ -58,8 +63,20 @@ class WorkerHost {
     }
   }
 
+  async #prepare(module: WebAssembly.Module, glue: Glue): Promise<Engine> {
+    const engine: Engine = glue === "first" ? first : await import("../../wasm/memstrata_worker_views.js");
+    await engine.default({ module_or_path: module });
+    return engine;
+  }
+
+  /** Messages come in order, and the first of them says which engine. */
+  async #prepared(): Promise<Engine> {
+    if (this.#engine === null) throw new Error("The worker was asked for something before it was prepared.");
+    return this.#engine;
+  }
+
   async #load(path: string, bytes: number, source: Bytes): Promise<void> {
-    await this.#ready;
+    const { RankWorker } = await this.#prepared();
     const rank = new RankWorker(path, bytes);
     let shown = performance.now();
     for await (const { bytes: chunk, read } of chunks(source)) {
@@ -75,7 +92,7 @@ class WorkerHost {
   }
 
   async #plan(message: ToWorker & { kind: "run" }): Promise<void> {
-    await this.#ready;
+    const { RunWorker } = await this.#prepared();
     this.#run ??= new RunWorker();
     this.#post({ kind: "run", response: this.#run.handle(message.request) });
   }

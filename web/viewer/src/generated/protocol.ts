@@ -1,9 +1,13 @@
-// Generated from crates/memstrata-engine/src/protocol.rs by `cargo xtask gen`. Do not edit.
+// Generated from crates/memstrata-engine/src/protocol.rs (and protocol/views.rs) by `cargo xtask types`. Do not edit.
 
 export const PROTOCOL = 1;
 export const TILE_COLUMNS = 512;
 export const TILE_ROWS = 1024;
 export const MERGED = 2147483648;
+export const NO_BLOCK = 2147483647;
+export const ROW_UNITS = 4096;
+export const SPARK = [200, 32] as const;
+export const MINIMAP = [1000, 100] as const;
 
 export type Quantity = { 
 /**
@@ -81,6 +85,10 @@ target: DeviceRef,
  */
 axis: AxisKind, 
 /**
+ * What they show. A newer request replaces only those of the same kind of layer.
+ */
+layer: Layer, 
+/**
  * Which tiles.
  */
 tiles: Array<TileKey>, } } | { "pick": { 
@@ -155,7 +163,19 @@ x0: number,
 /**
  * Right edge in slots.
  */
-x1: number, } };
+x1: number, } } | { "view": { 
+/**
+ * Comes back.
+ */
+id: number, 
+/**
+ * Which trace.
+ */
+target: DeviceRef, 
+/**
+ * The question.
+ */
+query: Query, } };
 
 export type Response = { "kind": "progress" } & Progress | { "kind": "loaded" } & Loaded | { "kind": "failed" } & Failure | { "kind": "tile", 
 /**
@@ -209,7 +229,15 @@ x0: number,
 /**
  * Right edge in slots.
  */
-x1: number, };
+x1: number, } | { "kind": "view", 
+/**
+ * The request's.
+ */
+id: number, 
+/**
+ * The answer.
+ */
+answer: Answer, };
 
 export type Progress = { 
 /**
@@ -218,6 +246,20 @@ export type Progress = {
 fraction: number, 
 /**
  * `12.3 of 45.0 MiB`.
+ */
+text: string, 
+/**
+ * The curve of what has been read of a large file; null for others.
+ */
+provisional: Provisional | null, };
+
+export type Provisional = { 
+/**
+ * As a filled SVG path in a box of 1000 by 100, y down.
+ */
+path: string, 
+/**
+ * `1,204,000 events so far`.
  */
 text: string, };
 
@@ -265,7 +307,11 @@ peak: Quantity | null,
 /**
  * What was odd about the file, most severe first.
  */
-warnings: Array<WarningRow>, };
+warnings: Array<WarningRow>, 
+/**
+ * Starts and ends of annotated ranges.
+ */
+annotations: number, };
 
 export type DeviceSummary = { 
 /**
@@ -459,6 +505,10 @@ name: string,
  */
 file: string, 
 /**
+ * Line; 0 when unknown.
+ */
+line: number, 
+/**
  * `model.py:212`.
  */
 place: string, 
@@ -475,7 +525,15 @@ id: number,
 /**
  * The files, in any order.
  */
-files: Array<FileEntry>, } };
+files: Array<FileEntry>, } } | { "view": { 
+/**
+ * Comes back.
+ */
+id: number, 
+/**
+ * The question.
+ */
+query: RunQuery, } };
 
 export type FileEntry = { 
 /**
@@ -503,7 +561,15 @@ countText: string,
 /**
  * One a file.
  */
-rows: Array<PlannedRow>, };
+rows: Array<PlannedRow>, } | { "kind": "overview", 
+/**
+ * The request's.
+ */
+id: number, 
+/**
+ * The ranks beside each other.
+ */
+overview: Overview, };
 
 export type PlannedRow = { 
 /**
@@ -526,3 +592,1111 @@ group: string,
  * Its size in words.
  */
 size: string, };
+
+export type ColourBy = "stack" | "category" | "size" | "age" | "stream" | "segment";
+
+export type FlameWeight = "peak" | "cursor" | "byteSeconds" | "count" | "churn";
+
+export type FlameSpec = { 
+/**
+ * What is added up.
+ */
+weight: FlameWeight, 
+/**
+ * The event after which `Cursor` counts; -1 is the state before the window.
+ */
+event: number, 
+/**
+ * Events `[from, to]` in which `ByteSeconds`, `Count` and `Churn` count; null for the whole window.
+ */
+range: [number, number] | null, 
+/**
+ * Innermost frame first.
+ */
+inverted: boolean, 
+/**
+ * Leave out frames of PyTorch, Python and C++.
+ */
+hideFramework: boolean, 
+/**
+ * Only this node and what is above and below it, by its path (see [`FlameNode::path`]); empty for all.
+ */
+root: string, 
+/**
+ * Frames that hold this text keep their colour, the others turn grey; empty for none.
+ */
+search: string, };
+
+export type SegmentSort = "size" | "address" | "pool" | "occupancy";
+
+export type SegmentSpec = { 
+/**
+ * The order.
+ */
+sort: SegmentSort, 
+/**
+ * The event at which `Occupancy` is told; -1 is the state before the window.
+ */
+event: number, 
+/**
+ * The segment whose row is [`GROWN`] times as high, by [`SegmentRow::segment`].
+ */
+grown: number | null, };
+
+export type Layer = { "timeline": { 
+/**
+ * What colours say.
+ */
+colour: ColourBy, 
+/**
+ * Draw allocated, active and reserved bytes as lines.
+ */
+bands: boolean, 
+/**
+ * Blocks that match this search keep their colour, the others turn grey; empty for none.
+ */
+search: string, } } | { "segments": { 
+/**
+ * What colours say.
+ */
+colour: ColourBy, 
+/**
+ * Which rows.
+ */
+rows: SegmentSpec, 
+/**
+ * As in `Timeline`.
+ */
+search: string, } } | { "flame": { 
+/**
+ * Which graph.
+ */
+flame: FlameSpec, } };
+
+export type Query = { "card": Record<symbol, never> } | { "findings": Record<symbol, never> } | { "course": { 
+/**
+ * Which axis.
+ */
+axis: AxisKind, } } | { "tracks": { 
+/**
+ * Which axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * How many can be told apart.
+ */
+columns: number, } } | { "moment": { 
+/**
+ * When.
+ */
+at: At, } } | { "range": { 
+/**
+ * Which axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, } } | { "events": { 
+/**
+ * Which of them.
+ */
+filter: EventFilter, 
+/**
+ * The first row.
+ */
+from: number, 
+/**
+ * How many.
+ */
+count: number, 
+/**
+ * The event whose row is asked for: the answer's `at` is the last matching row at or before it.
+ */
+near: number | null, } } | { "blocks": { 
+/**
+ * Which of them, in which order.
+ */
+table: BlockTable, 
+/**
+ * The first row.
+ */
+from: number, 
+/**
+ * How many.
+ */
+count: number, 
+/**
+ * The block whose row is asked for.
+ */
+near: number | null, } } | { "export": { 
+/**
+ * Of what.
+ */
+what: Table, 
+/**
+ * How.
+ */
+form: TextForm, } } | { "next": { 
+/**
+ * What is looked for.
+ */
+of: Looked, 
+/**
+ * From this event on; -1 is before the window.
+ */
+event: number, 
+/**
+ * From this block on, which enters with that event: of several that do, such as those from before the window.
+ */
+block: number | null, 
+/**
+ * Towards the start.
+ */
+backwards: boolean, } } | { "hit": { 
+/**
+ * Its index.
+ */
+block: number, } } | { "names": { 
+/**
+ * Their indices.
+ */
+blocks: Array<number>, } } | { "search": { 
+/**
+ * A word of a frame or file, `0x...`, or a size: `>512MiB`.
+ */
+text: string, } } | { "segments": { 
+/**
+ * Which.
+ */
+rows: SegmentSpec, } } | { "segment": { 
+/**
+ * [`SegmentRow::segment`].
+ */
+segment: number, 
+/**
+ * The event; -1 is the state before the window.
+ */
+event: number, } } | { "segmentOf": { 
+/**
+ * Index into the block table.
+ */
+block: number, } } | { "flame": { 
+/**
+ * Which graph.
+ */
+flame: FlameSpec, } } | { "flameBoxes": { 
+/**
+ * Which graph.
+ */
+flame: FlameSpec, 
+/**
+ * Left edge in the graph's units.
+ */
+x0: number, 
+/**
+ * Right edge.
+ */
+x1: number, 
+/**
+ * The least width.
+ */
+least: number, } } | { "flameNode": { 
+/**
+ * Which graph.
+ */
+flame: FlameSpec, 
+/**
+ * The node: a strip's block.
+ */
+node: number, } } | { "frame": { 
+/**
+ * The function.
+ */
+name: string, 
+/**
+ * The file.
+ */
+file: string, 
+/**
+ * The line.
+ */
+line: number, } } | { "settings": Record<symbol, never> } | { "picture": { 
+/**
+ * What is drawn.
+ */
+layer: Layer, 
+/**
+ * Along which axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in the layer's units.
+ */
+x0: number, 
+/**
+ * Right edge.
+ */
+x1: number, 
+/**
+ * Lower edge.
+ */
+y0: number, 
+/**
+ * Upper edge.
+ */
+y1: number, 
+/**
+ * CSS pixels of the plot.
+ */
+width: number, 
+/**
+ * The same.
+ */
+height: number, 
+/**
+ * On a dark ground.
+ */
+dark: boolean, } };
+
+export type At = { "event": { 
+/**
+ * Its index.
+ */
+event: number, } } | { "slot": { 
+/**
+ * Which axis.
+ */
+axis: AxisKind, 
+/**
+ * Where.
+ */
+slot: number, } };
+
+export type EventFilter = { 
+/**
+ * Names of actions: `alloc`; empty for all.
+ */
+actions: Array<string>, 
+/**
+ * As in [`Query::Search`]; empty for all.
+ */
+text: string, };
+
+export type BlockTable = { 
+/**
+ * As in [`Query::Search`]; empty for all.
+ */
+text: string, 
+/**
+ * Only of this category; empty for all.
+ */
+category: string, 
+/**
+ * Only what is live after this event (-1: before the window).
+ */
+liveAt: number | null, 
+/**
+ * Only what is below this node of a flame graph.
+ */
+node: [FlameSpec, number] | null, 
+/**
+ * The column.
+ */
+sort: BlockSort, 
+/**
+ * Largest, or last, first.
+ */
+descending: boolean, };
+
+export type BlockSort = "size" | "blockSize" | "category" | "allocated" | "freed" | "lifetime" | "byteSeconds" | "address" | "stream" | "site";
+
+export type Table = { "blocks": { 
+/**
+ * Which.
+ */
+table: BlockTable, } } | { "events": { 
+/**
+ * Which.
+ */
+filter: EventFilter, } } | { "findings": Record<symbol, never> } | { "segments": { 
+/**
+ * The event; -1 is the state before the window.
+ */
+event: number, } };
+
+export type TextForm = "csv" | "json";
+
+export type Looked = { "search": { 
+/**
+ * As in [`Query::Search`].
+ */
+text: string, } } | { "stack": { 
+/**
+ * As this one, by its index.
+ */
+block: number, } };
+
+export type Answer = { "card": RankCard } | { "findings": Array<FindingRow> } | { "course": Course } | { "tracks": Tracks } | { "moment": Moment } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<string> } | { "search": SearchResult | null } | { "segments": SegmentRows } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
+
+export type RankCard = { 
+/**
+ * The file's path.
+ */
+path: string, 
+/**
+ * The rank that it names.
+ */
+rank: number | null, 
+/**
+ * The device.
+ */
+device: number, 
+/**
+ * Requested, active, allocated and reserved bytes: their peaks.
+ */
+bands: Array<BandRow>, 
+/**
+ * Requested bytes after the last event.
+ */
+end: Quantity, 
+/**
+ * What was live at the peak of requested bytes, by category, in the fixed order of categories.
+ */
+categories: Array<CategoryRow>, 
+/**
+ * Out-of-memory events.
+ */
+ooms: Quantity, 
+/**
+ * Findings of its own.
+ */
+findings: Array<FindingRow>, 
+/**
+ * The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
+ */
+spark: string, 
+/**
+ * What the comparison needs: bytes at the peak by the hash of the stack (16 hex digits), with the call site's name.
+ */
+stacks: Array<StackFact>, };
+
+export type StackFact = { 
+/**
+ * The stack's hash, the same in every rank.
+ */
+hash: string, 
+/**
+ * Its call site.
+ */
+site: string, 
+/**
+ * Requested bytes.
+ */
+bytes: string, };
+
+export type BandRow = { 
+/**
+ * PyTorch's name: `requested_bytes`.
+ */
+name: string, 
+/**
+ * `requested`.
+ */
+label: string, 
+/**
+ * The peak.
+ */
+peak: Quantity, 
+/**
+ * `at #3,737`.
+ */
+at: string, 
+/**
+ * Whether it is an estimate.
+ */
+estimate: boolean, };
+
+export type CategoryRow = { 
+/**
+ * `parameter`.
+ */
+name: string, 
+/**
+ * `parameters`.
+ */
+label: string, 
+/**
+ * Bytes.
+ */
+bytes: Quantity, 
+/**
+ * The part of the whole, 0 to 1.
+ */
+share: number, 
+/**
+ * The colour word.
+ */
+colour: number, };
+
+export type FindingRow = { 
+/**
+ * The same for the same file everywhere; as in `memstrata anomalies --format json`.
+ */
+id: string, 
+/**
+ * `growth`.
+ */
+kind: string, 
+/**
+ * `Growth`.
+ */
+label: string, 
+/**
+ * `high`, `medium` or `low`.
+ */
+severity: string, 
+/**
+ * The file's path.
+ */
+path: string, 
+/**
+ * The device.
+ */
+device: number, 
+/**
+ * How much memory it is about.
+ */
+bytes: Quantity, 
+/**
+ * A sentence or two.
+ */
+text: string, 
+/**
+ * The event that shows it first; null when it has none.
+ */
+event: number | null, 
+/**
+ * `#3,702`; empty when it has none.
+ */
+at: string, 
+/**
+ * From its first to past its last event, on each axis; empty when it has none.
+ */
+spans: Array<Span>, 
+/**
+ * A block that it is about: its reference.
+ */
+reference: string | null, 
+/**
+ * The call stack it is about.
+ */
+stack: StackDetail, };
+
+export type Course = { 
+/**
+ * Requested bytes as a filled SVG path in a box of [`MINIMAP`], y down.
+ */
+requested: string, 
+/**
+ * Reserved bytes as a line in the same box.
+ */
+reserved: string, 
+/**
+ * How many private pools the device has: with any, their line is among those of the bands.
+ */
+pools: number, 
+/**
+ * What is marked, by slot: `oom`, `finding`, and the separate peaks (`peak`, the highest first).
+ */
+marks: Array<Mark>, };
+
+export type Mark = { 
+/**
+ * `oom`, `finding` or `peak`.
+ */
+kind: string, 
+/**
+ * The slot.
+ */
+slot: number, 
+/**
+ * The event.
+ */
+event: number, 
+/**
+ * In words.
+ */
+text: string, 
+/**
+ * The finding's id; empty for others.
+ */
+id: string, };
+
+export type Tracks = { 
+/**
+ * How many lanes the file has.
+ */
+lanes: number, 
+/**
+ * By lane, then by place.
+ */
+items: Array<TrackItem>, };
+
+export type TrackItem = { 
+/**
+ * Which lane, from the top.
+ */
+lane: number, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * Its name, or `12 ranges`.
+ */
+text: string, 
+/**
+ * Name and duration.
+ */
+title: string, 
+/**
+ * The colour word, from the name.
+ */
+colour: number, };
+
+export type Moment = { 
+/**
+ * The event that it is after; -1 is before the window.
+ */
+event: number, 
+/**
+ * Where it is on each axis: its slot, and the one after it.
+ */
+spans: Array<Span>, 
+/**
+ * `#3,737  +1.204 s`.
+ */
+label: string, 
+/**
+ * `alloc 2.00 MiB`.
+ */
+action: string, 
+/**
+ * The block that the event is about, if any.
+ */
+block: number | null, 
+/**
+ * Requested, active, allocated and reserved bytes, rounding waste and cached-free; private pools where there are any.
+ */
+bands: Array<DetailRow>, 
+/**
+ * Live blocks.
+ */
+blocks: Quantity, 
+/**
+ * By category, most first.
+ */
+categories: Array<CategoryRow>, 
+/**
+ * The call stacks that hold most.
+ */
+stacks: Array<StackShareRow>, 
+/**
+ * In one sentence, for a screen reader.
+ */
+spoken: string, };
+
+export type StackShareRow = { 
+/**
+ * The call site.
+ */
+site: string, 
+/**
+ * Bytes.
+ */
+bytes: Quantity, 
+/**
+ * Blocks.
+ */
+blocks: Quantity, 
+/**
+ * The part of the whole, 0 to 1.
+ */
+share: number, 
+/**
+ * The colour word.
+ */
+colour: number, 
+/**
+ * A block of it.
+ */
+block: number, 
+/**
+ * What else is to be said: `all freed again`.
+ */
+note: string, };
+
+export type DetailCard = { 
+/**
+ * `Segment`.
+ */
+kind: string, 
+/**
+ * `2.00 GiB`.
+ */
+title: Quantity, 
+/**
+ * What is known of it.
+ */
+rows: Array<DetailRow>, 
+/**
+ * The heading above `stacks`; empty when there are none.
+ */
+heading: string, 
+/**
+ * By call stack.
+ */
+stacks: Array<StackShareRow>, 
+/**
+ * Its own stack, if it has one.
+ */
+stack: StackDetail | null, 
+/**
+ * The whole as text, for the clipboard.
+ */
+copy: string, };
+
+export type EventPage = { 
+/**
+ * How many match.
+ */
+total: number, 
+/**
+ * `2,431 of 6,866 events`.
+ */
+text: string, 
+/**
+ * The first row's place among those that match.
+ */
+from: number, 
+/**
+ * The rows.
+ */
+rows: Array<EventRow>, 
+/**
+ * The row that was asked for with `near`.
+ */
+at: number | null, 
+/**
+ * All actions of this trace, with how often each occurs.
+ */
+actions: Array<DetailRow>, };
+
+export type EventRow = { 
+/**
+ * Its index.
+ */
+event: number, 
+/**
+ * `#3,702`.
+ */
+label: string, 
+/**
+ * `+1.204 s`; empty without a clock.
+ */
+time: string, 
+/**
+ * PyTorch's name of the action.
+ */
+action: string, 
+/**
+ * Its size.
+ */
+bytes: Quantity, 
+/**
+ * The address; empty where there is none.
+ */
+address: string, 
+/**
+ * Requested bytes live after it.
+ */
+live: Quantity, 
+/**
+ * The call site.
+ */
+site: string, 
+/**
+ * The colour word of its stack.
+ */
+colour: number, 
+/**
+ * The block it is about.
+ */
+block: number | null, };
+
+export type BlockPage = { 
+/**
+ * How many match.
+ */
+total: number, 
+/**
+ * `12 of 2,443 blocks, 1.20 GiB`.
+ */
+text: string, 
+/**
+ * The first row's place among those that match.
+ */
+from: number, 
+/**
+ * The rows.
+ */
+rows: Array<BlockLine>, 
+/**
+ * The row that was asked for with `near`.
+ */
+at: number | null, };
+
+export type BlockLine = { 
+/**
+ * Index into the block table.
+ */
+block: number, 
+/**
+ * Its reference.
+ */
+reference: string, 
+/**
+ * Requested bytes.
+ */
+bytes: Quantity, 
+/**
+ * Bytes carved out for it.
+ */
+blockBytes: Quantity, 
+/**
+ * What it is.
+ */
+category: string, 
+/**
+ * `#3,702`, or `before the window`.
+ */
+allocated: string, 
+/**
+ * `#3,709`, `live at the end`, or `pending`.
+ */
+freed: string, 
+/**
+ * How long it lived.
+ */
+lifetime: string, 
+/**
+ * `0x7600_2a00_0000_3`.
+ */
+address: string, 
+/**
+ * The stream's handle.
+ */
+stream: string, 
+/**
+ * The call site.
+ */
+site: string, 
+/**
+ * The colour word.
+ */
+colour: number, };
+
+export type SearchResult = { 
+/**
+ * Blocks.
+ */
+blocks: Quantity, 
+/**
+ * Their bytes at the peak.
+ */
+bytes: Quantity, 
+/**
+ * `112 blocks, 1.20 GiB of them at the peak`.
+ */
+text: string, };
+
+export type SegmentRows = { 
+/**
+ * The height of all rows in units.
+ */
+units: number, 
+/**
+ * `45 segments, 2.10 GiB at most`.
+ */
+text: string, 
+/**
+ * From the top.
+ */
+rows: Array<SegmentRow>, };
+
+export type SegmentRow = { 
+/**
+ * Index among the device's segments, whatever the order of rows.
+ */
+segment: number, 
+/**
+ * Its lower edge in units.
+ */
+y0: number, 
+/**
+ * Its upper edge in units.
+ */
+y1: number, 
+/**
+ * `large`, `small` or `expandable`.
+ */
+label: string, 
+/**
+ * Its size.
+ */
+size: Quantity, 
+/**
+ * `0x...`.
+ */
+address: string, 
+/**
+ * Address, pool, stream and life in words.
+ */
+title: string, };
+
+export type FlameInfo = { 
+/**
+ * The sum of all.
+ */
+total: Quantity, 
+/**
+ * The width of the x axis in the graph's units: the weight of what is shown, halved until it is below 2^40.
+ */
+extent: number, 
+/**
+ * Rows that the graph has.
+ */
+rows: number, 
+/**
+ * `requested bytes live at the peak, #3,737`.
+ */
+text: string, 
+/**
+ * What the search finds, each stack counted once; null without a search.
+ */
+matched: Quantity | null, 
+/**
+ * From the whole to the node that is the root: the breadcrumb.
+ */
+path: Array<FlameStep>, };
+
+export type FlameStep = { 
+/**
+ * The node's path: what [`FlameSpec::root`](super::FlameSpec::root) takes.
+ */
+path: string, 
+/**
+ * `forward model.py:212`.
+ */
+text: string, };
+
+export type FlameBox = { 
+/**
+ * The node.
+ */
+node: number, 
+/**
+ * Left edge in the graph's units.
+ */
+x0: number, 
+/**
+ * Right edge.
+ */
+x1: number, 
+/**
+ * Lower edge in units.
+ */
+y0: number, 
+/**
+ * Upper edge in units.
+ */
+y1: number, 
+/**
+ * `forward`.
+ */
+text: string, };
+
+export type FlameNode = { 
+/**
+ * The node.
+ */
+node: number, 
+/**
+ * What [`FlameSpec::root`](super::FlameSpec::root) takes: the place of the node among its siblings, from the root: `0.2.1`.
+ */
+path: string, 
+/**
+ * The path of the node above; null for the root.
+ */
+parent: string | null, 
+/**
+ * `forward model.py:212`.
+ */
+title: string, 
+/**
+ * Its weight, with all below.
+ */
+total: Quantity, 
+/**
+ * `12.3 % of all, 40 blocks; 1.2 MiB of its own`.
+ */
+text: string, 
+/**
+ * The frame's file.
+ */
+file: string, 
+/**
+ * Left edge in the graph's units.
+ */
+x0: number, 
+/**
+ * Right edge.
+ */
+x1: number, 
+/**
+ * The colour word.
+ */
+colour: number, 
+/**
+ * Neighbours that the arrow keys go to: the first child, the one before, the one behind.
+ */
+child: number | null, 
+/**
+ * See `child`.
+ */
+before: number | null, 
+/**
+ * See `child`.
+ */
+behind: number | null, 
+/**
+ * The node above; null for the root.
+ */
+above: number | null, };
+
+export type SettingsCard = { 
+/**
+ * What is known of the recording.
+ */
+provenance: Array<DetailRow>, 
+/**
+ * Settings: the key, its value, and what it means for this run.
+ */
+settings: Array<SettingRow>, 
+/**
+ * Said when there are no settings in the file.
+ */
+note: string | null, };
+
+export type SettingRow = { 
+/**
+ * `expandable_segments`.
+ */
+key: string, 
+/**
+ * `true`.
+ */
+value: string, 
+/**
+ * What it does, and what that means here.
+ */
+text: string, };
+
+export type RunQuery = { "clear": Record<symbol, never> } | { "card": { 
+/**
+ * The page's number for the row.
+ */
+key: number, 
+/**
+ * The folder that its file is in, as planned.
+ */
+group: string, 
+/**
+ * The card.
+ */
+card: RankCard, } } | { "sort": { 
+/**
+ * By what.
+ */
+sort: RankSort, 
+/**
+ * The largest first.
+ */
+descending: boolean, } };
+
+export type RankSort = "rank" | "peak" | "reserved" | "end" | "findings";
+
+export type Overview = { 
+/**
+ * In order.
+ */
+rows: Array<OverviewRow>, 
+/**
+ * `peaks from 610.2 MiB to 1.16 GiB`.
+ */
+text: string, 
+/**
+ * Findings that only show when ranks are compared.
+ */
+outliers: Array<FindingRow>, 
+/**
+ * These and those of every rank, the most severe first.
+ */
+findings: Array<FindingRow>, 
+/**
+ * How many of them are of more than low severity: what a mark on the page counts.
+ */
+notable: number, };
+
+export type OverviewRow = { 
+/**
+ * The page's number for the row.
+ */
+key: number, 
+/**
+ * Its folder, where that differs from the row before (in the order by rank); else empty.
+ */
+group: string, 
+/**
+ * The peak of requested bytes as a part of the largest reserved peak of all ranks.
+ */
+requested: number, 
+/**
+ * The peak of reserved bytes as a part of the same.
+ */
+reserved: number, 
+/**
+ * Where its bars of categories end, as parts of the same, in the order of the card.
+ */
+categories: Array<number>, 
+/**
+ * How it differs from the other ranks: `480 MiB more at train.py:88`; empty when it does not.
+ */
+outlier: string, };

@@ -21,7 +21,12 @@ export function bindAddress(viewer: MemstrataViewer): () => void {
   };
   viewer.setState(parseState(location.hash));
   viewer.addEventListener("memstrata-state", write as EventListener, { signal });
-  window.addEventListener("hashchange", () => viewer.setState(parseState(location.hash)), { signal });
+  const read = ({ newURL }: HashChangeEvent) => {
+    // What was about to be written is of before; it may even have been written by now.
+    clearTimeout(waiting);
+    viewer.setState(parseState(new URL(newURL).hash));
+  };
+  window.addEventListener("hashchange", read, { signal });
   return () => {
     clearTimeout(waiting);
     listening.abort();

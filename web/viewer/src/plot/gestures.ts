@@ -1,46 +1,81 @@
-// Pointer and wheel on the plot. All mathematics is the view's: this says where the hand is.
+// Pointer and wheel on a plot. All mathematics is the view's: this says where the hand is and what it means.
 
-import type { TimelinePlot } from "./timeline-plot.js";
+import type { CanvasPlot, HandOptions, PlotEvents } from "./canvas-plot.js";
 
 /** A press that moves less than this many pixels is a click. */
 const SLOP = 4;
+/** Lines and pages of a wheel in pixels, for scrolling. */
+const LINE = 16;
+
+/** What a drag does: it moves the picture, or marks something. */
+export type DragMode = "pan" | "box" | "range" | "ruler-x" | "ruler-y";
+
+/** What is being dragged out, in CSS pixels of the canvas. */
+export interface Draft {
+  mode: DragMode;
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+  /** What a ruler says. */
+  text: string;
+}
+
+/** What was dragged out, in data units. */
+export interface Marked {
+  mode: DragMode;
+  from: { x: number; y: number };
+  to: { x: number; y: number };
+  draft: Draft;
+}
 
 interface Press {
   pointer: number;
+  button: number;
   x: number;
   y: number;
-  dragging: boolean;
+  mode: DragMode | null;
 }
 
 export class Gestures {
   readonly #canvas: HTMLCanvasElement;
-  readonly #plot: TimelinePlot;
-  readonly #select: (x: number, y: number) => void;
+  readonly #plot: CanvasPlot<unknown>;
+  readonly #events: PlotEvents;
+  readonly #hand: HandOptions;
   readonly #listening = new AbortController();
   #press: Press | null = null;
+  #space = false;
 
-  constructor(canvas: HTMLCanvasElement, plot: TimelinePlot, select: (x: number, y: number) => void) {
+  constructor(canvas: HTMLCanvasElement, plot: CanvasPlot<unknown>, events: PlotEvents, hand: HandOptions) {
     this.#canvas = canvas;
     this.#plot = plot;
-    this.#select = select;
+    this.#events = events;
+    this.#hand = hand;
     const { signal } = this.#listening;
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { signal, passive: false });
     canvas.addEventListener("pointerdown", (event) => this.#down(event), { signal });
     canvas.addEventListener("pointermove", (event) => this.#move(event), { signal });
     canvas.addEventListener("pointerup", (event) => this.#up(event), { signal });
     canvas.addEventListener("pointercancel", () => this.cancel(), { signal });
-    canvas.addEventListener("pointerleave", () => this.#plot.clearHover(), { signal });
-    canvas.addEventListener("dblclick", () => plot.act((view) => view.fit()), { signal });
+    canvas.addEventListener("pointerleave", () => plot.clearHover(), { signal });
+    canvas.addEventListener("dblclick", (event) => this.#doubled(event), { signal });
+    const space = (down: boolean) => (event: KeyboardEvent) => {
+      if (event.key === " ") this.#space = down;
+    };
+    canvas.addEventListener("keydown", space(true), { signal });
+    canvas.addEventListener("keyup", space(false), { signal });
+    canvas.addEventListener("blur", () => (this.#space = false), { signal });
   }
 
   get dragging(): boolean {
-    return this.#press?.dragging ?? false;
+    return this.#press !== null && this.#press.mode !== null;
   }
 
   /** Lets go of a drag. */
   cancel(): void {
-    if (this.#press?.dragging) this.#plot.act((view) => view.endDrag());
+    if (this.#press?.mode === "pan") this.#plot.act((view) => view.endDrag());
     this.#press = null;
+    this.#plot.draft.value = null;
     this.#canvas.removeAttribute("data-dragging");
   }
 
@@ -58,12 +93,32 @@ export class Gestures {
     event.preventDefault();
     const { x, y } = this.#at(event);
     const { deltaX, deltaY, deltaMode, shiftKey, ctrlKey, metaKey } = event;
-    this.#plot.act((view) => view.wheel(x, y, deltaX, deltaY, deltaMode, shiftKey, ctrlKey || metaKey));
+    const zooms = ctrlKey || metaKey;
+    if (this.#hand.wheelScrolls() && !zooms && !shiftKey) {
+      const scale = deltaMode === 0 ? 1 : LINE;
+      this.#plot.act((view) => {
+        view.beginDrag(x, y);
+        view.drag(x - deltaX * scale, y - deltaY * scale);
+        view.endDrag();
+      });
+      return;
+    }
+    this.#plot.act((view) => view.wheel(x, y, deltaX, deltaY, deltaMode, shiftKey, zooms));
+  }
+
+  #mode(event: PointerEvent, button: number): DragMode {
+    if (button === 1) return "pan";
+    const ruling = this.#hand.ruling();
+    if (ruling !== null) return ruling === "x" ? "ruler-x" : "ruler-y";
+    if (event.altKey) return "range";
+    if (event.shiftKey) return "box";
+    return this.#hand.dragZooms() && !this.#space ? "box" : "pan";
   }
 
   #down(event: PointerEvent): void {
-    if (event.button !== 0 || this.#press) return;
-    this.#press = { pointer: event.pointerId, ...this.#at(event), dragging: false };
+    if (event.button > 1 || this.#press) return;
+    if (event.button === 1) event.preventDefault();
+    this.#press = { pointer: event.pointerId, button: event.button, ...this.#at(event), mode: null };
     this.#canvas.setPointerCapture(event.pointerId);
   }
 
@@ -75,23 +130,42 @@ export class Gestures {
       return;
     }
     if (press.pointer !== event.pointerId) return;
-    if (!press.dragging) {
+    if (press.mode === null) {
       if (Math.hypot(x - press.x, y - press.y) < SLOP) return;
-      press.dragging = true;
+      press.mode = this.#mode(event, press.button);
       this.#plot.clearHover();
-      this.#canvas.setAttribute("data-dragging", "");
-      this.#plot.act((view) => view.beginDrag(press.x, press.y));
+      this.#canvas.setAttribute("data-dragging", press.mode);
+      if (press.mode === "pan") this.#plot.act((view) => view.beginDrag(press.x, press.y));
     }
-    this.#plot.act((view) => view.drag(x, y));
+    if (press.mode === "pan") this.#plot.act((view) => view.drag(x, y));
+    else this.#plot.draft.value = this.#draft(press.mode, press, { x, y });
+  }
+
+  #draft(mode: DragMode, from: { x: number; y: number }, to: { x: number; y: number }): Draft {
+    const [left, right] = from.x < to.x ? [from.x, to.x] : [to.x, from.x];
+    const [top, bottom] = from.y < to.y ? [from.y, to.y] : [to.y, from.y];
+    const text = mode.startsWith("ruler") ? this.#plot.measure(mode === "ruler-x" ? "x" : "y", from, to) : "";
+    return { mode, left, top, right, bottom, text };
   }
 
   #up(event: PointerEvent): void {
     const press = this.#press;
     if (press?.pointer !== event.pointerId) return;
-    const { dragging } = press;
-    this.cancel();
+    const { mode, button } = press;
     const { x, y } = this.#at(event);
-    if (!dragging) this.#select(x, y);
+    if (mode !== null && mode !== "pan") {
+      const draft = this.#draft(mode, press, { x, y });
+      const [from, to] = [this.#plot.placeAt(press.x, press.y), this.#plot.placeAt(x, y)];
+      if (mode === "box") this.#plot.act((view) => view.zoomBox(draft.left, draft.top, draft.right, draft.bottom));
+      else this.#events.marked({ mode, from, to, draft });
+    }
+    this.cancel();
+    if (mode === null && button === 0) this.#events.click(x, y, event);
     if (event.pointerType === "mouse") this.#plot.point(x, y);
+  }
+
+  #doubled(event: MouseEvent): void {
+    const { x, y } = this.#at(event);
+    this.#events.doubleClick(x, y);
   }
 }

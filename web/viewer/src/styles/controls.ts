@@ -1,4 +1,4 @@
-// Buttons, the segmented switch, the sheet of keys.
+// Buttons, the segmented switch, the search box.
 
 export const controls = `
 .button {
@@ -62,36 +62,33 @@ export const controls = `
 }
 .select option { background: var(--surface); color: var(--text); }
 .select .icon { position: absolute; right: 8px; width: 11px; height: 11px; color: var(--dim); pointer-events: none; }
+.search { position: relative; flex: 0 1 260px; min-width: 120px; }
+.search .icon { position: absolute; top: 6px; left: 7px; width: 13px; height: 13px; color: var(--faint); pointer-events: none; }
+.search input {
+  width: 100%;
+  height: 26px;
+  padding: 0 8px 0 26px;
+  border: 1px solid var(--line-strong);
+  border-radius: var(--radius);
+  background: var(--surface);
+  color: var(--text);
+  font: inherit;
+}
+.search input::placeholder { color: var(--faint); opacity: 1; }
+.search input::-webkit-search-cancel-button { display: none; }
+.found {
+  position: absolute;
+  top: 5px;
+  right: 6px;
+  padding: 0 5px;
+  border-radius: 3px;
+  background: var(--raised);
+  color: var(--dim);
+  font-size: var(--small);
+  line-height: 16px;
+}
 .segmented { overflow: hidden; }
 .segmented button { height: 100%; padding: 0 10px; border: 0; background: none; color: var(--dim); cursor: pointer; }
 .segmented button:hover { color: var(--text); }
 .segmented button[aria-pressed="true"] { background: var(--raised); color: var(--text); font-weight: 550; }
-.sheet {
-  width: min(680px, calc(100cqw - 24px));
-  max-height: min(640px, calc(100% - 24px));
-  margin: auto;
-  padding: 0;
-  overflow: auto;
-  border: 0;
-  border-radius: 10px;
-  background: var(--surface);
-  color: var(--text);
-  box-shadow: var(--shadow);
-}
-.sheet::backdrop { background: rgb(0 0 0 / 40%); }
-.sheet-body { padding: 14px 20px 20px; }
-.sheet-head { display: flex; align-items: center; justify-content: space-between; margin-bottom: 8px; font-size: 15px; }
-.sheet-columns { columns: 2 260px; column-gap: 32px; }
-.sheet section { break-inside: avoid; margin-bottom: 16px; }
-.sheet h3 { margin-bottom: 2px; color: var(--dim); font-size: var(--small); font-weight: 500; }
-.sheet-row { display: flex; align-items: baseline; gap: 10px; padding: 3px 0; }
-.sheet-row dt { flex: 0 0 104px; display: flex; flex-wrap: wrap; gap: 4px; }
-kbd {
-  padding: 1px 6px;
-  border: 1px solid var(--line-strong);
-  border-radius: 4px;
-  background: var(--raised);
-  font: 500 var(--small) / 1.4 var(--sans);
-  white-space: nowrap;
-}
 `;

@@ -17,6 +17,8 @@ export const details = `
 .stack-head { display: flex; align-items: baseline; justify-content: space-between; padding-bottom: 4px; }
 .stack-note { padding-bottom: 6px; color: var(--warn); font-size: 12px; }
 .frame, .fold button { display: flex; align-items: baseline; justify-content: space-between; gap: 10px; width: 100%; padding: 4px 0; border-bottom: 1px solid var(--line); }
+.frame { border-width: 0 0 1px; background: none; text-align: left; cursor: pointer; }
+.frame:hover { background: var(--hover); }
 .frame-name { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-weight: 450; }
 .frame-place { flex: none; max-width: 62%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--dim); font-family: var(--mono); font-size: var(--small); }
 .frame[data-framework="true"] span { color: var(--faint); }

@@ -19,6 +19,7 @@ export const layout = `
     "header header" var(--header)
     "main details" minmax(0, 1fr) / minmax(0, 1fr) var(--details);
 }
+.app[data-details="false"] { --details: 0px; }
 .header {
   grid-area: header;
   display: flex;
@@ -70,19 +71,20 @@ export const layout = `
     grid-template:
       "header" auto
       "rail" auto
-      "main" minmax(300px, 1fr)
-      "details" minmax(120px, 38%) / minmax(0, 1fr);
+      "main" 620px
+      "details" auto / minmax(0, 1fr);
     overflow: auto;
   }
   .app[data-stage="run"][data-rail="header"] {
     grid-template:
       "header" auto
-      "main" minmax(300px, 1fr)
-      "details" minmax(120px, 38%) / minmax(0, 1fr);
+      "main" 620px
+      "details" auto / minmax(0, 1fr);
   }
   .header { flex-wrap: wrap; gap: 6px 10px; padding-block: 5px; }
   .run { flex: 1 1 0; }
-  .controls { order: 1; flex: 1 0 100%; }
+  .search { order: 1; flex: 1 1 160px; }
+  .controls { order: 1; flex: none; }
   .controls:empty { display: none; }
 }
 `;

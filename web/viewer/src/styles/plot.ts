@@ -5,13 +5,13 @@ export const plot = `
 .view-header { display: flex; align-items: baseline; gap: 10px; flex: none; min-width: 0; padding: 9px 14px 7px; border-bottom: 1px solid var(--line); white-space: nowrap; }
 .view-header h2 { font-size: 13px; }
 .view-header > .dim { overflow: hidden; text-overflow: ellipsis; }
-.facts { display: flex; gap: 16px; margin-left: auto; font-family: var(--mono); font-size: 12px; }
+.facts { display: flex; flex: none; gap: 16px; margin-left: auto; font-family: var(--mono); font-size: 12px; white-space: nowrap; }
 .plot { position: relative; flex: 1; min-height: 0; overflow: hidden; background: var(--sunk); }
 .plot canvas { position: absolute; inset: 0; width: 100%; height: 100%; display: block; touch-action: none; cursor: default; }
 .plot canvas:focus-visible { outline-width: 1px; outline-offset: -1px; }
 .plot canvas[data-dragging] { cursor: grabbing; }
 .axis, .cursor { position: absolute; inset: 0; pointer-events: none; }
-.axis { z-index: 1; color: var(--faint); font: 400 var(--small) / 1 var(--mono); }
+.axis { z-index: 1; contain: strict; color: var(--faint); font: 400 var(--small) / 1 var(--mono); }
 .tick-x, .tick-y { position: absolute; top: 0; left: 0; white-space: nowrap; }
 .tick-y { transform: translate(calc(var(--x) - 8px - 100%), calc(var(--y) - 50%)); }
 .tick-x { transform: translate(calc(var(--x) - 50%), calc(var(--y) + 8px)); }
@@ -59,6 +59,10 @@ export const plot = `
 .plot-state { position: absolute; inset: 0; display: grid; place-items: center; padding: 20px; background: var(--sunk); text-align: center; }
 .plot-state > div { width: min(460px, 100%); overflow-wrap: anywhere; }
 .plot-state h3 { margin-bottom: 4px; font-size: 15px; }
+.sketch { margin: 18px 0 0; }
+.sketch svg { display: block; width: 100%; height: 90px; }
+.sketch path { fill: var(--line-strong); }
+.sketch figcaption { margin-top: 4px; font-size: var(--small); }
 .plot-state .bar { width: 180px; margin: 10px auto 0; }
 .warnings { flex: none; max-height: 40%; overflow: auto; border-top: 1px solid var(--line); font-size: 12px; }
 .warnings summary { display: flex; align-items: center; gap: 8px; padding: 6px 14px; cursor: pointer; white-space: nowrap; list-style: none; }
@@ -73,7 +77,7 @@ export const plot = `
 @container (width < 1120px) {
   .view-header > .dim { display: none; }
 }
-@container (width < 480px) {
+@container (width < 900px) {
   .facts .dim { display: none; }
 }
 `;

@@ -3,6 +3,7 @@
 export const rail = `
 .rail { display: flex; flex-direction: column; min-height: 0; min-width: 0; border-right: 1px solid var(--line); }
 .rail-title { flex: none; padding: 9px 14px 7px; font-size: 12px; }
+.rail-progress { float: right; color: var(--dim); font-weight: 400; }
 .rail-list { flex: 1; min-height: 0; overflow: auto; padding-bottom: 8px; }
 .rail-group { overflow: hidden; padding: 8px 14px 2px; color: var(--faint); font-size: var(--small); text-overflow: ellipsis; white-space: nowrap; }
 .rank {

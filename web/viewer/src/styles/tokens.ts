@@ -39,6 +39,15 @@ export const tokens = `
   --warn: #f0b04a;
   --error: #ff8d83;
   --veil: rgb(11 13 16 / 82%);
+  --tint: rgb(108 182 255 / 16%);
+  --warn-tint: rgb(240 176 74 / 15%);
+  --error-tint: rgb(255 141 131 / 16%);
+  --segment: #1d2026;
+  --pending: #efab3e;
+  --band-reserved: #f3f5f8;
+  --band-active: #62d28a;
+  --band-allocated: #6fdcea;
+  --band-pools: #c9a1ff;
   --shadow: 0 8px 24px rgb(0 0 0 / 45%), 0 0 0 1px var(--line-strong);
 }
 .app[data-theme="light"] {
@@ -58,6 +67,15 @@ export const tokens = `
   --warn: #8f5600;
   --error: #b3261e;
   --veil: rgb(255 255 255 / 86%);
+  --tint: rgb(11 102 195 / 12%);
+  --warn-tint: rgb(190 120 0 / 13%);
+  --error-tint: rgb(200 40 30 / 11%);
+  --segment: #e8ebef;
+  --pending: #d98500;
+  --band-reserved: #2c3036;
+  --band-active: #1b7f3f;
+  --band-allocated: #0a7594;
+  --band-pools: #7c44c3;
   --shadow: 0 8px 24px rgb(20 30 45 / 16%), 0 0 0 1px var(--line-strong);
 }
 * { box-sizing: border-box; }

@@ -5,9 +5,8 @@ import { Details } from "./details.js";
 import { Header } from "./header.js";
 import { Landing } from "./landing.js";
 import { Notice } from "./notice.js";
+import { Panes } from "./panes.js";
 import { Rail } from "./rail.js";
-import { Sheet } from "./sheet.js";
-import { Timeline } from "./timeline.js";
 
 export interface Opening {
   /** Address of the sample run's index; null where there is none. */
@@ -21,12 +20,14 @@ export function App({ session, opening }: { session: Session; opening: Opening }
   // A single file needs no column of its own: its row stands in the header.
   const column = session.rows.value.length > 1;
   const rail = run && <Rail session={session} run={run} />;
+  const views = session.workspace.value;
   return (
     <div
       class="app"
       data-theme={session.dark.value ? "dark" : "light"}
       data-stage={run ? "run" : "landing"}
       data-rail={column ? "column" : "header"}
+      data-details={session.detailsOpen.value}
       data-dropping={session.dropping.value}
     >
       <Header session={session} opening={opening}>
@@ -37,7 +38,7 @@ export function App({ session, opening }: { session: Session; opening: Opening }
           {column && rail}
           <main class="main">
             <Notice session={session} />
-            <Timeline session={session} />
+            <Panes session={session} />
           </main>
           <Details session={session} />
         </>
@@ -47,7 +48,12 @@ export function App({ session, opening }: { session: Session; opening: Opening }
           <Landing session={session} opening={opening} />
         </main>
       )}
-      <Sheet session={session} />
+      {views && (
+        <>
+          <views.ui.Sheet session={session} />
+          <views.ui.Palette session={session} workspace={views} />
+        </>
+      )}
       <div class="veil" aria-hidden="true">
         <span>Drop to open</span>
       </div>

@@ -1,10 +1,9 @@
 // Ticks and the peak's mark as text over the canvas, where the Rust view says.
 
-import type { Session } from "../session.js";
+import type { Labels } from "../../wasm/memstrata_view.js";
 
-export function AxisLabels({ session }: { session: Session }) {
-  const labels = session.plot.value?.labels.value;
-  if (!labels || !session.shown.value) return null;
+export function AxisLabels({ labels }: { labels: Labels | null }) {
+  if (!labels) return null;
   const { x, y, peak, plot } = labels;
   const bottom = plot.top + plot.height;
   return (

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { FrameRow, StackDetail } from "../generated/protocol.js";
+import type { Session } from "../session.js";
 
 /** A single frame takes no more room than the line that would stand for it. */
 const LEAST_FOLDED = 2;
@@ -23,10 +24,16 @@ function runsOf(frames: FrameRow[]): Run[] {
   return runs;
 }
 
-export function CallStack({ stack, tool }: { stack: StackDetail; tool: ComponentChildren }) {
+interface CallStackProperties {
+  session: Session;
+  stack: StackDetail;
+  tool: ComponentChildren;
+}
+
+export function CallStack({ session, stack, tool }: CallStackProperties) {
   const runs = runsOf(stack.frames);
   // Where there is nothing but framework, folding it would leave nothing.
-  const foldable = runs.length > 1;
+  const foldable = runs.length > 1 && session.linked.hideFramework.value;
   return (
     <section class="stack" aria-labelledby="stack-title">
       <div class="stack-head">
@@ -36,14 +43,19 @@ export function CallStack({ stack, tool }: { stack: StackDetail; tool: Component
       {stack.note !== null && <p class="stack-note">{stack.note}</p>}
       <ol class="frames">
         {runs.map((run, index) => (
-          <RunOfFrames key={index} run={run} folds={foldable && run.framework && run.frames.length >= LEAST_FOLDED} />
+          <RunOfFrames
+            key={index}
+            session={session}
+            run={run}
+            folds={foldable && run.framework && run.frames.length >= LEAST_FOLDED}
+          />
         ))}
       </ol>
     </section>
   );
 }
 
-function RunOfFrames({ run, folds }: { run: Run; folds: boolean }) {
+function RunOfFrames({ session, run, folds }: { session: Session; run: Run; folds: boolean }) {
   const [open, setOpen] = useState(false);
   const toggle = folds && (
     <li class="fold">
@@ -56,17 +68,25 @@ function RunOfFrames({ run, folds }: { run: Run; folds: boolean }) {
   return (
     <>
       {toggle}
-      {(open || !folds) && run.frames.map((frame, index) => <Frame key={index} frame={frame} />)}
+      {(open || !folds) && run.frames.map((frame, index) => <Frame key={index} session={session} frame={frame} />)}
     </>
   );
 }
 
-function Frame({ frame }: { frame: FrameRow }) {
-  const { name, file, place, framework } = frame;
+function Frame({ session, frame }: { session: Session; frame: FrameRow }) {
+  const { name, file, line, place, framework } = frame;
   return (
-    <li class="frame" data-framework={framework} title={`${name}\n${file}`}>
-      <span class="frame-name">{name}</span>
-      <span class="frame-place">{place}</span>
+    <li>
+      <button
+        type="button"
+        class="frame"
+        data-framework={framework}
+        title={`${name}\n${file}`}
+        onClick={() => void session.workspace.peek()?.showFrame(name, file, line)}
+      >
+        <span class="frame-name">{name}</span>
+        <span class="frame-place">{place}</span>
+      </button>
     </li>
   );
 }

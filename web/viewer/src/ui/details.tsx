@@ -4,7 +4,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { RankFile } from "../client/rank-file.js";
 import type { BlockDetail, DeviceSummary, Quantity } from "../generated/protocol.js";
-import type { Session, Trace } from "../session.js";
+import type { Trace } from "../run.js";
+import type { Session } from "../session.js";
 import { CallStack } from "./call-stack.js";
 import { Icon } from "./icons.js";
 
@@ -12,9 +13,18 @@ export function Details({ session }: { session: Session }) {
   const detail = session.selected.value;
   const trace = session.trace.value;
   const file = session.focus.value?.file;
+  const views = session.workspace.value;
+  const subject = session.subject.value;
+  if (!session.detailsOpen.value) return null;
+  const first = () => {
+    if (subject && views) return <views.ui.Subject session={session} workspace={views} subject={subject} />;
+    if (detail) return <Block session={session} detail={detail} />;
+    return file && <FileFacts file={file} trace={trace} />;
+  };
   return (
     <aside class="details" aria-label="Details" data-testid="details">
-      {detail ? <Block session={session} detail={detail} /> : file && <FileFacts file={file} trace={trace} />}
+      {first()}
+      {views && <views.ui.Moment session={session} workspace={views} />}
     </aside>
   );
 }
@@ -46,12 +56,17 @@ function Block({ session, detail }: { session: Session; detail: BlockDetail }) {
           </Fact>
         ))}
       </dl>
-      <CallStack key={reference} stack={stack} tool={<CopyButton session={session} key={reference} />} />
+      <CallStack
+        key={reference}
+        session={session}
+        stack={stack}
+        tool={<CopyButton session={session} key={reference} />}
+      />
     </article>
   );
 }
 
-function CopyButton({ session }: { session: Session }) {
+export function CopyButton({ session }: { session: Session }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
@@ -111,7 +126,7 @@ interface FactProperties {
   children: ComponentChildren;
 }
 
-function Fact({ label, name, raw, title, children }: FactProperties) {
+export function Fact({ label, name, raw, title, children }: FactProperties) {
   return (
     <div class="row" data-key={name}>
       <dt>{label}</dt>

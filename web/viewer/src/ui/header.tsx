@@ -33,6 +33,7 @@ export function Header({ session, opening, children }: HeaderProperties) {
             <DeviceSelect session={session} />
             <AxisSwitch session={session} />
           </div>
+          <SearchBox session={session} />
         </>
       )}
       <div class="tools">
@@ -45,6 +46,20 @@ export function Header({ session, opening, children }: HeaderProperties) {
               <Icon name="folder" />
             </OpenButton>
           </>
+        )}
+        {run && (
+          <button
+            type="button"
+            class="button plain"
+            aria-pressed={session.detailsOpen.value}
+            title="Show or hide the details"
+            aria-label="Details"
+            onClick={() => {
+              session.detailsOpen.value = !session.detailsOpen.peek();
+            }}
+          >
+            <Icon name="panel" />
+          </button>
         )}
         <button
           type="button"
@@ -70,6 +85,45 @@ export function Header({ session, opening, children }: HeaderProperties) {
         </button>
       </div>
     </header>
+  );
+}
+
+/** One search for all views; what it finds is told beside it once the views are there. */
+function SearchBox({ session }: { session: Session }) {
+  const views = session.workspace.value;
+  const { search } = session.linked;
+  const found = views?.found.value.value;
+  return (
+    <search class="search">
+      <Icon name="search" />
+      <input
+        type="search"
+        placeholder="Search frames, files, sizes"
+        title="A word of a frame or file, an address, #event, or a size such as >512MiB (/)"
+        aria-label="Search"
+        data-testid="search"
+        value={search.value}
+        onInput={({ currentTarget: { value } }) => {
+          if (views) views.typed(value);
+          else search.value = value;
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") void views?.nextHit(event.shiftKey);
+          else if (event.key === "Escape") {
+            search.value = "";
+            event.currentTarget.value = "";
+            event.currentTarget.blur();
+          } else if (event.key === ">" && event.currentTarget.value === "" && views) {
+            views.openPaletteFromSearch(event);
+          }
+        }}
+      />
+      {search.value !== "" && (
+        <output class="found" data-value={found?.blocks.raw} title={found?.text}>
+          {found ? found.blocks.exact : "nothing"}
+        </output>
+      )}
+    </search>
   );
 }
 

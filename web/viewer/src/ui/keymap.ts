@@ -13,6 +13,10 @@ export interface Shortcut {
   text: string;
   hold?: Movement;
   press?: (session: Session, key: string) => void;
+  /** When it is still down after a while. */
+  repeat?: (session: Session) => void;
+  /** When it goes up again, or the window loses the keyboard. */
+  release?: (session: Session) => void;
 }
 
 export interface ShortcutGroup {
@@ -27,7 +31,9 @@ function focusSelection(session: Session): void {
   const range = session.plot.peek()?.range.peek();
   if (!span || !range) return;
   const middle = (span.x0 + span.x1) / 2;
-  const centred = Math.abs((range.x0 + range.x1) / 2 - middle) < (range.x1 - range.x0) / 100;
+  // Near the ends of a trace it cannot be brought to the middle: what was asked for counts.
+  const centred = session.centred === session.selected.peek() && middle >= range.x0 && middle <= range.x1;
+  session.centred = session.selected.peek();
   session.plot.peek()?.act((view) => (centred ? view.fitRange(span.x0, span.x1) : view.goto(middle)));
 }
 
@@ -48,7 +54,12 @@ export const SHORTCUTS: ShortcutGroup[] = [
         keys: ["p"],
         shown: ["P"],
         text: "Go to the peak",
-        press: ({ plot }) => plot.peek()?.act((view, { axis }) => view.goto(axis.peak)),
+        press: ({ plot, shown, linked, trace }) => {
+          const slot = shown.peek()?.axis.peak;
+          if (slot === undefined) return;
+          plot.peek()?.act((view) => view.goto(slot));
+          linked.cursor.value = Number(trace.peek()?.device?.peakEvent.raw);
+        },
       },
       {
         keys: ["0", "Home"],
@@ -76,7 +87,7 @@ export const SHORTCUTS: ShortcutGroup[] = [
       {
         keys: ["Escape"],
         shown: ["Esc"],
-        text: "Cancel a drag, then the selection",
+        text: "Cancel a drag, then the search, then the selection",
         press: (session) => session.escape(),
       },
       { keys: ["["], shown: ["["], text: "Previous rank", press: (session) => session.step(-1) },
@@ -97,13 +108,4 @@ export const SHORTCUTS: ShortcutGroup[] = [
       },
     ],
   },
-];
-
-/** What a pointer does, for the sheet. */
-export const POINTER: [shown: string, text: string][] = [
-  ["Wheel", "Zoom at the pointer"],
-  ["Shift wheel", "Zoom bytes"],
-  ["Drag", "Pan"],
-  ["Click", "Select a block"],
-  ["Double-click", "Show all"],
 ];

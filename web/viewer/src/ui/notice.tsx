@@ -1,10 +1,13 @@
 // What went wrong that belongs to no row: said above the content, until it is put away or something is opened.
 
+import { useState } from "preact/hooks";
 import type { Session } from "../session.js";
 import { Icon } from "./icons.js";
 
 export function Notice({ session }: { session: Session }) {
-  const notice = session.notice.value;
+  const [away, setAway] = useState(false);
+  // That there are no other views stays true; it is said until it is put away.
+  const notice = session.notice.value ?? (away ? null : session.viewsFailure.value);
   if (notice === null) return null;
   return (
     <div class="notice" role="alert">
@@ -18,6 +21,7 @@ export function Notice({ session }: { session: Session }) {
         class="button plain"
         aria-label="Put away"
         onClick={() => {
+          if (session.notice.peek() === null) setAway(true);
           session.notice.value = null;
         }}
       >

@@ -44,6 +44,16 @@ function Reading({ file, again = false }: { file: RankFile; again?: boolean }) {
       <p>{again ? `Reading ${file.path} again` : `Reading ${file.path}`}</p>
       <p class="dim num">{progress?.text ?? file.planned.size}</p>
       <span class="bar" style={{ "--fraction": progress?.fraction ?? 0 }} />
+      {progress?.provisional && (
+        <figure class="sketch" data-testid="provisional">
+          <svg viewBox="0 0 1000 100" preserveAspectRatio="none" aria-hidden="true">
+            <path d={progress.provisional.path} />
+          </svg>
+          <figcaption class="dim">
+            {progress.provisional.text}, provisional: what was live before them is known at the end
+          </figcaption>
+        </figure>
+      )}
     </Quiet>
   );
 }

@@ -2,7 +2,8 @@
 
 import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { Row, Run, Session } from "../session.js";
+import type { Row, Run } from "../run.js";
+import type { Session } from "../session.js";
 
 const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
 
@@ -27,7 +28,10 @@ export function Rail({ session, run }: { session: Session; run: Run }) {
 
   return (
     <nav class="rail" aria-label="Ranks">
-      <h2 class="rail-title">{run.countText}</h2>
+      <h2 class="rail-title">
+        {run.countText}
+        <RunProgress run={run} />
+      </h2>
       <div class="rail-list" role="listbox" aria-label={run.countText} ref={list} onKeyDown={keydown}>
         {rows.map((row, index) => {
           const { group } = row.file.planned;
@@ -52,6 +56,18 @@ export function Rail({ session, run }: { session: Session; run: Run }) {
   );
 }
 
+/** How many have been read, while some have not. */
+function RunProgress({ run }: { run: Run }) {
+  const all = run.files.length;
+  const left = run.files.filter(({ load }) => load.value.state === "queued" || load.value.state === "loading").length;
+  if (left === 0 || all === 1) return null;
+  return (
+    <span class="rail-progress" role="status">
+      {all - left} of {all} read
+    </span>
+  );
+}
+
 interface RankRowProperties {
   session: Session;
   row: Row;
@@ -62,6 +78,7 @@ interface RankRowProperties {
 function RankRow({ session, row, selected, reachable }: RankRowProperties) {
   const { file } = row;
   const { state } = file.load.value;
+  const views = session.workspace.value;
   const look = () => session.look(row);
   return (
     <div
@@ -87,6 +104,7 @@ function RankRow({ session, row, selected, reachable }: RankRowProperties) {
         {row.label}
       </span>
       <RankStatus row={row} />
+      {views && <views.ui.RailBar session={session} workspace={views} row={row} />}
     </div>
   );
 }

@@ -14,10 +14,11 @@ const SPEAK_MS = 500;
 
 export function Timeline({ session }: { session: Session }) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const views = session.workspace.value;
   useEffect(() => (canvas.current ? attach(session, canvas.current) : undefined), [session]);
   return (
-    <section class="timeline" aria-labelledby="timeline-title" data-testid="view-timeline">
-      <TimelineHeader session={session} />
+    <div class="timeline">
+      <div class="toolbar">{views ? <views.ui.TimelineTools session={session} workspace={views} /> : null}</div>
       <div class="plot" role="application" aria-roledescription="timeline" aria-label={describe(session)}>
         <canvas
           ref={canvas}
@@ -26,36 +27,32 @@ export function Timeline({ session }: { session: Session }) {
           aria-label="Memory timeline: press ? for its keys"
           aria-keyshortcuts="W S A D Enter F 0"
         />
-        <AxisLabels session={session} />
-        <Tooltip session={session} />
+        <AxisLabels labels={session.shown.value && session.plot.value ? session.plot.value.labels.value : null} />
+        {views && <views.ui.TimelineMarks session={session} workspace={views} />}
+        <Tooltip plot={session.plot.value} />
         <PlotState session={session} />
       </div>
+      <div class="strip" data-tracks={(session.trace.value?.part.annotations ?? 0) > 0}>
+        {views && <views.ui.Strip session={session} workspace={views} />}
+      </div>
       <Warnings session={session} />
-    </section>
+    </div>
   );
 }
 
-function TimelineHeader({ session }: { session: Session }) {
+/** The numbers of the trace, beside the tabs. */
+export function TimelineFacts({ session }: { session: Session }) {
   const device = session.trace.value?.device;
+  if (!device) return null;
   return (
-    <div class="view-header">
-      <h2 id="timeline-title">Timeline</h2>
-      <span class="dim">requested bytes, every block</span>
-      {device && (
-        <p class="facts">
-          <span data-testid="peak-value" data-value={device.peak.raw} title={device.peak.exact}>
-            {device.peakText}
-          </span>
-          <span
-            class="dim"
-            data-value={device.reservedPeak.raw}
-            title={`peak of reserved, ${device.reservedPeak.exact}`}
-          >
-            reserved {device.reservedPeak.text}
-          </span>
-        </p>
-      )}
-    </div>
+    <p class="facts">
+      <span data-testid="peak-value" data-value={device.peak.raw} title={device.peak.exact}>
+        {device.peakText}
+      </span>
+      <span class="dim" data-value={device.reservedPeak.raw} title={`peak of reserved, ${device.reservedPeak.exact}`}>
+        reserved {device.reservedPeak.text}
+      </span>
+    </p>
   );
 }
 
@@ -77,10 +74,16 @@ function attach(session: Session, canvas: HTMLCanvasElement): () => void {
   const start = async () => {
     await session.modules.view;
     if (signal.aborted) return;
-    plot = new TimelinePlot(canvas, {
-      click: (x, y) => void session.selectAt(x, y),
-      failed: (error) => session.cannotDraw(error),
-    });
+    plot = new TimelinePlot(
+      canvas,
+      {
+        click: (x, y) => void session.selectAt(x, y),
+        doubleClick: (x, y) => void session.fitAt(x, y),
+        marked: (marked) => session.workspace.peek()?.marked(marked),
+        failed: (error) => session.cannotDraw(error),
+      },
+      session.hand,
+    );
     plot.setTheme(session.dark.peek());
     size.observe(canvas);
     plot.resize(canvas.clientWidth, canvas.clientHeight);

@@ -2,14 +2,17 @@
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Labels } from "../../wasm/memstrata_view.js";
-import type { Session } from "../session.js";
+import type { Hit } from "../generated/protocol.js";
+import type { CanvasPlot } from "../plot/canvas-plot.js";
 
 /** Between the pointer and the box. */
 const GAP = 14;
 
-export function Tooltip({ session }: { session: Session }) {
+/** What a tooltip needs to know of what it is about. */
+export type Tip = Pick<Hit, "title" | "bytes" | "site" | "lines" | "colour">;
+
+export function Tooltip({ plot }: { plot: CanvasPlot<Tip> | null }) {
   const box = useRef<HTMLDivElement>(null);
-  const plot = session.plot.value;
   const hover = plot?.hover.value ?? null;
 
   // To the right and below, and on the other side of the pointer where there is no room.

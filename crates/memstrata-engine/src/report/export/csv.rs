@@ -36,8 +36,9 @@ pub(super) fn write(target: Target<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Spreadsheets take a field that begins like a formula for one, whatever file it comes from.
-fn quoted(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+/// A field of text. Spreadsheets take one that begins like a formula for it, whatever file it comes from: an apostrophe
+/// goes before.
+pub(crate) fn quoted(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))
 }

@@ -5,6 +5,9 @@ mod folded;
 mod perfetto;
 mod speedscope;
 
+#[cfg(feature = "views")]
+pub(crate) use csv::quoted;
+
 use super::Target;
 use super::flame::Weight;
 use memstrata_analysis::Measure;

@@ -2,8 +2,9 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { Session } from "../session.js";
-import { Icon } from "./icons.js";
-import { POINTER, SHORTCUTS } from "./keymap.js";
+import { Icon } from "../ui/icons.js";
+import { SHORTCUTS } from "../ui/keymap.js";
+import { IN_PLACE, MORE_SHORTCUTS, POINTER } from "./shortcuts.js";
 
 export function Sheet({ session }: { session: Session }) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -33,7 +34,8 @@ export function Sheet({ session }: { session: Session }) {
         </div>
         <div class="sheet-columns">
           <Group title="Pointer" rows={POINTER.map(([shown, text]) => [[shown], text])} />
-          {SHORTCUTS.map(({ title, shortcuts }) => (
+          <Group title="In one place" rows={IN_PLACE.map(([shown, text]) => [[shown], text])} />
+          {[...SHORTCUTS, ...MORE_SHORTCUTS].map(({ title, shortcuts }) => (
             <Group key={title} title={title} rows={shortcuts.map(({ shown, text }) => [shown, text])} />
           ))}
         </div>

@@ -1,0 +1,115 @@
+//! The curve of a trace while its file is still being read.
+//!
+//! It is the sum of what has been allocated and freed so far, and only a sketch: what was live before the window is known
+//! at the end, so there is no zero line and no peak in it.
+
+use crate::protocol::Provisional;
+use crate::text::count;
+use memstrata_snapshot::{Action, Reading};
+use std::fmt::Write as _;
+
+/// Columns of the sketch; as many again are kept for the time until they are halved.
+const COLUMNS: usize = 500;
+/// Width and height of its box.
+const BOX: [i64; 2] = [1000, 100];
+
+/// What has been added up.
+#[derive(Debug, Default)]
+pub(crate) struct Sketch {
+    /// Which trace, by its first row.
+    first: u32,
+    /// Events that have been added up.
+    done: usize,
+    sum: i64,
+    low: i64,
+    /// The largest sum in each column, of `width` events.
+    columns: Vec<i64>,
+    width: usize,
+}
+
+impl Sketch {
+    /// Go on with what has been read.
+    pub(crate) fn follow(&mut self, reading: Reading<'_>) {
+        if self.first != reading.first || self.width == 0 {
+            *self = Self { first: reading.first, width: 1, ..Self::default() };
+        }
+        for (&action, &size) in reading.actions.iter().zip(reading.sizes).skip(self.done) {
+            match action {
+                Action::ALLOC => self.sum = self.sum.wrapping_add(size as i64),
+                Action::FREE_COMPLETED => self.sum = self.sum.wrapping_sub(size as i64),
+                _ => {}
+            }
+            self.low = self.low.min(self.sum);
+            let column = self.done / self.width;
+            self.done += 1;
+            match self.columns.get_mut(column) {
+                Some(most) => *most = (*most).max(self.sum),
+                None => self.columns.push(self.sum),
+            }
+            if self.columns.len() == 2 * COLUMNS {
+                self.halve();
+            }
+        }
+    }
+
+    fn halve(&mut self) {
+        self.columns = self.columns.chunks(2).map(|pair| pair[0].max(pair[pair.len() - 1])).collect();
+        self.width *= 2;
+    }
+
+    /// The sketch as a picture; `None` while there is nothing in it.
+    pub(crate) fn picture(&self) -> Option<Provisional> {
+        let high = self.columns.iter().copied().max()?;
+        let [width, height] = BOX;
+        let span = high.wrapping_sub(self.low).max(1);
+        let (columns, mut path) = (self.columns.len() as i64, format!("M0 {height}"));
+        for (i, &value) in (0..).zip(&self.columns) {
+            let (x, part) = (i * width / columns, i128::from(value.wrapping_sub(self.low)) * i128::from(height));
+            write!(path, "H{x}V{}", height - (part / i128::from(span)) as i64).expect("a String takes all text");
+        }
+        write!(path, "H{width}V{height}Z").expect("a String takes all text");
+        Some(Provisional { path, text: format!("{} so far", count(self.done as u64, "event", "events").exact) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sketch;
+    use memstrata_snapshot::{Action, Reading};
+
+    fn reading<'a>(actions: &'a [Action], sizes: &'a [u64]) -> Reading<'a> {
+        Reading { first: 0, actions, sizes }
+    }
+
+    #[test]
+    fn the_sum_of_what_was_read_lifted_to_its_lowest() {
+        let actions = [Action::FREE_COMPLETED, Action::ALLOC, Action::ALLOC, Action::FREE_REQUESTED];
+        let mut sketch = Sketch::default();
+        sketch.follow(reading(&actions[..2], &[100, 100]));
+        sketch.follow(reading(&actions, &[100, 100, 300, 300]));
+        let picture = sketch.picture().expect("four events");
+        assert_eq!(picture.path, "M0 100H0V100H250V75H500V0H750V0H1000V100Z");
+        assert_eq!(picture.text, "4 events so far");
+    }
+
+    #[test]
+    fn another_device_begins_anew_and_nothing_is_no_picture() {
+        let mut sketch = Sketch::default();
+        assert!(sketch.picture().is_none());
+        sketch.follow(reading(&[Action::ALLOC; 3], &[1, 1, 1]));
+        sketch.follow(Reading { first: 3, actions: &[Action::ALLOC], sizes: &[8] });
+        assert_eq!(sketch.picture().map(|p| p.text), Some("1 event so far".to_owned()));
+    }
+
+    #[test]
+    fn columns_stay_few_and_keep_their_largest() {
+        let mut sketch = Sketch::default();
+        let actions: Vec<Action> =
+            (0..100_000).map(|i| if i % 2 == 0 { Action::ALLOC } else { Action::FREE_COMPLETED }).collect();
+        let sizes: Vec<u64> = (0..100_000).map(|i| if i / 2 == 20_000 { 1 << 40 } else { 512 }).collect();
+        sketch.follow(reading(&actions, &sizes));
+        assert!(sketch.columns.len() < 1000);
+        assert_eq!(sketch.columns.iter().max(), Some(&(1 << 40)));
+        assert_eq!(sketch.done, 100_000);
+    }
+}

@@ -1,0 +1,89 @@
+//! What is said of a block in a tooltip, and of a frame in the details.
+
+use super::range::{by_stack, card, part_of_whole, place, share_rows};
+use crate::hover;
+use crate::protocol::views::DetailCard;
+use crate::protocol::{DetailRow, Hit};
+use crate::report::{Target, by_category, slot_of};
+use crate::text;
+use memstrata_layout::{Picked, site_colour};
+use memstrata_snapshot::{FrameId, StackId};
+use memstrata_units::Bytes;
+
+/// How many call stacks are listed.
+const STACKS: usize = 20;
+
+/// What a tooltip says of a block, wherever it is drawn.
+pub(crate) fn hit(at: Target<'_>, block: u32) -> Option<Hit> {
+    let found = at.trace().blocks.get(block as usize)?;
+    let colour = site_colour(&at.part.sites, found.stack);
+    let picked = Picked { state: found.enters, block, count: 1, bytes: found.bytes.0, largest: vec![block] };
+    Some(hover::words(at.part, at.trace(), colour, &picked))
+}
+
+/// What stands in a block: the function that asked for it, and how much.
+pub(crate) fn name(at: Target<'_>, block: u32) -> String {
+    let Some(found) = at.trace().blocks.get(block as usize) else { return String::new() };
+    match at.part.sites.get(found.stack).frame {
+        Some(frame) => format!("{}  {}", at.snapshot().text(frame.name), found.bytes),
+        None => found.bytes.to_string(),
+    }
+}
+
+/// What a frame holds when `requested_bytes` is largest, at any level of the stacks, each counted once.
+pub(crate) fn frame(at: Target<'_>, name: &str, file: &str, line: u32) -> Option<DetailCard> {
+    let (trace, snapshot) = (at.trace(), at.snapshot());
+    // Texts that are damaged in different ways may read the same.
+    let is_it = |id: FrameId| {
+        let frame = snapshot.frame(id);
+        frame.line == line && snapshot.text(frame.name) == name && snapshot.text(frame.file) == file
+    };
+    let ids: Vec<FrameId> = (0..snapshot.frames.len() as u32).map(FrameId).filter(|&id| is_it(id)).collect();
+    let known = snapshot.frame(*ids.first()?);
+    let through: Vec<bool> = (0..snapshot.stacks.len() as u32)
+        .map(|stack| snapshot.stacks.frames(StackId(stack)).iter().any(|f| ids.contains(f)))
+        .collect();
+    let is_innermost = |stack: StackId| snapshot.stacks.frames(stack).first().is_some_and(|f| ids.contains(f));
+
+    let slot = slot_of(trace.requested_band.peak_event);
+    let live: Vec<u32> = (0u32..)
+        .zip(&trace.blocks)
+        .filter(|(_, b)| b.enters <= slot && slot < b.leaves && through[b.stack.0 as usize])
+        .map(|(i, _)| i)
+        .collect();
+    let shares = by_stack(at, live.iter().copied(), slot);
+    let inclusive = shares.iter().fold(0u64, |sum, s| sum.saturating_add(s.bytes));
+    let own = shares.iter().filter(|s| is_innermost(s.stack));
+    let exclusive = own.fold(0u64, |sum, s| sum.saturating_add(s.bytes));
+    let whole = trace.requested[slot as usize];
+
+    let row = |key: &str, label: &str, text: String, raw: Option<String>| DetailRow {
+        key: key.to_owned(),
+        label: label.to_owned(),
+        text,
+        raw,
+    };
+    let blocks = text::count(live.len() as u64, "block", "blocks");
+    let mut rows = vec![
+        row("frame", "frame", text::site(snapshot, Some(known)), None),
+        row("file", "file", file.to_owned(), None),
+        row("peak", "at the peak", place(trace, slot), Some(crate::report::event_of(slot).to_string())),
+        row("inclusive", "in all stacks through it", Bytes(inclusive).exact(), Some(inclusive.to_string())),
+        row("exclusive", "where it is innermost", Bytes(exclusive).exact(), Some(exclusive.to_string())),
+        row("blocks", "blocks", blocks.text, Some(blocks.raw)),
+        row("share", "of all at the peak", format!("{:.1} %", 100.0 * part_of_whole(inclusive, whole)), None),
+    ];
+    let categories = at.part.categories(at.index);
+    let weights = live.iter().map(|&i| (categories.get(i).category, trace.blocks[i as usize].bytes.0));
+    rows.extend(by_category(weights).into_iter().map(|c| {
+        let blocks = text::count(c.blocks.into(), "block", "blocks").exact;
+        let label = c.category.replace('_', " ");
+        row(c.category, &label, format!("{}, {blocks}", Bytes(c.bytes)), Some(c.bytes.to_string()))
+    }));
+
+    let stacks = share_rows(at, &shares, STACKS, inclusive, |share| {
+        if share.is_of_free { "the stack of the free".to_owned() } else { String::new() }
+    });
+    let heading = if stacks.is_empty() { "" } else { "Call stacks through it at the peak" };
+    Some(card("Frame", text::bytes(Bytes(inclusive)), rows, heading, stacks))
+}

@@ -1,0 +1,163 @@
+//! The trace as a list.
+
+use super::search::{Matcher, part_of};
+use crate::detail::reused;
+use crate::protocol::views::{EventFilter, EventPage, EventRow};
+use crate::protocol::{DetailRow, DeviceRef};
+use crate::report::Target;
+use crate::text;
+use memstrata_layout::site_colour;
+use memstrata_snapshot::StackId;
+use memstrata_units::{Bytes, EventIndex, Micros, grouped};
+use std::ops::Range;
+
+/// The most rows of a page of a table.
+pub(super) const PAGE: u32 = 500;
+
+/// What is kept so that scrolling costs nothing.
+#[derive(Default)]
+pub(crate) struct Kept {
+    found: Option<(DeviceRef, EventFilter, Found)>,
+    subjects: Option<(DeviceRef, Vec<u32>)>,
+}
+
+/// The events that a filter leaves.
+pub(super) struct Found {
+    /// In order; `None` for all of them.
+    list: Option<Vec<u32>>,
+    total: u32,
+    /// Why there are none, when the search cannot be understood.
+    unclear: Option<String>,
+}
+
+impl Found {
+    pub(super) fn new(at: Target<'_>, filter: &EventFilter) -> Self {
+        let total = at.trace().device.events.len() as u32;
+        let of = |list: Vec<u32>, unclear| Self { total: list.len() as u32, list: Some(list), unclear };
+        let matcher = match Matcher::of_table(at, &filter.text) {
+            Ok(None) if filter.actions.is_empty() => return Self { list: None, total, unclear: None },
+            Ok(matcher) => matcher,
+            Err(unclear) => return of(Vec::new(), Some(unclear)),
+        };
+        let snapshot = at.snapshot();
+        let mut wanted = [filter.actions.is_empty(); 256];
+        for &(action, _) in &at.trace().actions {
+            wanted[usize::from(action.0)] |= filter.actions.iter().any(|name| *name == snapshot.action_name(action));
+        }
+        let start = at.trace().device.events.start;
+        let is_wanted = |&event: &u32| {
+            wanted[usize::from(snapshot.events.action(start + event).0)]
+                && matcher.as_ref().is_none_or(|m| m.event(at, event))
+        };
+        of((0..total).filter(is_wanted).collect(), None)
+    }
+
+    /// The events in some rows.
+    pub(super) fn rows(&self, rows: Range<u32>) -> impl Iterator<Item = u32> {
+        let end = rows.end.min(self.total);
+        (rows.start.min(end)..end).map(|row| self.list.as_ref().map_or(row, |list| list[row as usize]))
+    }
+
+    /// How many there are.
+    pub(super) fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// The last row at or before an event.
+    fn row_near(&self, event: u32) -> Option<u32> {
+        let before = match &self.list {
+            Some(list) => list.partition_point(|&e| e <= event) as u32,
+            None => event.saturating_add(1).min(self.total),
+        };
+        before.checked_sub(1)
+    }
+}
+
+impl Kept {
+    pub(crate) fn page(
+        &mut self,
+        at: Target<'_>,
+        target: DeviceRef,
+        filter: &EventFilter,
+        rows: Range<u32>,
+        near: Option<u32>,
+    ) -> EventPage {
+        if self.found.as_ref().is_none_or(|(of, by, _)| *of != target || by != filter) {
+            self.found = None;
+        }
+        if self.subjects.as_ref().is_none_or(|(of, _)| *of != target) {
+            self.subjects = None;
+        }
+        let (_, _, found) = self.found.get_or_insert_with(|| (target, filter.clone(), Found::new(at, filter)));
+        let (_, subjects) = self.subjects.get_or_insert_with(|| (target, subjects(at)));
+        let trace = at.trace();
+        let from = rows.start.min(found.total);
+        let until = rows.end.min(from.saturating_add(PAGE));
+        let all = part_of(found.total as usize, trace.device.events.len(), "event", "events");
+        EventPage {
+            total: found.total,
+            text: found.unclear.clone().unwrap_or(all),
+            from,
+            rows: found.rows(from..until).map(|event| row(at, subjects, event)).collect(),
+            at: near.and_then(|event| found.row_near(event)),
+            actions: actions(at),
+        }
+    }
+}
+
+/// Stands for an event that is about no block.
+const NONE: u32 = u32::MAX;
+
+/// The block that each event allocates or frees.
+pub(super) fn subjects(at: Target<'_>) -> Vec<u32> {
+    let trace = at.trace();
+    let mut subjects = vec![NONE; trace.device.events.len()];
+    for (i, block) in (0u32..).zip(&trace.blocks) {
+        for event in [block.alloc_event(), block.free_requested, block.free_completed].into_iter().flatten() {
+            subjects[event.0 as usize] = i;
+        }
+    }
+    subjects
+}
+
+/// The block of an event, from [`subjects`].
+pub(super) fn subject(subjects: &[u32], event: u32) -> Option<u32> {
+    subjects.get(event as usize).copied().filter(|&block| block != NONE)
+}
+
+fn actions(at: Target<'_>) -> Vec<DetailRow> {
+    let row = |&(action, count): &(_, u32)| {
+        let name = at.snapshot().action_name(action).into_owned();
+        DetailRow { key: name.clone(), label: name, text: grouped(count.into()), raw: Some(count.to_string()) }
+    };
+    at.trace().actions.iter().map(row).collect()
+}
+
+/// The call site that names a stack.
+pub(super) fn site(at: Target<'_>, stack: StackId) -> String {
+    text::site(at.snapshot(), at.part.sites.get(stack).frame)
+}
+
+fn row(at: Target<'_>, subjects: &[u32], event: u32) -> EventRow {
+    let (trace, events) = (at.trace(), &at.snapshot().events);
+    let row = trace.device.events.start + event;
+    let block = subject(subjects, event);
+    let address = match block {
+        Some(block) => reused(&trace.blocks[block as usize]),
+        None if events.addr(row).0 == 0 => String::new(),
+        None => events.addr(row).to_string(),
+    };
+    let time = trace.clock.as_ref().map(|clock| format!("+{}", Micros(clock.offset(event) as i64)));
+    EventRow {
+        event,
+        label: EventIndex(event).to_string(),
+        time: time.unwrap_or_default(),
+        action: at.snapshot().action_name(events.action(row)).into_owned(),
+        bytes: text::bytes(events.size(row)),
+        address,
+        live: text::bytes(Bytes(trace.requested[event as usize + 1])),
+        site: site(at, events.stack(row)),
+        colour: site_colour(&at.part.sites, events.stack(row)).word(),
+        block,
+    }
+}

@@ -1,0 +1,213 @@
+//! Flame graphs against what the program prints.
+
+use super::*;
+use crate::file::{File, Loader};
+use crate::protocol::views::FlameNode;
+use crate::report::flame::{Flame, Weight, flame};
+use memstrata_analysis::lifetime;
+use memstrata_layout::{Cell, Colour, NO_BLOCK};
+use std::path::Path;
+
+const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };
+const FILES: [&str; 5] = [
+    "scenarios/f04.pickle",
+    "edge/no_time.pickle",
+    "edge/segments_only.pickle",
+    "recorded/t26/linear_seed_all.pickle",
+    "truth/gpt_backward.pickle.gz",
+];
+
+fn load(name: &str) -> File {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    let mut loader = Loader::new(name, 0);
+    loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+    loader.finish().expect("a snapshot")
+}
+
+fn target(file: &File) -> Target<'_> {
+    Target { path: &file.path, part: &file.parts[0], index: 0 }
+}
+
+fn of(weight: FlameWeight) -> FlameSpec {
+    FlameSpec { weight, ..FlameSpec::default() }
+}
+
+fn all(graph: &Graph, at: Target<'_>) -> Vec<FlameNode> {
+    (0..).map_while(|node| graph.node(at, node)).collect()
+}
+
+#[test]
+fn totals_and_nodes_are_those_that_the_program_prints() {
+    for name in FILES {
+        let file = load(name);
+        let at = target(&file);
+        let trace = at.trace();
+        let peak = trace.requested_band.peak_event.map_or(0, |e| e + 1);
+        let middle = trace.slots() / 2;
+        let cursor = FlameSpec { event: i64::from(middle) - 1, ..of(FlameWeight::Cursor) };
+        let whole = FlameSpec { range: Some((0, trace.slots())), ..of(FlameWeight::ByteSeconds) };
+        let pairs = [
+            (of(FlameWeight::Peak), Weight::Bytes(peak)),
+            (cursor, Weight::Bytes(middle)),
+            (of(FlameWeight::ByteSeconds), Weight::ByteSeconds),
+            (whole, Weight::ByteSeconds),
+            (of(FlameWeight::Count), Weight::Count),
+            (of(FlameWeight::Churn), Weight::Churn),
+        ];
+        let mut kept = Kept::default();
+        for (spec, weight) in pairs {
+            let printed: Flame<'_> = flame(at, weight);
+            let graph = kept.get(at, DEVICE, &spec);
+            let info = graph.info(at);
+            assert_eq!(info.total.raw, printed.total.to_string(), "{name} {spec:?}");
+            assert_eq!(info.rows, printed.nodes.iter().map(|n| n.depth).max().unwrap_or(0) + 1, "{name} {spec:?}");
+            let nodes = all(graph, at);
+            assert_eq!(nodes.len(), printed.nodes.len(), "{name} {spec:?}");
+            for (node, row) in nodes.iter().zip(&printed.nodes) {
+                assert_eq!(node.total.raw, row.total.to_string(), "{name} {spec:?} {}", node.node);
+                assert_eq!(node.above.unwrap_or(0), row.parent, "{name} {spec:?} {}", node.node);
+                assert_eq!(node.file, row.file, "{name} {spec:?} {}", node.node);
+                assert_eq!(node.path.split('.').filter(|p| !p.is_empty()).count() as u32, row.depth);
+            }
+            // The blocks below a node are as many as it counts.
+            for row in (0..printed.nodes.len()).step_by(printed.nodes.len() / 10 + 1) {
+                let below = graph.blocks_below(at, row as u32);
+                assert_eq!(below.len() as u32, printed.nodes[row].blocks, "{name} {spec:?} node {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_range_counts_what_is_in_it_and_its_parts_add_up() {
+    for name in ["edge/no_time.pickle", "recorded/t26/linear_seed_all.pickle", "truth/gpt_backward.pickle.gz"] {
+        let file = load(name);
+        let at = target(&file);
+        let trace = at.trace();
+        let last = trace.slots() - 2;
+        let mut kept = Kept::default();
+        let mut total = |weight, range| -> u128 {
+            let spec = FlameSpec { range, ..of(weight) };
+            kept.get(at, DEVICE, &spec).info(at).total.raw.parse().expect("a number")
+        };
+        let cut = last / 3;
+        for weight in [FlameWeight::Count, FlameWeight::Churn] {
+            let parts = total(weight, Some((0, cut))) + total(weight, Some((cut + 1, last)));
+            assert_eq!(parts, total(weight, None), "{name}");
+        }
+        let allocs = trace.blocks.iter().filter(|b| b.alloc_event().is_some_and(|e| e.0 <= cut)).count();
+        assert_eq!(total(FlameWeight::Count, Some((0, cut))), allocs as u128, "{name}");
+        // Time lies between events: parts that share one share no time. Without a clock an event is a piece of it.
+        let next = if trace.clock.is_some() { cut } else { cut + 1 };
+        let parts =
+            total(FlameWeight::ByteSeconds, Some((0, cut))) + total(FlameWeight::ByteSeconds, Some((next, last)));
+        assert_eq!(parts, total(FlameWeight::ByteSeconds, None), "{name}");
+        let sum: u128 = trace.blocks.iter().map(|b| u128::from(b.bytes.0) * u128::from(lifetime(trace, b))).sum();
+        assert_eq!(parts, sum, "{name}");
+        // Ranges that are none.
+        assert_eq!(total(FlameWeight::ByteSeconds, Some((9, 3))), 0, "{name}");
+        assert_eq!(total(FlameWeight::Churn, Some((u32::MAX, u32::MAX))), 0, "{name}");
+    }
+}
+
+#[test]
+fn other_orders_add_up_to_the_same() {
+    // In some of them some stacks have only C++ frames.
+    let hidden =
+        ["truth/gpt_backward.pickle.gz", "recorded/t26/oom_observer.pickle.gz"].map(|name| other_orders(&load(name)));
+    assert!(hidden.iter().any(|&n| n > 0));
+}
+
+/// The number of blocks that have only frames which can be left out.
+fn other_orders(file: &File) -> usize {
+    let at = target(file);
+    let mut kept = Kept::default();
+    let total = kept.get(at, DEVICE, &of(FlameWeight::Churn)).info(at).total;
+    let frames_of = |stack| crate::report::frames(at.snapshot(), stack);
+    let only_framework =
+        |stack| !frames_of(stack).is_empty() && frames_of(stack).iter().all(crate::report::FrameRow::is_framework);
+    let allocs = || at.trace().blocks.iter().filter(|b| b.alloc_event().is_some());
+    let hidden = allocs().filter(|b| only_framework(b.stack)).count();
+    for (inverted, hide_framework) in [(true, false), (false, true), (true, true)] {
+        let graph = kept.get(at, DEVICE, &FlameSpec { inverted, hide_framework, ..of(FlameWeight::Churn) });
+        assert_eq!(graph.info(at).total, total);
+        let nodes = all(graph, at);
+        let own_files = nodes.iter().all(|n| n.file.is_empty() || !memstrata_analysis::is_framework_file(&n.file));
+        assert!(own_files || !hide_framework);
+        let top: u128 =
+            nodes.iter().filter(|n| n.above == Some(0)).map(|n| n.total.raw.parse::<u128>().expect("n")).sum();
+        assert_eq!(top.to_string(), total.raw, "all stacks begin below the root");
+        let framework = nodes.iter().find(|n| n.title == "(framework only)").map(|n| n.node);
+        let blocks = |node| graph.blocks_below(at, node).len();
+        let sum: usize = nodes.iter().filter(|n| n.above == Some(0)).map(|n| blocks(n.node)).sum();
+        assert_eq!(sum, blocks(0));
+        assert_eq!(framework.map(blocks), (hide_framework && hidden > 0).then_some(hidden));
+    }
+    hidden
+}
+
+#[test]
+fn a_root_and_a_search_change_what_is_shown() {
+    let file = load("truth/gpt_backward.pickle.gz");
+    let at = target(&file);
+    let mut kept = Kept::default();
+    let graph = kept.get(at, DEVICE, &FlameSpec::default());
+    let info = graph.info(at);
+    assert_eq!((info.path.len(), info.matched.is_none()), (1, true));
+    assert!(info.text.starts_with("requested bytes live at the peak, #"), "{}", info.text);
+    let nodes = all(graph, at);
+    let deep = nodes.iter().find(|n| n.path.split('.').count() == 4).expect("a deep node");
+    let found = deep.title.to_uppercase();
+    let spec = FlameSpec { root: deep.path.clone(), ..FlameSpec::default() };
+    let graph = kept.get(at, DEVICE, &spec);
+    let info = graph.info(at);
+    assert_eq!((info.total.clone(), info.path.len()), (deep.total.clone(), 5));
+    assert_eq!(info.path[4].path, deep.path);
+    assert_eq!(info.path[4].text, deep.title);
+    let shown = graph.node(at, deep.node).expect("it is there");
+    assert_eq!((shown.x0, shown.x1), (0.0, info.extent));
+    let boxes = graph.boxes(at, 0.0, info.extent, info.extent / 100.0);
+    assert!(boxes.iter().any(|b| b.node == deep.node) && boxes.iter().any(|b| b.node == 0 && b.text == "(all)"));
+    assert!(boxes.iter().all(|b| b.x1 - b.x0 >= info.extent / 100.0 && b.y1 <= f64::from(info.rows * 4096)));
+    assert!(graph.boxes(at, f64::NAN, 1.0, 0.0).is_empty());
+
+    let spec = FlameSpec { search: found, ..FlameSpec::default() };
+    let graph = kept.get(at, DEVICE, &spec);
+    let matched: u64 = graph.info(at).matched.expect("a search").raw.parse().expect("bytes");
+    let snapshot = at.snapshot();
+    let peak = at.trace().requested_band.peak_event.map_or(0, |e| e + 1);
+    let holds = |stack| snapshot.stack(stack).any(|f| crate::text::site(snapshot, Some(f)) == deep.title);
+    let live = at.trace().blocks.iter().filter(|b| b.enters <= peak && peak < b.leaves);
+    let expected: u64 = live.filter(|b| holds(b.stack)).map(|b| b.bytes.0).sum();
+    assert_eq!(matched, expected, "each stack once");
+    let cell = Cell { kx: 30, ky: 12, slot: 0, columns: 512, low: 0, rows: 1024 };
+    let strips = graph.strips(cell);
+    assert!(strips.colours.contains(&Colour::DIMMED.word()) && !strips.blocks.contains(&NO_BLOCK));
+    let none = kept.get(at, DEVICE, &FlameSpec { search: "no such frame".into(), ..FlameSpec::default() });
+    assert_eq!(none.info(at).matched.map(|q| q.raw).as_deref(), Some("0"));
+    // A path that leads nowhere is the whole.
+    let lost = kept.get(at, DEVICE, &FlameSpec { root: "0.999.x".into(), ..FlameSpec::default() });
+    assert_eq!(lost.info(at).path.len(), 1);
+    assert!(lost.node(at, u32::MAX).is_none() && lost.blocks_below(at, u32::MAX).is_empty());
+    assert_eq!(kept.graphs.len(), 1, "one tree for all of them");
+}
+
+#[test]
+fn every_weight_says_its_unit() {
+    let file = load("truth/gpt_backward.pickle.gz");
+    let at = target(&file);
+    let mut kept = Kept::default();
+    let mut words = |weight| {
+        let info = kept.get(at, DEVICE, &of(weight)).info(at);
+        (info.total.text, info.total.exact, info.text)
+    };
+    let (text, exact, says) = words(FlameWeight::Count);
+    assert!(text.ends_with(" allocations") && text == exact && says == "allocations in the window", "{text} {says}");
+    let (text, exact, says) = words(FlameWeight::ByteSeconds);
+    assert!(text.ends_with("iB·s") && exact.ends_with(" B·µs"), "{text} {exact}");
+    assert_eq!(says, "requested bytes times seconds of life in the window");
+    let (text, exact, _) = words(FlameWeight::Churn);
+    assert!(text.ends_with("iB") && exact.ends_with(" bytes"), "{text} {exact}");
+    let weight = super::words::Weight::new(at.trace(), &of(FlameWeight::Churn));
+    assert_eq!(weight.quantity(u128::MAX).raw, u128::MAX.to_string());
+}

@@ -1,0 +1,83 @@
+//! Weights in words: each with its unit, so that no two measures are taken for each other.
+
+use crate::protocol::Quantity;
+use crate::protocol::views::{FlameSpec, FlameWeight};
+use crate::text;
+use memstrata_analysis::{Measure, Trace};
+use memstrata_units::{Bytes, EventIndex, grouped};
+
+/// What a graph adds up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weight {
+    pub(super) measure: Measure,
+    /// The events that count, both included.
+    pub(super) events: (u32, u32),
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Unit {
+    Bytes,
+    Allocations,
+    ByteMicros,
+    ByteEvents,
+}
+
+impl Weight {
+    pub(super) fn new(trace: &Trace, spec: &FlameSpec) -> Self {
+        let last = i64::from(trace.slots()) - 1;
+        let (measure, unit) = match spec.weight {
+            FlameWeight::Peak => {
+                (Measure::Requested(trace.requested_band.peak_event.map_or(0, |e| e + 1)), Unit::Bytes)
+            }
+            FlameWeight::Cursor => {
+                (Measure::Requested(spec.event.saturating_add(1).clamp(0, last) as u32), Unit::Bytes)
+            }
+            FlameWeight::ByteSeconds if trace.clock.is_some() => (Measure::ByteTime, Unit::ByteMicros),
+            FlameWeight::ByteSeconds => (Measure::ByteTime, Unit::ByteEvents),
+            FlameWeight::Count => (Measure::Count, Unit::Allocations),
+            FlameWeight::Churn => (Measure::Churn, Unit::Bytes),
+        };
+        Self { measure, events: spec.range.unwrap_or((0, u32::MAX)), unit }
+    }
+
+    /// `1.20 GiB`, `2,431 allocations` or `1.20 GiB·s`.
+    pub(super) fn quantity(&self, weight: u128) -> Quantity {
+        let raw = weight.to_string();
+        // Beyond 64 bits there is no telling numbers apart by their groups.
+        let whole = u64::try_from(weight).map_or_else(|_| raw.clone(), grouped);
+        let bytes = Bytes(u64::try_from(weight).unwrap_or(u64::MAX));
+        let (text, exact) = match self.unit {
+            Unit::Bytes => return Quantity { raw, ..text::bytes(bytes) },
+            Unit::Allocations => {
+                let exact = format!("{whole} {}", if weight == 1 { "allocation" } else { "allocations" });
+                (exact.clone(), exact)
+            }
+            Unit::ByteMicros if weight < 1_000_000 => (format!("{whole} B·µs"), format!("{whole} B·µs")),
+            Unit::ByteMicros => {
+                let seconds = Bytes(u64::try_from(weight / 1_000_000).unwrap_or(u64::MAX));
+                (format!("{seconds}·s"), format!("{whole} B·µs"))
+            }
+            Unit::ByteEvents => (format!("{bytes}·events"), format!("{whole} B·events")),
+        };
+        Quantity { raw, text, exact }
+    }
+
+    /// `requested bytes live at the peak, #3,737`.
+    pub(super) fn text(&self, trace: &Trace, spec: &FlameSpec) -> String {
+        let what = match spec.weight {
+            FlameWeight::Peak => "requested bytes live at the peak",
+            FlameWeight::Cursor => "requested bytes live at the cursor",
+            FlameWeight::ByteSeconds if trace.clock.is_some() => "requested bytes times seconds of life",
+            FlameWeight::ByteSeconds => "requested bytes times events of life",
+            FlameWeight::Count => "allocations",
+            FlameWeight::Churn => "requested bytes of allocations",
+        };
+        match (self.measure, spec.range) {
+            (Measure::Requested(0), _) => format!("{what}, before the window"),
+            (Measure::Requested(slot), _) => format!("{what}, {}", EventIndex(slot - 1)),
+            (_, Some((from, to))) => format!("{what}, {} to {}", EventIndex(from), EventIndex(to)),
+            (_, None) => format!("{what} in the window"),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What the views ask beyond the first picture, answered from the same analyses that the program prints.
+//!
+//! [`Views`] keeps, for each device, what answers are made of and what is worth keeping between two of them. A file a kind
+//! of answer; [`overview`] is the coordinator's side, where ranks are compared.
+
+mod blocks;
+mod card;
+mod course;
+mod detail;
+mod events;
+mod export;
+mod findings;
+mod flame;
+mod moment;
+mod next;
+mod overview;
+mod picture;
+mod range;
+mod search;
+mod segments;
+mod settings;
+mod tiles;
+mod tracks;
+
+pub(crate) use overview::Ranks;
+
+use crate::file::File;
+use crate::protocol::views::{Answer, Query};
+use crate::protocol::{AxisKind, DeviceRef, TileKey};
+use crate::report::Target;
+use memstrata_layout::Strips;
+
+impl Query {
+    /// Whether the answer may take longer than a slice: it is given when nothing else waits.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(
+            self,
+            Self::Card {} | Self::Findings {} | Self::Course { .. } | Self::Export { .. } | Self::Picture { .. }
+        )
+    }
+
+    /// Whether a newer question of this kind makes an older one pointless, whose answer then never comes.
+    pub(crate) fn replaces(&self) -> bool {
+        matches!(
+            self,
+            Self::Tracks { .. }
+                | Self::Moment { .. }
+                | Self::Range { .. }
+                | Self::Events { .. }
+                | Self::Blocks { .. }
+                | Self::FlameBoxes { .. }
+                | Self::FlameNode { .. }
+                | Self::Hit { .. }
+                | Self::Names { .. }
+                | Self::Search { .. }
+        )
+    }
+}
+
+/// What is kept between answers.
+#[derive(Default)]
+pub(crate) struct Views {
+    tiles: tiles::Tiles,
+    events: events::Kept,
+    blocks: blocks::Kept,
+    flames: flame::Kept,
+}
+
+impl Views {
+    /// The answer to a question; `None` when there is no such device.
+    pub(crate) fn answer(&mut self, file: &File, target: DeviceRef, query: &Query) -> Option<Answer> {
+        let at = find(file, target)?;
+        Some(match query {
+            Query::Card {} => Answer::Card(Box::new(card::card(at))),
+            Query::Findings {} => Answer::Findings(findings::findings(at)),
+            Query::Course { axis } => Answer::Course(course::course(at, *axis)),
+            &Query::Tracks { axis, x0, x1, columns } => Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns)),
+            &Query::Moment { at: moment } => Answer::Moment(Box::new(moment::moment(at, moment))),
+            &Query::Range { axis, x0, x1 } => Answer::Detail(range::range(at, axis, x0, x1).map(Box::new)),
+            Query::Events { filter, from, count, near } => {
+                Answer::Events(self.events.page(at, target, filter, *from..from.saturating_add(*count), *near))
+            }
+            Query::Blocks { table, from, count, near } => {
+                let rows = *from..from.saturating_add(*count);
+                Answer::Blocks(self.blocks.page(at, target, table, rows, *near, &mut self.flames))
+            }
+            Query::Export { what, form } => Answer::Text(export::export(at, target, what, *form, &mut self.flames)),
+            Query::Next { of, event, block, backwards } => {
+                Answer::Next(next::next(at, of, *event, *block, *backwards).map(Box::new))
+            }
+            &Query::Hit { block } => Answer::Hit(detail::hit(at, block).map(Box::new)),
+            Query::Names { blocks } => Answer::Names(blocks.iter().map(|&block| detail::name(at, block)).collect()),
+            Query::Search { text } => Answer::Search(search::search(at, text)),
+            Query::Segments { rows } => Answer::Segments(segments::rows(at, rows)),
+            &Query::Segment { segment, event } => Answer::Detail(segments::segment(at, segment, event).map(Box::new)),
+            &Query::SegmentOf { block } => Answer::SegmentOf(segments::segment_of(at, block)),
+            Query::Flame { flame } => Answer::Flame(self.flames.get(at, target, flame).info(at)),
+            Query::FlameBoxes { flame, x0, x1, least } => {
+                Answer::FlameBoxes(self.flames.get(at, target, flame).boxes(at, *x0, *x1, *least))
+            }
+            Query::FlameNode { flame, node } => {
+                Answer::FlameNode(self.flames.get(at, target, flame).node(at, *node).map(Box::new))
+            }
+            Query::Frame { name, file, line } => Answer::Detail(detail::frame(at, name, file, *line).map(Box::new)),
+            Query::Picture { .. } => Answer::Text(picture::picture(self, file, target, query)),
+            Query::Settings {} => Answer::Settings(settings::settings(at)),
+        })
+    }
+
+    /// A tile's strips: `None` when the layer is the plain timeline, which the engine draws by itself; `Some(None)` when
+    /// there is no such device or axis.
+    #[expect(clippy::option_option, reason = "no tile of these views, and no such tile")]
+    pub(crate) fn tile(
+        &mut self,
+        file: &File,
+        target: DeviceRef,
+        axis: AxisKind,
+        layer: &crate::protocol::views::Layer,
+        key: TileKey,
+    ) -> Option<Option<Strips>> {
+        tiles::tile(self, file, target, axis, layer, key)
+    }
+}
+
+/// A device as the reports know it.
+fn find(file: &File, target: DeviceRef) -> Option<Target<'_>> {
+    let part = file.parts.get(target.part as usize)?;
+    let index = part.traces.iter().position(|t| t.device.device == target.device)?;
+    Some(Target { path: &part.path, part, index })
+}

@@ -1,0 +1,152 @@
+//! The state at a moment, in numbers.
+
+use super::card::{category_label, category_row, share};
+use crate::detail;
+use crate::protocol::DetailRow;
+use crate::protocol::views::{At, Moment, StackShareRow};
+use crate::report::{Target, by_category, event_of};
+use crate::text;
+use memstrata_analysis::{Category, Trace};
+use memstrata_layout::{Axis, site_colour};
+use memstrata_snapshot::Action;
+use memstrata_units::{Bytes, EventIndex};
+use std::cmp::Reverse;
+
+/// How many call stacks are listed.
+const STACKS: usize = 12;
+
+/// What is live and what is reserved.
+pub(crate) fn moment(at: Target<'_>, when: At) -> Moment {
+    let trace = at.trace();
+    let (carving, categories) = (at.part.carving(at.index), at.part.categories(at.index));
+    let slot = slot(trace, when);
+    let live = live(trace, slot);
+    let event = slot.checked_sub(1).map(EventIndex);
+    let requested = trace.requested[slot as usize];
+    let (active, allocated) = (carving.active[slot as usize], carving.allocated[slot as usize]);
+    let reserved =
+        carving.segments.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves).map(|s| s.size.0).sum();
+    let mut bands = vec![
+        band("requested_bytes", "requested", requested as i64),
+        band("active_bytes", "active", active as i64),
+        band("allocated_bytes", "allocated", allocated as i64),
+        band("reserved_bytes", "reserved", reserved as i64),
+        band("rounding_waste", "rounding waste", (active as i64).wrapping_sub(requested as i64)),
+        band("cached_free", "cached-free", (reserved as i64).wrapping_sub(active as i64)),
+    ];
+    if let Some(pools) = at.part.pools(at.index) {
+        bands.push(band("private_pools", "private pools", pools.size[slot as usize] as i64));
+    }
+    let shares = by_category(live.iter().map(|&i| (categories.get(i).category, trace.blocks[i as usize].bytes.0)));
+    let categories: Vec<_> =
+        shares.iter().filter_map(|s| Some(category_row(Category::parse(s.category)?, s.bytes, requested))).collect();
+    let blocks = text::count(live.len() as u64, "block", "blocks");
+    let label = event.map_or_else(|| "before the window".to_owned(), |event| text::event(trace, event));
+    let most = categories.first().map(|c| format!("; {} of it are {}", c.bytes.text, c.label)).unwrap_or_default();
+    let spoken = format!(
+        "{}: {} requested in {}, {} reserved{most}.",
+        event.map_or_else(|| "Before the window".to_owned(), |_| format!("After event {label}")),
+        Bytes(requested),
+        blocks.exact,
+        Bytes(reserved),
+    );
+    Moment {
+        event: event_of(slot),
+        spans: detail::spans(trace, slot, slot + 1),
+        label,
+        action: event.map_or_else(|| "before the window".to_owned(), |event| action(at, event)),
+        block: event.and_then(|event| block_of(trace, event)),
+        bands,
+        blocks,
+        categories,
+        stacks: stack_rows(at, &live, STACKS),
+        spoken,
+    }
+}
+
+fn band(key: &str, label: &str, bytes: i64) -> DetailRow {
+    let bytes = text::signed_bytes(bytes);
+    DetailRow { key: key.to_owned(), label: label.to_owned(), text: bytes.text, raw: Some(bytes.raw) }
+}
+
+/// The slot that a moment means; beyond the trace it is the nearest.
+fn slot(trace: &Trace, when: At) -> u32 {
+    match when {
+        At::Event { event } => slot_after(trace, event),
+        At::Slot { axis, slot } => {
+            // Neither a place before the axis nor one that is no number is more than its start.
+            Axis::new(trace, axis.into()).map_or(0, |axis| axis.state_at(slot.max(0.0) as u64))
+        }
+    }
+}
+
+/// The slot after an event: that of the state before the window for -1, the last one beyond the trace.
+pub(super) fn slot_after(trace: &Trace, event: i64) -> u32 {
+    event.saturating_add(1).clamp(0, i64::from(trace.slots() - 1)) as u32
+}
+
+/// `alloc 2.00 MiB`; what has no size is its name alone.
+fn action(at: Target<'_>, event: EventIndex) -> String {
+    let events = &at.snapshot().events;
+    let row = at.trace().device.events.start + event.0;
+    let (action, size) = (events.action(row), events.size(row));
+    let name = at.snapshot().action_name(action);
+    if size.0 == 0 && action > Action::OOM { name.into_owned() } else { format!("{name} {size}") }
+}
+
+/// The block that an event allocates, or whose free it asks for or completes.
+fn block_of(trace: &Trace, event: EventIndex) -> Option<u32> {
+    let entered = trace.blocks.partition_point(|b| b.enters <= event.0 + 1);
+    let is_it = |b: &memstrata_analysis::Block| {
+        b.alloc_event() == Some(event) || b.free_requested == Some(event) || b.free_completed == Some(event)
+    };
+    trace.blocks[..entered].iter().position(is_it).map(|i| i as u32)
+}
+
+/// The blocks that are live in a slot, in stack order.
+pub(super) fn live(trace: &Trace, slot: u32) -> Vec<u32> {
+    // Blocks stand in the order in which they enter.
+    let entered = trace.blocks.partition_point(|b| b.enters <= slot);
+    (0u32..).zip(&trace.blocks[..entered]).filter(|(_, b)| slot < b.leaves).map(|(i, _)| i).collect()
+}
+
+/// Requested bytes of some blocks by call stack, most first.
+pub(super) fn stack_rows(at: Target<'_>, blocks: &[u32], most: usize) -> Vec<StackShareRow> {
+    let (trace, part) = (at.trace(), at.part);
+    let categories = part.categories(at.index);
+    let of = |i: u32| &trace.blocks[i as usize];
+    let key = |i: u32| (of(i).stack, of(i).has_stack_of_free());
+    let sum = |blocks: &[u32]| blocks.iter().map(|&i| of(i).bytes.0).sum::<u64>();
+    // What asks for nothing holds nothing.
+    let mut blocks: Vec<u32> = blocks.iter().copied().filter(|&i| of(i).bytes.0 > 0).collect();
+    blocks.sort_unstable_by_key(|&i| (key(i), i));
+    let whole = sum(&blocks);
+    let mut groups: Vec<(u64, &[u32])> =
+        blocks.chunk_by(|&a, &b| key(a) == key(b)).map(|group| (sum(group), group)).collect();
+    groups.sort_unstable_by_key(|&(bytes, group)| (Reverse(bytes), key(group[0])));
+    groups.truncate(most);
+    let row = |&(bytes, group): &(u64, &[u32])| {
+        let (stack, is_of_free) = key(group[0]);
+        let mut sums = [0u64; Category::ALL.len()];
+        let mut largest = group[0];
+        for &i in group {
+            sums[categories.get(i).category as usize] += of(i).bytes.0;
+            if of(i).bytes > of(largest).bytes {
+                largest = i;
+            }
+        }
+        // Of equals the first, as in the program's report.
+        let mostly = (0..sums.len()).rev().max_by_key(|&c| sums[c]).unwrap_or(0);
+        let category = category_label(Category::ALL[mostly]);
+        StackShareRow {
+            site: text::site(&part.snapshot, part.sites.get(stack).frame),
+            bytes: text::bytes(Bytes(bytes)),
+            blocks: text::count(group.len() as u64, "block", "blocks"),
+            share: share(bytes, whole),
+            colour: site_colour(&part.sites, stack).word(),
+            block: largest,
+            note: if is_of_free { format!("{category}; freed here") } else { category.to_owned() },
+        }
+    };
+    groups.iter().map(row).collect()
+}

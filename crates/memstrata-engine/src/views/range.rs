@@ -1,0 +1,210 @@
+//! What happens between two places of the trace.
+
+use super::events::site;
+use crate::protocol::views::{DetailCard, StackShareRow};
+use crate::protocol::{AxisKind, DetailRow, Quantity};
+use crate::report::{Target, event_of};
+use crate::text;
+use memstrata_analysis::Trace;
+use memstrata_layout::{Axis, site_colour};
+use memstrata_snapshot::StackId;
+use memstrata_units::{Bytes, EventIndex};
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+
+/// How many call stacks are listed.
+const STACKS: usize = 50;
+
+/// What is allocated and freed after the state that is shown at the left edge, up to the one at the right edge.
+///
+/// It counts as the curve of requested bytes does, by when blocks enter and leave: what a lost free ends is freed there.
+pub(crate) fn range(at: Target<'_>, axis: AxisKind, x0: f64, x1: f64) -> Option<DetailCard> {
+    let trace = at.trace();
+    let axis = Axis::new(trace, axis.into())?;
+    if x0.is_nan() || x1.is_nan() {
+        return None;
+    }
+    let last = (axis.extent() - 1) as f64;
+    let state = |x: f64| axis.state_at(x.clamp(0.0, last) as u64);
+    let from = state(x0.min(x1).floor());
+    // The end of a range is where its last slot ends.
+    let to = state(x0.max(x1).ceil() - 1.0).max(from);
+
+    let is_in = |slot: u32| from < slot && slot <= to;
+    let (mut allocated, mut freed, mut survived) = (Sum::default(), Sum::default(), Sum::default());
+    for block in &trace.blocks {
+        if is_in(block.enters) {
+            allocated.add(block.bytes);
+            if block.leaves > to {
+                survived.add(block.bytes);
+            }
+        }
+        if is_in(block.leaves) {
+            freed.add(block.bytes);
+        }
+    }
+    let entered = (0u32..).zip(&trace.blocks).filter(|(_, b)| is_in(b.enters)).map(|(i, _)| i);
+    let shares = by_stack(at, entered, to);
+    let requested = |slot: u32| trace.requested[slot as usize];
+    let peak = (from..=to).rev().max_by_key(|&slot| requested(slot)).unwrap_or(from);
+    let row = |key: &str, label: &str, text: String, raw: String| DetailRow {
+        key: key.to_owned(),
+        label: label.to_owned(),
+        text,
+        raw: Some(raw),
+    };
+    let place = |slot: u32| place(trace, slot);
+    let rows = vec![
+        row("from", "from", place(from), event_of(from).to_string()),
+        row("to", "to", place(to), event_of(to).to_string()),
+        row("allocated", "allocated", allocated.text(), allocated.bytes.to_string()),
+        row("freed", "freed", freed.text(), freed.bytes.to_string()),
+        row("survived", "of the allocated, kept", survived.text(), survived.bytes.to_string()),
+        row(
+            "peak",
+            "peak of requested",
+            format!("{}, {}", Bytes(requested(peak)), place(peak)),
+            requested(peak).to_string(),
+        ),
+        row(
+            "requested_from",
+            "requested at the start",
+            Bytes(requested(from)).to_string(),
+            requested(from).to_string(),
+        ),
+        row("requested_to", "requested at the end", Bytes(requested(to)).to_string(), requested(to).to_string()),
+    ];
+    let title = change((requested(to) as i64).saturating_sub(requested(from) as i64));
+    let note = |share: &Share| match share.kept {
+        0 => "all freed again".to_owned(),
+        kept => format!("{} kept", Bytes(kept)),
+    };
+    let stacks = share_rows(at, &shares, STACKS, allocated.bytes, note);
+    let heading = if stacks.is_empty() { "" } else { "Allocated in this range, by call stack" };
+    Some(card("Range", title, rows, heading, stacks))
+}
+
+/// Bytes and blocks.
+#[derive(Default)]
+struct Sum {
+    bytes: u64,
+    blocks: u64,
+}
+
+impl Sum {
+    fn add(&mut self, bytes: Bytes) {
+        self.bytes = self.bytes.saturating_add(bytes.0);
+        self.blocks += 1;
+    }
+
+    /// `1.20 GiB, 12 blocks`.
+    fn text(&self) -> String {
+        format!("{}, {}", Bytes(self.bytes), text::count(self.blocks, "block", "blocks").exact)
+    }
+}
+
+/// A change, with its sign.
+fn change(bytes: i64) -> Quantity {
+    let change = text::signed_bytes(bytes);
+    if bytes <= 0 {
+        return change;
+    }
+    Quantity { text: format!("+{}", change.text), exact: format!("+{}", change.exact), ..change }
+}
+
+/// The event that a slot comes after, with its time.
+pub(super) fn place(trace: &Trace, slot: u32) -> String {
+    slot.checked_sub(1).map_or_else(|| "before the window".to_owned(), |event| text::event(trace, EventIndex(event)))
+}
+
+/// What the blocks of a call stack add up to.
+pub(super) struct Share {
+    pub(super) stack: StackId,
+    /// Whether it is the stack of their frees.
+    pub(super) is_of_free: bool,
+    pub(super) bytes: u64,
+    pub(super) blocks: u32,
+    /// Bytes of those that are live after a slot.
+    kept: u64,
+    /// The largest of them.
+    largest: u32,
+}
+
+/// Blocks by call stack, most bytes first; and what of them is live in a slot.
+pub(super) fn by_stack(at: Target<'_>, blocks: impl Iterator<Item = u32>, slot: u32) -> Vec<Share> {
+    let trace = at.trace();
+    // Stacks are few: a place for each, and one for each as the stack of a free.
+    let mut places = vec![usize::MAX; 2 * at.snapshot().stacks.len()];
+    let mut shares: Vec<Share> = Vec::new();
+    for index in blocks {
+        let block = &trace.blocks[index as usize];
+        let (stack, is_of_free) = (block.stack, block.has_stack_of_free());
+        let place = &mut places[2 * stack.0 as usize + usize::from(is_of_free)];
+        if *place == usize::MAX {
+            *place = shares.len();
+            shares.push(Share { stack, is_of_free, bytes: 0, blocks: 0, kept: 0, largest: index });
+        }
+        let share = &mut shares[*place];
+        share.bytes = share.bytes.saturating_add(block.bytes.0);
+        share.blocks += 1;
+        if block.leaves > slot {
+            share.kept = share.kept.saturating_add(block.bytes.0);
+        }
+        if block.bytes > trace.blocks[share.largest as usize].bytes {
+            share.largest = index;
+        }
+    }
+    shares.sort_unstable_by_key(|s| (Reverse(s.bytes), s.stack, s.is_of_free));
+    shares
+}
+
+/// The largest shares as rows.
+pub(super) fn share_rows(
+    at: Target<'_>,
+    shares: &[Share],
+    most: usize,
+    whole: u64,
+    note: impl Fn(&Share) -> String,
+) -> Vec<StackShareRow> {
+    let row = |share: &Share| StackShareRow {
+        site: site(at, share.stack),
+        bytes: text::bytes(Bytes(share.bytes)),
+        blocks: text::count(share.blocks.into(), "block", "blocks"),
+        share: part_of_whole(share.bytes, whole),
+        colour: site_colour(&at.part.sites, share.stack).word(),
+        block: share.largest,
+        note: note(share),
+    };
+    shares.iter().take(most).map(row).collect()
+}
+
+/// 0 to 1; nothing is no part of nothing.
+pub(super) fn part_of_whole(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A card, and all of it as text.
+pub(super) fn card(
+    kind: &str,
+    title: Quantity,
+    rows: Vec<DetailRow>,
+    heading: &str,
+    stacks: Vec<StackShareRow>,
+) -> DetailCard {
+    let mut copy = format!("{kind}  {}\n", title.exact);
+    let mut line = |text: std::fmt::Arguments<'_>| {
+        copy.write_fmt(text).expect("a String takes all text");
+        copy.push('\n');
+    };
+    for row in &rows {
+        line(format_args!("{}: {}", row.label, row.text));
+    }
+    if !heading.is_empty() {
+        line(format_args!("{heading}:"));
+    }
+    for stack in &stacks {
+        let gap = if stack.note.is_empty() { "" } else { ", " };
+        line(format_args!("  {}  {}  {}{gap}{}", stack.bytes.text, stack.site, stack.blocks.exact, stack.note));
+    }
+    DetailCard { kind: kind.to_owned(), title, rows, heading: heading.to_owned(), stacks, stack: None, copy }
+}

@@ -1,0 +1,44 @@
+//! Bands that are no stack: allocated, active and reserved bytes as lines over it.
+
+use crate::axis::Axis;
+use crate::tile::{Cell, shown_state};
+use memstrata_render::{Colour, NO_BLOCK, Strips};
+
+/// Adds a line at the values of `series`, a value a state, in the states that the columns of a cell show: two rows high,
+/// and a column wide where it jumps.
+pub fn line(axis: Axis<'_>, cell: Cell, series: &[u64], colour: Colour, strips: &mut Strips) {
+    let rows = i64::from(cell.rows);
+    let bottom = (cell.low >> cell.ky) as i64;
+    // The middle of the line, in rows of the cell: on the lowest row it still stands on the ground.
+    let row_at = |from: u64| {
+        let value = *series.get(shown_state(axis, from, cell.kx)? as usize)?;
+        Some(((value >> cell.ky) as i64).max(1) - bottom)
+    };
+    let mut put = |x0: u32, x1: u32, y0: i64, y1: i64| {
+        let [y0, y1] = [y0, y1].map(|y| y.clamp(0, rows));
+        if x0 < x1 && y0 < y1 {
+            strips.push([x0 as f32, y0 as f32, x1 as f32, y1 as f32], colour, NO_BLOCK);
+        }
+    };
+    let mut last = cell.slot.checked_sub(1 << cell.kx).and_then(row_at);
+    let mut since = 0;
+    for column in 0..=cell.columns {
+        let from = cell.slot.saturating_add(u64::from(column) << cell.kx);
+        let row = if column < cell.columns { row_at(from) } else { None };
+        if row == last && column < cell.columns {
+            continue;
+        }
+        if let Some(old) = last {
+            put(since, column, old - 1, old + 1);
+            match row {
+                Some(new) if new > old + 2 => put(column, column + 1, old - 1, new - 1),
+                Some(new) if new + 2 < old => put(column, column + 1, new + 1, old + 1),
+                _ => {}
+            }
+        }
+        if row.is_none() {
+            return;
+        }
+        (last, since) = (row, column);
+    }
+}

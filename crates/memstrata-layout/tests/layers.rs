@@ -1,0 +1,308 @@
+//! What the layers beside the plain timeline promise: segments, lines of bands, flame graphs.
+
+use memstrata_analysis::{Carving, Content, Flame, History, Measure, Sites, Trace, by_stack};
+use memstrata_layout::{
+    Axis, AxisKind, Cell, Colour, Colours, FlameRows, MERGED, NO_BLOCK, STRIP_BUDGET, SegmentTiles, Strips, line,
+};
+use memstrata_snapshot::{Reader, Snapshot};
+use std::path::Path;
+
+const ROW: u32 = 4096;
+
+fn test_data(name: &str) -> Snapshot {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    let mut reader = Reader::default();
+    reader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+    reader.finish().expect("a snapshot").remove(0).snapshot
+}
+
+const FILES: [&str; 8] = [
+    "scenarios/f02.pickle",
+    "scenarios/f13.pickle",
+    "edge/segments_only.pickle",
+    "edge/no_time.pickle",
+    "recorded/t26/linear_seed_python.pickle",
+    "recorded/t26/streams.pickle.gz",
+    "recorded/t26/expandable_gpt.pickle.gz",
+    "recorded/gpt_late.pickle.gz",
+];
+
+/// A row a span, as high as told, the first at the top.
+fn rows_of(spans: usize, height: f64) -> Vec<(u32, f64, f64)> {
+    let top = spans as f64 * height;
+    (0..spans as u32).map(|s| (s, top - f64::from(s + 1) * height, top - f64::from(s) * height)).collect()
+}
+
+/// The state that a column shows: the first at which the total is largest, by looking at all.
+fn shown(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u32> {
+    let states = axis.states_in(from..to);
+    states.rev().max_by_key(|&s| trace.requested[s as usize])
+}
+
+/// Whether any two strips of a column overlap, in height.
+fn assert_apart(name: &str, strips: &Strips, column: u32, is_ground: bool) {
+    let mut spans: Vec<[f32; 2]> = (0..strips.len())
+        .filter(|&i| (strips.blocks[i] == NO_BLOCK) == is_ground)
+        .map(|i| strips.positions[i])
+        .filter(|p| p[0] <= column as f32 && (column as f32) < p[2])
+        .map(|p| [p[1], p[3]])
+        .collect();
+    spans.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    for pair in spans.windows(2) {
+        assert!(pair[0][1] <= pair[1][0], "{name}: {pair:?} overlap in column {column}");
+    }
+}
+
+#[test]
+fn segments_hold_the_blocks_of_the_state_that_is_shown() {
+    for name in FILES {
+        let snapshot = test_data(name);
+        for trace in &Trace::all(&snapshot) {
+            let carving = Carving::new(&snapshot, trace);
+            let tiles = SegmentTiles::new(trace, &carving);
+            let history = History::new(trace, &carving.segments);
+            let colours = Colours::by_segment(trace, &tiles);
+            let spans = &carving.segments.spans;
+            // So high that the smallest block of the largest segment can be told.
+            let largest = spans.iter().map(|s| s.size.0).max().unwrap_or(0);
+            let height = (largest as f64 / 512.0 * 1.2).max(f64::from(ROW));
+            let rows = rows_of(spans.len(), height);
+            let total = (spans.len() as f64 * height) as u32 + 1;
+            for kind in [AxisKind::Event, AxisKind::Time] {
+                let Some(axis) = Axis::new(trace, kind) else { continue };
+                let fit = (axis.extent() / 64).max(1).ilog2() as u8;
+                for (kx, at) in [(0, 0), (0, axis.extent() / 2), (fit, 0), (fit / 2, axis.extent() / 3)] {
+                    // Some columns only: all of a long row would not be within the budget, and then something merges.
+                    let cell = Cell { kx, ky: 0, slot: at >> kx << kx, columns: 4, low: 0, rows: total };
+                    let strips = tiles.strips(axis, &carving, &rows, cell, &colours);
+                    assert!(strips.len() <= STRIP_BUDGET, "{name}");
+                    assert!(strips.blocks.iter().all(|&b| b == NO_BLOCK || b & MERGED == 0), "{name} merges");
+                    for column in 0..cell.columns {
+                        let from = cell.slot + (u64::from(column) << kx);
+                        let Some(state) = shown(axis, trace, from, from + (1 << kx)) else { continue };
+                        assert_apart(name, &strips, column, false);
+                        assert_apart(name, &strips, column, true);
+                        let mut expected: Vec<(u32, bool)> = Vec::new();
+                        for segment in history.cursor(state).segments(&carving) {
+                            expected.extend(segment.pieces.iter().filter(|p| p.size.0 > 0).filter_map(|p| {
+                                match p.content {
+                                    Content::Block { block, pending } => Some((block, pending)),
+                                    Content::Free => None,
+                                }
+                            }));
+                        }
+                        expected.sort_unstable();
+                        let there = |i: &usize| {
+                            let p = strips.positions[*i];
+                            p[0] <= column as f32 && (column as f32) < p[2]
+                        };
+                        let mut found: Vec<(u32, bool)> = (0..strips.len())
+                            .filter(there)
+                            .filter(|&i| strips.blocks[i] != NO_BLOCK)
+                            .map(|i| (strips.blocks[i], strips.colours[i] == Colour::PENDING.word()))
+                            .collect();
+                        found.sort_unstable();
+                        // A block of an expandable segment lies in several mapped ranges.
+                        found.dedup();
+                        assert_eq!(found, expected, "{name} state {state}");
+                        let grounds = (0..strips.len()).filter(there).filter(|&i| strips.blocks[i] == NO_BLOCK).count();
+                        assert_eq!(grounds, carving.segments.at(state).len(), "{name}: segments in state {state}");
+                    }
+                    for (i, p) in strips.positions.iter().enumerate() {
+                        let (_, low, high) = rows[rows.len() - 1 - (f64::from(p[1]) / height) as usize];
+                        let gap = (high - low) / 16.0 - 0.01 * height;
+                        assert!(f64::from(p[1]) >= low + gap && f64::from(p[3]) <= high - gap, "{name}: strip {i}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
+    for name in FILES {
+        let snapshot = test_data(name);
+        for trace in &Trace::all(&snapshot) {
+            let carving = Carving::new(&snapshot, trace);
+            let tiles = SegmentTiles::new(trace, &carving);
+            let colours = Colours::by_size(trace).dimmed(|block| block % 2 == 0);
+            let rows = rows_of(carving.segments.spans.len(), f64::from(ROW));
+            let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+            let kx = (axis.extent() / 64).max(1).ilog2() as u8;
+            // From rows of 64 that are easily told to such that are not.
+            for ky in [6, 10, 13, 16] {
+                let lines = ((carving.segments.spans.len() as u64 * u64::from(ROW)) >> ky) as u32 + 1;
+                let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows: lines };
+                let strips = tiles.strips(axis, &carving, &rows, cell, &colours);
+                // Twice the rows are as much as can be told, with what they lie on.
+                assert!(strips.len() <= 3 * 64 * (2 * lines as usize + 2), "{name}: {} strips", strips.len());
+                for column in 0..64u32 {
+                    let from = u64::from(column) << kx;
+                    let Some(state) = shown(axis, trace, from, from + (1 << kx)) else { continue };
+                    assert_apart(name, &strips, column, false);
+                    assert_apart(name, &strips, column, true);
+                    let there = |i: usize| {
+                        let p = strips.positions[i];
+                        p[0] <= column as f32 && (column as f32) < p[2]
+                    };
+                    let has =
+                        |ground: bool| (0..strips.len()).any(|i| there(i) && (strips.blocks[i] == NO_BLOCK) == ground);
+                    assert_eq!(has(true), !carving.segments.at(state).is_empty(), "{name} state {state}");
+                    let blocks = (0..carving.segments.spans.len() as u32).flat_map(|s| {
+                        let span = &carving.segments.spans[s as usize];
+                        let is_there = span.enters <= state && state < span.leaves;
+                        tiles.blocks_in(s).iter().filter(move |_| is_there)
+                    });
+                    let live = |b: &u32| {
+                        let block = &trace.blocks[*b as usize];
+                        block.enters <= state && state < block.leaves
+                    };
+                    assert_eq!(has(false), blocks.copied().any(|b| live(&b)), "{name} state {state}");
+                }
+            }
+            // What two cells share is the same in both.
+            let whole = Cell { kx, ky: 4, slot: 0, columns: 64, low: 0, rows: 64 };
+            let part = Cell { low: 16 << 4, rows: 16, ..whole };
+            let cut = |strips: &Strips, by: f32| -> Vec<([u32; 4], u32)> {
+                let mut all: Vec<_> = (0..strips.len())
+                    .map(|i| (strips.positions[i], strips.blocks[i]))
+                    .map(|([x0, y0, x1, y1], b)| ([x0, (y0 - by).clamp(0.0, 16.0), x1, (y1 - by).clamp(0.0, 16.0)], b))
+                    .filter(|(p, _)| p[1] < p[3])
+                    // Both count from their own corner: a thousandth of a row is the same.
+                    .map(|(p, b)| (p.map(|v| (v * 1000.0).round() as u32), b))
+                    .collect();
+                all.sort_unstable();
+                all
+            };
+            let (one, other) = (
+                tiles.strips(axis, &carving, &rows, whole, &colours),
+                tiles.strips(axis, &carving, &rows, part, &colours),
+            );
+            assert_eq!(cut(&one, 16.0), cut(&other, 0.0), "{name}");
+        }
+    }
+}
+
+#[test]
+fn lines_are_at_the_value_of_the_state_that_is_shown() {
+    for name in FILES {
+        let snapshot = test_data(name);
+        for trace in &Trace::all(&snapshot) {
+            let carving = Carving::new(&snapshot, trace);
+            let reserved = trace.reserved(&snapshot);
+            for series in [&carving.allocated, &carving.active, &reserved] {
+                let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+                let most = series.iter().max().copied().unwrap_or(0);
+                for (kx, ky) in [(0, 10), ((axis.extent() / 64).max(1).ilog2() as u8, (most / 64).max(1).ilog2() as u8)]
+                {
+                    let rows = (most >> ky) as u32 + 2;
+                    let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows };
+                    let mut strips = Strips::default();
+                    line(axis, cell, series, Colour::ACTIVE, &mut strips);
+                    assert!(strips.len() <= 128, "{name}");
+                    for column in 0..64u32 {
+                        let from = u64::from(column) << kx;
+                        let Some(state) = shown(axis, trace, from, from + (1 << kx)) else { continue };
+                        let value = series[state as usize] as f64 / (1u64 << ky) as f64;
+                        let at = |p: &&[f32; 4]| p[0] <= column as f32 && (column as f32) < p[2];
+                        let flat: Vec<_> = strips.positions.iter().filter(at).filter(|p| p[3] - p[1] == 2.0).collect();
+                        assert!(
+                            flat.iter().any(|p| (f64::from(p[1]) - 1.0..=f64::from(p[3])).contains(&value)),
+                            "{name}: {value} in column {column}: {flat:?}"
+                        );
+                        // What there is beside it leads there from the column before.
+                        let all: Vec<_> = strips.positions.iter().filter(at).collect();
+                        assert!(all.len() <= 2, "{name}: {all:?}");
+                        if let [a, b] = all[..] {
+                            assert!(a[1] == b[3] || b[1] == a[3], "{name}: {a:?} and {b:?} do not touch");
+                        }
+                    }
+                    assert!(strips.blocks.iter().all(|&b| b == NO_BLOCK));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn children_lie_within_their_parents_and_rows_do_not_overlap() {
+    for name in ["recorded/t26/linear_seed_all.pickle", "recorded/misc/deep.pickle.gz", "edge/deep_stack.pickle"] {
+        let snapshot = test_data(name);
+        let trace = &Trace::all(&snapshot)[0];
+        let carving = Carving::new(&snapshot, trace);
+        for measure in [Measure::Churn, Measure::ByteTime, Measure::Count] {
+            let flame = Flame::new(&snapshot, &by_stack(trace, &carving, measure));
+            let mut rows = FlameRows::new(&flame, ROW);
+            let deep = flame.nodes.len() as u32 / 2;
+            for root in [0, deep] {
+                rows.focus(&flame, root);
+                assert!(rows.extent(&flame) < 1 << 40, "{name}");
+                let inside = root..rows.end(root);
+                for node in inside.clone().skip(1) {
+                    let (x, above) = (rows.span(&flame, node), rows.span(&flame, flame.nodes[node as usize].parent));
+                    assert!(above[0] <= x[0] && x[0] <= x[1] && x[1] <= above[1], "{name}: {node}");
+                    let (y, over) = (rows.edges(&flame, node), rows.edges(&flame, flame.nodes[node as usize].parent));
+                    assert_eq!(y[1], over[0], "{name}: {node}");
+                }
+                for (kx_less, ky) in [(0, 8), (3, 8), (0, 14)] {
+                    let fit = (rows.extent(&flame) / 256).max(1).ilog2() as u8 + 1;
+                    let (kx, height) = (fit.saturating_sub(kx_less), u64::from(rows.rows() * ROW) >> ky);
+                    let cell = Cell { kx, ky, slot: 0, columns: 256, low: 0, rows: height as u32 + 1 };
+                    let strips = rows.strips(&flame, cell, |node| Colour::new(node as u8, 0));
+                    assert!(strips.len() <= STRIP_BUDGET, "{name}");
+                    assert_eq!(strips.is_empty(), rows.extent(&flame) == 0, "{name}");
+                    let mut order: Vec<usize> = (0..strips.len()).collect();
+                    order.sort_by(|&a, &b| {
+                        let at = |i: usize| strips.positions[i];
+                        at(a)[1].total_cmp(&at(b)[1]).then(at(a)[0].total_cmp(&at(b)[0]))
+                    });
+                    for pair in order.windows(2) {
+                        let [a, b] = [pair[0], pair[1]].map(|i| strips.positions[i]);
+                        assert!(a[1] != b[1] || a[2] <= b[0], "{name}: {a:?} and {b:?} overlap");
+                    }
+                    for (i, p) in strips.positions.iter().enumerate() {
+                        let node = strips.blocks[i] & !MERGED;
+                        let (x, y) = (rows.span(&flame, node), rows.edges(&flame, node));
+                        // To what a float tells apart in a cell.
+                        let left = x[0] as f64 / (1u64 << kx) as f64;
+                        assert!(f64::from(p[0]) <= left + 1e-4, "{name}: {p:?} is of {node}, which begins at {}", x[0]);
+                        assert!((f64::from(p[3]) * (1u64 << ky) as f64 - y[1] as f64).abs() < 1.0, "{name}: {node}");
+                    }
+                    // What is wide enough is drawn by itself.
+                    for node in inside.clone().filter(|_| ky < 12) {
+                        let x = rows.span(&flame, node).map(|x| x as f64 / (1u64 << kx) as f64);
+                        if x[1] - x[0] >= 0.5 && x[0] < 256.0 {
+                            assert!(strips.blocks.contains(&node), "{name}: {node} is not drawn");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn colours_say_what_is_asked() {
+    let snapshot = test_data("recorded/t26/streams.pickle.gz");
+    let trace = &Trace::all(&snapshot)[0];
+    let by_stream = Colours::by_stream(trace, &snapshot);
+    let streams = |of: &dyn Fn(usize) -> u32| {
+        let mut all: Vec<u32> = (0..trace.blocks.len()).map(of).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len()
+    };
+    let handles = streams(&|b| u32::from(trace.blocks[b].stream.0));
+    assert!(handles > 1);
+    assert_eq!(streams(&|b| by_stream.of(b as u32).word()), handles, "a colour a stream");
+    let by_size = Colours::by_size(trace);
+    let largest = (0..trace.blocks.len()).max_by_key(|&b| trace.blocks[b].bytes).expect("blocks");
+    assert_eq!(by_size.of(largest as u32), Colour::ramp(15));
+    let by_age = Colours::by_age(trace);
+    let oldest = (0..trace.blocks.len()).max_by_key(|&b| memstrata_analysis::lifetime(trace, &trace.blocks[b]));
+    assert_eq!(by_age.of(oldest.expect("blocks") as u32), Colour::ramp(15));
+    let sites = Sites::new(&snapshot);
+    let dimmed = Colours::by_site(trace, &sites).dimmed(|block| block == 3);
+    assert_eq!((dimmed.of(2), dimmed.of(3)), (Colour::DIMMED, Colours::by_site(trace, &sites).of(3)));
+}

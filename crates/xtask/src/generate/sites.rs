@@ -1,0 +1,171 @@
+//! The places of the simulated program that allocate and free: the operations of a layer, and what is outside of layers.
+
+/// What runs in a layer.
+pub(super) struct Op {
+    /// As the dispatcher calls it.
+    pub(super) name: &'static str,
+    /// The module of the layer that calls it.
+    pub(super) module: &'static str,
+    /// Its result, in 64ths of a hidden state; 0 is a number per token.
+    pub(super) width: u64,
+    /// Whether backward needs the result.
+    pub(super) saved: bool,
+    /// Whether it takes a workspace.
+    pub(super) workspace: bool,
+}
+
+const fn op(name: &'static str, module: &'static str, width: u64, saved: bool, workspace: bool) -> Op {
+    Op { name, module, width, saved, workspace }
+}
+
+/// In the order of the forward pass.
+pub(super) const OPS: [Op; 20] = [
+    op("native_layer_norm", "input_layernorm", 64, true, false),
+    op("var_mean", "input_layernorm", 0, true, false),
+    op("linear", "q_proj", 64, true, true),
+    op("linear", "k_proj", 16, true, true),
+    op("linear", "v_proj", 16, true, true),
+    op("mul_Tensor", "rotary_emb", 64, false, false),
+    op("cat", "rotary_emb", 64, true, false),
+    op("_scaled_dot_product_flash_attention", "attention", 64, true, true),
+    op("logsumexp", "attention", 0, true, false),
+    op("linear", "o_proj", 64, false, true),
+    op("native_dropout", "dropout", 32, true, false),
+    op("add_Tensor", "residual", 64, true, false),
+    op("native_layer_norm", "post_layernorm", 64, true, false),
+    op("var_mean", "post_layernorm", 0, true, false),
+    op("linear", "gate_proj", 176, true, true),
+    op("silu", "act_fn", 176, true, false),
+    op("linear", "up_proj", 176, true, true),
+    op("mul_Tensor", "mlp", 176, true, false),
+    op("linear", "down_proj", 64, false, true),
+    op("add_Tensor", "residual_mlp", 64, true, false),
+];
+
+/// Layers are of several makes, in turn; each has a file of its own, and so stacks of its own.
+pub(super) const MAKES: [&str; 4] = ["dense", "experts", "cross", "adapter"];
+
+/// Gradients of a layer.
+pub(super) const PARTS: usize = 4;
+
+/// What an operation of a layer does to memory.
+#[derive(Clone, Copy)]
+pub(super) enum Act {
+    Result,
+    Workspace,
+    WorkspaceDone,
+    /// A result that backward does not need goes when the next one is there.
+    Drop,
+    Gradient,
+    /// Backward lets go of what it needed.
+    Release,
+    /// And of the gradient that it came with.
+    Consume,
+}
+
+pub(super) const ACTS: [Act; 7] =
+    [Act::Result, Act::Workspace, Act::WorkspaceDone, Act::Drop, Act::Gradient, Act::Release, Act::Consume];
+
+/// A line of the program that is reached on one way only.
+pub(super) struct Place {
+    /// What it calls, as the dispatcher calls it; none where it frees.
+    pub(super) call: Option<&'static str>,
+    pub(super) function: &'static str,
+    pub(super) file: &'static str,
+    pub(super) line: u32,
+}
+
+const fn place(call: Option<&'static str>, function: &'static str, file: &'static str, line: u32) -> Place {
+    Place { call, function, file, line }
+}
+
+const ADAMW: &str = "/opt/venv/lib/python3.11/site-packages/torch/optim/adamw.py";
+const CLIP: &str = "/opt/venv/lib/python3.11/site-packages/torch/nn/utils/clip_grad.py";
+const FSDP: &str = "/opt/venv/lib/python3.11/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
+const FUNCTIONAL: &str = "/opt/venv/lib/python3.11/site-packages/torch/nn/functional.py";
+const OPTIMIZER: &str = "/opt/venv/lib/python3.11/site-packages/torch/optim/optimizer.py";
+
+/// Outside of operations, by [`Site`].
+pub(super) const PLACES: [Place; 17] = [
+    place(Some("empty_strided"), "init_vectors", "/train/model/build.py", 31),
+    place(Some("empty_strided"), "init_matrices", "/train/model/build.py", 57),
+    place(Some("zeros_like"), "_init_group", ADAMW, 175),
+    place(Some("zeros_like"), "_init_group", ADAMW, 179),
+    place(Some("_to_copy"), "next_batch", "/train/data/loader.py", 88),
+    place(Some("linear"), "lm_head", "/train/model/head.py", 24),
+    place(Some("nll_loss_forward"), "cross_entropy", FUNCTIONAL, 3458),
+    place(Some("_foreach_sqrt"), "_multi_tensor_adamw", ADAMW, 586),
+    place(Some("linalg_vector_norm"), "_get_total_norm", CLIP, 96),
+    place(Some("_allgather_base_"), "unshard", FSDP, 260),
+    place(None, "reshard", FSDP, 331),
+    place(None, "_multi_tensor_adamw", ADAMW, 601),
+    place(None, "_get_total_norm", CLIP, 106),
+    place(None, "zero_grad", OPTIMIZER, 1035),
+    place(None, "loss_backward", "/train/train.py", 141),
+    place(None, "drop_batch", "/train/data/loader.py", 97),
+    place(None, "empty_cache", "/opt/venv/lib/python3.11/site-packages/torch/cuda/memory.py", 222),
+];
+
+/// Where a program allocates or frees.
+#[derive(Clone, Copy)]
+pub(super) enum Site {
+    Vector,
+    Matrix,
+    FirstMoment,
+    SecondMoment,
+    Batch,
+    Logits,
+    Loss,
+    Foreach,
+    Norm,
+    Unshard,
+    Reshard,
+    ForeachDone,
+    NormDone,
+    ZeroGrad,
+    LossDone,
+    BatchDone,
+    EmptyCache,
+    /// Autograd keeps a gradient.
+    Accumulate {
+        layer: usize,
+        part: usize,
+    },
+    /// An operation of a layer.
+    Layer {
+        act: Act,
+        layer: usize,
+        op: usize,
+    },
+}
+
+impl Site {
+    /// The number of its stack: places, then gradients by make and part, then acts by make and operation.
+    pub(super) fn stack(self) -> usize {
+        let places = PLACES.len();
+        match self {
+            Self::Accumulate { layer, part } => places + layer % MAKES.len() * PARTS + part,
+            Self::Layer { act, layer, op } => {
+                let before = places + MAKES.len() * PARTS;
+                before + (act as usize * MAKES.len() + layer % MAKES.len()) * OPS.len() + op
+            }
+            Self::Vector => 0,
+            Self::Matrix => 1,
+            Self::FirstMoment => 2,
+            Self::SecondMoment => 3,
+            Self::Batch => 4,
+            Self::Logits => 5,
+            Self::Loss => 6,
+            Self::Foreach => 7,
+            Self::Norm => 8,
+            Self::Unshard => 9,
+            Self::Reshard => 10,
+            Self::ForeachDone => 11,
+            Self::NormDone => 12,
+            Self::ZeroGrad => 13,
+            Self::LossDone => 14,
+            Self::BatchDone => 15,
+            Self::EmptyCache => 16,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+// What the command line says of the same file: the page must show those very numbers.
+
+import { execFileSync } from "node:child_process";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { testData } from "./data.js";
+
+const { MEMSTRATA } = process.env;
+
+/** The program; its path in the environment is from web/e2e. */
+const program = resolve(fileURLToPath(new URL("../", import.meta.url)), MEMSTRATA ?? "../../target/debug/memstrata");
+
+export type Band = "requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes";
+export const BANDS: readonly Band[] = ["requested_bytes", "active_bytes", "allocated_bytes", "reserved_bytes"];
+
+export interface FrameRow {
+  name: string;
+  file: string;
+  line: number;
+}
+
+export interface CategoryRow {
+  category: string;
+  bytes: number;
+  blocks: number;
+}
+
+interface Curve {
+  start: number;
+  peak: number;
+  peak_event: number;
+  end: number;
+}
+
+interface Reports {
+  summary: {
+    files: {
+      path: string;
+      devices: ({
+        device: number;
+        events: number;
+        actions: Record<string, number>;
+        ooms: { event: number }[];
+      } & Record<Band, Curve>)[];
+    }[];
+  };
+  peak: { event: number; total: number; blocks: number; categories: CategoryRow[] };
+  state: {
+    event: number;
+    blocks: { address: string; bytes: number; block_bytes: number; category: string }[];
+    categories: CategoryRow[];
+    segments: SegmentRow[];
+  } & Record<Band, number>;
+  segments: { event: number; segments: SegmentRow[] };
+  flame: {
+    total: number;
+    nodes: (FrameRow & { parent: number; depth: number; own: number; total: number; blocks: number })[];
+  };
+  blocks: { total: number; blocks: BlockRow[] };
+  anomalies: { anomalies: AnomalyRow[] };
+  info: {
+    files: {
+      stacks: number;
+      frames: number;
+      settings: [key: string, json: string][];
+      annotations: Record<string, number>;
+      warnings: { count: number }[];
+      devices: {
+        device: number;
+        events: number;
+        window_us: number | null;
+        coverage: string;
+        provenance: string;
+        steps: number;
+      }[];
+    }[];
+  };
+}
+
+export interface SegmentRow {
+  address: string;
+  total_size: number;
+  allocated: number;
+  active: number;
+  requested: number;
+  free: number;
+  largest_free: number;
+  blocks: { address: string; size: number; state: string }[];
+}
+
+export interface BlockRow {
+  address: string;
+  reuse: number;
+  bytes: number;
+  block_bytes: number;
+  category: string;
+  alloc_event: number | null;
+  free_completed_event: number | null;
+  lifetime: number;
+  live_at_end: boolean;
+  site: string;
+  frames: FrameRow[];
+}
+
+export interface AnomalyRow {
+  id: string;
+  kind: string;
+  path: string;
+  bytes: number;
+  text: string;
+  events: number[];
+  frames: FrameRow[];
+}
+
+/** What the program prints in a folder with `--format json`. */
+export function print(folder: string, args: string[]): unknown {
+  const all = [...args, "--format", "json"];
+  const out = execFileSync(program, all, { cwd: folder, encoding: "utf8", maxBuffer: 2 ** 28, stdio: "pipe" });
+  return JSON.parse(out);
+}
+
+/** Runs the program over files, by their names in a folder. */
+export function cliIn<C extends keyof Reports>(folder: string, command: C, ...rest: string[]): Reports[C] {
+  return print(folder, [command, ...rest]) as Reports[C];
+}
+
+/** Runs the program over a file of test_data/. */
+export const cli = <C extends keyof Reports>(command: C, file: string, ...rest: string[]): Reports[C] =>
+  cliIn(testData(""), command, file, ...rest);
+
+/** A trace of a file in numbers; without an ordinal the first. */
+export function summaryOf(file: string, device?: number) {
+  const devices = cli("summary", file).files.flatMap((each) => each.devices);
+  const found = device === undefined ? devices[0] : devices.find((each) => each.device === device);
+  if (!found) throw new Error(`${file} has no such device`);
+  return found;
+}
+
+/** `0x7600_2a00_0000_3` as a page writes it, of an address and how many earlier blocks had it. */
+export function written({ address, reuse }: Pick<BlockRow, "address" | "reuse">): string {
+  const digits = address.replace(/^0x/, "");
+  const groups = digits.replace(/(?<=.)(?=(.{4})+$)/g, "_");
+  return reuse === 0 ? `0x${groups}` : `0x${groups}_${reuse}`;
+}

@@ -1,0 +1,207 @@
+// The views beside the timeline: how they are opened, and what stands in them.
+
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { expect, type Locator, type Page } from "@playwright/test";
+import type { ViewState } from "memstrata-viewer";
+import { BANDS, type Band } from "./cli.js";
+import { Plot } from "./plot.js";
+import type { Viewer } from "./viewer.js";
+
+/** A view's name as it stands on its tab. */
+export type Tab =
+  | "Overview"
+  | "Timeline"
+  | "Segments"
+  | "Flame"
+  | "Anomalies"
+  | "Compare"
+  | "Blocks"
+  | "Events"
+  | "Settings";
+
+export class Views {
+  readonly page: Page;
+  readonly moment: Locator;
+  readonly brush: Locator;
+
+  constructor(readonly viewer: Viewer) {
+    this.page = viewer.page;
+    this.moment = this.page.getByTestId("moment");
+    this.brush = this.page.getByTestId("brush");
+  }
+
+  pane(tab: Tab): Locator {
+    return this.page.getByTestId(`view-${tab.toLowerCase()}`);
+  }
+
+  /** Opens files and waits until the views are there, whatever there is to draw. */
+  async open(...[files]: Parameters<Viewer["open"]>): Promise<void> {
+    await this.viewer.open(files);
+    if (typeof files === "string") await this.viewer.expectRow(basename(files), "ready");
+    await expect(this.viewer.rows.first()).toHaveAttribute("data-state", "ready");
+    await expect(this.page.getByTestId("colour-by")).toBeAttached();
+  }
+
+  /** Opens files and waits until the first of them is drawn as the views want it. */
+  async show(...[files]: Parameters<Viewer["open"]>): Promise<void> {
+    await this.open(files);
+    await this.viewer.plot.drawn();
+  }
+
+  /** Gives a view the centre. */
+  async main(tab: Tab): Promise<Locator> {
+    await this.#click("Views", tab);
+    await expect(this.pane(tab)).toHaveAttribute("data-place", "main");
+    return this.pane(tab);
+  }
+
+  /** Opens a view in the drawer, unless it is there. */
+  async drawer(tab: Tab): Promise<Locator> {
+    if ((await this.viewer.state()).drawer !== tab.toLowerCase()) await this.#click("Drawer", tab);
+    await expect(this.pane(tab)).toHaveAttribute("data-place", "drawer");
+    return this.pane(tab);
+  }
+
+  #click(list: "Views" | "Drawer", tab: Tab): Promise<void> {
+    const tabs = this.page.getByRole("tablist", { name: list, exact: true });
+    return tabs.getByRole("tab", { name: new RegExp(`^${tab}`) }).click();
+  }
+
+  /** Goes to a state, as a script would. */
+  async setState(state: ViewState): Promise<void> {
+    await this.page.evaluate((to) => {
+      const { memstrata } = window as unknown as { memstrata: { setState(to: unknown): void } };
+      memstrata.setState(to);
+    }, state);
+  }
+
+  /** Puts the time cursor after an event. */
+  async cursor(event: number): Promise<void> {
+    await this.setState({ at: event });
+    await this.expectCursor(event);
+  }
+
+  async expectCursor(event: number): Promise<void> {
+    await expect.poll(async () => (await this.viewer.state()).at).toBe(event);
+    await expect(this.moment).toHaveAttribute("data-event", String(event));
+  }
+
+  /** The four bands of the state at the cursor. */
+  async expectBands(bands: Record<Band, number>): Promise<void> {
+    for (const band of BANDS) {
+      await expect(this.moment.locator(`[data-key=${band}] dd`)).toHaveAttribute("data-value", String(bands[band]));
+    }
+  }
+
+  /** A line of the details, by its stable name. */
+  fact(key: string): Locator {
+    return this.viewer.details.locator(`[data-kind] [data-key="${key}"] dd`);
+  }
+
+  /** What is in view. */
+  async range(): Promise<{ x0: number; x1: number }> {
+    const { x0, x1 } = await this.viewer.state();
+    if (x0 === undefined || x1 === undefined) throw new Error("nothing is shown");
+    return { x0, x1 };
+  }
+
+  /** What is in view once it has come to rest: jumps are eased. */
+  async settledRange(): Promise<{ x0: number; x1: number }> {
+    let before = await this.range();
+    await expect
+      .poll(
+        async () => {
+          const now = await this.range();
+          const same = now.x0 === before.x0 && now.x1 === before.x1;
+          before = now;
+          return same;
+        },
+        { intervals: [150] },
+      )
+      .toBe(true);
+    return before;
+  }
+
+  async zoomTo(x0: number, x1: number): Promise<void> {
+    await this.setState({ x0, x1 });
+    await expect.poll(async () => Math.abs((await this.range()).x0 - x0)).toBeLessThan(1);
+    await this.viewer.plot.drawn();
+  }
+
+  async search(text: string): Promise<void> {
+    await this.page.getByTestId("search").fill(text);
+    await expect.poll(async () => (await this.viewer.state()).find ?? "").toBe(text);
+  }
+
+  plot(testid: string): Plot {
+    return new Plot(this.page, this.page.getByTestId(testid));
+  }
+
+  /** Drags from one point of a canvas to another, while a key is held. */
+  async drag(testid: string, from: [number, number], to: [number, number], key?: "Alt" | "Shift"): Promise<void> {
+    const { mouse, keyboard } = this.page;
+    const plot = this.plot(testid);
+    if (key) await keyboard.down(key);
+    await plot.moveTo(...from);
+    await mouse.down();
+    await plot.moveTo((from[0] + to[0]) / 2, (from[1] + to[1]) / 2);
+    await plot.moveTo(...to);
+    await mouse.up();
+    if (key) await keyboard.up(key);
+  }
+
+  table(what: "blocks" | "events"): Grid {
+    return new Grid(this.page.getByTestId(`${what}-table`));
+  }
+
+  /** What a click hands to the browser's downloads. */
+  async download(button: Locator): Promise<{ name: string; bytes: Buffer }> {
+    const coming = this.page.waitForEvent("download");
+    await button.click();
+    const download = await coming;
+    return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+  }
+}
+
+/** The attribute `data-value` of all elements, as numbers. */
+export const valuesOf = (all: Locator): Promise<number[]> =>
+  all.evaluateAll((elements) => elements.map((element) => Number(element.getAttribute("data-value"))));
+
+/** A table of which only the rows in sight are there. */
+export class Grid {
+  readonly body: Locator;
+  readonly rows: Locator;
+
+  constructor(readonly grid: Locator) {
+    this.body = grid.locator("[role=rowgroup]");
+    this.rows = grid.locator("[role=row][data-key]");
+  }
+
+  expectTotal(total: number): Promise<void> {
+    return expect(this.grid).toHaveAttribute("data-total", String(total));
+  }
+
+  /** A column of the rows that are there, from the first of the table on. */
+  values(column: string): Promise<number[]> {
+    return valuesOf(this.rows.locator(`[data-column=${column}]`));
+  }
+
+  async texts(column: string): Promise<string[]> {
+    const texts = await this.rows.locator(`[data-column=${column}]`).allTextContents();
+    return texts.map((text) => text.trim());
+  }
+
+  sortBy(title: string): Promise<void> {
+    return this.grid
+      .getByRole("columnheader")
+      .getByRole("button", { name: new RegExp(`^${title}`) })
+      .click();
+  }
+
+  scrollTo(place: "top" | "end"): Promise<void> {
+    return this.body.evaluate((body, to) => {
+      body.scrollTop = to === "top" ? 0 : body.scrollHeight;
+    }, place);
+  }
+}

@@ -1,0 +1,126 @@
+// The page's address keeps what is on screen, and a reload brings it back.
+
+import type { ViewState } from "memstrata-viewer";
+import { testData } from "../lib/data.js";
+import { blocksOf, referenceOf } from "../lib/reports.js";
+import { expect, test } from "../lib/test.js";
+import { answering, expectCursor, expectPlace, restedRange, select, work } from "../lib/work.js";
+
+const TWO = testData("recorded/t26/two_devices.pickle.gz");
+
+/** A block of the second device, with events around it. */
+function blockOfTheSecond(): { reference: string; event: number } {
+  const block = blocksOf(TWO, "--device", "1").find(({ alloc_event }) => alloc_event !== null && alloc_event > 5);
+  if (!block || block.alloc_event === null) throw new Error("no such block");
+  return { reference: referenceOf(block, 1), event: block.alloc_event };
+}
+
+test("a reload brings back view, drawer, device, axis, range, selection, cursor, search, colour and theme", async ({
+  viewer,
+  page,
+}) => {
+  await work(viewer, TWO);
+  const { reference, event } = blockOfTheSecond();
+  await viewer.device.selectOption("1");
+  await answering(page);
+  await page.getByRole("button", { name: "time", exact: true }).click();
+  await expect.poll(async () => (await viewer.state()).axis).toBe("time");
+  const whole = await restedRange(viewer);
+  const width = whole.x1 - whole.x0;
+  await select(viewer, reference);
+  await page.evaluate((state) => window.memstrata.setState(state), {
+    view: "flame",
+    drawer: "events",
+    x0: Math.round(whole.x0 + width / 4),
+    x1: Math.round(whole.x0 + width / 2),
+    at: event,
+    find: "forward",
+    colour: "size",
+    theme: "dark",
+  } satisfies ViewState);
+  await expectCursor(page, event);
+  await restedRange(viewer);
+  const before = await viewer.state();
+  expect(before).toMatchObject({ device: 1, axis: "time", sel: reference, at: event, view: "flame" });
+  await expect.poll(() => page.url()).toMatch(/colour=size.*theme=dark/);
+
+  await page.reload();
+  await page.waitForFunction(() => "memstrata" in window);
+  await viewer.open(TWO);
+  await expect.poll(() => viewer.state()).toEqual(before);
+  await expectPlace(page, "flame", "main");
+  await expectPlace(page, "events", "drawer");
+  await expect(page.locator("[data-theme=dark]")).toBeVisible();
+  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute("data-reference", reference);
+  await expectCursor(page, event);
+  await expect(page.getByTestId("search")).toHaveValue("forward");
+  await page.getByRole("tab", { name: "Timeline" }).click();
+  await expect(page.getByTestId("colour-by")).toHaveValue("size");
+  await expect(viewer.device).toHaveValue("1");
+  await expect(page.getByRole("button", { name: "time", exact: true })).toHaveAttribute("aria-pressed", "true");
+});
+
+test("a bad field of a link is left out, and takes no other with it", async ({ viewer, page }) => {
+  await work(viewer, TWO);
+  const { reference, event } = blockOfTheSecond();
+  await viewer.device.selectOption("1");
+  await answering(page);
+  const good: Record<string, string> = {
+    view: "segments",
+    drawer: "events",
+    axis: "time",
+    sel: reference,
+    at: String(event),
+    find: "main",
+    colour: "age",
+    theme: "light",
+  };
+  const wanted: Record<string, unknown> = { ...good, at: event };
+  const bad: Record<string, string[]> = {
+    view: ["nonsense", "<script>"],
+    drawer: ["nowhere"],
+    device: ["-1", "one", "1e3"],
+    axis: ["weight"],
+    x0: ["left"],
+    x1: ["NaN"],
+    sel: ["1:zz@3", "0x1000"],
+    at: ["-2", "first"],
+    colour: ["red"],
+    theme: ["blue"],
+  };
+  // What is there before each link, so that a field that is left out can be told from one that is not.
+  const reset = { view: "timeline", drawer: "none", axis: "event", colour: "size", theme: "dark", device: 1 } as const;
+  for (const [field, values] of Object.entries(bad)) {
+    for (const value of values) {
+      await page.evaluate((state) => window.memstrata.setState({ ...state, find: "", at: 0 }), reset);
+      await expectCursor(page, 0);
+      await page.evaluate(() => window.memstrata.select(null));
+      const fields = { ...good, device: "1", [field]: value };
+      await page.evaluate(
+        (hash) => {
+          location.hash = hash;
+        },
+        `v=1&${new URLSearchParams(fields)}`,
+      );
+      const others = Object.fromEntries(Object.entries(wanted).filter(([name]) => name !== field));
+      await expect.poll(() => viewer.state(), `with ${field}=${value}`).toMatchObject(others);
+      const state = await viewer.state();
+      if (field in reset)
+        expect(state, `${field}=${value}`).toMatchObject({ [field]: reset[field as keyof typeof reset] });
+      if (field === "sel") expect(state.sel).toBeUndefined();
+      if (field === "at") expect(state.at).toBe(0);
+    }
+  }
+});
+
+test("a link of a version to come changes nothing", async ({ viewer, page }) => {
+  await work(viewer, TWO);
+  const before = await viewer.state();
+  await page.evaluate(() => {
+    location.hash = "v=2&view=flame&theme=dark&find=main";
+  });
+  await expect.poll(() => page.url()).toContain("v=2");
+  // The address is written again once something changes: nothing has.
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+  expect(await viewer.state()).toEqual(before);
+});

@@ -1,0 +1,103 @@
+// What is wrong: the same findings as on the command line, and each leads to the place that shows it.
+
+import { cli, summaryOf } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+import { expect, test } from "../lib/test.js";
+import { Views } from "../lib/views.js";
+
+const LEAK = "recorded/gpt_leak.pickle.gz";
+const OOM = "recorded/oom_expandable.pickle.gz";
+const SEVERITIES = ["high", "medium", "low"];
+
+for (const file of [LEAK, OOM]) {
+  test(`the findings of ${file} are the command line's, each opens its place`, async ({ viewer }) => {
+    const { anomalies } = cli("anomalies", file);
+    const views = new Views(viewer);
+    await views.open(testData(file));
+    const pane = await views.main("Anomalies");
+    const list = pane.getByTestId("finding");
+    await expect(list).toHaveCount(anomalies.length);
+    const shown = await list.evaluateAll((all) =>
+      all.map((finding) => ({
+        id: finding.getAttribute("data-id"),
+        kind: finding.getAttribute("data-kind"),
+        bytes: Number(finding.getAttribute("data-value")),
+        text: finding.querySelector(".finding-text")?.textContent,
+      })),
+    );
+    const byId = (a: { id: string | null }, b: { id: string | null }) => String(a.id).localeCompare(String(b.id));
+    const told = anomalies.map(({ id, kind, bytes, text }) => ({ id, kind, bytes, text }));
+    expect(shown.toSorted(byId)).toEqual(told.toSorted(byId));
+    const severities = await list.evaluateAll((all) => all.map((one) => one.getAttribute("data-severity") ?? ""));
+    const order = severities.map((severity) => SEVERITIES.indexOf(severity));
+    expect(order).not.toContain(-1);
+    expect(order, "the most severe first").toEqual(order.toSorted((a, b) => a - b));
+
+    for (const { id, events } of anomalies) {
+      await views.main("Anomalies");
+      await pane.locator(`[data-testid=finding][data-id="${id}"]`).click();
+      await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
+      const first = Math.min(...events);
+      await views.expectCursor(first);
+      // The slot of an event is one after that of the state before it.
+      await expect
+        .poll(async () => {
+          const { x0, x1 } = await views.range();
+          return x0 <= first + 1 && first + 1 <= x1;
+        }, `${id} is in view`)
+        .toBe(true);
+    }
+  });
+}
+
+test("a finding that is about a block selects it", async ({ viewer, page }) => {
+  const growth = cli("anomalies", LEAK).anomalies.find(({ kind }) => kind === "growth");
+  if (!growth) throw new Error("the recording of a leak grows no more");
+  const kept = cli("blocks", LEAK).blocks.filter(
+    ({ live_at_end, frames }) => live_at_end && JSON.stringify(frames) === JSON.stringify(growth.frames),
+  );
+  expect(kept.length, "blocks that stay").toBeGreaterThan(1);
+  const views = new Views(viewer);
+  await views.open(testData(LEAK));
+  await (await views.drawer("Anomalies")).locator(`[data-id="${growth.id}"]`).click();
+  const references = kept.map(({ address, alloc_event }) => `0:${address}@${alloc_event}`);
+  await expect.poll(async () => references.includes((await viewer.state()).sel ?? "")).toBe(true);
+  await views.expectCursor(Math.min(...growth.events));
+  const selected = references.indexOf((await viewer.state()).sel ?? "");
+  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+    "data-value",
+    String(kept[selected]?.bytes ?? 0),
+  );
+  for (const { name } of growth.frames.slice(0, 1)) await expect(viewer.details).toContainText(name);
+  // What follows from the selection: the table stands at the block, its segment is shown.
+  await views.drawer("Blocks");
+  await expect(views.table("blocks").grid.locator("[role=row][aria-selected=true] [data-column=size]")).toHaveAttribute(
+    "data-value",
+    String(kept[selected]?.bytes ?? 0),
+  );
+  await page.keyboard.press("Escape");
+  await expect.poll(async () => (await viewer.state()).sel).toBeUndefined();
+});
+
+test("every time memory ran out is marked on the timeline, and a mark opens it", async ({ viewer, page }) => {
+  const ooms = summaryOf(OOM).ooms.map(({ event }) => event);
+  expect(ooms.length).toBeGreaterThan(1);
+  const views = new Views(viewer);
+  await views.open(testData(OOM));
+  const marks = views.pane("Timeline").locator("button.mark[data-kind=oom]");
+  await expect(marks).toHaveCount(ooms.length);
+  await expect(page.locator(".minimap-mark[data-kind=oom]")).toHaveCount(ooms.length);
+  for (const event of ooms.toSorted((a, b) => a - b)) {
+    await page.keyboard.press("o");
+    await views.expectCursor(event);
+  }
+  await page.keyboard.press("0");
+  await views.settledRange();
+  await views.cursor(0);
+  await expect(marks).toHaveCount(ooms.length);
+  const lefts = await marks.evaluateAll((all) => all.map((mark) => mark.getBoundingClientRect().left));
+  // Marks may lie over each other: the keyboard reaches each.
+  await marks.nth(lefts.indexOf(Math.max(...lefts))).focus();
+  await page.keyboard.press("Enter");
+  await views.expectCursor(Math.max(...ooms));
+});

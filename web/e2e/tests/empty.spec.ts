@@ -1,0 +1,172 @@
+// Files with little in them: every view opens, shows what there is, and says why there is no more. Files with two devices:
+// every view follows.
+
+import { cli, summaryOf } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+import { expect, test } from "../lib/test.js";
+import { type Tab, Views, valuesOf } from "../lib/views.js";
+
+const MAIN: readonly Tab[] = ["Overview", "Segments", "Flame", "Anomalies", "Compare", "Timeline"];
+const DRAWER: readonly Tab[] = ["Settings", "Blocks", "Events"];
+
+const ascending = (numbers: number[]) => numbers.toSorted((a, b) => a - b);
+
+const NO_HISTORY = ["edge/segments_only.pickle", "recorded/misc/norecord.pickle"];
+
+test("a file without history says so, and the other views show its final state", async ({ viewer }) => {
+  const views = new Views(viewer);
+  for (const file of NO_HISTORY) {
+    const summary = summaryOf(file);
+    expect(summary.events).toBe(0);
+    await views.open(testData(file));
+    await views.main("Timeline");
+    await expect(views.pane("Timeline")).toContainText(/no history was recorded/i);
+    const overview = await views.main("Overview");
+    await expect(overview.locator("[data-column=peak]")).toHaveAttribute(
+      "data-value",
+      String(summary.requested_bytes.peak),
+    );
+    const flame = await views.main("Flame");
+    await expect(flame.getByTestId("flame-total")).toHaveAttribute("data-value", String(cli("flame", file).total));
+    await expect(await views.main("Anomalies")).toContainText("Nothing stands out");
+    await views.drawer("Blocks");
+    await views.table("blocks").expectTotal(cli("blocks", file).total);
+    const settings = await views.drawer("Settings");
+    const provenance = cli("info", file).files[0]?.devices[0]?.provenance;
+    await expect(settings.locator(".row[data-key=recorded] dd")).toHaveText(provenance ?? "");
+  }
+});
+
+test("a file without history shows its final segments", async ({ viewer }) => {
+  const views = new Views(viewer);
+  for (const file of NO_HISTORY) {
+    const { segments } = cli("segments", file);
+    expect(segments.length).toBeGreaterThan(0);
+    await views.open(testData(file));
+    const pane = await views.main("Segments");
+    await expect(pane.getByTestId("segments-text")).toContainText(`${segments.length} segment`);
+    const labels = pane.locator(".segment-label");
+    await expect(labels).toHaveCount(segments.length);
+    expect(ascending(await valuesOf(labels))).toEqual(ascending(segments.map(({ total_size }) => total_size)));
+  }
+});
+
+test("a file without history says why it lists no events", async ({ viewer }) => {
+  const views = new Views(viewer);
+  await views.open(testData("edge/segments_only.pickle"));
+  const pane = await views.drawer("Events");
+  await views.table("events").expectTotal(0);
+  await expect(pane).toContainText(/no (history|events)/i);
+});
+
+test("a file with no device: every view opens and says that there is nothing", async ({ viewer }) => {
+  const views = new Views(viewer);
+  await views.open(testData("recorded/misc/nothing.pickle"));
+  for (const tab of MAIN.filter((each) => each !== "Compare")) {
+    const pane = await views.main(tab);
+    await expect.soft(pane, tab).toContainText(/no device|nothing was/i, { timeout: 3000 });
+  }
+  for (const tab of DRAWER) {
+    const pane = await views.drawer(tab);
+    await expect.soft(pane, tab).toContainText(/no device|nothing was/i, { timeout: 3000 });
+  }
+});
+
+test("a trace in which nothing is allocated", async ({ viewer, page }) => {
+  const file = "scenarios/f17.pickle";
+  const summary = summaryOf(file);
+  expect(cli("blocks", file).total).toBe(0);
+  const views = new Views(viewer);
+  await views.open(testData(file));
+  await page.keyboard.press("p");
+  await views.expectCursor(summary.requested_bytes.peak_event);
+  await views.expectBands(cli("state", file, "--at", "peak"));
+  const flame = await views.main("Flame");
+  await expect(flame).toContainText("Nothing is counted here.");
+  await views.drawer("Blocks");
+  await views.table("blocks").expectTotal(0);
+  await expect(page.getByTestId("blocks-text")).toContainText("0 blocks");
+  await views.drawer("Events");
+  await views.table("events").expectTotal(summary.events);
+});
+
+test("without a clock all views count in events", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  for (const file of ["edge/no_time.pickle", "recorded/t20/streams.pickle.gz"]) {
+    const summary = summaryOf(file);
+    await views.open(testData(file));
+    const flame = await views.main("Flame");
+    await flame.getByRole("button", { name: "bytes × time" }).click();
+    await expect(flame.getByTestId("flame-total")).toHaveAttribute(
+      "data-value",
+      String(cli("flame", file, "--weight", "byte-seconds").total),
+    );
+    await expect(flame.getByTestId("flame-total")).toContainText("events of life");
+    await views.drawer("Events");
+    await views.table("events").expectTotal(summary.events);
+    await expect.poll(async () => new Set(await views.table("events").texts("time"))).toEqual(new Set([""]));
+    await views.drawer("Blocks");
+    await expect.poll(async () => (await views.table("blocks").texts("lifetime"))[0]).toMatch(/^[\d,]+ events?$/);
+    const settings = await views.drawer("Settings");
+    await expect(settings.locator(".row[data-key=clock] dd")).toContainText("none");
+    await page.keyboard.press("x");
+    expect((await viewer.state()).axis).toBe("event");
+  }
+});
+
+test("odd files open in every view", async ({ viewer }) => {
+  const views = new Views(viewer);
+  for (const file of [
+    "edge/trace_only.pickle",
+    "edge/state_only.pickle",
+    "edge/kineto.pickle",
+    "edge/unknown.pickle",
+  ]) {
+    const summary = summaryOf(file);
+    await views.open(testData(file));
+    await expect(viewer.peak).toHaveAttribute("data-value", String(summary.requested_bytes.peak));
+    for (const tab of MAIN.slice(0, 3)) await expect(await views.main(tab)).toBeVisible();
+    for (const tab of DRAWER) await expect(await views.drawer(tab)).toBeVisible();
+    await views.table("events").expectTotal(summary.events);
+    await views.drawer("Blocks");
+    await views.table("blocks").expectTotal(cli("blocks", file).total);
+  }
+});
+
+test("another device is another trace in every view", async ({ viewer, page }) => {
+  const file = "recorded/t26/two_devices.pickle.gz";
+  const views = new Views(viewer);
+  await views.open(testData(file));
+  await viewer.plot.drawn();
+  const flame = await views.main("Flame");
+  const seen = new Set<string>();
+  for (const device of [1, 0]) {
+    const of = ["--device", String(device)];
+    const summary = summaryOf(file, device);
+    await viewer.device.selectOption(String(device));
+    await expect.poll(async () => (await viewer.state()).device).toBe(device);
+    expect((await viewer.state()).at, "the cursor goes with its trace").toBeUndefined();
+    await expect(viewer.peak).toHaveAttribute("data-value", String(summary.requested_bytes.peak));
+    await expect(flame.getByTestId("flame-total")).toHaveAttribute(
+      "data-value",
+      String(cli("flame", file, ...of).total),
+    );
+    await views.drawer("Blocks");
+    const { blocks, total } = cli("blocks", file, "--sort", "size", ...of);
+    await views.table("blocks").expectTotal(total);
+    const [first] = blocks;
+    await expect.poll(async () => (await views.table("blocks").values("size"))[0]).toBe(first?.bytes);
+    await views.drawer("Events");
+    await views.table("events").expectTotal(summary.events);
+    const segments = await views.drawer("Segments");
+    const ever = Object.entries(summary.actions).find(([action]) => action === "segment_alloc")?.[1];
+    await expect(segments.getByTestId("segments-text")).toContainText(`${ever} segments`);
+    const settings = await views.drawer("Settings");
+    await expect(settings.locator(".row[data-key=events] dd")).toHaveAttribute("data-value", String(summary.events));
+    await page.keyboard.press("p");
+    await views.expectCursor(summary.requested_bytes.peak_event);
+    await views.expectBands(cli("state", file, "--at", "peak", ...of));
+    seen.add(`${total} ${summary.events} ${summary.requested_bytes.peak}`);
+  }
+  expect(seen.size, "two different traces").toBe(2);
+});

@@ -1,0 +1,264 @@
+// How the timeline is drawn: colours, lines, search, and pictures of it. Whatever is chosen, as high as it is.
+
+import type { Page } from "@playwright/test";
+import { PNG } from "pngjs";
+import { cli, summaryOf } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+import type { Picture } from "../lib/plot.js";
+import { expect, test } from "../lib/test.js";
+import type { Viewer } from "../lib/viewer.js";
+import { type Tab, Views } from "../lib/views.js";
+
+const REAL = "recorded/t26/gpt_small.pickle.gz";
+const SUMMARY = summaryOf(REAL);
+const PEAK = SUMMARY.requested_bytes;
+
+async function openTimeline(viewer: Viewer) {
+  const views = new Views(viewer);
+  await views.show(testData(REAL));
+  const bands = views.pane("Timeline").getByRole("button", { name: "Bands" });
+  return { views, bands };
+}
+
+/** Of each column the colours of its pixels, below the marks on top: what two pictures are compared by. */
+function columns(picture: Picture, bottom: number): string[] {
+  const seen: string[] = [];
+  for (let x = 80; x < picture.width - 20; x += 40) {
+    const column: string[] = [];
+    for (let y = 12; y < bottom; y += 3) column.push(String(picture.colour(x, y)));
+    seen.push(column.join(" "));
+  }
+  return seen;
+}
+
+const differing = (a: string[], b: string[]) => a.filter((column, index) => column !== b[index]).length;
+
+/** A picture that no longer changes. */
+async function rest(viewer: Viewer, bottom: number): Promise<{ picture: Picture; columns: string[] }> {
+  let picture = await viewer.plot.picture();
+  await expect
+    .poll(async () => {
+      const next = await viewer.plot.picture();
+      const same = differing(columns(picture, bottom), columns(next, bottom)) === 0;
+      picture = next;
+      return same;
+    })
+    .toBe(true);
+  return { picture, columns: columns(picture, bottom) };
+}
+
+test("each colouring is another picture of the same height", async ({ viewer, page }) => {
+  const { views, bands } = await openTimeline(viewer);
+  // Without lines over the stack, its top is what is drawn highest.
+  await bands.click();
+  await expect(bands).toHaveAttribute("aria-pressed", "false");
+  await page.keyboard.press("0");
+  await views.settledRange();
+  await viewer.canvas.hover({ position: { x: 5, y: 5 } });
+  const scale = await viewer.plot.scale();
+  const bottom = Math.floor(scale.bottom) - 2;
+  const x = Math.round(scale.x(PEAK.peak_event + 0.5));
+  const wanted = scale.y(PEAK.peak);
+  const pictures = new Map<string, string[]>();
+  for (const colour of ["stack", "category", "size", "age", "stream", "segment"]) {
+    await page.getByTestId("colour-by").selectOption(colour);
+    await expect.poll(async () => (await viewer.state()).colour ?? "stack").toBe(colour);
+    const before = [...pictures.values()].at(-1);
+    if (before) {
+      await expect.poll(async () => differing(columns(await viewer.plot.picture(), bottom), before)).toBeGreaterThan(0);
+    }
+    const now = await rest(viewer, bottom);
+    // The ground, and the mark that points down at the peak.
+    const ground = [now.picture.colour(Math.ceil(scale.left) + 2, 20), now.picture.colour(x, Math.round(wanted) - 5)];
+    const tops = [x - 2, x - 1, x, x + 1, x + 2].map((column) => now.picture.top(column, bottom, ground));
+    expect(Math.abs(Math.min(...tops) - wanted), `the peak, by ${colour}`).toBeLessThanOrEqual(1.5);
+    for (const [other, seen] of pictures) {
+      expect(differing(seen, now.columns), `${colour} and ${other}`).toBeGreaterThan(seen.length / 4);
+    }
+    pictures.set(colour, now.columns);
+  }
+  await page.getByTestId("colour-by").selectOption("category");
+  const categories = cli("peak", REAL).categories;
+  const legend = views.pane("Timeline").getByRole("list", { name: "Categories" }).getByRole("listitem");
+  await expect(legend).toHaveCount(categories.length);
+  for (const { bytes } of categories) {
+    await expect(legend.and(page.locator(`[title^="${bytes.toLocaleString("en")} bytes"]`))).toHaveCount(1);
+  }
+});
+
+test("the device's memory is a line where it is told to be", async ({ viewer, page }) => {
+  const { views } = await openTimeline(viewer);
+  const field = page.getByTestId("capacity");
+  const line = views.pane("Timeline").locator(".mark[data-kind=capacity]");
+  await expect(line).toHaveCount(0);
+  for (const [typed, gib] of [
+    ["4", 4],
+    ["A10G 24 GB", 22.1],
+  ] as const) {
+    await field.fill(typed);
+    await field.press("Enter");
+    await expect(line).toBeVisible();
+    await page.getByTestId("timeline-canvas").focus();
+    await page.keyboard.press("0");
+    await expect
+      .poll(async () => {
+        const [scale, box, place] = [await viewer.plot.scale(), await viewer.plot.box(), await line.boundingBox()];
+        return Math.abs((place?.y ?? 0) - box.y - scale.y(gib * 2 ** 30));
+      }, typed)
+      .toBeLessThanOrEqual(2);
+  }
+  await field.fill("");
+  await field.press("Enter");
+  await expect(line).toHaveCount(0);
+});
+
+test("lines of the bands come and go, and reserved is as high as it is", async ({ viewer, page }) => {
+  const { bands } = await openTimeline(viewer);
+  // With room for both lines and stack, whether there are lines or not.
+  await page.getByTestId("capacity").fill("4");
+  await page.getByTestId("capacity").press("Enter");
+  await viewer.canvas.focus();
+  await page.keyboard.press("0");
+  const bottom = Math.floor((await viewer.plot.scale()).bottom) - 2;
+  const withLines = await rest(viewer, bottom);
+  const scale = await viewer.plot.scale();
+  // Beside the stack's top, where only the line of reserved bytes is.
+  const { peak, peak_event } = SUMMARY.reserved_bytes;
+  const x = Math.round(scale.x(peak_event + 40));
+  const ground = [withLines.picture.colour(Math.ceil(scale.left) + 2, 20)];
+  const drawnAt = (picture: Picture, y: number) =>
+    [-2, -1, 0, 1, 2].some((by) => picture.differs(x, Math.round(y) + by, ground));
+  expect(peak).toBeGreaterThan(PEAK.peak);
+  expect(drawnAt(withLines.picture, scale.y(peak)), "a line at the peak of reserved bytes").toBe(true);
+  await expect(bands).toHaveAttribute("aria-pressed", "true");
+  await bands.click();
+  await expect(bands).toHaveAttribute("aria-pressed", "false");
+  await expect
+    .poll(async () => differing(columns(await viewer.plot.picture(), bottom), withLines.columns))
+    .toBeGreaterThan(0);
+  const without = await rest(viewer, bottom);
+  expect((await viewer.plot.scale()).y(peak)).toBeCloseTo(scale.y(peak), 1);
+  expect(drawnAt(without.picture, scale.y(peak)), "no line").toBe(false);
+  await bands.click();
+  await expect.poll(async () => differing((await rest(viewer, bottom)).columns, withLines.columns)).toBe(0);
+});
+
+/** How colourful a part of a picture is: 0 is grey. */
+function colourful(picture: Picture, y0: number, y1: number): number {
+  let sum = 0;
+  let count = 0;
+  for (let x = 80; x < picture.width - 20; x += 7) {
+    for (let y = y0; y < y1; y += 3) {
+      const rgb = picture.colour(x, y);
+      sum += Math.max(...rgb) - Math.min(...rgb);
+      count += 1;
+    }
+  }
+  return sum / count;
+}
+
+test("a search greys out what it does not find", async ({ viewer, page }) => {
+  const { views, bands } = await openTimeline(viewer);
+  await bands.click();
+  await expect(bands).toHaveAttribute("aria-pressed", "false");
+  const bottom = Math.floor((await viewer.plot.scale()).bottom) - 2;
+  const look = async () => colourful(await viewer.plot.picture(), bottom - 60, bottom);
+  const plain = colourful((await rest(viewer, bottom)).picture, bottom - 60, bottom);
+  await views.search("there is no such frame");
+  await expect(page.locator("output.found")).toHaveAttribute("data-value", "0");
+  await expect.poll(look).toBeLessThan(plain / 3);
+  const none = colourful((await rest(viewer, bottom)).picture, bottom - 60, bottom);
+  // What makes the parameters, which lie at the bottom.
+  await views.search("__init__");
+  await expect.poll(look).toBeGreaterThan(2 * none);
+  expect(await look()).toBeLessThan(plain);
+  await views.search(">=0B");
+  await expect.poll(look).toBeCloseTo(plain, 1);
+  await page.keyboard.press("Escape");
+  await expect.poll(async () => (await viewer.state()).find).toBeUndefined();
+  await expect.poll(look).toBeCloseTo(plain, 1);
+});
+
+test("a mark does not take the clicks on the blocks below it", async ({ viewer, page }) => {
+  const finding = cli("anomalies", REAL).anomalies.find(({ kind }) => kind === "fragmentation");
+  const [event] = finding?.events ?? [];
+  if (event === undefined) throw new Error("no finding with an event");
+  const { views } = await openTimeline(viewer);
+  await views.zoomTo(event - 30, event + 30);
+  await views.settledRange();
+  const mark = views.pane("Timeline").locator(".mark[data-kind=finding]");
+  const place = await mark.boundingBox();
+  const box = await viewer.plot.box();
+  const x = (place?.x ?? 0) + (place?.width ?? 0) / 2;
+  // Low in the stack, far from the knob of the mark.
+  const y = (await viewer.plot.scale()).y(cli("state", REAL, "--event", String(event)).requested_bytes / 20);
+  const below = await page.evaluate(([px = 0, py = 0]) => window.memstrata.pick("timeline", px, py), [x - box.x, y]);
+  await page.mouse.click(x, box.y + y);
+  await expect.poll(async () => (await viewer.state()).sel).toBe(below?.reference);
+  expect(below).not.toBeNull();
+});
+
+/** What is in an SVG document. */
+const parsed = (page: Page, svg: Buffer) =>
+  page.evaluate((text) => {
+    const document = new DOMParser().parseFromString(text, "image/svg+xml");
+    return {
+      error: document.querySelector("parsererror")?.textContent ?? null,
+      root: document.documentElement.localName,
+      kinds: [...new Set([...document.querySelectorAll("*")].map((element) => element.localName))].toSorted(),
+      colours: document.querySelectorAll("path[fill]").length,
+      title: document.querySelector("title")?.textContent ?? "",
+      texts: [...document.querySelectorAll("text")].map((element) => element.textContent ?? ""),
+    };
+  }, svg.toString("utf8"));
+
+test("each plot as SVG is well formed, with its labels", async ({ viewer, page }) => {
+  const { views } = await openTimeline(viewer);
+  const save = async (tab: Tab) => {
+    const { name, bytes } = await views.download(views.pane(tab).getByRole("button", { name: "SVG" }));
+    expect(name).toBe(`gpt_small-${tab.toLowerCase()}.svg`);
+    const found = await parsed(page, bytes);
+    expect(found.error).toBeNull();
+    expect(found.root).toBe("svg");
+    expect(found.title).toContain("gpt_small.pickle.gz");
+    expect(found.colours).toBeGreaterThan(8);
+    return found.texts;
+  };
+  const bytes = (texts: string[]) => texts.filter((text) => /^[\d.,]+ ([KMGT]i)?B$/.test(text)).length;
+  const events = (texts: string[]) => texts.filter((text) => /^#[\d,]+$/.test(text)).length;
+  const timeline = await save("Timeline");
+  expect(bytes(timeline)).toBeGreaterThan(2);
+  expect(events(timeline)).toBeGreaterThan(2);
+  await views.main("Segments");
+  await expect(views.pane("Segments").locator(".segment-label").first()).toBeVisible();
+  const segments = await save("Segments");
+  expect(bytes(segments)).toBe(cli("segments", REAL, "--at", "end").segments.length);
+  expect(events(segments)).toBeGreaterThan(2);
+  const flame = await views.main("Flame");
+  await expect(flame.getByRole("button", { name: "(all)", exact: true })).toBeVisible();
+  expect(await save("Flame")).toContain("(all)");
+});
+
+test("names in an SVG are text, whatever they are", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  await views.show(testData("edge/names.pickle"));
+  const { bytes } = await views.download(views.pane("Timeline").getByRole("button", { name: "SVG" }));
+  const { kinds, error } = await parsed(page, bytes);
+  expect(error).toBeNull();
+  expect(kinds).toEqual(["path", "rect", "svg", "text", "title"]);
+});
+
+test("the timeline as PNG is the same picture, twice as large", async ({ viewer }) => {
+  const { views } = await openTimeline(viewer);
+  const svg = await views.download(views.pane("Timeline").getByRole("button", { name: "SVG" }));
+  const [, width, height] = /<svg [^>]*width="([\d.]+)" height="([\d.]+)"/.exec(svg.bytes.toString("utf8")) ?? [];
+  const { name, bytes } = await views.download(views.pane("Timeline").getByRole("button", { name: "PNG" }));
+  expect(name).toBe("gpt_small-timeline.png");
+  const png = PNG.sync.read(bytes);
+  expect(png.width).toBe(2 * Number(width));
+  expect(png.height).toBe(2 * Number(height));
+  expect(png.width).toBeGreaterThan((await viewer.plot.box()).width);
+  const colours = new Set<string>();
+  for (let at = 0; at < png.data.length; at += 4 * 97) colours.add(String(png.data.subarray(at, at + 3)));
+  expect(colours.size).toBeGreaterThan(8);
+});

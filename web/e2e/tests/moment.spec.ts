@@ -1,0 +1,206 @@
+// The state at a moment, what happens over a range, and how the file was recorded.
+
+import type { Locator } from "@playwright/test";
+import { cli, summaryOf } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+import { expect, test } from "../lib/test.js";
+import { Views } from "../lib/views.js";
+
+const REAL = "recorded/t26/gpt_small.pickle.gz";
+const SUMMARY = summaryOf(REAL);
+
+test("P goes to the peak, and what holds it is the command line's", async ({ viewer, page }) => {
+  const peak = cli("peak", REAL);
+  const views = new Views(viewer);
+  await views.open(testData(REAL));
+  await page.keyboard.press("p");
+  await views.expectCursor(peak.event);
+  expect(peak.event).toBe(SUMMARY.requested_bytes.peak_event);
+  const band = views.moment.locator("[data-key=requested_bytes] dd");
+  await expect(band).toHaveAttribute("data-value", String(peak.total));
+  await expect(views.moment.locator("p[data-value]")).toHaveAttribute("data-value", String(peak.blocks));
+  const shares = views.moment.locator(".share[data-category]");
+  await expect(shares).toHaveCount(peak.categories.length);
+  for (const { category, bytes } of peak.categories) {
+    await expect(views.moment.locator(`[data-category=${category}] .num`)).toHaveAttribute("data-value", String(bytes));
+  }
+  await views.expectBands(cli("state", REAL, "--event", String(peak.event)));
+  await expect(views.pane("Timeline").locator(".mark[data-kind=cursor]")).toBeVisible();
+});
+
+test("a call stack of the moment leads to its largest block, and a full stop to its next use", async ({
+  viewer,
+  page,
+}) => {
+  const { blocks } = cli("blocks", REAL);
+  const views = new Views(viewer);
+  await views.open(testData(REAL));
+  await views.cursor(2000);
+  const live = cli("state", REAL, "--event", "2000").blocks;
+  const share = views.moment.locator("button.share").first();
+  const bytes = Number(await share.locator(".num").getAttribute("data-value"));
+  await share.click();
+  await expect(viewer.details.locator("[data-reference]")).toBeVisible();
+  const selected = async () => {
+    const { sel } = await viewer.state();
+    return blocks.find(({ address, alloc_event }) => `0:${address}@${alloc_event}` === sel);
+  };
+  const first = await selected();
+  const stack = JSON.stringify(first?.frames);
+  const ofStack = blocks
+    .filter(({ frames }) => JSON.stringify(frames) === stack)
+    .toSorted((a, b) => (a.alloc_event ?? 0) - (b.alloc_event ?? 0));
+  const there = ofStack.filter(({ address }) => live.some((block) => block.address === address));
+  expect(there.map((block) => block.bytes)).toContain(first?.bytes);
+  expect(first?.bytes ?? 0).toBeLessThanOrEqual(bytes);
+  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(first?.bytes));
+
+  const at = ofStack.findIndex(({ alloc_event }) => alloc_event === first?.alloc_event);
+  const after = ofStack[at + 1] ?? ofStack[at - 1];
+  expect(after, "another use of the stack").toBeDefined();
+  await page.keyboard.press(ofStack[at + 1] ? "." : ",");
+  await expect.poll(async () => (await selected())?.alloc_event).toBe(after?.alloc_event);
+  await views.expectCursor(after?.alloc_event ?? Number.NaN);
+});
+
+test("the cursor is one line through timeline, segments and minimap", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  await views.show(testData(REAL));
+  await views.drawer("Segments");
+  for (const event of [1000, 5000]) {
+    await views.cursor(event);
+    const x = async (locator: Locator) => (await locator.boundingBox())?.x ?? Number.NaN;
+    const [above, below] = [views.pane("Timeline"), views.pane("Segments")].map((pane) =>
+      pane.locator(".mark[data-kind=cursor]"),
+    );
+    if (!above || !below) throw new Error("no panes");
+    // An event is drawn from the slot of the state after it on.
+    const wanted = (await viewer.plot.box()).x + (await viewer.plot.scale()).x(event);
+    await expect.poll(async () => Math.abs((await x(above)) - wanted)).toBeLessThan(2);
+    await expect.poll(async () => Math.abs((await x(below)) - (await x(above)))).toBeLessThan(1);
+    await expect
+      .poll(async () => Math.abs((await x(page.locator(".minimap-cursor"))) - (await x(above))))
+      .toBeLessThan(2);
+  }
+});
+
+test("over a range, the start and what is allocated, less what is freed, is the end", async ({ viewer }) => {
+  const views = new Views(viewer);
+  await views.show(testData(REAL));
+  await views.zoomTo(1000, 2000);
+  await views.settledRange();
+  const scale = await viewer.plot.scale();
+  const raw = async (key: string) => Number(await views.fact(key).getAttribute("data-value"));
+  for (const [x0, x1] of [
+    [1300, 1500],
+    // The other way round.
+    [1900, 1100],
+  ] as const) {
+    await views.drag("timeline-canvas", [scale.x(x0), 70], [scale.x(x1), 90], "Alt");
+    await expect.poll(async () => Math.abs((await raw("from")) - Math.min(x0, x1))).toBeLessThan(5);
+    const [from, to] = [await raw("from"), await raw("to")];
+    expect(Math.abs(to - Math.max(x0, x1))).toBeLessThan(5);
+    const start = cli("state", REAL, "--event", String(from)).requested_bytes;
+    const end = cli("state", REAL, "--event", String(to)).requested_bytes;
+    expect(await raw("requested_from")).toBe(start);
+    expect(await raw("requested_to")).toBe(end);
+    expect(await raw("allocated")).toBeGreaterThan(0);
+    expect(start + (await raw("allocated")) - (await raw("freed"))).toBe(end);
+    const kept = cli("blocks", REAL).blocks.filter(
+      ({ alloc_event, free_completed_event }) =>
+        alloc_event !== null &&
+        from < alloc_event &&
+        alloc_event <= to &&
+        (free_completed_event === null || free_completed_event > to),
+    );
+    expect(await raw("survived")).toBe(kept.reduce((sum, { bytes }) => sum + bytes, 0));
+    await expect(viewer.details.locator("h2")).toHaveAttribute("data-value", String(end - start));
+    await expect(views.pane("Timeline").locator(".mark[data-kind=range]")).toBeVisible();
+  }
+  await viewer.details.getByRole("button", { name: "Close the range" }).click();
+  await expect(views.pane("Timeline").locator(".mark[data-kind=range]")).toHaveCount(0);
+});
+
+test("the brush on the minimap shows what is in view, and moves it", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  await views.show(testData(REAL));
+  const whole = await views.settledRange();
+  const box = await page.getByTestId("minimap").boundingBox();
+  if (!box) throw new Error("no minimap");
+  const slots = whole.x1 - whole.x0;
+  const slot = slots / box.width;
+  const y = box.y + box.height / 2;
+  const drag = async (from: number, to: number) => {
+    await page.mouse.move(box.x + box.width * from, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * ((from + to) / 2), y);
+    await page.mouse.move(box.x + box.width * to, y);
+    await page.mouse.up();
+  };
+  const expectRange = async (from: number, to: number) => {
+    await expect
+      .poll(async () => {
+        const { x0, x1 } = await views.range();
+        return Math.max(Math.abs(x0 - from * slots), Math.abs(x1 - to * slots));
+      })
+      .toBeLessThan(2 * slot);
+    const brush = await views.brush.boundingBox();
+    expect(Math.abs((brush?.x ?? 0) - box.x - from * box.width)).toBeLessThan(3);
+    expect(Math.abs((brush?.width ?? 0) - (to - from) * box.width)).toBeLessThan(4);
+  };
+  await drag(0.2, 0.5);
+  await expectRange(0.2, 0.5);
+  // Inside it, the brush is taken along.
+  await drag(0.3, 0.6);
+  await expectRange(0.5, 0.8);
+  // Beside it, a new one begins.
+  await drag(0.45, 0.1);
+  await expectRange(0.1, 0.45);
+  await page.mouse.dblclick(box.x + box.width * 0.9, y);
+  await expect.poll(async () => (await views.range()).x1).toBeCloseTo(whole.x1, 1);
+});
+
+const DIVISIONS = "roundup_power2_divisions.";
+
+test("the settings and the provenance are what the command line says", async ({ viewer }) => {
+  const views = new Views(viewer);
+  for (const file of [REAL, "recorded/gpt_max_split.pickle.gz", "recorded/t20/gpt_small.pickle.gz"]) {
+    const [info] = cli("info", file).files;
+    const [device] = info?.devices ?? [];
+    if (!info || !device) throw new Error("no device");
+    await views.open(testData(file));
+    const pane = await views.drawer("Settings");
+    const row = (key: string) => pane.locator(`.row[data-key=${key}] dd`);
+    await expect(row("recorded")).toHaveText(device.provenance);
+    const number = (key: string, value: number) => expect(row(key)).toHaveAttribute("data-value", String(value));
+    await number("events", device.events);
+    await number("steps", device.steps);
+    await number("stacks", info.stacks);
+    await number("frames", info.frames);
+    await number("devices", info.devices.length);
+    await number(
+      "annotations",
+      Object.values(info.annotations).reduce((a, b) => a + b, 0),
+    );
+    await number(
+      "warnings",
+      info.warnings.reduce((sum, { count }) => sum + count, 0),
+    );
+    if (device.window_us === null) await expect(row("clock")).toContainText("none");
+    else await number("clock", device.window_us);
+    await expect(row("coverage")).toContainText(device.coverage);
+
+    // The steps of one setting are a line of their own.
+    const plain = info.settings.filter(([key]) => !key.startsWith(DIVISIONS));
+    const all = plain.length + (plain.length < info.settings.length ? 1 : 0);
+    await expect(pane.locator(".setting")).toHaveCount(all);
+    for (const [key, json] of plain) {
+      const setting = pane.locator(`.setting[data-key="${key}"]`);
+      await expect(setting.locator("dd")).not.toBeEmpty();
+      // A limit of bytes is written as one, and nothing as words.
+      if (key === "max_split_size") continue;
+      await expect(setting.locator(".setting-value")).toHaveText(json.replaceAll('"', "") || "(empty)");
+    }
+    if (info.settings.length === 0) await expect(pane).toContainText("they are not in the file");
+  }
+});

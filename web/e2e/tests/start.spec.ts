@@ -1,0 +1,134 @@
+// What is fetched when: the first picture waits for little, and is there whatever becomes of the rest.
+
+import type { Route } from "@playwright/test";
+import { renamed, testData } from "../lib/data.js";
+import { deviceOf } from "../lib/reports.js";
+import { expect, test } from "../lib/test.js";
+import { answering, later, rangeOf, restedRange, widthOf } from "../lib/work.js";
+
+const F01 = testData("scenarios/f01.pickle");
+/** The second module and its glue, and the chunk of the workspace. */
+const VIEWS = /(worker_views|workspace)[^/]*\.(js|wasm)$/;
+
+test("nothing of the views is asked for before the page is ready", async ({ viewer, page }) => {
+  // The first module is kept back, so that what comes before it is told from what comes after.
+  const first = later<Route>();
+  await page.route(/memstrata_worker_bg[^/]*\.wasm$/, (route) => first.resolve(route));
+  const order: string[] = [];
+  page.on("request", (request) => order.push(new URL(request.url()).pathname.split("/").at(-1) ?? ""));
+  const viewModule = page.waitForResponse(/memstrata_view_bg[^/]*\.wasm$/);
+  await page.reload();
+  await page.waitForFunction(() => "memstrata" in window);
+  await page.evaluate(() => {
+    Object.assign(window, { readyAt: Number.POSITIVE_INFINITY });
+    void window.memstrata.ready.then(() => Object.assign(window, { readyAt: performance.now() }));
+  });
+  await (await viewModule).finished();
+  const route = await first.promise;
+  expect(order.filter((name) => VIEWS.test(name))).toEqual([]);
+  await route.continue();
+  await page.evaluate(() => window.memstrata.ready);
+  // And then they come by themselves, while a visitor looks for his files.
+  await expect.poll(() => order.filter((name) => VIEWS.test(name)).length).toBeGreaterThan(1);
+  const early = await page.evaluate(() => {
+    const { readyAt } = window as unknown as { readyAt: number };
+    const entries = performance.getEntriesByType("resource");
+    return entries.filter(({ startTime }) => startTime < readyAt).map(({ name }) => name);
+  });
+  expect(early.length).toBeGreaterThan(2);
+  expect(early.filter((name) => VIEWS.test(name))).toEqual([]);
+  await viewer.show(F01);
+});
+
+test("a file that is being read when the views come gets them too", async ({ viewer, page }) => {
+  const views = later<void>();
+  const asked = later<void>();
+  const file = later<void>();
+  await page.route(/worker_views_bg[^/]*\.wasm$/, async (route) => {
+    await views.promise;
+    await route.continue();
+  });
+  await page.route("**/slow.pickle", async (route) => {
+    asked.resolve();
+    await file.promise;
+    await route.fulfill({ path: F01 });
+  });
+  await page.reload();
+  await page.waitForFunction(() => "memstrata" in window);
+  await page.evaluate(() => window.memstrata.ready);
+  await page.evaluate(() => void window.memstrata.load(["/slow.pickle"]));
+  await asked.promise;
+  views.resolve();
+  await expect(page.getByTestId("colour-by")).toBeAttached();
+  file.resolve();
+  await viewer.plot.drawn();
+  await answering(page);
+  await page.keyboard.press("p");
+  await expect(page.getByTestId("moment")).toBeVisible();
+});
+
+for (const [what, blocked] of [
+  ["their module", /worker_views_bg[^/]*\.wasm$/],
+  ["their chunk", /workspace[^/]*\.js$/],
+] as const) {
+  test(`without the views, for want of ${what}, there is still a timeline, and the page says so`, async ({
+    viewer,
+    page,
+  }) => {
+    viewer.expectedErrors.push("Failed to load resource", "ERR_FAILED");
+    await page.route(blocked, (route) => route.abort());
+    const failed = page.waitForEvent("requestfailed");
+    await page.reload();
+    await page.waitForFunction(() => "memstrata" in window);
+    await failed;
+    await viewer.show([
+      renamed("scenarios/f01.pickle", "rank0.pickle"),
+      renamed("scenarios/f02.pickle", "rank1.pickle"),
+    ]);
+    await viewer.expectRow("rank0.pickle", "ready");
+    await viewer.expectRow("rank1.pickle", "ready");
+    await viewer.row("rank0.pickle").click();
+    await viewer.plot.drawn();
+    await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(F01).requested_bytes.peak));
+    const scale = await viewer.plot.scale();
+    const box = await viewer.plot.box();
+    await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(500));
+    await expect(viewer.details.locator("[data-reference]")).toHaveAttribute("data-reference", "0:0x1000@1");
+    await expect(page.getByRole("alert")).toContainText(/views.*(could not|cannot) be (loaded|fetched)/i);
+    // What belongs to a view says the same in its place, and does not wait for ever.
+    await page.getByRole("tablist", { name: "Views" }).getByRole("tab", { name: "Overview" }).click();
+    await expect(page.getByTestId("view-overview")).not.toContainText(/loading/i);
+    await page.getByRole("tab", { name: "Timeline" }).click();
+  });
+}
+
+test("without the views the question mark takes the keyboard from nobody", async ({ viewer, page }) => {
+  viewer.expectedErrors.push("Failed to load resource", "ERR_FAILED");
+  await page.route(VIEWS, (route) => route.abort());
+  await page.reload();
+  await page.waitForFunction(() => "memstrata" in window);
+  await viewer.show(testData("recorded/t26/gpt_small.pickle.gz"));
+  const whole = await restedRange(viewer);
+  await viewer.canvas.focus();
+  await page.keyboard.press("?");
+  await page.keyboard.press("Escape");
+  await page.keyboard.down("w");
+  await expect.poll(async () => widthOf(await rangeOf(viewer))).toBeLessThan(widthOf(whole));
+  await page.keyboard.up("w");
+});
+
+test("what is typed in the search before the views are there is not lost", async ({ viewer, page }) => {
+  const views = later<void>();
+  await page.route(VIEWS, async (route) => {
+    await views.promise;
+    await route.continue();
+  });
+  await page.reload();
+  await page.waitForFunction(() => "memstrata" in window);
+  await viewer.show(testData("recorded/t26/gpt_small.pickle.gz"));
+  await page.getByTestId("search").fill("forward");
+  views.resolve();
+  await answering(page);
+  await expect(page.getByTestId("search")).toHaveValue("forward");
+  await expect.poll(async () => (await viewer.state()).find).toBe("forward");
+});

@@ -1,0 +1,79 @@
+// Where a session is, as a value, and how it goes to another place: links, scripts and the way back use the same one.
+
+import type { Session } from "./session.js";
+import type { ViewState } from "./view-state.js";
+
+export class Address {
+  readonly #session: Session;
+  /** What was asked for and the files so far have not offered. */
+  #wish: ViewState = {};
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  get wished(): ViewState {
+    return this.#wish;
+  }
+
+  /** What is on screen. */
+  state(): ViewState {
+    const session = this.#session;
+    const shown = session.shown.value;
+    const range = session.plot.value?.range.value;
+    const sel = session.selected.value?.reference;
+    const { view, drawer, cursor, search, colour } = session.linked;
+    return {
+      v: 1,
+      view: view.value,
+      drawer: drawer.value ?? "none",
+      ...(cursor.value !== null && { at: cursor.value }),
+      ...(search.value !== "" && { find: search.value }),
+      ...(colour.value !== "stack" && { colour: colour.value }),
+      ...(session.focus.value && { path: session.focus.value.file.path }),
+      ...(session.focus.value?.part && { part: session.focus.value.part }),
+      ...(shown && { device: shown.target.device, axis: shown.axis.kind }),
+      ...(range && { x0: range.x0, x1: range.x1 }),
+      ...(sel !== undefined && { sel }),
+      theme: session.theme.value,
+    };
+  }
+
+  /** Goes to where the session was: what the state does not say was not there. */
+  back(state: ViewState): void {
+    const { search, colour, cursor } = this.#session.linked;
+    search.value = "";
+    colour.value = "stack";
+    cursor.value = null;
+    this.go(state);
+  }
+
+  /** Goes to a state; what the open files do not offer yet is kept until they do. */
+  go(state: ViewState): void {
+    const session = this.#session;
+    if (state.theme) session.theme.value = state.theme;
+    if (state.axis) session.axis.value = state.axis;
+    if (state.view) session.linked.view.value = state.view;
+    if (state.drawer) session.linked.drawer.value = state.drawer === "none" ? null : state.drawer;
+    if (state.find !== undefined) session.linked.search.value = state.find;
+    if (state.colour) session.linked.colour.value = state.colour;
+    this.#wish = { ...state };
+    const file = session.run.peek()?.files.find(({ path }) => path === state.path);
+    const focus = session.focus.peek();
+    if (file) session.look({ file, part: state.part ?? 0 }, state.device ?? null);
+    else if (focus && state.path === undefined && state.device !== undefined) session.look(focus, state.device);
+    if (session.plot.peek() && session.shown.peek()?.client) this.grant();
+  }
+
+  /** Gives a link what it asked for, once there is a view to give it in. */
+  grant(): void {
+    const session = this.#session;
+    const { path, x0, x1, sel, at } = this.#wish;
+    const shown = session.shown.peek();
+    if (path !== undefined && path !== shown?.file.path) return;
+    this.#wish = {};
+    if (x0 !== undefined && x1 !== undefined && x0 < x1) session.plot.peek()?.setRange({ x0, x1 });
+    if (sel !== undefined) void session.selectReference(sel);
+    if (at !== undefined) session.linked.cursor.value = at;
+  }
+}

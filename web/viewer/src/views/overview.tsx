@@ -1,0 +1,204 @@
+// All ranks of the run beside each other: what each holds at its peak, its course, and what is odd about it.
+
+import type { OverviewRow, RankCard, RankSort } from "../generated/protocol.js";
+import { SPARK } from "../generated/protocol.js";
+import type { Row } from "../run.js";
+import type { Session } from "../session.js";
+import { CategoryBars } from "./category-bars.js";
+import type { ViewProperties } from "./ui.js";
+import type { Workspace } from "./workspace.js";
+
+const RANK: readonly [RankSort, string] = ["rank", "rank"];
+const COLUMNS: readonly (readonly [RankSort, string])[] = [
+  ["peak", "peak"],
+  ["reserved", "reserved"],
+  ["end", "end"],
+  ["findings", "findings"],
+];
+
+export function Overview({ session, workspace }: ViewProperties) {
+  const overview = workspace.ranks.overview.value;
+  const rows = session.rows.value;
+  const waiting = rows.filter(({ file }) => file.cards.value === null && file.load.value.state !== "error").length;
+  const failed = rows.filter(({ file }) => file.load.value.state === "error");
+  const first = overview?.rows[0] && workspace.ranks.rowOf(overview.rows[0].key);
+  return (
+    <div class="overview">
+      <div class="toolbar">
+        <span class="dim" data-testid="overview-text">
+          {overview?.text}
+        </span>
+        {first && <Categories session={session} card={first.card} />}
+        {waiting > 0 && (
+          <span class="toolbar-end dim" role="status">
+            {rows.length - waiting - failed.length} of {rows.length} read
+          </span>
+        )}
+      </div>
+      {overview && overview.outliers.length > 0 && (
+        <ul class="outliers" aria-label="What stands out between ranks">
+          {overview.outliers.map((finding) => (
+            <li key={finding.id + finding.path}>
+              <button
+                type="button"
+                class="finding-line"
+                data-severity={finding.severity}
+                onClick={() => void workspace.openFinding(finding)}
+              >
+                {finding.text}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="grid-scroll">
+        <table class="grid ranks">
+          <thead>
+            <tr>
+              <Head workspace={workspace} column={RANK} />
+              <th scope="col">at the peak, by category, within what is reserved</th>
+              {COLUMNS.map((column) => (
+                <Head key={column[0]} workspace={workspace} column={column} />
+              ))}
+              <th scope="col">course</th>
+            </tr>
+          </thead>
+          <tbody>
+            {(overview?.rows ?? []).map((row) => {
+              const entry = workspace.ranks.rowOf(row.key);
+              return entry && <Rank key={row.key} session={session} workspace={workspace} shown={row} {...entry} />;
+            })}
+            {rows
+              .filter(({ file, part }) => !file.cards.value?.[part])
+              .map((row) => (
+                <Pending key={`${row.file.planned.file}/${row.part}`} session={session} row={row} />
+              ))}
+          </tbody>
+        </table>
+      </div>
+    </div>
+  );
+}
+
+function Head({ workspace, column: [sort, text] }: { workspace: Workspace; column: readonly [RankSort, string] }) {
+  const now = workspace.ranks.sort.value;
+  const direction = now.descending ? "descending" : "ascending";
+  return (
+    <th scope="col" aria-sort={now.sort === sort ? direction : "none"} data-number={sort !== "rank"}>
+      <button type="button" class="sort" onClick={() => void workspace.ranks.sortBy(sort)}>
+        {text}
+      </button>
+    </th>
+  );
+}
+
+function Categories({ session, card }: { session: Session; card: RankCard }) {
+  return (
+    <ul class="legend" aria-label="Categories">
+      {card.categories.map(({ name, label, colour }) => (
+        <li key={name}>
+          <span class="swatch" style={{ background: session.plot.value?.swatch(colour) }} /> {label}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface RankProperties {
+  session: Session;
+  workspace: Workspace;
+  shown: OverviewRow;
+  row: Row;
+  card: RankCard;
+}
+
+function Rank({ session, workspace, shown, row, card }: RankProperties) {
+  const [requested, , , reserved] = card.bands;
+  const look = () => session.look(row);
+  const open = () => {
+    look();
+    workspace.open("timeline");
+  };
+  return (
+    <tr
+      class="rank-line"
+      data-testid="overview-row"
+      data-path={card.path}
+      data-outlier={shown.outlier !== ""}
+      aria-selected={session.isFocused(row)}
+      onClick={look}
+      onDblClick={open}
+    >
+      <th scope="row">
+        <button type="button" class="link" title={`${card.path}: open its timeline`} onClick={open}>
+          {shown.group !== "" && <span class="group">{shown.group} / </span>}
+          {row.label}
+        </button>
+        {shown.outlier !== "" && (
+          <span class="badge" data-severity="medium" title={shown.outlier}>
+            outlier
+          </span>
+        )}
+      </th>
+      <td class="bar-cell">
+        <svg
+          viewBox="0 0 1 1"
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${requested?.peak.text} of ${reserved?.peak.text} reserved`}
+        >
+          <CategoryBars session={session} shown={shown} card={card} told />
+        </svg>
+      </td>
+      <td class="num" data-value={requested?.peak.raw} data-column="peak" title={requested?.peak.exact}>
+        {requested?.peak.text}
+      </td>
+      <td class="num" data-value={reserved?.peak.raw} data-column="reserved" title={reserved?.peak.exact}>
+        {reserved?.peak.text}
+      </td>
+      <td class="num" data-value={card.end.raw} data-column="end" title={card.end.exact}>
+        {card.end.text}
+      </td>
+      <td class="num" data-value={card.findings.length} data-column="findings">
+        {card.ooms.raw !== "0" && (
+          <span class="badge" data-severity="high" title={`${card.ooms.exact}`}>
+            OOM
+          </span>
+        )}
+        {card.findings.length > 0 && (
+          <span title={card.findings.map(({ text }) => text).join("\n")}>{card.findings.length}</span>
+        )}
+      </td>
+      <td class="spark">
+        <svg viewBox={`0 0 ${SPARK[0]} ${SPARK[1]}`} preserveAspectRatio="none" aria-hidden="true">
+          <path d={card.spark} />
+        </svg>
+      </td>
+    </tr>
+  );
+}
+
+const STATES = {
+  queued: "queued",
+  loading: "reading",
+  ready: "adding up",
+  empty: "nothing was allocated on any device",
+};
+
+/** A rank that is being read, or could not be. */
+function Pending({ session, row }: { session: Session; row: Row }) {
+  const load = row.file.load.value;
+  const progress = row.file.progress.value;
+  return (
+    <tr class="rank-line" data-state={load.state} onClick={() => session.look(row)}>
+      <th scope="row">{row.label}</th>
+      <td class="dim" colSpan={6}>
+        {load.state === "error" ? (
+          <span class="error">{load.failure.message}</span>
+        ) : (
+          (progress?.text ?? STATES[load.state === "ready" && row.file.cards.value ? "empty" : load.state])
+        )}
+      </td>
+    </tr>
+  );
+}

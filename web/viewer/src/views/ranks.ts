@@ -1,0 +1,78 @@
+// The ranks of the run beside each other: their cards go to the coordinator as they come, and its overview comes back.
+
+import { effect, type Signal, signal, untracked } from "@preact/signals";
+import type { RankFile } from "../client/rank-file.js";
+import type { Overview, OverviewRow, RankCard, RankSort } from "../generated/protocol.js";
+import { failureOf, type Row } from "../run.js";
+import type { Session } from "../session.js";
+
+/** More snapshots than this in one file have no row of their own in the overview. */
+const PARTS = 64;
+
+export class Ranks {
+  readonly overview: Signal<Overview | null> = signal(null);
+  readonly sort: Signal<{ sort: RankSort; descending: boolean }> = signal({ sort: "rank", descending: false });
+  readonly session: Session;
+  readonly #cards = new Map<number, { file: RankFile; card: RankCard }>();
+  readonly #stop: () => void;
+
+  constructor(session: Session) {
+    this.session = session;
+    this.#stop = effect(() => this.#follow());
+  }
+
+  destroy(): void {
+    this.#stop();
+  }
+
+  /** Puts the rows in another order; the same again turns it round. */
+  async sortBy(sort: RankSort): Promise<void> {
+    const before = this.sort.peek();
+    const descending = before.sort === sort ? !before.descending : sort !== "rank";
+    this.sort.value = { sort, descending };
+    await this.#compare({ sort: { sort, descending } });
+  }
+
+  /** The row of the rail that a row of the overview stands for. */
+  rowOf(key: number): { row: Row; card: RankCard } | null {
+    const entry = this.#cards.get(key);
+    const row = entry && this.session.rows.peek().find(({ file, part }) => file === entry.file && part === key % PARTS);
+    return entry && row ? { row, card: entry.card } : null;
+  }
+
+  /** What the overview says of a row of the rail. */
+  overviewOf({ file, part }: Row): OverviewRow | undefined {
+    const key = file.planned.file * PARTS + part;
+    return this.overview.value?.rows.find((row) => row.key === key);
+  }
+
+  /** Cards go to the coordinator as they come. */
+  #follow(): void {
+    const run = this.session.run.value;
+    const cards = (run?.files ?? []).map((file) => ({ file, cards: file.cards.value }));
+    untracked(() => {
+      const files = new Set(run?.files);
+      if ([...this.#cards.values()].some(({ file }) => !files.has(file))) {
+        this.#cards.clear();
+        this.overview.value = null;
+        void this.#compare({ clear: {} });
+      }
+      for (const { file, cards: some } of cards) {
+        for (const [part, card] of (some ?? []).entries()) {
+          const key = file.planned.file * PARTS + part;
+          if (card === null || this.#cards.has(key)) continue;
+          this.#cards.set(key, { file, card });
+          void this.#compare({ card: { key, group: file.planned.group, card } });
+        }
+      }
+    });
+  }
+
+  async #compare(query: Parameters<Session["compare"]>[0]): Promise<void> {
+    try {
+      this.overview.value = await this.session.compare(query);
+    } catch (error) {
+      this.session.report(failureOf(error));
+    }
+  }
+}

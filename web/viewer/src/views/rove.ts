@@ -1,0 +1,16 @@
+// Buttons that are one stop of the Tab key together: arrow keys go from one to the next.
+
+const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
+
+/** For the element around them. */
+export function rove(event: KeyboardEvent): void {
+  const by = STEPS[event.key];
+  if (by === undefined || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
+  const around = event.currentTarget as HTMLElement;
+  const buttons = [...around.querySelectorAll<HTMLElement>("button")];
+  const at = buttons.indexOf(event.target as HTMLElement);
+  if (at < 0) return;
+  event.preventDefault();
+  event.stopPropagation();
+  buttons[Math.max(0, Math.min(buttons.length - 1, at + by))]?.focus();
+}

@@ -1,0 +1,150 @@
+// Below the timeline: annotated ranges, and the whole course with a brush over what is in view.
+
+import { useMemo, useRef } from "preact/hooks";
+import { MINIMAP, type TrackItem } from "../generated/protocol.js";
+import type { Session } from "../session.js";
+import { rove } from "./rove.js";
+import type { Workspace } from "./workspace.js";
+
+/** Lanes that are shown; more are scrolled to. */
+const LANE = 15;
+
+export function Strip({ session, workspace }: { session: Session; workspace: Workspace }) {
+  return (
+    <>
+      <Tracks session={session} workspace={workspace} />
+      <Minimap session={session} workspace={workspace} />
+    </>
+  );
+}
+
+function Tracks({ session, workspace }: { session: Session; workspace: Workspace }) {
+  const tracks = workspace.tracks.value.value;
+  const range = session.plot.value?.range.value;
+  const plot = session.plot.value?.labels.value?.plot;
+  if (!tracks || tracks.lanes === 0 || !range || !plot) return null;
+  const width = range.x1 - range.x0;
+  const place = ({ x0, x1, lane }: TrackItem) => ({
+    left: `${((Math.max(x0, range.x0) - range.x0) / width) * 100}%`,
+    width: `${(Math.max(0, Math.min(x1, range.x1) - Math.max(x0, range.x0)) / width) * 100}%`,
+    top: `${lane * LANE}px`,
+  });
+  const inside = tracks.items.filter(({ x0, x1 }) => x1 > range.x0 && x0 < range.x1);
+  return (
+    <section class="tracks" aria-label="Annotations" style={{ "--left": `${plot.left}px` }}>
+      <div
+        class="tracks-inner"
+        role="toolbar"
+        aria-label="Annotated ranges"
+        onKeyDown={rove}
+        style={{ height: `${tracks.lanes * LANE}px`, width: `${plot.width}px` }}
+      >
+        {inside.map((item, index) => (
+          <button
+            type="button"
+            key={`${item.lane} ${item.x0} ${item.text}`}
+            class="track"
+            title={item.title}
+            tabIndex={index === 0 ? 0 : -1}
+            style={{ ...place(item), "--hue": session.plot.value?.swatch(item.colour) }}
+            onClick={() => void workspace.selectRange(item.x0, item.x1)}
+            onDblClick={() => session.plot.peek()?.act((view) => view.fitRange(item.x0, item.x1))}
+          >
+            <span>{item.text}</span>
+          </button>
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function Minimap({ session, workspace }: { session: Session; workspace: Workspace }) {
+  const course = workspace.course.value.value;
+  const axis = session.shown.value?.axis;
+  const range = session.plot.value?.range.value;
+  const plot = session.plot.value?.labels.value?.plot;
+  const box = useRef<SVGSVGElement>(null);
+  const grip = useRef<{ x: number; x0: number; x1: number; mode: "move" | "new" } | null>(null);
+  const paths = useMemo(
+    () =>
+      course && (
+        <>
+          <path class="minimap-fill" d={course.requested} />
+          <path class="minimap-line" d={course.reserved} />
+        </>
+      ),
+    [course],
+  );
+  if (!axis || !plot) return <div class="minimap" />;
+  const [width, height] = MINIMAP;
+  const part = (slot: number) => Math.max(0, Math.min(1, slot / axis.extent)) * width;
+  const slotAt = (event: PointerEvent) => {
+    const { left, width: pixels } = box.current?.getBoundingClientRect() ?? { left: 0, width: 1 };
+    return (Math.max(0, Math.min(pixels, event.clientX - left)) / pixels) * axis.extent;
+  };
+  const down = (event: PointerEvent) => {
+    if (event.button !== 0 || !range) return;
+    (event.currentTarget as Element).setPointerCapture(event.pointerId);
+    const x = slotAt(event);
+    const whole = range.x0 <= 0 && range.x1 >= axis.extent;
+    const inside = x >= range.x0 && x <= range.x1 && !whole && !event.shiftKey;
+    grip.current = { x, x0: range.x0, x1: range.x1, mode: inside ? "move" : "new" };
+  };
+  const move = (event: PointerEvent) => {
+    const held = grip.current;
+    if (!held) return;
+    const x = slotAt(event);
+    const by = x - held.x;
+    if (held.mode === "move") session.plot.peek()?.setRange({ x0: held.x0 + by, x1: held.x1 + by });
+    else if (by !== 0) session.plot.peek()?.setRange({ x0: Math.min(x, held.x), x1: Math.max(x, held.x) });
+  };
+  const marks = (course?.marks ?? []).filter(({ kind }) => kind !== "peak");
+  const cursor = workspace.moment.value.value?.spans.find(({ kind }) => kind === axis.kind);
+  return (
+    <div class="minimap" style={{ "--left": `${plot.left}px`, "--width": `${plot.width}px` }}>
+      <svg
+        ref={box}
+        viewBox={`0 0 ${width} ${height}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label="The whole trace, with what is in view"
+        data-testid="minimap"
+        onPointerDown={down}
+        onPointerMove={move}
+        onPointerUp={() => (grip.current = null)}
+        onPointerCancel={() => (grip.current = null)}
+        onDblClick={() => session.plot.peek()?.act((view) => view.fit())}
+      >
+        {paths}
+        {marks.map(({ kind, slot, text, id }) => (
+          <rect
+            key={`${kind} ${slot} ${id}`}
+            class="minimap-mark"
+            data-kind={kind}
+            x={part(slot)}
+            width="2"
+            height={height}
+          >
+            <title>{text}</title>
+          </rect>
+        ))}
+        {cursor && session.linked.cursor.value !== null && (
+          <rect class="minimap-cursor" x={part(cursor.x0)} width="1.5" height={height} />
+        )}
+        {range && (
+          <>
+            <rect class="minimap-out" width={part(range.x0)} height={height} />
+            <rect class="minimap-out" x={part(range.x1)} width={width - part(range.x1)} height={height} />
+            <rect
+              class="minimap-brush"
+              data-testid="brush"
+              x={part(range.x0)}
+              width={Math.max(2, part(range.x1) - part(range.x0))}
+              height={height}
+            />
+          </>
+        )}
+      </svg>
+    </div>
+  );
+}

@@ -1,0 +1,81 @@
+// Details of what is no block: a range, a segment, a frame.
+
+import type { DetailCard, StackShareRow } from "../generated/protocol.js";
+import type { Session } from "../session.js";
+import { CallStack } from "../ui/call-stack.js";
+import { CopyButton } from "../ui/details.js";
+import { Icon } from "../ui/icons.js";
+import { Rows } from "./settings.js";
+import type { Workspace } from "./workspace.js";
+
+interface SubjectProperties {
+  session: Session;
+  workspace: Workspace;
+  subject: DetailCard;
+}
+
+export function Subject({ session, workspace, subject }: SubjectProperties) {
+  const { kind, title, rows, heading, stacks, stack } = subject;
+  return (
+    <article aria-labelledby="details-title" data-kind={kind}>
+      <div class="details-kind">
+        <span>{kind}</span>
+        <button
+          type="button"
+          class="button plain"
+          title="Close (Esc)"
+          aria-label={`Close the ${kind.toLowerCase()}`}
+          onClick={() => {
+            session.subject.value = null;
+            if (kind === "Range") session.linked.range.value = null;
+          }}
+        >
+          <Icon name="close" />
+        </button>
+      </div>
+      <h2 class="details-size" id="details-title" data-value={title.raw} title={title.exact}>
+        {title.text}
+      </h2>
+      <Rows rows={rows} />
+      {stacks.length > 0 && <h4>{heading}</h4>}
+      <StackShares session={session} workspace={workspace} stacks={stacks} />
+      {stack ? (
+        <CallStack session={session} stack={stack} tool={<CopyButton session={session} />} />
+      ) : (
+        <p class="copy-line">
+          <CopyButton session={session} />
+        </p>
+      )}
+    </article>
+  );
+}
+
+export function StackShares({
+  session,
+  workspace,
+  stacks,
+}: Omit<SubjectProperties, "subject"> & { stacks: StackShareRow[] }) {
+  return (
+    <ul class="shares">
+      {stacks.map(({ site, bytes, blocks, share, colour, block, note }) => (
+        <li key={block}>
+          <button
+            type="button"
+            class="share"
+            title={`${bytes.exact}, ${blocks.exact}${note === "" ? "" : `, ${note}`}`}
+            onClick={() => void workspace.showBlock(block)}
+          >
+            <span
+              class="share-bar"
+              style={{ width: `${share * 100}%`, background: session.plot.value?.swatch(colour) }}
+            />
+            <span class="share-text">{site}</span>
+            <span class="num" data-value={bytes.raw}>
+              {bytes.text}
+            </span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,152 @@
+// biome-ignore-all lint/a11y/useSemanticElements: rows of a table that is drawn in part are laid out by themselves
+// biome-ignore-all lint/a11y/useFocusableInteractive: the body takes the keys of all rows
+// biome-ignore-all lint/a11y/noNoninteractiveTabindex: the body is what scrolls and takes the keys
+
+// A table of any length: only the rows that are in sight are asked for and drawn. It is one stop of the Tab key; arrow keys
+// move the row that is current.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+const ROW = 24;
+/** Rows that are asked for above and below what is in sight. */
+const MORE = 30;
+/** Browsers stop at some ten million pixels of height: beyond, the scrollbar is a place in the table, not a length. */
+const MOST_PIXELS = 8_000_000;
+
+export interface Column<R> {
+  key: string;
+  title: string;
+  number?: boolean;
+  width: string;
+  /** Where the head sorts. */
+  sort?: () => void;
+  sorted?: "ascending" | "descending" | "none";
+  cell: (row: R) => ComponentChildren;
+  /** The exact value, for tools. */
+  raw?: (row: R) => string | number | null;
+}
+
+interface TableProperties<R> {
+  label: string;
+  testid: string;
+  columns: readonly Column<R>[];
+  total: number;
+  from: number;
+  rows: readonly R[];
+  rowKey: (row: R) => number;
+  /** The row that is marked. */
+  current: number | null;
+  /** A row to bring into sight, by its place; a new one scrolls. */
+  reveal: number | null;
+  ask: (from: number, count: number) => void;
+  open: (row: R) => void;
+}
+
+export function Table<R>(properties: TableProperties<R>) {
+  const { label, testid, columns, total, from, rows, rowKey, current, reveal, ask, open } = properties;
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(400);
+  const full = total * ROW;
+  const pixels = Math.min(full, MOST_PIXELS);
+  const scale = full > pixels ? (full - height) / Math.max(1, pixels - height) : 1;
+  const first = Math.max(0, Math.min(total - 1, Math.floor((top * scale) / ROW)));
+  const count = Math.ceil(height / ROW) + 1;
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const size = new ResizeObserver(() => setHeight(element.clientHeight));
+    size.observe(element);
+    return () => size.disconnect();
+  }, []);
+  useEffect(() => {
+    ask(Math.max(0, first - MORE), count + 2 * MORE);
+  }, [first, count, ask]);
+  useEffect(() => {
+    const element = box.current;
+    if (reveal === null || !element) return;
+    const at = (reveal * ROW) / scale;
+    if (at < element.scrollTop || at > element.scrollTop + element.clientHeight - 2 * ROW) {
+      element.scrollTop = at - element.clientHeight / 3;
+    }
+  }, [reveal, scale]);
+
+  const at = rows.findIndex((row) => rowKey(row) === current);
+  const keydown = (event: KeyboardEvent) => {
+    const by = { ArrowDown: 1, ArrowUp: -1, PageDown: count - 2, PageUp: 2 - count }[event.key];
+    if (by === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const target = at < 0 ? first : from + at + by;
+    const row = rows[Math.max(0, Math.min(total - 1, target)) - from];
+    if (!row) return;
+    open(row);
+    const element = box.current;
+    const y = (target * ROW) / scale;
+    if (element && (y < element.scrollTop || y > element.scrollTop + element.clientHeight - 2 * ROW)) {
+      element.scrollTop = y - element.clientHeight / 2;
+    }
+  };
+  const template = columns.map(({ width }) => width).join(" ");
+  const shift = scale === 1 ? from * ROW : top - (top * scale - from * ROW);
+  return (
+    <div
+      class="table"
+      role="grid"
+      aria-label={label}
+      aria-rowcount={total + 1}
+      aria-colcount={columns.length}
+      data-testid={testid}
+      data-total={total}
+      style={{ "--columns": template }}
+    >
+      <div class="table-head" role="row" aria-rowindex={1}>
+        {columns.map(({ key, title, number, sort, sorted }) => (
+          <div key={key} role="columnheader" data-number={number} aria-sort={sorted}>
+            {sort ? (
+              <button type="button" class="sort" onClick={sort}>
+                {title}
+              </button>
+            ) : (
+              title
+            )}
+          </div>
+        ))}
+      </div>
+      <div
+        class="table-body"
+        ref={box}
+        role="rowgroup"
+        tabIndex={0}
+        aria-label={label}
+        onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+        onKeyDown={keydown}
+      >
+        <div role="presentation" style={{ height: `${pixels}px` }}>
+          <div role="presentation" class="table-rows" style={{ transform: `translateY(${shift}px)` }}>
+            {rows.map((row, index) => (
+              // biome-ignore lint/a11y/useKeyWithClickEvents: the body takes the keys of all rows
+              <div
+                key={rowKey(row)}
+                role="row"
+                class="table-row"
+                aria-rowindex={from + index + 2}
+                aria-selected={rowKey(row) === current}
+                data-key={rowKey(row)}
+                onClick={() => open(row)}
+              >
+                {columns.map(({ key, number, cell, raw }) => (
+                  <div key={key} role="gridcell" data-number={number} data-column={key} data-value={raw?.(row)}>
+                    {cell(row)}
+                  </div>
+                ))}
+              </div>
+            ))}
+          </div>
+        </div>
+      </div>
+    </div>
+  );
+}
