@@ -83,8 +83,8 @@ export const layout = `
   }
   .header { flex-wrap: wrap; gap: 6px 10px; padding-block: 5px; }
   .run { flex: 1 1 0; }
-  .search { order: 1; flex: 1 1 160px; }
-  .controls { order: 1; flex: none; }
+  .controls { order: 2; flex: none; }
+  .search { order: 2; flex: 1 1 160px; }
   .controls:empty { display: none; }
 }
 `;

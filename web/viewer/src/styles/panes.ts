@@ -42,6 +42,10 @@ export const panes = `
 .strip { flex: none; min-height: 41px; border-top: 1px solid var(--line); }
 .strip[data-tracks="true"] { min-height: 62px; }
 
+@container (width < 1120px) {
+  .tab { padding-inline: 7px; }
+  .tab[aria-selected="true"]::after { right: 7px; left: 7px; }
+}
 @container (width < 760px) {
   .tabs[data-for="main"] { flex-wrap: nowrap; }
   .tabs .facts { padding-right: 4px; font-size: 11px; }

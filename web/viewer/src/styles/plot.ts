@@ -77,7 +77,7 @@ export const plot = `
 @container (width < 1120px) {
   .view-header > .dim { display: none; }
 }
-@container (width < 900px) {
+@container (width < 1120px) {
   .facts .dim { display: none; }
 }
 `;

@@ -64,6 +64,7 @@ const parts = `
 .grid { width: 100%; border-collapse: collapse; font-size: 12px; }
 .grid thead th { position: sticky; top: 0; z-index: 2; height: 26px; padding: 0 8px; background: var(--surface); box-shadow: inset 0 -1px var(--line); color: var(--dim); font-size: var(--small); font-weight: 400; text-align: left; white-space: nowrap; }
 .grid thead th[data-number="true"] { text-align: right; }
+.ranks thead th:nth-child(2) { max-width: 120px; overflow: hidden; text-overflow: ellipsis; }
 .grid tbody th { font-weight: 400; text-align: left; white-space: nowrap; }
 .grid td, .grid tbody th { height: 28px; padding: 0 8px; border-bottom: 1px solid var(--line); }
 .grid th:first-child { padding-left: 14px; }
@@ -211,9 +212,12 @@ button.share:hover { background: var(--hover); }
 .share .num { flex: none; }
 .copy-line { margin-top: 10px; }
 
+@container (width < 1120px) {
+  .bar-cell { width: 36%; min-width: 110px; }
+  .ranks th:last-child, .spark { display: none; }
+}
 @container (width < 760px) {
-  .bar-cell { min-width: 120px; }
-  .spark { display: none; }
+  .bar-cell { min-width: 90px; }
 }
 `;
 
