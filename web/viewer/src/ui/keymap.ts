@@ -42,6 +42,35 @@ function selectAtCursor(session: Session): void {
   if (point) void session.selectAt(point.x, point.y);
 }
 
+/** With Ctrl, or Cmd on a Mac. */
+const CHORDS: ShortcutGroup = {
+  title: "Clipboard and files",
+  shortcuts: [
+    {
+      keys: ["Ctrl+c"],
+      shown: ["Ctrl C"],
+      text: "Copy the selection: exact bytes and its call stack",
+      press: (session) => void session.copySelection(),
+    },
+    {
+      keys: ["Ctrl+Shift+c"],
+      shown: ["Ctrl Shift C"],
+      text: "Copy a link to what is on screen",
+      press: (session) => void session.copyLink(),
+    },
+    { keys: ["Ctrl+f"], shown: ["Ctrl F"], text: "Search", press: (session) => session.focusSearch() },
+    {
+      keys: ["Ctrl+Shift+p"],
+      shown: ["Ctrl Shift P"],
+      text: "Commands",
+      press: ({ workspace }) => {
+        const views = workspace.peek();
+        if (views) views.paletteOpen.value = true;
+      },
+    },
+    { keys: ["Ctrl+o"], shown: ["Ctrl O"], text: "Open files", press: (session) => session.askForFiles() },
+  ],
+};
 export const SHORTCUTS: ShortcutGroup[] = [
   {
     title: "Along the trace",
@@ -108,4 +137,5 @@ export const SHORTCUTS: ShortcutGroup[] = [
       },
     ],
   },
+  CHORDS,
 ];

@@ -19,34 +19,6 @@ const view = (key: string, to: View, text: string): Shortcut => ({
   press: within((workspace) => workspace.open(to)),
 });
 
-/** With Ctrl, or Cmd on a Mac. */
-const CHORDS: ShortcutGroup = {
-  title: "Clipboard and files",
-  shortcuts: [
-    {
-      keys: ["Ctrl+c"],
-      shown: ["Ctrl C"],
-      text: "Copy the selection: exact bytes and its call stack",
-      press: (session) => void session.copySelection(),
-    },
-    {
-      keys: ["Ctrl+Shift+c"],
-      shown: ["Ctrl Shift C"],
-      text: "Copy a link to what is on screen",
-      press: (session) => void session.copyLink(),
-    },
-    { keys: ["Ctrl+f"], shown: ["Ctrl F"], text: "Search", press: (session) => session.focusSearch() },
-    {
-      keys: ["Ctrl+Shift+p"],
-      shown: ["Ctrl Shift P"],
-      text: "Commands",
-      press: within((workspace) => {
-        workspace.paletteOpen.value = true;
-      }),
-    },
-    { keys: ["Ctrl+o"], shown: ["Ctrl O"], text: "Open files", press: (session) => session.askForFiles() },
-  ],
-};
 export const MORE_SHORTCUTS: ShortcutGroup[] = [
   {
     title: "Views",
@@ -230,7 +202,6 @@ export const MORE_SHORTCUTS: ShortcutGroup[] = [
       },
     ],
   },
-  CHORDS,
 ];
 
 /** Keys that belong to one place, for the sheet. */
