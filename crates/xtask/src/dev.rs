@@ -18,8 +18,8 @@ pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
     let web = repo.web();
     let port = free_port(first_port)?;
     cmd::run(&mut cmd::command("node", &["node_modules/typescript/bin/tsc", "-b", "viewer"], &web))?;
-    let watch = ["node_modules/typescript/bin/tsc", "-b", "viewer", "--watch", "--preserveWatchOutput"];
-    let mut types = Served::start("the TypeScript compiler", &mut cmd::command("node", &watch, &web))?;
+    let watch = ["-b", "viewer", "--watch", "--preserveWatchOutput"];
+    let mut types = Served::start("the TypeScript compiler", &mut cmd::command(&compiler(&web)?, &watch, &web))?;
     let text = port.to_string();
     let vite = program(&web, "vite")?;
     let vite = [vite.as_str(), "--host", "127.0.0.1", "--port", &text, "--strictPort"];
@@ -55,6 +55,18 @@ fn program(web: &Path, name: &str) -> Result<String> {
     let places = ["site/node_modules/.bin", "node_modules/.bin"].map(|folder| web.join(folder).join(name));
     let found = places.iter().find(|place| place.exists());
     found.map(|place| place.to_string_lossy().into_owned()).with_context(|| format!("npm has not installed {name}"))
+}
+
+/// The TypeScript compiler itself: the script that npm has for it starts it as a child, which would outlive us.
+fn compiler(web: &Path) -> Result<String> {
+    let packages = web.join("node_modules/@typescript");
+    for package in std::fs::read_dir(&packages).with_context(|| format!("cannot list {}", packages.display()))? {
+        let lib = package?.path().join("lib");
+        if let Some(found) = ["tsc", "tsc.exe"].map(|name| lib.join(name)).into_iter().find(|path| path.is_file()) {
+            return Ok(found.to_string_lossy().into_owned());
+        }
+    }
+    bail!("npm has not installed a TypeScript compiler for this machine in {}", packages.display())
 }
 
 /// Whether the page comes, isolated from other origins: threads and exact clocks need that.

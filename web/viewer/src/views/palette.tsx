@@ -74,10 +74,15 @@ function Dialog({ session, workspace }: { session: Session; workspace: Workspace
     } else if (event.key === "Enter") {
       event.preventDefault();
       run(shown[current]);
+    } else if (event.key === "Escape") {
+      // Not left to the dialog: it tells of its closing a task later, and a key may come before that.
+      event.preventDefault();
+      dialog.current?.close();
+      close();
     }
   };
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, from its input
     <dialog
       class="sheet palette"
       aria-label="Commands"

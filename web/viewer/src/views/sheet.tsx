@@ -16,6 +16,13 @@ export function Sheet({ session }: { session: Session }) {
   const close = () => {
     session.sheetOpen.value = false;
   };
+  // Not left to the dialog: it tells of its closing a task later, and a key may come before that.
+  const keydown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" && event.key !== "?") return;
+    event.preventDefault();
+    dialog.current?.close();
+    close();
+  };
   return (
     <dialog
       class="sheet"
@@ -23,7 +30,7 @@ export function Sheet({ session }: { session: Session }) {
       ref={dialog}
       onClose={close}
       onClick={(event) => event.target === event.currentTarget && close()}
-      onKeyDown={(event) => event.key === "?" && close()}
+      onKeyDown={keydown}
     >
       <div class="sheet-body">
         <div class="sheet-head">
