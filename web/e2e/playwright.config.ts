@@ -16,6 +16,8 @@ export default defineConfig({
   forbidOnly: true,
   // Two cores, and GL in software: more tests side by side would only wait for each other.
   workers: 2,
+  // Machines that are shared with others stall for seconds at times. What passes only at the second try is listed as flaky.
+  retries: 1,
   reporter: [["list"]],
   use: {
     baseURL: origin,

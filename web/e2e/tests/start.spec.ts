@@ -11,13 +11,15 @@ const F01 = testData("scenarios/f01.pickle");
 const VIEWS = /(worker_views|workspace)[^/]*\.(js|wasm)$/;
 
 test("nothing of the views is asked for before the page is ready", async ({ viewer, page }) => {
+  // The page that was here may still be asking for things of its own.
+  await page.goto("about:blank");
   // The first module is kept back, so that what comes before it is told from what comes after.
   const first = later<Route>();
   await page.route(/memstrata_worker_bg[^/]*\.wasm$/, (route) => first.resolve(route));
   const order: string[] = [];
   page.on("request", (request) => order.push(new URL(request.url()).pathname.split("/").at(-1) ?? ""));
   const viewModule = page.waitForResponse(/memstrata_view_bg[^/]*\.wasm$/);
-  await page.reload();
+  await page.goto("/");
   await page.waitForFunction(() => "memstrata" in window);
   await page.evaluate(() => {
     Object.assign(window, { readyAt: Number.POSITIVE_INFINITY });
