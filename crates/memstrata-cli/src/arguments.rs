@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Info(Files),
     /// The same data for other tools: flamegraph.pl, speedscope, Perfetto, spreadsheets
     Export(Export),
+    /// The page in a browser, with these files in it
+    Serve(Serve),
     /// A completion script for a shell, on standard output
     Completions {
         /// The shell
@@ -248,4 +250,17 @@ pub(crate) struct Export {
     /// Where to write; standard output unless told
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// Files and folders; without any the page opens empty
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Listen here and nowhere else; unless told, at 8317 or the next port that is free
+    #[arg(long, value_name = "N")]
+    pub(crate) port: Option<u16>,
+    /// Only print the address
+    #[arg(long)]
+    pub(crate) no_open: bool,
 }

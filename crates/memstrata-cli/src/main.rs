@@ -10,6 +10,7 @@ mod commands;
 mod output;
 mod paths;
 mod read;
+mod serve;
 
 use arguments::{Arguments, Command};
 use clap::Parser as _;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::Anomalies(a) => commands::anomalies::run(&a),
         Command::Info(a) => commands::info::run(&a),
         Command::Export(a) => commands::export::run(&a),
+        Command::Serve(a) => serve::run(&a),
         Command::Completions { shell } => commands::completions(shell),
     };
     match result {

@@ -182,7 +182,7 @@ fn web(repo: &Repo) -> Result<()> {
 fn e2e(repo: &Repo) -> Result<()> {
     let browser = install::browser(repo)?;
     // The program's numbers are what the page's are held against.
-    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "memstrata-cli"], &repo.root))?;
+    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "memstrata-cli", "--features", "page"], &repo.root))?;
     let program = repo.target.join("debug").join("memstrata");
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let mut npm = cmd::command("npm", &["run", "--silent", "test", "-w", "e2e"], &repo.web());

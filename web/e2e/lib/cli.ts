@@ -8,7 +8,10 @@ import { testData } from "./data.js";
 const { MEMSTRATA } = process.env;
 
 /** The program; its path in the environment is from web/e2e. */
-const program = resolve(fileURLToPath(new URL("../", import.meta.url)), MEMSTRATA ?? "../../target/debug/memstrata");
+export const program = resolve(
+  fileURLToPath(new URL("../", import.meta.url)),
+  MEMSTRATA ?? "../../target/debug/memstrata",
+);
 
 export type Band = "requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes";
 export const BANDS: readonly Band[] = ["requested_bytes", "active_bytes", "allocated_bytes", "reserved_bytes"];

@@ -1,10 +1,11 @@
-// <memstrata-viewer src theme sample page>: the viewer as a custom element. All its state is in the `Session` that it
+// <memstrata-viewer src run theme sample page>: the viewer as a custom element. All its state is in the `Session` that it
 // makes when it enters a document and ends when it leaves; two elements on a page share nothing.
 
 import { effect } from "@preact/signals";
 import { render } from "preact";
-import { fromInput, fromSample, fromScript, type LoadInput } from "./client/files.js";
+import { fromInput, fromScript, type LoadInput } from "./client/files.js";
 import type { RankFile } from "./client/rank-file.js";
+import { fromIndex, RunWatch } from "./client/run-index.js";
 import type { BlockDetail, Failure, Hit } from "./generated/protocol.js";
 import { Session } from "./session.js";
 import { styleSheets } from "./styles/sheets.js";
@@ -32,6 +33,12 @@ export interface MemstrataEvents {
 }
 
 const THEMES: readonly string[] = ["auto", "light", "dark"] satisfies Theme[];
+
+const LOST: Failure = {
+  id: null,
+  message: "The program that serves these files has stopped.",
+  hint: "What is on screen stays; files that have to be read again cannot be.",
+};
 
 /** When the browser has nothing better to do; Safari does not say when that is. */
 const idle = (work: () => void) =>
@@ -75,10 +82,15 @@ export class MemstrataViewer extends HTMLElement {
     this.#listen(session, this.#life.end);
     this.#root.adoptedStyleSheets = styleSheets();
     const sample = this.getAttribute("sample");
+    const run = this.getAttribute("run");
+    const watch = new RunWatch(run ?? sample ?? "", () => session.report(LOST));
+    this.#life.end.push(() => watch.destroy());
     const opening = {
       sample,
+      offer: watch,
       files: (files: Iterable<File>) => void session.open(fromInput(files)),
-      openSample: () => void this.#openSample(session, sample ?? ""),
+      openSample: () => void this.#openIndex(session, watch, sample ?? ""),
+      openOffer: () => void this.#openIndex(session, watch, run ?? ""),
     };
     render(<App session={session} opening={opening} />, this.#root);
     session.modules.ready().then(
@@ -91,6 +103,7 @@ export class MemstrataViewer extends HTMLElement {
     );
     const src = this.getAttribute("src");
     if (src) void this.load(src.split(/\s+/));
+    else if (run) void this.#openIndex(session, watch, run);
   }
 
   disconnectedCallback(): void {
@@ -185,11 +198,15 @@ export class MemstrataViewer extends HTMLElement {
     );
   }
 
-  async #openSample(session: Session, address: string): Promise<void> {
-    const sample = fromSample(address);
-    const sources = sample.then(({ sources }) => sources);
-    const title = await sample.then(
-      ({ title }) => title,
+  async #openIndex(session: Session, watch: RunWatch, address: string): Promise<void> {
+    const index = fromIndex(address);
+    const sources = index.then((run) => run.sources);
+    const title = await index.then(
+      (run) => {
+        watch.opened(run);
+        return run.title || undefined;
+      },
+      // Opening tells of it.
       () => undefined,
     );
     await session.open(sources, title);

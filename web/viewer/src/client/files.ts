@@ -71,18 +71,3 @@ export function fromScript(inputs: Iterable<LoadInput>): Source[] {
     return { path: input.name, bytes: input.buffer.byteLength, from: new Blob([input.buffer]) };
   });
 }
-
-interface SampleIndex {
-  title: string;
-  files: { path: string; url: string; bytes: number }[];
-}
-
-/** The sample run that lies beside the page. */
-export async function fromSample(address: string): Promise<{ title: string; sources: Source[] }> {
-  const base = new URL(address, document.baseURI);
-  const response = await fetch(base);
-  if (!response.ok) throw new Error(`The sample run is not here: ${base.pathname} answered ${response.status}.`);
-  const index = (await response.json()) as SampleIndex;
-  const sources = index.files.map(({ path, url, bytes }) => ({ path, bytes, from: new URL(url, base).href }));
-  return { title: index.title, sources };
-}

@@ -46,6 +46,7 @@ export const layout = `
   background: var(--raised);
 }
 .notice .icon { flex: none; color: var(--warn); }
+.notice.offer .icon { color: var(--accent); }
 .notice .button .icon { color: inherit; }
 .notice p { flex: 1; min-width: 0; overflow-wrap: anywhere; }
 .veil {

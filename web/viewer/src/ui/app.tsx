@@ -1,10 +1,11 @@
 // The whole viewer: a landing page until something is opened, then one workspace.
 
+import type { RunWatch } from "../client/run-index.js";
 import type { Session } from "../session.js";
 import { Details } from "./details.js";
 import { Header } from "./header.js";
 import { Landing } from "./landing.js";
-import { Notice } from "./notice.js";
+import { Notice, OfferNotice } from "./notice.js";
 import { Panes } from "./panes.js";
 import { Rail } from "./rail.js";
 
@@ -13,6 +14,9 @@ export interface Opening {
   sample: string | null;
   files(files: Iterable<File>): void;
   openSample(): void;
+  /** Snapshots that were written since. */
+  offer: RunWatch;
+  openOffer(): void;
 }
 
 export function App({ session, opening }: { session: Session; opening: Opening }) {
@@ -38,6 +42,7 @@ export function App({ session, opening }: { session: Session; opening: Opening }
           {column && rail}
           <main class="main">
             <Notice session={session} />
+            <OfferNotice offer={opening.offer} open={opening.openOffer} />
             <Panes session={session} />
           </main>
           <Details session={session} />
@@ -45,6 +50,7 @@ export function App({ session, opening }: { session: Session; opening: Opening }
       ) : (
         <main class="main">
           <Notice session={session} />
+          <OfferNotice offer={opening.offer} open={opening.openOffer} />
           <Landing session={session} opening={opening} />
         </main>
       )}

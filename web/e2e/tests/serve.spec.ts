@@ -1,0 +1,130 @@
+// `memstrata serve`: the page and a folder's files from this machine, without Node.
+
+import { copyFileSync, mkdtempSync, rmSync, utimesSync } from "node:fs";
+import { request as ask } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test as base, expect } from "@playwright/test";
+import { testData } from "../lib/data.js";
+import { deviceOf } from "../lib/reports.js";
+import { type Served, serve } from "../lib/served.js";
+import { Viewer } from "../lib/viewer.js";
+
+const GPT = testData("recorded/t26/gpt_small.pickle.gz");
+const LEAK = testData("recorded/gpt_leak.pickle.gz");
+
+interface Hands {
+  folder: string;
+  put: (from: string, name: string) => string;
+  served: Served;
+}
+
+const test = base.extend<Hands>({
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what is asked for from the pattern
+  folder: async ({}, use) => {
+    const folder = mkdtempSync(join(tmpdir(), "served-"));
+    await use(folder);
+    rmSync(folder, { recursive: true });
+  },
+  put: async ({ folder }, use) => {
+    await use((from, name) => {
+      const path = join(folder, name);
+      copyFileSync(from, path);
+      // Written a while ago, so that it counts as whole.
+      const then = Date.now() / 1000 - 60;
+      utimesSync(path, then, then);
+      return path;
+    });
+  },
+  served: async ({ folder, put }, use) => {
+    put(GPT, "rank0.pickle.gz");
+    const served = await serve(folder);
+    await use(served);
+    await served.stop();
+  },
+});
+
+/** What comes for a path of the server, with these headers. */
+function answer(address: string, headers: Record<string, string> = {}): Promise<{ status: number; body: Buffer }> {
+  return new Promise((resolve, reject) => {
+    const asked = ask(address, { headers }, (response) => {
+      const parts: Uint8Array[] = [];
+      response.on("data", (part: Uint8Array) => parts.push(part));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts) }));
+    });
+    asked.on("error", reject);
+    asked.end();
+  });
+}
+
+test("the folder opens by itself, isolated, with the command line's numbers", async ({ page, served }) => {
+  const wrong: string[] = [];
+  page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
+  expect(served.line).toContain("1 file");
+  await page.goto(served.address);
+  const viewer = new Viewer(page);
+  await viewer.plot.drawn();
+  expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
+  await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(GPT).requested_bytes.peak));
+  expect(wrong).toEqual([]);
+});
+
+test("what is written later is offered, and opened when it is wanted", async ({ page, served, folder, put }) => {
+  await page.goto(served.address);
+  const viewer = new Viewer(page);
+  await viewer.plot.drawn();
+  const offer = page.getByTestId("offer");
+  await expect(offer).toHaveCount(0);
+  put(LEAK, "rank1.pickle.gz");
+  await expect(offer).toContainText("rank1.pickle.gz");
+  await offer.getByRole("button", { name: "Open the run again" }).click();
+  await expect(offer).toHaveCount(0);
+  await expect(viewer.rows).toHaveCount(2);
+  await expect(viewer.row(join(folder, "rank1.pickle.gz"))).toHaveAttribute("data-state", "ready");
+  // Another one, which nobody wants.
+  put(LEAK, "rank2.pickle.gz");
+  await expect(offer).toContainText("rank2.pickle.gz");
+  await offer.getByRole("button", { name: "Put away" }).click();
+  await expect(offer).toHaveCount(0);
+  await expect(viewer.rows).toHaveCount(2);
+});
+
+test("that the program has stopped is said, and what is on screen stays", async ({ page, served }) => {
+  await page.goto(served.address);
+  const viewer = new Viewer(page);
+  await viewer.plot.drawn();
+  await served.stop();
+  await expect(page.getByRole("alert")).toContainText("has stopped");
+  await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(GPT).requested_bytes.peak));
+});
+
+test("nothing without the token, nothing for another name, ranges of files, and no way out of the folder", async ({
+  served,
+}) => {
+  const { origin } = new URL(served.address);
+  expect((await answer(`${origin}/`)).status).toBe(404);
+  expect((await answer(`${origin}/${"0".repeat(32)}/`)).status).toBe(404);
+  expect((await answer(served.address, { Host: "evil.example" })).status).toBe(403);
+  expect((await answer(served.address, { Host: `localhost:${new URL(served.address).port}` })).status).toBe(200);
+  const index = JSON.parse((await answer(`${served.address}files/index.json`)).body.toString()) as {
+    files: { url: string; bytes: number }[];
+  };
+  const [file] = index.files;
+  const url = `${served.address}files/${file?.url}`;
+  const whole = await answer(url);
+  expect(whole.body.byteLength).toBe(file?.bytes);
+  const part = await answer(url, { Range: "bytes=100-199" });
+  expect(part.status).toBe(206);
+  expect(part.body).toEqual(whole.body.subarray(100, 200));
+  for (const path of ["files/1", "files/..%2f..%2fetc%2fpasswd", "..%2f..%2fetc%2fpasswd"]) {
+    expect((await answer(`${served.address}${path}`)).status, path).toBeGreaterThanOrEqual(400);
+  }
+});
+
+test("without a path there is the page, to drop files on", async ({ page }) => {
+  const served = await serve();
+  expect(served.line).toContain("the page alone");
+  await page.goto(served.address);
+  await expect(page.getByTestId("open-sample")).toBeVisible();
+  await served.stop();
+});
