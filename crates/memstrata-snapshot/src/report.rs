@@ -56,7 +56,7 @@ pub enum LoadError {
     Pickle(#[from] PickleError),
     /// It is a pickle of something else.
     #[error(
-        "this pickle is not a memory snapshot: its root is {found}, expected a dict with `segments` and `device_traces`, or a list of segments"
+        "this is not a memory snapshot: its root is {found}, expected a dict with `segments` and `device_traces`, or a list of segments"
     )]
     NotASnapshot {
         /// What the root is.

@@ -2,6 +2,7 @@
 
 mod edges;
 mod lines;
+mod links;
 mod paths;
 
 use crate::{files, repo::Repo};
@@ -29,6 +30,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     broken.extend(lines::lengths(&sources));
     broken.extend(lines::typescript_share(&sources));
     broken.extend(unsafe_code(&sources));
+    broken.extend(links::check(&sources, &names));
     broken.extend(paths::machines(repo, &sources)?);
     broken.extend(paths::registries(&sources));
     broken.extend(test_data(repo, &names)?);

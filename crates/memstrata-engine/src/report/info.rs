@@ -111,16 +111,27 @@ fn device(target: Target<'_>) -> DeviceInfo {
     }
 }
 
+/// Whether the ring buffer (`max_entries`) has lost events, where the file tells: `trace_alloc_overflowed` among the
+/// allocator's settings is proposed for PyTorch (docs/recording.md).
+pub(crate) fn has_overflowed(settings: &[(String, String)]) -> Option<bool> {
+    let (_, told) = settings.iter().find(|(key, _)| key.ends_with("trace_alloc_overflowed"))?;
+    told.parse().ok()
+}
+
 fn provenance(target: Target<'_>) -> String {
     let trace = target.trace();
     let events = trace.device.events.len();
+    let told = has_overflowed(&target.snapshot().settings);
     match trace.coverage {
         Coverage::None => "No history was recorded: this is the state when the snapshot was taken.".to_owned(),
         Coverage::Partial if events == 1 => {
             "A single event (enabled=\"state\"): this is the state when the snapshot was taken.".to_owned()
         }
+        Coverage::Partial if told == Some(true) => {
+            "The ring buffer (max_entries) was full, says the file, and what came before the window is lost. Blocks from before it are told by their frees and by the final state.".to_owned()
+        }
         // A ring buffer holds a round number of entries; one that is full has lost what came before.
-        Coverage::Partial if events.is_multiple_of(1000) => format!(
+        Coverage::Partial if told.is_none() && events.is_multiple_of(1000) => format!(
             "The window holds {events} events, a round number: the ring buffer (max_entries) was probably full, and what came before is lost. Blocks from before the window are told by their frees and by the final state."
         ),
         Coverage::Partial => "Recording began when memory was already in use. Blocks from before the window are told by their frees and by the final state.".to_owned(),

@@ -3,7 +3,7 @@
 use crate::protocol::DetailRow;
 use crate::protocol::views::{SettingRow, SettingsCard};
 use crate::report::Target;
-use crate::report::info::{FileInfo, info};
+use crate::report::info::{FileInfo, has_overflowed, info};
 use crate::text::count;
 use memstrata_analysis::{Churn, Coverage, Trace};
 use memstrata_units::{Bytes, Micros, grouped};
@@ -83,11 +83,10 @@ fn annotations(info: &FileInfo, ranges: u64) -> String {
 /// Whether what came before the window was recorded once, and written over.
 fn ring_buffer(trace: &Trace, settings: &[(String, String)]) -> String {
     let events = trace.device.events.len();
-    let told = settings.iter().find(|s| s.0.ends_with("trace_alloc_overflowed")).map(|s| s.1.as_str());
-    match (trace.coverage, told) {
+    match (trace.coverage, has_overflowed(settings)) {
         (Coverage::None, _) => "there is no history".to_owned(),
-        (_, Some("true")) => "full: what came before the window is lost, says the file".to_owned(),
-        (_, Some("false")) => "not full, says the file".to_owned(),
+        (_, Some(true)) => "full: what came before the window is lost, says the file".to_owned(),
+        (_, Some(false)) => "not full, says the file".to_owned(),
         (Coverage::Whole, _) => "not full: the window begins with nothing live".to_owned(),
         // A limit on the entries is nearly always a round number.
         (Coverage::Partial, _) if events.is_multiple_of(1000) => {
