@@ -28,6 +28,10 @@ fn embed(folder: &Path, prefix: &str, table: &mut String) -> Result<(), Box<dyn 
     for entry in entries {
         let path = entry.path().canonicalize()?;
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        // The copy for hosts that cannot send headers, and what keeps a hosted page: the program needs neither.
+        if ["isolated", "open", "sw.js"].contains(&name.as_str()) {
+            continue;
+        }
         if path.is_dir() {
             embed(&path, &format!("{name}/"), table)?;
         } else {

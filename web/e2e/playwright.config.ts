@@ -21,6 +21,8 @@ export default defineConfig({
   reporter: [["list"]],
   use: {
     baseURL: origin,
+    // A page whose files come from a service worker cannot be watched; offline.spec allows it.
+    serviceWorkers: "block",
     viewport: { width: 1440, height: 900 },
     deviceScaleFactor: 1,
     launchOptions: {

@@ -1,4 +1,5 @@
 import { defineConfig } from "vite";
+import { offline } from "./offline.ts";
 
 // What makes a page cross-origin isolated, so that a build with threads can be tried on the same server.
 const headers = {
@@ -10,7 +11,17 @@ const headers = {
 export default defineConfig({
   base: "./",
   worker: { format: "es" },
-  build: { target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  build: {
+    target: "es2022",
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      input: { index: "index.html", open: "open/index.html", sw: "src/sw.ts" },
+      // A service worker has the same name in every version.
+      output: { entryFileNames: ({ name }) => (name === "sw" ? "sw.js" : "assets/[name]-[hash].js") },
+    },
+  },
+  plugins: [offline()],
   // The viewer is another package of this workspace: it is served as it is, so that its worker and wasm keep their URLs.
   optimizeDeps: {
     exclude: ["memstrata-viewer"],
