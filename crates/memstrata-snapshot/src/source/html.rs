@@ -5,8 +5,8 @@
 
 use super::{Named, Reader};
 use crate::report::LoadError;
-use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, Engine as _};
 
 /// Reads all snapshots of a page.
 pub(crate) struct Html {
@@ -35,6 +35,8 @@ enum Key {
 
 const NAME: &[u8] = b"\"name\":";
 const BASE64: &[u8] = b"\"base64\":";
+/// Characters that are decoded at a time, so that it does not matter how they arrive; and the most that a name may have.
+const BLOCK: usize = 64 << 10;
 
 impl Default for Html {
     fn default() -> Self {
@@ -93,34 +95,48 @@ impl Html {
             },
             State::Text { key, open: true } => {
                 let end = memchr::memchr(b'"', text);
-                match (key, end) {
-                    (Key::Name, None) => Ok(None),
-                    (Key::Name, Some(end)) => {
-                        self.name = String::from_utf8_lossy(&text[..end]).into_owned();
+                let known = end.unwrap_or(text.len());
+                match key {
+                    Key::Name if known > BLOCK => {
+                        // Whatever this is, no snapshot is called so.
                         self.state = State::Outside;
-                        Ok(Some(&text[end + 1..]))
+                        Ok(Some(text))
                     }
-                    (Key::Base64, None) => {
-                        let whole = text.len() / 4 * 4;
-                        // The last four may be the padded end, which is decoded with the closing quote in sight.
-                        let whole = whole.saturating_sub(4);
-                        self.decode(&text[..whole])?;
-                        Ok((whole > 0).then(|| &text[whole..]))
+                    Key::Base64 if known > BLOCK => {
+                        let (block, rest) = text.split_at(BLOCK);
+                        let at = self.bytes - text.len() as u64;
+                        // Only the end is padded.
+                        if let Some(padding) = memchr::memchr(b'=', block) {
+                            return Err(LoadError::Base64 { at: at + padding as u64 });
+                        }
+                        self.decode(block, at)?;
+                        Ok(Some(rest))
                     }
-                    (Key::Base64, Some(end)) => {
-                        self.decode(&text[..end])?;
+                    _ if end.is_none() => Ok(None),
+                    key => {
+                        if key == Key::Name {
+                            self.name = String::from_utf8_lossy(&text[..known]).into_owned();
+                        } else {
+                            self.decode(&text[..known], self.bytes - text.len() as u64)?;
+                        }
                         self.state = State::Outside;
-                        Ok(Some(&text[end + 1..]))
+                        Ok(Some(&text[known + 1..]))
                     }
                 }
             }
         }
     }
 
-    fn decode(&mut self, text: &[u8]) -> Result<(), LoadError> {
+    /// Text that begins at `at` in the page.
+    fn decode(&mut self, text: &[u8], at: u64) -> Result<(), LoadError> {
         self.decoded.clear();
-        let at = self.bytes - text.len() as u64;
-        STANDARD.decode_vec(text, &mut self.decoded).map_err(|_| LoadError::Base64 { at })?;
+        STANDARD.decode_vec(text, &mut self.decoded).map_err(|error| {
+            let within = match error {
+                DecodeError::InvalidByte(within, _) | DecodeError::InvalidLastSymbol(within, _) => within,
+                DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => text.len(),
+            };
+            LoadError::Base64 { at: at + within as u64 }
+        })?;
         match self.found.last_mut() {
             Some((_, reader)) => reader.feed(&self.decoded),
             None => Ok(()),

@@ -18,7 +18,7 @@ const EDGES: [(&str, &[&str]); 10] = [
 ];
 
 /// Packages of the workspace that are not the product: anything may be measured, and nothing may depend on them.
-const TOOLS: [&str; 2] = ["memstrata-bench", "xtask"];
+const TOOLS: [&str; 3] = ["memstrata-bench", "memstrata-fuzz", "xtask"];
 
 /// Who may draw.
 const GL_USERS: [&str; 2] = ["memstrata-view", "memstrata-cli"];
