@@ -7,8 +7,10 @@ import { join, resolve } from "node:path";
 import type { Plugin } from "vite";
 
 const COPY = "isolated";
-/** Pages that are not the landing page's own, and what is large and not needed to work. */
+/** Pages that are not the landing page's own, and the sample, which is large and not needed to work. */
 const LEFT_OUT = /^(sample|open|isolated)\/|^sw\.js$/;
+/** Kept once it has been asked for: few need it. */
+const LATER = /^threads\//;
 
 function below(folder: string, prefix = ""): string[] {
   return readdirSync(join(folder, prefix), { withFileTypes: true }).flatMap((entry) =>
@@ -28,7 +30,8 @@ export function offline(): Plugin {
       const files = below(out).filter((file) => !LEFT_OUT.test(file));
       const hash = createHash("sha256");
       for (const file of files) hash.update(file).update(readFileSync(join(out, file)));
-      const names = files.map((file) => (file === "index.html" ? "./" : `./${file}`));
+      const kept = files.filter((file) => !LATER.test(file));
+      const names = kept.map((file) => (file === "index.html" ? "./" : `./${file}`));
       const known = `const FILES=${JSON.stringify(names)},VERSION=${JSON.stringify(hash.digest("hex").slice(0, 16))};\n`;
       const script = join(out, "sw.js");
       writeFileSync(script, known + readFileSync(script, "utf8"));

@@ -1,3 +1,5 @@
+import { existsSync, readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 import { offline } from "./offline.ts";
 
@@ -8,25 +10,35 @@ const headers = {
   "Cross-Origin-Resource-Policy": "same-origin",
 };
 
-export default defineConfig({
-  base: "./",
-  worker: { format: "es" },
-  build: {
-    target: "es2022",
-    assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
-    rolldownOptions: {
-      input: { index: "index.html", open: "open/index.html", sw: "src/sw.ts" },
-      // A service worker has the same name in every version.
-      output: { entryFileNames: ({ name }) => (name === "sw" ? "sw.js" : "assets/[name]-[hash].js") },
+// The build with threads, if there is one: plain files that are copied as they are, in a folder that is named after them.
+// A development server does without: what it serves is newer.
+const folder = fileURLToPath(new URL("public/threads", import.meta.url));
+const build = existsSync(folder) ? readdirSync(folder)[0] : undefined;
+
+export default defineConfig(({ command }) => {
+  const script = build && command === "build" ? `./threads/${build}/memstrata_worker_threads.js` : "";
+  // For index.html, as every VITE_ variable.
+  process.env.VITE_THREADS = script;
+  return {
+    base: "./",
+    worker: { format: "es" },
+    build: {
+      target: "es2022",
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      rolldownOptions: {
+        input: { index: "index.html", open: "open/index.html", sw: "src/sw.ts" },
+        // A service worker has the same name in every version.
+        output: { entryFileNames: ({ name }) => (name === "sw" ? "sw.js" : "assets/[name]-[hash].js") },
+      },
     },
-  },
-  plugins: [offline()],
-  // The viewer is another package of this workspace: it is served as it is, so that its worker and wasm keep their URLs.
-  optimizeDeps: {
-    exclude: ["memstrata-viewer"],
-    include: ["preact", "preact/hooks", "preact/jsx-runtime", "@preact/signals"],
-  },
-  server: { headers },
-  preview: { headers },
+    plugins: [offline()],
+    // The viewer is another package of this workspace: it is served as it is, so that its worker and wasm keep their URLs.
+    optimizeDeps: {
+      exclude: ["memstrata-viewer"],
+      include: ["preact", "preact/hooks", "preact/jsx-runtime", "@preact/signals"],
+    },
+    server: { headers },
+    preview: { headers },
+  };
 });

@@ -1,11 +1,14 @@
 //! Cached memory over time: how much is free inside of segments, how large its largest piece is, and what segments cost.
 
+mod gaps;
+mod sweep;
+
 use crate::carving::Carving;
+use crate::parallel;
 use crate::segments::segment_event;
 use crate::trace::Trace;
 use memstrata_snapshot::{PoolIndex, SegmentType, Snapshot, StreamId};
 use memstrata_units::Bytes;
-use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// Free memory of one kind is of no use to another: blocks never move between these.
@@ -73,118 +76,14 @@ impl Churn {
 impl Fragmentation {
     /// Sweep a device's window.
     pub fn new(snapshot: &Snapshot, trace: &Trace, carving: &Carving) -> Self {
-        let events = &snapshot.events;
-        let mut gaps = Gaps::default();
-        for span in carving.segments.spans.iter().take_while(|s| s.enters == 0) {
-            gaps.reserve(span.address.0, span.end(), span.is_expandable);
-        }
-        let mut out = Self { churn: Churn::new(snapshot, trace), ..Self::default() };
-        for slot in 0..trace.slots() {
-            let extent = |block: u32| {
-                let (address, size) = (trace.blocks[block as usize].address.0, carving.sizes[block as usize].0);
-                (address, address.saturating_add(size))
-            };
-            for change in trace.changes_at(slot).iter().filter(|c| !c.enters()) {
-                let (from, to) = extent(change.block());
-                gaps.add(from, to);
-            }
-            // Slot 0 has no event: it is the state before the window.
-            let row = (trace.device.events.start + slot).checked_sub(1).filter(|_| slot > 0);
-            if let Some(row) = row
-                && let Some((reserves, is_expandable)) = segment_event(events.action(row))
-            {
-                let from = events.addr(row).0;
-                let to = from.saturating_add(events.size(row).0);
-                if reserves {
-                    gaps.reserve(from, to, is_expandable);
-                } else {
-                    gaps.remove(from, to);
-                    gaps.walls.remove(&from);
-                }
-            }
-            for change in trace.changes_at(slot).iter().filter(|c| c.enters()) {
-                let (from, to) = extent(change.block());
-                gaps.remove(from, to);
-            }
-            out.free.push(gaps.total);
-            out.largest.push(gaps.sizes.last_key_value().map_or(0, |(&size, _)| size));
-        }
-        out
+        let (free, largest) = sweep::series(snapshot, trace, carving, parallel::threads());
+        Self { free, largest, churn: Churn::new(snapshot, trace) }
     }
 
     /// 1 - largest / free: 0 when all free memory is one piece, near 1 when it is in crumbs.
     pub fn ratio(&self, slot: u32) -> f64 {
         let (free, largest) = (self.free[slot as usize], self.largest[slot as usize]);
         if free == 0 { 0.0 } else { 1.0 - largest as f64 / free as f64 }
-    }
-}
-
-/// Free ranges of addresses, and how many there are of each size.
-#[derive(Default)]
-struct Gaps {
-    ranges: BTreeMap<u64, u64>,
-    sizes: BTreeMap<u64, u32>,
-    /// Starts of segments of their own: nothing merges across.
-    walls: FxHashSet<u64>,
-    total: u64,
-}
-
-impl Gaps {
-    fn reserve(&mut self, from: u64, to: u64, is_expandable: bool) {
-        if !is_expandable {
-            self.walls.insert(from);
-        }
-        self.add(from, to);
-    }
-
-    fn put(&mut self, from: u64, to: u64) {
-        if from < to {
-            self.ranges.insert(from, to);
-            *self.sizes.entry(to - from).or_default() += 1;
-            self.total += to - from;
-        }
-    }
-
-    fn take(&mut self, from: u64) -> Option<u64> {
-        let to = self.ranges.remove(&from)?;
-        self.total -= to - from;
-        if let Some(count) = self.sizes.get_mut(&(to - from)) {
-            *count -= 1;
-            if *count == 0 {
-                self.sizes.remove(&(to - from));
-            }
-        }
-        Some(to)
-    }
-
-    fn add(&mut self, mut from: u64, mut to: u64) {
-        // In an untidy trace it may be there already.
-        self.remove(from, to);
-        if !self.walls.contains(&to)
-            && let Some(end) = self.take(to)
-        {
-            to = end;
-        }
-        let before = self.ranges.range(..from).next_back().map(|(&start, &end)| (start, end));
-        if let Some((start, end)) = before
-            && end == from
-            && !self.walls.contains(&from)
-        {
-            self.take(start);
-            from = start;
-        }
-        self.put(from, to);
-    }
-
-    fn remove(&mut self, from: u64, to: u64) {
-        let first = self.ranges.range(..from).next_back().filter(|&(_, &end)| end > from).map(|(&start, _)| start);
-        let starts: Vec<u64> =
-            first.into_iter().chain(self.ranges.range(from..to.max(from)).map(|(&s, _)| s)).collect();
-        for start in starts {
-            let Some(end) = self.take(start) else { continue };
-            self.put(start, from.min(end));
-            self.put(to.max(start), end);
-        }
     }
 }
 

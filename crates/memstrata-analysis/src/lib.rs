@@ -39,6 +39,7 @@ mod category;
 mod clock;
 mod flame;
 mod fragmentation;
+pub mod parallel;
 mod peaks;
 mod pools;
 mod ranges;
@@ -49,7 +50,7 @@ mod site;
 mod state;
 mod trace;
 
-pub use anomaly::{Anomaly, AnomalyKind, FreeMemory, RankFacts, StepSource, Steps, anomalies, outliers};
+pub use anomaly::{Anomaly, AnomalyKind, FreeAt, FreeMemory, RankFacts, StepSource, Steps, anomalies, outliers};
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;

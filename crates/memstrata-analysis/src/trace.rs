@@ -3,6 +3,7 @@
 use crate::band::Band;
 use crate::blocks::{Block, Origin, pair};
 use crate::clock::Clock;
+use crate::parallel;
 use crate::segments::segment_event;
 use memstrata_snapshot::{Action, Device, Report, Snapshot, Warning};
 use memstrata_units::{Bytes, EventIndex};
@@ -147,7 +148,7 @@ impl Trace {
 
     /// All devices of a snapshot.
     pub fn all(snapshot: &Snapshot) -> Vec<Self> {
-        snapshot.devices.iter().map(|device| Self::new(snapshot, device)).collect()
+        parallel::map(&snapshot.devices, |device| Self::new(snapshot, device))
     }
 
     /// `reserved_bytes` in every slot.

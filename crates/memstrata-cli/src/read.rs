@@ -6,9 +6,11 @@ use crate::paths;
 use indicatif::{ProgressBar, ProgressStyle};
 use memstrata_engine::report::Target;
 use memstrata_engine::{File, Loader, Rules, protocol};
-use rayon::prelude::*;
 use std::io::Read as _;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
 
 const CHUNK: usize = 1 << 20;
 
@@ -28,21 +30,34 @@ pub(crate) fn all<T: Send>(
         eprintln!("memstrata: no snapshot found: folders are searched for .pickle, .pkl, .pt, .gz, .html and .json");
     }
     let bar = progress(&files);
-    let results: Vec<(T, bool)> = files
-        .par_iter()
-        .map(|path| {
-            let (bytes, result) = load(path, &rules, &bar);
-            if let Err(failure) = &result {
-                bar.suspend(|| complain(path, failure));
-            }
-            let failed = result.is_err();
-            (work(path, bytes, result), failed)
-        })
-        .collect();
+    let results: Vec<(T, bool)> = each(&files, |path: &PathBuf| {
+        let (bytes, result) = load(path, &rules, &bar);
+        if let Err(failure) = &result {
+            bar.suspend(|| complain(path, failure));
+        }
+        let failed = result.is_err();
+        (work(path, bytes, result), failed)
+    });
     bar.finish_and_clear();
     let failed = files.is_empty() || results.iter().any(|r| r.1);
     let outcome = if failed { Err(Failure::Input) } else { Ok(()) };
     Ok((results.into_iter().map(|r| r.0).collect(), outcome))
+}
+
+/// Every item's result, in the order of the items, on as many threads as there are cores. They are threads of their own:
+/// one of the pool that analyses share would begin another file while it waits for its half of the work on this one.
+fn each<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len());
+    let queue = Mutex::new(items.iter().enumerate());
+    let next = || queue.lock().ok()?.next();
+    let take = || std::iter::from_fn(next).map(|(at, item)| (at, work(item))).collect::<Vec<(usize, T)>>();
+    let mut done: Vec<(usize, T)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(take)).collect();
+        // A panic ends the program: this one's and a worker's alike.
+        workers.into_iter().flat_map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    done.sort_unstable_by_key(|&(at, _)| at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Reads one file, and works on the device that is meant.

@@ -4,7 +4,7 @@ use crate::protocol::{DeviceRef, Failure, Progress};
 use crate::provisional::Sketch;
 use crate::text;
 use memstrata_analysis::{
-    Anomaly, Carving, Categories, Fragmentation, FreeMemory, PoolEnvelope, Rules, Sites, Trace, anomalies,
+    Anomaly, Carving, Categories, Fragmentation, FreeMemory, PoolEnvelope, Rules, Sites, Trace, anomalies, parallel,
     pool_envelope,
 };
 use memstrata_snapshot::{LoadError, Named, Reader, Snapshot};
@@ -46,12 +46,12 @@ pub struct Part {
 impl Part {
     fn new(file: &str, named: Named) -> Self {
         let Named { name, snapshot } = named;
-        let traces = Trace::all(&snapshot);
+        let (traces, sites) = parallel::join(|| Trace::all(&snapshot), || Sites::new(&snapshot));
         let carvings = traces.iter().map(|_| OnceLock::new()).collect();
         let pools = traces.iter().map(|_| OnceLock::new()).collect();
         let categories = traces.iter().map(|_| OnceLock::new()).collect();
         let anomalies = traces.iter().map(|_| OnceLock::new()).collect();
-        let (sites, rules) = (Sites::new(&snapshot), Rules::default());
+        let rules = Rules::default();
         let path = if name.is_empty() { file.to_owned() } else { format!("{file}#{name}") };
         Self { path, name, snapshot, sites, traces, carvings, pools, categories, anomalies, rules }
     }
@@ -81,8 +81,10 @@ impl Part {
     /// What deserves a look on one of its traces, by index.
     pub fn anomalies(&self, trace: usize) -> &[Anomaly] {
         self.anomalies[trace].get_or_init(|| {
-            let cached = Fragmentation::new(&self.snapshot, &self.traces[trace], self.carving(trace));
+            let (carving, cached) = (self.carving(trace), OnceLock::new());
             let free_at = |slot: u32| {
+                let cached: &Fragmentation =
+                    cached.get_or_init(|| Fragmentation::new(&self.snapshot, &self.traces[trace], carving));
                 let (&free, &largest) = (cached.free.get(slot as usize)?, cached.largest.get(slot as usize)?);
                 Some(FreeMemory { free, largest })
             };

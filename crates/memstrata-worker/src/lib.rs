@@ -12,6 +12,8 @@ use js_sys::{Float32Array, Object, Reflect, Uint32Array};
 use memstrata_engine::{Column, Coordinator, Engine, Reply};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
+#[cfg(all(feature = "threads", target_arch = "wasm32"))]
+pub use wasm_bindgen_rayon::init_thread_pool;
 
 /// One file's engine, as JavaScript sees it.
 #[wasm_bindgen]

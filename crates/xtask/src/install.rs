@@ -1,4 +1,4 @@
-//! What a fresh machine lacks: the wasm targets, the npm packages, a browser. Each is looked for first, so a second run
+//! What a fresh machine lacks: the wasm targets, the standard library's sources, the npm packages, a browser. Each is looked for first, so a second run
 //! costs nothing and needs no network.
 
 use crate::{cmd, files, repo::Repo};
@@ -32,6 +32,22 @@ pub(crate) fn target(repo: &Repo, name: &str) -> Result<()> {
         "the Rust target {name} is missing and could not be installed. Run `rustup target add {name}`, or install your \
          distribution's package of it, and try again"
     )
+}
+
+/// The sources of the standard library, which the build with threads compiles with atomics. False, and a line that says
+/// so, where they cannot be had: everything else works without.
+pub(crate) fn rust_src(repo: &Repo) -> bool {
+    let sysroot = cmd::probe(&mut cmd::command("rustc", &["--print", "sysroot"], &repo.root)).unwrap_or_default();
+    let sources = Path::new(&sysroot).join("lib/rustlib/src/rust/library/std");
+    if sources.is_dir() {
+        return true;
+    }
+    println!("installing the sources of the standard library");
+    let added = cmd::run(&mut cmd::command("rustup", &["component", "add", "rust-src"], &repo.root));
+    if let Err(error) = &added {
+        println!("{error:#}");
+    }
+    sources.is_dir()
 }
 
 /// Node and the packages that web/package-lock.json names.

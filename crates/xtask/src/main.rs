@@ -14,6 +14,7 @@ mod repo;
 mod site;
 mod size;
 mod test;
+mod threads;
 mod tidy;
 mod wasm;
 

@@ -1,11 +1,12 @@
 //! The page, built for good; and the files that are generated.
 
-use crate::{cmd, repo::Repo, wasm};
+use crate::{cmd, repo::Repo, threads, wasm};
 use anyhow::Result;
 
 /// wasm, TypeScript and Vite: web/site/dist.
 pub(crate) fn build(repo: &Repo) -> Result<()> {
     wasm::build(repo)?;
+    threads::build(repo)?;
     cmd::run(&mut cmd::command("npm", &["run", "--silent", "build", "-w", "site"], &repo.web()))
 }
 

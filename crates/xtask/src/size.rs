@@ -12,6 +12,9 @@ const BUDGET: usize = 350_000;
 /// the views themselves, and what makes the page work without a network. A browser test sees that the page does not ask for these earlier.
 const LATER: [&str; 3] = ["memstrata_worker_views", "workspace", "sw.js"];
 
+/// The folder of what is fetched for a large file only, where the page is isolated from other origins.
+const THREADS: &str = "threads";
+
 /// Prints the sizes of the built site's code; fails over the budget.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     let dist = repo.dist();
@@ -19,7 +22,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         bail!("{} is not there: run `cargo xtask build` first", dist.display());
     }
     println!("{:>10} {:>10}  file", "raw", "gzip");
-    let (mut raw_sum, mut gzip_sum, mut later_sum) = (0, 0, 0);
+    let (mut raw_sum, mut gzip_sum, mut later_sum, mut threads_sum) = (0, 0, 0, 0);
     for path in files::below(&dist)? {
         // Another copy of the same, for hosts that cannot send headers.
         let is_copy = path.starts_with(dist.join("isolated"));
@@ -30,17 +33,23 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         let gzip = gzip_len(&bytes)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_later = LATER.iter().any(|start| name.starts_with(start));
-        let note = if is_later { " (after the first picture)" } else { "" };
-        println!("{:>10} {:>10}  {}{note}", bytes.len(), gzip, path.strip_prefix(&dist)?.display());
-        if is_later {
+        let path = path.strip_prefix(&dist)?;
+        let note = if path.starts_with(THREADS) {
+            threads_sum += gzip;
+            " (for a large file, with threads)"
+        } else if is_later {
             later_sum += gzip;
+            " (after the first picture)"
         } else {
             raw_sum += bytes.len();
             gzip_sum += gzip;
-        }
+            ""
+        };
+        println!("{:>10} {gzip:>10}  {}{note}", bytes.len(), path.display());
     }
     println!("{raw_sum:>10} {gzip_sum:>10}  for the first picture, of {BUDGET} bytes gzipped");
     println!("{:>10} {later_sum:>10}  after it", "");
+    println!("{:>10} {threads_sum:>10}  in place of part of that, for a large file, with threads", "");
     if gzip_sum == 0 {
         bail!("{} holds no code", dist.display());
     }

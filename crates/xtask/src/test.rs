@@ -1,6 +1,6 @@
 //! Everything that the continuous integration checks, in order; the first failure stops it.
 
-use crate::{cmd, dev, install, repo::Repo, site, size, tidy};
+use crate::{cmd, dev, install, repo::Repo, site, size, threads, tidy};
 use anyhow::{Context, Result, bail};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ struct Step {
 }
 
 const STEPS: [Step; 13] = [
-    Step { name: "install", what: "wasm targets, npm packages, browser", run: install_all },
+    Step { name: "install", what: "wasm targets, library sources, npm packages, browser", run: install_all },
     Step { name: "fmt", what: "rustfmt", run: fmt },
     Step { name: "tidy", what: "dependencies, lengths, paths", run: tidy::run },
     Step { name: "clippy", what: "lints, natively", run: clippy },
@@ -72,6 +72,9 @@ pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<()> {
         bail!("the run changed tracked files: generated ones were not current. `git diff` shows them; commit them");
     }
     print_times(&times, started.elapsed());
+    if names.is_empty() || names.iter().any(|name| name == "build") {
+        println!("\n{}", if threads::is_built(repo) { "the threads build is there" } else { threads::ABSENT });
+    }
     Ok(())
 }
 
@@ -122,6 +125,7 @@ fn tracked_state(repo: &Repo) -> Option<(String, String)> {
 fn install_all(repo: &Repo) -> Result<()> {
     install::target(repo, "wasm32-unknown-unknown")?;
     install::target(repo, NARROW_TARGET)?;
+    println!("{}", if install::rust_src(repo) { "threads can be built" } else { threads::ABSENT });
     install::npm(repo)?;
     install::browser(repo).map(|path| println!("browser: {}", path.display()))
 }

@@ -2,7 +2,7 @@
 //! Cargo.lock), made small by wasm-opt, and put beside the viewer's TypeScript.
 //!
 //! Workers have two of them: one that reads a file and draws its timeline, which the first picture waits for, and one that
-//! answers all views, which comes after it.
+//! answers all views, which comes after it. The same with threads is built by `threads`.
 
 use crate::{cmd, files, repo::Repo};
 use anyhow::{Context, Result, anyhow};
@@ -10,8 +10,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
-const TARGET: &str = "wasm32-unknown-unknown";
-const PROFILE: &str = "wasm";
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+pub(crate) const PROFILE: &str = "wasm";
 
 /// A module: what it is called beside the TypeScript, and how cargo makes it.
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
 
 /// Stripping is left to wasm-bindgen and wasm-opt: the linker would also drop the section that tells them which of those
 /// features are in use.
-const UNSTRIPPED: &str = "profile.wasm.strip=\"none\"";
+pub(crate) const UNSTRIPPED: &str = "profile.wasm.strip=\"none\"";
 
 /// Builds all modules into web/viewer/wasm.
 pub(crate) fn build(repo: &Repo) -> Result<()> {
@@ -83,14 +83,7 @@ fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
     if products.iter().all(|p| out.join(p).is_file()) && std::fs::read_to_string(&stamp).is_ok_and(|old| old == mark) {
         return Ok(());
     }
-
-    let scratch = repo.target.join("xtask").join(module);
-    let mut bindgen = wasm_bindgen_cli_support::Bindgen::new();
-    bindgen.input_bytes(module, bytes.to_vec()).web(true)?.typescript(true).omit_default_module_path(false);
-    bindgen.remove_name_section(true).remove_producers_section(true);
-    bindgen.generate(&scratch).with_context(|| format!("wasm-bindgen of {module}"))?;
-    optimise(repo, &scratch.join(&products[0]))?;
-
+    let scratch = generate(repo, module, bytes)?;
     std::fs::create_dir_all(&out)?;
     // The JavaScript comes last: a server that watches it then reloads a page whose wasm is already there.
     for name in files::below(&scratch)?.iter().map(|p| p.strip_prefix(&scratch).map(Path::to_path_buf)) {
@@ -103,10 +96,24 @@ fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
     std::fs::write(&stamp, mark).with_context(|| format!("writing {}", stamp.display()))
 }
 
+/// A folder with what wasm-bindgen and wasm-opt make of a module, and nothing else.
+pub(crate) fn generate(repo: &Repo, module: &str, bytes: &[u8]) -> Result<PathBuf> {
+    let scratch = repo.target.join("xtask").join(module);
+    if scratch.is_dir() {
+        std::fs::remove_dir_all(&scratch).with_context(|| format!("emptying {}", scratch.display()))?;
+    }
+    let mut bindgen = wasm_bindgen_cli_support::Bindgen::new();
+    bindgen.input_bytes(module, bytes.to_vec()).web(true)?.typescript(true).omit_default_module_path(false);
+    bindgen.remove_name_section(true).remove_producers_section(true);
+    bindgen.generate(&scratch).with_context(|| format!("wasm-bindgen of {module}"))?;
+    optimise(repo, &scratch.join(format!("{module}_bg.wasm")))?;
+    Ok(scratch)
+}
+
 /// Functions larger than this (in wasm-opt's measure) stay apart even when only one place calls them. Engines run a new
 /// module unoptimised at first and replace one function at a time, when it is called again: the parser's loop must not
 /// vanish in a function that is called once a file. It makes the module smaller, too.
-const OPTIMISE: [&str; 2] = ["-Os", "--one-caller-inline-max-function-size=50"];
+pub(crate) const OPTIMISE: [&str; 2] = ["-Os", "--one-caller-inline-max-function-size=50"];
 
 fn optimise(repo: &Repo, wasm: &Path) -> Result<()> {
     let tool = repo.path("web/node_modules/binaryen/bin/wasm-opt");
@@ -117,7 +124,7 @@ fn optimise(repo: &Repo, wasm: &Path) -> Result<()> {
     std::fs::rename(&small, wasm).with_context(|| format!("replacing {}", wasm.display()))
 }
 
-fn place(from: &Path, to: &Path, name: &Path) -> Result<()> {
+pub(crate) fn place(from: &Path, to: &Path, name: &Path) -> Result<()> {
     let target = to.join(name);
     if let Some(folder) = target.parent() {
         std::fs::create_dir_all(folder)?;
@@ -126,7 +133,7 @@ fn place(from: &Path, to: &Path, name: &Path) -> Result<()> {
     Ok(())
 }
 
-fn fingerprint(bytes: &[u8]) -> String {
+pub(crate) fn fingerprint(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     format!("{:016x} {}", hasher.finish(), bytes.len())

@@ -17,7 +17,11 @@ declare global {
         x: number,
         y: number,
       ): Promise<{ block: number; reference: string; bytes: { raw: string } } | null>;
-      stats(): { instances: number; drawCalls: number; ranks: { path: string; wasmBytes: number; loadMs: number }[] };
+      stats(): {
+        instances: number;
+        drawCalls: number;
+        ranks: { path: string; wasmBytes: number; loadMs: number; threads: number }[];
+      };
     };
   }
 }

@@ -1,5 +1,5 @@
-// <memstrata-viewer src run theme sample page>: the viewer as a custom element. All its state is in the `Session` that it
-// makes when it enters a document and ends when it leaves; two elements on a page share nothing.
+// <memstrata-viewer src run theme sample page threads>: the viewer as a custom element. All its state is in the `Session` that
+// it makes when it enters a document and ends when it leaves; two elements on a page share nothing.
 
 import { effect } from "@preact/signals";
 import { render } from "preact";
@@ -19,7 +19,7 @@ export interface Stats {
   instances: number;
   drawCalls: number;
   frameCpuMs: { p50: number; p95: number };
-  ranks: { path: string; wasmBytes: number; loadMs: number }[];
+  ranks: { path: string; wasmBytes: number; loadMs: number; threads: number }[];
 }
 
 /** The details of the element's events. */
@@ -78,6 +78,8 @@ export class MemstrataViewer extends HTMLElement {
       },
     );
     this.#life = { session, end: [] };
+    const threads = this.getAttribute("threads");
+    session.modules.threads = threads ? new URL(threads, document.baseURI).href : null;
     this.#setTheme(session, this.getAttribute("theme"));
     this.#listen(session, this.#life.end);
     this.#root.adoptedStyleSheets = styleSheets();
@@ -153,7 +155,8 @@ export class MemstrataViewer extends HTMLElement {
       drawCalls: drawn?.drawCalls ?? 0,
       frameCpuMs: drawn?.frameCpuMs ?? { p50: 0, p95: 0 },
       ranks: this.#session.files().map(({ path, client, loadMs }) => {
-        return { path, wasmBytes: client.peek()?.wasmBytes ?? 0, loadMs };
+        const { wasmBytes = 0, threads = 0 } = client.peek() ?? {};
+        return { path, wasmBytes, loadMs, threads };
       }),
     };
   }

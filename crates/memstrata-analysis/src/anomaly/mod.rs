@@ -17,6 +17,7 @@ mod steps;
 pub use outliers::{RankFacts, outliers};
 pub use steps::{StepSource, Steps};
 
+use crate::parallel;
 use crate::site::Sites;
 use crate::trace::{Trace, reserve_change};
 use memstrata_snapshot::{Snapshot, StackId};
@@ -86,34 +87,44 @@ pub struct FreeMemory {
     pub largest: u64,
 }
 
+/// The free blocks in a slot, where that is known.
+pub type FreeAt<'a> = dyn Fn(u32) -> Option<FreeMemory> + Sync + 'a;
+
 /// Everything that is known about one device's window.
 struct Context<'a> {
     snapshot: &'a Snapshot,
     trace: &'a Trace,
     sites: &'a Sites,
-    free_at: &'a dyn Fn(u32) -> Option<FreeMemory>,
+    free_at: &'a FreeAt<'a>,
 }
 
 /// The findings on one device, the one about most bytes first. `free_at` tells the free blocks in a slot where a replay
 /// of the allocator knows them: OOMs and fragmentation then say how large the largest was.
-pub fn anomalies(
-    snapshot: &Snapshot,
-    trace: &Trace,
-    sites: &Sites,
-    free_at: &dyn Fn(u32) -> Option<FreeMemory>,
-) -> Vec<Anomaly> {
+pub fn anomalies(snapshot: &Snapshot, trace: &Trace, sites: &Sites, free_at: &FreeAt<'_>) -> Vec<Anomaly> {
     let cx = Context { snapshot, trace, sites, free_at };
-    let steps = Steps::find(snapshot, trace);
-    let mut found = growth::growth(&cx, steps.as_ref());
-    let growing: Vec<StackId> = found.iter().filter_map(|a| a.stack).collect();
-    found.extend(never_freed::never_freed(&cx, steps.as_ref(), &growing));
-    found.extend(pending::pending_frees(&cx));
-    found.extend(oom::ooms(&cx));
-    let given_back = retry::GivenBack::find(&cx);
-    found.extend(retry::retries(&cx, &given_back));
-    found.extend(settings::settings(&cx, &given_back));
-    found.extend(fragmentation::fragmentation(&cx));
+    let (mut found, others) = parallel::join(|| of_steps(&cx), || of_allocator(&cx));
+    found.extend(others);
     sort(&mut found);
+    found
+}
+
+/// What training steps tell.
+fn of_steps(cx: &Context) -> Vec<Anomaly> {
+    let steps = Steps::find(cx.snapshot, cx.trace);
+    let mut found = growth::growth(cx, steps.as_ref());
+    let growing: Vec<StackId> = found.iter().filter_map(|a| a.stack).collect();
+    found.extend(never_freed::never_freed(cx, steps.as_ref(), &growing));
+    found
+}
+
+/// What the allocator did.
+fn of_allocator(cx: &Context) -> Vec<Anomaly> {
+    let mut found = pending::pending_frees(cx);
+    found.extend(oom::ooms(cx));
+    let given_back = retry::GivenBack::find(cx);
+    found.extend(retry::retries(cx, &given_back));
+    found.extend(settings::settings(cx, &given_back));
+    found.extend(fragmentation::fragmentation(cx));
     found
 }
 

@@ -4,7 +4,7 @@ use super::anomalies::{AnomalyRow, of_device};
 use super::peak::BandKind;
 use super::summary::OomSummary;
 use super::{CategoryShare, FrameRow, Target, by_category, frames, site, slot_of};
-use memstrata_analysis::{Measure, RankFacts, by_stack};
+use memstrata_analysis::{Measure, RankFacts, by_stack, parallel};
 use memstrata_snapshot::{Snapshot, StackId};
 use serde::Serialize;
 
@@ -50,8 +50,10 @@ impl RankSummary {
     pub fn new(target: Target<'_>) -> Self {
         let (trace, part, snapshot) = (target.trace(), target.part, target.snapshot());
         let slot = slot_of(trace.requested_band.peak_event);
-        let shares = by_stack(trace, part.carving(target.index), Measure::Requested(slot));
-        let categories = part.categories(target.index);
+        let (categories, carving) = parallel::join(|| part.categories(target.index), || part.carving(target.index));
+        // Findings need block sizes, which are there now.
+        let shares = || by_stack(trace, carving, Measure::Requested(slot));
+        let (shares, anomalies) = parallel::join(shares, || of_device(target));
         let live = (0u32..).zip(&trace.blocks).filter(|(_, b)| b.enters <= slot && slot < b.leaves);
         let bands = [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved];
         Self {
@@ -71,7 +73,7 @@ impl RankSummary {
                 })
                 .collect(),
             ooms: super::summary::ooms(trace),
-            anomalies: of_device(target),
+            anomalies,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::protocol::DeviceRef;
 use crate::protocol::views::{BlockLine, BlockPage, BlockSort, BlockTable};
 use crate::report::Target;
 use crate::text;
-use memstrata_analysis::{Block, Category, Origin, Trace, lifetime};
+use memstrata_analysis::{Block, Category, Origin, Trace, lifetime, parallel};
 use memstrata_layout::site_colour;
 use memstrata_snapshot::StackId;
 use memstrata_units::{Addr, Bytes, EventIndex};
@@ -70,7 +70,7 @@ impl Found {
         let below = table.node.as_ref().map(|(spec, node)| flames.get(at, target, spec).blocks_below(at, *node));
         let slot = table.live_at.map(|event| slot_after(trace, event));
         let category = |i: u32| at.part.categories(at.index).get(i).category;
-        let is_wanted = |&i: &u32| {
+        let is_wanted = |i: u32| {
             let block = &trace.blocks[i as usize];
             slot.is_none_or(|slot| block.enters <= slot && slot < block.leaves)
                 && (table.category.is_empty() || category(i).name() == table.category)
@@ -78,15 +78,14 @@ impl Found {
                 && matcher.as_ref().is_none_or(|m| m.block(at, i))
         };
         let sites = if table.sort == BlockSort::Site { site_ranks(at) } else { Vec::new() };
-        let mut rows: Vec<(u128, u32)> = (0..trace.blocks.len() as u32)
-            .filter(is_wanted)
-            .map(|i| {
-                let key = key(at, table.sort, &sites, i);
-                // The other way round, equals stay in the order of the stack.
-                (if table.descending { !key } else { key }, i)
-            })
-            .collect();
-        rows.sort_unstable();
+        // Rows show both: they are made before the work is shared.
+        parallel::join(|| at.part.carving(at.index), || at.part.categories(at.index));
+        let mut rows: Vec<(u128, u32)> = parallel::filter_map(trace.blocks.len() as u32, |i| {
+            // The other way round, equals stay in the order of the stack.
+            let in_order = |key: u128| (if table.descending { !key } else { key }, i);
+            is_wanted(i).then(|| in_order(key(at, table.sort, &sites, i)))
+        });
+        parallel::sort(&mut rows);
         let bytes = rows.iter().fold(0u64, |sum, &(_, i)| sum.saturating_add(trace.blocks[i as usize].bytes.0));
         let count = part_of(rows.len(), trace.blocks.len(), "block", "blocks");
         Self { order: rows.into_iter().map(|(_, i)| i).collect(), text: format!("{count}, {}", Bytes(bytes)) }
@@ -119,8 +118,8 @@ fn key(at: Target<'_>, sort: BlockSort, sites: &[u32], index: u32) -> u128 {
 /// The place of each stack's call site among all of them, by name.
 fn site_ranks(at: Target<'_>) -> Vec<u32> {
     let mut names: Vec<(String, u32)> =
-        (0..at.snapshot().stacks.len() as u32).map(|id| (site(at, StackId(id)), id)).collect();
-    names.sort_unstable();
+        parallel::filter_map(at.snapshot().stacks.len() as u32, |id| Some((site(at, StackId(id)), id)));
+    parallel::sort(&mut names);
     let mut ranks = vec![0; names.len()];
     let mut rank = 0;
     for (i, (name, stack)) in names.iter().enumerate() {

@@ -228,7 +228,8 @@ fn active(at: Target<'_>, slot: u32) -> Vec<u64> {
             if span.address.0 >= to {
                 break;
             }
-            active[s as usize] += to.min(span.end()) - from.max(span.address.0);
+            // Spans of a damaged file overlap: then one that ends before the block may stand among those that do not.
+            active[s as usize] += to.min(span.end()).saturating_sub(from.max(span.address.0));
         }
     }
     active

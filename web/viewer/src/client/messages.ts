@@ -13,16 +13,24 @@ export interface Columns {
   blocks?: Uint32Array;
 }
 
+/** The build with threads: its script, which fetches nothing, and its module. */
+export interface ThreadsBuild {
+  script: string;
+  module: WebAssembly.Module;
+  /** How many to start. */
+  threads: number;
+}
+
 /** Which of the two modules a worker runs: the one for the first picture, or the one that answers all views. */
 export type Glue = "first" | "views";
 
 export type ToWorker =
-  | { kind: "prepare"; module: WebAssembly.Module; glue: Glue }
+  | { kind: "prepare"; module: WebAssembly.Module; glue: Glue; threaded: ThreadsBuild | null }
   | { kind: "load"; path: string; bytes: number; source: Bytes }
   | { kind: "ask"; request: Request }
   | { kind: "run"; request: RunRequest };
 
 export type FromWorker =
-  | { kind: "reply"; response: Response; columns: Columns; wasmBytes: number }
+  | { kind: "reply"; response: Response; columns: Columns; wasmBytes: number; threads: number }
   | { kind: "run"; response: RunResponse }
   | { kind: "crashed"; failure: Failure };

@@ -80,6 +80,8 @@ export class RankClient {
   #count = 0;
   /** Bytes of the worker's wasm memory. */
   wasmBytes = 0;
+  /** How many threads it has; 0 before its first word. */
+  threads = 0;
 
   constructor(prepared: PreparedWorker, path: string, bytes: number, source: Bytes, events: LoadEvents) {
     this.#prepared = prepared;
@@ -198,8 +200,9 @@ export class RankClient {
   #receive(message: FromWorker): void {
     if (message.kind === "crashed") this.#events.failed(message.failure);
     if (message.kind !== "reply") return;
-    const { response, columns, wasmBytes } = message;
+    const { response, columns, wasmBytes, threads } = message;
     this.wasmBytes = wasmBytes;
+    this.threads = threads;
     switch (response.kind) {
       case "progress":
         this.#events.progress(response);

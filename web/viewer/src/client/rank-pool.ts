@@ -12,8 +12,8 @@ import type { Modules, PreparedWorker } from "./wasm.js";
 
 const MOST = 8;
 
-/** A file of at most so many bytes may be read twice. */
-const TWICE = 64 << 20;
+/** A file of at most so many bytes may be read twice, and is not worth starting threads for. */
+const SMALL = 64 << 20;
 
 const CANCELLED: Failure = { id: null, message: "Not read to the end: something else was opened.", hint: null };
 
@@ -113,7 +113,7 @@ export class RankPool {
   /** All views are answered, or this is the first file, whose picture should not wait for that: if it is quick to read again. */
   #mayStart(file: RankFile): boolean {
     const alone = this.#loading.size === 0 && this.#idle.length === 0;
-    return this.#modules.full || this.#first || (alone && file.source.bytes <= TWICE);
+    return this.#modules.full || this.#first || (alone && file.source.bytes <= SMALL);
   }
 
   #fill(): void {
@@ -127,8 +127,7 @@ export class RankPool {
   }
 
   #start(file: RankFile): void {
-    const prepared = this.#spare ?? this.#modules.spawn();
-    this.#spare = null;
+    const prepared = this.#worker(file);
     const started = performance.now();
     if (file.load.peek().state === "queued") file.load.value = { state: "loading" };
     const { path, bytes, from } = file.source;
@@ -149,6 +148,16 @@ export class RankPool {
     });
     this.#loading.set(file, client);
     if (!behind) file.client.value = client;
+  }
+
+  /** The warm worker, or for a large file that has cores to itself one with threads. */
+  #worker(file: RankFile): PreparedWorker {
+    const threads = Math.floor(this.#limit / (this.#loading.size + this.#queue.length + 1));
+    const alone = threads > 1 && file.source.bytes > SMALL && this.#modules.full && this.#modules.single === null;
+    if (alone) return this.#modules.spawn(threads);
+    const prepared = this.#spare ?? this.#modules.spawn();
+    this.#spare = null;
+    return prepared;
   }
 
   async #ready(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {

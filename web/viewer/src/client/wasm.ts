@@ -1,8 +1,9 @@
 // The wasm modules, each compiled once on the page: the view's is instantiated here, the workers' are posted to them. The
-// worker has two: the first picture waits for a small one only; the one that answers all views is fetched after it.
+// worker has two: the first picture waits for a small one only; the one that answers all views is fetched after it. A third,
+// the latter with threads, is fetched when a large file is opened on a page that may share memory.
 
 import initView from "../../wasm/memstrata_view.js";
-import type { FromWorker, Glue, ToWorker } from "./messages.js";
+import type { FromWorker, Glue, ThreadsBuild, ToWorker } from "./messages.js";
 
 /** Compiles while it downloads; where the server names another type than application/wasm, after it. */
 async function compile(url: URL): Promise<WebAssembly.Module> {
@@ -27,6 +28,9 @@ export interface PreparedWorker {
 export class Modules {
   readonly #first: Promise<WebAssembly.Module>;
   #views: Promise<WebAssembly.Module> | null = null;
+  #threaded: Promise<WebAssembly.Module | null> | null = null;
+  /** Address of the script of the build with threads; its module lies beside it. Null where there is none. */
+  threads: string | null = null;
   /** True from when new workers answer all views. */
   full = false;
   /** Settled once the view can be made. */
@@ -51,8 +55,23 @@ export class Modules {
     this.full = true;
   }
 
-  /** A new worker. Messages sent at once wait for its module. */
-  spawn(): PreparedWorker {
+  /** Why no worker has threads; null when they may. */
+  get single(): string | null {
+    if (!globalThis.crossOriginIsolated) return "this page is not isolated from other origins";
+    return this.threads === null ? "this page was built without more" : null;
+  }
+
+  /** The build with threads; null when there is none, or it does not come: the others do as well. */
+  async #share(threads: number): Promise<ThreadsBuild | null> {
+    const script = this.threads;
+    if (threads < 2 || script === null || this.single !== null) return null;
+    this.#threaded ??= compile(new URL(script.replace(/\.js$/, "_bg.wasm"))).catch(() => null);
+    const module = await this.#threaded;
+    return module && { script, module, threads };
+  }
+
+  /** A new worker, with so many threads if that can be. Messages sent at once wait for its module. */
+  spawn(threads = 1): PreparedWorker {
     const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "memstrata" });
     const listeners: ((message: FromWorker) => void)[] = [];
     const tell = (message: FromWorker) => {
@@ -64,8 +83,9 @@ export class Modules {
     worker.onerror = (event) => crash(event.message || "The worker's script could not be started.");
     const { full } = this;
     const glue: Glue = full ? "views" : "first";
-    const prepared = ((full && this.#views) || this.#first).then(
-      (module) => worker.postMessage({ kind: "prepare", module, glue } satisfies ToWorker),
+    const plain = (full && this.#views) || this.#first;
+    const prepared = Promise.all([plain, this.#share(full ? threads : 1)]).then(
+      ([module, threaded]) => worker.postMessage({ kind: "prepare", module, glue, threaded } satisfies ToWorker),
       (error: unknown) => crash(`The WebAssembly module could not be loaded: ${String(error)}`),
     );
     return {

@@ -2,7 +2,7 @@
 // load to release, or is the coordinator of a run.
 //
 //   page                     worker
-//   prepare(module)     ->   instantiate                        (a spare is kept in this state)
+//   prepare(module)     ->   instantiate, start threads         (a spare is kept in this state)
 //   load(path, source)  ->   chunk -> feed -> ... -> finish     progress at most every 50 ms, then "loaded" or "failed"
 //   ask(request)        ->   post, then step, step, ...         between two steps the message queue is looked at, so a
 //                                                               newer request overtakes the rest of an older one
@@ -10,10 +10,9 @@
 import * as first from "../../wasm/memstrata_worker.js";
 import type { Failure, Response } from "../generated/protocol.js";
 import { chunks } from "./chunks.js";
-import type { Bytes, Columns, FromWorker, Glue, ToWorker } from "./messages.js";
+import type { Bytes, Columns, FromWorker, ToWorker } from "./messages.js";
+import { type Engine, startThreads } from "./threads.js";
 
-/** Both modules have the same face. */
-type Engine = Pick<typeof first, "default" | "RankWorker" | "RunWorker">;
 type RankWorker = InstanceType<Engine["RankWorker"]>;
 type RunWorker = InstanceType<Engine["RunWorker"]>;
 
@@ -28,6 +27,7 @@ class WorkerHost {
   #rank: RankWorker | null = null;
   #run: RunWorker | null = null;
   #stepping = false;
+  #threads = 1;
   #panic = "";
   readonly #turn = new MessageChannel();
 
@@ -45,7 +45,7 @@ class WorkerHost {
   handle(message: ToWorker): void {
     switch (message.kind) {
       case "prepare":
-        this.#engine = this.#prepare(message.module, message.glue);
+        this.#engine = this.#prepare(message);
         this.#engine.catch((error: unknown) => this.#crashed(error));
         break;
       case "load":
@@ -63,7 +63,12 @@ class WorkerHost {
     }
   }
 
-  async #prepare(module: WebAssembly.Module, glue: Glue): Promise<Engine> {
+  async #prepare({ module, glue, threaded }: ToWorker & { kind: "prepare" }): Promise<Engine> {
+    const shared = threaded && (await startThreads(threaded));
+    if (threaded && shared) {
+      this.#threads = threaded.threads;
+      return shared;
+    }
     const engine: Engine = glue === "first" ? first : await import("../../wasm/memstrata_worker_views.js");
     await engine.default({ module_or_path: module });
     return engine;
@@ -114,7 +119,7 @@ class WorkerHost {
 
   #reply(response: Response, columns: Columns, rank: RankWorker): void {
     const transfer = Object.values(columns).map((column: Float32Array | Uint32Array) => column.buffer);
-    this.#post({ kind: "reply", response, columns, wasmBytes: rank.memoryBytes() }, transfer);
+    this.#post({ kind: "reply", response, columns, wasmBytes: rank.memoryBytes(), threads: this.#threads }, transfer);
   }
 
   #guard(work: () => void): void {
@@ -127,7 +132,13 @@ class WorkerHost {
 
   #crashed(error: unknown): void {
     if (isFailure(error)) {
-      this.#post({ kind: "reply", response: { kind: "failed", ...error }, columns: {}, wasmBytes: 0 });
+      this.#post({
+        kind: "reply",
+        response: { kind: "failed", ...error },
+        columns: {},
+        wasmBytes: 0,
+        threads: this.#threads,
+      });
       return;
     }
     const trapped = error instanceof WebAssembly.RuntimeError;

@@ -1,6 +1,7 @@
 // Under which settings the allocator ran, in words; what was odd about the file; how it was recorded; and how this page
 // behaves.
 
+import { Fragment } from "preact";
 import type { DetailRow } from "../generated/protocol.js";
 import { Toggle } from "./controls.js";
 import type { ViewProperties } from "./ui.js";
@@ -11,7 +12,10 @@ export function Settings({ session, workspace }: ViewProperties) {
   const { linked } = session;
   const stats = session
     .files()
-    .map(({ path, client, loadMs }) => ({ path, bytes: client.value?.wasmBytes ?? 0, loadMs }));
+    .flatMap(({ path, client }) =>
+      client.value ? [{ path, bytes: client.value.wasmBytes, threads: client.value.threads }] : [],
+    );
+  const single = session.modules.single ?? "more are for large files that have cores to themselves";
   return (
     <div class="settings">
       <section aria-labelledby="settings-allocator">
@@ -68,13 +72,19 @@ export function Settings({ session, workspace }: ViewProperties) {
         <dl class="rows">
           {stats
             .filter(({ bytes }) => bytes > 0)
-            .map(({ path, bytes }) => (
-              <div key={path} class="row">
-                <dt title={path}>wasm memory</dt>
-                <dd data-value={bytes}>
-                  {Math.ceil(bytes / 2 ** 20)} MiB, {path.split("/").at(-1)}
-                </dd>
-              </div>
+            .map(({ path, bytes, threads }) => (
+              <Fragment key={path}>
+                <div class="row">
+                  <dt title={path}>wasm memory</dt>
+                  <dd data-value={bytes}>
+                    {Math.ceil(bytes / 2 ** 20)} MiB, {path.split("/").at(-1)}
+                  </dd>
+                </div>
+                <div class="row" data-key="threads">
+                  <dt title={path}>read and answered by</dt>
+                  <dd data-value={threads}>{threads > 1 ? `${threads} threads` : `1 thread: ${single}`}</dd>
+                </div>
+              </Fragment>
             ))}
         </dl>
       </section>

@@ -1,0 +1,108 @@
+// One large file read and asked by the worker as it is built twice: with one thread and with several. `node
+// bench/threads.mjs FILE [RUNS]`, after `cargo xtask build`; CHROME names the browser. Both builds take turns in one run, so
+// what counts is their ratio; and what they answer must be the same, to the last byte.
+
+import { spawn } from "node:child_process";
+import { readdirSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { argv, env, stdout } from "node:process";
+import { fileURLToPath } from "node:url";
+
+const web = new URL("../web/", import.meta.url);
+const { chromium } = createRequire(new URL("e2e/package.json", web))("@playwright/test");
+const dist = new URL("site/dist/", web);
+
+const [file, runs = "3"] = argv.slice(2);
+const port = 4300 + Math.floor(Math.random() * 400);
+const quiet = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+const asset = (pattern) => `assets/${readdirSync(new URL("assets/", dist)).find((name) => pattern.test(name))}`;
+const [folder] = readdirSync(new URL("threads/", dist));
+const paths = {
+  worker: asset(/^worker-.*\.js$/),
+  plain: asset(/^memstrata_worker_views_bg.*\.wasm$/),
+  threaded: `threads/${folder}/memstrata_worker_threads.js`,
+};
+
+/** In the page: one worker from its start to its last answer. Milliseconds and a hash by what was asked. */
+async function measure([{ worker: script, plain, threaded }, threads]) {
+  const module = (path) => WebAssembly.compileStreaming(fetch(path));
+  const build = { script: new URL(threaded, document.baseURI).href, threads };
+  const prepare = {
+    kind: "prepare",
+    glue: "views",
+    module: await module(plain),
+    threaded: threads > 1 ? { ...build, module: await module(threaded.replace(/\.js$/, "_bg.wasm")) } : null,
+  };
+  const worker = new Worker(script, { type: "module" });
+  const [blob] = document.querySelector("#bench").files;
+  const found = {};
+  let started = 0;
+  const heard = (wanted) =>
+    new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => {
+        if (data.kind === "crashed" || data.response.kind === "failed") reject(new Error(JSON.stringify(data)));
+        else if (wanted(data)) resolve(data);
+      };
+    });
+  const note = async (what, answer) => {
+    const ms = performance.now() - started;
+    const columns = Object.values(answer.columns).map((column) => new Uint8Array(column.buffer));
+    const bytes = new Blob([JSON.stringify(answer.response), ...columns]);
+    const digest = await crypto.subtle.digest("SHA-256", await bytes.arrayBuffer());
+    found[what] = { ms, hash: [...new Uint8Array(digest)].join(), threads: answer.threads, memory: answer.wasmBytes };
+  };
+  const ask = async (what, query) => {
+    started = performance.now();
+    worker.postMessage({ kind: "ask", request: { view: { id: 3, target, query } } });
+    await note(what, await heard(({ response }) => response.kind === "view"));
+  };
+
+  started = performance.now();
+  worker.postMessage(prepare);
+  worker.postMessage({ kind: "load", path: "bench.pickle", bytes: blob.size, source: blob });
+  const loaded = await heard(({ response }) => response.kind === "loaded");
+  await note("load", loaded);
+  const [part] = loaded.response.parts;
+  const target = { part: 0, device: part.defaultDevice };
+  await ask("analyses (a rank's card)", { card: {} });
+  const table = { text: "", category: "", liveAt: null, node: null, descending: true };
+  for (const sort of ["size", "byteSeconds", "site"]) {
+    await ask(`sort, by ${sort}`, { blocks: { table: { ...table, sort }, from: 0, count: 100, near: null } });
+  }
+  worker.terminate();
+  return found;
+}
+
+const server = spawn("node", [fileURLToPath(new URL("e2e/server.mjs", web)), String(port)], { stdio: "ignore" });
+const browser = await chromium.launch({ executablePath: env.CHROME ?? "/usr/bin/chromium", args: ["--headless=new", "--no-sandbox", ...quiet] });
+try {
+  const page = await browser.newPage();
+  await page.goto(`http://127.0.0.1:${port}/`);
+  await page.evaluate(() => {
+    const input = Object.assign(document.createElement("input"), { type: "file", id: "bench" });
+    document.body.replaceChildren(input);
+  });
+  await page.locator("#bench").setInputFiles(file);
+  const cores = await page.evaluate(() => navigator.hardwareConcurrency);
+  const threads = Math.min(Math.max(cores, 2), 8);
+  const best = new Map();
+  for (let run = 0; run < Number(runs); run += 1) {
+    const one = await page.evaluate(measure, [paths, 1]);
+    const many = await page.evaluate(measure, [paths, threads]);
+    if (many.load.threads !== threads) throw new Error("the threads did not start");
+    for (const [what, { ms, hash }] of Object.entries(one)) {
+      if (many[what].hash !== hash) throw new Error(`${what}: the two builds do not answer the same`);
+      const before = best.get(what) ?? [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+      best.set(what, [Math.min(before[0], ms), Math.min(before[1], many[what].ms)]);
+    }
+  }
+  stdout.write(`${file}, ${statSync(file).size} bytes, best of ${runs}: one thread, ${threads} threads, ratio\n`);
+  for (const [what, [one, many]] of best) {
+    stdout.write(`${what.padEnd(26)} ${one.toFixed(0).padStart(7)} ms ${many.toFixed(0).padStart(7)} ms ${(one / many).toFixed(2).padStart(6)}\n`);
+  }
+  stdout.write("the answers are the same\n");
+} finally {
+  await browser.close();
+  server.kill();
+}

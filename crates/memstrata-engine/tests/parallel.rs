@@ -1,0 +1,75 @@
+//! Several threads say what one says, to the letter.
+
+#![cfg(feature = "parallel")]
+
+#[expect(dead_code, reason = "this test asks for less than others")]
+mod asking;
+
+use asking::{all_files, open, table, test_data};
+use memstrata_engine::File;
+use memstrata_engine::protocol::views::{At, BlockSort, BlockTable, Query};
+use memstrata_engine::report::rank::RankSummary;
+use memstrata_engine::report::summary::summarize;
+use memstrata_engine::report::{Target, anomalies::across};
+
+const SORTS: [BlockSort; 10] = [
+    BlockSort::Size,
+    BlockSort::BlockSize,
+    BlockSort::Category,
+    BlockSort::Allocated,
+    BlockSort::Freed,
+    BlockSort::Lifetime,
+    BlockSort::ByteSeconds,
+    BlockSort::Address,
+    BlockSort::Stream,
+    BlockSort::Site,
+];
+
+/// What the program prints of a file, and what the page is answered about it.
+fn answers(name: &str) -> Vec<String> {
+    let mut opened = open(name);
+    let mut said = vec![serde_json::to_string(&opened.loaded).expect("JSON")];
+    if !opened.loaded.parts[0].devices.is_empty() {
+        for query in [Query::Card {}, Query::Findings {}, Query::Moment { at: At::Event { event: 100 } }] {
+            said.push(serde_json::to_string(&opened.ask(query)).expect("JSON"));
+        }
+        for sort in SORTS {
+            for descending in [false, true] {
+                let order = opened.order(&BlockTable { sort, descending, ..table("") });
+                said.push(format!("{sort:?} {descending} {order:?}"));
+            }
+        }
+    }
+    let file: Result<File, _> = Ok(opened.file);
+    said.push(serde_json::to_string(&summarize(name, 1, &file)).expect("JSON"));
+    for part in file.iter().flat_map(|file| &file.parts) {
+        let ranks = (0..part.traces.len()).map(|index| RankSummary::new(Target { path: name, part, index })).collect();
+        said.push(serde_json::to_string(&across(ranks)).expect("JSON"));
+    }
+    said
+}
+
+fn with_threads(count: usize, name: &str) -> Vec<String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build().expect("threads");
+    pool.install(|| {
+        assert_eq!(memstrata_analysis::parallel::threads(), count);
+        answers(name)
+    })
+}
+
+#[test]
+fn several_threads_say_what_one_says() {
+    let mut files = all_files();
+    files.extend(
+        ["gpt_ring10000", "gpt_leak", "t26/gpt_small", "t26/two_devices"].map(|n| format!("recorded/{n}.pickle.gz")),
+    );
+    for name in files {
+        assert!(test_data().join(&name).exists(), "{name}");
+        let one = with_threads(1, &name);
+        for count in [2, 5] {
+            for (many, one) in with_threads(count, &name).iter().zip(&one) {
+                assert!(many == one, "{name}, {count} threads:\n{many}\none:\n{one}");
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// The worker's side of the build with threads: a package of plain files, imported by its address, since a bundler cannot
+// follow how its threads start it again. They are workers of this worker, and end with it.
+
+import type * as first from "../../wasm/memstrata_worker.js";
+import type { ThreadsBuild } from "./messages.js";
+
+/** All modules have the same face. */
+export type Engine = Pick<typeof first, "default" | "RankWorker" | "RunWorker">;
+
+type ThreadedEngine = Engine & { initThreadPool(threads: number): Promise<void> };
+
+/** A thread whose script is refused says nothing: then this is how long a file waits before one thread reads it. */
+const START_MS = 10_000;
+
+/** With all threads running; null where that cannot be had, which is no failure: one thread reads the file as well. */
+export async function startThreads({ script, module, threads }: ThreadsBuild): Promise<Engine | null> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), START_MS);
+  });
+  const started = async () => {
+    const engine: ThreadedEngine = await import(/* @vite-ignore */ script);
+    await engine.default({ module_or_path: module });
+    await engine.initThreadPool(threads);
+    return engine;
+  };
+  try {
+    return await Promise.race([started(), late]);
+  } catch {
+    return null;
+  } finally {
+    clearTimeout(timer);
+  }
+}
