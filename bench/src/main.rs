@@ -1,12 +1,13 @@
 //! `cargo run --release -p memstrata-bench -- parse FILE`: how fast a recording becomes tables, natively and in wasm,
 //! against CPython's `pickle.load` of the same file in the same run. `analyse FILE`: loading and each analysis, with what they
-//! allocate.
+//! allocate. `memory FILE`: what loading takes in memory, by phase and by event.
 //!
 //! Those that are compared take turns, and each one's best time counts: on a shared machine that is the time nobody else had a part in.
 
 #![expect(clippy::print_stdout, reason = "a program that prints a table")]
 
 mod analyse;
+mod memory;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
@@ -44,12 +45,18 @@ enum What {
         #[arg(long, default_value_t = 3)]
         runs: u32,
     },
+    /// What loading takes in memory, by phase and by event
+    Memory {
+        /// A snapshot, not compressed
+        file: PathBuf,
+    },
 }
 
 fn main() -> Result<()> {
     match Args::parse().what {
         What::Parse { file, runs } => parse(&file, runs),
         What::Analyse { file, runs } => analyse::run(&file, runs),
+        What::Memory { file } => memory::run(&file),
     }
 }
 

@@ -35,10 +35,8 @@ pub struct Block {
     pub enters: u32,
     /// The first slot after that in which it is not; the number of slots if it is live at the end.
     pub leaves: u32,
-    /// The event that asked for its free.
-    pub free_requested: Option<EventIndex>,
-    /// The event that completed its free. `None` for blocks that are live at the end, and for those whose free was lost.
-    pub free_completed: Option<EventIndex>,
+    free_requested: MaybeEvent,
+    free_completed: MaybeEvent,
     /// Its stack: of the alloc, of the final block, or of the free ([`Origin::PreexistingFreed`] and lost allocs).
     pub stack: StackId,
     /// Its stream.
@@ -49,7 +47,35 @@ pub struct Block {
     pub reuse: u32,
 }
 
+/// An event, or none, in four bytes: no trace has so many events that the last number is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MaybeEvent(u32);
+
+impl Default for MaybeEvent {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl MaybeEvent {
+    const NONE: Self = Self(u32::MAX);
+
+    fn get(self) -> Option<EventIndex> {
+        (self != Self::NONE).then_some(EventIndex(self.0))
+    }
+}
+
 impl Block {
+    /// The event that asked for its free.
+    pub fn free_requested(&self) -> Option<EventIndex> {
+        self.free_requested.get()
+    }
+
+    /// The event that completed its free. `None` for blocks that are live at the end, and for those whose free was lost.
+    pub fn free_completed(&self) -> Option<EventIndex> {
+        self.free_completed.get()
+    }
+
     /// The event that allocated it.
     pub fn alloc_event(&self) -> Option<EventIndex> {
         (self.origin == Origin::Alloc).then(|| EventIndex(self.enters - 1))
@@ -64,7 +90,7 @@ impl Block {
     pub fn has_stack_of_free(&self) -> bool {
         match self.origin {
             Origin::PreexistingFreed => true,
-            Origin::LostAlloc => self.free_completed.is_some(),
+            Origin::LostAlloc => self.free_completed().is_some(),
             Origin::Alloc | Origin::PreexistingLive => false,
         }
     }
@@ -74,9 +100,9 @@ impl Block {
 #[derive(Default)]
 struct Use {
     live: Option<u32>,
-    completed: Option<u32>,
+    completed: MaybeEvent,
     /// A request that met no live block: of one that the trace does not know yet.
-    requested: Option<u32>,
+    requested: MaybeEvent,
     uses: u32,
 }
 
@@ -97,8 +123,12 @@ fn key(address: Addr) -> u64 {
 /// (latest freed lowest), then all others by the event at which they enter.
 pub(crate) fn pair(snapshot: &Snapshot, device: &Device, report: &mut Report) -> Vec<Block> {
     let slots = device.events.len() as u32 + 1;
-    let allocs = device.events.clone().filter(|&row| snapshot.events.action(row) == Action::ALLOC).count();
-    let mut replay = Replay { snapshot, blocks: Vec::with_capacity(allocs), addresses: FxHashMap::default(), slots };
+    let mut replay = Replay {
+        snapshot,
+        blocks: Vec::with_capacity(expected(snapshot, device)),
+        addresses: FxHashMap::default(),
+        slots,
+    };
     for (event, row) in (0..).zip(device.events.clone()) {
         match snapshot.events.action(row) {
             Action::ALLOC => replay.alloc(event, row, report),
@@ -116,15 +146,36 @@ pub(crate) fn pair(snapshot: &Snapshot, device: &Device, report: &mut Report) ->
     replay.blocks
 }
 
+/// How many blocks there are if the trace is tidy: whatever is live at the end, and whatever was freed. Room for exactly as
+/// many, since blocks are what takes most memory in a trace, and a vector that grows is twice as large.
+fn expected(snapshot: &Snapshot, device: &Device) -> usize {
+    let (mut allocs, mut frees) = (0, 0);
+    for row in device.events.clone() {
+        match snapshot.events.action(row) {
+            Action::ALLOC => allocs += 1,
+            Action::FREE_COMPLETED | Action::FREE => frees += 1,
+            _ => {}
+        }
+    }
+    let last = snapshot.segments_of(device).iter().flat_map(|s| snapshot.blocks_of(s));
+    allocs.max(frees + last.filter(|b| b.state.is_active()).count())
+}
+
+/// Where a block stands in the stack. No two have the same place, so they are sorted in place: that takes no memory.
+fn place(block: &Block) -> (u8, u64) {
+    match block.origin {
+        Origin::PreexistingLive => (0, block.address.0),
+        Origin::PreexistingFreed => (1, u64::from(u32::MAX - block.leaves)),
+        Origin::Alloc | Origin::LostAlloc => (2, u64::from(block.enters)),
+    }
+}
+
 /// Blocks from before the window to the front, and all in the order of the stack. Those are few and the others nearly in
 /// order, so hardly anything is compared, and what moves moves in long runs: blocks are large to swap one by one.
 fn into_stack_order(blocks: &mut [Block]) {
     let is_before = |b: &Block| matches!(b.origin, Origin::PreexistingLive | Origin::PreexistingFreed);
     let mut before: Vec<Block> = blocks.iter().filter(|b| is_before(b)).copied().collect();
-    before.sort_by_key(|b| match b.origin {
-        Origin::PreexistingFreed => (1, u64::from(u32::MAX - b.leaves)),
-        _ => (0, b.address.0),
-    });
+    before.sort_unstable_by_key(place);
     // Everything above `end` is in its place; every block below `start` is still to be looked at.
     let (mut start, mut end) = (blocks.len(), blocks.len());
     while start > 0 {
@@ -134,7 +185,7 @@ fn into_stack_order(blocks: &mut [Block]) {
     }
     let (front, window) = blocks.split_at_mut(end);
     front.copy_from_slice(&before);
-    window.sort_by_key(|b| b.enters);
+    window.sort_unstable_by_key(place);
 }
 
 impl Replay<'_> {
@@ -146,8 +197,8 @@ impl Replay<'_> {
             origin,
             enters,
             leaves: self.slots,
-            free_requested: None,
-            free_completed: None,
+            free_requested: MaybeEvent::NONE,
+            free_completed: MaybeEvent::NONE,
             stack: events.stack(row),
             stream: events.stream(row),
             pool: events.pool(row),
@@ -169,7 +220,7 @@ impl Replay<'_> {
             });
         }
         place.live = Some(self.blocks.len() as u32);
-        place.requested = None;
+        place.requested = MaybeEvent::NONE;
         self.blocks.push(Block { reuse: place.uses, ..block });
         place.uses += 1;
     }
@@ -177,8 +228,8 @@ impl Replay<'_> {
     fn request(&mut self, event: u32, row: u32) {
         let place = self.addresses.entry(key(self.snapshot.events.addr(row))).or_default();
         match place.live {
-            Some(live) => self.blocks[live as usize].free_requested = Some(EventIndex(event)),
-            None => place.requested = Some(event),
+            Some(live) => self.blocks[live as usize].free_requested = MaybeEvent(event),
+            None => place.requested = MaybeEvent(event),
         }
     }
 
@@ -188,7 +239,7 @@ impl Replay<'_> {
         if let Some(live) = place.live.take() {
             let known = &mut self.blocks[live as usize];
             known.leaves = event + 1;
-            known.free_completed = Some(EventIndex(event));
+            known.free_completed = MaybeEvent(event);
             if known.bytes != block.bytes {
                 report.warn("free_size", None, || {
                     format!(
@@ -201,7 +252,7 @@ impl Replay<'_> {
                 });
             }
         } else {
-            if let Some(before) = place.completed {
+            if let Some(EventIndex(before)) = place.completed.get() {
                 block.origin = Origin::LostAlloc;
                 block.enters = before + 1;
                 report.warn("lost_alloc", None, || {
@@ -209,14 +260,14 @@ impl Replay<'_> {
                 });
             }
             block.leaves = event + 1;
-            block.free_completed = Some(EventIndex(event));
-            block.free_requested = place.requested.map(EventIndex);
+            block.free_completed = MaybeEvent(event);
+            block.free_requested = place.requested;
             block.reuse = place.uses;
             place.uses += 1;
             self.blocks.push(block);
         }
-        place.requested = None;
-        place.completed = Some(event);
+        place.requested = MaybeEvent::NONE;
+        place.completed = MaybeEvent(event);
     }
 
     /// Active blocks of the final segments that the trace does not leave live; and for those that it does, what only the
@@ -235,9 +286,9 @@ impl Replay<'_> {
                     }
                     continue;
                 }
-                let (origin, enters) = match place.completed {
+                let (origin, enters) = match place.completed.get() {
                     None => (Origin::PreexistingLive, 0),
-                    Some(completed) => {
+                    Some(EventIndex(completed)) => {
                         report.warn("lost_alloc", None, || {
                             format!("{} is live at the end, but was freed at {}: its alloc was lost, and it counts from there on", found.address, EventIndex(completed))
                         });
@@ -253,8 +304,8 @@ impl Replay<'_> {
                     origin,
                     enters,
                     leaves: self.slots,
-                    free_requested: place.requested.filter(|_| pending).map(EventIndex),
-                    free_completed: None,
+                    free_requested: if pending { place.requested } else { MaybeEvent::NONE },
+                    free_completed: MaybeEvent::NONE,
                     stack: found.stack,
                     stream: segment.stream,
                     pool: segment.pool,

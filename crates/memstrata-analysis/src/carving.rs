@@ -300,8 +300,8 @@ impl Replay<'_> {
             allocated[end as usize] -= size;
             until.push(end);
         }
-        let (active, active_band) = sum(&active[..slots]);
-        let (allocated, allocated_band) = sum(&allocated[..slots]);
+        let (active, active_band) = sum(active);
+        let (allocated, allocated_band) = sum(allocated);
         let warnings = [segments.warnings.as_slice(), self.report.warnings()].concat();
         let exactness = if warnings.is_empty() { self.trace.exactness } else { Exactness::Estimate };
         Carving {
@@ -321,7 +321,7 @@ impl Replay<'_> {
 /// The slot from which a block no longer counts as allocated: its free is asked for. That was before the window for
 /// those that were pending then.
 fn allocated_until(block: &Block, finals: &Finals) -> u32 {
-    if let Some(event) = block.free_requested {
+    if let Some(event) = block.free_requested() {
         return event.0 + 1;
     }
     let pending_at_end = || finals.get(&block.address.0).is_some_and(|f| f.1 == BlockState::PendingFree);
@@ -332,12 +332,14 @@ fn allocated_until(block: &Block, finals: &Finals) -> u32 {
     }
 }
 
-/// The running sum of changes by slot.
-fn sum(changes: &[i64]) -> (Vec<u64>, Band) {
+/// The running sum of changes by slot, in the same memory; the last change is behind the window.
+fn sum(mut changes: Vec<i64>) -> (Vec<u64>, Band) {
+    changes.pop();
+    let band = Band::of(changes[0], changes[1..].iter().copied());
     let mut total = 0;
-    let series = changes.iter().map(|change| {
+    let series = changes.into_iter().map(|change| {
         total += change;
         total.max(0) as u64
     });
-    (series.collect(), Band::of(changes[0], changes[1..].iter().copied()))
+    (series.collect(), band)
 }

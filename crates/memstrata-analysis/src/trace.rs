@@ -202,21 +202,31 @@ impl Trace {
 /// Entries and exits by slot, exits first: where a lost free ends a block and a new one takes its place, the total must
 /// not count both.
 fn changes(blocks: &[Block], slots: usize) -> (Vec<u32>, Vec<Change>) {
+    // The entry behind a slot's own counts where its next change goes: it begins at the slot's start, and ends at its end, which
+    // is the start of the next.
     let mut starts = vec![0u32; slots + 1];
+    let mut count = |slot: u32| {
+        if let Some(start) = starts.get_mut(slot as usize + 2) {
+            *start += 1;
+        }
+    };
+    let mut all = 0;
     for block in blocks {
-        starts[block.enters as usize] += 1;
+        count(block.enters);
+        all += 1;
         if (block.leaves as usize) < slots {
-            starts[block.leaves as usize] += 1;
+            count(block.leaves);
+            all += 1;
         }
     }
     let mut sum = 0;
     for start in &mut starts {
-        (*start, sum) = (sum, sum + *start);
+        sum += *start;
+        *start = sum;
     }
-    let mut next = starts.clone();
-    let mut changes = vec![Change(0); sum as usize];
+    let mut changes = vec![Change(0); all];
     let mut put = |slot: u32, change: Change| {
-        let at = &mut next[slot as usize];
+        let at = &mut starts[slot as usize + 1];
         changes[*at as usize] = change;
         *at += 1;
     };

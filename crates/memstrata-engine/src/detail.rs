@@ -96,9 +96,9 @@ fn rows(part: &Part, trace: &Trace, block: &Block, index: u32) -> Vec<DetailRow>
         }
         (None, _) => row("alloc_event", "allocated", "before the window".into(), Some("-1".into())),
     }
-    match block.free_requested {
+    match block.free_requested() {
         Some(event) => row("free_requested", "free requested", text::event(trace, event), raw(event)),
-        None if block.free_completed.is_some() => {
+        None if block.free_completed().is_some() => {
             row("free_requested", "free requested", "before the window".into(), Some("-1".into()));
         }
         None => {}
@@ -107,7 +107,7 @@ fn rows(part: &Part, trace: &Trace, block: &Block, index: u32) -> Vec<DetailRow>
         let of = part.traces.iter().position(|t| t.device.device == trace.device.device);
         of.is_some_and(|of| !part.carving(of).is_allocated(trace, index, trace.slots() - 1))
     };
-    match block.free_completed {
+    match block.free_completed() {
         Some(event) => row("free_completed", "free completed", text::event(trace, event), raw(event)),
         None if block.leaves < trace.slots() => {
             let event = EventIndex(block.leaves - 1);
@@ -119,7 +119,7 @@ fn rows(part: &Part, trace: &Trace, block: &Block, index: u32) -> Vec<DetailRow>
             );
         }
         // The final segments tell of a free that was asked for before the window.
-        None if block.free_requested.is_some() || is_pending() => {
+        None if block.free_requested().is_some() || is_pending() => {
             row("free_completed", "free completed", "pending at the end".into(), None);
         }
         None => row("free_completed", "freed", "live at the end".into(), None),

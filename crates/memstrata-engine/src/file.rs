@@ -132,6 +132,7 @@ impl Loader {
     pub fn feed(&mut self, chunk: &[u8]) -> Result<Progress, Failure> {
         self.read += chunk.len() as u64;
         self.reader.feed(chunk).map_err(|error| failure(&error))?;
+        self.reader.foresee(self.read, self.total);
         Ok(text::progress(self.read, self.total))
     }
 
@@ -143,6 +144,7 @@ impl Loader {
     pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<Progress, Failure> {
         self.read = read;
         self.reader.feed(chunk).map_err(|error| failure(&error))?;
+        self.reader.foresee(self.read, self.total);
         let mut progress = text::progress(self.read, self.total);
         if self.total >= SKETCHED
             && let Some(reading) = self.reader.reading()

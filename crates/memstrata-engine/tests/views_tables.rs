@@ -186,8 +186,8 @@ fn events_are_listed_with_what_they_did() {
                 let block = block.expect("allocs and frees are about a block");
                 let event = match row.action.as_str() {
                     "alloc" => block.alloc_event(),
-                    "free_requested" => block.free_requested,
-                    _ => block.free_completed,
+                    "free_requested" => block.free_requested(),
+                    _ => block.free_completed(),
                 };
                 assert_eq!(event.map(|e| e.0), Some(seen));
                 assert_eq!(number(&row.bytes), block.bytes.0 as i64);

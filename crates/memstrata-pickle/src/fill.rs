@@ -115,37 +115,43 @@ impl<S: Sink> Machine<S> {
         }
         let container = self.stack[from - 1];
         let items = &self.stack[from..];
-        let id = match container.kind() {
-            Kind::Dict(id) if dict && items.len().is_multiple_of(2) => id,
-            Kind::List(id) if !dict => id,
+        if dict && !items.len().is_multiple_of(2) {
+            return false;
+        }
+        match (container.as_open(), container.kind()) {
+            (Some((is_dict, _)), _) if is_dict == dict => {}
+            (None, Kind::Dict(id)) if dict && matches!(self.heap.slot(id), Slot::Empty(_)) => {}
+            (None, Kind::List(id)) if !dict && matches!(self.heap.slot(id), Slot::Empty(_)) => {}
             _ => return false,
-        };
-        let Slot::Empty(memo) = self.heap.slot(id) else { return false };
+        }
         let taken = if dict {
             self.sink.dict(&mut self.heap, None, items, end)
         } else {
             self.sink.list(&mut self.heap, None, items, end)
         };
-        match taken {
-            Some(instead) => self.stand_in(from - 1, memo, instead),
-            None => self.heap.extend(container, items),
+        if let Some(instead) = taken {
+            self.stand_in(from - 1, instead);
+        } else {
+            let container = self.make_object(from - 1);
+            self.heap.extend(container, &self.stack[from..]);
         }
         self.marks.pop();
         self.stack.truncate(from);
         true
     }
 
-    /// Put what a sink gave in the place of the empty container at `place` on the stack, to which `memo` refers.
+    /// Put what a sink gave in the place of the empty container at `place` on the stack, and in its memo entry.
     #[inline]
-    pub(crate) fn stand_in(&mut self, place: usize, memo: Option<u32>, instead: Value) {
-        let container = self.stack[place];
-        if let Kind::List(id) | Kind::Dict(id) = container.kind() {
+    pub(crate) fn stand_in(&mut self, place: usize, instead: Value) {
+        let container = std::mem::replace(&mut self.stack[place], instead);
+        if let Some((dict, memo)) = container.as_open() {
+            self.memo.redirect(memo, Value::open(dict, place as u32), instead);
+        } else if let Kind::List(id) | Kind::Dict(id) = container.kind() {
+            if let Slot::Empty(Some(memo)) = self.heap.slot(id) {
+                self.memo.redirect(memo, container, instead);
+            }
             self.heap.take(id, instead);
         }
-        if let Some(index) = memo {
-            self.memo.redirect(index, container, instead);
-        }
-        self.stack[place] = instead;
     }
 
     /// Offer the sink those values from `from` on that were filled one by one and are used now for the first time.

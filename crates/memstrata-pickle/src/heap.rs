@@ -1,6 +1,7 @@
 //! What values refer to: strings, long numbers, and the lists and dicts that no sink has taken.
 
 use crate::error::ByteOffset;
+use crate::room::make_room;
 use crate::strings::Strings;
 use crate::value::{Kind, ObjectId, Slot, StrId, Value};
 
@@ -38,7 +39,7 @@ struct Store {
 pub struct Heap {
     /// Every string of the pickle.
     pub strings: Strings,
-    /// A slot an object, eight bytes each: most are taken within microseconds.
+    /// A slot an object, eight bytes each. Those that are taken when they close, as nearly all are, never get one.
     objects: Vec<Value>,
     stores: Vec<Store>,
     spare: Vec<u32>,
@@ -46,6 +47,8 @@ pub struct Heap {
     floats: Vec<f64>,
     notes: Vec<Note>,
     unsettled: u32,
+    /// How many objects there were when room was made last.
+    foreseen: usize,
 }
 
 impl Heap {
@@ -123,6 +126,13 @@ impl Heap {
             + stores
             + self.longs.capacity() * size_of::<i128>()
             + self.floats.capacity() * size_of::<f64>()
+    }
+
+    /// Make room for the objects in the rest of the stream, `rest` times what came since the last time.
+    pub(crate) fn foresee(&mut self, rest: f64) {
+        let late = self.objects.len() - self.foreseen;
+        self.foreseen += late;
+        make_room(&mut self.objects, late, rest);
     }
 
     /// A value for an integer of any size.

@@ -67,21 +67,25 @@ impl<S: Sink> Machine<S> {
                 code @ (op::EMPTY_DICT | op::EMPTY_LIST) => {
                     let fits = self.marks.len() as u64 <= MAX_DEPTH && self.memo.is_dense();
                     if fits && window[1] == op::MEMOIZE && window[2] == op::MARK {
-                        if code == op::EMPTY_LIST && refers(window[3]) {
-                            if let Some((value, len)) = self.runs.expected(&rest[3..]) {
-                                self.memo.append(self.memo.next(), value);
-                                self.stack.push(value);
-                                rest = &rest[3 + len..];
-                                continue;
-                            }
-                        } else {
-                            let value = self.heap.new_memoized(code == op::EMPTY_DICT, self.memo.next());
+                        let (dict, inside) = (code == op::EMPTY_DICT, &rest[3..]);
+                        let only_references = !dict && refers(window[3]);
+                        if only_references && let Some((value, len)) = self.runs.expected(inside) {
                             self.memo.append(self.memo.next(), value);
                             self.stack.push(value);
-                            self.marks.push(self.stack.len() as u32);
-                            rest = &rest[3..];
+                            rest = &inside[len..];
                             continue;
                         }
+                        let (memo, place) = (self.memo.next(), self.stack.len() as u32);
+                        self.memo.append(memo, Value::open(dict, place));
+                        self.stack.push(Value::open(dict, memo));
+                        rest = inside;
+                        let at = base + (stop - rest.len()) as u64;
+                        if only_references && let Some(len) = self.list_of_references(rest, at) {
+                            rest = &rest[len..];
+                        } else {
+                            self.marks.push(self.stack.len() as u32);
+                        }
+                        continue;
                     }
                     let value = if code == op::EMPTY_DICT { self.heap.new_dict() } else { self.heap.new_list() };
                     (value, 1)
@@ -149,21 +153,24 @@ impl<S: Sink> Machine<S> {
         let floor = self.marks.last().map_or(0, |&m| m as usize);
         let from = self.stack.len();
         let list = *self.stack.last().filter(|_| from > floor)?;
-        let Kind::List(id) = list.kind() else { return None };
-        let Slot::Empty(memo) = self.heap.slot(id) else { return None };
+        match (list.as_open(), list.kind()) {
+            (Some((false, _)), _) => {}
+            (None, Kind::List(id)) if matches!(self.heap.slot(id), Slot::Empty(_)) => {}
+            _ => return None,
+        }
         if let Some((value, len)) = self.runs.expected(rest) {
-            self.stand_in(from - 1, memo, value);
+            self.stand_in(from - 1, value);
             return Some(len);
         }
         let len = runs::length(rest)?;
         let run = &rest[..len];
         let hash = runs::hash(run);
         if let Some(value) = self.runs.find(hash, run) {
-            self.stand_in(from - 1, memo, value);
+            self.stand_in(from - 1, value);
             return Some(len);
         }
         for index in runs::indices(run) {
-            let Some(value) = self.memo.get(index) else {
+            let Some(value) = self.memo.get(index).filter(|value| value.means_something()) else {
                 self.stack.truncate(from);
                 return None;
             };
@@ -178,7 +185,7 @@ impl<S: Sink> Machine<S> {
             return None;
         }
         let value = self.stack[from - 1];
-        if settled && value != list && self.sink.repeats(value) {
+        if settled && matches!(value.kind(), Kind::Ext(..)) && self.sink.repeats(value) {
             self.runs.insert(hash, run, value);
         }
         Some(len)

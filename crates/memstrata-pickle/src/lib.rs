@@ -53,6 +53,7 @@ pub mod opcode;
 mod parser;
 mod rare;
 mod reader;
+mod room;
 mod runs;
 mod sink;
 mod strings;
@@ -61,7 +62,8 @@ mod value;
 
 pub use error::{ByteOffset, PickleError};
 pub use heap::{Heap, Note, Oddity};
-pub use parser::{Parsed, Parser};
+pub use parser::{Held, Parsed, Parser};
+pub use room::make_room;
 pub use sink::Sink;
 pub use strings::Strings;
 pub use value::{Kind, ObjectId, StrId, Value};

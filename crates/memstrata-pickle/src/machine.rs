@@ -4,7 +4,7 @@ use crate::error::{ByteOffset, PickleError};
 use crate::heap::{Heap, Oddity};
 use crate::memo::Memo;
 use crate::opcode as op;
-use crate::parser::Ran;
+use crate::parser::{Held, Ran};
 use crate::reader::{Missing, Reader};
 use crate::runs::Runs;
 use crate::sink::Sink;
@@ -56,12 +56,15 @@ impl<S: Sink> Machine<S> {
         }
     }
 
-    pub(crate) fn memory(&self) -> usize {
-        self.heap.memory()
-            + self.memo.memory()
-            + self.runs.memory()
-            + self.stack.capacity() * size_of::<Value>()
-            + self.marks.capacity() * 4
+    pub(crate) fn held(&self) -> Held {
+        let strings = self.heap.strings.memory();
+        Held {
+            memo_entries: self.memo.len(),
+            memo: self.memo.memory(),
+            objects: self.heap.memory() - strings,
+            strings,
+            other: self.runs.memory() + self.stack.capacity() * size_of::<Value>() + self.marks.capacity() * 4,
+        }
     }
 
     /// Run over `bytes`, which stand at `base` in the stream, as far as whole operations go.
@@ -87,12 +90,12 @@ impl<S: Sink> Machine<S> {
         match code {
             op::BINGET => {
                 let index = reader.byte()?;
-                let value = self.memo.recall(u32::from(index), at)?;
+                let value = self.recall(u32::from(index), at)?;
                 self.stack.push(value);
             }
             op::LONG_BINGET => {
                 let index = reader.u32()?;
-                let value = self.memo.recall(index, at)?;
+                let value = self.recall(index, at)?;
                 self.stack.push(value);
             }
             op::MEMOIZE => self.memoize(self.memo.next(), at)?,
@@ -213,6 +216,24 @@ impl<S: Sink> Machine<S> {
         Ok(())
     }
 
+    /// What a memo entry refers to.
+    pub(crate) fn recall(&mut self, index: u32, at: ByteOffset) -> Result<Value, PickleError> {
+        let value = self.memo.recall(index, at)?;
+        Ok(value.as_open().map_or(value, |(_, place)| self.make_object(place as usize)))
+    }
+
+    /// Make an object of the container at this place of the stack, if it is open: something is about to refer to it, or it
+    /// is not filled in the common way.
+    #[inline(never)]
+    pub(crate) fn make_object(&mut self, place: usize) -> Value {
+        let container = self.stack[place];
+        let Some((dict, memo)) = container.as_open() else { return container };
+        let object = self.heap.new_memoized(dict, memo);
+        self.memo.redirect(memo, Value::open(dict, place as u32), object);
+        self.stack[place] = object;
+        object
+    }
+
     pub(crate) fn memoize(&mut self, index: u32, at: ByteOffset) -> Result<(), PickleError> {
         let value = self.top("MEMOIZE", at)?;
         if self.memo.put(index, value) {
@@ -236,13 +257,16 @@ impl<S: Sink> Machine<S> {
     }
 
     pub(crate) fn pop_mark(&mut self, op: &'static str, at: ByteOffset) -> Result<usize, PickleError> {
-        self.marks.pop().map(|m| m as usize).ok_or(stack(op, "a mark on the stack", at))
+        let from = self.marks.pop().ok_or(stack(op, "a mark on the stack", at))? as usize;
+        if from > 0 && from <= self.stack.len() {
+            self.make_object(from - 1);
+        }
+        Ok(from)
     }
 
     fn pop_or_mark(&mut self, at: ByteOffset) -> Result<(), PickleError> {
         if self.marks.last().is_some_and(|&m| m as usize == self.stack.len()) {
-            self.marks.pop();
-            return Ok(());
+            return self.pop_mark("POP", at).map(drop);
         }
         self.pop("POP", at).map(drop)
     }

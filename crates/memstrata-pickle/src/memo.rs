@@ -1,6 +1,7 @@
 //! The memo: values by number.
 
 use crate::error::{ByteOffset, PickleError};
+use crate::room::make_room;
 use crate::value::Value;
 use rustc_hash::FxHashMap;
 
@@ -11,12 +12,15 @@ pub(crate) struct Memo {
     dense: Vec<Value>,
     sparse: FxHashMap<u32, Value>,
     written: u32,
+    /// How many entries there were when room was made last.
+    foreseen: usize,
 }
 
 /// How far ahead of the last a number may be to be kept densely.
 const SLACK: usize = 4096;
 
 impl Memo {
+    /// The value; an open container, too, which has to become an object before anything else may refer to it.
     pub(crate) fn get(&self, index: u32) -> Option<Value> {
         match self.dense.get(index as usize) {
             Some(&value) if value != Value::UNSET => Some(value),
@@ -29,10 +33,10 @@ impl Memo {
         self.get(index).ok_or(PickleError::Memo { index: u64::from(index), at })
     }
 
-    /// The value of an entry that is kept densely; `None` also when it has to be looked for elsewhere.
+    /// The value of an entry that is kept densely; `None` also when it has to be looked for elsewhere, or is open.
     #[inline]
     pub(crate) fn near(&self, index: u32) -> Option<Value> {
-        self.dense.get(index as usize).copied().filter(|&value| value != Value::UNSET)
+        self.dense.get(index as usize).copied().filter(|value| value.means_something())
     }
 
     /// Whether the numbers had no gap so far, so that the next one can be appended.
@@ -81,6 +85,18 @@ impl Memo {
     /// The number that MEMOIZE gives: how many entries there are.
     pub(crate) fn next(&self) -> u32 {
         self.written
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.written as usize
+    }
+
+    /// Make room for the rest of the stream, `rest` times what came since the last time.
+    pub(crate) fn foresee(&mut self, rest: f64) {
+        let late = self.dense.len() - self.foreseen;
+        self.foreseen += late;
+        make_room(&mut self.dense, late, rest);
     }
 
     pub(crate) fn memory(&self) -> usize {

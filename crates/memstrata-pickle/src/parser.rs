@@ -36,6 +36,21 @@ pub struct Parsed<S> {
     pub end: ByteOffset,
 }
 
+/// What a [`Parser`] holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held {
+    /// Entries of the memo.
+    pub memo_entries: usize,
+    /// Bytes of the memo.
+    pub memo: usize,
+    /// Bytes of objects that no sink took, or only after something had referred to them.
+    pub objects: usize,
+    /// Bytes of strings.
+    pub strings: usize,
+    /// Bytes of all else.
+    pub other: usize,
+}
+
 /// How far one run over a piece of the stream came.
 pub(crate) enum Ran {
     /// Everything was used up to here; what is left starts an operation that needs at least `missing` more bytes.
@@ -112,9 +127,24 @@ impl<S: Sink> Parser<S> {
         &self.machine.sink
     }
 
+    /// `rest` times as much of the stream is left as was read since the last time that this was said: make room for it. It
+    /// is a matter of memory alone, and need be neither said nor right.
+    pub fn foresee(&mut self, rest: f64) {
+        self.machine.memo.foresee(rest);
+        self.machine.heap.foresee(rest);
+        self.machine.sink.foresee(rest);
+    }
+
     /// Bytes of memory that the parser itself holds, its sink not counted.
     pub fn memory(&self) -> usize {
-        self.machine.memory() + self.carry.capacity()
+        let Held { memo, objects, strings, other, .. } = self.held();
+        memo + objects + strings + other
+    }
+
+    /// What the parser itself holds, by what it is.
+    pub fn held(&self) -> Held {
+        let held = self.machine.held();
+        Held { other: held.other + self.carry.capacity(), ..held }
     }
 
     /// The stream has ended.

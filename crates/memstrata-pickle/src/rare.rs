@@ -43,7 +43,7 @@ impl<S: Sink> Machine<S> {
             }
             op::GET => {
                 let index = text::index(reader.line()?, at)?;
-                let value = self.memo.recall(index, at)?;
+                let value = self.recall(index, at)?;
                 self.stack.push(value);
             }
             op::PUT => {

@@ -31,6 +31,10 @@ pub trait Sink {
         false
     }
 
+    /// `rest` times as much of the stream is left as was read since the last time that this was said: room can be made for
+    /// it ([`make_room`](crate::make_room)).
+    fn foresee(&mut self, _rest: f64) {}
+
     /// A tuple; it is always whole.
     fn tuple(&mut self, heap: &mut Heap, items: &[Value], at: ByteOffset) -> Option<Value>;
 }

@@ -70,10 +70,13 @@ const TUPLE: u64 = 9;
 const EXT: u64 = 10;
 const CLASS: u64 = 11;
 const OPAQUE: u64 = 12;
-// The machine's own marks, never on its stack: an empty container's slot, a filled one's, a memo entry never written.
+// The machine's own marks: an empty container's slot, a filled one's, and what means nothing yet.
 const EMPTY: u64 = 13;
 const STORED: u64 = 14;
 const UNSET: u64 = 15;
+/// Above the number of an open container: it is one, and which.
+const OPEN_LIST: u64 = 1 << 32;
+const OPEN_DICT: u64 = 2 << 32;
 
 impl Value {
     /// `None`.
@@ -140,6 +143,24 @@ impl Value {
 
     /// A memo entry that was never written.
     pub(crate) const UNSET: Self = Self::new(UNSET, 0);
+
+    /// A container that is open: begun, and so far with nothing but its memo entry to refer to it. It has no object yet,
+    /// since nearly all are taken when they close. On the stack it stands right below its mark, with the number of its memo
+    /// entry; that entry has its place on the stack.
+    pub(crate) const fn open(dict: bool, number: u32) -> Self {
+        Self::new(UNSET, if dict { OPEN_DICT } else { OPEN_LIST } | number as u64)
+    }
+
+    /// Whether an open container is a dict, and its number.
+    pub(crate) const fn as_open(self) -> Option<(bool, u32)> {
+        let payload = self.0 >> TAG_BITS;
+        if self.means_something() || payload < OPEN_LIST { None } else { Some((payload >= OPEN_DICT, payload as u32)) }
+    }
+
+    /// Whether it is more than a memo entry never written, or an open container.
+    pub(crate) const fn means_something(self) -> bool {
+        self.0 & TAG_MASK != UNSET
+    }
 
     /// The slot of an empty container, and the memo entry that refers to it.
     pub(crate) const fn empty_slot(memo: Option<u32>) -> Self {
@@ -223,5 +244,8 @@ mod tests {
         assert_eq!(Value::ext(3, 7).as_ext(2), None);
         assert_eq!(Value::list(7).as_ext(0), None);
         assert_eq!(Value::bool(true).kind(), Kind::Bool(true));
+        assert_eq!(Value::open(true, u32::MAX).as_open(), Some((true, u32::MAX)));
+        assert_eq!(Value::open(false, 0).as_open(), Some((false, 0)));
+        assert_eq!([Value::UNSET, Value::list(0), Value::ext(255, u32::MAX)].map(Value::as_open), [None; 3]);
     }
 }

@@ -1,7 +1,7 @@
 //! Trace entries, one column a field.
 
 use crate::ids::{PoolIndex, StackId, StreamId};
-use memstrata_pickle::StrId;
+use memstrata_pickle::{StrId, make_room};
 use memstrata_units::{Addr, Bytes, Micros};
 
 /// What a trace entry records: an index into the snapshot's action names, whose first ones are fixed.
@@ -52,6 +52,8 @@ pub struct Events {
     pub forward_frames: Sparse<StrId>,
     /// `category`, in snapshots made from a profile.
     pub category: Sparse<StrId>,
+    /// How many rows there were when room was made last.
+    foreseen: usize,
 }
 
 /// The time of an event without `time_us`.
@@ -183,6 +185,19 @@ impl Events {
             copy_sparse(column, row, new);
         }
         new
+    }
+
+    /// Make room for the rows in the rest of the file, `rest` times what came since the last time.
+    pub(crate) fn foresee(&mut self, rest: f64) {
+        let late = self.len() - self.foreseen;
+        self.foreseen += late;
+        make_room(&mut self.action, late, rest);
+        make_room(&mut self.addr, late, rest);
+        make_room(&mut self.size, late, rest);
+        make_room(&mut self.time, late, rest);
+        make_room(&mut self.stack, late, rest);
+        make_room(&mut self.stream, late, rest);
+        make_room(&mut self.pool, late, rest);
     }
 
     /// Bytes of memory that the columns hold.

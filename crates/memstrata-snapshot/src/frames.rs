@@ -67,6 +67,11 @@ impl Frames {
         self.rows.is_empty()
     }
 
+    /// Bytes of memory that the table holds.
+    pub fn memory(&self) -> usize {
+        self.rows.capacity() * size_of::<Frame>() + self.table.allocation_size() + self.notes.capacity() * 12
+    }
+
     /// What `augment_with_fx_traces` added to a frame: keys (`fx_node_op` ...) and texts.
     pub fn notes(&self, id: FrameId) -> impl Iterator<Item = (StrId, StrId)> {
         self.notes.iter().filter(move |n| n.0 == id).map(|n| (n.1, n.2))
@@ -114,6 +119,11 @@ impl Stacks {
     /// How many there are, the empty one included.
     pub fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// Bytes of memory that the table holds.
+    pub fn memory(&self) -> usize {
+        (self.frames.capacity() + self.ends.capacity()) * 4 + self.table.allocation_size()
     }
 
     /// Never: the empty stack is always there.

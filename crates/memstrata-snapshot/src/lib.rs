@@ -46,7 +46,7 @@ pub use events::{Action, Events, Sparse};
 pub use frames::{Frame, Frames, Stacks};
 pub use ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 pub use load::{PickleLoader, Reading};
-pub use memstrata_pickle::StrId;
+pub use memstrata_pickle::{Held, StrId};
 pub use report::{LoadError, Report, Warning};
 pub use segments::{Block, BlockState, Segment, SegmentType};
 pub use snapshot::{Device, Host, Snapshot, Used};

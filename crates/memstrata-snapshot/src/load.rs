@@ -7,7 +7,7 @@ use crate::report::LoadError;
 use crate::segments::Segment;
 use crate::snapshot::{Device, Host, Snapshot, Used};
 use crate::tables::{Tables, ext};
-use memstrata_pickle::{Heap, Kind, Oddity, Parser, StrId, Value};
+use memstrata_pickle::{Heap, Held, Kind, Oddity, Parser, StrId, Value};
 use std::ops::Range;
 
 /// What is known of a trace before its file has ended. Lists come in pieces of a thousand events: it lags behind by as much.
@@ -24,11 +24,17 @@ pub struct Reading<'a> {
 /// Reads one pickled snapshot from chunks of bytes.
 pub struct PickleLoader {
     parser: Parser<Tables>,
+    /// Where in the file room was made last.
+    looked: u64,
 }
+
+/// How often in a file it is looked whether room has to be made: a larger part tells more of what is to come, but less may be
+/// in the tables by then.
+const LOOKS: u64 = 64;
 
 impl Default for PickleLoader {
     fn default() -> Self {
-        Self { parser: Parser::new(Tables::new(), keys::KNOWN) }
+        Self { parser: Parser::new(Tables::new(), keys::KNOWN), looked: 0 }
     }
 }
 
@@ -53,9 +59,24 @@ impl PickleLoader {
         })
     }
 
+    /// `read` of `total` bytes of the file have come: make room for the others. What is packed in the file may be larger; it
+    /// is their ratio that counts.
+    pub fn foresee(&mut self, read: u64, total: u64) {
+        let late = read.saturating_sub(self.looked);
+        if late >= total / LOOKS && late > 0 && read < total {
+            self.looked = read;
+            self.parser.foresee((total - read) as f64 / late as f64);
+        }
+    }
+
     /// Bytes of memory held now: tables, memo and machine.
     pub fn memory(&self) -> usize {
-        self.parser.memory() + self.parser.sink().events.memory()
+        self.parser.memory() + self.parser.sink().memory()
+    }
+
+    /// What of it the parser holds. It is dropped before anything is made of the tables.
+    pub fn held(&self) -> Held {
+        self.parser.held()
     }
 
     /// The bytes have ended.

@@ -54,6 +54,10 @@ impl Sink for Tables {
         self.only_frames && value.as_ext(ext::STACK).is_some()
     }
 
+    fn foresee(&mut self, rest: f64) {
+        self.events.foresee(rest);
+    }
+
     fn tuple(&mut self, heap: &mut Heap, items: &[Value], at: ByteOffset) -> Option<Value> {
         let &[a, b] = items else { return None };
         self.pool_of(heap, a, b, at).map(|pool| Value::ext(ext::POOL, u32::from(pool.0)))

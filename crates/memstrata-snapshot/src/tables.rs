@@ -81,6 +81,16 @@ impl Tables {
         }
     }
 
+    /// Bytes of memory that the tables hold.
+    pub(crate) fn memory(&self) -> usize {
+        self.events.memory()
+            + self.frames.memory()
+            + self.stacks.memory()
+            + self.segments.capacity() * size_of::<Segment>()
+            + self.blocks.capacity() * size_of::<Block>()
+            + self.annotations.capacity() * size_of::<Annotation>()
+    }
+
     /// The fields that `pairs` tells of the event in this row, over those in `event`.
     pub(crate) fn event(
         &mut self,

@@ -145,3 +145,39 @@ fn what_is_odd_about_a_stack_counts_every_time() {
         assert_eq!(stacks.collect::<Vec<_>>(), [2; 5]);
     }
 }
+
+/// A trace of many events and a second one that refers to some of the first, however far behind: nothing of the memo is ever
+/// forgotten.
+#[test]
+fn references_far_behind_are_what_they_were() {
+    const EVENTS: u32 = 30_000;
+    let text = |text: &str| [&[0x8c, text.len() as u8], text.as_bytes()].concat();
+    let mut pickle =
+        [&b"\x80\x04}\x94("[..], &text("segments"), b"]\x94", &text("device_traces"), b"]\x94(]\x94("].concat();
+    // Four entries of the memo so far: the root and three lists. An event is one, and so are its frames.
+    for event in 0..EVENTS {
+        let addr = (4096 * (event + 1)).to_le_bytes();
+        let fields = [&text("addr"), &b"J"[..], &addr, &text("frames"), b"]\x94", &text("size"), b"K\x07u"].concat();
+        pickle.extend([&b"}\x94("[..], &text("action"), &text("alloc"), &fields].concat());
+    }
+    pickle.extend(b"e]\x94(");
+    let again = [0, 1, 14_999, EVENTS - 1];
+    for event in again {
+        pickle.extend([&b"j"[..], &(4 + 2 * event).to_le_bytes()].concat());
+    }
+    pickle.extend(b"eeu.");
+    for chunk in [1000, pickle.len()] {
+        let mut reader = Reader::default();
+        for (i, piece) in (1..).zip(pickle.chunks(chunk)) {
+            reader.feed(piece).expect("a pickle");
+            reader.foresee((i * chunk) as u64, pickle.len() as u64);
+        }
+        let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+        let addresses = |device: usize| -> Vec<u64> {
+            snapshot.devices[device].events.clone().map(|row| snapshot.events.addr(row).0 / 4096 - 1).collect()
+        };
+        assert_eq!(addresses(0), (0..u64::from(EVENTS)).collect::<Vec<_>>());
+        assert_eq!(addresses(1), again.map(u64::from));
+        assert!(snapshot.report.warnings().is_empty(), "{:?}", snapshot.report.warnings());
+    }
+}

@@ -1,7 +1,10 @@
 //! What `cargo xtask gen` writes, held against CPython, against a recording of PyTorch's, and against the numbers that
 //! `scripts/oracle.py` reads from it.
 
+use allocation_counter::{AllocationInfo, measure};
+use memstrata_analysis::Trace;
 use memstrata_engine::{Loader, report::summary::summarize};
+use memstrata_snapshot::{Reader, Snapshot};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -135,4 +138,76 @@ fn a_seed_is_a_file() {
     assert_eq!(first, read("seed_b", "--events 3000 --ranks 2 --live 300 --frames 6 --seed 5"));
     assert_ne!(first[0], first[1], "ranks differ");
     assert_ne!(first, read("seed_c", "--events 3000 --ranks 2 --live 300 --frames 6 --seed 6"));
+}
+
+/// What reading took, and what is left of it.
+struct Taken {
+    snapshot: Snapshot,
+    parsing: AllocationInfo,
+    memo_entries: u64,
+    finishing: AllocationInfo,
+}
+
+/// Reads a file of which `total` bytes are announced.
+fn read_counted(bytes: &[u8], total: usize) -> Taken {
+    let mut reader = Reader::default();
+    let parsing = measure(|| {
+        let mut read = 0;
+        for chunk in bytes.chunks(1 << 18) {
+            reader.feed(chunk).expect("a pickle");
+            read += chunk.len() as u64;
+            reader.foresee(read, total as u64);
+        }
+    });
+    let held = reader.held().expect("a pickle");
+    // All are taken; only those on the edge of what is read at a time were objects before.
+    assert!(held.objects < bytes.len() / 100, "{} bytes for objects", held.objects);
+    let told = reader.memory() as i64;
+    assert!((told - parsing.bytes_current).abs() < parsing.bytes_current / 50, "{told} of {}", parsing.bytes_current);
+    let mut named = None;
+    let finishing = measure(|| named = Some(reader.finish().expect("a snapshot").remove(0)));
+    let snapshot = named.expect("it was read").snapshot;
+    Taken { snapshot, parsing, memo_entries: held.memo_entries as u64, finishing }
+}
+
+#[test]
+fn reading_takes_little_memory() {
+    let files = generate("memory", "--events 400000 --live 5000 --seed 3");
+    let bytes = std::fs::read(&files[0]).expect("it was written");
+    let Taken { snapshot, parsing, memo_entries, finishing } = read_counted(&bytes, bytes.len());
+    let events = snapshot.events.len() as u64;
+    assert!(events >= 400_000 && memo_entries > 2 * events, "{events} events, {memo_entries} memo entries");
+
+    // 33 bytes an event in columns, and what is read ahead. The copies of vectors that grow are in it.
+    let most = 40 * events + 9 * memo_entries;
+    assert!(parsing.bytes_max <= most, "{} bytes at once while {events} events are read", parsing.bytes_max);
+    assert!(parsing.count_total < events / 100, "{} allocations", parsing.count_total);
+    let left = parsing.bytes_current + finishing.bytes_current;
+    assert!(left <= 36 * events as i64, "{left} bytes are left of {events} events");
+    assert!(left <= bytes.len() as i64 * 6 / 10, "{left} bytes are left of {}", bytes.len());
+    // The memo is gone before anything else is made.
+    assert!(finishing.bytes_max < 9 * events, "{} bytes to make a snapshot of tables", finishing.bytes_max);
+    assert!(finishing.bytes_current < -8 * memo_entries as i64, "{} bytes", finishing.bytes_current);
+
+    let mut traces = Vec::new();
+    let pairing = measure(|| traces = Trace::all(&snapshot));
+    let blocks = traces[0].blocks.len() as u64;
+    assert!(pairing.bytes_current as u64 <= 17 * events + 57 * blocks, "{} bytes", pairing.bytes_current);
+    let scratch = pairing.bytes_max as i64 - pairing.bytes_current;
+    assert!(scratch < 2 * events as i64, "{scratch} bytes that are needed for pairing alone");
+    assert!(pairing.count_total < 200, "{} allocations", pairing.count_total);
+}
+
+#[test]
+fn a_wrong_size_of_the_file_only_takes_memory() {
+    let files = generate("foreseen", "--events 60000 --live 2000 --seed 4");
+    let bytes = std::fs::read(&files[0]).expect("it was written");
+    let right = read_counted(&bytes, bytes.len());
+    let dump = memstrata_snapshot::dump(&right.snapshot);
+    // Unknown, much too small, too large, and absurd.
+    for total in [0, bytes.len() / 3, 3 * bytes.len(), usize::MAX] {
+        let read = read_counted(&bytes, total);
+        assert_eq!(memstrata_snapshot::dump(&read.snapshot), dump, "as if it had {total} bytes");
+        assert!(read.parsing.bytes_max <= 200 * read.snapshot.events.len() as u64, "{total}: {:?}", read.parsing);
+    }
 }

@@ -25,7 +25,7 @@ pub(super) fn pending_frees(cx: &Context) -> Vec<Anomaly> {
     let mut groups: BTreeMap<(StackId, StreamId), Vec<Wait>> = BTreeMap::new();
     let rows = &cx.trace.device.events;
     for block in &cx.trace.blocks {
-        let Some(from) = block.free_requested else { continue };
+        let Some(from) = block.free_requested() else { continue };
         let wait = Wait { from: from.0, to: block.leaves - 1, bytes: block.bytes.0 };
         if wait.to - wait.from > PROMPT {
             let stack = cx.snapshot.events.stack(rows.start + from.0);

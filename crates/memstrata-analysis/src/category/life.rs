@@ -48,7 +48,7 @@ struct Judge<'a> {
 
 /// The event at which the program gave a block back.
 fn died(block: &Block, slots: u32) -> Option<u32> {
-    let free = block.free_requested.or(block.free_completed).map(|event| event.0);
+    let free = block.free_requested().or(block.free_completed()).map(|event| event.0);
     free.or((block.leaves < slots).then(|| block.leaves - 1))
 }
 

@@ -28,7 +28,7 @@ impl Phases {
         let framed = allocs().any(|row| events.stack(row) != StackId::EMPTY);
         let (mut frees_repeat, mut frees_tell) = (false, false);
         for block in trace.blocks.iter().filter(|b| b.alloc_event().is_some()) {
-            let Some(request) = block.free_requested else { continue };
+            let Some(request) = block.free_requested() else { continue };
             let free = events.stack(rows.start + request.0);
             frees_repeat |= free == block.stack && free != StackId::EMPTY;
             frees_tell |= free != block.stack && free != StackId::EMPTY;

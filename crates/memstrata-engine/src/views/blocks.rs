@@ -105,7 +105,7 @@ fn key(at: Target<'_>, sort: BlockSort, sites: &[u32], index: u32) -> u128 {
         }
         BlockSort::Allocated => block.enters.into(),
         // Of what is there at the end, what waits for its free goes first.
-        BlockSort::Freed => u128::from(block.leaves) << 1 | u128::from(block.free_requested.is_none()),
+        BlockSort::Freed => u128::from(block.leaves) << 1 | u128::from(block.free_requested().is_none()),
         BlockSort::Lifetime => lifetime(trace, block).into(),
         BlockSort::ByteSeconds => u128::from(block.bytes.0) * u128::from(lifetime(trace, block)),
         BlockSort::Address => block.address.0.into(),
@@ -158,10 +158,10 @@ fn line(at: Target<'_>, index: u32) -> BlockLine {
 }
 
 fn freed(trace: &Trace, block: &Block) -> String {
-    match block.free_completed {
+    match block.free_completed() {
         Some(event) => event.to_string(),
         None if block.leaves < trace.slots() => format!("lost before {}", EventIndex(block.leaves - 1)),
-        None if block.free_requested.is_some() => "pending".to_owned(),
+        None if block.free_requested().is_some() => "pending".to_owned(),
         None => "live at the end".to_owned(),
     }
 }

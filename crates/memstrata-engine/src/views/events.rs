@@ -113,7 +113,7 @@ pub(super) fn subjects(at: Target<'_>) -> Vec<u32> {
     let trace = at.trace();
     let mut subjects = vec![NONE; trace.device.events.len()];
     for (i, block) in (0u32..).zip(&trace.blocks) {
-        for event in [block.alloc_event(), block.free_requested, block.free_completed].into_iter().flatten() {
+        for event in [block.alloc_event(), block.free_requested(), block.free_completed()].into_iter().flatten() {
             subjects[event.0 as usize] = i;
         }
     }

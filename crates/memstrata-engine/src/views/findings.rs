@@ -107,7 +107,7 @@ fn reference(at: Target<'_>, finding: &AnomalyRow) -> Option<String> {
     let largest = stays.rev().max_by_key(|b| b.bytes);
     let waits = || {
         let first = finding.events.first().copied().filter(|_| finding.kind == "pending_free").map(EventIndex)?;
-        trace.blocks.iter().find(|b| b.free_requested == Some(first))
+        trace.blocks.iter().find(|b| b.free_requested() == Some(first))
     };
     largest.or_else(waits).map(|block| detail::reference(trace, block))
 }

@@ -98,7 +98,7 @@ fn action(at: Target<'_>, event: EventIndex) -> String {
 fn block_of(trace: &Trace, event: EventIndex) -> Option<u32> {
     let entered = trace.blocks.partition_point(|b| b.enters <= event.0 + 1);
     let is_it = |b: &memstrata_analysis::Block| {
-        b.alloc_event() == Some(event) || b.free_requested == Some(event) || b.free_completed == Some(event)
+        b.alloc_event() == Some(event) || b.free_requested() == Some(event) || b.free_completed() == Some(event)
     };
     trace.blocks[..entered].iter().position(is_it).map(|i| i as u32)
 }

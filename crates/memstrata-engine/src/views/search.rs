@@ -71,8 +71,8 @@ impl Matcher {
             Term::Size(least, most) => (least..=most).contains(&block.bytes.0),
             Term::Event(event) => {
                 is_at(block.alloc_event(), event)
-                    || is_at(block.free_requested, event)
-                    || is_at(block.free_completed, event)
+                    || is_at(block.free_requested(), event)
+                    || is_at(block.free_completed(), event)
             }
         };
         (self.stacks.is_none() || self.stack(block.stack)) && self.terms.iter().all(holds)

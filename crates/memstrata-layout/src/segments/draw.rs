@@ -143,7 +143,7 @@ impl Draw<'_> {
             if x0 >= x1 {
                 continue;
             }
-            let pending = it.free_requested.map_or(x1, |event| self.columns(event.0 + 1, 0)[0].clamp(x0, x1));
+            let pending = it.free_requested().map_or(x1, |event| self.columns(event.0 + 1, 0)[0].clamp(x0, x1));
             if high - low < self.least {
                 let bucket = ((low - base) / self.least) as u32;
                 self.small.push(Small { bucket, low, high, columns, pending, weight: to - from, block });

@@ -45,6 +45,10 @@ impl Gzip {
         result.map_err(|e| wrong(self.decoder.get_mut(), &e))
     }
 
+    pub(crate) fn foresee(&mut self, read: u64, total: u64) {
+        self.decoder.get_mut().reader.foresee(read, total);
+    }
+
     pub(crate) fn memory(&self) -> usize {
         self.decoder.get_ref().reader.memory()
     }

@@ -143,6 +143,12 @@ impl Html {
         }
     }
 
+    pub(crate) fn foresee(&mut self, read: u64, total: u64) {
+        if let Some((_, reader)) = self.found.last_mut() {
+            reader.foresee(read, total);
+        }
+    }
+
     pub(crate) fn memory(&self) -> usize {
         self.found.iter().map(|(_, reader)| reader.memory()).sum::<usize>()
             + self.tail.capacity()

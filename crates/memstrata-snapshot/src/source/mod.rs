@@ -8,6 +8,7 @@ use crate::json;
 use crate::load::{PickleLoader, Reading};
 use crate::report::LoadError;
 use crate::snapshot::Snapshot;
+use memstrata_pickle::Held;
 
 /// A snapshot, and what it is called inside its file.
 #[derive(Debug)]
@@ -111,10 +112,30 @@ impl Reader {
         self.feed(head)
     }
 
+    /// `read` of the file's `total` bytes have come, or are about to: room is made for the others at the rate of late. It is a
+    /// matter of memory alone, and need not be said.
+    pub fn foresee(&mut self, read: u64, total: u64) {
+        match &mut self.state {
+            State::Pickle(pickle) => pickle.foresee(read, total),
+            #[cfg(feature = "gzip")]
+            State::Gzip(gzip) => gzip.foresee(read, total),
+            State::Html(html) => html.foresee(read, total),
+            State::Json(_) | State::Telling(_) | State::Empty => {}
+        }
+    }
+
     /// The trace that is being read, as far as it has come; `None` while there is none, and for what is no plain pickle.
     pub fn reading(&self) -> Option<Reading<'_>> {
         match &self.state {
             State::Pickle(pickle) => pickle.reading(),
+            _ => None,
+        }
+    }
+
+    /// What the parser of a plain pickle holds; `None` for all else.
+    pub fn held(&self) -> Option<Held> {
+        match &self.state {
+            State::Pickle(pickle) => Some(pickle.held()),
             _ => None,
         }
     }
