@@ -33,9 +33,32 @@ pub(crate) struct Arena {
     at: FxHashMap<u64, u32>,
     /// Pieces of expandable segments by address: only there can pieces come and go between others.
     expandable: BTreeMap<u64, u32>,
+    /// All pieces by address, where blocks may begin within free ones: the trace does not have all that was carved.
+    all: Option<BTreeMap<u64, u32>>,
 }
 
 impl Arena {
+    /// One in which [`Arena::cut`] works.
+    pub(crate) fn with_gaps() -> Self {
+        Self { all: Some(BTreeMap::new()), ..Self::default() }
+    }
+
+    /// Makes a free piece begin at this address, which lies within one that is free, or that a block uses which needs none
+    /// of it: `needs` is where it ends at the least. Gives that block.
+    pub(crate) fn cut(&mut self, at: u64, needs: impl Fn(u32) -> u64) -> Option<u32> {
+        let (_, &id) = self.all.as_ref()?.range(..at).next_back()?;
+        let piece = self.pieces[id as usize];
+        if piece.end() <= at || piece.block.is_some_and(|block| needs(block) > at) {
+            return None;
+        }
+        self.pieces[id as usize].size = at - piece.start;
+        let rest = self.put(Piece { start: at, size: piece.end() - at, block: None, prev: id, ..piece });
+        if piece.block.is_some() {
+            self.merge(rest);
+        }
+        piece.block
+    }
+
     /// The piece that starts at an address.
     pub(crate) fn get(&self, start: u64) -> Option<Piece> {
         self.at.get(&start).map(|&id| self.pieces[id as usize])
@@ -53,6 +76,9 @@ impl Arena {
         });
         self.pieces[id as usize] = piece;
         self.at.insert(piece.start, id);
+        if let Some(all) = &mut self.all {
+            all.insert(piece.start, id);
+        }
         if piece.group.is_some() {
             self.expandable.insert(piece.start, id);
         }
@@ -68,6 +94,9 @@ impl Arena {
     fn drop_piece(&mut self, id: u32) {
         let piece = self.pieces[id as usize];
         self.at.remove(&piece.start);
+        if let Some(all) = &mut self.all {
+            all.remove(&piece.start);
+        }
         if piece.group.is_some() {
             self.expandable.remove(&piece.start);
         }

@@ -46,7 +46,7 @@ impl Carving {
             trace,
             rounding: Rounding::new(snapshot),
             finals: finals(snapshot, trace),
-            arena: Arena::default(),
+            arena: if trace.device.excerpt.is_some() { Arena::with_gaps() } else { Arena::default() },
             sizes: vec![Bytes(0); trace.blocks.len()],
             slack: FxHashMap::default(),
             loose: BTreeMap::new(),
@@ -205,6 +205,7 @@ impl Replay<'_> {
         let known = self.known(&block);
         self.uncover(block.address.0);
         self.stretch(block.address.0);
+        self.reach(block.address.0);
         let Some(piece) = self.arena.get(block.address.0).filter(|p| p.block.is_none() && p.size >= asked) else {
             self.sizes[i as usize] = Bytes(known.unwrap_or(asked));
             let (address, bytes) = (block.address, block.bytes);
@@ -255,6 +256,21 @@ impl Replay<'_> {
         }
     }
 
+    /// In a part of a trace blocks begin anywhere in free memory: those that were carved before them are not there.
+    fn reach(&mut self, address: u64) {
+        if self.trace.device.excerpt.is_none() || self.arena.get(address).is_some() {
+            return;
+        }
+        let (blocks, rounding) = (&self.trace.blocks, &self.rounding);
+        let needs = |i: u32| {
+            let block = &blocks[i as usize];
+            block.address.0.saturating_add(rounding.round(block.bytes.0))
+        };
+        if let Some(owner) = self.arena.cut(address, needs) {
+            self.take(owner, address - self.trace.blocks[owner as usize].address.0);
+        }
+    }
+
     fn leave(&mut self, i: u32) {
         let address = self.trace.blocks[i as usize].address;
         if !self.arena.free(address.0, i) {
@@ -302,8 +318,11 @@ impl Replay<'_> {
         }
         let (active, active_band) = sum(active);
         let (allocated, allocated_band) = sum(allocated);
-        let warnings = [segments.warnings.as_slice(), self.report.warnings()].concat();
-        let exactness = if warnings.is_empty() { self.trace.exactness } else { Exactness::Estimate };
+        // Free memory was cut by blocks that a part of a trace does not have; it is said that sizes are estimates there.
+        let is_whole = self.trace.device.excerpt.is_none();
+        let replay = if is_whole { self.report.warnings() } else { &[] };
+        let warnings = [segments.warnings.as_slice(), replay].concat();
+        let exactness = if warnings.is_empty() && is_whole { self.trace.exactness } else { Exactness::Estimate };
         Carving {
             segments,
             sizes: self.sizes,

@@ -37,6 +37,7 @@ mod blocks;
 mod carving;
 mod category;
 mod clock;
+mod excerpt;
 mod flame;
 mod fragmentation;
 pub mod parallel;

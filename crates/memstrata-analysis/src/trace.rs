@@ -3,6 +3,7 @@
 use crate::band::Band;
 use crate::blocks::{Block, Origin, pair};
 use crate::clock::Clock;
+use crate::excerpt;
 use crate::parallel;
 use crate::segments::segment_event;
 use memstrata_snapshot::{Action, Device, Report, Snapshot, Warning};
@@ -100,6 +101,9 @@ impl Trace {
     /// Pair a device's events with its final segments.
     pub fn new(snapshot: &Snapshot, device: &Device) -> Self {
         let mut report = Report::default();
+        if let Some(excerpt) = &device.excerpt {
+            excerpt::tell(excerpt, device, &mut report);
+        }
         let blocks = pair(snapshot, device, &mut report);
         let slots = device.events.len() + 1;
         let (starts, changes) = changes(&blocks, slots);

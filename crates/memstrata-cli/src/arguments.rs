@@ -1,6 +1,7 @@
 //! The command line. Its help is the program's manual.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// Shows what holds GPU memory, from PyTorch memory snapshots.
@@ -81,6 +82,19 @@ pub(crate) struct Common {
     /// Rules that say what blocks are, before the built-in ones: lines of `category confidence file function`
     #[arg(long, value_name = "FILE")]
     pub(crate) rules: Option<PathBuf>,
+    /// Only these events of every device, B not counted, and what is live around them; the rest takes no memory
+    #[arg(long, value_name = "A..B", value_parser = events)]
+    pub(crate) events: Option<Range<u32>>,
+}
+
+fn events(text: &str) -> Result<Range<u32>, String> {
+    let (from, to) = text.split_once("..").ok_or("expected A..B, such as 1000..2000")?;
+    let number = |text: &str, none: u32| match text {
+        "" => Ok(none),
+        text => text.parse().map_err(|e| format!("{text}: {e}")),
+    };
+    let (from, to) = (number(from, 0)?, number(to, u32::MAX)?);
+    if from > to { Err(format!("{from} comes after {to}")) } else { Ok(from..to) }
 }
 
 #[derive(Args)]

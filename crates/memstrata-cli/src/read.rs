@@ -31,7 +31,7 @@ pub(crate) fn all<T: Send>(
     }
     let bar = progress(&files);
     let results: Vec<(T, bool)> = each(&files, |path: &PathBuf| {
-        let (bytes, result) = load(path, &rules, &bar);
+        let (bytes, result) = load(path, common, &rules, &bar);
         if let Err(failure) = &result {
             bar.suspend(|| complain(path, failure));
         }
@@ -73,7 +73,7 @@ pub(crate) fn device(one: &One, work: impl FnOnce(Target<'_>) -> Result<(), Fail
 fn file(one: &One) -> Result<File, Failure> {
     let rules = rules(&one.common)?;
     let bar = progress(std::slice::from_ref(&one.path));
-    let (_, result) = load(&one.path, &rules, &bar);
+    let (_, result) = load(&one.path, &one.common, &rules, &bar);
     bar.finish_and_clear();
     result.map_err(|failure| {
         complain(&one.path, &failure);
@@ -133,9 +133,9 @@ fn progress(files: &[PathBuf]) -> ProgressBar {
 }
 
 /// A file's snapshots, and its size.
-fn load(path: &Path, rules: &Rules, bar: &ProgressBar) -> (u64, Result<File, protocol::Failure>) {
+fn load(path: &Path, common: &Common, rules: &Rules, bar: &ProgressBar) -> (u64, Result<File, protocol::Failure>) {
     let mut bytes = 0;
-    let mut result = stream(path, &mut bytes, bar);
+    let mut result = stream(path, common, &mut bytes, bar);
     if let Ok(file) = &mut result
         && !rules.user().is_empty()
     {
@@ -146,12 +146,15 @@ fn load(path: &Path, rules: &Rules, bar: &ProgressBar) -> (u64, Result<File, pro
     (bytes, result)
 }
 
-fn stream(path: &Path, bytes: &mut u64, bar: &ProgressBar) -> Result<File, protocol::Failure> {
+fn stream(path: &Path, common: &Common, bytes: &mut u64, bar: &ProgressBar) -> Result<File, protocol::Failure> {
     let failure =
         |e: std::io::Error| protocol::Failure { id: None, message: format!("cannot read the file: {e}"), hint: None };
     let mut file = std::fs::File::open(path).map_err(failure)?;
     *bytes = file.metadata().map_err(failure)?.len();
     let mut loader = Loader::new(&path.to_string_lossy(), *bytes);
+    if let Some(events) = &common.events {
+        loader = loader.of_events(events.clone());
+    }
     let mut chunk = vec![0; CHUNK];
     loop {
         match file.read(&mut chunk).map_err(failure)? {

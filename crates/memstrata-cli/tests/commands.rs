@@ -245,3 +245,37 @@ fn text_help_and_completions_are_there() {
     assert!(text(&["completions", "bash"]).contains("memstrata"));
     assert_eq!(memstrata(&["peak", "damaged/truncated.pickle"]).status.code(), Some(2));
 }
+
+#[test]
+fn a_part_of_the_events_has_the_states_of_the_whole() {
+    let part = ["summary", GPT, "--events", "2500..3500"];
+    let device = &json(&part)["files"][0]["devices"][0];
+    let warning = json(&part)["files"][0]["warnings"][0].clone();
+    assert_eq!(warning["code"], "part");
+    let message = warning["message"].as_str().expect("words");
+    assert!(message.contains("events #2,500 to #3,499 of"), "{message}");
+    assert_eq!(device["active_bytes"]["exactness"], "estimate");
+    // Where the range begins among what was kept is said, too.
+    let here = message.split("here #").nth(1).and_then(|rest| rest.split(' ').next()).expect("the first event here");
+    let first: u64 = here.replace(',', "").parse().expect("an index");
+    for event in [2500, 2777, 3499] {
+        let whole = json(&["state", GPT, "--event", &event.to_string()]);
+        let here = (first + event - 2500).to_string();
+        let part = json(&["state", GPT, "--events", "2500..3500", "--event", &here]);
+        for key in ["requested_bytes", "reserved_bytes"] {
+            assert_eq!(part[key], whole[key], "{key} after event {event}");
+        }
+        let blocks = |state: &Value| -> Vec<(String, u64, String)> {
+            let rows = list(&state["blocks"]).iter();
+            rows.map(|b| (b["address"].to_string(), b["bytes"].as_u64().unwrap_or(0), b["frames"].to_string()))
+                .collect()
+        };
+        let (mut mine, mut other) = (blocks(&part), blocks(&whole));
+        mine.sort();
+        other.sort();
+        assert_eq!(mine, other, "blocks after event {event}");
+    }
+    for wrong in ["20..10", "5", "a..b"] {
+        assert_eq!(memstrata(&["summary", GPT, "--events", wrong]).status.code(), Some(64), "{wrong}");
+    }
+}

@@ -69,8 +69,13 @@ impl From<Response> for Reply {
 impl Engine {
     /// For the file at `path`, of `total` bytes (0 when that is not known).
     pub fn new(path: &str, total: u64) -> Self {
+        Self::reading(Loader::new(path, total))
+    }
+
+    /// For the file that this loader reads.
+    pub fn reading(loader: Loader) -> Self {
         Self {
-            loader: Some(Loader::new(path, total)),
+            loader: Some(loader),
             file: None,
             views: Vec::new(),
             pick: None,
@@ -106,11 +111,15 @@ impl Engine {
         }
     }
 
-    /// The bytes have ended: the answer is `Loaded` or `Failed`.
+    /// The bytes have ended: the answer is `Loaded`, `Failed` or `TooLarge`.
     pub fn finish(&mut self) -> Response {
         let Some(loader) = self.loader.take() else {
             return Response::Failed(failure(None, "the file has been read already"));
         };
+        #[cfg(feature = "views")]
+        if let Some(too_large) = loader.too_large() {
+            return Response::TooLarge(too_large);
+        }
         match loader.finish() {
             Ok(file) => Response::Loaded(loaded::loaded(self.file.insert(file))),
             Err(failure) => Response::Failed(failure),

@@ -1,5 +1,9 @@
 //! A file: its snapshots, and what every view of them needs.
 
+#[cfg(feature = "views")]
+use crate::limit::Limit;
+#[cfg(feature = "views")]
+use crate::protocol::TooLarge;
 use crate::protocol::{DeviceRef, Failure, Progress};
 use crate::provisional::Sketch;
 use crate::text;
@@ -8,6 +12,8 @@ use memstrata_analysis::{
     pool_envelope,
 };
 use memstrata_snapshot::{LoadError, Named, Reader, Snapshot};
+#[cfg(feature = "parts")]
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// A file that has been read.
@@ -114,6 +120,11 @@ pub struct Loader {
     read: u64,
     reader: Reader,
     sketch: Sketch,
+    /// The part of the events that is read.
+    #[cfg(feature = "parts")]
+    events: Option<Range<u32>>,
+    #[cfg(feature = "views")]
+    limit: Option<Limit>,
 }
 
 /// From this size on a file shows its curve while it is read: smaller ones are there before anybody could look.
@@ -122,7 +133,63 @@ const SKETCHED: u64 = 50 << 20;
 impl Loader {
     /// For the file at `path`, of `total` bytes (0 when that is not known).
     pub fn new(path: &str, total: u64) -> Self {
-        Self { path: path.to_owned(), total, read: 0, reader: Reader::default(), sketch: Sketch::default() }
+        Self {
+            path: path.to_owned(),
+            total,
+            read: 0,
+            reader: Reader::default(),
+            sketch: Sketch::default(),
+            #[cfg(feature = "parts")]
+            events: None,
+            #[cfg(feature = "views")]
+            limit: None,
+        }
+    }
+
+    /// Of every trace read only these events, and those of what is live around them. Said before the first byte.
+    #[cfg(feature = "parts")]
+    #[must_use]
+    pub fn of_events(mut self, events: Range<u32>) -> Self {
+        self.reader = Reader::of_events(events.clone());
+        self.events = Some(events);
+        self
+    }
+
+    /// End in words before more than so many bytes of memory are needed. Said before the first byte.
+    #[cfg(feature = "views")]
+    #[must_use]
+    pub fn within(mut self, memory: u64) -> Self {
+        self.limit = Some(Limit::new(memory));
+        self
+    }
+
+    /// What can be opened of a file that needs more memory than there is; its bytes have ended.
+    #[cfg(feature = "views")]
+    pub fn too_large(&self) -> Option<TooLarge> {
+        self.limit.as_ref()?.outcome(&self.path, self.events.as_ref(), &self.reader, &self.sketch)
+    }
+
+    fn take(&mut self, chunk: &[u8]) -> Result<(), Failure> {
+        self.reader.feed(chunk).map_err(|error| failure(&error))?;
+        #[cfg(feature = "views")]
+        if let Some(limit) = &mut self.limit {
+            // People choose a part from the whole curve: it goes on when the rows do not.
+            if let Some(reading) = self.reader.reading() {
+                self.sketch.follow(reading);
+            }
+            let fraction = if self.total == 0 { 0.0 } else { self.read as f64 / self.total as f64 };
+            limit.watch(&self.path, self.events.as_ref(), (fraction, chunk.len()), &mut self.reader)?;
+            if limit.is_met() {
+                return Ok(());
+            }
+        }
+        // What is kept of a part is not told by the bytes.
+        #[cfg(feature = "parts")]
+        if self.events.is_some() {
+            return Ok(());
+        }
+        self.reader.foresee(self.read, self.total);
+        Ok(())
     }
 
     /// Read the next bytes.
@@ -131,8 +198,7 @@ impl Loader {
     /// When they show that the file is no snapshot.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<Progress, Failure> {
         self.read += chunk.len() as u64;
-        self.reader.feed(chunk).map_err(|error| failure(&error))?;
-        self.reader.foresee(self.read, self.total);
+        self.take(chunk)?;
         Ok(text::progress(self.read, self.total))
     }
 
@@ -143,8 +209,7 @@ impl Loader {
     /// When they show that the file holds no snapshot.
     pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<Progress, Failure> {
         self.read = read;
-        self.reader.feed(chunk).map_err(|error| failure(&error))?;
-        self.reader.foresee(self.read, self.total);
+        self.take(chunk)?;
         let mut progress = text::progress(self.read, self.total);
         if self.total >= SKETCHED
             && let Some(reading) = self.reader.reading()

@@ -29,6 +29,8 @@ mod detail;
 mod engine;
 mod file;
 mod hover;
+#[cfg(feature = "views")]
+mod limit;
 mod loaded;
 mod plan;
 pub mod protocol;

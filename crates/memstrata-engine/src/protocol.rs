@@ -181,6 +181,9 @@ pub enum Response {
     Loaded(Loaded),
     /// The file could not be read, or a request not be answered.
     Failed(Failure),
+    /// The file needs more memory than there is.
+    #[cfg(feature = "views")]
+    TooLarge(TooLarge),
     /// A tile. Its columns `positions` (f32, 4 a strip: x0, y0, x1, y1 in the tile's columns and rows), `colours`
     /// (u32, a strip) and `blocks` (u32, a strip: the block, or with [`MERGED`] set the largest of several) travel beside it.
     Tile {
@@ -271,6 +274,38 @@ pub struct Failure {
     pub message: String,
     /// What the reader can do, if anything.
     pub hint: Option<String>,
+}
+
+/// A file that needs more memory than there is, and what can be opened of it.
+#[cfg(feature = "views")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TooLarge {
+    /// That it does.
+    pub failure: Failure,
+    /// The parts that there are to choose from; null where none is small enough.
+    pub choice: Option<PartChoice>,
+}
+
+/// Part of a file's events, to be chosen.
+#[cfg(feature = "views")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct PartChoice {
+    /// The curve of all events.
+    pub curve: Provisional,
+    /// The first event of each of the curve's columns, which are equally wide; then how many events there are.
+    pub edges: Vec<u32>,
+    /// How many events there are.
+    pub events: Quantity,
+    /// The first of the events around the curve's top that can be opened together.
+    pub first: u32,
+    /// The last of them.
+    pub last: u32,
+    /// `About 1,200,000 events can be opened at once.`
+    pub text: String,
 }
 
 /// A file that has been read.

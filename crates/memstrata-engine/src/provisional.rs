@@ -16,8 +16,8 @@ const BOX: [i64; 2] = [1000, 100];
 /// What has been added up.
 #[derive(Debug, Default)]
 pub(crate) struct Sketch {
-    /// Which trace, by its first row.
-    first: u32,
+    /// Which trace.
+    trace: u32,
     /// Events that have been added up.
     done: usize,
     sum: i64,
@@ -25,15 +25,26 @@ pub(crate) struct Sketch {
     /// The largest sum in each column, of `width` events.
     columns: Vec<i64>,
     width: usize,
+    /// That of the longest trace before this one.
+    #[cfg(feature = "views")]
+    before: Option<Box<Self>>,
 }
 
 impl Sketch {
     /// Go on with what has been read.
     pub(crate) fn follow(&mut self, reading: Reading<'_>) {
-        if self.first != reading.first || self.width == 0 {
-            *self = Self { first: reading.first, width: 1, ..Self::default() };
+        if self.trace != reading.trace || self.width == 0 {
+            let before = std::mem::take(self);
+            *self = Self { trace: reading.trace, width: 1, ..Self::default() };
+            #[cfg(feature = "views")]
+            {
+                self.before = before.into_longest();
+            }
+            #[cfg(not(feature = "views"))]
+            drop(before);
         }
-        for (&action, &size) in reading.actions.iter().zip(reading.sizes).skip(self.done) {
+        let done = self.done.saturating_sub(reading.skipped);
+        for (&action, &size) in reading.actions.iter().zip(reading.sizes).skip(done) {
             match action {
                 Action::ALLOC => self.sum = self.sum.wrapping_add(size as i64),
                 Action::FREE_COMPLETED => self.sum = self.sum.wrapping_sub(size as i64),
@@ -59,6 +70,43 @@ impl Sketch {
 
     /// The sketch as a picture; `None` while there is nothing in it.
     pub(crate) fn picture(&self) -> Option<Provisional> {
+        let path = self.path()?;
+        Some(Provisional { path, text: format!("{} so far", count(self.done as u64, "event", "events").exact) })
+    }
+
+    #[cfg(feature = "views")]
+    fn into_longest(mut self) -> Option<Box<Self>> {
+        let before = self.before.take().filter(|before| before.done > self.done);
+        before.or_else(|| Some(Box::new(self)))
+    }
+
+    /// That of the longest trace so far.
+    #[cfg(feature = "views")]
+    pub(crate) fn longest(&self) -> &Self {
+        self.before.as_deref().filter(|before| before.done > self.done).unwrap_or(self)
+    }
+
+    /// The same of a trace that has ended.
+    #[cfg(feature = "views")]
+    pub(crate) fn picture_of_all(&self) -> Option<Provisional> {
+        Some(Provisional { path: self.path()?, text: count(self.done as u64, "event", "events").exact })
+    }
+
+    /// The first event of every column, then how many events there are.
+    #[cfg(feature = "views")]
+    pub(crate) fn edges(&self, events: u32) -> Vec<u32> {
+        let starts = (0..self.columns.len()).map(|column| (column * self.width) as u32);
+        starts.chain([events]).collect()
+    }
+
+    /// An event in the middle of the highest column.
+    #[cfg(feature = "views")]
+    pub(crate) fn top(&self) -> u32 {
+        let highest = (0..self.columns.len()).rev().max_by_key(|&column| self.columns[column]);
+        (highest.unwrap_or(0) * self.width + self.width / 2) as u32
+    }
+
+    fn path(&self) -> Option<String> {
         let high = self.columns.iter().copied().max()?;
         let [width, height] = BOX;
         let span = high.wrapping_sub(self.low).max(1);
@@ -68,7 +116,7 @@ impl Sketch {
             write!(path, "H{x}V{}", height - (part / i128::from(span)) as i64).expect("a String takes all text");
         }
         write!(path, "H{width}V{height}Z").expect("a String takes all text");
-        Some(Provisional { path, text: format!("{} so far", count(self.done as u64, "event", "events").exact) })
+        Some(path)
     }
 }
 
@@ -78,7 +126,7 @@ mod tests {
     use memstrata_snapshot::{Action, Reading};
 
     fn reading<'a>(actions: &'a [Action], sizes: &'a [u64]) -> Reading<'a> {
-        Reading { first: 0, actions, sizes }
+        Reading { trace: 0, skipped: 0, actions, sizes }
     }
 
     #[test]
@@ -97,7 +145,7 @@ mod tests {
         let mut sketch = Sketch::default();
         assert!(sketch.picture().is_none());
         sketch.follow(reading(&[Action::ALLOC; 3], &[1, 1, 1]));
-        sketch.follow(Reading { first: 3, actions: &[Action::ALLOC], sizes: &[8] });
+        sketch.follow(Reading { trace: 3, skipped: 0, actions: &[Action::ALLOC], sizes: &[8] });
         assert_eq!(sketch.picture().map(|p| p.text), Some("1 event so far".to_owned()));
     }
 

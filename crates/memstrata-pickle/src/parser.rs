@@ -135,6 +135,11 @@ impl<S: Sink> Parser<S> {
         self.machine.sink.foresee(rest);
     }
 
+    /// The sink, to tell it something.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.machine.sink
+    }
+
     /// Bytes of memory that the parser itself holds, its sink not counted.
     pub fn memory(&self) -> usize {
         let Held { memo, objects, strings, other, .. } = self.held();

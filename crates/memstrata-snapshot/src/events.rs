@@ -187,6 +187,10 @@ impl Events {
         new
     }
 
+    /// Bytes that a row takes, less what few rows have.
+    #[cfg(feature = "parts")]
+    pub(crate) const ROW: usize = 1 + 3 * 8 + 4 + 2 * 2;
+
     /// Make room for the rows in the rest of the file, `rest` times what came since the last time.
     pub(crate) fn foresee(&mut self, rest: f64) {
         let late = self.len() - self.foreseen;
@@ -198,6 +202,64 @@ impl Events {
         make_room(&mut self.stack, late, rest);
         make_room(&mut self.stream, late, rest);
         make_room(&mut self.pool, late, rest);
+    }
+
+    /// Keep only some of these rows; those behind them move up. How many are gone.
+    #[cfg(feature = "parts")]
+    pub(crate) fn keep(&mut self, rows: std::ops::Range<u32>, keep: impl Fn(u32) -> bool) -> u32 {
+        let mut to = rows.start;
+        let mut numbers = Vec::with_capacity(rows.len());
+        for row in rows.clone() {
+            numbers.push(keep(row).then_some(to));
+            if keep(row) {
+                self.set(to, self.get(row));
+                to += 1;
+            }
+        }
+        let dropped = rows.end - to;
+        for row in rows.end..self.len() as u32 {
+            self.set(row - dropped, self.get(row));
+        }
+        let len = self.len() - dropped as usize;
+        self.truncate(len);
+        let number = |row: u32| match row.checked_sub(rows.start) {
+            None => Some(row),
+            Some(i) => numbers.get(i as usize).map_or_else(|| Some(row - dropped), |&kept| kept),
+        };
+        renumber(&mut self.device_free, number);
+        for column in [
+            &mut self.compile_context,
+            &mut self.user_metadata,
+            &mut self.internal_metadata,
+            &mut self.forward_frames,
+            &mut self.category,
+        ] {
+            renumber(column, number);
+        }
+        dropped
+    }
+
+    #[cfg(feature = "parts")]
+    fn truncate(&mut self, len: usize) {
+        self.action.truncate(len);
+        self.addr.truncate(len);
+        self.size.truncate(len);
+        self.time.truncate(len);
+        self.stack.truncate(len);
+        self.stream.truncate(len);
+        self.pool.truncate(len);
+    }
+
+    /// Give back the memory that no row needs.
+    #[cfg(feature = "parts")]
+    pub(crate) fn shrink(&mut self) {
+        self.action.shrink_to_fit();
+        self.addr.shrink_to_fit();
+        self.size.shrink_to_fit();
+        self.time.shrink_to_fit();
+        self.stack.shrink_to_fit();
+        self.stream.shrink_to_fit();
+        self.pool.shrink_to_fit();
     }
 
     /// Bytes of memory that the columns hold.
@@ -220,4 +282,15 @@ fn copy_sparse<T: Copy>(column: &mut Sparse<T>, from: u32, to: u32) {
     if let Some(value) = Events::sparse(column, from) {
         column.push((to, value));
     }
+}
+
+#[cfg(feature = "parts")]
+fn renumber<T>(column: &mut Sparse<T>, number: impl Fn(u32) -> Option<u32>) {
+    column.retain_mut(|(row, _)| match number(*row) {
+        Some(new) => {
+            *row = new;
+            true
+        }
+        None => false,
+    });
 }

@@ -4,6 +4,7 @@
 
 use crate::keys;
 use crate::load::build;
+use crate::parts::Keep;
 use crate::report::LoadError;
 use crate::snapshot::Snapshot;
 use crate::tables::Tables;
@@ -15,9 +16,9 @@ use std::fmt;
 ///
 /// # Errors
 /// When it is not JSON, or JSON of something else.
-pub(crate) fn load(text: &[u8]) -> Result<Snapshot, LoadError> {
+pub(crate) fn load(text: &[u8], keep: &Keep) -> Result<Snapshot, LoadError> {
     let heap = Heap::with_strings(Strings::with(keys::KNOWN));
-    let mut state = State { heap, tables: Tables::new() };
+    let mut state = State { heap, tables: Tables::keeping(keep) };
     // A byte-order mark is no JSON, but editors write it.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut json = serde_json::Deserializer::from_slice(text);

@@ -33,21 +33,27 @@ mod json;
 mod json_text;
 mod keys;
 mod load;
+#[cfg_attr(not(feature = "parts"), path = "whole.rs")]
+mod parts;
 mod report;
 mod segments;
 mod sink;
 mod snapshot;
 mod source;
 mod tables;
+#[cfg(feature = "parts")]
+mod window;
 
 pub use annotations::{Annotation, Stage};
 pub use dump::dump;
 pub use events::{Action, Events, Sparse};
 pub use frames::{Frame, Frames, Stacks};
 pub use ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
+#[cfg(feature = "parts")]
+pub use load::Rows;
 pub use load::{PickleLoader, Reading};
 pub use memstrata_pickle::{Held, StrId};
 pub use report::{LoadError, Report, Warning};
 pub use segments::{Block, BlockState, Segment, SegmentType};
-pub use snapshot::{Device, Host, Snapshot, Used};
+pub use snapshot::{Device, Excerpt, Host, Snapshot, Used};
 pub use source::{Named, Reader};

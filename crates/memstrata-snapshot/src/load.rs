@@ -3,9 +3,10 @@
 use crate::events::Action;
 use crate::json_text::json_text;
 use crate::keys;
+use crate::parts::Keep;
 use crate::report::LoadError;
 use crate::segments::Segment;
-use crate::snapshot::{Device, Host, Snapshot, Used};
+use crate::snapshot::{Device, Excerpt, Host, Snapshot, Used};
 use crate::tables::{Tables, ext};
 use memstrata_pickle::{Heap, Held, Kind, Oddity, Parser, StrId, Value};
 use std::ops::Range;
@@ -13,12 +14,27 @@ use std::ops::Range;
 /// What is known of a trace before its file has ended. Lists come in pieces of a thousand events: it lags behind by as much.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
-    /// The first row of the trace among all events of the file: it tells one device's trace from the next.
-    pub first: u32,
+    /// Tells one device's trace from the next.
+    pub trace: u32,
+    /// How many of its events came before these. None, unless rows are dropped as they come: then these are what the last
+    /// bytes brought.
+    pub skipped: usize,
     /// What each event did.
     pub actions: &'a [Action],
     /// Its bytes.
     pub sizes: &'a [u64],
+}
+
+/// How many events there are so far, and what they take.
+#[cfg(feature = "parts")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rows {
+    /// Rows of all traces that are in memory, and stay as far as is known.
+    pub held: usize,
+    /// Bytes of memory that they take.
+    pub bytes: usize,
+    /// Events of the longest trace, whether they have a row or not.
+    pub longest_trace: u32,
 }
 
 /// Reads one pickled snapshot from chunks of bytes.
@@ -39,21 +55,51 @@ impl Default for PickleLoader {
 }
 
 impl PickleLoader {
+    pub(crate) fn new(keep: &Keep) -> Self {
+        Self { parser: Parser::new(Tables::keeping(keep), keys::KNOWN), looked: 0 }
+    }
+
     /// Read the next bytes.
     ///
     /// # Errors
     /// When they are no pickle.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
+        #[cfg(feature = "parts")]
+        if let Some(parts) = &mut self.parser.sink_mut().parts {
+            parts.recent.clear();
+        }
         Ok(self.parser.feed(chunk)?)
+    }
+
+    /// Keep no events from now on, and none of those that were read: only [`PickleLoader::reading`] goes on.
+    #[cfg(feature = "parts")]
+    pub(crate) fn only_count(&mut self) {
+        self.parser.sink_mut().only_count();
+    }
+
+    #[cfg(feature = "parts")]
+    pub(crate) fn rows(&self) -> Rows {
+        let tables = self.parser.sink();
+        let held = tables.events.len() - tables.dropped_so_far();
+        // Not what there is room for, which may be that of the whole file by now.
+        Rows { held, bytes: tables.events.len() * crate::Events::ROW, longest_trace: tables.longest_trace() }
     }
 
     /// The trace that is being read, as far as its list has come.
     pub fn reading(&self) -> Option<Reading<'_>> {
         let tables = self.parser.sink();
-        let run = tables.runs.iter().rev().find(|run| run.kind == ext::EVENT)?;
+        #[cfg(feature = "parts")]
+        if let Some(parts) = &tables.parts {
+            let recent = &parts.recent;
+            let trace = recent.run as u32;
+            return Some(Reading { trace, skipped: recent.skipped, actions: &recent.actions, sizes: &recent.sizes });
+        }
+        let last = tables.runs.iter().rposition(|run| run.kind == ext::EVENT)?;
+        let run = tables.runs[last];
         let rows = run.start as usize..run.end as usize;
         Some(Reading {
-            first: run.start,
+            trace: last as u32,
+            skipped: 0,
             actions: tables.events.action.get(rows.clone())?,
             sizes: tables.events.size.get(rows)?,
         })
@@ -71,7 +117,12 @@ impl PickleLoader {
 
     /// Bytes of memory held now: tables, memo and machine.
     pub fn memory(&self) -> usize {
-        self.parser.memory() + self.parser.sink().memory()
+        let tables = self.parser.sink();
+        #[cfg(feature = "parts")]
+        let parts = tables.parts.as_ref().map_or(0, |parts| parts.memory());
+        #[cfg(not(feature = "parts"))]
+        let parts = 0;
+        self.parser.memory() + tables.memory() + parts
     }
 
     /// What of it the parser holds. It is dropped before anything is made of the tables.
@@ -118,6 +169,7 @@ impl PickleLoader {
 const TORCH_SAVE_MAGIC: i128 = 0x1950_a86a_20f9_469c_fc6c;
 
 pub(crate) fn build(heap: Heap, mut tables: Tables, root: Value, bytes: u64) -> Result<Snapshot, LoadError> {
+    tables.settle();
     let mut roots = Roots::default();
     match root.kind() {
         Kind::Dict(_) => roots.read(&heap, root),
@@ -133,9 +185,9 @@ pub(crate) fn build(heap: Heap, mut tables: Tables, root: Value, bytes: u64) -> 
     if segments.is_empty() && roots.traces.is_none() && !empty_list && !roots.named {
         return Err(LoadError::NotASnapshot { found: describe(&heap, root) });
     }
-    let mut traces: Vec<Range<u32>> = Vec::new();
+    let mut traces: Vec<(Range<u32>, Option<Excerpt>)> = Vec::new();
     for &value in roots.traces.map_or(&[][..], |v| heap.items(v)) {
-        traces.push(tables.rows(&heap, value, ext::EVENT));
+        traces.push((tables.rows(&heap, value, ext::EVENT), tables.excerpt(heap.resolve(value))));
     }
     let annotations = roots.annotations.map_or(0..0, |v| tables.rows(&heap, v, ext::ANNOTATION));
     let host = host(&heap, &mut tables, &roots);
@@ -231,10 +283,10 @@ fn flatten(heap: &Heap, prefix: &str, value: Value, out: &mut Vec<(String, Strin
     }
 }
 
-fn devices(segments: &[Segment], traces: &[Range<u32>]) -> Vec<Device> {
+fn devices(segments: &[Segment], traces: &[(Range<u32>, Option<Excerpt>)]) -> Vec<Device> {
     let highest = segments.last().map_or(0, |s| s.device as usize + 1);
     let with_segments = segments.chunk_by(|a, b| a.device == b.device).map(|run| run[0].device);
-    let with_events = (0..).zip(traces).filter(|(_, t)| !t.is_empty()).map(|(device, _)| device);
+    let with_events = (0..).zip(traces).filter(|(_, t)| !t.0.is_empty()).map(|(device, _)| device);
     let mut ordinals: Vec<u32> = with_segments.chain(with_events).collect();
     ordinals.sort_unstable();
     ordinals.dedup();
@@ -246,10 +298,9 @@ fn devices(segments: &[Segment], traces: &[Range<u32>]) -> Vec<Device> {
     };
     ordinals
         .into_iter()
-        .map(|device| Device {
-            device,
-            events: traces.get(device as usize).cloned().unwrap_or(0..0),
-            segments: range_of(device),
+        .map(|device| {
+            let (events, excerpt) = traces.get(device as usize).cloned().unwrap_or((0..0, None));
+            Device { device, events, segments: range_of(device), excerpt }
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use memstrata_pickle::{ByteOffset, Heap, Kind, Sink, StrId, Value};
 impl Sink for Tables {
     fn dict(&mut self, heap: &mut Heap, so_far: Option<Value>, pairs: &[Value], at: ByteOffset) -> Option<Value> {
         if let Some(value) = so_far {
-            if let Some(row) = value.as_ext(ext::EVENT) {
+            if let Some(row) = value.as_ext(ext::EVENT).and_then(|number| self.gone.row(number)) {
                 let event = self.event(heap, row, self.events.get(row), pairs, at);
                 self.events.set(row, event);
             }
@@ -28,6 +28,7 @@ impl Sink for Tables {
         if let Some(index) = so_far.and_then(|v| v.as_ext(ext::RUN)) {
             let run = self.runs[index as usize];
             self.runs[index as usize] = self.run_of(heap, Some(run), run.kind, items, at);
+            self.cut(index as usize);
             return so_far;
         }
         match heap.resolve(items[0]).kind() {
@@ -35,6 +36,7 @@ impl Sink for Tables {
             Kind::Ext(kind @ (ext::EVENT | ext::BLOCK | ext::SEGMENT | ext::ANNOTATION | ext::HISTORY), _) => {
                 let run = self.run_of(heap, None, kind, items, at);
                 self.runs.push(run);
+                self.cut(self.runs.len() - 1);
                 Some(Value::ext(ext::RUN, self.runs.len() as u32 - 1))
             }
             Kind::Str(_) => {

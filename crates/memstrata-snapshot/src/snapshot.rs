@@ -56,6 +56,23 @@ pub struct Device {
     pub events: Range<u32>,
     /// Its segments: indices into [`Snapshot::segments`].
     pub segments: Range<u32>,
+    /// Which events of its trace these are, where only a range of them was read.
+    pub excerpt: Option<Excerpt>,
+}
+
+/// A range of a trace's events. The rows of the trace are those inside of it, without a gap; before and behind them are
+/// events of what was live around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// Those that were asked for, as the file counts them.
+    pub events: Range<u32>,
+    /// How many the file has.
+    pub of: u32,
+    /// Rows before the first of them.
+    pub before: u32,
+    /// Where ranges are not read there is no such value, and no code for one.
+    #[cfg(not(feature = "parts"))]
+    pub never: std::convert::Infallible,
 }
 
 /// Pinned host memory (since PyTorch 2.14, when it was asked for).

@@ -6,6 +6,7 @@ use crate::frames::{Frame, Frames, Stacks};
 use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 use crate::json_text::json_text;
 use crate::keys;
+use crate::parts::Gone;
 use crate::report::Report;
 use crate::segments::{Block, BlockState, Segment, SegmentType};
 use memstrata_pickle::{ByteOffset, Heap, Kind, StrId, Value};
@@ -59,9 +60,25 @@ pub(crate) struct Tables {
     scratch: Vec<FrameId>,
     /// Whether the stack that was made last is nothing but frames.
     pub(crate) only_frames: bool,
+    /// What is kept of the traces, where that is not all.
+    #[cfg(feature = "parts")]
+    pub(crate) parts: Option<Box<crate::parts::Parts>>,
+    /// Which rows are gone.
+    pub(crate) gone: Gone,
 }
 
 impl Tables {
+    /// Bytes of memory that the tables hold, the machine's and those of `parts` not counted.
+    pub(crate) fn memory(&self) -> usize {
+        self.events.memory()
+            + self.frames.memory()
+            + self.stacks.memory()
+            + self.segments.capacity() * size_of::<Segment>()
+            + self.blocks.capacity() * size_of::<Block>()
+            + self.annotations.capacity() * size_of::<Annotation>()
+            + self.history.capacity() * size_of::<(u64, StackId)>()
+    }
+
     pub(crate) fn new() -> Self {
         Self {
             frames: Frames::default(),
@@ -78,17 +95,10 @@ impl Tables {
             report: Report::default(),
             scratch: Vec::new(),
             only_frames: false,
+            #[cfg(feature = "parts")]
+            parts: None,
+            gone: Gone::default(),
         }
-    }
-
-    /// Bytes of memory that the tables hold.
-    pub(crate) fn memory(&self) -> usize {
-        self.events.memory()
-            + self.frames.memory()
-            + self.stacks.memory()
-            + self.segments.capacity() * size_of::<Segment>()
-            + self.blocks.capacity() * size_of::<Block>()
-            + self.annotations.capacity() * size_of::<Annotation>()
     }
 
     /// The fields that `pairs` tells of the event in this row, over those in `event`.
@@ -151,7 +161,7 @@ impl Tables {
 
     pub(crate) fn new_event(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Value {
         let event = self.event(heap, self.events.len() as u32, Event::UNKNOWN, pairs, at);
-        Value::ext(ext::EVENT, self.events.push(event))
+        Value::ext(ext::EVENT, self.gone.number(self.events.push(event)))
     }
 
     fn action(&mut self, heap: &mut Heap, value: Value, at: ByteOffset) -> Action {
@@ -443,7 +453,8 @@ impl Tables {
     fn rows_of(&mut self, heap: &Heap, kind: u8, items: &[Value], at: Option<ByteOffset>) -> Vec<u32> {
         let mut rows = Vec::with_capacity(items.len());
         for &item in items {
-            if let Some(row) = heap.resolve(item).as_ext(kind) {
+            let row = heap.resolve(item).as_ext(kind);
+            if let Some(row) = if kind == ext::EVENT { row.and_then(|number| self.gone.row(number)) } else { row } {
                 rows.push(row);
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Files as they come: in pieces, cut off, damaged, in other protocols and containers.
 
-use memstrata_snapshot::{LoadError, Reader, dump};
+use memstrata_snapshot::{LoadError, Reader, Snapshot, dump};
 use std::path::{Path, PathBuf};
 
 fn test_data() -> PathBuf {
@@ -180,4 +180,26 @@ fn references_far_behind_are_what_they_were() {
         assert_eq!(addresses(1), again.map(u64::from));
         assert!(snapshot.report.warnings().is_empty(), "{:?}", snapshot.report.warnings());
     }
+}
+
+#[test]
+fn an_event_in_two_lists_is_missed_in_the_second_where_rows_may_be_gone() {
+    let event = b"}\x94(\x8c\x06action\x8c\x05alloc\x8c\x04addrK\x40\x8c\x04sizeK\x08u";
+    let head = b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](";
+    let pickle = [&head[..], b"](", event, b"h\x00e](h\x00h\x00eeu."].concat();
+    let read = |mut reader: Reader| {
+        reader.feed(&pickle).expect("a pickle");
+        reader.finish().expect("a snapshot").remove(0).snapshot
+    };
+    let sizes = |snapshot: &Snapshot| -> Vec<u64> {
+        let rows = snapshot.devices.iter().flat_map(|device| device.events.clone());
+        rows.map(|row| snapshot.events.size(row).0).collect()
+    };
+    let (whole, part) = (read(Reader::default()), read(Reader::of_events(0..2)));
+    assert_eq!(sizes(&whole), [8; 4]);
+    assert!(whole.report.warnings().is_empty());
+    // Their rows keep their places, and it is said that they could not be told.
+    assert_eq!(sizes(&part), [8, 8, 0, 0]);
+    let warning = &part.report.warnings()[0];
+    assert_eq!((warning.code, warning.count), ("stray_item", 2));
 }

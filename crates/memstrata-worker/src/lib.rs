@@ -9,11 +9,17 @@
 //! What is here runs in a browser only; everything that it calls is tested natively in memstrata-engine.
 
 use js_sys::{Float32Array, Object, Reflect, Uint32Array};
+#[cfg(feature = "views")]
+use memstrata_engine::Loader;
 use memstrata_engine::{Column, Coordinator, Engine, Reply};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 #[cfg(all(feature = "threads", target_arch = "wasm32"))]
 pub use wasm_bindgen_rayon::init_thread_pool;
+
+/// Bytes that a file may take, as its loader counts them. A module can address 4 GiB; the rest is for what is not counted.
+#[cfg(feature = "views")]
+const MEMORY: u64 = 3600 << 20;
 
 /// One file's engine, as JavaScript sees it.
 #[wasm_bindgen]
@@ -28,6 +34,18 @@ impl RankWorker {
     pub fn new(path: &str, total: f64) -> Self {
         console_error_panic_hook::set_once();
         Self { engine: Engine::new(path, total as u64) }
+    }
+
+    /// The same, which ends in words before more than `memory` bytes are needed; all that there are unless told. Of every
+    /// trace only the events from `first` to `last` are read, and those of what is live around them.
+    #[cfg(feature = "views")]
+    pub fn within(path: &str, total: f64, memory: Option<f64>, first: Option<u32>, last: Option<u32>) -> Self {
+        console_error_panic_hook::set_once();
+        let mut loader = Loader::new(path, total as u64).within(memory.map_or(MEMORY, |bytes| bytes as u64));
+        if first.is_some() || last.is_some() {
+            loader = loader.of_events(first.unwrap_or(0)..last.map_or(u32::MAX, |last| last.saturating_add(1)));
+        }
+        Self { engine: Engine::reading(loader) }
     }
 
     /// Read the next bytes, unpacked if the file is a gzip, of which `read` bytes have been read so far; gives the

@@ -17,6 +17,7 @@ declare global {
         x: number,
         y: number,
       ): Promise<{ block: number; reference: string; bytes: { raw: string } } | null>;
+      limitMemory(bytes: number | null): void;
       stats(): {
         instances: number;
         drawCalls: number;

@@ -161,6 +161,11 @@ export class MemstrataViewer extends HTMLElement {
     };
   }
 
+  /** Bytes that a file may take before it is refused; null, from the start, for as many as a tab has. For tests. */
+  limitMemory(bytes: number | null): void {
+    this.#session.pool.memoryLimit = bytes;
+  }
+
   /** Ends the workers and gives the GPU's memory back. Leaving the document does the same. */
   destroy(): void {
     const life = this.#life;

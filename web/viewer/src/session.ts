@@ -94,7 +94,7 @@ export class Session {
   readonly modules = new Modules();
   readonly #events: SessionEvents;
   readonly #host: Host;
-  readonly #pool: RankPool;
+  readonly pool: RankPool;
   readonly #coordinator: Coordinator;
   readonly #stop: (() => void)[];
   #loads = 0;
@@ -105,7 +105,7 @@ export class Session {
     this.#events = events;
     this.#host = host;
     this.#coordinator = new Coordinator(this.modules);
-    this.#pool = new RankPool(this.modules, {
+    this.pool = new RankPool(this.modules, {
       progress: (file) => events.progress(file),
       ready: (file) => this.#ready(file),
       failed: (file, failure) => events.failed(file.path, failure),
@@ -114,7 +114,7 @@ export class Session {
     });
     this.#stop = [
       effect(() => this.plot.value?.setTheme(this.dark.value)),
-      effect(() => this.#pool.setBudget(this.linked.memory.value * 2 ** 30)),
+      effect(() => this.pool.setBudget(this.linked.memory.value * 2 ** 30)),
       effect(() => this.plot.value?.show(this.shown.value)),
       effect(() => {
         const trace = this.trace.value;
@@ -129,7 +129,7 @@ export class Session {
   /** Fetches all views, once: after the first picture, or while a visitor reads the landing page. */
   loadViews(): Promise<void> {
     this.#views ??= this.#fetchViews().catch((error: unknown) => {
-      this.#pool.stayFirst();
+      this.pool.stayFirst();
       const { message } = failureOf(error);
       this.viewsFailure.value = {
         id: null,
@@ -146,7 +146,7 @@ export class Session {
     if (this.#ended) return;
     await this.#coordinator.upgrade();
     this.workspace.value = new Workspace(this);
-    this.#pool.upgrade();
+    this.pool.upgrade();
   }
 
   async #summarise(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {
@@ -185,7 +185,7 @@ export class Session {
     const same = before?.file === row.file && before.partIndex === row.part && before.device?.device === wanted;
     if (!same) this.linked.reset();
     this.focus.value = { file: row.file, part: row.part, device };
-    this.#pool.focus(row.file);
+    this.pool.focus(row.file);
   }
 
   /** The row before or after the one in focus. */
@@ -310,7 +310,7 @@ export class Session {
     this.workspace.peek()?.destroy();
     for (const stop of this.#stop) stop();
     this.#loads += 1;
-    this.#pool.destroy();
+    this.pool.destroy();
     this.#coordinator.destroy();
   }
 
@@ -320,7 +320,7 @@ export class Session {
   }
 
   #start(run: Run): void {
-    this.#pool.clear();
+    this.pool.clear();
     batch(() => {
       this.notice.value = null;
       this.selected.value = null;
@@ -329,7 +329,7 @@ export class Session {
       this.focus.value = null;
       this.run.value = run;
     });
-    this.#pool.open(run.files);
+    this.pool.open(run.files);
     const wished = run.files.find(({ path }) => path === this.address.wished.path);
     const only = run.files.length === 1 ? run.files[0] : undefined;
     const file = wished ?? only;

@@ -38,6 +38,8 @@ fn declarations() -> String {
         Progress,
         Provisional,
         Failure,
+        TooLarge,
+        PartChoice,
         Loaded,
         Part,
         DeviceSummary,

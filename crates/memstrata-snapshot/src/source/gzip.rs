@@ -1,6 +1,7 @@
 //! Gzip: the reader of what is inside, behind a decompressor that is pushed.
 
 use super::{Named, Reader};
+use crate::parts::Keep;
 use crate::report::LoadError;
 use flate2::write::MultiGzDecoder;
 use std::io::{self, Write};
@@ -32,14 +33,12 @@ impl Write for Inner {
     }
 }
 
-impl Default for Gzip {
-    fn default() -> Self {
-        let inner = Inner { reader: Reader::default(), error: None, bytes: 0 };
+impl Gzip {
+    pub(crate) fn new(keep: Keep) -> Self {
+        let inner = Inner { reader: Reader::keeping(keep), error: None, bytes: 0 };
         Self { decoder: MultiGzDecoder::new(inner) }
     }
-}
 
-impl Gzip {
     pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         let result = self.decoder.write_all(chunk);
         result.map_err(|e| wrong(self.decoder.get_mut(), &e))

@@ -4,6 +4,7 @@
 //! are found by their keys, whatever stands between; nothing of the page is run.
 
 use super::{Named, Reader};
+use crate::parts::Keep;
 use crate::report::LoadError;
 use base64::engine::general_purpose::STANDARD;
 use base64::{DecodeError, Engine as _};
@@ -18,6 +19,7 @@ pub(crate) struct Html {
     found: Vec<(String, Reader)>,
     decoded: Vec<u8>,
     bytes: u64,
+    keep: Keep,
 }
 
 enum State {
@@ -38,8 +40,8 @@ const BASE64: &[u8] = b"\"base64\":";
 /// Characters that are decoded at a time, so that it does not matter how they arrive; and the most that a name may have.
 const BLOCK: usize = 64 << 10;
 
-impl Default for Html {
-    fn default() -> Self {
+impl Html {
+    pub(crate) fn new(keep: Keep) -> Self {
         Self {
             tail: Vec::new(),
             state: State::Outside,
@@ -47,11 +49,10 @@ impl Default for Html {
             found: Vec::new(),
             decoded: Vec::new(),
             bytes: 0,
+            keep,
         }
     }
-}
 
-impl Html {
     pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         self.bytes += chunk.len() as u64;
         let mut text = std::mem::take(&mut self.tail);
@@ -84,7 +85,8 @@ impl Html {
                 [b'"', rest @ ..] => {
                     self.state = State::Text { key, open: true };
                     if key == Key::Base64 {
-                        self.found.push((std::mem::take(&mut self.name), Reader::default()));
+                        let reader = Reader::keeping(self.keep.clone());
+                        self.found.push((std::mem::take(&mut self.name), reader));
                     }
                     Ok(Some(rest))
                 }

@@ -5,7 +5,10 @@ mod gzip;
 mod html;
 
 use crate::json;
+#[cfg(feature = "parts")]
+use crate::load::Rows;
 use crate::load::{PickleLoader, Reading};
+use crate::parts::Keep;
 use crate::report::LoadError;
 use crate::snapshot::Snapshot;
 use memstrata_pickle::Held;
@@ -41,6 +44,7 @@ const ZIP: &str = "this is a zip archive (torch.save checkpoints are, too), not 
 #[derive(Default)]
 pub struct Reader {
     state: State,
+    keep: Keep,
 }
 
 #[derive(Default)]
@@ -60,6 +64,35 @@ enum State {
 const TELLING: usize = 9;
 
 impl Reader {
+    /// Of every trace reads only the events of this range, and those of what is live in it: every state in the range is that
+    /// of the whole file. Segment events are all there.
+    #[cfg(feature = "parts")]
+    pub fn of_events(events: std::ops::Range<u32>) -> Self {
+        Self::keeping(Keep(Some(events)))
+    }
+
+    fn keeping(keep: Keep) -> Self {
+        Self { keep, ..Self::default() }
+    }
+
+    /// Keep no events from now on, and none of those that were read: only [`Reader::reading`] goes on, to the end of the
+    /// file, which has no snapshot then. False for what is no plain pickle, which goes on as before.
+    #[cfg(feature = "parts")]
+    pub fn only_count(&mut self) -> bool {
+        let State::Pickle(pickle) = &mut self.state else { return false };
+        pickle.only_count();
+        true
+    }
+
+    /// How many events there are so far; none in what is no plain pickle.
+    #[cfg(feature = "parts")]
+    pub fn rows(&self) -> Rows {
+        match &self.state {
+            State::Pickle(pickle) => pickle.rows(),
+            _ => Rows::default(),
+        }
+    }
+
     /// Read the next bytes.
     ///
     /// # Errors
@@ -95,18 +128,20 @@ impl Reader {
         let start = &start[..start.len().min(TELLING)];
         self.state = match start {
             #[cfg(feature = "gzip")]
-            _ if head.starts_with(b"\x1f\x8b") => State::Gzip(Box::default()),
+            _ if head.starts_with(b"\x1f\x8b") => State::Gzip(Box::new(gzip::Gzip::new(self.keep.clone()))),
             #[cfg(not(feature = "gzip"))]
             _ if head.starts_with(b"\x1f\x8b") => return Err(LoadError::Refused { what: STILL_PACKED }),
             _ if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") => {
                 return Err(LoadError::Refused { what: ZIP });
             }
             // Protocols 2 to 5 begin with PROTO.
-            _ if head.first() == Some(&0x80) => State::Pickle(Box::default()),
-            [b'<', b'!' | b'h' | b'H' | b'?' | b's' | b'S' | b'\n', ..] => State::Html(Box::default()),
+            _ if head.first() == Some(&0x80) => State::Pickle(Box::new(PickleLoader::new(&self.keep))),
+            [b'<', b'!' | b'h' | b'H' | b'?' | b's' | b'S' | b'\n', ..] => {
+                State::Html(Box::new(html::Html::new(self.keep.clone())))
+            }
             [b'{' | b'[', ..] => State::Json(Vec::new()),
             // Protocols 0 and 1 have no header. What they begin with reads like nothing that people write.
-            _ if is_old_pickle(start) => State::Pickle(Box::default()),
+            _ if is_old_pickle(start) => State::Pickle(Box::new(PickleLoader::new(&self.keep))),
             _ => return Err(LoadError::Unknown { found: start_of(start) }),
         };
         self.feed(head)
@@ -166,7 +201,7 @@ impl Reader {
             State::Empty => PickleLoader::default().finish().map(one),
             State::Telling(head) => Err(LoadError::Unknown { found: start_of(&head) }),
             State::Pickle(pickle) => pickle.finish().map(one),
-            State::Json(text) => json::load(&text).map(one),
+            State::Json(text) => json::load(&text, &self.keep).map(one),
             #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.finish(),
             State::Html(html) => html.finish(),

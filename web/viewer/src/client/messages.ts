@@ -24,9 +24,21 @@ export interface ThreadsBuild {
 /** Which of the two modules a worker runs: the one for the first picture, or the one that answers all views. */
 export type Glue = "first" | "views";
 
+/** A part of the events of every trace, both ends counted. */
+export interface EventRange {
+  first: number;
+  last: number;
+}
+
+/** What of a file is read, and how much memory that may take: all, unless told. */
+export interface Bounds {
+  events: EventRange | null;
+  memory: number | null;
+}
+
 export type ToWorker =
   | { kind: "prepare"; module: WebAssembly.Module; glue: Glue; threaded: ThreadsBuild | null }
-  | { kind: "load"; path: string; bytes: number; source: Bytes }
+  | { kind: "load"; path: string; bytes: number; source: Bytes; bounds: Bounds }
   | { kind: "ask"; request: Request }
   | { kind: "run"; request: RunRequest };
 

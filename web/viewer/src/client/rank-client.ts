@@ -14,15 +14,18 @@ import type {
   Request,
   Response,
   TileKey,
+  TooLarge,
 } from "../generated/protocol.js";
-import type { Bytes, Columns, FromWorker } from "./messages.js";
+import type { Bounds, Columns, FromWorker } from "./messages.js";
+import type { Source } from "./rank-file.js";
 import type { PreparedWorker } from "./wasm.js";
 
 /** What a load tells on its way. */
 export interface LoadEvents {
   progress(progress: Progress): void;
   loaded(loaded: Loaded): void;
-  failed(failure: Failure): void;
+  /** With what can be opened in its place, where the file is too large. */
+  failed(failure: Failure, tooLarge: TooLarge | null): void;
   /** A question that could not be answered; the file stays. */
   refused(failure: Failure): void;
 }
@@ -83,11 +86,11 @@ export class RankClient {
   /** How many threads it has; 0 before its first word. */
   threads = 0;
 
-  constructor(prepared: PreparedWorker, path: string, bytes: number, source: Bytes, events: LoadEvents) {
+  constructor(prepared: PreparedWorker, { path, bytes, from }: Source, bounds: Bounds, events: LoadEvents) {
     this.#prepared = prepared;
     this.#events = events;
     prepared.onmessage((message) => this.#receive(message));
-    prepared.send({ kind: "load", path, bytes, source });
+    prepared.send({ kind: "load", path, bytes, source: from, bounds });
   }
 
   /** Whether it answers all views, or only what the first picture needs. */
@@ -184,7 +187,7 @@ export class RankClient {
 
   #failed(failure: Failure): void {
     if (failure.id === null) {
-      this.#events.failed(failure);
+      this.#events.failed(failure, null);
       return;
     }
     this.#settle(failure.id, null);
@@ -198,7 +201,7 @@ export class RankClient {
   }
 
   #receive(message: FromWorker): void {
-    if (message.kind === "crashed") this.#events.failed(message.failure);
+    if (message.kind === "crashed") this.#events.failed(message.failure, null);
     if (message.kind !== "reply") return;
     const { response, columns, wasmBytes, threads } = message;
     this.wasmBytes = wasmBytes;
@@ -212,6 +215,9 @@ export class RankClient {
         break;
       case "failed":
         this.#failed(response);
+        break;
+      case "tooLarge":
+        this.#events.failed(response.failure, response);
         break;
       case "tile":
         this.#tile({ ...response, columns });

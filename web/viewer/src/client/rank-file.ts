@@ -1,8 +1,8 @@
 // A file of the run as the page knows it: what it was planned as, how far its load is, and its worker while it has one.
 
 import { type Signal, signal } from "@preact/signals";
-import type { Failure, Loaded, PlannedRow, Progress, RankCard } from "../generated/protocol.js";
-import type { Bytes } from "./messages.js";
+import type { Failure, Loaded, PlannedRow, Progress, RankCard, TooLarge } from "../generated/protocol.js";
+import type { Bytes, EventRange } from "./messages.js";
 import type { RankClient } from "./rank-client.js";
 
 /** Something that can be read, more than once. */
@@ -22,6 +22,10 @@ export type Load =
 export class RankFile {
   readonly source: Source;
   readonly planned: PlannedRow;
+  /** Which of its events are read; null for all. */
+  part: EventRange | null = null;
+  /** What can be opened of it, once it has shown itself to be too large. */
+  readonly tooLarge: Signal<TooLarge | null> = signal(null);
   /** A released file stays `ready`: its summary is kept, and its worker comes back when it is looked at. */
   readonly load: Signal<Load> = signal({ state: "queued" });
   readonly client: Signal<RankClient | null> = signal(null);

@@ -5,7 +5,8 @@
 // The first file of a run may be read by the small module, so that its picture is there soon; all others wait for the one
 // that answers all views, and when that has come the first is read once more by it, behind the picture.
 
-import type { Failure, Loaded } from "../generated/protocol.js";
+import type { Failure, Loaded, TooLarge } from "../generated/protocol.js";
+import type { EventRange } from "./messages.js";
 import { RankClient } from "./rank-client.js";
 import type { RankFile } from "./rank-file.js";
 import type { Modules, PreparedWorker } from "./wasm.js";
@@ -31,6 +32,8 @@ export class RankPool {
   readonly #events: PoolEvents;
   readonly #limit = Math.min(navigator.hardwareConcurrency || 1, MOST);
   #budget = Number.POSITIVE_INFINITY;
+  /** Bytes that one file may take; null for as many as its worker can have. */
+  memoryLimit: number | null = null;
   #queue: RankFile[] = [];
   readonly #loading = new Map<RankFile, RankClient>();
   /** Loaded files that have a worker, the one looked at last at the end. */
@@ -62,6 +65,23 @@ export class RankPool {
       this.#queue = [file, ...this.#queue.filter((other) => other !== file)];
       this.#fill();
     }
+  }
+
+  /** Reads a part of a file's events. */
+  readPart(file: RankFile, part: EventRange): void {
+    file.part = part;
+    file.load.value = { state: "queued" };
+    this.focus(file);
+  }
+
+  /** Puts a file of which a part was read back to where a part is chosen. */
+  choosePart(file: RankFile, failure: Failure): void {
+    this.#end(file);
+    this.#loading.delete(file);
+    this.#idle = this.#idle.filter((other) => other !== file);
+    file.cards.value = null;
+    file.load.value = { state: "error", failure };
+    this.#fill();
   }
 
   /** Workers of files that nobody looks at may hold at most so many bytes together. */
@@ -130,10 +150,10 @@ export class RankPool {
     const prepared = this.#worker(file);
     const started = performance.now();
     if (file.load.peek().state === "queued") file.load.value = { state: "loading" };
-    const { path, bytes, from } = file.source;
     // A file that is on screen stays there while it is read once more by a worker that can do more.
     const behind = file.client.peek() !== null;
-    const client = new RankClient(prepared, path, bytes, from, {
+    const bounds = { events: file.part, memory: this.memoryLimit };
+    const client = new RankClient(prepared, file.source, bounds, {
       progress: (progress) => {
         if (behind) return;
         file.progress.value = progress;
@@ -143,7 +163,7 @@ export class RankPool {
         if (!behind) file.loadMs = performance.now() - started;
         void this.#ready(file, client, loaded);
       },
-      failed: (failure) => this.#failed(file, failure),
+      failed: (failure, tooLarge) => this.#failed(file, failure, tooLarge),
       refused: (failure) => this.#events.refused(failure),
     });
     this.#loading.set(file, client);
@@ -194,10 +214,11 @@ export class RankPool {
     }
   }
 
-  #failed(file: RankFile, failure: Failure): void {
+  #failed(file: RankFile, failure: Failure, tooLarge: TooLarge | null): void {
     this.#end(file);
     this.#loading.delete(file);
     this.#idle = this.#idle.filter((other) => other !== file);
+    if (tooLarge?.choice) file.tooLarge.value = tooLarge;
     file.load.value = { state: "error", failure };
     this.#fill();
     this.#events.failed(file, failure);

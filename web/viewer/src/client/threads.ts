@@ -4,8 +4,11 @@
 import type * as first from "../../wasm/memstrata_worker.js";
 import type { ThreadsBuild } from "./messages.js";
 
-/** All modules have the same face. */
-export type Engine = Pick<typeof first, "default" | "RankWorker" | "RunWorker">;
+type Views = typeof import("../../wasm/memstrata_worker_views.js");
+/** All modules have the same face, but that the small one knows no bounds: it reads no large files. */
+export type Engine = Pick<typeof first, "default" | "RunWorker"> & {
+  RankWorker: typeof first.RankWorker & Partial<Pick<Views["RankWorker"], "within">>;
+};
 
 type ThreadedEngine = Engine & { initThreadPool(threads: number): Promise<void> };
 

@@ -10,13 +10,22 @@
 import * as first from "../../wasm/memstrata_worker.js";
 import type { Failure, Response } from "../generated/protocol.js";
 import { chunks } from "./chunks.js";
-import type { Bytes, Columns, FromWorker, ToWorker } from "./messages.js";
+import type { Columns, FromWorker, ToWorker } from "./messages.js";
 import { type Engine, startThreads } from "./threads.js";
 
 type RankWorker = InstanceType<Engine["RankWorker"]>;
 type RunWorker = InstanceType<Engine["RunWorker"]>;
 
 const PROGRESS_MS = 50;
+
+/** A trap without words with more memory than this: there was no more to be had. */
+const MUCH = 2 ** 30;
+
+const EXHAUSTED: Failure = {
+  id: null,
+  message: "Memory ran out: a browser tab has 4 GiB for a file.",
+  hint: "The program has no such limit: memstrata summary FILE. It reads a part of a file with --events.",
+};
 
 function isFailure(error: unknown): error is Failure {
   return typeof error === "object" && error !== null && "hint" in error && "message" in error;
@@ -29,6 +38,7 @@ class WorkerHost {
   #stepping = false;
   #threads = 1;
   #panic = "";
+  #memory: WebAssembly.Memory | null = null;
   readonly #turn = new MessageChannel();
 
   constructor() {
@@ -49,7 +59,7 @@ class WorkerHost {
         this.#engine.catch((error: unknown) => this.#crashed(error));
         break;
       case "load":
-        this.#load(message.path, message.bytes, message.source).catch((error: unknown) => this.#crashed(error));
+        this.#load(message).catch((error: unknown) => this.#crashed(error));
         break;
       case "ask":
         this.#guard(() => {
@@ -70,7 +80,7 @@ class WorkerHost {
       return shared;
     }
     const engine: Engine = glue === "first" ? first : await import("../../wasm/memstrata_worker_views.js");
-    await engine.default({ module_or_path: module });
+    this.#memory = (await engine.default({ module_or_path: module })).memory;
     return engine;
   }
 
@@ -80,9 +90,10 @@ class WorkerHost {
     return this.#engine;
   }
 
-  async #load(path: string, bytes: number, source: Bytes): Promise<void> {
+  async #load({ path, bytes, source, bounds }: ToWorker & { kind: "load" }): Promise<void> {
     const { RankWorker } = await this.#prepared();
-    const rank = new RankWorker(path, bytes);
+    const { memory, events } = bounds;
+    const rank = RankWorker.within?.(path, bytes, memory, events?.first, events?.last) ?? new RankWorker(path, bytes);
     let shown = performance.now();
     for await (const { bytes: chunk, read } of chunks(source)) {
       const progress = rank.feed(chunk, read);
@@ -143,6 +154,11 @@ class WorkerHost {
     }
     const trapped = error instanceof WebAssembly.RuntimeError;
     const words = error instanceof Error ? error.message : String(error);
+    // A panic has words. What Rust cannot allocate ends without any.
+    if (trapped && this.#panic === "" && (this.#memory?.buffer.byteLength ?? 0) > MUCH) {
+      this.#post({ kind: "crashed", failure: EXHAUSTED });
+      return;
+    }
     this.#post({
       kind: "crashed",
       failure: {

@@ -177,7 +177,7 @@ target: DeviceRef,
  */
 query: Query, } };
 
-export type Response = { "kind": "progress" } & Progress | { "kind": "loaded" } & Loaded | { "kind": "failed" } & Failure | { "kind": "tile", 
+export type Response = { "kind": "progress" } & Progress | { "kind": "loaded" } & Loaded | { "kind": "failed" } & Failure | { "kind": "tooLarge" } & TooLarge | { "kind": "tile", 
 /**
  * The request's.
  */
@@ -276,6 +276,42 @@ message: string,
  * What the reader can do, if anything.
  */
 hint: string | null, };
+
+export type TooLarge = { 
+/**
+ * That it does.
+ */
+failure: Failure, 
+/**
+ * The parts that there are to choose from; null where none is small enough.
+ */
+choice: PartChoice | null, };
+
+export type PartChoice = { 
+/**
+ * The curve of all events.
+ */
+curve: Provisional, 
+/**
+ * The first event of each of the curve's columns, which are equally wide; then how many events there are.
+ */
+edges: Array<number>, 
+/**
+ * How many events there are.
+ */
+events: Quantity, 
+/**
+ * The first of the events around the curve's top that can be opened together.
+ */
+first: number, 
+/**
+ * The last of them.
+ */
+last: number, 
+/**
+ * `About 1,200,000 events can be opened at once.`
+ */
+text: string, };
 
 export type Loaded = { 
 /**

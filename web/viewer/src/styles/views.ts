@@ -211,6 +211,20 @@ button.share:hover { background: var(--hover); }
 .share-text { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .share .num { flex: none; }
 .copy-line { margin-top: 10px; }
+.plot-state:has(> .part-form) { overflow: auto; place-items: safe center; }
+.plot-state > .part-form { width: min(680px, 100%); padding: 22px 24px 24px; border: 1px solid var(--line); border-radius: 10px; background: var(--surface); text-align: left; overflow-wrap: anywhere; }
+.part-form p + p { margin-top: 2px; }
+.part-form figure { margin: 18px 0 0; }
+.part-form svg { display: block; width: 100%; height: 132px; border-radius: var(--radius); background: var(--sunk); box-shadow: inset 0 0 0 1px var(--line); cursor: crosshair; touch-action: none; }
+.part-form svg path { fill: var(--line-strong); }
+.part-mark { fill: var(--tint); stroke: var(--accent); stroke-width: 1.5px; vector-effect: non-scaling-stroke; }
+.part-form figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 2px 16px; margin-top: 6px; font-size: var(--small); }
+.part-fields { display: flex; flex-wrap: wrap; align-items: center; gap: 10px 18px; margin-top: 18px; }
+.part-fields .field input { width: 116px; height: 30px; font-family: var(--mono); }
+.part-fields .field input:invalid { border-color: var(--error); }
+.part-fields .button { margin-left: auto; }
+.part-line { display: flex; flex: none; align-items: baseline; gap: 12px; padding: 5px 14px; border-bottom: 1px solid var(--line); background: var(--warn-tint); font-size: 12px; overflow-wrap: anywhere; }
+.part-line .link { flex: none; margin-left: auto; white-space: nowrap; }
 
 @container (width < 1120px) {
   .bar-cell { width: 36%; min-width: 110px; }

@@ -12,6 +12,12 @@ export function PlotState({ session }: { session: Session }) {
   if (focus === null) return <Waiting session={session} />;
   const load = focus.file.load.value;
   if (load.state === "error") {
+    const { file } = focus;
+    const views = session.workspace.value;
+    const choice = file.tooLarge.value?.choice;
+    if (choice && views) {
+      return <views.ui.PartForm session={session} file={file} failure={load.failure} choice={choice} />;
+    }
     return (
       <Words title={`${focus.file.path} could not be read`} text={load.failure.message} hint={load.failure.hint} />
     );

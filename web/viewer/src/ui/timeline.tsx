@@ -19,6 +19,7 @@ export function Timeline({ session }: { session: Session }) {
   return (
     <div class="timeline">
       <div class="toolbar">{views ? <views.ui.TimelineTools session={session} workspace={views} /> : null}</div>
+      {views && <views.ui.PartLine session={session} />}
       <div class="plot" role="application" aria-roledescription="timeline" aria-label={describe(session)}>
         <canvas
           ref={canvas}

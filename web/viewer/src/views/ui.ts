@@ -12,6 +12,7 @@ import { TimelineMarks } from "./marks.js";
 import { Moment } from "./moment.js";
 import { Overview } from "./overview.js";
 import { Palette } from "./palette.js";
+import { PartForm, PartLine } from "./part.js";
 import { RailBar } from "./rail-bar.js";
 import { Segments } from "./segments.js";
 import { Settings } from "./settings.js";
@@ -39,4 +40,16 @@ const views: Partial<Record<View, ComponentType<ViewProperties>>> = {
   settings: Settings,
 };
 
-export const ui = { views, TimelineTools, TimelineMarks, Strip, Moment, Subject, Sheet, Palette, RailBar };
+export const ui = {
+  views,
+  TimelineTools,
+  TimelineMarks,
+  Strip,
+  Moment,
+  Subject,
+  Sheet,
+  Palette,
+  RailBar,
+  PartForm,
+  PartLine,
+};

@@ -1,0 +1,125 @@
+//! Files that need more memory than there is: said before it runs out, with the curve of all events and a part that fits.
+
+use memstrata_engine::protocol::{Loaded, Response, TooLarge};
+use memstrata_engine::{Engine, Loader};
+
+const EVENTS: u32 = 40_000;
+const TOP: u32 = 30_000;
+
+/// A text of a pickle.
+fn text(words: &str) -> Vec<u8> {
+    [&[0x8c, words.len() as u8], words.as_bytes()].concat()
+}
+
+fn int(value: u64) -> Vec<u8> {
+    [&[0x8a, 8][..], &value.to_le_bytes()].concat()
+}
+
+/// The bytes of every event in turn: all are freed right after their alloc, but some around the top.
+fn size(pair: u32) -> u64 {
+    512 * u64::from(1 + pair % 7) + if pair == TOP / 2 { 1 << 30 } else { 0 }
+}
+
+/// A pickle of one trace, in lists of a thousand as CPython writes them.
+fn pickle() -> Vec<u8> {
+    let event = |event: u32| {
+        let (pair, action) = (event / 2, if event.is_multiple_of(2) { "alloc" } else { "free_completed" });
+        let addr = int(0x7000_0000_0000 + u64::from(pair % 900) * (1 << 31));
+        let fields = [text("action"), text(action), text("addr"), addr, text("size"), int(size(pair))];
+        [&b"}("[..], &fields.concat(), b"u"].concat()
+    };
+    let batches = (0..EVENTS).step_by(1000).map(|first| {
+        let events: Vec<u8> = (first..first + 1000).flat_map(event).collect();
+        [&b"("[..], &events, b"e"].concat()
+    });
+    let batches: Vec<u8> = batches.flatten().collect();
+    let key = |key: &str| text(key);
+    [&b"\x80\x04}("[..], &key("segments"), b"]", &key("device_traces"), b"](]", &batches, b"eu."].concat()
+}
+
+fn read(bytes: &[u8], loader: Loader) -> Response {
+    let mut engine = Engine::reading(loader);
+    let mut read = 0;
+    for chunk in bytes.chunks(10_000) {
+        read += chunk.len() as u64;
+        if let Err(failure) = engine.feed_unpacked(chunk, read) {
+            return Response::Failed(failure);
+        }
+    }
+    engine.finish()
+}
+
+fn loader(bytes: &[u8]) -> Loader {
+    Loader::new("rank0.pickle", bytes.len() as u64)
+}
+
+fn loaded(response: Response) -> Loaded {
+    match response {
+        Response::Loaded(loaded) => loaded,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn too_large(response: Response) -> TooLarge {
+    match response {
+        Response::TooLarge(too_large) => too_large,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_fits_is_read() {
+    let bytes = pickle();
+    let whole = loaded(read(&bytes, loader(&bytes)));
+    let bounded = loaded(read(&bytes, loader(&bytes).within(1 << 30)));
+    let peak = |loaded: &Loaded| loaded.parts[0].devices[0].peak_text.clone();
+    assert_eq!(peak(&bounded), peak(&whole));
+    assert_eq!(peak(&whole), "peak 1.00 GiB at #30,000");
+    assert!(bounded.parts[0].warnings.is_empty(), "{:?}", bounded.parts[0].warnings);
+}
+
+#[test]
+fn a_file_that_is_too_large_offers_a_part_around_its_top() {
+    let bytes = pickle();
+    let limit = 4 << 20;
+    let TooLarge { failure, choice } = too_large(read(&bytes, loader(&bytes).within(limit)));
+    assert!(failure.message.starts_with("This snapshot needs about "), "{}", failure.message);
+    assert!(failure.message.contains("there are 4.00 MiB"), "{}", failure.message);
+    assert!(failure.hint.is_some_and(|hint| hint.contains("memstrata summary rank0.pickle")));
+    let choice = choice.expect("a part fits");
+    assert_eq!((choice.events.raw.as_str(), choice.curve.text.as_str()), ("40000", "40,000 events"));
+    assert_eq!((choice.edges[0], choice.edges.last()), (0, Some(&EVENTS)));
+    assert!(choice.edges.is_sorted(), "columns follow each other");
+    assert!(choice.first <= TOP && TOP <= choice.last && choice.last < EVENTS, "{} {}", choice.first, choice.last);
+    assert!(choice.last - choice.first > 1000, "4 MiB hold more than that");
+    assert!(choice.text.starts_with("About ") && choice.text.ends_with(" events can be opened at once."));
+
+    // What was offered can be opened within the same limit, and shows the top.
+    let part = loader(&bytes).of_events(choice.first..choice.last + 1).within(limit);
+    let part = loaded(read(&bytes, part)).parts.remove(0);
+    assert_eq!(part.peak.map(|peak| peak.raw), Some(size(TOP / 2).to_string()));
+    assert_eq!(part.warnings[0].code, "part");
+    assert!(part.warnings[0].message.contains("of 40,000"), "{}", part.warnings[0].message);
+}
+
+#[test]
+fn a_part_that_is_too_large_is_told_like_a_file() {
+    let bytes = pickle();
+    let all_but_one = loader(&bytes).of_events(1..EVENTS).within(4 << 20);
+    let TooLarge { failure, choice } = too_large(read(&bytes, all_but_one));
+    assert!(failure.message.starts_with("This part of the snapshot needs about "), "{}", failure.message);
+    let choice = choice.expect("a smaller part fits");
+    assert_eq!(choice.events.raw, "40000");
+    assert!(choice.first <= TOP && TOP <= choice.last);
+}
+
+#[test]
+fn where_no_part_fits_none_is_offered() {
+    let bytes = pickle();
+    match read(&bytes, loader(&bytes).within(1 << 10)) {
+        Response::Failed(failure) => {
+            assert!(failure.hint.is_some_and(|hint| hint.starts_with("Use the program")));
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,74 @@
+// A file that needs more memory than a tab has: words instead of a crash, and a part of it.
+
+import { cli, summaryOf } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+import { expect, test } from "../lib/test.js";
+import { work } from "../lib/work.js";
+
+const REAL = "recorded/gpt_leak.pickle.gz";
+const NAME = "gpt_leak.pickle.gz";
+/** Less than this file takes, and enough for parts of it. */
+const LIMIT = 2_500_000;
+
+test("a file that is too large says so, and a part of its curve opens", async ({ viewer, page }) => {
+  const { events, requested_bytes: whole } = summaryOf(REAL);
+  // Large files wait for the views; here they come first.
+  await work(viewer, testData("scenarios/f01.pickle"));
+  await page.evaluate((limit) => window.memstrata.limitMemory(limit), LIMIT);
+  await viewer.open(testData(REAL));
+  await viewer.expectRow(NAME, "error");
+  await expect(viewer.row(NAME)).toContainText("needs about");
+  const form = page.getByTestId("part-form");
+  await expect(form).toContainText("in a browser tab");
+  await expect(form).toContainText(`memstrata summary ${NAME}`);
+  await expect(page.getByTestId("part-events")).toHaveAttribute("data-value", String(events));
+
+  // What is offered lies around the top of the curve, and is a part.
+  const [first, last] = [form.getByLabel("First event"), form.getByLabel("Last event")];
+  const offered = async () => [Number(await first.inputValue()), Number(await last.inputValue())] as const;
+  const [from, to] = await offered();
+  expect(from).toBeLessThanOrEqual(whole.peak_event);
+  expect(to).toBeGreaterThanOrEqual(whole.peak_event);
+  expect(to - from).toBeGreaterThan(50);
+  expect(to - from).toBeLessThan(events - 1);
+
+  // Dragging over the curve chooses, and so does typing.
+  const box = await page.getByTestId("part-curve").boundingBox();
+  if (!box) throw new Error("the curve is drawn");
+  await page.mouse.move(box.x + box.width * 0.75, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + box.height / 2, { steps: 4 });
+  await page.mouse.up();
+  const [left, right] = await offered();
+  expect(Math.abs(left - events * 0.5)).toBeLessThan(events * 0.02);
+  expect(Math.abs(right - events * 0.75)).toBeLessThan(events * 0.02);
+  await first.fill("12000");
+  await last.fill("12499");
+  await form.getByRole("button", { name: "Open this part" }).click();
+  await viewer.expectRow(NAME, "ready");
+
+  // Its numbers are those of the program for the same events.
+  const part = cli("summary", REAL, "--events", "12000..12500").files[0]?.devices[0];
+  if (!part) throw new Error("the part has a device");
+  expect(part.events).toBeLessThan(events);
+  await expect(viewer.peak).toHaveAttribute("data-value", String(part.requested_bytes.peak));
+  const line = page.getByTestId("part-line");
+  await expect(line).toContainText("events #12,000 to #12,499 of");
+  await expect(viewer.canvas).toBeVisible();
+
+  // And there are other parts.
+  await line.getByRole("button", { name: "Choose another part" }).click();
+  await expect(first).toHaveValue("12000");
+  await first.fill("0");
+  await last.fill(String(events - 1));
+  await form.getByRole("button", { name: "Open this part" }).click();
+  await expect(form).toContainText("This part of the snapshot needs about");
+  await viewer.expectRow(NAME, "error");
+});
+
+test("without a limit the same file opens as a whole", async ({ viewer, page }) => {
+  await work(viewer, testData("scenarios/f01.pickle"));
+  await viewer.show(testData(REAL));
+  await expect(viewer.peak).toHaveAttribute("data-value", String(summaryOf(REAL).requested_bytes.peak));
+  await expect(page.getByTestId("part-line")).toHaveCount(0);
+});
