@@ -38,6 +38,8 @@ export default defineConfig({
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
+        // A page that is not of this machine by its name: see lib/folder.ts.
+        "--host-resolver-rules=MAP host.example 127.0.0.1",
       ],
     },
   },

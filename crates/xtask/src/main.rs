@@ -1,4 +1,4 @@
-//! The project's one task runner: `cargo xtask dev|build|types|gen|tidy|size|test`.
+//! The project's one task runner: `cargo xtask dev|build|examples|types|gen|tidy|size|test`.
 //!
 //! Nothing here is needed by a user of the product. Every step of the continuous integration is a command that a developer
 //! can run; `cargo xtask test` is all of them in order.
@@ -7,6 +7,7 @@
 
 mod cmd;
 mod dev;
+mod examples;
 mod files;
 mod generate;
 mod install;
@@ -42,6 +43,8 @@ enum Task {
     },
     /// Build the site into web/site/dist
     Build,
+    /// Pack the npm package and build the apps of web/examples with it, into target/
+    Examples,
     /// Write the generated files: the TypeScript types of the worker protocol
     Types,
     /// Write recordings of any size, for measurements
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
     let done = Repo::find().and_then(|repo| match args.task {
         Task::Dev { port, once } => dev::run(&repo, port, once),
         Task::Build => site::build(&repo),
+        Task::Examples => examples::run(&repo),
         Task::Types => site::types(&repo),
         Task::Gen(options) => generate::run(&repo, &options),
         Task::Tidy => tidy::run(&repo),

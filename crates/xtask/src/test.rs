@@ -1,6 +1,6 @@
 //! Everything that the continuous integration checks, in order; the first failure stops it.
 
-use crate::{cmd, dev, install, repo::Repo, site, size, threads, tidy};
+use crate::{cmd, dev, examples, install, repo::Repo, site, size, threads, tidy};
 use anyhow::{Context, Result, bail};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ struct Step {
     run: fn(&Repo) -> Result<()>,
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step { name: "install", what: "wasm targets, library sources, npm packages, browser", run: install_all },
     Step { name: "fmt", what: "rustfmt", run: fmt },
     Step { name: "tidy", what: "dependencies, lengths, paths", run: tidy::run },
@@ -26,6 +26,7 @@ const STEPS: [Step; 13] = [
     Step { name: "web", what: "types of all TypeScript, Biome", run: web },
     Step { name: "size", what: "the page's weight", run: size::run },
     Step { name: "dev", what: "the development server", run: |repo| dev::run(repo, 5173, true) },
+    Step { name: "examples", what: "the npm package, and apps that are built with it", run: examples::run },
     Step { name: "e2e", what: "the built site in a browser", run: e2e },
 ];
 
@@ -187,8 +188,17 @@ fn e2e(repo: &Repo) -> Result<()> {
     let browser = install::browser(repo)?;
     // The program's numbers are what the page's are held against.
     cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "memstrata-cli", "--features", "page"], &repo.root))?;
+    // So that this step can be run without the one before it.
+    if !examples::folder(repo).is_dir() {
+        examples::run(repo)?;
+    }
     let program = repo.target.join("debug").join("memstrata");
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let mut npm = cmd::command("npm", &["run", "--silent", "test", "-w", "e2e"], &repo.web());
-    cmd::run(npm.env("CHROME", browser).env("MEMSTRATA", program).env("E2E_PORT", port.to_string()))
+    cmd::run(
+        npm.env("CHROME", browser)
+            .env("MEMSTRATA", program)
+            .env("EXAMPLES", examples::folder(repo))
+            .env("E2E_PORT", port.to_string()),
+    )
 }

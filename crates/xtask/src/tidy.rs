@@ -4,6 +4,7 @@ mod edges;
 mod lines;
 mod links;
 mod paths;
+mod versions;
 
 use crate::{files, repo::Repo};
 use anyhow::{Context, Result, bail};
@@ -31,6 +32,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     broken.extend(lines::typescript_share(&sources));
     broken.extend(unsafe_code(&sources));
     broken.extend(links::check(&sources, &names));
+    broken.extend(versions::check(&sources));
     broken.extend(paths::machines(repo, &sources)?);
     broken.extend(paths::registries(&sources));
     broken.extend(test_data(repo, &names)?);

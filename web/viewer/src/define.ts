@@ -1,13 +1,7 @@
 // Importing this registers <memstrata-viewer>.
 
-import { MemstrataViewer } from "./element.js";
+import { register } from "./tag.js";
 
-export const TAG = "memstrata-viewer";
+export { TAG } from "./tag.js";
 
-if (!customElements.get(TAG)) customElements.define(TAG, MemstrataViewer);
-
-declare global {
-  interface HTMLElementTagNameMap {
-    "memstrata-viewer": MemstrataViewer;
-  }
-}
+register();

@@ -1,15 +1,18 @@
-// <memstrata-viewer src run theme sample page threads>: the viewer as a custom element. All its state is in the `Session` that
-// it makes when it enters a document and ends when it leaves; two elements on a page share nothing.
+// <memstrata-viewer src run theme view readonly mode sample page threads wasm-url worker-url>: the viewer as a custom element.
+// All its state is in the `Session` that it makes when it enters a document and ends when it leaves; two elements on a page
+// share nothing.
 
-import { effect } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { render } from "preact";
 import { fromInput, fromScript, type LoadInput } from "./client/files.js";
 import type { RankFile } from "./client/rank-file.js";
 import { fromIndex, RunWatch } from "./client/run-index.js";
 import type { BlockDetail, Failure, Hit } from "./generated/protocol.js";
+import { VIEWS } from "./linked.js";
+import { failureOf } from "./run.js";
 import { Session } from "./session.js";
 import { styleSheets } from "./styles/sheets.js";
-import { App } from "./ui/app.js";
+import { App, type Opening } from "./ui/app.js";
 import { DropTarget } from "./ui/drop.js";
 import { Keyboard } from "./ui/keyboard.js";
 import { formatState, type Theme, type ViewState } from "./view-state.js";
@@ -32,7 +35,7 @@ export interface MemstrataEvents {
   "memstrata-state": ViewState;
 }
 
-const THEMES: readonly string[] = ["auto", "light", "dark"] satisfies Theme[];
+const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 
 const LOST: Failure = {
   id: null,
@@ -47,17 +50,24 @@ const idle = (work: () => void) =>
 /** What lasts from entering a document to leaving it. */
 interface Life {
   session: Session;
+  opening: Opening;
   end: (() => void)[];
 }
 
 export class MemstrataViewer extends HTMLElement {
-  static readonly observedAttributes = ["src", "theme"];
+  static readonly observedAttributes = ["src", "theme", "view", "readonly", "mode"];
 
   readonly #root = this.attachShadow({ mode: "open" });
   readonly #ready = Promise.withResolvers<void>();
   #life: Life | null = null;
 
-  /** Settled once the element is in a document and its WebAssembly is compiled. */
+  constructor() {
+    super();
+    // Who does not wait for it is told by an event.
+    this.#ready.promise.catch(() => undefined);
+  }
+
+  /** Settled once the element is in a document and its WebAssembly is compiled; rejected when that cannot be had. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -72,28 +82,29 @@ export class MemstrataViewer extends HTMLElement {
         failed: (path, failure) => this.#emit("memstrata-error", { path, failure }),
       },
       {
+        places: { wasm: this.#address("wasm-url"), worker: this.#address("worker-url") },
         focusSearch: () => this.#root.querySelector<HTMLInputElement>("[data-testid=search]")?.focus(),
         askForFiles: () => this.#root.querySelector<HTMLInputElement>("[data-testid=open-files]")?.click(),
         link: (state) => new URL(formatState(state), document.URL).href,
       },
     );
-    this.#life = { session, end: [] };
-    const threads = this.getAttribute("threads");
-    session.modules.threads = threads ? new URL(threads, document.baseURI).href : null;
-    this.#setTheme(session, this.getAttribute("theme"));
-    this.#listen(session, this.#life.end);
-    this.#root.adoptedStyleSheets = styleSheets();
     const sample = this.getAttribute("sample");
     const run = this.getAttribute("run");
     const watch = new RunWatch(run ?? sample ?? "", () => session.report(LOST));
-    this.#life.end.push(() => watch.destroy());
-    const opening = {
+    const opening: Opening = {
       sample,
+      embedded: signal(false),
+      readonly: signal(false),
       offer: watch,
       files: (files: Iterable<File>) => void session.open(fromInput(files)),
       openSample: () => void this.#openIndex(session, watch, sample ?? ""),
       openOffer: () => void this.#openIndex(session, watch, run ?? ""),
     };
+    this.#life = { session, opening, end: [() => watch.destroy()] };
+    session.modules.threads = this.#address("threads");
+    for (const name of ["theme", "view", "readonly", "mode"]) this.#follow(this.#life, name, this.getAttribute(name));
+    this.#listen(this.#life);
+    this.#root.adoptedStyleSheets = styleSheets();
     render(<App session={session} opening={opening} />, this.#root);
     session.modules.ready().then(
       () => {
@@ -101,7 +112,10 @@ export class MemstrataViewer extends HTMLElement {
         // While a visitor looks for files, the other views can come.
         idle(() => void session.loadViews());
       },
-      (error: unknown) => session.cannotStart(error),
+      (error: unknown) => {
+        this.#ready.reject(error);
+        session.report(failureOf(error));
+      },
     );
     const src = this.getAttribute("src");
     if (src) void this.load(src.split(/\s+/));
@@ -114,13 +128,13 @@ export class MemstrataViewer extends HTMLElement {
 
   attributeChangedCallback(name: string, before: string | null, value: string | null): void {
     if (!this.#life || before === value) return;
-    if (name === "theme") this.#setTheme(this.#life.session, value);
     if (name === "src" && value) void this.load(value.split(/\s+/));
+    else this.#follow(this.#life, name, value);
   }
 
   /** Opens files, buffers or addresses in place of what is open. Settled when each is read or refused. */
-  load(inputs: Iterable<LoadInput>): Promise<void> {
-    return this.#session.open(fromScript(inputs));
+  load(inputs: Iterable<LoadInput>, title?: string): Promise<void> {
+    return this.#session.open(fromScript(inputs), title);
   }
 
   /** Selects the block `<device>:<address>@<event|pre>` of the trace on screen; null clears. False when there is none. */
@@ -182,9 +196,9 @@ export class MemstrataViewer extends HTMLElement {
   }
 
   /** With the attribute `page` the element is the whole page: drops and keys are its own wherever they fall. */
-  #listen(session: Session, end: (() => void)[]): void {
+  #listen({ session, opening, end }: Life): void {
     const scope = this.hasAttribute("page") ? document : this;
-    const drop = new DropTarget(session, scope);
+    const drop = new DropTarget(session, scope, opening.readonly);
     const keyboard = new Keyboard(session, scope);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const follow = () => {
@@ -220,8 +234,19 @@ export class MemstrataViewer extends HTMLElement {
     await session.open(sources, title);
   }
 
-  #setTheme(session: Session, value: string | null): void {
-    if (value !== null && THEMES.includes(value)) session.theme.value = value as Theme;
+  /** The attributes that say how it looks, now and later. */
+  #follow({ session, opening }: Life, name: string, value: string | null): void {
+    const theme = THEMES.find((known) => known === value);
+    const view = VIEWS.find((known) => known === value);
+    if (name === "theme" && theme) session.theme.value = theme;
+    if (name === "view" && view) session.linked.view.value = view;
+    if (name === "readonly") opening.readonly.value = value !== null;
+    if (name === "mode") opening.embedded.value = value === "embedded";
+  }
+
+  #address(name: string): string | null {
+    const value = this.getAttribute(name);
+    return value && new URL(value, document.baseURI).href;
   }
 
   #progress(file: RankFile): void {

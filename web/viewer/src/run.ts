@@ -1,6 +1,7 @@
 // What a session speaks of: a drop, its rows, what is looked at.
 
 import type { RankFile } from "./client/rank-file.js";
+import type { Places } from "./client/wasm.js";
 import type { AxisKind, BlockDetail, DeviceSummary, Failure, Part } from "./generated/protocol.js";
 import type { Shown } from "./plot/timeline-plot.js";
 import type { ViewState } from "./view-state.js";
@@ -36,6 +37,7 @@ export interface Trace {
 
 /** What the session asks of the element that it is in. */
 export interface Host {
+  readonly places: Places;
   focusSearch(): void;
   /** Opens the browser's file dialog. */
   askForFiles(): void;

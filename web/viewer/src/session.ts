@@ -91,7 +91,7 @@ export class Session {
     ruling: () => this.ruling.peek(),
   };
 
-  readonly modules = new Modules();
+  readonly modules: Modules;
   readonly #events: SessionEvents;
   readonly #host: Host;
   readonly pool: RankPool;
@@ -104,6 +104,7 @@ export class Session {
   constructor(events: SessionEvents, host: Host) {
     this.#events = events;
     this.#host = host;
+    this.modules = new Modules(host.places);
     this.#coordinator = new Coordinator(this.modules);
     this.pool = new RankPool(this.modules, {
       progress: (file) => events.progress(file),
@@ -298,11 +299,6 @@ export class Session {
   cannotDraw(error: unknown): void {
     this.drawingFailure.value = failureOf(error);
     this.#events.failed(null, this.drawingFailure.value);
-  }
-
-  /** The WebAssembly did not come. */
-  cannotStart(error: unknown): void {
-    this.report(failureOf(error));
   }
 
   destroy(): void {

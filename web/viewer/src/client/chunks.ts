@@ -1,6 +1,7 @@
 // A source as a stream of chunks, where the next read is under way while the current chunk is parsed. Gzip is unpacked on
 // the way, by the browser.
 
+import type { Failure } from "../generated/protocol.js";
 import type { Bytes } from "./messages.js";
 
 const CHUNK = 1 << 20;
@@ -17,8 +18,23 @@ async function* blobChunks(blob: Blob): AsyncGenerator<Uint8Array> {
   }
 }
 
+/** The browser does not say why a fetch failed; of another origin there is one usual reason. */
+function unreachable(url: string): Failure {
+  const { origin } = location;
+  const foreign = URL.canParse(url) && new URL(url).origin !== origin;
+  return {
+    id: null,
+    message: `${url} could not be fetched.`,
+    hint: foreign
+      ? `Either it cannot be reached, or its server does not allow this page to read it (CORS): it has to answer with the header Access-Control-Allow-Origin: ${origin}. Or download the file and open it here, or run \`memstrata serve\` where it is.`
+      : null,
+  };
+}
+
 async function* urlChunks(url: string): AsyncGenerator<Uint8Array> {
-  const response = await fetch(url);
+  const response = await fetch(url).catch((): never => {
+    throw unreachable(url);
+  });
   if (!response.ok || response.body === null) {
     throw new Error(`${url} answered ${response.status} ${response.statusText}`);
   }

@@ -57,7 +57,14 @@ export function fromInput(files: Iterable<File>): Source[] {
 /** What `load()` takes. */
 export type LoadInput = File | ArrayBuffer | URL | string | { name: string; buffer: ArrayBuffer };
 
-const nameOfUrl = (url: URL) => decodeURIComponent(url.pathname.split("/").at(-1) || url.host);
+function nameOfUrl(url: URL): string {
+  const name = url.pathname.split("/").at(-1) || url.host;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
 
 /** The sources that a script names. A relative address is one of the page's. */
 export function fromScript(inputs: Iterable<LoadInput>): Source[] {
@@ -65,6 +72,8 @@ export function fromScript(inputs: Iterable<LoadInput>): Source[] {
     if (input instanceof File) return fromFile(input, input.webkitRelativePath || input.name);
     if (input instanceof ArrayBuffer) return { path: "snapshot", bytes: input.byteLength, from: new Blob([input]) };
     if (input instanceof URL || typeof input === "string") {
+      // What is no address is refused on its row, as what cannot be fetched is.
+      if (!URL.canParse(input, document.baseURI)) return { path: String(input), bytes: 0, from: String(input) };
       const url = new URL(input, document.baseURI);
       return { path: nameOfUrl(url), bytes: 0, from: url.href };
     }

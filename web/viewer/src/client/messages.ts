@@ -37,7 +37,7 @@ export interface Bounds {
 }
 
 export type ToWorker =
-  | { kind: "prepare"; module: WebAssembly.Module; glue: Glue; threaded: ThreadsBuild | null }
+  | { kind: "prepare"; module: WebAssembly.Module; glue: Glue; threaded: ThreadsBuild | null; version: string }
   | { kind: "load"; path: string; bytes: number; source: Bytes; bounds: Bounds }
   | { kind: "ask"; request: Request }
   | { kind: "run"; request: RunRequest };

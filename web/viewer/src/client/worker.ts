@@ -9,6 +9,7 @@
 
 import * as first from "../../wasm/memstrata_worker.js";
 import type { Failure, Response } from "../generated/protocol.js";
+import { VERSION } from "../version.js";
 import { chunks } from "./chunks.js";
 import type { Columns, FromWorker, ToWorker } from "./messages.js";
 import { type Engine, startThreads } from "./threads.js";
@@ -73,7 +74,8 @@ class WorkerHost {
     }
   }
 
-  async #prepare({ module, glue, threaded }: ToWorker & { kind: "prepare" }): Promise<Engine> {
+  async #prepare({ module, glue, threaded, version }: ToWorker & { kind: "prepare" }): Promise<Engine> {
+    if (version !== VERSION) throw new Error(`This worker is of memstrata ${VERSION}, the page of ${version}.`);
     const shared = threaded && (await startThreads(threaded));
     if (threaded && shared) {
       this.#threads = threaded.threads;

@@ -227,6 +227,8 @@ export abstract class CanvasPlot<H> {
     this.source = null;
     this.view.destroy();
     this.view.free();
+    // A context is else kept until the garbage is collected, and a page may have few.
+    this.canvas.getContext("webgl2")?.getExtension("WEBGL_lose_context")?.loseContext();
   }
 
   /** From here on tiles are of this. */

@@ -10,11 +10,11 @@ export const tokens = `
   contain: layout;
 }
 .app {
-  --sans: system-ui, -apple-system, "Segoe UI", sans-serif;
-  --mono: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, "DejaVu Sans Mono", monospace;
-  --base: 13px;
+  --sans: var(--memstrata-font, system-ui, -apple-system, "Segoe UI", sans-serif);
+  --mono: var(--memstrata-mono, ui-monospace, "SF Mono", "Cascadia Mono", Menlo, "DejaVu Sans Mono", monospace);
+  --base: var(--memstrata-size, 13px);
   --small: 11px;
-  --radius: 6px;
+  --radius: var(--memstrata-radius, 6px);
   --header: 40px;
   color: var(--text);
   background: var(--surface);
@@ -33,13 +33,13 @@ export const tokens = `
   --text: #e9edf2;
   --dim: #9aa4b0;
   --faint: #7f8995;
-  --accent: #6cb6ff;
-  --accent-solid: #2470c2;
+  --accent: var(--memstrata-accent, #6cb6ff);
+  --accent-solid: var(--memstrata-accent, #2470c2);
   --on-accent: #ffffff;
   --warn: #f0b04a;
   --error: #ff8d83;
   --veil: rgb(11 13 16 / 82%);
-  --tint: rgb(108 182 255 / 16%);
+  --tint: color-mix(in srgb, var(--accent) 16%, transparent);
   --warn-tint: rgb(240 176 74 / 15%);
   --error-tint: rgb(255 141 131 / 16%);
   --segment: #1d2026;
@@ -61,13 +61,13 @@ export const tokens = `
   --text: #15191e;
   --dim: #57616d;
   --faint: #68727e;
-  --accent: #0b66c3;
-  --accent-solid: #0b66c3;
+  --accent: var(--memstrata-accent, #0b66c3);
+  --accent-solid: var(--memstrata-accent, #0b66c3);
   --on-accent: #ffffff;
   --warn: #8f5600;
   --error: #b3261e;
   --veil: rgb(255 255 255 / 86%);
-  --tint: rgb(11 102 195 / 12%);
+  --tint: color-mix(in srgb, var(--accent) 12%, transparent);
   --warn-tint: rgb(190 120 0 / 13%);
   --error-tint: rgb(200 40 30 / 11%);
   --segment: #e8ebef;

@@ -1,5 +1,6 @@
 // The whole viewer: a landing page until something is opened, then one workspace.
 
+import type { Signal } from "@preact/signals";
 import type { RunWatch } from "../client/run-index.js";
 import type { Session } from "../session.js";
 import { Details } from "./details.js";
@@ -12,6 +13,10 @@ import { Rail } from "./rail.js";
 export interface Opening {
   /** Address of the sample run's index; null where there is none. */
   sample: string | null;
+  /** The page around it has the name, the theme and the ways to open something. */
+  embedded: Signal<boolean>;
+  /** Nobody opens anything but the script. */
+  readonly: Signal<boolean>;
   files(files: Iterable<File>): void;
   openSample(): void;
   /** Snapshots that were written since. */
@@ -40,7 +45,7 @@ export function App({ session, opening }: { session: Session; opening: Opening }
       {run ? (
         <>
           {column && rail}
-          <main class="main">
+          <main class="main" part="main">
             <Notice session={session} />
             <OfferNotice offer={opening.offer} open={opening.openOffer} />
             <Panes session={session} />
@@ -48,7 +53,7 @@ export function App({ session, opening }: { session: Session; opening: Opening }
           <Details session={session} />
         </>
       ) : (
-        <main class="main">
+        <main class="main" part="main">
           <Notice session={session} />
           <OfferNotice offer={opening.offer} open={opening.openOffer} />
           <Landing session={session} opening={opening} />

@@ -22,7 +22,7 @@ export function Details({ session }: { session: Session }) {
     return file && <FileFacts file={file} trace={trace} />;
   };
   return (
-    <aside class="details" aria-label="Details" data-testid="details">
+    <aside class="details" part="details" aria-label="Details" data-testid="details">
       {first()}
       {views && <views.ui.Moment session={session} workspace={views} />}
     </aside>

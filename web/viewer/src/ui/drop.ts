@@ -1,5 +1,6 @@
 // Drag and drop of files and folders, on the element or on the whole page.
 
+import type { ReadonlySignal } from "@preact/signals";
 import { fromDrop } from "../client/files.js";
 import type { Session } from "../session.js";
 
@@ -10,10 +11,10 @@ export class DropTarget {
   /** Enter and leave come for every element on the way, enter first. */
   #depth = 0;
 
-  constructor(session: Session, target: EventTarget) {
+  constructor(session: Session, target: EventTarget, off: ReadonlySignal<boolean>) {
     const on = (type: string, act: (event: DragEvent) => void) => {
       const listen = (event: Event) => {
-        if (event instanceof DragEvent && hasFiles(event)) act(event);
+        if (event instanceof DragEvent && hasFiles(event) && !off.peek()) act(event);
       };
       target.addEventListener(type, listen, { signal: this.#listening.signal });
     };

@@ -19,9 +19,10 @@ interface HeaderProperties {
 export function Header({ session, opening, children }: HeaderProperties) {
   const run = session.run.value;
   const theme = session.theme.value;
+  const embedded = opening.embedded.value;
   return (
-    <header class="header">
-      <strong class="brand">memstrata</strong>
+    <header class="header" part="header">
+      {!embedded && <strong class="brand">memstrata</strong>}
       {run && (
         <>
           <h1 class="run" title={run.title}>
@@ -37,7 +38,7 @@ export function Header({ session, opening, children }: HeaderProperties) {
         </>
       )}
       <div class="tools">
-        {run && (
+        {run && !embedded && !opening.readonly.value && (
           <>
             <OpenButton name="Open files" class="plain" open={opening.files} testid="open-files">
               <Icon name="file" />
@@ -61,17 +62,19 @@ export function Header({ session, opening, children }: HeaderProperties) {
             <Icon name="panel" />
           </button>
         )}
-        <button
-          type="button"
-          class="button plain"
-          title={`Theme: ${theme}`}
-          aria-label={`Theme: ${theme}`}
-          onClick={() => {
-            session.theme.value = NEXT_THEME[theme];
-          }}
-        >
-          <Icon name={THEME_ICON[theme]} />
-        </button>
+        {!embedded && (
+          <button
+            type="button"
+            class="button plain"
+            title={`Theme: ${theme}`}
+            aria-label={`Theme: ${theme}`}
+            onClick={() => {
+              session.theme.value = NEXT_THEME[theme];
+            }}
+          >
+            <Icon name={THEME_ICON[theme]} />
+          </button>
+        )}
         <button
           type="button"
           class="button plain"

@@ -10,6 +10,14 @@ const RECORD = `torch.cuda.memory._record_memory_history()
 torch.cuda.memory._dump_snapshot(f"rank{rank}_memory_snapshot.pickle")`;
 
 export function Landing({ session, opening }: { session: Session; opening: Opening }) {
+  // Whoever has embedded it opens something sooner or later.
+  if (opening.embedded.value || opening.readonly.value) {
+    return (
+      <section class="landing">
+        <p class="lead">No snapshot is open.</p>
+      </section>
+    );
+  }
   return (
     <section class="landing" aria-labelledby="landing-title">
       <h1 id="landing-title">See what holds GPU memory</h1>

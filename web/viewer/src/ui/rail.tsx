@@ -27,7 +27,7 @@ export function Rail({ session, run }: { session: Session; run: Run }) {
   };
 
   return (
-    <nav class="rail" aria-label="Ranks">
+    <nav class="rail" part="rail" aria-label="Ranks">
       <h2 class="rail-title">
         {run.countText}
         <RunProgress run={run} />

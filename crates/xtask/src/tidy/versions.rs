@@ -1,0 +1,41 @@
+//! The npm package says its version in three places, and all are one.
+
+use super::Source;
+
+const PLACES: [(&str, &str); 3] = [
+    ("web/viewer/package.json", "\"version\": \""),
+    ("web/viewer/src/version.ts", "VERSION = \""),
+    ("Cargo.toml", "\nversion = \""),
+];
+
+pub(super) fn check(sources: &[Source]) -> Vec<String> {
+    let said = |(name, before): &(&str, &str)| {
+        let text = &sources.iter().find(|source| source.name == *name)?.text;
+        text.split_once(before)?.1.split_once('"').map(|(version, _)| version)
+    };
+    let wanted = said(&PLACES[0]);
+    let broken = PLACES.iter().filter(|place| said(place) != wanted || wanted.is_none());
+    broken
+        .map(|(name, _)| format!("{name} does not say the version of {}: {}", PLACES[0].0, wanted.unwrap_or("none")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_version() {
+        let of = |version: &str| -> Vec<Source> {
+            let texts = [
+                "\"version\": \"0.1.0\"".into(),
+                format!("const VERSION = \"{version}\";"),
+                "a\nversion = \"0.1.0\"".into(),
+            ];
+            PLACES.iter().zip(texts).map(|((name, _), text)| Source { name: (*name).into(), text }).collect()
+        };
+        assert_eq!(check(&of("0.1.0")).len(), 0);
+        assert_eq!(check(&of("0.2.0")).len(), 1);
+        assert_eq!(check(&[]).len(), 3);
+    }
+}

@@ -1,0 +1,28 @@
+// The apps of web/examples, as `cargo xtask examples` has built them with the packed viewer.
+
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, type Page } from "@playwright/test";
+import type { MemstrataViewer } from "memstrata-viewer";
+
+const HERE = fileURLToPath(new URL("../", import.meta.url));
+const { EXAMPLES } = process.env;
+const BUILT = resolve(HERE, EXAMPLES ?? "../../target/examples");
+
+/** The pages of an app. */
+export function example(name: string): string {
+  const folder = join(BUILT, name, "dist");
+  if (!existsSync(folder)) throw new Error(`${folder} is not there: cargo xtask examples`);
+  return folder;
+}
+
+/** The built site. */
+export const site = resolve(HERE, "../site/dist");
+
+/** Waits until an element has drawn something. */
+export async function drawn(page: Page, selector = "memstrata-viewer"): Promise<void> {
+  await expect
+    .poll(() => page.locator(selector).evaluate((element) => (element as MemstrataViewer).stats().instances))
+    .toBeGreaterThan(0);
+}

@@ -1,0 +1,77 @@
+// Folders behind an address of their own, as any static host serves them; with some pages that are only text.
+
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { extname, join, normalize } from "node:path";
+import { testData } from "./data.js";
+
+const TYPES: Record<string, string> = {
+  ".css": "text/css",
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".json": "application/json",
+  ".svg": "image/svg+xml",
+  ".wasm": "application/wasm",
+};
+
+/** A name that leads to this machine and does not look like it: the browser is told so in playwright.config.ts. */
+export const STRANGER = "host.example";
+
+export interface Folder {
+  /** Its address under a name of this machine; 127.0.0.1 unless told. */
+  at(path: string, host?: string): string;
+  /** The paths that it was asked for. */
+  readonly asked: readonly string[];
+  stop(): Promise<void>;
+}
+
+interface Options {
+  headers?: Record<string, string>;
+  /** Pages by path. */
+  pages?: Record<string, string>;
+}
+
+const listening = (server: Server) =>
+  new Promise<number>((resolve) => {
+    server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
+  });
+
+/** Serves a folder, if any, and test_data/ under /data/. */
+export async function serveFolder(root: string | null, { headers = {}, pages = {} }: Options = {}): Promise<Folder> {
+  const fileOf = (pathname: string) => {
+    const path = normalize(pathname.endsWith("/") ? `${pathname}index.html` : pathname);
+    if (path.startsWith("/data/")) return testData(path.slice("/data/".length));
+    return root === null ? null : join(root, path);
+  };
+  const paths: string[] = [];
+  const server = createServer(async (request, response) => {
+    const asked = new URL(request.url ?? "/", "http://localhost").pathname;
+    paths.push(asked);
+    const pathname = /%(?![0-9a-f]{2})/i.test(asked) ? "/" : decodeURIComponent(asked);
+    const page = pages[pathname];
+    if (page !== undefined) {
+      response.writeHead(200, { ...headers, "Content-Type": TYPES[".html"] }).end(page);
+      return;
+    }
+    const file = fileOf(pathname);
+    const found = file === null ? null : await stat(file).catch(() => null);
+    if (file === null || !found?.isFile()) {
+      response.writeHead(404, headers).end("not here");
+      return;
+    }
+    const type = TYPES[extname(file)] ?? "application/octet-stream";
+    response.writeHead(200, { ...headers, "Content-Type": type, "Content-Length": found.size });
+    createReadStream(file).pipe(response);
+  });
+  const port = await listening(server);
+  return {
+    asked: paths,
+    at: (path, host = "127.0.0.1") => `http://${host}:${port}${path}`,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,275 @@
+// The door for pages that open this one in a window or embed it: who may, what is shown, and what is said.
+
+import { test as base, expect, type FrameLocator, type Page } from "@playwright/test";
+import type { FromViewer } from "memstrata-viewer";
+import { testData } from "../lib/data.js";
+import { site } from "../lib/examples.js";
+import { type Folder, STRANGER, serveFolder } from "../lib/folder.js";
+import { deviceOf } from "../lib/reports.js";
+
+/** As docs/embedding.md says it. */
+const HOST = `<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>A host</title>
+<style>iframe { width: 1200px; height: 700px }</style><body><script>
+function answers(target) {
+  return new Promise((resolve) => {
+    const ping = setInterval(() => target.postMessage("PING", "*"), 100);
+    addEventListener("message", function heard({ source, data }) {
+      if (source !== target || data !== "PONG") return;
+      clearInterval(ping);
+      removeEventListener("message", heard);
+      resolve();
+    });
+  });
+}
+function show(target, message, transfer = []) {
+  const answer = new Promise((resolve) => {
+    addEventListener("message", function heard({ source, data }) {
+      if (source !== target || data.memstrata === undefined) return;
+      removeEventListener("message", heard);
+      resolve(data.memstrata);
+    });
+  });
+  target.postMessage(message, "*", transfer);
+  return answer;
+}
+</script>`;
+
+type Answer = Exclude<FromViewer, "PONG">["memstrata"];
+
+declare global {
+  interface Window {
+    answers(target: Window): Promise<void>;
+    show(target: Window, message: unknown, transfer?: Transferable[]): Promise<Answer>;
+    shown: Window;
+  }
+}
+
+interface Hands {
+  /** The page, as a static host serves it: without isolation, which would cut it off from its opener. */
+  served: Folder;
+  /** Who wants to show something. */
+  host: Folder;
+}
+
+const test = base.extend<Hands>({
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what is asked for from the pattern
+  served: async ({}, use) => {
+    const folder = await serveFolder(site);
+    await use(folder);
+    await folder.stop();
+  },
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what is asked for from the pattern
+  host: async ({}, use) => {
+    const folder = await serveFolder(null, { pages: { "/": HOST } });
+    await use(folder);
+    await folder.stop();
+  },
+});
+
+const peakOf = (name: string) => String(deviceOf(testData(name)).requested_bytes.peak);
+
+/** Embeds the page in a host and waits until it answers. */
+async function embed(page: Page, address: string): Promise<FrameLocator> {
+  await page.evaluate(async (url) => {
+    const frame = document.createElement("iframe");
+    frame.src = url;
+    document.querySelector("iframe")?.remove();
+    document.body.append(frame);
+    if (!frame.contentWindow) throw new Error("there is no frame");
+    window.shown = frame.contentWindow;
+    await window.answers(window.shown);
+  }, address);
+  return page.frameLocator("iframe");
+}
+
+/** Opens the page in a window of its own, likewise. */
+async function openWindow(page: Page, address: string): Promise<Page> {
+  const opened = page.waitForEvent("popup");
+  await page.evaluate(async (url) => {
+    const popup = window.open(url);
+    if (!popup) throw new Error("no window");
+    window.shown = popup;
+    await window.answers(popup);
+  }, address);
+  return opened;
+}
+
+/** Sends files by their names in test_data/, and gives the answer and what is left of the buffers. */
+const send = (page: Page, names: string[], more: object = {}) =>
+  page.evaluate(
+    async ([wanted, rest]) => {
+      const files = await Promise.all(
+        wanted.map(async (name) => ({
+          name: name.split("/").at(-1),
+          buffer: await (await fetch(`/data/${name}`)).arrayBuffer(),
+        })),
+      );
+      const buffers = files.map(({ buffer }) => buffer);
+      const answer = await window.show(window.shown, { memstrata: { files, ...rest } }, buffers);
+      return { answer, left: buffers.map(({ byteLength }) => byteLength) };
+    },
+    [names, more] as const,
+  );
+
+test("a window that was opened shows what its opener sends, with its title and state", async ({
+  page,
+  served,
+  host,
+}) => {
+  await page.goto(host.at("/", "localhost"));
+  const popup = await openWindow(page, served.at("/"));
+  const { answer, left } = await send(page, ["scenarios/f01.pickle", "scenarios/f02.pickle", "damaged/empty.pickle"], {
+    title: "A run from elsewhere",
+    state: { view: "segments", path: "f02.pickle", theme: "dark" },
+  });
+  expect(answer).toMatchObject({ kind: "loaded", failed: [{ path: "empty.pickle" }] });
+  expect(answer.kind === "loaded" && answer.paths.toSorted()).toEqual(["f01.pickle", "f02.pickle"]);
+  // They were handed over, not copied.
+  expect(left).toEqual([0, 0, 0]);
+  await expect(popup.locator("h1")).toHaveText("A run from elsewhere");
+  await expect(popup.getByTestId("view-segments")).toHaveAttribute("data-place", "main");
+  await expect(popup.locator("[data-testid=rank-row][data-path='f02.pickle']")).toHaveAttribute(
+    "aria-selected",
+    "true",
+  );
+  await expect(popup.locator(".app")).toHaveAttribute("data-theme", "dark");
+  // A bare buffer will do.
+  const bare = await page.evaluate(async () => {
+    const buffer = await (await fetch("/data/scenarios/f01.pickle")).arrayBuffer();
+    return window.show(window.shown, buffer, [buffer]);
+  });
+  expect(bare).toEqual({ kind: "loaded", paths: ["snapshot"], failed: [] });
+  await expect(popup.getByTestId("peak-value")).toHaveAttribute("data-value", peakOf("scenarios/f01.pickle"));
+});
+
+test("an iframe in embedded mode has no chrome, stays so, and takes its host's files", async ({
+  page,
+  served,
+  host,
+}) => {
+  await page.goto(host.at("/"));
+  const frame = await embed(page, served.at("/#mode=embedded&theme=dark"));
+  await expect(frame.getByText("No snapshot is open.")).toBeVisible();
+  const { answer } = await send(page, ["scenarios/f01.pickle"]);
+  expect(answer).toEqual({ kind: "loaded", paths: ["f01.pickle"], failed: [] });
+  await expect(frame.getByTestId("peak-value")).toHaveAttribute("data-value", peakOf("scenarios/f01.pickle"));
+  await expect(frame.getByRole("tab", { name: "Timeline" })).toBeVisible();
+  await expect(frame.locator(".brand")).toHaveCount(0);
+  await expect(frame.locator("input[type=file]")).toHaveCount(0);
+  await expect(frame.locator(".app")).toHaveAttribute("data-theme", "dark");
+  // The state comes into its address, and does not push the mode out.
+  const address = () => page.frames()[1]?.evaluate(() => location.hash);
+  await expect.poll(address).toMatch(/path=f01\.pickle.*&mode=embedded/);
+});
+
+test("a stranger is asked about: no is no, show is for now", async ({ page, served, host }) => {
+  await page.goto(host.at("/", STRANGER));
+  const { origin } = new URL(page.url());
+  const frame = await embed(page, served.at("/"));
+  const question = frame.getByRole("dialog");
+
+  const refused = send(page, ["scenarios/f01.pickle", "scenarios/f02.pickle"]);
+  await expect(question).toContainText(`${origin} wants to show 2 files here`);
+  await expect(question).toContainText("f01.pickle, f02.pickle");
+  await question.getByRole("button", { name: "No" }).click();
+  expect((await refused).answer.kind).toBe("error");
+  // It is not asked again, and nothing is there.
+  expect((await send(page, ["scenarios/f01.pickle"])).answer.kind).toBe("error");
+  expect((await send(page, [], { state: { theme: "dark" } })).answer.kind).toBe("error");
+  await expect(question).toHaveCount(0);
+  await expect(frame.getByTestId("rank-row")).toHaveCount(0);
+
+  const again = await embed(page, served.at("/"));
+  const shown = send(page, ["scenarios/f01.pickle"]);
+  await again.getByRole("dialog").getByRole("button", { name: "Show" }).click();
+  expect((await shown).answer.kind).toBe("loaded");
+  expect((await send(page, ["scenarios/f02.pickle"])).answer.kind).toBe("loaded");
+  await expect(again.getByTestId("peak-value")).toHaveAttribute("data-value", peakOf("scenarios/f02.pickle"));
+});
+
+test("a stranger that is always trusted is asked about once", async ({ page, served, host }) => {
+  // In a window: browsers keep what a frame of another site stores for as long as they like.
+  await page.goto(host.at("/", STRANGER));
+  const popup = await openWindow(page, served.at("/"));
+  const first = send(page, ["scenarios/f01.pickle"]);
+  await popup.getByRole("dialog").getByRole("button", { name: "Always" }).click();
+  expect((await first).answer.kind).toBe("loaded");
+  await popup.close();
+  const again = await openWindow(page, served.at("/"));
+  expect((await send(page, ["scenarios/f02.pickle"])).answer.kind).toBe("loaded");
+  await expect(again.getByTestId("peak-value")).toHaveAttribute("data-value", peakOf("scenarios/f02.pickle"));
+});
+
+test("whatever else is sent is answered in words or not at all, and does no harm", async ({ page, served, host }) => {
+  const wrong: string[] = [];
+  page.on("pageerror", (error) => wrong.push(error.message));
+  await page.goto(host.at("/"));
+  const frame = await embed(page, served.at("/"));
+  const answers = await page.evaluate(async () => {
+    const hostile: unknown[] = [
+      { memstrata: null },
+      { memstrata: 5 },
+      { memstrata: {} },
+      { memstrata: { files: "f01.pickle" } },
+      { memstrata: { files: [] } },
+      { memstrata: { files: [null] } },
+      { memstrata: { files: [{ name: "a" }] } },
+      { memstrata: { files: [{ name: "a", buffer: [1, 2, 3] }] } },
+      { memstrata: { files: [{ name: "a", buffer: new Uint8Array(4) }] } },
+      { memstrata: { files: Array(20_000).fill({ name: "a", buffer: new ArrayBuffer(0) }) } },
+      { memstrata: { files: { length: 1 } } },
+    ];
+    const kinds: string[] = [];
+    for (const message of hostile) kinds.push((await window.show(window.shown, message)).kind);
+    // Nobody answers these.
+    for (const message of [null, 7, "pong", [], {}, new Map(), { type: "memstrata" }])
+      window.shown.postMessage(message, "*");
+    return kinds;
+  });
+  expect(answers).toEqual(Array(11).fill("error"));
+  const { answer } = await send(page, ["scenarios/f01.pickle"], {
+    title: `<img src=x onerror=alert(1)>\u202e\n${"long ".repeat(200)}`,
+    state: { view: "nonsense", theme: ["dark"], x0: {}, sel: "<script>", at: -7, path: 5 },
+  });
+  expect(answer).toEqual({ kind: "loaded", paths: ["f01.pickle"], failed: [] });
+  const title = (await frame.locator("h1").textContent()) ?? "";
+  expect(title.startsWith("<img src=x onerror=alert(1)>long long")).toBe(true);
+  expect(title.length).toBeLessThanOrEqual(300);
+  await expect(frame.locator("h1 img")).toHaveCount(0);
+  await expect(frame.getByTestId("view-timeline")).toHaveAttribute("data-place", "main");
+  expect(wrong).toEqual([]);
+});
+
+test("only the opener and the parent are heard", async ({ page, served, host }) => {
+  await page.goto(host.at("/"));
+  await embed(page, served.at("/"));
+  // Another frame of the same host, which is neither.
+  const heard = await page.evaluate(async () => {
+    const sibling = document.createElement("iframe");
+    sibling.src = "/";
+    const there = new Promise((resolve) => sibling.addEventListener("load", resolve));
+    document.body.append(sibling);
+    await there;
+    const other = sibling.contentWindow as (Window & typeof globalThis) | null;
+    if (!other) throw new Error("there is no frame");
+    const heardThere: unknown[] = [];
+    other.addEventListener("message", ({ data }) => heardThere.push(data));
+    other.eval('parent.frames[0].postMessage("PING", "*")');
+    other.eval('parent.frames[0].postMessage({ memstrata: {} }, "*")');
+    // Messages keep their order: this one is answered after those would have been.
+    await window.answers(window.shown);
+    await window.answers(window.shown);
+    return heardThere;
+  });
+  expect(heard).toEqual([]);
+});
+
+test("a page that nobody has opened or embedded has no door", async ({ page, served }) => {
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await page.goto(served.at("/"));
+  await page.waitForFunction(() => "memstrata" in window);
+  await page.evaluate(() => window.memstrata.ready);
+  expect(asked.filter((path) => path.includes("door"))).toEqual([]);
+  expect(asked.length).toBeGreaterThan(3);
+});

@@ -1,0 +1,75 @@
+// scripts/memstrata_open.py: from a Python process to the page, in a frame of a notebook and in a browser.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "@playwright/test";
+import { program } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+import { serveFolder } from "../lib/folder.js";
+import { deviceOf } from "../lib/reports.js";
+import { Viewer } from "../lib/viewer.js";
+
+const SCRIPTS = fileURLToPath(new URL("../../../scripts/", import.meta.url));
+const F01 = testData("scenarios/f01.pickle");
+const PEAK = String(deviceOf(F01).requested_bytes.peak);
+
+/** A torch that has recorded what is in a file, and a browser that says where it is sent. */
+const FAKES = `
+import shutil, sys, types, webbrowser
+memory = types.SimpleNamespace(_dump_snapshot=lambda path: shutil.copy(${JSON.stringify(F01)}, path))
+sys.modules["torch"] = types.SimpleNamespace(cuda=types.SimpleNamespace(memory=memory))
+webbrowser.open = lambda address: print("browser", address, flush=True)
+import memstrata_open
+`;
+
+/** Runs Python until it is told to end; gives the first line that it prints. */
+async function python(code: string): Promise<{ line: string; end: () => Promise<void> }> {
+  const child = spawn("python3", ["-c", `${FAKES}\n${code}\nsys.stdout.flush()\nsys.stdin.read()`], {
+    env: { ...process.env, PYTHONPATH: SCRIPTS, PYTHONDONTWRITEBYTECODE: "1", MEMSTRATA: program, RANK: "3" },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  const end = async () => {
+    const ended = once(child, "exit");
+    child.stdin.end();
+    expect(await ended).toEqual([0, null]);
+  };
+  return { line, end };
+}
+
+test("a notebook shows the snapshot of now in a frame", async ({ page }) => {
+  const { line, end } = await python("print(memstrata_open.frame()._repr_html_())");
+  // A notebook's server is another origin of this machine.
+  const notebook = await serveFolder(null, {
+    pages: { "/": `<!doctype html><link rel="icon" href="data:,"><title>A notebook</title>${line}` },
+  });
+  await page.goto(notebook.at("/", "localhost"));
+  const frame = page.frameLocator("iframe");
+  await expect(frame.getByTestId("peak-value")).toHaveAttribute("data-value", PEAK);
+  await expect(frame.locator("[data-testid=rank-row]")).toHaveAttribute("data-rank", "3");
+  await expect(frame.getByTestId("segments-canvas")).toBeVisible();
+  await expect(frame.locator(".brand")).toHaveCount(0);
+  await end();
+  await notebook.stop();
+});
+
+test("a script opens a browser, and nothing is served when it has ended", async ({ page }) => {
+  const { line, end } = await python("memstrata_open.show()");
+  expect(line).toMatch(/^browser http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/$/);
+  const address = line.replace("browser ", "");
+  await page.goto(address);
+  const viewer = new Viewer(page);
+  await viewer.plot.drawn();
+  await expect(viewer.peak).toHaveAttribute("data-value", PEAK);
+  await end();
+  await expect
+    .poll(() =>
+      page.request.get(address).then(
+        () => "answered",
+        () => "gone",
+      ),
+    )
+    .toBe("gone");
+});

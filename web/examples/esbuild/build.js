@@ -1,0 +1,19 @@
+import { copyFile, readdir } from "node:fs/promises";
+import { build } from "esbuild";
+
+// The worker is a script of its own. Both fetch a second part later, which `splitting` keeps apart.
+await build({
+  entryPoints: { main: "main.js", worker: "memstrata-viewer/worker.js" },
+  bundle: true,
+  minify: true,
+  splitting: true,
+  format: "esm",
+  target: "es2022",
+  outdir: "dist",
+});
+
+const wasm = "node_modules/memstrata-viewer/wasm";
+for (const name of await readdir(wasm)) {
+  if (name.endsWith(".wasm")) await copyFile(`${wasm}/${name}`, `dist/${name}`);
+}
+for (const name of ["index.html", "style.css"]) await copyFile(name, `dist/${name}`);

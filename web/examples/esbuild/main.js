@@ -1,0 +1,15 @@
+import { openViewer } from "memstrata-viewer";
+
+const said = document.querySelector("output");
+// The viewer's events bubble.
+document.addEventListener("memstrata-loaded", ({ detail: { path, remaining } }) => {
+  said.value = `${path} is open, ${remaining} to come`;
+});
+
+const viewer = await openViewer(document.querySelector("main"), {
+  view: "timeline",
+  wasmUrl: "./",
+  workerUrl: "./worker.js",
+});
+document.querySelector("input").addEventListener("change", ({ target }) => viewer.load(target.files));
+document.querySelector("button").addEventListener("click", () => viewer.remove());
