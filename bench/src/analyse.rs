@@ -74,7 +74,7 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-fn load(bytes: &[u8]) -> Result<File> {
+pub(crate) fn load(bytes: &[u8]) -> Result<File> {
     let mut loader = Loader::new("bench", bytes.len() as u64);
     for chunk in bytes.chunks(CHUNK) {
         loader.feed(chunk).map_err(|f| anyhow!(f.message))?;

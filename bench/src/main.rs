@@ -1,6 +1,7 @@
 //! `cargo run --release -p memstrata-bench -- parse FILE`: how fast a recording becomes tables, natively and in wasm,
 //! against CPython's `pickle.load` of the same file in the same run. `analyse FILE`: loading and each analysis, with what they
-//! allocate. `memory FILE`: what loading takes in memory, by phase and by event.
+//! allocate. `memory FILE`: what loading takes in memory, by phase and by event. `queries FILE`: the tiles of views of the
+//! timeline.
 //!
 //! Those that are compared take turns, and each one's best time counts: on a shared machine that is the time nobody else had a part in.
 
@@ -8,6 +9,7 @@
 
 mod analyse;
 mod memory;
+mod queries;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
@@ -50,6 +52,17 @@ enum What {
         /// A snapshot, not compressed
         file: PathBuf,
     },
+    /// The tiles of views of the timeline, from the whole of it to single events
+    Queries {
+        /// A snapshot, not compressed
+        file: PathBuf,
+        /// How often each is measured
+        #[arg(long, default_value_t = 3)]
+        runs: u32,
+        /// Only this view, by its name in the table
+        #[arg(long)]
+        view: Option<String>,
+    },
 }
 
 fn main() -> Result<()> {
@@ -57,6 +70,7 @@ fn main() -> Result<()> {
         What::Parse { file, runs } => parse(&file, runs),
         What::Analyse { file, runs } => analyse::run(&file, runs),
         What::Memory { file } => memory::run(&file),
+        What::Queries { file, runs, view } => queries::run(&file, runs, view.as_deref()),
     }
 }
 

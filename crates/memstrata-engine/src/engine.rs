@@ -5,14 +5,15 @@ use crate::protocol::{AxisKind, DeviceRef, Failure, Progress, Request, Response,
 #[cfg(feature = "views")]
 use crate::views::Views;
 use crate::{detail, hover, loaded};
-use memstrata_layout::{Axis, Cell, Colours, Place, TILE_COLUMNS, TILE_ROWS, Timeline};
+use memstrata_layout::{Axis, Cell, Colours, Drawing, Place, Strips, TILE_COLUMNS, TILE_ROWS, Timeline};
 use std::collections::VecDeque;
 
 /// A file from its first byte to its release.
 ///
 /// A worker feeds it chunks, finishes it, and then alternates between [`Engine::post`] (what the page asked meanwhile) and
-/// [`Engine::step`] (one slice of work, a few milliseconds). What is under the pointer comes before details, and those
-/// before tiles; a newer question of a kind replaces those not yet answered, whose answers never come.
+/// [`Engine::slice`] (a few milliseconds of work). What is under the pointer comes before details, and those before tiles, also
+/// before the rest of a tile that is half drawn; a newer question of a kind replaces those not yet answered, whose answers
+/// never come.
 pub struct Engine {
     loader: Option<Loader>,
     file: Option<File>,
@@ -21,12 +22,17 @@ pub struct Engine {
     pick: Option<Request>,
     details: VecDeque<Request>,
     tiles: VecDeque<Tile>,
+    /// The tile that is half drawn.
+    begun: Option<Box<(Tile, Half)>>,
     /// Questions that may take long, after all others.
     #[cfg(feature = "views")]
     analyses: VecDeque<Request>,
     #[cfg(feature = "views")]
     answers: Views,
 }
+
+/// How much of a tile is drawn at a time, as [`memstrata_layout::Cost::work`] counts it: natively two to three milliseconds.
+const SLICE: u64 = 1 << 18;
 
 struct View {
     timeline: Timeline,
@@ -60,6 +66,49 @@ pub enum Column {
     U32(Vec<u32>),
 }
 
+/// What a slice of work came to.
+#[derive(Debug)]
+pub enum Slice {
+    /// There was nothing to do.
+    Idle,
+    /// There is more to do before the next answer.
+    Working,
+    /// An answer.
+    Answer(Box<Reply>),
+}
+
+impl Slice {
+    fn answer(response: Response) -> Self {
+        Self::Answer(Box::new(response.into()))
+    }
+}
+
+/// What there is of a tile that is half drawn.
+pub(crate) struct Half {
+    pub(crate) timeline: Drawing,
+    #[cfg(feature = "views")]
+    pub(crate) segments: Option<memstrata_layout::SegmentDrawing>,
+}
+
+impl Half {
+    /// Nothing yet.
+    pub(crate) fn new(key: TileKey) -> Self {
+        Self {
+            timeline: Drawing::new(cell(key)),
+            #[cfg(feature = "views")]
+            segments: None,
+        }
+    }
+}
+
+/// How far a tile is.
+pub(crate) enum Drawn {
+    /// It goes on.
+    Partly,
+    /// It is done.
+    Whole(Strips),
+}
+
 impl From<Response> for Reply {
     fn from(response: Response) -> Self {
         Self { response, columns: Vec::new() }
@@ -81,6 +130,7 @@ impl Engine {
             pick: None,
             details: VecDeque::new(),
             tiles: VecDeque::new(),
+            begun: None,
             #[cfg(feature = "views")]
             analyses: VecDeque::new(),
             #[cfg(feature = "views")]
@@ -130,14 +180,20 @@ impl Engine {
     pub fn post(&mut self, request: Request) {
         match request {
             #[cfg(not(feature = "views"))]
-            Request::Tiles { id, target, axis, tiles } => {
+            Request::Tiles { id, target, axis, mut tiles } => {
+                self.go_on(id, &mut tiles, |tile| Some((tile.target, tile.axis) == (target, axis)));
                 self.tiles.clear();
                 self.tiles.extend(tiles.into_iter().map(|key| Tile { id, target, axis, key }));
             }
             #[cfg(feature = "views")]
-            Request::Tiles { id, target, axis, layer, tiles } => {
+            Request::Tiles { id, target, axis, layer, mut tiles } => {
                 let kind = std::mem::discriminant(&layer);
-                self.tiles.retain(|tile| std::mem::discriminant(&*tile.layer) != kind);
+                let is_kind = |tile: &Tile| std::mem::discriminant(&*tile.layer) == kind;
+                self.go_on(id, &mut tiles, |tile| {
+                    let is_same = (tile.target, tile.axis, &*tile.layer) == (target, axis, &layer);
+                    is_kind(tile).then_some(is_same)
+                });
+                self.tiles.retain(|tile| !is_kind(tile));
                 let layer = std::rc::Rc::new(layer);
                 self.tiles.extend(tiles.into_iter().map(|key| Tile { id, target, axis, layer: layer.clone(), key }));
             }
@@ -155,19 +211,56 @@ impl Engine {
         }
     }
 
-    /// Answer one question; `None` when there is none.
-    pub fn step(&mut self) -> Option<Reply> {
-        if let Some(request) = self.pick.take().or_else(|| self.details.pop_front()) {
-            return Some(self.answer(&request).into());
+    /// Newer tiles are asked for: what is half drawn goes on if it is one of them, and is dropped if not. `is_same` says whether it
+    /// shows the same; nothing when it is of a kind that they do not replace.
+    fn go_on(&mut self, id: u32, tiles: &mut Vec<TileKey>, is_same: impl Fn(&Tile) -> Option<bool>) {
+        let Some((tile, _)) = self.begun.as_deref_mut() else { return };
+        let Some(is_same) = is_same(tile) else { return };
+        match tiles.iter().position(|key| *key == tile.key) {
+            Some(at) if is_same => {
+                tile.id = id;
+                tiles.remove(at);
+            }
+            _ => self.begun = None,
         }
-        if let Some(tile) = self.tiles.pop_front() {
-            return Some(self.tile(&tile));
+    }
+
+    /// Answer one question, however long it takes; `None` when there is none.
+    pub fn step(&mut self) -> Option<Reply> {
+        loop {
+            match self.slice() {
+                Slice::Idle => return None,
+                Slice::Working => {}
+                Slice::Answer(reply) => return Some(*reply),
+            }
+        }
+    }
+
+    /// A slice of work: a question, or a part of a tile.
+    pub fn slice(&mut self) -> Slice {
+        if let Some(request) = self.pick.take().or_else(|| self.details.pop_front()) {
+            return Slice::answer(self.answer(&request));
+        }
+        let begin = |tile: Tile| {
+            let half = Half::new(tile.key);
+            Box::new((tile, half))
+        };
+        if let Some(mut begun) = self.begun.take().or_else(|| self.tiles.pop_front().map(begin)) {
+            let (tile, half) = &mut *begun;
+            return match self.draw(tile, half) {
+                Some(Drawn::Partly) => {
+                    self.begun = Some(begun);
+                    Slice::Working
+                }
+                Some(Drawn::Whole(strips)) => Slice::Answer(Box::new(tile.reply(strips))),
+                None => Slice::answer(Response::Failed(failure(Some(tile.id), "there is no such trace or axis"))),
+            };
         }
         #[cfg(feature = "views")]
         if let Some(request) = self.analyses.pop_front() {
-            return Some(self.answer(&request).into());
+            return Slice::answer(self.answer(&request));
         }
-        None
+        Slice::Idle
     }
 
     fn answer(&mut self, request: &Request) -> Response {
@@ -212,37 +305,59 @@ impl Engine {
         }
     }
 
-    fn tile(&mut self, tile: &Tile) -> Reply {
-        let &Tile { id, target, axis: kind, key, .. } = tile;
-        let strips = self.file.as_ref().and_then(|file| {
-            #[cfg(feature = "views")]
-            if let Some(strips) = self.answers.tile(file, target, kind, &tile.layer, key) {
-                return strips;
-            }
-            let (_, trace) = file.trace(target)?;
-            let axis = Axis::new(trace, kind.into())?;
-            let view = view(&mut self.views, file, target)?;
-            let cell = Cell {
-                kx: key.kx,
-                ky: key.ky,
-                slot: (u64::from(key.ix) * u64::from(TILE_COLUMNS)) << key.kx,
-                columns: TILE_COLUMNS,
-                low: (u64::from(key.iy) * u64::from(TILE_ROWS)) << key.ky,
-                rows: TILE_ROWS,
-            };
-            Some(view.timeline.strips(axis, cell, &view.colours).0)
-        });
-        let Some(strips) = strips else {
-            return Response::Failed(failure(Some(id), "there is no such trace or axis")).into();
-        };
+    /// Goes on with a tile; `None` when there is no such trace or axis.
+    fn draw(&mut self, tile: &Tile, half: &mut Half) -> Option<Drawn> {
+        let file = self.file.as_ref()?;
+        #[cfg(feature = "views")]
+        if let Some(drawn) = self.answers.tile(file, tile.target, tile.axis, &tile.layer, half, SLICE) {
+            return drawn;
+        }
+        let (_, trace) = file.trace(tile.target)?;
+        let axis = Axis::new(trace, tile.axis.into())?;
+        let View { timeline, colours } = view(&mut self.views, file, tile.target)?;
+        let is_whole = timeline.draw(&mut half.timeline, axis, colours, SLICE);
+        Some(if is_whole { Drawn::Whole(half.timeline.finish().0) } else { Drawn::Partly })
+    }
+}
+
+impl Tile {
+    fn reply(&self, strips: Strips) -> Reply {
+        let &Self { id, target, axis, key, .. } = self;
         Reply {
-            response: Response::Tile { id, target, axis: kind, key, strips: strips.len() as u32 },
+            response: Response::Tile { id, target, axis, key, strips: strips.len() as u32 },
             columns: vec![
                 ("positions", Column::F32(strips.positions.into_iter().flatten().collect())),
                 ("colours", Column::U32(strips.colours)),
                 ("blocks", Column::U32(strips.blocks)),
             ],
         }
+    }
+}
+
+#[cfg(feature = "views")]
+impl Drawn {
+    /// The strips of one that is done.
+    pub(crate) fn whole(self) -> Option<Strips> {
+        match self {
+            Self::Partly => None,
+            Self::Whole(strips) => Some(strips),
+        }
+    }
+}
+
+/// The cell that a key names.
+fn cell(key: TileKey) -> Cell {
+    let TileKey { kx, ky, ix, iy } = key;
+    // Scales and places beyond what is in any file are those of a page gone wrong: nothing is there.
+    let (kx, ky) = (kx.min(44), ky.min(44));
+    let corner = |i: u32, lines: u32, k: u8| (u64::from(i) * u64::from(lines)).saturating_mul(1 << k);
+    Cell {
+        kx,
+        ky,
+        slot: corner(ix, TILE_COLUMNS, kx),
+        columns: TILE_COLUMNS,
+        low: corner(iy, TILE_ROWS, ky),
+        rows: TILE_ROWS,
     }
 }
 

@@ -43,7 +43,7 @@ mod views;
 pub use memstrata_analysis::{RuleError, Rules};
 pub use memstrata_units as units;
 
-pub use engine::{Column, Engine, Reply};
+pub use engine::{Column, Engine, Reply, Slice};
 pub use file::{File, Loader, Part};
 pub use plan::{Coordinator, plan, rank_of};
 

@@ -4,14 +4,24 @@ use crate::axis::Axis;
 use crate::tile::{Cell, shown_state};
 use memstrata_render::{Colour, NO_BLOCK, Strips};
 
-/// Adds a line at the values of `series`, a value a state, in the states that the columns of a cell show: two rows high,
-/// and a column wide where it jumps.
-pub fn line(axis: Axis<'_>, cell: Cell, series: &[u64], colour: Colour, strips: &mut Strips) {
+/// Adds a line for each series, with a value a state, in its colour: at the values in the states that the columns of a cell show,
+/// two rows high, and a column wide where it jumps.
+pub fn lines(axis: Axis<'_>, cell: Cell, series: &[(&[u64], Colour)], strips: &mut Strips) {
+    let before = cell.slot.checked_sub(1 << cell.kx).and_then(|from| shown_state(axis, from, cell.kx));
+    let shown = |column| shown_state(axis, cell.slot.saturating_add(u64::from(column) << cell.kx), cell.kx);
+    // To find them all states are looked at: once for all lines.
+    let states: Vec<u32> = (0..cell.columns).map_while(shown).collect();
+    for &(series, colour) in series {
+        line(cell, before, &states, series, colour, strips);
+    }
+}
+
+fn line(cell: Cell, before: Option<u32>, states: &[u32], series: &[u64], colour: Colour, strips: &mut Strips) {
     let rows = i64::from(cell.rows);
     let bottom = (cell.low >> cell.ky) as i64;
     // The middle of the line, in rows of the cell: on the lowest row it still stands on the ground.
-    let row_at = |from: u64| {
-        let value = *series.get(shown_state(axis, from, cell.kx)? as usize)?;
+    let row_at = |state: Option<u32>| {
+        let value = *series.get(state? as usize)?;
         Some(((value >> cell.ky) as i64).max(1) - bottom)
     };
     let mut put = |x0: u32, x1: u32, y0: i64, y1: i64| {
@@ -20,11 +30,10 @@ pub fn line(axis: Axis<'_>, cell: Cell, series: &[u64], colour: Colour, strips: 
             strips.push([x0 as f32, y0 as f32, x1 as f32, y1 as f32], colour, NO_BLOCK);
         }
     };
-    let mut last = cell.slot.checked_sub(1 << cell.kx).and_then(row_at);
+    let mut last = row_at(before);
     let mut since = 0;
     for column in 0..=cell.columns {
-        let from = cell.slot.saturating_add(u64::from(column) << cell.kx);
-        let row = if column < cell.columns { row_at(from) } else { None };
+        let row = row_at(states.get(column as usize).copied());
         if row == last && column < cell.columns {
             continue;
         }

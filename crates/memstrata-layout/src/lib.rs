@@ -39,11 +39,11 @@ mod sweep;
 mod tile;
 
 pub use axis::{Axis, Kind as AxisKind};
-pub use bands::line;
+pub use bands::lines;
 pub use colour::{Colours, frame_colour, name_colour, site_colour};
 pub use flame::FlameRows;
 pub use memstrata_render::{Colour, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
 pub use memstrata_render::{PALETTE_LEN, Palette, Surfaces, Theme};
 pub use pick::{LISTED, Picked, Place};
-pub use segments::SegmentTiles;
-pub use tile::{Cell, Cost, STRIP_BUDGET, Timeline};
+pub use segments::{SegmentDrawing, SegmentTiles};
+pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, Timeline};

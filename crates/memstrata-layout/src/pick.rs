@@ -48,9 +48,11 @@ impl Timeline {
         let cell = u64::from(place.cell_rows) << place.ky;
         let (low, high) = (at / cell * cell, (at / cell + 1).saturating_mul(cell));
         let sweep = self.sweep();
-        sweep.seek(axis.trace(), state);
+        let trace = axis.trace();
+        let least = row_threshold(place.ky);
+        sweep.seek(trace, state, least);
         let mut found = None;
-        sweep.tree.walk(low, high, row_threshold(place.ky), |piece| {
+        sweep.walk(trace, low, high, least, &mut |piece| {
             if piece.low <= at && at < piece.high {
                 found = Some(piece);
             }
@@ -58,9 +60,9 @@ impl Timeline {
         let piece = found?;
         let mut largest: Vec<(u64, u32)> = Vec::new();
         let mut count = 0;
-        sweep.tree.leaves(piece.low, piece.high, |block, bytes| {
+        sweep.walk(trace, piece.low, piece.high, 1, &mut |member| {
             count += 1;
-            largest.push((bytes, block));
+            largest.push((member.bytes(), member.block));
             if largest.len() > 64 {
                 keep_largest(&mut largest);
             }
@@ -70,7 +72,7 @@ impl Timeline {
             state,
             block: piece.block,
             count,
-            bytes: piece.high - piece.low,
+            bytes: piece.bytes(),
             largest: largest.into_iter().map(|(_, block)| block).collect(),
         })
     }

@@ -6,6 +6,8 @@
 mod draw;
 mod merge;
 
+pub use draw::SegmentDrawing;
+
 use memstrata_analysis::{Carving, Span, Trace};
 use std::ops::Range;
 
@@ -46,11 +48,19 @@ impl SegmentTiles {
         &self.blocks[self.starts[span as usize] as usize..self.starts[span as usize + 1] as usize]
     }
 
-    /// Those of a span that are live in any slot from `first` to `last`.
-    fn live<'a>(&'a self, trace: &'a Trace, span: u32, first: u32, last: u32) -> impl Iterator<Item = u32> + 'a {
+    /// Those of a span that are live in any slot from `first` to `last`, beginning with the block `at` of it; each with where
+    /// to go on behind it.
+    fn live<'a>(
+        &'a self,
+        trace: &'a Trace,
+        span: u32,
+        first: u32,
+        last: u32,
+        at: usize,
+    ) -> impl Iterator<Item = (usize, u32)> + 'a {
         let (from, end) = (self.starts[span as usize] as usize, self.starts[span as usize + 1] as usize);
         let to = from + self.blocks[from..end].partition_point(|&b| trace.blocks[b as usize].enters <= last);
-        let mut at = from;
+        let mut at = from + at;
         std::iter::from_fn(move || {
             while at < to {
                 if self.last[at / CHUNK] <= first {
@@ -60,7 +70,7 @@ impl SegmentTiles {
                 let block = self.blocks[at];
                 at += 1;
                 if trace.blocks[block as usize].leaves > first {
-                    return Some(block);
+                    return Some((at - from, block));
                 }
             }
             None

@@ -1,50 +1,81 @@
 //! The state of the stack at one moment, moved along the trace.
 
-use crate::sumtree::SumTree;
-use memstrata_analysis::{Change, Trace};
+use crate::sumtree::{LEAF, Piece, SumTree};
+use memstrata_analysis::Trace;
 
 /// Live bytes by block at one state of a trace.
 pub(crate) struct Sweep {
-    pub(crate) tree: SumTree,
+    tree: SumTree,
     state: u32,
+    /// The latest slot in which any block of a leaf leaves: what is over is passed in strides.
+    last: Vec<u32>,
+    /// Blocks that differ between two states; room that is used again.
+    flips: Vec<u32>,
+}
+
+/// What going to another state cost, and what it left as it was.
+pub(crate) struct Moved {
+    /// Up to this height a walk gives the pieces that it gave before, as [`SumTree::settled`] says it.
+    pub(crate) settled: u64,
+    /// Changes of the trace that were looked at, or leaves where all were filled anew.
+    pub(crate) changes: u64,
+    /// Nodes that were made anew.
+    pub(crate) updates: u64,
 }
 
 impl Sweep {
     pub(crate) fn new(trace: &Trace) -> Self {
-        let mut sweep = Self { tree: SumTree::new(trace.blocks.len()), state: 0 };
+        let last = trace.blocks.chunks(LEAF).map(|leaf| leaf.iter().map(|b| b.leaves).max().unwrap_or(0)).collect();
+        let mut sweep = Self { tree: SumTree::new(trace.blocks.len()), state: 0, last, flips: Vec::new() };
         sweep.jump(trace, 0);
         sweep
     }
 
-    /// Go to a state: step by step when it is near, at once when it is far.
-    pub(crate) fn seek(&mut self, trace: &Trace, state: u32) {
-        // A step costs a climb to the root for every change; a jump costs a look at every block.
-        let depth = usize::BITS - trace.blocks.len().leading_zeros();
-        let near = trace.blocks.len() as u32 / depth.max(1);
-        if state.abs_diff(self.state) > near {
+    /// Goes to a state, through the changes in between where those are few, else at once. Blocks that are in neither of the two
+    /// states cost a look and no more.
+    pub(crate) fn seek(&mut self, trace: &Trace, state: u32, least: u64) -> Moved {
+        let (first, last) = (self.state.min(state), self.state.max(state));
+        let changes = trace.changes_in(first + 1..last + 1);
+        if changes.len() > self.last.len() {
             self.jump(trace, state);
-            return;
+            return Moved { settled: 0, changes: self.last.len() as u64, updates: 2 * self.last.len() as u64 };
         }
-        if state >= self.state {
-            for &change in trace.changes_in(self.state + 1..state + 1) {
-                self.apply(trace, change, change.enters());
-            }
-        } else {
-            for &change in trace.changes_in(state + 1..self.state + 1).iter().rev() {
-                self.apply(trace, change, !change.enters());
-            }
-        }
+        self.flips.clear();
+        self.flips.extend(changes.iter().filter_map(|change| {
+            let block = &trace.blocks[change.block() as usize];
+            let differs = if change.enters() { block.leaves > last } else { block.enters <= first };
+            differs.then(|| change.block())
+        }));
+        self.flips.sort_unstable();
+        let settled = |tree: &SumTree| self.flips.first().map_or(u64::MAX, |&lowest| tree.settled(lowest, least));
+        let before = settled(&self.tree);
+        let updates = self.tree.flip(&self.flips, &|block| bytes(trace, block));
         self.state = state;
+        Moved { settled: before.min(settled(&self.tree)), changes: changes.len() as u64, updates }
     }
 
-    fn apply(&mut self, trace: &Trace, change: Change, live: bool) {
-        let bytes = if live { trace.blocks[change.block() as usize].bytes.0 } else { 0 };
-        self.tree.set(change.block(), bytes);
-    }
-
+    #[inline(never)]
     fn jump(&mut self, trace: &Trace, state: u32) {
-        let live = trace.blocks.iter().map(|b| if b.enters <= state && state < b.leaves { b.bytes.0 } else { 0 });
-        self.tree.fill(live);
+        let live = |leaf: usize| {
+            let from = leaf * LEAF;
+            // Blocks are in the order in which they enter, but for those that were there from the start.
+            let is_over = self.last.get(leaf).is_none_or(|&last| last <= state) || trace.blocks[from].enters > state;
+            if is_over {
+                return 0;
+            }
+            let blocks = &trace.blocks[from..trace.blocks.len().min(from + LEAF)];
+            blocks.iter().rev().fold(0, |mask, b| mask << 1 | u16::from(b.enters <= state && state < b.leaves))
+        };
+        self.tree.fill(live, &|block| bytes(trace, block));
         self.state = state;
     }
+
+    /// As [`SumTree::walk`].
+    pub(crate) fn walk(&self, trace: &Trace, low: u64, high: u64, least: u64, emit: &mut dyn FnMut(Piece)) -> u64 {
+        self.tree.walk(low, high, least, &|block| bytes(trace, block), emit)
+    }
+}
+
+fn bytes(trace: &Trace, block: u32) -> u64 {
+    trace.blocks[block as usize].bytes.0
 }

@@ -34,17 +34,120 @@ pub const STRIP_BUDGET: usize = 32 * 1024;
 /// What a query cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Nodes of the sum tree visited.
+    /// Nodes and blocks of the sum tree visited.
     pub nodes: u64,
-    /// States that the sweep passed.
-    pub states: u64,
+    /// Nodes of it made anew.
+    pub updates: u64,
+    /// Changes of the trace looked at.
+    pub changes: u64,
     /// How often the query was repeated with a coarser threshold to meet the budget.
     pub retries: u32,
 }
 
+impl Cost {
+    /// All of it in one number, about proportional to the time that it takes.
+    pub fn work(&self) -> u64 {
+        self.nodes + self.updates + self.changes
+    }
+}
+
 /// Answers queries about one trace; keeps the last state, so that neighbouring queries are quick.
+///
+/// Only what changes from a column to the next is walked again, and blocks that come and go between the two are passed over.
+/// `tests/budget.rs` holds queries to this, on made traces and on recordings: at most 4 nodes visited for each of the cell's
+/// columns times rows; each change of the trace in its range looked at once, and a sixteenth of all blocks at most to get there,
+/// as much again for each retry; for each change at most as many nodes made anew as the tree has levels. (That 4 is no theorem:
+/// blocks could be placed so that a walk goes down all levels for each piece.) A retry at least doubles what is merged; after
+/// seven even a column full of pieces is within its share of the budget, and tests see no more than four.
 pub struct Timeline {
     sweep: Sweep,
+}
+
+/// A cell on its way to strips.
+#[derive(Debug)]
+pub struct Drawing {
+    cell: Cell,
+    /// What is lower is merged.
+    least: u64,
+    /// The next column, and the state that the one before shows.
+    column: u32,
+    state: Option<u32>,
+    /// What is in the column before, upwards, each with the column in which it begins.
+    open: Vec<(Piece, u32)>,
+    /// Room that is used again.
+    closing: Vec<(Piece, u32)>,
+    strips: Strips,
+    cost: Cost,
+}
+
+impl Drawing {
+    /// Of a cell, with nothing drawn yet.
+    pub fn new(cell: Cell) -> Self {
+        Self {
+            cell,
+            least: row_threshold(cell.ky),
+            column: 0,
+            state: None,
+            open: Vec::new(),
+            closing: Vec::new(),
+            strips: Strips::default(),
+            cost: Cost::default(),
+        }
+    }
+
+    /// The cell.
+    pub fn cell(&self) -> Cell {
+        self.cell
+    }
+
+    /// Hands over what has been drawn, in the cell's columns and rows, x before y; and says what it cost.
+    pub fn finish(&mut self) -> (Strips, Cost) {
+        (std::mem::take(&mut self.strips), self.cost)
+    }
+
+    fn high(&self) -> u64 {
+        self.cell.low.saturating_add(u64::from(self.cell.rows) << self.cell.ky)
+    }
+
+    /// How many of the open pieces a change above `settled` cannot reach.
+    fn settled(&self, settled: u64) -> usize {
+        let end = self.open.partition_point(|(piece, _)| piece.high <= settled);
+        // The last one would go on to grow, if what is above it became smaller.
+        let grows = end > 0 && self.open[end - 1].0.bytes() < self.least;
+        end - usize::from(grows)
+    }
+
+    /// A strip ends before a column.
+    fn put(&mut self, (piece, x0): (Piece, u32), x1: u32, colours: &Colours) {
+        let (low, high) = (self.cell.low, self.high());
+        let y = |bytes: u64| (bytes.clamp(low, high) - low) as f64 / (1u64 << self.cell.ky) as f64;
+        let block = if piece.merged { piece.block | MERGED } else { piece.block };
+        let position = [x0 as f32, y(piece.low) as f32, x1 as f32, y(piece.high) as f32];
+        // Less than a float can tell apart at this scale: its neighbours already meet.
+        if position[1] < position[3] {
+            self.strips.push(position, colours.of(piece.block), block);
+        }
+    }
+
+    /// Nothing goes on beyond the last column that was drawn.
+    fn close(&mut self, colours: &Colours) {
+        for strip in std::mem::take(&mut self.open) {
+            self.put(strip, self.column, colours);
+        }
+        self.column = self.cell.columns;
+    }
+
+    /// Everything anew, coarser: half as much as it takes when the columns that are left are like those so far, since they may
+    /// have less in them.
+    fn again(&mut self) {
+        let ahead = self.cell.columns / (self.column + 1);
+        self.cost.retries += 1;
+        self.least = self.least.saturating_mul(1 << (ahead / 2).max(2).ilog2());
+        self.column = 0;
+        self.state = None;
+        self.open.clear();
+        self.strips.clear();
+    }
 }
 
 impl Timeline {
@@ -55,80 +158,71 @@ impl Timeline {
 
     /// The strips of a cell, in its columns and rows, x before y.
     pub fn strips(&mut self, axis: Axis<'_>, cell: Cell, colours: &Colours) -> (Strips, Cost) {
-        let mut cost = Cost::default();
-        let mut least = row_threshold(cell.ky);
-        loop {
-            if let Some(strips) = self.attempt(axis, cell, colours, least, &mut cost) {
-                return (strips, cost);
-            }
-            cost.retries += 1;
-            least *= 2;
-        }
+        let mut drawing = Drawing::new(cell);
+        while !self.draw(&mut drawing, axis, colours, u64::MAX) {}
+        drawing.finish()
     }
 
-    /// `None` when there would be more strips than the budget.
-    fn attempt(
-        &mut self,
-        axis: Axis<'_>,
-        cell: Cell,
-        colours: &Colours,
-        least: u64,
-        cost: &mut Cost,
-    ) -> Option<Strips> {
-        let (low, high) = (cell.low, cell.low.saturating_add(u64::from(cell.rows) << cell.ky));
-        let mut strips = Strips::default();
-        let mut open: Vec<(Piece, u32)> = Vec::new();
-        let mut still_open = Vec::new();
-        let mut pieces: Vec<Piece> = Vec::new();
-        let mut last_state = None;
-        let put = |strips: &mut Strips, (piece, x0): (Piece, u32), x1: u32| {
-            let y = |bytes: u64| (bytes.clamp(low, high) - low) as f64 / (1u64 << cell.ky) as f64;
-            let block = if piece.merged { piece.block | MERGED } else { piece.block };
-            let position = [x0 as f32, y(piece.low) as f32, x1 as f32, y(piece.high) as f32];
-            // Less than a float can tell apart at this scale: its neighbours already meet.
-            if position[1] < position[3] {
-                strips.push(position, colours.of(piece.block), block);
-            }
+    /// Goes on with a drawing until it is done, which it says, or has cost about so much [`Cost::work`] more: it ends with a
+    /// column. Whatever else was asked in between, and however often it stopped, the strips are the same.
+    pub fn draw(&mut self, drawing: &mut Drawing, axis: Axis<'_>, colours: &Colours, work: u64) -> bool {
+        let end = drawing.cost.work().saturating_add(work);
+        if let Some(state) = drawing.state {
+            self.seek(drawing, axis, state);
+        }
+        while drawing.column < drawing.cell.columns && drawing.cost.work() < end {
+            self.column(drawing, axis, colours);
+        }
+        if drawing.column >= drawing.cell.columns {
+            drawing.close(colours);
+            return true;
+        }
+        false
+    }
+
+    fn seek(&mut self, drawing: &mut Drawing, axis: Axis<'_>, state: u32) -> u64 {
+        let moved = self.sweep.seek(axis.trace(), state, drawing.least);
+        drawing.cost.changes += moved.changes;
+        drawing.cost.updates += moved.updates;
+        moved.settled
+    }
+
+    fn column(&mut self, drawing: &mut Drawing, axis: Axis<'_>, colours: &Colours) {
+        let Cell { kx, slot, low, .. } = drawing.cell;
+        let from = slot.saturating_add(u64::from(drawing.column) << kx);
+        let Some(state) = shown_state(axis, from, kx) else {
+            drawing.close(colours);
+            return;
         };
-        for column in 0..cell.columns {
-            let from = cell.slot + (u64::from(column) << cell.kx);
-            let Some(state) = shown_state(axis, from, cell.kx) else {
-                for strip in open.drain(..) {
-                    put(&mut strips, strip, column);
-                }
-                break;
-            };
-            if last_state == Some(state) {
-                continue;
-            }
-            cost.states += u64::from(last_state.map_or(0, |last: u32| state.abs_diff(last)));
-            last_state = Some(state);
-            self.sweep.seek(axis.trace(), state);
-            pieces.clear();
-            cost.nodes += self.sweep.tree.walk(low, high, least, |piece| pieces.push(piece));
-            // Both lists go upwards, so equal pieces are met in one pass.
-            let mut before = open.drain(..).peekable();
-            for &piece in &pieces {
+        if drawing.state != Some(state) {
+            let settled = self.seek(drawing, axis, state);
+            // In the first column nothing is open.
+            let kept = drawing.settled(settled);
+            drawing.state = Some(state);
+            let mut closing = std::mem::take(&mut drawing.closing);
+            closing.extend(drawing.open.drain(kept..));
+            // Both go upwards, so equal pieces are met in one pass.
+            let mut before = closing.drain(..).peekable();
+            let bottom = drawing.open.last().map_or(low, |(piece, _)| piece.high);
+            let (high, least, column) = (drawing.high(), drawing.least, drawing.column);
+            let nodes = self.sweep.walk(axis.trace(), bottom, high, least, &mut |piece| {
                 while let Some(strip) = before.next_if(|(old, _)| old.low < piece.low) {
-                    put(&mut strips, strip, column);
+                    drawing.put(strip, column, colours);
                 }
-                match before.next_if(|(old, _)| *old == piece) {
-                    Some(strip) => still_open.push(strip),
-                    None => still_open.push((piece, column)),
-                }
-            }
+                let since = before.next_if(|(old, _)| *old == piece).map_or(column, |(_, since)| since);
+                drawing.open.push((piece, since));
+            });
             for strip in before {
-                put(&mut strips, strip, column);
+                drawing.put(strip, column, colours);
             }
-            std::mem::swap(&mut open, &mut still_open);
-            if strips.len() + open.len() > STRIP_BUDGET {
-                return None;
+            drawing.cost.nodes += nodes;
+            drawing.closing = closing;
+            if drawing.strips.len() + drawing.open.len() > STRIP_BUDGET {
+                drawing.again();
+                return;
             }
         }
-        for strip in open.drain(..) {
-            put(&mut strips, strip, cell.columns);
-        }
-        Some(strips)
+        drawing.column += 1;
     }
 
     pub(crate) fn sweep(&mut self) -> &mut Sweep {

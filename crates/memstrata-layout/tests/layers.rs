@@ -2,7 +2,8 @@
 
 use memstrata_analysis::{Carving, Content, Flame, History, Measure, Sites, Trace, by_stack};
 use memstrata_layout::{
-    Axis, AxisKind, Cell, Colour, Colours, FlameRows, MERGED, NO_BLOCK, STRIP_BUDGET, SegmentTiles, Strips, line,
+    Axis, AxisKind, Cell, Colour, Colours, FlameRows, MERGED, NO_BLOCK, STRIP_BUDGET, SegmentDrawing, SegmentTiles,
+    Strips, lines,
 };
 use memstrata_snapshot::{Reader, Snapshot};
 use std::path::Path;
@@ -120,6 +121,32 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
 }
 
 #[test]
+fn segments_drawn_in_slices_are_the_same() {
+    for name in FILES {
+        let snapshot = test_data(name);
+        for trace in &Trace::all(&snapshot) {
+            let carving = Carving::new(&snapshot, trace);
+            let tiles = SegmentTiles::new(trace, &carving);
+            let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+            let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+            let rows = rows_of(carving.segments.spans.len(), f64::from(ROW));
+            let kx = (axis.extent() / 256).max(1).ilog2() as u8 + 1;
+            for ky in [4, 9] {
+                let cell = Cell { kx, ky, slot: 0, columns: 256, low: 0, rows: 1024 };
+                let whole = tiles.strips(axis, &carving, &rows, cell, &colours);
+                let mut drawing = SegmentDrawing::new(cell);
+                let mut slices = 1;
+                while !tiles.draw(&mut drawing, axis, &carving, &rows, &colours, 40) {
+                    slices += 1;
+                }
+                assert_eq!(drawing.finish(), whole, "{name} in {slices} slices");
+                assert!(slices > 1 || trace.blocks.len() < 100, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
 fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
     for name in FILES {
         let snapshot = test_data(name);
@@ -199,7 +226,7 @@ fn lines_are_at_the_value_of_the_state_that_is_shown() {
                     let rows = (most >> ky) as u32 + 2;
                     let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows };
                     let mut strips = Strips::default();
-                    line(axis, cell, series, Colour::ACTIVE, &mut strips);
+                    lines(axis, cell, &[(series, Colour::ACTIVE)], &mut strips);
                     assert!(strips.len() <= 128, "{name}");
                     for column in 0..64u32 {
                         let from = u64::from(column) << kx;

@@ -189,11 +189,148 @@ fn random_trace(steps: &[(u8, u32, u16)]) -> String {
     out + "]]}"
 }
 
+/// What stands in a column: the blocks of the state that it shows (the first at which the total is largest), bottom up, each with
+/// the bytes below it and below its top. Found by looking at everything.
+fn stack(axis: Axis<'_>, from: u64, to: u64) -> Vec<(u32, u64, u64)> {
+    let trace = axis.trace();
+    let Some(largest) = maximum(axis, trace, from, to) else { return Vec::new() };
+    let is_shown = |&state: &u32| {
+        let (begins, ends) = (axis.slot_of(state), axis.slot_of(state + 1));
+        let is_in = (from <= begins && begins < to) || (begins < from && from < ends);
+        is_in && trace.requested[state as usize] == largest
+    };
+    let Some(state) = (0..trace.slots()).find(is_shown) else { return Vec::new() };
+    let mut below = 0;
+    let mut out = Vec::new();
+    for (block, it) in (0u32..).zip(&trace.blocks) {
+        if it.enters <= state && state < it.leaves {
+            out.push((block, below, below + it.bytes.0));
+            below += it.bytes.0;
+        }
+    }
+    out
+}
+
+/// Every strip of a cell against that: to the last bit of a float that counts from the cell's corner.
+fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colours: &Colours, cell: Cell) {
+    let (strips, cost) = timeline.strips(axis, cell, colours);
+    let width = f64::from(cell.ky).exp2();
+    let high = cell.low + (u64::from(cell.rows) << cell.ky);
+    let y = |bytes: u64| ((bytes.clamp(cell.low, high) - cell.low) as f64 / width) as f32;
+    for column in 0..cell.columns {
+        let from = cell.slot + (u64::from(column) << cell.kx);
+        let stack = stack(axis, from, from + (1 << cell.kx));
+        let mut at: Vec<usize> = (0..strips.len())
+            .filter(|&i| strips.positions[i][0] <= column as f32 && (column as f32) < strips.positions[i][2])
+            .collect();
+        at.sort_by(|&a, &b| strips.positions[a][1].total_cmp(&strips.positions[b][1]));
+        // From the ground to the curve without a gap.
+        let mut top = 0.0;
+        for &i in &at {
+            let [_, y0, _, y1] = strips.positions[i];
+            assert_eq!(y0, top, "{cell:?}, column {column}");
+            top = y1;
+            let block = strips.blocks[i] & !MERGED;
+            let known = stack.iter().find(|(live, _, _)| *live == block);
+            let &(_, low, high) = known.unwrap_or_else(|| panic!("{cell:?}, column {column}: {block} is not live"));
+            if strips.blocks[i] & MERGED == 0 {
+                assert_eq!([y0, y1], [y(low), y(high)], "{cell:?}, column {column}: block {block}");
+            } else {
+                assert!(y0 <= y(low) && y(high) <= y1, "{cell:?}, column {column}: {block} is not in its strip");
+                // A walk merges what is smaller than half a row, and no more of it than it must.
+                assert!(cost.retries > 0 || y1 - y0 < 1.0, "{cell:?}, column {column}: a strip of {y0}..{y1}");
+            }
+        }
+        assert_eq!(top, y(stack.last().map_or(0, |last| last.2)), "{cell:?}, column {column}: the curve");
+    }
+}
+
+/// Cells at all scales from the whole to the deepest, each at a place that `pick` chooses.
+fn check_cells(snapshot: &Snapshot, picks: &[u32]) {
+    let trace = &Trace::all(snapshot)[0];
+    let colours = Colours::by_site(trace, &Sites::new(snapshot));
+    let mut timeline = Timeline::new(trace);
+    let (columns, rows) = (16, 64);
+    let peak = trace.requested_band.peak.max(1) as u64;
+    let fit = |all: u64, lines: u32| (all / u64::from(lines)).max(1).ilog2() + 1;
+    for kind in [AxisKind::Event, AxisKind::Time] {
+        let Some(axis) = Axis::new(trace, kind) else { continue };
+        for (i, &pick) in picks.iter().enumerate() {
+            let kx = i as u32 % (fit(axis.extent(), columns) + 1);
+            let ky = (i as u32 / 3 + pick) % (fit(peak, rows) + 1);
+            let place = |all: u64, lines: u32, k: u32, pick: u32| {
+                let cells = (all >> k) / u64::from(lines) + 1;
+                ((u64::from(pick) % cells) * u64::from(lines)) << k
+            };
+            let (slot, low) = (place(axis.extent(), columns, kx, pick), place(peak, rows, ky, pick >> 8));
+            let cell = Cell { kx: kx as u8, ky: ky as u8, slot, columns, low, rows };
+            check_exactly(&mut timeline, axis, &colours, cell);
+        }
+    }
+}
+
+#[test]
+fn recordings_are_drawn_exactly() {
+    for name in ["recorded/t26/linear_seed_python.pickle", "recorded/gpt_late.pickle.gz", "edge/lost_alloc.pickle"] {
+        check_cells(&test_data(name), &[0, 2_654_435_769, 1_640_531_527, 77, 901, 40_503, 3, 65_600, 12, 999_999_937]);
+    }
+}
+
+#[test]
+fn one_event_and_one_small_block_are_exact_far_from_the_origin() {
+    const GIB: u64 = 1 << 30;
+    const HOURS: u64 = 7 * 3600 * 1_000_000;
+    let json = format!(
+        "{{\"segments\":[],\"device_traces\":[[\
+         {{\"action\":\"alloc\",\"addr\":4096,\"size\":{},\"time_us\":1000}},\
+         {{\"action\":\"alloc\",\"addr\":512,\"size\":512,\"time_us\":{}}},\
+         {{\"action\":\"alloc\",\"addr\":1024,\"size\":3,\"time_us\":{}}},\
+         {{\"action\":\"free_completed\",\"addr\":512,\"size\":512,\"time_us\":{}}}]]}}",
+        100 * GIB,
+        1000 + HOURS,
+        1001 + HOURS,
+        1003 + HOURS,
+    );
+    let snapshot = load(json.as_bytes());
+    let trace = &Trace::all(&snapshot)[0];
+    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let mut timeline = Timeline::new(trace);
+    for (kind, slot) in [(AxisKind::Event, 2), (AxisKind::Time, HOURS / 64 + HOURS)] {
+        let axis = Axis::new(trace, kind).expect("it has a clock");
+        // Rows of a byte, of which the first is the first above 100 GiB; columns of an event or a microsecond.
+        let cell = Cell { kx: 0, ky: 0, slot, columns: 8, low: 100 * GIB, rows: 1024 };
+        let (strips, _) = timeline.strips(axis, cell, &colours);
+        // The free lets the upper block slide down.
+        let expected = match kind {
+            AxisKind::Event => [[1.0, 512.0, 2.0, 515.0], [0.0, 0.0, 2.0, 512.0], [2.0, 0.0, 3.0, 3.0]],
+            AxisKind::Time => [[1.0, 512.0, 3.0, 515.0], [0.0, 0.0, 3.0, 512.0], [3.0, 0.0, 8.0, 3.0]],
+        };
+        let sorted = |mut positions: Vec<[f32; 4]>| {
+            positions.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
+            positions
+        };
+        assert_eq!(sorted(strips.positions), sorted(expected.to_vec()), "{kind:?}");
+        check_exactly(&mut timeline, axis, &colours, cell);
+        // Half a byte above its ground is the small block.
+        let place = Place { kx: 0, ky: 0, slot: slot as f64, bytes: (100 * GIB) as f64 + 0.5, cell_rows: 1024 };
+        assert_eq!(timeline.pick(axis, place).map(|picked| (picked.bytes, picked.count)), Some((512, 1)));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn random_traces_are_drawn_to_their_height(steps in proptest::collection::vec(any::<(u8, u32, u16)>(), 1..120)) {
         let snapshot = load(random_trace(&steps).as_bytes());
         check_all("random", &snapshot);
+    }
+
+    #[test]
+    fn random_cells_are_drawn_exactly(
+        steps in proptest::collection::vec(any::<(u8, u32, u16)>(), 1..400),
+        picks in proptest::collection::vec(any::<u32>(), 12),
+    ) {
+        let snapshot = load(random_trace(&steps).as_bytes());
+        check_cells(&snapshot, &picks);
     }
 }

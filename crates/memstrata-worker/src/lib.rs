@@ -1,7 +1,7 @@
 //! WebAssembly of the workers: carries messages to an engine, and nothing else.
 //!
 //! A worker belongs to one file. It makes a [`RankWorker`], feeds it chunks and finishes it; then it posts what the page
-//! asks and steps until there is nothing left to answer. One more worker holds a [`RunWorker`], which sees the whole run.
+//! asks and steps until there is nothing left to do. One more worker holds a [`RunWorker`], which sees the whole run.
 //!
 //! Small messages cross as objects (serde-wasm-bindgen); columns are copied out of this module's memory once, into
 //! arrays of JavaScript's own, whose buffers the worker transfers.
@@ -11,7 +11,7 @@
 use js_sys::{Float32Array, Object, Reflect, Uint32Array};
 #[cfg(feature = "views")]
 use memstrata_engine::Loader;
-use memstrata_engine::{Column, Coordinator, Engine, Reply};
+use memstrata_engine::{Column, Coordinator, Engine, Reply, Slice};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 #[cfg(all(feature = "threads", target_arch = "wasm32"))]
@@ -77,12 +77,17 @@ impl RankWorker {
         Ok(())
     }
 
-    /// Answer one question: `{response, columns}`, or undefined when there is none.
+    /// A slice of work: `{response, columns}` when it brought an answer, null when there is more to do before the next one,
+    /// undefined when there is nothing to do.
     ///
     /// # Errors
     /// Only when the answer cannot be turned into an object.
     pub fn step(&mut self) -> Result<JsValue, JsValue> {
-        self.engine.step().map_or(Ok(JsValue::UNDEFINED), reply)
+        match self.engine.slice() {
+            Slice::Idle => Ok(JsValue::UNDEFINED),
+            Slice::Working => Ok(JsValue::NULL),
+            Slice::Answer(answer) => reply(*answer),
+        }
     }
 
     /// The size of this module's memory in bytes.

@@ -24,11 +24,11 @@ mod tracks;
 
 pub(crate) use overview::Ranks;
 
+use crate::engine::{Drawn, Half};
 use crate::file::File;
 use crate::protocol::views::{Answer, Query};
-use crate::protocol::{AxisKind, DeviceRef, TileKey};
+use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
-use memstrata_layout::Strips;
 
 impl Query {
     /// Whether the answer may take longer than a slice: it is given when nothing else waits.
@@ -116,9 +116,10 @@ impl Views {
         target: DeviceRef,
         axis: AxisKind,
         layer: &crate::protocol::views::Layer,
-        key: TileKey,
-    ) -> Option<Option<Strips>> {
-        tiles::tile(self, file, target, axis, layer, key)
+        half: &mut Half,
+        work: u64,
+    ) -> Option<Option<Drawn>> {
+        tiles::tile(self, file, target, axis, layer, half, work)
     }
 }
 

@@ -3,6 +3,7 @@
 //! It is made of the tiles that the page would draw at that size, so that it adds up in the same way.
 
 use super::{Views, tiles};
+use crate::engine::{Drawn, Half};
 use crate::file::File;
 use crate::protocol::views::{Layer, Query, ROW_UNITS};
 use crate::protocol::{AxisKind, DeviceRef, NO_BLOCK, TILE_COLUMNS, TILE_ROWS, TileKey};
@@ -190,13 +191,14 @@ fn tile(
     layer: &Layer,
     key: TileKey,
 ) -> Option<Strips> {
-    if let Some(strips) = tiles::tile(views, file, target, axis, layer, key) {
-        return strips;
+    let mut half = Half::new(key);
+    if let Some(drawn) = tiles::tile(views, file, target, axis, layer, &mut half, u64::MAX) {
+        return drawn.and_then(Drawn::whole);
     }
     // The plain timeline, which the engine draws by itself.
     let (part, trace) = file.trace(target)?;
     let colours = Colours::by_site(trace, &part.sites);
-    Some(Timeline::new(trace).strips(Axis::new(trace, axis.into())?, tiles::cell(key), &colours).0)
+    Some(Timeline::new(trace).strips(Axis::new(trace, axis.into())?, half.timeline.cell(), &colours).0)
 }
 
 /// Names in a flame graph, sizes beside segments.

@@ -1,11 +1,12 @@
 //! Tiles of what is not the plain timeline.
 
 use super::{Views, find, search, segments};
+use crate::engine::{Drawn, Half};
 use crate::file::File;
 use crate::protocol::views::{ColourBy, Layer, SegmentSpec};
-use crate::protocol::{AxisKind, DeviceRef, TileKey};
+use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
-use memstrata_layout::{Axis, Cell, Colour, Colours, SegmentTiles, Strips, TILE_COLUMNS, TILE_ROWS, Timeline, line};
+use memstrata_layout::{Axis, Colour, Colours, SegmentDrawing, SegmentTiles, Strips, Timeline, lines};
 
 /// How many sets of colours are kept: those of two views, and of what was there before a search.
 const COLOURINGS: usize = 4;
@@ -47,58 +48,53 @@ pub(crate) fn tile(
     target: DeviceRef,
     axis: AxisKind,
     layer: &Layer,
-    key: TileKey,
-) -> Option<Option<Strips>> {
+    half: &mut Half,
+    work: u64,
+) -> Option<Option<Drawn>> {
     if let Layer::Timeline { colour: ColourBy::Stack, bands: false, search } = layer
         && search.is_empty()
     {
         return None;
     }
     Some(find(file, target).and_then(|at| {
-        let cell = cell(key);
         if let Layer::Flame { flame } = layer {
-            return Some(views.flames.get(at, target, flame).strips(cell));
+            return Some(Drawn::Whole(views.flames.get(at, target, flame).strips(half.timeline.cell())));
         }
         let axis = Axis::new(at.trace(), axis.into())?;
-        Some(views.tiles.draw(at, target, axis, layer, cell))
+        Some(views.tiles.draw(at, target, axis, layer, half, work))
     }))
 }
 
-/// The cell that a key names.
-pub(super) fn cell(key: TileKey) -> Cell {
-    let TileKey { kx, ky, ix, iy } = key;
-    // Scales and places beyond what is in any file are those of a page gone wrong: nothing is there.
-    let (kx, ky) = (kx.min(44), ky.min(44));
-    let corner = |i: u32, lines: u32, k: u8| (u64::from(i) * u64::from(lines)).saturating_mul(1 << k);
-    Cell {
-        kx,
-        ky,
-        slot: corner(ix, TILE_COLUMNS, kx),
-        columns: TILE_COLUMNS,
-        low: corner(iy, TILE_ROWS, ky),
-        rows: TILE_ROWS,
-    }
-}
-
 impl Tiles {
-    fn draw(&mut self, at: Target<'_>, target: DeviceRef, axis: Axis<'_>, layer: &Layer, cell: Cell) -> Strips {
-        match layer {
+    fn draw(
+        &mut self,
+        at: Target<'_>,
+        target: DeviceRef,
+        axis: Axis<'_>,
+        layer: &Layer,
+        half: &mut Half,
+        work: u64,
+    ) -> Drawn {
+        let cell = half.timeline.cell();
+        let strips = match layer {
             Layer::Timeline { colour, bands, search } => {
                 let colouring = self.colour(at, target, *colour, search);
                 let device = device(&mut self.devices, target);
                 let timeline = device.timeline.get_or_insert_with(|| Timeline::new(at.trace()));
-                let (mut strips, _) = timeline.strips(axis, cell, &self.colours[colouring].1);
+                if !timeline.draw(&mut half.timeline, axis, &self.colours[colouring].1, work) {
+                    return Drawn::Partly;
+                }
+                let (mut strips, _) = half.timeline.finish();
                 if *bands {
                     if device.reserved.is_empty() {
                         device.reserved = at.trace().reserved(at.snapshot());
                     }
                     let carving = at.part.carving(at.index);
-                    line(axis, cell, &device.reserved, Colour::RESERVED, &mut strips);
-                    if let Some(pools) = at.part.pools(at.index) {
-                        line(axis, cell, &pools.height, Colour::POOLS, &mut strips);
-                    }
-                    line(axis, cell, &carving.active, Colour::ACTIVE, &mut strips);
-                    line(axis, cell, &carving.allocated, Colour::ALLOCATED, &mut strips);
+                    let mut series = vec![(&device.reserved[..], Colour::RESERVED)];
+                    series.extend(at.part.pools(at.index).map(|pools| (&pools.height[..], Colour::POOLS)));
+                    series.push((&carving.active, Colour::ACTIVE));
+                    series.push((&carving.allocated, Colour::ALLOCATED));
+                    lines(axis, cell, &series, &mut strips);
                 }
                 strips
             }
@@ -107,10 +103,17 @@ impl Tiles {
                 self.order(at, target, rows);
                 let places = self.rows.as_ref().map_or(&[][..], |(_, _, places)| places);
                 let tiles = device(&mut self.devices, target).segments(at);
-                tiles.strips(axis, at.part.carving(at.index), places, cell, &self.colours[colouring].1)
+                let drawing = half.segments.get_or_insert_with(|| SegmentDrawing::new(cell));
+                let (carving, colours) = (at.part.carving(at.index), &self.colours[colouring].1);
+                // A block here costs about as much as eight nodes there.
+                if !tiles.draw(drawing, axis, carving, places, colours, work / 8) {
+                    return Drawn::Partly;
+                }
+                drawing.finish()
             }
             Layer::Flame { .. } => Strips::default(),
-        }
+        };
+        Drawn::Whole(strips)
     }
 
     /// The rows of the segments view, from the top.
@@ -165,8 +168,9 @@ fn device(devices: &mut Vec<(DeviceRef, Device)>, target: DeviceRef) -> &mut Dev
 mod tests {
     use super::*;
     use crate::file::Loader;
+    use crate::protocol::TileKey;
     use crate::protocol::views::{FlameSpec, ROW_UNITS};
-    use memstrata_layout::NO_BLOCK;
+    use memstrata_layout::{NO_BLOCK, TILE_COLUMNS, TILE_ROWS};
     use std::path::Path;
 
     const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };
@@ -176,6 +180,19 @@ mod tests {
         let mut loader = Loader::new(name, 0);
         loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
         loader.finish().expect("a snapshot")
+    }
+
+    #[expect(clippy::option_option, reason = "as the function it calls")]
+    fn tile(
+        views: &mut Views,
+        file: &File,
+        target: DeviceRef,
+        axis: AxisKind,
+        layer: &Layer,
+        key: TileKey,
+    ) -> Option<Option<Strips>> {
+        let drawn = super::tile(views, file, target, axis, layer, &mut Half::new(key), u64::MAX)?;
+        Some(drawn.map(|drawn| drawn.whole().expect("nothing stops it")))
     }
 
     fn whole(file: &File, high: u64) -> TileKey {

@@ -8,6 +8,52 @@ use crate::tile::{Cell, STRIP_BUDGET, shown_state};
 use memstrata_analysis::{Carving, Trace};
 use memstrata_render::{Colour, MERGED, NO_BLOCK, Strips};
 
+/// A cell of the segments view on its way to strips, some blocks at a time.
+#[derive(Debug)]
+pub struct SegmentDrawing {
+    cell: Cell,
+    /// The state that each column shows; found when drawing begins.
+    states: Option<Vec<u32>>,
+    /// What is lower is merged.
+    least: f64,
+    strips: Strips,
+    small: Vec<Small>,
+    merge: Merge,
+    /// Where it goes on: the first row of a group of them, a row of the group, and a block of its span.
+    at: [usize; 3],
+    /// What was looked at: states, rows and blocks.
+    work: u64,
+}
+
+impl SegmentDrawing {
+    /// Of a cell, with nothing drawn yet. Its rows count units of the y axis.
+    pub fn new(cell: Cell) -> Self {
+        Self {
+            cell,
+            states: None,
+            least: (1u64 << cell.ky) as f64 / 2.0,
+            strips: Strips::default(),
+            small: Vec::new(),
+            merge: Merge::new(cell.columns),
+            at: [0; 3],
+            work: 0,
+        }
+    }
+
+    /// Hands over what has been drawn.
+    pub fn finish(&mut self) -> Strips {
+        std::mem::take(&mut self.strips)
+    }
+
+    /// Everything anew, coarser.
+    fn again(&mut self) {
+        self.strips.clear();
+        self.small.clear();
+        self.least *= 2.0;
+        self.at = [0; 3];
+    }
+}
+
 impl SegmentTiles {
     /// The strips of a cell, whose rows count units of the y axis. `rows` are spans of [`Carving::segments`] with their
     /// lower and upper edges in units, from the top one down. A segment's ground comes before what lies in it.
@@ -19,29 +65,38 @@ impl SegmentTiles {
         cell: Cell,
         colours: &Colours,
     ) -> Strips {
-        let column = |c: u32| shown_state(axis, cell.slot.saturating_add(u64::from(c) << cell.kx), cell.kx);
-        let states: Vec<u32> = (0..cell.columns).map_while(column).collect();
-        let mut draw = Draw {
-            tiles: self,
-            trace: axis.trace(),
-            carving,
-            colours,
-            cell,
-            states,
-            least: (1u64 << cell.ky) as f64 / 2.0,
-            strips: Strips::default(),
-            small: Vec::new(),
-            merge: Merge::new(cell.columns),
-        };
-        if draw.states.is_empty() {
-            return draw.strips;
+        let mut drawing = SegmentDrawing::new(cell);
+        while !self.draw(&mut drawing, axis, carving, rows, colours, u64::MAX) {}
+        drawing.finish()
+    }
+
+    /// Goes on with a drawing until it is done, which it says, or until so many states, rows and blocks have been looked at.
+    /// However often it stops, the strips are those of [`SegmentTiles::strips`].
+    pub fn draw(
+        &self,
+        drawing: &mut SegmentDrawing,
+        axis: Axis<'_>,
+        carving: &Carving,
+        rows: &[(u32, f64, f64)],
+        colours: &Colours,
+        work: u64,
+    ) -> bool {
+        let end = drawing.work.saturating_add(work);
+        if drawing.states.is_none() {
+            let cell = drawing.cell;
+            let column = |c: u32| shown_state(axis, cell.slot.saturating_add(u64::from(c) << cell.kx), cell.kx);
+            drawing.states = Some((0..cell.columns).map_while(column).collect());
         }
-        while draw.all(rows).is_none() {
-            draw.strips.clear();
-            draw.small.clear();
-            draw.least *= 2.0;
+        let cell = drawing.cell;
+        let states = drawing.states.take().unwrap_or_default();
+        let mut draw =
+            Draw { tiles: self, trace: axis.trace(), carving, colours, cell, states: &states, end, on: drawing };
+        let mut is_done = states.is_empty();
+        while !is_done && draw.on.work < end {
+            is_done = draw.all(rows);
         }
-        draw.strips
+        drawing.states = Some(states);
+        is_done
     }
 }
 
@@ -51,53 +106,58 @@ struct Draw<'a> {
     carving: &'a Carving,
     colours: &'a Colours,
     cell: Cell,
-    /// The state that each column shows.
-    states: Vec<u32>,
-    /// What is lower is merged.
-    least: f64,
-    strips: Strips,
-    small: Vec<Small>,
-    merge: Merge,
+    states: &'a [u32],
+    /// The work at which it stops.
+    end: u64,
+    on: &'a mut SegmentDrawing,
 }
 
 impl Draw<'_> {
-    /// `None` when there would be more strips than the budget.
-    fn all(&mut self, rows: &[(u32, f64, f64)]) -> Option<()> {
-        let mut rest = rows;
-        while let [(_, low, high), ..] = *rest {
+    /// Whether all is done. If not, it has come to its end, or has to begin anew.
+    fn all(&mut self, rows: &[(u32, f64, f64)]) -> bool {
+        while let Some(rest @ [(_, low, high), ..]) = rows.get(self.on.at[0]..) {
+            let (low, high) = (*low, *high);
             // Rows that are too low to see are drawn together, as many as can be seen.
             let mut bottom = low;
             let mut count = 1;
-            while high - bottom < self.least
+            while high - bottom < self.on.least
                 && let Some(&(_, next, top)) = rest.get(count)
-                && top - next < self.least
+                && top - next < self.on.least
             {
                 bottom = next;
                 count += 1;
             }
-            let (group, others) = rest.split_at(count);
-            rest = others;
             if self.is_near(bottom, high) {
-                self.ground(group);
-                for &(span, low, high) in group {
+                let group = &rest[..count];
+                if self.on.at[1..] == [0, 0] {
+                    self.ground(group);
+                }
+                while let Some(&(span, low, high)) = group.get(self.on.at[1]) {
                     let content = content(low, high);
                     // Parts of a row are counted from its own ground, so that no merged strip crosses into the next row.
-                    self.pieces(span, content, if count == 1 { content.0 } else { bottom })?;
+                    if !self.pieces(span, content, if count == 1 { content.0 } else { bottom }) {
+                        return false;
+                    }
+                    self.on.at[1] += 1;
+                    self.on.at[2] = 0;
                 }
                 self.flush();
             }
-            if self.strips.len() > STRIP_BUDGET {
-                return None;
+            if self.on.strips.len() > STRIP_BUDGET {
+                self.on.again();
+                continue;
             }
+            self.on.work += count as u64;
+            self.on.at = [self.on.at[0] + count, 0, 0];
         }
-        Some(())
+        true
     }
 
     /// Whether something is in the cell, or so near that it may be merged with what is.
     fn is_near(&self, low: f64, high: f64) -> bool {
         let bottom = self.cell.low as f64;
         let top = bottom + f64::from(self.cell.rows) * (1u64 << self.cell.ky) as f64;
-        high > bottom - self.least && low < top + self.least
+        high > bottom - self.on.least && low < top + self.on.least
     }
 
     /// The columns that show a state from `enters` on and before `leaves`.
@@ -112,50 +172,62 @@ impl Draw<'_> {
             let (low, high) = content(low, high);
             if columns[0] < columns[1] {
                 let (weight, pending) = (known.size.0, columns[1]);
-                self.small.push(Small { bucket: 0, low, high, columns, pending, weight, block: NO_BLOCK });
+                self.on.small.push(Small { bucket: 0, low, high, columns, pending, weight, block: NO_BLOCK });
             }
         }
         self.flush();
     }
 
-    /// Draws the blocks of a span that can be seen, and notes the others.
-    fn pieces(&mut self, span: u32, (bottom, top): (f64, f64), base: f64) -> Option<()> {
-        let (Some(&first), Some(&last)) = (self.states.first(), self.states.last()) else { return Some(()) };
+    /// Draws the blocks of a span that can be seen, and notes the others. False when it has to stop, or to begin anew.
+    fn pieces(&mut self, span: u32, (bottom, top): (f64, f64), base: f64) -> bool {
+        let (Some(&first), Some(&last)) = (self.states.first(), self.states.last()) else { return true };
         let known = &self.carving.segments.spans[span as usize];
         if known.enters > last || known.leaves <= first {
-            return Some(());
+            return true;
         }
         let scale = (top - bottom) / known.size.0.max(1) as f64;
         let y = |address: u64| bottom + (address - known.address.0) as f64 * scale;
-        for block in self.tiles.live(self.trace, span, first, last) {
-            let (it, size) = (&self.trace.blocks[block as usize], self.carving.sizes[block as usize].0);
-            let from = it.address.0.max(known.address.0);
-            let to = it.address.0.saturating_add(size).min(known.end());
-            if from >= to {
-                continue;
+        let tiles = self.tiles;
+        for (next, block) in tiles.live(self.trace, span, first, last, self.on.at[2]) {
+            self.on.work += 1;
+            self.on.at[2] = next;
+            self.piece(block, span, base, y);
+            if self.on.strips.len() > STRIP_BUDGET {
+                self.on.again();
+                return false;
             }
-            let (low, high) = (y(from), y(to));
-            if !self.is_near(low, high) {
-                continue;
-            }
-            let columns = self.columns(it.enters.max(known.enters), it.leaves.min(known.leaves));
-            let [x0, x1] = columns;
-            if x0 >= x1 {
-                continue;
-            }
-            let pending = it.free_requested().map_or(x1, |event| self.columns(event.0 + 1, 0)[0].clamp(x0, x1));
-            if high - low < self.least {
-                let bucket = ((low - base) / self.least) as u32;
-                self.small.push(Small { bucket, low, high, columns, pending, weight: to - from, block });
-                continue;
-            }
-            self.put([x0, pending], [low, high], self.colours.of(block), block);
-            self.put([pending, x1], [low, high], self.pending(block), block);
-            if self.strips.len() > STRIP_BUDGET {
-                return None;
+            if self.on.work >= self.end {
+                return false;
             }
         }
-        Some(())
+        true
+    }
+
+    fn piece(&mut self, block: u32, span: u32, base: f64, y: impl Fn(u64) -> f64) {
+        let known = &self.carving.segments.spans[span as usize];
+        let (it, size) = (&self.trace.blocks[block as usize], self.carving.sizes[block as usize].0);
+        let from = it.address.0.max(known.address.0);
+        let to = it.address.0.saturating_add(size).min(known.end());
+        if from >= to {
+            return;
+        }
+        let (low, high) = (y(from), y(to));
+        if !self.is_near(low, high) {
+            return;
+        }
+        let columns = self.columns(it.enters.max(known.enters), it.leaves.min(known.leaves));
+        let [x0, x1] = columns;
+        if x0 >= x1 {
+            return;
+        }
+        let pending = it.free_requested().map_or(x1, |event| self.columns(event.0 + 1, 0)[0].clamp(x0, x1));
+        if high - low < self.on.least {
+            let bucket = ((low - base) / self.on.least) as u32;
+            self.on.small.push(Small { bucket, low, high, columns, pending, weight: to - from, block });
+            return;
+        }
+        self.put([x0, pending], [low, high], self.colours.of(block), block);
+        self.put([pending, x1], [low, high], self.pending(block), block);
     }
 
     /// Of a block that waits for its free to complete.
@@ -166,8 +238,8 @@ impl Draw<'_> {
 
     /// Draws what was noted, merged.
     fn flush(&mut self) {
-        let mut small = std::mem::take(&mut self.small);
-        let mut merge = std::mem::take(&mut self.merge);
+        let mut small = std::mem::take(&mut self.on.small);
+        let mut merge = std::mem::take(&mut self.on.merge);
         small.sort_unstable_by(|a, b| {
             a.bucket.cmp(&b.bucket).then(a.low.total_cmp(&b.low)).then(a.columns.cmp(&b.columns))
         });
@@ -186,14 +258,14 @@ impl Draw<'_> {
             });
         }
         small.clear();
-        (self.small, self.merge) = (small, merge);
+        (self.on.small, self.on.merge) = (small, merge);
     }
 
     fn put(&mut self, [x0, x1]: [u32; 2], y: [f64; 2], colour: Colour, block: u32) {
         let (low, height) = (self.cell.low as f64, (1u64 << self.cell.ky) as f64);
         let [y0, y1] = y.map(|y| ((y - low) / height).clamp(0.0, f64::from(self.cell.rows)) as f32);
         if x0 < x1 && y0 < y1 {
-            self.strips.push([x0 as f32, y0, x1 as f32, y1], colour, block);
+            self.on.strips.push([x0 as f32, y0, x1 as f32, y1], colour, block);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What is too low to see, merged column by column.
 
 /// Something lower than what can be seen.
+#[derive(Debug)]
 pub(super) struct Small {
     /// Which part of the row it begins in. The parts are as high as what is merged, so nothing higher lies between two
     /// that begin in the same.
@@ -26,7 +27,7 @@ pub(super) struct Run {
 }
 
 /// The lowest, highest and largest of several.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
     lowest: u32,
     highest: u32,
@@ -42,7 +43,7 @@ const FEW: usize = 8;
 ///
 /// Thousands may be there in all columns. A range of columns is noted as two that are each a power of two wide, which may
 /// overlap, and at the end those are handed down to single columns: what it costs depends on the columns only.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Merge {
     columns: usize,
     /// `marks[k * columns + c]` is about the columns `[c, c + 2^k)`.

@@ -108,6 +108,27 @@ fn a_new_view_is_covered_until_its_tiles_come() {
 }
 
 #[test]
+fn panning_asks_only_for_what_comes_into_view() {
+    let mut scene = scene();
+    // Columns of a slot, rows of 2^17 bytes: 1000 x 400 pixels are 2 tiles, and 3 where they are cut.
+    let view = Area { x0: 2048.0, x1: 3048.0, y0: 0.0, y1: 1e8 };
+    scene.set_view(view);
+    let before = put_all(&mut scene);
+    assert_eq!(before.iter().map(|key| (key.kx, key.ix)).collect::<Vec<_>>(), [(0, 4), (0, 5)]);
+    // A tenth of a tile: still in them. Then over the edge: one more, and the others are not asked for again.
+    scene.set_view(Area { x0: view.x0 + 20.0, x1: view.x1 + 20.0, ..view });
+    assert!(scene.wanted().is_empty());
+    scene.set_view(Area { x0: view.x0 + 300.0, x1: view.x1 + 300.0, ..view });
+    // Until it comes the rest is drawn.
+    assert_eq!(placed(&mut scene), 2);
+    assert_eq!(put_all(&mut scene).iter().map(|key| key.ix).collect::<Vec<_>>(), [6]);
+    assert_eq!(placed(&mut scene), 3);
+    scene.set_view(view);
+    assert!(scene.wanted().is_empty(), "coming back asks for nothing");
+    assert_eq!(placed(&mut scene), 2);
+}
+
+#[test]
 fn dragging_follows_the_hand_and_the_wheel_keeps_the_slot() {
     let mut scene = scene();
     scene.set_view(Area { x0: 10_000.0, x1: 20_000.0, y0: 2e8, y1: 6e8 });

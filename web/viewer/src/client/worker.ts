@@ -125,8 +125,9 @@ class WorkerHost {
     this.#stepping = false;
     const rank = this.#rank;
     const reply = rank?.step();
-    if (!rank || !reply) return;
-    this.#reply(reply.response, reply.columns, rank);
+    if (!rank || reply === undefined) return;
+    // Null: a part of a tile, which the next steps go on with unless something else is asked meanwhile.
+    if (reply !== null) this.#reply(reply.response, reply.columns, rank);
     this.#wake();
   }
 

@@ -1,0 +1,218 @@
+//! Viewport queries: the tiles of views from the whole timeline to single events, with what each view cost in nodes and states.
+
+use crate::CHUNK;
+use crate::analyse::load;
+use anyhow::{Context, Result, bail};
+use memstrata_engine::protocol::views::{ColourBy, Layer, ROW_UNITS, SegmentSpec};
+use memstrata_engine::protocol::{self, DeviceRef, Request, Response};
+use memstrata_engine::{Engine, Slice};
+use memstrata_layout::{Axis, AxisKind, Cell, Colours, Cost, TILE_COLUMNS, TILE_ROWS, Timeline};
+use memstrata_view::grid::{Cells, level, nearest_first};
+use memstrata_view::tile::{Area, TileKey};
+use memstrata_view::viewport::Bounds;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The plot, in device pixels.
+const SIZE: [f64; 2] = [1600.0, 800.0];
+
+/// A view's name, and what of the whole it shows: of the slots, and of the bytes.
+const VIEWS: [(&str, f64, f64); 8] = [
+    ("whole", 1.0, 1.0),
+    ("1/10", 0.1, 1.0),
+    ("1/100", 0.01, 1.0),
+    ("1/1000", 0.001, 1.0),
+    ("1/10, 1/10 high", 0.1, 0.1),
+    ("1/100, 1/10 high", 0.01, 0.1),
+    ("1/1000, 1/100 high", 0.001, 0.01),
+    ("deepest", 0.0, 0.0),
+];
+
+#[derive(Default)]
+struct Sum {
+    time: Duration,
+    longest: Duration,
+    tiles: usize,
+    most: usize,
+    strips: usize,
+    cost: Cost,
+}
+
+pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
+    let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    let file = load(&bytes)?;
+    let part = &file.parts[0];
+    let trace = part.default_trace().context("a device")?;
+    let colours = Colours::by_site(trace, &part.sites);
+    let start = Instant::now();
+    let mut timeline = Timeline::new(trace);
+    let made = start.elapsed();
+    println!(
+        "{}: {} events, {} blocks; made in {:.1} ms",
+        path.display(),
+        trace.slots() - 1,
+        trace.blocks.len(),
+        made.as_secs_f64() * 1e3
+    );
+    for kind in [AxisKind::Event, AxisKind::Time] {
+        let Some(axis) = Axis::new(trace, kind) else { continue };
+        println!(
+            "\n{:<24} {:>6} {:>8} {:>8} {:>10} {:>10} {:>10} {:>5} {:>8} {:>7} {:>7}",
+            format!("{kind:?} axis").to_lowercase(),
+            "tiles",
+            "ms",
+            "longest",
+            "nodes",
+            "updates",
+            "changes",
+            "again",
+            "strips",
+            "most",
+            "c"
+        );
+        let bounds = Bounds::bytes(axis.extent() as f64, trace.requested_band.peak.max(0) as f64);
+        let whole = bounds.fit();
+        let peak = trace.requested_band.peak_event.map_or(0, |event| event + 1);
+        let at = [axis.slot_of(peak) as f64, bounds.peak / 2.0];
+        for (name, of_slots, of_bytes) in VIEWS {
+            if only.is_some_and(|only| only != name) {
+                continue;
+            }
+            let (width, height) = (whole.width() * of_slots, whole.height() * of_bytes);
+            let (width, height) = (width.max(SIZE[0].min(whole.width())), height.max(64.0));
+            let view = Area {
+                x0: at[0] - width / 2.0,
+                x1: at[0] + width / 2.0,
+                y0: at[1] - height / 2.0,
+                y1: at[1] + height / 2.0,
+            };
+            let view = bounds.clamp(view);
+            let by = view.width() / 10.0;
+            let panned = bounds.clamp(Area { x0: view.x0 + by, x1: view.x1 + by, ..view });
+            for (name, view, before) in [(name.to_owned(), view, None), (format!("{name}, panned"), panned, Some(view))]
+            {
+                let keys = keys(&view, &bounds, before.as_ref());
+                let mut best: Option<Sum> = None;
+                for _ in 0..runs {
+                    let sum = draw(&mut timeline, axis, &colours, &keys);
+                    if best.as_ref().is_none_or(|best| sum.time < best.time) {
+                        best = Some(sum);
+                    }
+                }
+                print(&name, &best.unwrap_or_default());
+            }
+        }
+    }
+    if only.is_some() {
+        return Ok(());
+    }
+    let peak = trace.requested_band.peak.max(0) as f64;
+    let (slots, device) = (f64::from(trace.slots()), trace.device.device);
+    let spans = part.carving(part.traces.iter().position(|t| std::ptr::eq(t, trace)).context("its trace")?);
+    let rows = spans.segments.spans.len() as f64 * f64::from(ROW_UNITS);
+    drop(file);
+    slices(&bytes, device, slots, peak, rows)
+}
+
+/// The whole view of each layer through an engine, as a worker drives it.
+fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result<()> {
+    let mut engine = Engine::new("bench", bytes.len() as u64);
+    for chunk in bytes.chunks(CHUNK) {
+        if let Err(failure) = engine.feed(chunk) {
+            bail!("{}", failure.message);
+        }
+    }
+    let Response::Loaded(_) = engine.finish() else { bail!("not loaded") };
+    println!("\n{:<40} {:>6} {:>8} {:>8} {:>8}", "slices of the whole view", "tiles", "slices", "ms", "longest");
+    let timeline = |colour, bands| Layer::Timeline { colour, bands, search: String::new() };
+    let segments = Layer::Segments { colour: ColourBy::Stack, rows: SegmentSpec::default(), search: String::new() };
+    let layers = [
+        ("timeline by stack", timeline(ColourBy::Stack, false), peak),
+        ("timeline by category, with lines", timeline(ColourBy::Category, true), peak),
+        ("segments", segments, rows),
+    ];
+    for (name, layer, height) in layers {
+        // What is made for the first tile is in the first row.
+        for name in [format!("{name}, the first time"), name.to_owned()] {
+            let bounds = Bounds::bytes(slots, height);
+            let keys = keys(&bounds.fit(), &bounds, None);
+            let tiles = keys.iter().map(|&TileKey { kx, ky, ix, iy }| protocol::TileKey { kx, ky, ix, iy }).collect();
+            let target = DeviceRef { part: 0, device };
+            let axis = protocol::AxisKind::Event;
+            engine.post(Request::Tiles { id: 0, target, axis, layer: layer.clone(), tiles });
+            let (mut count, mut all, mut longest) = (0, Duration::ZERO, Duration::ZERO);
+            loop {
+                let start = Instant::now();
+                let slice = engine.slice();
+                let time = start.elapsed();
+                match slice {
+                    Slice::Idle => break,
+                    Slice::Working | Slice::Answer(_) => {
+                        count += 1;
+                        all += time;
+                        longest = longest.max(time);
+                    }
+                }
+            }
+            let ms = |time: Duration| time.as_secs_f64() * 1e3;
+            println!("{name:<40} {:>6} {count:>8} {:>8.1} {:>8.1}", keys.len(), ms(all), ms(longest));
+        }
+    }
+    Ok(())
+}
+
+/// The tiles that the page asks for, in its order; less those of `before`, which it has.
+fn keys(view: &Area, bounds: &Bounds, before: Option<&Area>) -> Vec<TileKey> {
+    let at = level(view, SIZE);
+    let mut keys: Vec<TileKey> = Cells::of(&view.and(&bounds.drawn()), at).iter().collect();
+    if let Some(before) = before.filter(|before| level(before, SIZE) == at) {
+        let known: Vec<TileKey> = Cells::of(&before.and(&bounds.drawn()), at).iter().collect();
+        keys.retain(|key| !known.contains(key));
+    }
+    nearest_first(&mut keys, [f64::midpoint(view.x0, view.x1), f64::midpoint(view.y0, view.y1)]);
+    keys
+}
+
+fn draw(timeline: &mut Timeline, axis: Axis<'_>, colours: &Colours, keys: &[TileKey]) -> Sum {
+    let mut sum = Sum { tiles: keys.len(), ..Sum::default() };
+    for key in keys {
+        let cell = Cell {
+            kx: key.kx,
+            ky: key.ky,
+            slot: (u64::from(key.ix) * u64::from(TILE_COLUMNS)) << key.kx,
+            columns: TILE_COLUMNS,
+            low: (u64::from(key.iy) * u64::from(TILE_ROWS)) << key.ky,
+            rows: TILE_ROWS,
+        };
+        let start = Instant::now();
+        let (strips, cost) = timeline.strips(axis, cell, colours);
+        let time = start.elapsed();
+        sum.time += time;
+        sum.longest = sum.longest.max(time);
+        sum.strips += strips.len();
+        sum.most = sum.most.max(strips.len());
+        sum.cost.nodes += cost.nodes;
+        sum.cost.updates += cost.updates;
+        sum.cost.changes += cost.changes;
+        sum.cost.retries += cost.retries;
+    }
+    sum
+}
+
+fn print(name: &str, sum: &Sum) {
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let area = sum.tiles as f64 * f64::from(TILE_COLUMNS) * f64::from(TILE_ROWS);
+    println!(
+        "{name:<24} {:>6} {:>8.1} {:>8.1} {:>10} {:>10} {:>10} {:>5} {:>8} {:>7} {:>7.2}",
+        sum.tiles,
+        ms(sum.time),
+        ms(sum.longest),
+        sum.cost.nodes,
+        sum.cost.updates,
+        sum.cost.changes,
+        sum.cost.retries,
+        sum.strips,
+        sum.most,
+        sum.cost.nodes as f64 / area.max(1.0),
+    );
+}
