@@ -30,12 +30,14 @@ Output
   Text for people; --format json for programs (docs/cli.md has the schemas). Progress and errors go to standard error.
 
 Exit code
-  0 done; 2 an input could not be read (the others are, and their results are printed); 64 wrong usage.
+  0 done; 1 a --fail-on holds; 2 an input could not be read (the others are, and their results are printed);
+  64 wrong usage.
 
 Examples
   memstrata summary runs/42/
   memstrata peak oom_rank0.pickle --top 10
   memstrata anomalies runs/42/
+  memstrata diff main.pickle branch.pickle --fail-on 'peak>+2%' --format markdown
   memstrata state rank0.pickle --at peak --format json | jq '.categories'
   memstrata export rank0.pickle --as speedscope -o rank0.speedscope.json";
 
@@ -55,6 +57,9 @@ pub(crate) enum Command {
     Segments(State),
     /// What deserves a look: growth, OOMs, pending frees, fragmentation, ranks that stand out
     Anomalies(Files),
+    /// Two snapshots, or the ranks of two runs, beside each other: totals, categories, call stacks
+    #[command(after_long_help = EXPRESSIONS)]
+    Diff(Diff),
     /// What was recorded, and how: settings, pools, streams, steps
     Info(Files),
     /// The same data for other tools: flamegraph.pl, speedscope, Perfetto, spreadsheets
@@ -155,6 +160,60 @@ pub(crate) struct Peak {
     /// Only the largest N call stacks and frames (text: 15 unless told; JSON: all)
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
+}
+
+const EXPRESSIONS: &str = "\
+Expressions
+  METRIC > AMOUNT, also with >=, < and <=. In quotes: > is the shell's.
+
+  METRIC   requested, active, allocated, reserved   a band's peak; with .start, .peak or .end its value there
+           peak                                     allocated.peak: what torch.cuda.max_memory_allocated() says
+           blocks, ooms, findings                   counts: live blocks at the --band's peak, OOMs, anomalies
+  AMOUNT   +2%, -5%                                 the change from A to B, in percent of A
+           +100MiB, +0                              the change, in B, KiB, MiB, GiB or TiB
+           20GiB, 0                                 the value in B
+
+  Of folders, every rank is asked; the exit code is 1 when an expression holds for any of them.
+
+Examples
+  memstrata diff main.pickle branch.pickle --fail-on 'peak>+2%' --fail-on 'ooms>0'
+  memstrata diff baseline/ run/ --fail-on 'reserved>+1GiB' --format markdown > comment.md";
+
+/// How a comparison is printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    Text,
+    Json,
+    /// For a comment on a pull request
+    Markdown,
+}
+
+#[derive(Args)]
+pub(crate) struct Diff {
+    /// The file or folder before
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+    /// The file or folder after; of two folders ranks are matched, by what their names tell
+    #[arg(value_name = "B")]
+    pub(crate) b: PathBuf,
+    /// Of both; unless told, of each the device with most events
+    #[arg(long, value_name = "D")]
+    pub(crate) device: Option<u32>,
+    /// The band at whose peaks call stacks and categories are compared
+    #[arg(long, value_enum, default_value_t = Band::Requested)]
+    pub(crate) band: Band,
+    /// Only the N call stacks that change most (text and Markdown: 15 unless told; JSON: all)
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    /// Exit with 1 when this holds: 'peak>+2%'; can be given several times
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) fail_on: Vec<String>,
+    /// Text for people, JSON for programs, Markdown for pull requests
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub(crate) format: DiffFormat,
+    /// Rules that say what blocks are, before the built-in ones: lines of `category confidence file function`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rules: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -24,6 +24,8 @@ enum Failure {
     Io(std::io::Error),
     /// An input could not be read; it was said already.
     Input,
+    /// What `--fail-on` asks holds; it was said already.
+    Check,
 }
 
 impl From<std::io::Error> for Failure {
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Blocks(a) => commands::blocks::run(&a),
         Command::Segments(a) => commands::segments::run(&a),
         Command::Anomalies(a) => commands::anomalies::run(&a),
+        Command::Diff(a) => commands::diff::run(&a),
         Command::Info(a) => commands::info::run(&a),
         Command::Export(a) => commands::export::run(&a),
         Command::Serve(a) => serve::run(&a),
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
         Err(Failure::Input) => ExitCode::from(2),
+        Err(Failure::Check) => ExitCode::from(1),
         Err(Failure::Usage(message)) => {
             eprintln!("memstrata: {message}");
             ExitCode::from(64)

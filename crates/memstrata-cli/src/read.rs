@@ -5,7 +5,7 @@ use crate::arguments::{Common, One};
 use crate::paths;
 use indicatif::{ProgressBar, ProgressStyle};
 use memstrata_engine::report::Target;
-use memstrata_engine::{File, Loader, Rules, protocol};
+use memstrata_engine::{File, Loader, Part, Rules, protocol};
 use std::io::Read as _;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -90,8 +90,16 @@ fn target<'a>(file: &'a File, one: &One, path: &'a str) -> Result<Target<'a>, Fa
             Failure::Usage(format!("{path} has no snapshot {name:?}: it has {}", names.join(", ")))
         })?,
     };
+    device_of(part, one.device, path)
+}
+
+/// The device that is meant; unless told, the one with most events.
+///
+/// # Errors
+/// When it has no data.
+pub(crate) fn device_of<'a>(part: &'a Part, device: Option<u32>, path: &'a str) -> Result<Target<'a>, Failure> {
     let devices = || part.traces.iter().map(|t| t.device.device);
-    let wanted = one.device.or_else(|| part.default_trace().map(|t| t.device.device));
+    let wanted = device.or_else(|| part.default_trace().map(|t| t.device.device));
     let index = wanted.and_then(|wanted| devices().position(|d| d == wanted)).ok_or_else(|| {
         let all: Vec<String> = devices().map(|d| d.to_string()).collect();
         Failure::Usage(match (wanted, all.is_empty()) {

@@ -45,4 +45,19 @@ golden!(folded, "export", FILE, "--as", "folded");
 golden!(csv, "export", FILE, "--as", "csv");
 golden!(speedscope, "export", FILE, "--as", "speedscope");
 golden!(perfetto, "export", FILE, "--as", "perfetto");
+golden!(diff_text, "diff", FILE, "recorded/t20/linear_seed_python.pickle");
+golden!(diff_json, "diff", FILE, "recorded/t20/linear_seed_python.pickle", "--top", "2", "--format", "json");
+golden!(
+    diff_markdown,
+    "diff",
+    "recorded/t26/gpt_small.pickle.gz",
+    "recorded/gpt_leak.pickle.gz",
+    "--fail-on",
+    "ooms>0",
+    "--top",
+    "5",
+    "--format",
+    "markdown"
+);
+golden!(diff_help, "diff", "--help");
 golden!(help, "--help");

@@ -46,6 +46,7 @@ pub use memstrata_units as units;
 pub use engine::{Column, Engine, Reply, Slice};
 pub use file::{File, Loader, Part};
 pub use plan::{Coordinator, plan, rank_of};
+pub use text::{change_bytes, signed_bytes, signed_count};
 
 // The protocol states these for the page; the grid itself is memstrata-render's.
 const _: () = assert!(protocol::TILE_COLUMNS == memstrata_layout::TILE_COLUMNS);

@@ -10,6 +10,8 @@ use std::cmp::Ordering;
 pub struct Coordinator {
     #[cfg(feature = "views")]
     ranks: crate::views::Ranks,
+    #[cfg(feature = "views")]
+    compared: Option<Box<crate::views::Compared>>,
 }
 
 impl Coordinator {
@@ -28,6 +30,11 @@ impl Coordinator {
             }
             #[cfg(feature = "views")]
             RunRequest::View { id, query } => RunResponse::Overview { id: *id, overview: self.ranks.answer(query) },
+            #[cfg(feature = "views")]
+            RunRequest::Compare { id, query } => {
+                let answer = crate::views::Compared::answer(&mut self.compared, query);
+                RunResponse::Compared { id: *id, answer }
+            }
         }
     }
 }

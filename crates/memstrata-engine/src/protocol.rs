@@ -508,6 +508,14 @@ pub enum RunRequest {
         /// The question.
         query: views::RunQuery,
     },
+    /// Two recordings beside each other; the answer is `Compared`.
+    #[cfg(feature = "views")]
+    Compare {
+        /// Comes back.
+        id: u32,
+        /// The question.
+        query: views::CompareQuery,
+    },
 }
 
 /// A file as the page knows it before reading it.
@@ -544,6 +552,14 @@ pub enum RunResponse {
         id: u32,
         /// The ranks beside each other.
         overview: views::Overview,
+    },
+    /// Two recordings beside each other.
+    #[cfg(feature = "views")]
+    Compared {
+        /// The request's.
+        id: u32,
+        /// What was asked of them.
+        answer: views::CompareAnswer,
     },
 }
 

@@ -3,7 +3,7 @@
 use crate::protocol::{Progress, Quantity};
 use memstrata_analysis::{Block, Trace, is_framework_file};
 use memstrata_snapshot::{Frame, Snapshot};
-use memstrata_units::{Bytes, EventIndex, Micros, grouped};
+use memstrata_units::{Bytes, EventIndex, Micros, grouped, signed_grouped};
 
 /// Bytes with their exact count.
 pub(crate) fn bytes(b: Bytes) -> Quantity {
@@ -11,12 +11,24 @@ pub(crate) fn bytes(b: Bytes) -> Quantity {
 }
 
 /// Bytes that a damaged file may put below zero.
-pub(crate) fn signed_bytes(b: i64) -> Quantity {
+pub fn signed_bytes(b: i64) -> Quantity {
     let magnitude = bytes(Bytes(b.unsigned_abs()));
     if b >= 0 {
         return magnitude;
     }
     Quantity { raw: b.to_string(), text: format!("-{}", magnitude.text), exact: format!("-{}", magnitude.exact) }
+}
+
+/// A change of bytes, with its sign: `+1.20 GiB`.
+pub fn change_bytes(b: i64) -> Quantity {
+    let plain = signed_bytes(b);
+    let plus = |text: String| if b > 0 { format!("+{text}") } else { text };
+    Quantity { raw: plain.raw, text: plus(plain.text), exact: plus(plain.exact) }
+}
+
+/// A change of a count, with its sign.
+pub fn signed_count(n: i64) -> String {
+    format!("{}{}", if n > 0 { "+" } else { "" }, signed_grouped(n))
 }
 
 /// A count of things.

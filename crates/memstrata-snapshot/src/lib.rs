@@ -29,6 +29,7 @@ mod dump;
 mod events;
 mod frames;
 mod ids;
+#[cfg(feature = "containers")]
 mod json;
 mod json_text;
 mod keys;

@@ -836,11 +836,15 @@ keys(["V", "B"], "V turns the flame graph over, B goes through its weights", asy
   await expect(total).toHaveAttribute("data-value", String(deviceOf(REAL).requested_bytes.peak));
 });
 
-keys(["\\"], "the backslash opens the comparison", async ({ viewer, page }) => {
-  await work(viewer, REAL);
-  await page.keyboard.press("\\");
-  await expectPlace(page, "compare", "main");
-});
+keys(
+  ["\\"],
+  "the backslash opens the comparison, with this file pinned (compare.spec has more)",
+  async ({ viewer, page }) => {
+    await work(viewer, REAL);
+    await page.keyboard.press("\\");
+    await expectPlace(page, "compare", "main");
+  },
+);
 
 keys(
   ["Esc", "Shift drag"],

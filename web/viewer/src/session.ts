@@ -8,17 +8,7 @@ import type { RankClient } from "./client/rank-client.js";
 import { RankFile, type Source } from "./client/rank-file.js";
 import { RankPool } from "./client/rank-pool.js";
 import { Modules } from "./client/wasm.js";
-import type {
-  AxisKind,
-  BlockDetail,
-  DetailCard,
-  DeviceRef,
-  Failure,
-  Hit,
-  Loaded,
-  Overview,
-  RunQuery,
-} from "./generated/protocol.js";
+import type { AxisKind, BlockDetail, DetailCard, DeviceRef, Failure, Hit, Loaded } from "./generated/protocol.js";
 import { copyText } from "./host/clipboard.js";
 import { Linked } from "./linked.js";
 import type { HandOptions } from "./plot/canvas-plot.js";
@@ -95,7 +85,7 @@ export class Session {
   readonly #events: SessionEvents;
   readonly #host: Host;
   readonly pool: RankPool;
-  readonly #coordinator: Coordinator;
+  readonly coordinator: Coordinator;
   readonly #stop: (() => void)[];
   #loads = 0;
   #views: Promise<void> | null = null;
@@ -105,12 +95,13 @@ export class Session {
     this.#events = events;
     this.#host = host;
     this.modules = new Modules(host.places);
-    this.#coordinator = new Coordinator(this.modules);
+    this.coordinator = new Coordinator(this.modules);
     this.pool = new RankPool(this.modules, {
       progress: (file) => events.progress(file),
       ready: (file) => this.#ready(file),
       failed: (file, failure) => events.failed(file.path, failure),
       refused: (failure) => this.report(failure),
+      wanted: () => void this.loadViews(),
       summarise: (file, client, loaded) => this.#summarise(file, client, loaded),
     });
     this.#stop = [
@@ -145,7 +136,7 @@ export class Session {
   async #fetchViews(): Promise<void> {
     const [{ Workspace }] = await Promise.all([import("./views/workspace.js"), this.modules.loadViews()]);
     if (this.#ended) return;
-    await this.#coordinator.upgrade();
+    await this.coordinator.upgrade();
     this.workspace.value = new Workspace(this);
     this.pool.upgrade();
   }
@@ -164,7 +155,7 @@ export class Session {
     try {
       const from = await sources;
       if (from.length === 0) throw new Error("There is no snapshot in what was opened.");
-      const planned = await this.#coordinator.plan(from.map(({ path, bytes }) => ({ path, bytes })));
+      const planned = await this.coordinator.plan(from.map(({ path, bytes }) => ({ path, bytes })));
       if (load !== this.#loads) return;
       const files = planned.rows.flatMap((row) => {
         const source = from[row.file];
@@ -216,11 +207,6 @@ export class Session {
     this.plot.peek()?.setSelected(detail);
     this.spoken.value = detail ? `Selected ${detail.bytes.text}, ${detail.address}` : "Nothing selected";
     this.#events.selected(detail);
-  }
-
-  /** Ranks beside each other, by the worker that sees all files. */
-  compare(query: RunQuery): Promise<Overview> {
-    return this.#coordinator.view(query);
   }
 
   /** The trace that is shown and its worker, for those who ask it something. */
@@ -307,7 +293,7 @@ export class Session {
     for (const stop of this.#stop) stop();
     this.#loads += 1;
     this.pool.destroy();
-    this.#coordinator.destroy();
+    this.coordinator.destroy();
   }
 
   /** The files that are open, for `stats()`. */

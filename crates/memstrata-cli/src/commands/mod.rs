@@ -2,6 +2,7 @@
 
 pub(crate) mod anomalies;
 pub(crate) mod blocks;
+pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod flame;
 pub(crate) mod info;
@@ -11,9 +12,10 @@ pub(crate) mod state;
 pub(crate) mod summary;
 
 use crate::Failure;
-use crate::arguments::{Arguments, FlameWeight, Moment, Place};
+use crate::arguments::{Arguments, Band, FlameWeight, Moment, Place};
 use clap::CommandFactory as _;
 use memstrata_engine::report::flame::Weight;
+use memstrata_engine::report::peak::BandKind;
 use memstrata_engine::report::state::At;
 use memstrata_engine::report::{CategoryShare, Target};
 use memstrata_engine::units::{Bytes, grouped};
@@ -50,6 +52,15 @@ fn weight(target: Target<'_>, weight: FlameWeight, moment: &Moment) -> Result<We
         FlameWeight::Count => Weight::Count,
         FlameWeight::Churn => Weight::Churn,
     })
+}
+
+fn band(band: Band) -> BandKind {
+    match band {
+        Band::Requested => BandKind::Requested,
+        Band::Active => BandKind::Active,
+        Band::Allocated => BandKind::Allocated,
+        Band::Reserved => BandKind::Reserved,
+    }
 }
 
 fn categories(out: &mut dyn Write, shares: &[CategoryShare]) -> io::Result<()> {

@@ -1,10 +1,10 @@
 //! `memstrata peak`.
 
 use crate::Failure;
-use crate::arguments::{Band, By, Format, Peak as Arguments};
+use crate::arguments::{By, Format, Peak as Arguments};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
-use memstrata_engine::report::peak::{BandKind, Peak, peak};
+use memstrata_engine::report::peak::{Peak, peak};
 use memstrata_engine::units::{Bytes, grouped};
 use std::io::{self, Write};
 
@@ -17,12 +17,7 @@ const TOP: usize = 15;
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::device(&arguments.one, |target| {
         let format = arguments.one.common.format;
-        let band = match arguments.band {
-            Band::Requested => BandKind::Requested,
-            Band::Active => BandKind::Active,
-            Band::Allocated => BandKind::Allocated,
-            Band::Reserved => BandKind::Reserved,
-        };
+        let band = super::band(arguments.band);
         let top = arguments.top.or((format == Format::Text).then_some(TOP));
         let by = arguments.by;
         // Which frames are left out of the text is decided there.

@@ -3,6 +3,8 @@
 
 use super::views::*;
 use super::*;
+use crate::report::peak::BandKind;
+use crate::report::side::Align;
 use std::fmt::Write as _;
 use ts_rs::TS;
 
@@ -21,7 +23,7 @@ fn declarations() -> String {
     ] {
         writeln!(out, "export const {name} = {value};").expect("writing to a string");
     }
-    for (name, [width, height]) in [("SPARK", SPARK), ("MINIMAP", MINIMAP)] {
+    for (name, [width, height]) in [("SPARK", SPARK), ("MINIMAP", MINIMAP), ("COMPARED", COMPARED)] {
         writeln!(out, "export const {name} = [{width}, {height}] as const;").expect("writing to a string");
     }
     macro_rules! types {
@@ -98,6 +100,17 @@ fn declarations() -> String {
         RankSort,
         Overview,
         OverviewRow,
+        BandKind,
+        Align,
+        CompareQuery,
+        CompareAnswer,
+        Comparison,
+        ComparedRow,
+        ComparedCurves,
+        PlaceMark,
+        ComparedFinding,
+        ComparedStacks,
+        ComparedStack,
     );
     out
 }

@@ -4,10 +4,13 @@
 //! knows these (feature `views`): the first picture must not wait for them.
 
 mod answers;
+mod compare;
 
 pub use answers::*;
+pub use compare::*;
 
 use super::AxisKind;
+use crate::report::peak::BandKind;
 use serde::{Deserialize, Serialize};
 
 /// What a block's colour says.
@@ -279,6 +282,11 @@ pub enum Query {
         file: String,
         /// The line.
         line: u32,
+    },
+    /// What the comparison with another device needs.
+    Side {
+        /// The band at whose peaks they are compared.
+        band: BandKind,
     },
     /// Allocator settings in words, and how the file was recorded.
     Settings {},

@@ -5,12 +5,15 @@
 
 pub mod anomalies;
 pub mod blocks;
+pub mod check;
+pub mod diff;
 pub mod export;
 pub mod flame;
 pub mod info;
 pub mod peak;
 pub mod rank;
 pub mod segments;
+pub mod side;
 pub mod state;
 pub mod summary;
 
@@ -72,7 +75,7 @@ pub(crate) fn exactness(of: Exactness) -> &'static str {
 }
 
 /// One frame of a call stack.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct FrameRow<'a> {
     /// The function.
     pub name: Cow<'a, str>,

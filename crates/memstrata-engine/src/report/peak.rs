@@ -2,22 +2,30 @@
 
 use super::{CategoryShare, FrameRow, Target, by_category, event_of, exactness, frame, frames, site, slot_of, time_of};
 use memstrata_analysis::{Band, Category, Exactness, Measure, by_frame, by_stack, peaks, reserved_by_stack};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A band of `torch.cuda.memory_stats()`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum BandKind {
     /// `requested_bytes`.
+    #[serde(rename = "requested_bytes")]
     Requested,
     /// `active_bytes`.
+    #[serde(rename = "active_bytes")]
     Active,
     /// `allocated_bytes`.
+    #[serde(rename = "allocated_bytes")]
     Allocated,
     /// `reserved_bytes`.
+    #[serde(rename = "reserved_bytes")]
     Reserved,
 }
 
 impl BandKind {
+    /// All of them, in the order in which they are told: what a program asked for first, what the device gave last.
+    pub const ALL: [Self; 4] = [Self::Requested, Self::Active, Self::Allocated, Self::Reserved];
+
     /// PyTorch's name of it.
     pub fn name(self) -> &'static str {
         match self {

@@ -55,12 +55,11 @@ impl RankSummary {
         let shares = || by_stack(trace, carving, Measure::Requested(slot));
         let (shares, anomalies) = parallel::join(shares, || of_device(target));
         let live = (0u32..).zip(&trace.blocks).filter(|(_, b)| b.enters <= slot && slot < b.leaves);
-        let bands = [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved];
         Self {
             path: target.path.to_owned(),
             rank: crate::plan::rank_of(target.path),
             device: target.device(),
-            peaks: bands.iter().map(|band| (band.name(), band.of(target).0.peak)).collect(),
+            peaks: BandKind::ALL.iter().map(|band| (band.name(), band.of(target).0.peak)).collect(),
             categories: by_category(live.map(|(i, b)| (categories.get(i).category, b.bytes.0))),
             stacks: shares
                 .iter()

@@ -89,21 +89,27 @@ pub(super) fn columns(axis: Axis<'_>, series: &[u64], columns: u32) -> Vec<u64> 
 
 /// Columns filled to the base line, as an SVG path.
 pub(super) fn area(columns: &[u64], size: [u32; 2], scale: u64) -> String {
-    steps(columns, size, scale, true)
+    steps(columns, [0, size[0] * 10], size[1], scale, true)
+}
+
+/// The tops of columns between two tenths of the box's units as one line, in a box of this height.
+pub(super) fn outline(columns: &[u64], between: [u32; 2], height: u32, scale: u64) -> String {
+    steps(columns, between, height, scale, false)
 }
 
 /// The tops of columns as one line.
 fn line(columns: &[u64], size: [u32; 2], scale: u64) -> String {
-    steps(columns, size, scale, false)
+    steps(columns, [0, size[0] * 10], size[1], scale, false)
 }
 
-/// Steps over the tops of columns, y down. A step that leads nowhere is left out.
-fn steps(columns: &[u64], [width, height]: [u32; 2], scale: u64, fill: bool) -> String {
+/// Steps over the tops of columns between two tenths of units, y down. A step that leads nowhere is left out.
+fn steps(columns: &[u64], [left, right]: [u32; 2], height: u32, scale: u64, fill: bool) -> String {
+    let width = u64::from(right.saturating_sub(left));
     let y = |value: u64| {
         let part = if scale == 0 { 0.0 } else { (value as f64 / scale as f64).min(1.0) };
         ((1.0 - part) * f64::from(height * 10)).round() as u32
     };
-    let x = |column: usize| (u64::from(width) * 10 * column as u64 / columns.len().max(1) as u64) as u32;
+    let x = |column: usize| left + (width * column as u64 / columns.len().max(1) as u64) as u32;
     let mut path = String::new();
     let mut put = |command: char, tenths: u32| {
         path.push(command);
@@ -113,7 +119,7 @@ fn steps(columns: &[u64], [width, height]: [u32; 2], scale: u64, fill: bool) -> 
             path.push_str(&(tenths % 10).to_string());
         }
     };
-    put('M', 0);
+    put('M', left);
     let mut last = if fill { height * 10 } else { columns.first().map_or(height * 10, |&c| y(c)) };
     put(' ', last);
     for (column, &value) in columns.iter().enumerate() {
@@ -126,7 +132,7 @@ fn steps(columns: &[u64], [width, height]: [u32; 2], scale: u64, fill: bool) -> 
             last = y;
         }
     }
-    put('H', width * 10);
+    put('H', right);
     if fill {
         put('V', height * 10);
         path.push('Z');
@@ -143,6 +149,7 @@ mod tests {
         assert_eq!(area(&[0, 1, 1, 3], [8, 3], 3), "M0 3H2V2H6V0H8V3Z");
         assert_eq!(area(&[1, 0], [8, 10], 3), "M0 10V6.7H4V10H8V10Z");
         assert_eq!(line(&[3, 1, 1], [9, 3], 3), "M0 0H3V2H9");
+        assert_eq!(outline(&[3, 1], [15, 40], 3, 3), "M1.5 0H2.7V2H4");
         // Nothing at all, and more than the scale.
         assert_eq!(area(&[], [8, 4], 0), "M0 4H8V4Z");
         assert_eq!(line(&[9], [8, 4], 3), "M0 0H8");

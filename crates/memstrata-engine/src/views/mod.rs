@@ -5,6 +5,7 @@
 
 mod blocks;
 mod card;
+mod compare;
 mod course;
 mod detail;
 mod events;
@@ -22,6 +23,7 @@ mod settings;
 mod tiles;
 mod tracks;
 
+pub(crate) use compare::Compared;
 pub(crate) use overview::Ranks;
 
 use crate::engine::{Drawn, Half};
@@ -35,7 +37,12 @@ impl Query {
     pub(crate) fn is_long(&self) -> bool {
         matches!(
             self,
-            Self::Card {} | Self::Findings {} | Self::Course { .. } | Self::Export { .. } | Self::Picture { .. }
+            Self::Card {}
+                | Self::Side { .. }
+                | Self::Findings {}
+                | Self::Course { .. }
+                | Self::Export { .. }
+                | Self::Picture { .. }
         )
     }
 
@@ -103,6 +110,7 @@ impl Views {
             }
             Query::Frame { name, file, line } => Answer::Detail(detail::frame(at, name, file, *line).map(Box::new)),
             Query::Picture { .. } => Answer::Text(picture::picture(self, file, target, query)),
+            &Query::Side { band } => Answer::Text(compare::side(at, band)),
             Query::Settings {} => Answer::Settings(settings::settings(at)),
         })
     }

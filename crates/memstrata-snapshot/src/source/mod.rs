@@ -2,8 +2,10 @@
 
 #[cfg(feature = "gzip")]
 mod gzip;
+#[cfg(feature = "containers")]
 mod html;
 
+#[cfg(feature = "containers")]
 use crate::json;
 #[cfg(feature = "parts")]
 use crate::load::Rows;
@@ -25,6 +27,9 @@ pub struct Named {
 pub(crate) const TORCH_SAVE: &str = "this is a file of torch.save (a checkpoint), not a memory snapshot";
 #[cfg(not(feature = "gzip"))]
 const STILL_PACKED: &str = "this is a gzip file inside of a gzip file: unpack it once";
+#[cfg(not(feature = "containers"))]
+const ELSEWHERE: &str =
+    "this is an HTML page or JSON, and not a pickle: what reads those is another part of this page, which did not come";
 const ZIP: &str = "this is a zip archive (torch.save checkpoints are, too), not a memory snapshot: unpack it first";
 
 /// Reads a file from chunks of bytes, whatever it is.
@@ -56,7 +61,9 @@ enum State {
     Pickle(Box<PickleLoader>),
     #[cfg(feature = "gzip")]
     Gzip(Box<gzip::Gzip>),
+    #[cfg(feature = "containers")]
     Html(Box<html::Html>),
+    #[cfg(feature = "containers")]
     Json(Vec<u8>),
 }
 
@@ -71,6 +78,7 @@ impl Reader {
         Self::keeping(Keep(Some(events)))
     }
 
+    #[cfg(any(feature = "parts", feature = "gzip", feature = "containers"))]
     fn keeping(keep: Keep) -> Self {
         Self { keep, ..Self::default() }
     }
@@ -102,7 +110,9 @@ impl Reader {
             State::Pickle(pickle) => pickle.feed(chunk),
             #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.feed(chunk),
+            #[cfg(feature = "containers")]
             State::Html(html) => html.feed(chunk),
+            #[cfg(feature = "containers")]
             State::Json(text) => {
                 text.extend_from_slice(chunk);
                 Ok(())
@@ -137,8 +147,14 @@ impl Reader {
             // Protocols 2 to 5 begin with PROTO.
             _ if head.first() == Some(&0x80) => State::Pickle(Box::new(PickleLoader::new(&self.keep))),
             [b'<', b'!' | b'h' | b'H' | b'?' | b's' | b'S' | b'\n', ..] => {
+                #[cfg(not(feature = "containers"))]
+                return Err(LoadError::Refused { what: ELSEWHERE });
+                #[cfg(feature = "containers")]
                 State::Html(Box::new(html::Html::new(self.keep.clone())))
             }
+            #[cfg(not(feature = "containers"))]
+            [b'{' | b'[', ..] => return Err(LoadError::Refused { what: ELSEWHERE }),
+            #[cfg(feature = "containers")]
             [b'{' | b'[', ..] => State::Json(Vec::new()),
             // Protocols 0 and 1 have no header. What they begin with reads like nothing that people write.
             _ if is_old_pickle(start) => State::Pickle(Box::new(PickleLoader::new(&self.keep))),
@@ -154,8 +170,9 @@ impl Reader {
             State::Pickle(pickle) => pickle.foresee(read, total),
             #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.foresee(read, total),
+            #[cfg(feature = "containers")]
             State::Html(html) => html.foresee(read, total),
-            State::Json(_) | State::Telling(_) | State::Empty => {}
+            _ => {}
         }
     }
 
@@ -181,8 +198,11 @@ impl Reader {
             State::Pickle(pickle) => pickle.memory(),
             #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.memory(),
+            #[cfg(feature = "containers")]
             State::Html(html) => html.memory(),
-            State::Json(text) | State::Telling(text) => text.capacity(),
+            #[cfg(feature = "containers")]
+            State::Json(text) => text.capacity(),
+            State::Telling(text) => text.capacity(),
             State::Empty => 0,
         }
     }
@@ -201,9 +221,11 @@ impl Reader {
             State::Empty => PickleLoader::default().finish().map(one),
             State::Telling(head) => Err(LoadError::Unknown { found: start_of(&head) }),
             State::Pickle(pickle) => pickle.finish().map(one),
+            #[cfg(feature = "containers")]
             State::Json(text) => json::load(&text, &self.keep).map(one),
             #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.finish(),
+            #[cfg(feature = "containers")]
             State::Html(html) => html.finish(),
         }
     }

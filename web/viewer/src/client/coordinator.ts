@@ -1,6 +1,15 @@
 // The worker that sees all files of a run: it puts them in order and names them, and lays ranks beside each other.
 
-import type { Failure, FileEntry, Overview, RunQuery, RunRequest, RunResponse } from "../generated/protocol.js";
+import type {
+  CompareAnswer,
+  CompareQuery,
+  Failure,
+  FileEntry,
+  Overview,
+  RunQuery,
+  RunRequest,
+  RunResponse,
+} from "../generated/protocol.js";
 import type { FromWorker } from "./messages.js";
 import type { Modules, PreparedWorker } from "./wasm.js";
 
@@ -29,6 +38,13 @@ export class Coordinator {
     const response = await this.#ask((id) => ({ view: { id, query } }));
     if (response.kind !== "overview") throw new Error("The ranks were not compared.");
     return response.overview;
+  }
+
+  /** Two recordings beside each other. Rejects with a `Failure`. */
+  async compare(query: CompareQuery): Promise<CompareAnswer> {
+    const response = await this.#ask((id) => ({ compare: { id, query } }));
+    if (response.kind !== "compared") throw new Error("The two were not compared.");
+    return response.answer;
   }
 
   /** From now on by a worker that answers all views. What is asked of the old one is answered first. */

@@ -3,8 +3,10 @@
 // wasm memory never shrinks.
 //
 // The first file of a run may be read by the small module, so that its picture is there soon; all others wait for the one
-// that answers all views, and when that has come the first is read once more by it, behind the picture.
+// that answers all views, and when that has come the first is read once more by it, behind the picture. What the small one
+// cannot read (it knows pickles only) waits for the other, too.
 
+import { effect } from "@preact/signals";
 import type { Failure, Loaded, TooLarge } from "../generated/protocol.js";
 import type { EventRange } from "./messages.js";
 import { RankClient } from "./rank-client.js";
@@ -23,6 +25,8 @@ export interface PoolEvents {
   ready(file: RankFile): void;
   failed(file: RankFile, failure: Failure): void;
   refused(failure: Failure): void;
+  /** A file waits for the module that answers all views. */
+  wanted(): void;
   /** A file that answers all views has come: what the overview wants of it, before its worker may be released. */
   summarise(file: RankFile, client: RankClient, loaded: Loaded): Promise<void>;
 }
@@ -39,7 +43,11 @@ export class RankPool {
   /** Loaded files that have a worker, the one looked at last at the end. */
   #idle: RankFile[] = [];
   #focused: RankFile | null = null;
+  /** Files that somebody asks something, and how many do. */
+  readonly #held = new Map<RankFile, number>();
   #spare: PreparedWorker | null;
+  /** Files that the small module could not read. */
+  readonly #beyond = new WeakSet<RankFile>();
   /** The module for all views cannot be had: the small one reads everything. */
   #first = false;
 
@@ -84,6 +92,31 @@ export class RankPool {
     this.#fill();
   }
 
+  /** A worker for this file that answers all views, and stays until it is let go; null when the file cannot be read. */
+  hold(file: RankFile): Promise<RankClient | null> {
+    this.#held.set(file, (this.#held.get(file) ?? 0) + 1);
+    const { state } = file.load.peek();
+    if (!this.#idle.includes(file) && (state === "queued" || (state === "ready" && !this.#loading.has(file)))) {
+      this.#queue = [file, ...this.#queue.filter((other) => other !== file)];
+      this.#fill();
+    }
+    return new Promise((resolve) => {
+      const stop = effect(() => {
+        const [load, client] = [file.load.value, file.client.value];
+        if (load.state !== "error" && (load.state !== "ready" || !client?.full)) return;
+        resolve(load.state === "error" ? null : client);
+        queueMicrotask(() => stop());
+      });
+    });
+  }
+
+  letGo(file: RankFile): void {
+    const count = (this.#held.get(file) ?? 0) - 1;
+    if (count > 0) this.#held.set(file, count);
+    else this.#held.delete(file);
+    this.#release();
+  }
+
   /** Workers of files that nobody looks at may hold at most so many bytes together. */
   setBudget(bytes: number): void {
     this.#budget = bytes;
@@ -114,6 +147,7 @@ export class RankPool {
     this.#loading.clear();
     this.#idle = [];
     this.#focused = null;
+    this.#held.clear();
     this.#spare ??= this.#modules.spawn();
   }
 
@@ -133,7 +167,8 @@ export class RankPool {
   /** All views are answered, or this is the first file, whose picture should not wait for that: if it is quick to read again. */
   #mayStart(file: RankFile): boolean {
     const alone = this.#loading.size === 0 && this.#idle.length === 0;
-    return this.#modules.full || this.#first || (alone && file.source.bytes <= SMALL);
+    const easy = file.source.bytes <= SMALL && !this.#beyond.has(file);
+    return this.#modules.full || this.#first || (alone && easy);
   }
 
   #fill(): void {
@@ -205,7 +240,8 @@ export class RankPool {
 
   /** Ends the workers of the files that were looked at longest ago, never of the one on screen. */
   #release(): void {
-    const candidates = this.#idle.filter((file) => file !== this.#focused && !this.#loading.has(file));
+    const kept = (file: RankFile) => file === this.#focused || this.#held.has(file) || this.#loading.has(file);
+    const candidates = this.#idle.filter((file) => !kept(file));
     const held = () => this.#idle.reduce((sum, { client }) => sum + (client.peek()?.wasmBytes ?? 0), 0);
     for (const file of candidates) {
       if (this.#idle.length <= MOST && held() <= this.#budget) return;
@@ -215,8 +251,16 @@ export class RankPool {
   }
 
   #failed(file: RankFile, failure: Failure, tooLarge: TooLarge | null): void {
+    const tried = this.#loading.get(file);
     this.#end(file);
     this.#loading.delete(file);
+    if (tried?.full === false && !this.#first) {
+      this.#beyond.add(file);
+      this.#queue.unshift(file);
+      this.#events.wanted();
+      this.#fill();
+      return;
+    }
     this.#idle = this.#idle.filter((other) => other !== file);
     if (tooLarge?.choice) file.tooLarge.value = tooLarge;
     file.load.value = { state: "error", failure };

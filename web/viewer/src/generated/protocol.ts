@@ -8,6 +8,7 @@ export const NO_BLOCK = 2147483647;
 export const ROW_UNITS = 4096;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
+export const COMPARED = [1200, 200] as const;
 
 export type Quantity = { 
 /**
@@ -569,7 +570,15 @@ id: number,
 /**
  * The question.
  */
-query: RunQuery, } };
+query: RunQuery, } } | { "compare": { 
+/**
+ * Comes back.
+ */
+id: number, 
+/**
+ * The question.
+ */
+query: CompareQuery, } };
 
 export type FileEntry = { 
 /**
@@ -605,7 +614,15 @@ id: number,
 /**
  * The ranks beside each other.
  */
-overview: Overview, };
+overview: Overview, } | { "kind": "compared", 
+/**
+ * The request's.
+ */
+id: number, 
+/**
+ * What was asked of them.
+ */
+answer: CompareAnswer, };
 
 export type PlannedRow = { 
 /**
@@ -869,7 +886,11 @@ file: string,
 /**
  * The line.
  */
-line: number, } } | { "settings": Record<symbol, never> } | { "picture": { 
+line: number, } } | { "side": { 
+/**
+ * The band at whose peaks they are compared.
+ */
+band: BandKind, } } | { "settings": Record<symbol, never> } | { "picture": { 
 /**
  * What is drawn.
  */
@@ -1736,3 +1757,197 @@ categories: Array<number>,
  * How it differs from the other ranks: `480 MiB more at train.py:88`; empty when it does not.
  */
 outlier: string, };
+
+export type BandKind = "requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes";
+
+export type Align = "event" | "time" | "step";
+
+export type CompareQuery = { "sides": { 
+/**
+ * The one before, as its worker answered.
+ */
+a: string, 
+/**
+ * The one after.
+ */
+b: string, } } | { "stacks": { 
+/**
+ * Only those with this word in a function, a file or the category; empty for all.
+ */
+text: string, 
+/**
+ * The first row.
+ */
+from: number, 
+/**
+ * How many.
+ */
+count: number, } } | { "stack": { 
+/**
+ * [`ComparedStack::row`].
+ */
+row: number, } };
+
+export type CompareAnswer = { "comparison": Comparison | null } | { "stacks": ComparedStacks } | { "detail": DetailCard | null };
+
+export type Comparison = { 
+/**
+ * `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
+ */
+text: string, 
+/**
+ * Where the band peaks in each: `#1,234`.
+ */
+peaks: [string, string], 
+/**
+ * Each band at its start where there was any, its peak and its end; blocks, OOMs and findings.
+ */
+totals: Array<ComparedRow>, 
+/**
+ * What is live at the peaks, by category, the largest change first.
+ */
+categories: Array<ComparedRow>, 
+/**
+ * The band over both windows, by event, by time and by step.
+ */
+curves: Array<ComparedCurves>, 
+/**
+ * Findings that are only in one of them.
+ */
+findings: Array<ComparedFinding>, };
+
+export type ComparedRow = { 
+/**
+ * `requested_bytes.peak`, `ooms`, `parameter`.
+ */
+key: string, 
+/**
+ * `requested peak`.
+ */
+label: string, 
+/**
+ * Before.
+ */
+a: Quantity, 
+/**
+ * After.
+ */
+b: Quantity, 
+/**
+ * The change, with its sign.
+ */
+change: Quantity, 
+/**
+ * The same in percent of what was before.
+ */
+percent: string, };
+
+export type ComparedCurves = { 
+/**
+ * What they are laid over each other by.
+ */
+align: Align, 
+/**
+ * Why there are none; empty when there are.
+ */
+missing: string, 
+/**
+ * The one before as an SVG path in a box of [`COMPARED`], y down.
+ */
+a: string, 
+/**
+ * The one after.
+ */
+b: string, 
+/**
+ * Round places along x, as parts of the box from its left.
+ */
+x: Array<PlaceMark>, 
+/**
+ * Round places along y, from its bottom.
+ */
+y: Array<PlaceMark>, };
+
+export type PlaceMark = { 
+/**
+ * 0 to 1.
+ */
+at: number, 
+/**
+ * `2.00 GiB`.
+ */
+text: string, };
+
+export type ComparedFinding = { 
+/**
+ * Whether it came with B; else it went with A.
+ */
+isNew: boolean, 
+/**
+ * `Growth`.
+ */
+label: string, 
+/**
+ * A sentence or two.
+ */
+text: string, 
+/**
+ * How much memory it is about.
+ */
+bytes: Quantity, };
+
+export type ComparedStacks = { 
+/**
+ * How many match.
+ */
+total: number, 
+/**
+ * `32 of 34 call stacks, +445.1 MiB`.
+ */
+text: string, 
+/**
+ * The first row's place among those that match.
+ */
+from: number, 
+/**
+ * The rows.
+ */
+rows: Array<ComparedStack>, };
+
+export type ComparedStack = { 
+/**
+ * Its place among all, the largest change first.
+ */
+row: number, 
+/**
+ * The call site.
+ */
+site: string, 
+/**
+ * What most of it is.
+ */
+category: string, 
+/**
+ * Bytes before.
+ */
+a: Quantity, 
+/**
+ * Bytes after.
+ */
+b: Quantity, 
+/**
+ * The change, with its sign.
+ */
+change: Quantity, 
+/**
+ * The change as a part of the largest, -1 to 1.
+ */
+share: number, 
+/**
+ * The change in blocks, with its sign.
+ */
+blocks: Quantity, 
+/**
+ * `only in A`, `only in B`, `other lines`; empty where its frames are the same.
+ */
+note: string, };

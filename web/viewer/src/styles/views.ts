@@ -1,5 +1,7 @@
 // The look of the views, which comes with them.
 
+import { compare } from "./compare.js";
+
 /** Bars, tables, lists. */
 const parts = `
 .small.select, .small.segmented, .small.stepper { height: 22px; }
@@ -235,4 +237,4 @@ button.share:hover { background: var(--hover); }
 }
 `;
 
-export const style = [parts, pictures, lists];
+export const style = [parts, pictures, lists, compare];

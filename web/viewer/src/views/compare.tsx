@@ -1,13 +1,350 @@
-// The place of the comparison of two snapshots.
+// Two snapshots, or two ranks, beside each other: both curves on one axis, totals, and the call stacks that differ.
 
-export function Compare() {
+import { useEffect } from "preact/hooks";
+import type { BandKind, ComparedCurves, ComparedRow, ComparedStack, Comparison } from "../generated/protocol.js";
+import { COMPARED } from "../generated/protocol.js";
+import type { Row } from "../run.js";
+import type { Session } from "../session.js";
+import { Icon } from "../ui/icons.js";
+import { OpenButton } from "../ui/open-button.js";
+import type { Comparing } from "./comparing.js";
+import { Choice } from "./controls.js";
+import { type Column, Table } from "./table.js";
+import type { ViewProperties } from "./ui.js";
+
+const BANDS: readonly (readonly [BandKind, string])[] = [
+  ["requested_bytes", "requested"],
+  ["active_bytes", "active"],
+  ["allocated_bytes", "allocated"],
+  ["reserved_bytes", "reserved"],
+];
+
+export function Compare({ session, workspace: { comparing }, shown }: ViewProperties) {
+  useEffect(() => {
+    comparing.show(shown);
+    return () => comparing.show(false);
+  }, [comparing, shown]);
+  const comparison = comparing.comparison.value;
+  const rows = session.rows.value;
+  if (rows.length < 2) return <Alone comparing={comparing} />;
+  return (
+    <div class="compare">
+      <div class="toolbar">
+        <Side name="A" rows={rows} chosen={comparing.a.value} choose={(row) => comparing.choose(row)} />
+        <button
+          type="button"
+          class="button plain"
+          title="Swap A and B (\)"
+          aria-label="Swap A and B"
+          onClick={() => comparing.swap()}
+        >
+          <Icon name="swap" />
+        </button>
+        <Side name="B" rows={rows} chosen={comparing.b.value} choose={(row) => session.look(row)} />
+        <Choice label="At the peak of" value={comparing.band} options={BANDS} testid="compare-band" />
+        <AlignSwitch comparing={comparing} comparison={comparison} />
+      </div>
+      {comparison ? (
+        <Both session={session} comparing={comparing} comparison={comparison} />
+      ) : (
+        <Waiting comparing={comparing} />
+      )}
+    </div>
+  );
+}
+
+/** One file has nothing beside it. */
+function Alone({ comparing }: { comparing: Comparing }) {
   return (
     <div class="quiet">
       <h3>Compare two snapshots</h3>
       <p>
-        Not on this page yet. Ranks of one run are beside each other in the overview (1), and what only one of them
-        holds is among the anomalies (5).
+        Open a second one beside this: from before a change, of another rank, or of a later step. Totals, curves and
+        call stacks are laid side by side, and stacks are matched although lines have shifted.
       </p>
+      <p class="compare-add">
+        <OpenButton
+          name="Add snapshots to compare with"
+          class="primary"
+          testid="compare-add"
+          open={(files) => void comparing.add(files)}
+        >
+          Add a snapshot…
+        </OpenButton>
+      </p>
+      <p>Or drop both files together, or a folder with several, anywhere on this page.</p>
+    </div>
+  );
+}
+
+function Waiting({ comparing }: { comparing: Comparing }) {
+  const [a, b] = [comparing.a.value, comparing.b.value];
+  const failure = comparing.failure.value;
+  if (failure !== null) return <p class="quiet error">{failure}</p>;
+  if (a !== null && a.file === b?.file && a.part === b.part) {
+    return (
+      <div class="quiet" data-testid="compare-pinned">
+        <h3>{a.label} is A</h3>
+        <p>Choose what it is compared with: B in the list above, a row on the left, or [ and ].</p>
+      </div>
+    );
+  }
+  return (
+    <p class="quiet" aria-busy="true">
+      {b === null ? "Reading" : "Comparing"}
+    </p>
+  );
+}
+
+interface SideProperties {
+  name: "A" | "B";
+  rows: readonly Row[];
+  chosen: Row | null;
+  choose: (row: Row) => void;
+}
+
+function Side({ name, rows, chosen, choose }: SideProperties) {
+  return (
+    <label class="field compare-side" data-side={name}>
+      <span class="compare-key">{name}</span>
+      <span class="select small">
+        <select
+          data-testid={`compare-${name.toLowerCase()}`}
+          title={chosen?.file.path}
+          value={rows.findIndex((row) => row.file === chosen?.file && row.part === chosen?.part)}
+          onChange={(event) => {
+            const row = rows[Number(event.currentTarget.value)];
+            if (row) choose(row);
+          }}
+        >
+          {rows.map((row, index) => (
+            <option key={`${row.file.planned.file}/${row.part}`} value={index}>
+              {nameOf(row)}
+            </option>
+          ))}
+        </select>
+        <Icon name="down" />
+      </span>
+    </label>
+  );
+}
+
+function nameOf({ file: { planned }, label }: Row): string {
+  const name = planned.rank === null || label !== planned.label ? label : `rank ${label}`;
+  return planned.group === "" ? name : `${planned.group} / ${name}`;
+}
+
+const ALIGNS = { event: "event", time: "time", step: "step" } as const;
+
+function AlignSwitch({ comparing, comparison }: { comparing: Comparing; comparison: Comparison | null }) {
+  const now = comparison && shownCurves(comparing, comparison).align;
+  return (
+    <fieldset class="segmented small" aria-label="Aligned by">
+      {(comparison?.curves ?? []).map(({ align, missing }) => (
+        <button
+          key={align}
+          type="button"
+          aria-pressed={align === now}
+          disabled={missing !== ""}
+          title={missing === "" ? `Both from their first ${align}` : missing}
+          onClick={() => {
+            comparing.align.value = align;
+          }}
+        >
+          {ALIGNS[align]}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+/** Those that were asked for; by event where the recordings do not have them. */
+function shownCurves(comparing: Comparing, { curves }: Comparison): ComparedCurves {
+  const wanted = curves.find(({ align, missing }) => align === comparing.align.value && missing === "");
+  return (wanted ?? curves[0]) as ComparedCurves;
+}
+
+interface BothProperties {
+  session: Session;
+  comparing: Comparing;
+  comparison: Comparison;
+}
+
+function Both({ session, comparing, comparison }: BothProperties) {
+  const { text, totals, categories, findings } = comparison;
+  return (
+    <div class="compare-body">
+      <Curves curves={shownCurves(comparing, comparison)} text={text} peaks={comparison.peaks} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
+      <section class="compare-totals" aria-label="Totals" tabIndex={0}>
+        <table class="grid" data-testid="compare-totals">
+          <thead>
+            <tr>
+              <th scope="col">totals</th>
+              <th scope="col" data-number="true">
+                A
+              </th>
+              <th scope="col" data-number="true">
+                B
+              </th>
+              <th scope="col" data-number="true">
+                change
+              </th>
+              <th scope="col" data-number="true">
+                %
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {totals.map((row) => (
+              <Total key={row.key} row={row} />
+            ))}
+          </tbody>
+          {categories.length > 0 && (
+            <tbody>
+              <tr class="compare-heading">
+                <th scope="colgroup" colSpan={5}>
+                  at the peak, by category
+                </th>
+              </tr>
+              {categories.map((row) => (
+                <Total key={row.key} row={row} />
+              ))}
+            </tbody>
+          )}
+        </table>
+        {findings.length > 0 && (
+          <ul class="compare-findings" aria-label="Findings that only one of them has">
+            {findings.map(({ isNew, label, text: said, bytes }) => (
+              <li key={`${isNew} ${label} ${said}`} data-new={isNew} data-value={bytes.raw}>
+                <strong>
+                  {isNew ? "Only in B" : "Only in A"}: {label.toLowerCase()}.
+                </strong>{" "}
+                {said}
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      <Stacks session={session} comparing={comparing} />
+    </div>
+  );
+}
+
+function Total({ row: { key, label, a, b, change, percent } }: { row: ComparedRow }) {
+  const none = change.raw === "0";
+  return (
+    <tr data-key={key} data-strong={key.endsWith(".peak")} data-none={none}>
+      <th scope="row">{label}</th>
+      <td class="num" data-column="a" data-value={a.raw} title={a.exact}>
+        {a.text}
+      </td>
+      <td class="num" data-column="b" data-value={b.raw} title={b.exact}>
+        {b.text}
+      </td>
+      <td class="num" data-column="change" data-value={change.raw} title={change.exact}>
+        {change.text}
+      </td>
+      <td class="num" data-column="percent">
+        {percent}
+      </td>
+    </tr>
+  );
+}
+
+function Curves({ curves, text, peaks }: { curves: ComparedCurves; text: string; peaks: [string, string] }) {
+  return (
+    <figure class="compare-curves">
+      <figcaption>
+        <span data-testid="compare-text">{text}</span>
+        <span class="legend">
+          {(["A", "B"] as const).map((side, index) => (
+            <span key={side} data-side={side}>
+              <span class="line" /> {side}, peak {peaks[index]}
+            </span>
+          ))}
+        </span>
+      </figcaption>
+      <div class="compare-plot" data-testid="compare-curves" data-align={curves.align}>
+        {curves.y.map(({ at, text: label }) => (
+          <span key={label} class="compare-y" style={{ bottom: `${at * 100}%` }}>
+            <span>{label}</span>
+          </span>
+        ))}
+        <svg viewBox={`0 0 ${COMPARED[0]} ${COMPARED[1]}`} preserveAspectRatio="none" role="img" aria-label={text}>
+          <path data-side="A" d={curves.a} />
+          <path data-side="B" d={curves.b} />
+        </svg>
+        {curves.x.map(({ at, text: label }) => (
+          <span key={label} class="compare-x" data-last={at > 0.93} style={{ left: `${at * 100}%` }}>
+            {label}
+          </span>
+        ))}
+      </div>
+    </figure>
+  );
+}
+
+function Stacks({ session, comparing }: { session: Session; comparing: Comparing }) {
+  const page = comparing.stacks.value;
+  const columns: Column<ComparedStack>[] = [
+    {
+      key: "change",
+      title: "change",
+      number: true,
+      width: "92px",
+      cell: ({ share, change }) => (
+        <>
+          <span class="compare-bar" data-side={share < 0 ? "A" : "B"} style={{ "--share": Math.abs(share) }} />
+          <span title={change.exact}>{change.text}</span>
+        </>
+      ),
+      raw: (r) => r.change.raw,
+    },
+    { key: "site", title: "call site", width: "minmax(140px, 2fr)", cell: (r) => <span title={r.site}>{r.site}</span> },
+    { key: "a", title: "A", number: true, width: "76px", cell: (r) => r.a.text, raw: (r) => r.a.raw },
+    { key: "b", title: "B", number: true, width: "76px", cell: (r) => r.b.text, raw: (r) => r.b.raw },
+    {
+      key: "blocks",
+      title: "blocks",
+      number: true,
+      width: "46px",
+      cell: (r) => r.blocks.text,
+      raw: (r) => r.blocks.raw,
+    },
+    { key: "category", title: "category", width: "minmax(76px, 1fr)", cell: (r) => r.category },
+    { key: "note", title: "", width: "76px", cell: (r) => <span class="dim">{r.note}</span> },
+  ];
+  return (
+    <div class="compare-stacks">
+      <div class="toolbar">
+        <span data-testid="compare-stacks-text">{page?.text}</span>
+        <label class="field toolbar-end">
+          <span class="visually-hidden">Filter call stacks</span>
+          <input
+            type="search"
+            placeholder="Filter: function, file"
+            data-testid="compare-filter"
+            value={comparing.text.value}
+            onInput={(event) => {
+              comparing.text.value = event.currentTarget.value;
+            }}
+          />
+        </label>
+      </div>
+      <Table
+        label="Call stacks by change at the peak"
+        testid="compare-stacks"
+        columns={columns}
+        total={page?.total ?? 0}
+        from={page?.from ?? 0}
+        rows={page?.rows ?? []}
+        rowKey={(row) => row.row}
+        current={session.subject.value?.kind === "Change" ? comparing.chosen.value : null}
+        reveal={null}
+        ask={comparing.ask}
+        open={(row) => void comparing.openStack(row)}
+      />
     </div>
   );
 }

@@ -2,7 +2,7 @@
 
 import { effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
-import type { Overview, OverviewRow, RankCard, RankSort } from "../generated/protocol.js";
+import type { Overview, OverviewRow, RankCard, RankSort, RunQuery } from "../generated/protocol.js";
 import { failureOf, type Row } from "../run.js";
 import type { Session } from "../session.js";
 
@@ -68,9 +68,9 @@ export class Ranks {
     });
   }
 
-  async #compare(query: Parameters<Session["compare"]>[0]): Promise<void> {
+  async #compare(query: RunQuery): Promise<void> {
     try {
-      this.overview.value = await this.session.compare(query);
+      this.overview.value = await this.session.coordinator.view(query);
     } catch (error) {
       this.session.report(failureOf(error));
     }

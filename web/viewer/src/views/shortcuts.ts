@@ -40,8 +40,11 @@ export const MORE_SHORTCUTS: ShortcutGroup[] = [
       {
         keys: ["\\"],
         shown: ["\\"],
-        text: "Compare: pin this file",
-        press: within((workspace) => workspace.open("compare")),
+        text: "Compare: pin this file as A; again: swap A and B",
+        press: within((workspace) => {
+          workspace.comparing.pin();
+          workspace.open("compare");
+        }),
       },
     ],
   },

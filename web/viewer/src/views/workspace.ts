@@ -10,6 +10,7 @@ import type { Session } from "../session.js";
 import { sheetOf } from "../styles/sheets.js";
 import { style } from "../styles/views.js";
 import { BlockNames } from "./block-names.js";
+import { Comparing } from "./comparing.js";
 import type { FlamePlot } from "./flame-plot.js";
 import { ViewHistory } from "./history.js";
 import { Player } from "./player.js";
@@ -27,6 +28,7 @@ export class Workspace {
   readonly ui = ui;
   readonly shortcuts = MORE_SHORTCUTS;
   readonly ranks: Ranks;
+  readonly comparing: Comparing;
   readonly paletteOpen: Signal<boolean> = signal(false);
   readonly history: ViewHistory;
   readonly player = new Player((by) => void this.step(by));
@@ -67,6 +69,7 @@ export class Workspace {
       return text === "" ? null : { search: { text } };
     });
     this.ranks = new Ranks(session);
+    this.comparing = new Comparing(session);
     this.history = new ViewHistory(session);
     this.names = new BlockNames(session);
     this.#stop = [
@@ -79,6 +82,7 @@ export class Workspace {
         if (moment) untracked(() => this.#say(moment.spoken));
       }),
       () => this.ranks.destroy(),
+      () => this.comparing.destroy(),
       () => this.history.destroy(),
       () => this.names.destroy(),
       () => {

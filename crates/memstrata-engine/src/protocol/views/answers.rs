@@ -24,7 +24,7 @@ pub enum Answer {
     Events(EventPage),
     /// Of `Blocks`.
     Blocks(BlockPage),
-    /// Of `Export` and `Picture`.
+    /// Of `Export`, `Picture`, and of `Side`, whose text is for the coordinator.
     Text(String),
     /// Of `Next`: null when there is none.
     Next(Option<Box<BlockDetail>>),

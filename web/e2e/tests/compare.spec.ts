@@ -1,0 +1,202 @@
+// Two snapshots beside each other, against what the program prints of the same two files.
+
+import AxeBuilder from "@axe-core/playwright";
+import type { Locator, Page } from "@playwright/test";
+import { renamed, testData } from "../lib/data.js";
+import { cli } from "../lib/reports.js";
+import { expect, test } from "../lib/test.js";
+import type { Viewer } from "../lib/viewer.js";
+import { answering, expectPlace, pane, work } from "../lib/work.js";
+
+const SMALL = "recorded/t26/gpt_small.pickle.gz";
+const LEAK = "recorded/gpt_leak.pickle.gz";
+const OLD = "recorded/t20/gpt_small.pickle.gz";
+
+interface Change {
+  a: number;
+  b: number;
+  change: number;
+}
+interface Diff {
+  pairs: [
+    Record<"requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes", { peak: Change; end: Change }> & {
+      ooms: Change;
+      findings: Change;
+      categories: (Change & { category: string })[];
+      stacks: (Change & { site: string; frames: { name: string; line: number }[] })[];
+    },
+  ];
+}
+
+const diffOf = (a: string, b: string, ...more: string[]) =>
+  cli<Diff>("diff", testData(a), testData(b), ...more).pairs[0];
+
+const values = (cells: Locator) =>
+  cells.evaluateAll((all) => all.map((cell) => Number(cell.getAttribute("data-value"))));
+
+/** Opens these and waits until all views answer for the last of them. */
+async function open(viewer: Viewer, ...files: [name: string, from: string][]): Promise<void> {
+  await viewer.open(files.map(([name, from]) => renamed(from, name)));
+  for (const [name] of files) await viewer.expectRow(name, "ready");
+  const [last] = files.at(-1) ?? [""];
+  await viewer.row(last).click();
+  await expect(viewer.row(last)).toHaveAttribute("aria-selected", "true");
+  await answering(viewer.page);
+}
+
+/** A number of the totals. */
+const total = (page: Page, key: string, column: string) =>
+  page.getByTestId("compare-totals").locator(`[data-key="${key}"] [data-column=${column}]`);
+
+async function expectTotals(page: Page, diff: Diff["pairs"][0]): Promise<void> {
+  const bands = ["requested_bytes", "active_bytes", "allocated_bytes", "reserved_bytes"] as const;
+  for (const band of bands) {
+    for (const when of ["peak", "end"] as const) {
+      for (const column of ["a", "b", "change"] as const) {
+        await expect(total(page, `${band}.${when}`, column)).toHaveAttribute(
+          "data-value",
+          String(diff[band][when][column]),
+        );
+      }
+    }
+  }
+}
+
+test("totals, categories and call stacks are those of the program", async ({ viewer, page }) => {
+  await open(viewer, ["after.gz", LEAK], ["before.gz", SMALL]);
+  await viewer.row("after.gz").click();
+  await page.keyboard.press("6");
+  await expectPlace(page, "compare", "main");
+  // B is what is in focus, A the other one.
+  const diff = diffOf(SMALL, LEAK);
+  await expectTotals(page, diff);
+  await expect(total(page, "findings", "change")).toHaveText("+1");
+  for (const { category, change } of diff.categories) {
+    await expect(total(page, category, "change")).toHaveAttribute("data-value", String(change));
+  }
+  const stacks = page.getByTestId("compare-stacks");
+  await expect(stacks).toHaveAttribute("data-total", String(diff.stacks.length));
+  for (const column of ["a", "b", "change"] as const) {
+    const shown = await values(stacks.locator(`.table-row [data-column=${column}]`));
+    expect(shown.length).toBeGreaterThan(5);
+    expect(shown).toEqual(diff.stacks.slice(0, shown.length).map((stack) => stack[column]));
+  }
+  await expect(pane(page, "compare").getByRole("listitem").filter({ hasText: "Only in B: growth" })).toHaveCount(1);
+
+  await page.getByTestId("compare-band").selectOption("reserved_bytes");
+  const reserved = diffOf(SMALL, LEAK, "--band", "reserved_bytes");
+  await expect(stacks).toHaveAttribute("data-total", String(reserved.stacks.length));
+  await expect(stacks.locator(".table-row [data-column=change]").first()).toHaveAttribute(
+    "data-value",
+    String(reserved.stacks[0]?.change),
+  );
+});
+
+test("a call stack opens in the details, and words filter them", async ({ viewer, page }) => {
+  await open(viewer, ["a.gz", SMALL], ["b.gz", LEAK]);
+  await page.keyboard.press("6");
+  const [most] = diffOf(SMALL, LEAK).stacks;
+  const rows = page.getByTestId("compare-stacks").locator(".table-row");
+  await rows.first().click();
+  await expect(rows.first()).toHaveAttribute("aria-selected", "true");
+  await expect(viewer.details.locator("#details-title")).toHaveAttribute("data-value", String(most?.change));
+  await expect(viewer.details).toContainText("only in B");
+  await expect(viewer.details).toContainText(most?.frames[0]?.name ?? "?");
+  // By the keyboard from row to row.
+  await page.getByTestId("compare-stacks").locator(".table-body").focus();
+  await page.keyboard.press("ArrowDown");
+  await expect(rows.nth(1)).toHaveAttribute("aria-selected", "true");
+
+  await page.getByTestId("compare-filter").fill("p_gpt.py:31");
+  await expect(page.getByTestId("compare-stacks-text")).toContainText(/^\d+ of \d+ call stacks/);
+  await expect(rows.first()).toContainText("p_gpt.py:31");
+  await page.getByTestId("compare-filter").fill("no such word");
+  await expect(rows).toHaveCount(0);
+});
+
+test("the backslash pins what is in focus, and then turns the two round", async ({ viewer, page }) => {
+  await open(viewer, ["rank0.gz", SMALL], ["rank1.gz", LEAK], ["rank2.gz", OLD]);
+  const [a, b] = [page.getByTestId("compare-a"), page.getByTestId("compare-b")];
+  const chosen = (select: Locator) => select.locator("option:checked");
+  await viewer.row("rank0.gz").click();
+  await page.keyboard.press("\\");
+  await expectPlace(page, "compare", "main");
+  await expect(page.getByTestId("compare-pinned")).toContainText("is A");
+  await expect(chosen(a)).toHaveText("rank 0");
+  await page.keyboard.press("]");
+  await expect(chosen(b)).toHaveText("rank 1");
+  await expectTotals(page, diffOf(SMALL, LEAK));
+  await page.keyboard.press("\\");
+  await expect(chosen(a)).toHaveText("rank 1");
+  await expect(chosen(b)).toHaveText("rank 0");
+  await expectTotals(page, diffOf(LEAK, SMALL));
+  await expect(viewer.row("rank0.gz")).toHaveAttribute("aria-selected", "true");
+  await page.getByRole("button", { name: "Swap A and B" }).click();
+  await expect(chosen(b)).toHaveText("rank 1");
+  await expectTotals(page, diffOf(SMALL, LEAK));
+  // From the lists.
+  await a.selectOption({ label: "rank 2" });
+  await expectTotals(page, diffOf(OLD, LEAK));
+  await b.selectOption({ label: "rank 0" });
+  await expectTotals(page, diffOf(OLD, SMALL));
+});
+
+test("curves are laid over each other by event, time and step, as far as both have it", async ({ viewer, page }) => {
+  await open(viewer, ["rank0.gz", SMALL], ["rank1.gz", LEAK], ["rank2.gz", OLD]);
+  await page.keyboard.press("6");
+  // The oldest recording has no times.
+  const plot = page.getByTestId("compare-curves");
+  const by = (name: string) => page.getByRole("group", { name: "Aligned by" }).getByRole("button", { name });
+  await expect(plot).toHaveAttribute("data-align", "event");
+  await expect(by("time")).toBeDisabled();
+  await expect(by("time")).toHaveAttribute("title", "B was recorded without times");
+  await viewer.row("rank1.gz").click();
+  await expect(by("time")).toBeEnabled();
+  const paths = new Set<string>();
+  for (const align of ["event", "time", "step"]) {
+    await by(align).click();
+    await expect(plot).toHaveAttribute("data-align", align);
+    await expect(by(align)).toHaveAttribute("aria-pressed", "true");
+    for (const side of ["A", "B"]) {
+      const path = (await plot.locator(`path[data-side=${side}]`).getAttribute("d")) ?? "";
+      expect(path).toMatch(/^M[\d.]+ [\d.]+[HV]/);
+      paths.add(path);
+    }
+  }
+  expect(paths.size, "each axis has its own picture").toBe(6);
+  await expect(plot.getByText("step 2", { exact: true })).toBeVisible();
+});
+
+test("with one snapshot it says how to add another, and does", async ({ viewer, page }) => {
+  await work(viewer, renamed(SMALL, "one.gz"));
+  await page.keyboard.press("6");
+  await expect(pane(page, "compare")).toContainText("Open a second one beside this");
+  await page.getByTestId("compare-add").setInputFiles([renamed(LEAK, "two.gz")]);
+  await expect(viewer.rows).toHaveCount(2);
+  await viewer.expectRow("one.gz", "ready");
+  await viewer.expectRow("two.gz", "ready");
+  await expectPlace(page, "compare", "main");
+  await viewer.row("two.gz").click();
+  await expectTotals(page, diffOf(SMALL, LEAK));
+});
+
+test("a rank that was released is read again for it", async ({ viewer, page }) => {
+  await page.evaluate(() => window.memstrata.setState({ drawer: "none" }));
+  const names = Array.from({ length: 11 }, (_, rank) => `rank${rank}.gz`);
+  await open(viewer, ...names.map((name, rank): [string, string] => [name, rank === 0 ? LEAK : SMALL]));
+  await page.keyboard.press("6");
+  await page.getByTestId("compare-a").selectOption({ label: "rank 0" });
+  await expectTotals(page, diffOf(LEAK, SMALL));
+});
+
+for (const theme of ["light", "dark"] as const) {
+  test(`no serious barrier, ${theme}`, async ({ viewer, page }) => {
+    await page.emulateMedia({ colorScheme: theme });
+    await open(viewer, ["a.gz", SMALL], ["b.gz", LEAK]);
+    await page.keyboard.press("6");
+    await expect(page.getByTestId("compare-stacks").locator(".table-row").first()).toBeVisible();
+    const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).analyze();
+    const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+    expect(grave.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join(", ")}`)).toEqual([]);
+  });
+}
