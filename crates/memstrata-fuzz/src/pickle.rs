@@ -34,7 +34,7 @@ impl Seen {
                 _ => 8,
             });
         }
-        (self.containers % self.take_every.max(1) == 0).then_some(Value::NONE)
+        self.containers.is_multiple_of(self.take_every.max(1)).then_some(Value::NONE)
     }
 }
 
