@@ -105,7 +105,7 @@ fn a_file_that_is_too_large_offers_a_part_around_its_top() {
 #[test]
 fn a_part_that_is_too_large_is_told_like_a_file() {
     let bytes = pickle();
-    let all_but_one = loader(&bytes).of_events(1..EVENTS).within(4 << 20);
+    let all_but_one = loader(&bytes).of_events(1..EVENTS).within(3 << 20);
     let TooLarge { failure, choice } = too_large(read(&bytes, all_but_one));
     assert!(failure.message.starts_with("This part of the snapshot needs about "), "{}", failure.message);
     let choice = choice.expect("a smaller part fits");

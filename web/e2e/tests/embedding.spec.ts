@@ -195,6 +195,8 @@ test("a worker of another version is refused in words", async ({ page, host }) =
   await bare(page, host);
   await open(page, "a", ["/data/scenarios/f01.pickle"], { workerUrl: "/old/client/worker.js" });
   await expect(page.getByRole("alert")).toContainText("0.0.1");
+  // Another worker may still be asked for.
+  await page.unrouteAll({ behavior: "ignoreErrors" });
 });
 
 test("readonly and embedded: nothing to open, and embedded has no name and no theme of its own", async ({

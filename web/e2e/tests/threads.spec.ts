@@ -1,6 +1,6 @@
 // One large file on a page that may share memory: several threads answer, and what they say is what one says.
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import type { Page, TestInfo } from "@playwright/test";
@@ -20,12 +20,13 @@ const LARGE = 64 << 20;
 
 /** A recording that is large: before all else its pickle makes a row of zeros, and drops it. */
 function large(info: TestInfo): string {
-  const plain = gunzipSync(readFileSync(testData(REAL)));
-  const begin = Buffer.from([0x42, 0, 0, 0, 0]);
-  begin.writeUInt32LE(LARGE, 1);
+  const plain = new Uint8Array(gunzipSync(new Uint8Array(readFileSync(testData(REAL)))));
+  const begin = new DataView(new ArrayBuffer(5));
+  begin.setUint8(0, 0x42);
+  begin.setUint32(1, LARGE, true);
   const path = info.outputPath("large.pickle");
-  const [protocol, rest] = [plain.subarray(0, 2), plain.subarray(2)];
-  writeFileSync(path, Buffer.concat([protocol, begin, Buffer.alloc(LARGE), Buffer.from("0"), rest]));
+  const zeros = [new Uint8Array(begin.buffer), new Uint8Array(LARGE), new Uint8Array([0x30])];
+  writeFileSync(path, new Uint8Array(Buffer.concat([plain.subarray(0, 2), ...zeros, plain.subarray(2)])));
   return path;
 }
 
@@ -123,7 +124,7 @@ test("small files, and large ones of which there are more than cores, have a thr
   const file = large(info);
   const many = Array.from({ length: (await most(page)) + 1 }, (_, rank) => {
     const path = info.outputPath(`rank${rank}.pickle`);
-    writeFileSync(path, readFileSync(file));
+    copyFileSync(file, path);
     return path;
   });
   await viewer.open(many);
