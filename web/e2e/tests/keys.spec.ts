@@ -687,6 +687,7 @@ test("the palette lists what every key does, and runs it", async ({ viewer, page
   await run("this sheet");
   await expect(page.getByRole("heading", { name: "Keys and gestures" })).toBeVisible();
   await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
   await run("show: search");
   await expect(page.getByTestId("search")).toBeFocused();
 });
