@@ -4,14 +4,17 @@
 import type { Failure } from "../generated/protocol.js";
 import type { Bytes } from "./messages.js";
 
+/** Small at first, so that parsing begins soon; then larger, since each read costs a few milliseconds beside its bytes. */
 const CHUNK = 1 << 20;
+const LARGE = 8 << 20;
 
 async function* blobChunks(blob: Blob): AsyncGenerator<Uint8Array> {
-  const read = (from: number) => blob.slice(from, from + CHUNK).arrayBuffer();
+  const end = (from: number) => from + (from < LARGE ? CHUNK : LARGE);
+  const read = (from: number) => blob.slice(from, end(from)).arrayBuffer();
   let next = read(0);
-  for (let offset = 0; offset < blob.size; offset += CHUNK) {
+  for (let offset = 0; offset < blob.size; offset = end(offset)) {
     const current = await next;
-    next = read(offset + CHUNK);
+    next = read(end(offset));
     // The read that runs ahead may fail after its reader has gone; who still reads gets the error from its own await.
     next.catch(() => undefined);
     yield new Uint8Array(current);
