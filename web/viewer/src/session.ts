@@ -137,6 +137,8 @@ export class Session {
     const [{ Workspace }] = await Promise.all([import("./views/workspace.js"), this.modules.loadViews()]);
     if (this.#ended) return;
     await this.coordinator.upgrade();
+    // It may have ended meanwhile.
+    if (this.#ended) return;
     this.workspace.value = new Workspace(this);
     this.pool.upgrade();
   }

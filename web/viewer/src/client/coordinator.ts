@@ -20,6 +20,7 @@ export class Coordinator {
   #prepared: PreparedWorker;
   readonly #pending = new Map<number, PromiseWithResolvers<RunResponse>>();
   #lastId = 0;
+  #ended = false;
 
   constructor(modules: Modules) {
     this.#modules = modules;
@@ -50,12 +51,13 @@ export class Coordinator {
   /** From now on by a worker that answers all views. What is asked of the old one is answered first. */
   async upgrade(): Promise<void> {
     await Promise.allSettled([...this.#pending.values()].map(({ promise }) => promise));
-    if (this.#prepared.full) return;
+    if (this.#ended || this.#prepared.full) return;
     this.#prepared.worker.terminate();
     this.#prepared = this.#spawn();
   }
 
   destroy(): void {
+    this.#ended = true;
     this.#prepared.worker.terminate();
     this.#rejectAll({ id: null, message: "The viewer was closed.", hint: null });
   }
