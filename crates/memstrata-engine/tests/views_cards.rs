@@ -478,7 +478,7 @@ fn tracks_show_every_range_and_no_more_than_can_be_seen() {
     assert!(empty.items.is_empty() && empty.lanes > 0);
     let (mut engine, _) = self::engine("recorded/t20/gpt_small.pickle.gz");
     let none = answer!(engine, Query::Tracks { axis: AxisKind::Event, x0: 0.0, x1: 9e9, columns: 9 }, Tracks);
-    assert_eq!(none, Tracks { lanes: 0, items: Vec::new() });
+    assert_eq!(none, Tracks { lanes: 0, x0: 0.0, x1: 9e9, columns: 9, items: Vec::new() });
 }
 
 #[test]

@@ -12,6 +12,10 @@ pub fn boxes(screen: &Screen, view: &Area, boxes: &[f64]) -> Vec<f64> {
     let (plot, ratio) = (screen.plot, screen.ratio);
     let mut seen = Vec::new();
     for (i, area) in boxes.chunks_exact(4).enumerate() {
+        // Of tens of thousands of rows few are in view: most are told by two comparisons, in every frame.
+        if misses([area[0], area[1]], [view.x0, view.x1]) || misses([area[2], area[3]], [view.y0, view.y1]) {
+            continue;
+        }
         let edge = |bytes: f64, none: f64| if bytes.is_nan() { none } else { screen.y_of(view, bytes) };
         let x = [screen.x_of(view, area[0]), screen.x_of(view, area[1])];
         let y = [edge(area[2], f64::NEG_INFINITY), edge(area[3], f64::INFINITY)];
@@ -28,6 +32,11 @@ pub fn boxes(screen: &Screen, view: &Area, boxes: &[f64]) -> Vec<f64> {
         }
     }
     seen
+}
+
+/// Whether it is certain that nothing from `from` to `to` is in view. With a number that is none it is not.
+fn misses([from, to]: [f64; 2], [low, high]: [f64; 2]) -> bool {
+    (from > high && to > high) || (from < low && to < low)
 }
 
 /// The part of the plot between two device pixels, of at least `least`; nothing is no part, but a line is.

@@ -25,7 +25,7 @@ struct Item {
 pub(crate) fn tracks(at: Target<'_>, kind: AxisKind, x0: f64, x1: f64, columns: u32) -> Tracks {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let (Some(clock), Some(axis)) = (&trace.clock, Axis::new(trace, kind.into())) else {
-        return Tracks { lanes: 0, items: Vec::new() };
+        return Tracks { lanes: 0, x0, x1, columns, items: Vec::new() };
     };
     let ranges = named_ranges(snapshot);
     let (lanes, count) = lanes(&ranges);
@@ -54,7 +54,7 @@ pub(crate) fn tracks(at: Target<'_>, kind: AxisKind, x0: f64, x1: f64, columns: 
         }
     }
     items.sort_by(|a, b| a.lane.cmp(&b.lane).then_with(|| a.x0.total_cmp(&b.x0)));
-    Tracks { lanes: count, items: items.iter().map(|item| words(snapshot, item)).collect() }
+    Tracks { lanes: count, x0, x1, columns, items: items.iter().map(|item| words(snapshot, item)).collect() }
 }
 
 fn length(range: &NamedRange) -> i64 {

@@ -1208,6 +1208,18 @@ export type Tracks = {
  */
 lanes: number, 
 /**
+ * Left edge in slots, as it was asked for.
+ */
+x0: number, 
+/**
+ * Right edge in slots, as it was asked for.
+ */
+x1: number, 
+/**
+ * How many are told apart between the two.
+ */
+columns: number, 
+/**
  * By lane, then by place.
  */
 items: Array<TrackItem>, };

@@ -140,13 +140,14 @@ button.mark::after { pointer-events: auto; }
 .names { z-index: 1; }
 .flame-name { padding: 0 4px; border: 0; background: none; color: #14181d; font: 400 var(--small) / 20px var(--sans); text-align: left; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; pointer-events: auto; cursor: pointer; }
 .flame-name:focus-visible { outline-offset: -2px; outline-color: var(--text); }
-.segment-label { left: 0; padding: 0; border: 0; background: none; color: var(--faint); font: 400 var(--small) / 1 var(--mono); text-align: right; overflow: hidden; white-space: nowrap; pointer-events: auto; cursor: pointer; }
+.segment-label { left: 0; padding: 0; border: 0; background: none; color: var(--faint); font: 400 10px / 1 var(--mono); text-align: right; overflow: hidden; white-space: nowrap; pointer-events: auto; cursor: pointer; }
 .segment-label:hover { color: var(--text); }
 .rows-overlay .segment-label { width: 58px; }
 .tracks { position: relative; contain: content; max-height: 62px; overflow: hidden auto; padding-left: var(--left); }
-.tracks-inner { position: relative; margin: 3px 0; overflow: hidden; }
-.track { position: absolute; height: 14px; min-width: 1px; padding: 0 4px; overflow: hidden; border: 0; border-radius: 2px; background: color-mix(in oklab, var(--hue) 30%, var(--surface)); box-shadow: inset 2px 0 var(--hue); color: var(--text); font: 400 10px / 14px var(--sans); text-align: left; cursor: pointer; }
-.track span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.tracks-inner { position: relative; width: var(--width); margin: 3px 0; overflow: clip; }
+.tracks-laid { position: relative; height: 100%; will-change: transform; }
+.track { position: absolute; height: 14px; min-width: 1px; padding: 0; overflow: hidden; border: 0; border-radius: 2px; background: color-mix(in oklab, var(--hue) 30%, var(--surface)); box-shadow: inset 2px 0 var(--hue); color: var(--text); font: 400 10px / 14px var(--sans); text-align: left; cursor: pointer; }
+.track span { display: block; padding: 0 4px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .minimap { contain: content; height: 40px; padding: 3px 0 5px var(--left); }
 .minimap svg { display: block; width: var(--width); height: 100%; background: var(--sunk); border-radius: 2px; cursor: crosshair; touch-action: none; }
 .minimap-fill { fill: var(--line-strong); }

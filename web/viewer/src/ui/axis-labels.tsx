@@ -1,8 +1,10 @@
 // Ticks and the peak's mark as text over the canvas, where the Rust view says.
 
-import type { Labels } from "../../wasm/memstrata_view.js";
+import type { CanvasPlot } from "../plot/canvas-plot.js";
 
-export function AxisLabels({ labels }: { labels: Labels | null }) {
+/** Read here, so that of the view around it nothing else is made anew in every frame. */
+export function AxisLabels({ plot: of }: { plot: CanvasPlot<unknown> | null }) {
+  const labels = of?.labels.value;
   if (!labels) return null;
   const { x, y, peak, plot } = labels;
   const bottom = plot.top + plot.height;

@@ -28,7 +28,7 @@ export function Timeline({ session }: { session: Session }) {
           aria-label="Memory timeline: press ? for its keys"
           aria-keyshortcuts="W S A D Enter F 0"
         />
-        <AxisLabels labels={session.shown.value && session.plot.value ? session.plot.value.labels.value : null} />
+        <AxisLabels plot={session.shown.value && session.plot.value} />
         {views && <views.ui.TimelineMarks session={session} workspace={views} />}
         <Tooltip plot={session.plot.value} />
         <PlotState session={session} />

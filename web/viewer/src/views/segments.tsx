@@ -182,7 +182,7 @@ export function Segments({ session, workspace }: ViewProperties) {
             )
           }
         />
-        <AxisLabels labels={list ? (plot.value?.labels.value ?? null) : null} />
+        <AxisLabels plot={list ? plot.value : null} />
         <Overlay plot={plot.value} items={items} class="rows-overlay" label="Segments">
           {(item, place, index) =>
             "row" in item ? (

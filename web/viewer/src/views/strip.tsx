@@ -1,13 +1,10 @@
 // Below the timeline: annotated ranges, and the whole course with a brush over what is in view.
 
 import { useMemo, useRef } from "preact/hooks";
-import { MINIMAP, type TrackItem } from "../generated/protocol.js";
+import { MINIMAP } from "../generated/protocol.js";
 import type { Session } from "../session.js";
-import { rove } from "./rove.js";
+import { Tracks } from "./tracks.js";
 import type { Workspace } from "./workspace.js";
-
-/** Lanes that are shown; more are scrolled to. */
-const LANE = 15;
 
 export function Strip({ session, workspace }: { session: Session; workspace: Workspace }) {
   return (
@@ -15,46 +12,6 @@ export function Strip({ session, workspace }: { session: Session; workspace: Wor
       <Tracks session={session} workspace={workspace} />
       <Minimap session={session} workspace={workspace} />
     </>
-  );
-}
-
-function Tracks({ session, workspace }: { session: Session; workspace: Workspace }) {
-  const tracks = workspace.tracks.value.value;
-  const range = session.plot.value?.range.value;
-  const plot = session.plot.value?.labels.value?.plot;
-  if (!tracks || tracks.lanes === 0 || !range || !plot) return null;
-  const width = range.x1 - range.x0;
-  const place = ({ x0, x1, lane }: TrackItem) => ({
-    left: `${((Math.max(x0, range.x0) - range.x0) / width) * 100}%`,
-    width: `${(Math.max(0, Math.min(x1, range.x1) - Math.max(x0, range.x0)) / width) * 100}%`,
-    top: `${lane * LANE}px`,
-  });
-  const inside = tracks.items.filter(({ x0, x1 }) => x1 > range.x0 && x0 < range.x1);
-  return (
-    <section class="tracks" aria-label="Annotations" style={{ "--left": `${plot.left}px` }}>
-      <div
-        class="tracks-inner"
-        role="toolbar"
-        aria-label="Annotated ranges"
-        onKeyDown={rove}
-        style={{ height: `${tracks.lanes * LANE}px`, width: `${plot.width}px` }}
-      >
-        {inside.map((item, index) => (
-          <button
-            type="button"
-            key={`${item.lane} ${item.x0} ${item.text}`}
-            class="track"
-            title={item.title}
-            tabIndex={index === 0 ? 0 : -1}
-            style={{ ...place(item), "--hue": session.plot.value?.swatch(item.colour) }}
-            onClick={() => void workspace.selectRange(item.x0, item.x1)}
-            onDblClick={() => session.plot.peek()?.act((view) => view.fitRange(item.x0, item.x1))}
-          >
-            <span>{item.text}</span>
-          </button>
-        ))}
-      </div>
-    </section>
   );
 }
 

@@ -2,7 +2,6 @@
 // components are.
 
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
-import type { Range } from "../client/rank-client.js";
 import type { FindingRow, Mark } from "../generated/protocol.js";
 import { VIEW_TITLES, type View } from "../linked.js";
 import type { Marked } from "../plot/gestures.js";
@@ -18,6 +17,7 @@ import { Ranks } from "./ranks.js";
 import { resource } from "./resource.js";
 import type { SegmentsPlot } from "./segments-plot.js";
 import { MORE_SHORTCUTS } from "./shortcuts.js";
+import { stretchOf } from "./tracks.js";
 import { ui } from "./ui.js";
 
 /** How long a word that is typed waits before it is searched. */
@@ -46,7 +46,8 @@ export class Workspace {
   /** Findings of all ranks that have been read, the most severe first. */
   readonly allFindings = computed(() => this.#allFindings());
   readonly #stop: (() => void)[];
-  #range: Signal<Range | null> = signal(null);
+  /** Of which the annotated ranges are laid out. */
+  #stretch: Signal<ReturnType<typeof stretchOf> | null> = signal(null);
 
   constructor(session: Session) {
     this.session = session;
@@ -59,10 +60,9 @@ export class Workspace {
     this.findings = resource(session, "findings", () => ({ findings: {} }));
     this.course = resource(session, "course", () => ({ course: { axis: axis() } }));
     this.settings = resource(session, "settings", () => ({ settings: {} }));
-    const columns = 300;
     this.tracks = resource(session, "tracks", () => {
-      const range = this.#range.value;
-      return range && { tracks: { axis: axis(), x0: range.x0, x1: range.x1, columns } };
+      const stretch = this.#stretch.value;
+      return stretch && { tracks: { axis: axis(), ...stretch } };
     });
     this.found = resource(session, "search", () => {
       const text = linked.search.value;
@@ -74,7 +74,11 @@ export class Workspace {
     this.names = new BlockNames(session);
     this.#stop = [
       effect(() => {
-        this.#range.value = session.plot.value?.range.value ?? null;
+        const range = session.plot.value?.range.value;
+        const width = session.plot.value?.labels.value?.plot.width;
+        const next = range && width ? stretchOf(range, width) : null;
+        const before = this.#stretch.peek();
+        if (next?.x0 !== before?.x0 || next?.x1 !== before?.x1) this.#stretch.value = next;
       }),
       effect(() => this.#look()),
       effect(() => {

@@ -201,6 +201,12 @@ pub struct Mark {
 pub struct Tracks {
     /// How many lanes the file has.
     pub lanes: u32,
+    /// Left edge in slots, as it was asked for.
+    pub x0: f64,
+    /// Right edge in slots, as it was asked for.
+    pub x1: f64,
+    /// How many are told apart between the two.
+    pub columns: u32,
     /// By lane, then by place.
     pub items: Vec<TrackItem>,
 }
