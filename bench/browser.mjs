@@ -1,30 +1,17 @@
-// From a drop to the first picture in a headless browser: `node bench/browser.mjs FILE [RUNS]`, after `cargo xtask build`.
-// CHROME names the browser. The clock runs in the page, from the moment at which it gets the file to the first frame with
+// From a drop to the first picture in a headless browser: `node bench/browser.mjs FILE [RUNS] [isolated]`, after `cargo
+// xtask build`. The clock runs in the page, from the moment at which it gets the file to the first frame with
 // something in it; CPython's `pickle.load` of the same file, in the same run, is what it is held against. Then the page is
 // zoomed and panned with all views open, and what its script takes a frame is told by the browser's own trace.
 
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
-import { createRequire } from "node:module";
-import { argv, env, stdout } from "node:process";
-import { fileURLToPath } from "node:url";
+import { argv, stdout } from "node:process";
+import { withPages } from "./page.mjs";
 
-const web = new URL("../web/", import.meta.url);
-const { chromium } = createRequire(new URL("e2e/package.json", web))("@playwright/test");
+const [file, runs = "5", kind = "plain"] = argv.slice(2);
 
-const [file, runs = "5"] = argv.slice(2);
-const port = 4300 + Math.floor(Math.random() * 400);
-const flags = ["--headless=new", "--no-sandbox", "--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"];
-const quiet = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-
-const server = spawn("node", [fileURLToPath(new URL("e2e/server.mjs", web)), String(port)], { stdio: "ignore" });
-const browser = await chromium.launch({ executablePath: env.CHROME ?? "/usr/bin/chromium", args: [...flags, ...quiet] });
-
-async function once() {
-  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-  await page.goto(`http://127.0.0.1:${port}/`);
-  await page.waitForFunction(() => "memstrata" in window);
-  await page.evaluate(() => window.memstrata.ready);
+async function once(open) {
+  const page = await open();
   // "change" does not leave the shadow root that the input is in.
   await page.getByTestId("open-files").evaluate((input) => {
     window.firstPicture = new Promise((resolve) => {
@@ -83,6 +70,7 @@ async function pan(page) {
   const { instances, drawCalls } = await page.evaluate(() => window.memstrata.stats());
   return { ...scriptOfFrames(events), heap, instances, drawCalls };
 }
+
 const SCRIPT = new Set(["EvaluateScript", "EventDispatch", "FireAnimationFrame", "FunctionCall", "HandlePostMessage", "RunMicrotasks", "TimerFire"]);
 const BROWSERS = new Set(["Layout", "UpdateLayoutTree"]);
 
@@ -116,9 +104,9 @@ function python() {
   return 1000 * Number(spawnSync("python3", ["-c", script, file], { encoding: "utf8" }).stdout);
 }
 
-try {
+await withPages(kind === "isolated", async (open) => {
   const all = [];
-  for (let run = 0; run < Number(runs); run += 1) all.push({ ...(await once()), python: python() });
+  for (let run = 0; run < Number(runs); run += 1) all.push({ ...(await once(open)), python: python() });
   const best = (of) => Math.min(...all.map(of));
   const [picture, loaded, cpython] = [best(({ ms }) => ms), best(({ loadMs }) => loadMs), best(({ python: ms }) => ms)];
   stdout.write(`${file}, ${statSync(file).size} bytes, best of ${runs}\n`);
@@ -128,7 +116,4 @@ try {
   stdout.write(`wasm memory           ${(all[0].wasmBytes / 2 ** 20).toFixed(1)} MiB; JavaScript heap ${(all[0].heap / 2 ** 20).toFixed(1)} MiB\n`);
   stdout.write(`script a frame, panning: mean ${best(({ scriptMean }) => scriptMean).toFixed(2)} ms, p95 ${best(({ scriptP95 }) => scriptP95).toFixed(2)} ms of the thread's time\n`);
   stdout.write(`instances ${all[0].instances}, draw calls ${all[0].drawCalls}, frames in 3 s ${Math.max(...all.map(({ frames }) => frames))}\n`);
-} finally {
-  await browser.close();
-  server.kill();
-}
+});

@@ -1,4 +1,5 @@
-// Serves the built site as a host would that sets the isolation headers: `node server.mjs PORT`.
+// Serves the built site as a host would that sets the isolation headers: `node server.mjs PORT`; with `plain` behind it, as one
+// would that does not.
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -18,11 +19,8 @@ const TYPES = {
   ".wasm": "application/wasm",
 };
 
-const HEADERS = {
-  "Cross-Origin-Opener-Policy": "same-origin",
-  "Cross-Origin-Embedder-Policy": "require-corp",
-  "Cache-Control": "no-store",
-};
+const ISOLATION = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
+const HEADERS = { ...(process.argv[3] === "plain" ? {} : ISOLATION), "Cache-Control": "no-store" };
 
 createServer(async (request, response) => {
   const { pathname } = new URL(request.url ?? "/", "http://localhost");

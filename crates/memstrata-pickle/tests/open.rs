@@ -66,10 +66,15 @@ fn read(pickle: &[u8], chunk: usize) -> Result<(String, usize), PickleError> {
 /// Nothing, so that what stands before it is not too near to the end for the fast way.
 const END: &[u8] = b"N0N0N0N0N0.";
 
-fn both(program: &[u8]) -> Result<String, PickleError> {
+/// What a program comes to at once, and byte for byte.
+fn read_both_ways(program: &[u8]) -> [Result<String, PickleError>; 2] {
     let pickle = [program, END].concat();
-    let whole = read(&pickle, usize::MAX).map(|read| read.0);
-    assert_eq!(whole, read(&pickle, 1).map(|read| read.0), "{}", program.escape_ascii());
+    [usize::MAX, 1].map(|piece| read(&pickle, piece).map(|read| read.0))
+}
+
+fn both(program: &[u8]) -> Result<String, PickleError> {
+    let [whole, pieces] = read_both_ways(program);
+    assert_eq!(whole, pieces, "{}", program.escape_ascii());
     whole
 }
 
@@ -114,6 +119,7 @@ proptest! {
     ]), 0..40)) {
         // Programs that break off early show little: what a program needs to go on is put below it.
         let program = [&b"]\x94(NN"[..], &parts.concat()].concat();
-        both(&program).ok();
+        let [whole, pieces] = read_both_ways(&program);
+        prop_assert_eq!(whole, pieces, "{}", program.escape_ascii());
     }
 }

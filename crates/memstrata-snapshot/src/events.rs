@@ -175,16 +175,21 @@ impl Events {
     pub(crate) fn copy(&mut self, row: u32) -> u32 {
         let new = self.push(self.get(row));
         copy_sparse(&mut self.device_free, row, new);
-        for column in [
+        for column in self.rare() {
+            copy_sparse(column, row, new);
+        }
+        new
+    }
+
+    /// The columns of what few rows have, but for the one that is not of words.
+    fn rare(&mut self) -> [&mut Sparse<StrId>; 5] {
+        [
             &mut self.compile_context,
             &mut self.user_metadata,
             &mut self.internal_metadata,
             &mut self.forward_frames,
             &mut self.category,
-        ] {
-            copy_sparse(column, row, new);
-        }
-        new
+        ]
     }
 
     /// Bytes that a row takes, less what few rows have.
@@ -227,13 +232,7 @@ impl Events {
             Some(i) => numbers.get(i as usize).map_or_else(|| Some(row - dropped), |&kept| kept),
         };
         renumber(&mut self.device_free, number);
-        for column in [
-            &mut self.compile_context,
-            &mut self.user_metadata,
-            &mut self.internal_metadata,
-            &mut self.forward_frames,
-            &mut self.category,
-        ] {
+        for column in self.rare() {
             renumber(column, number);
         }
         dropped
