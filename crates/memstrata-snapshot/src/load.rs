@@ -267,13 +267,22 @@ fn host(heap: &Heap, tables: &mut Tables, roots: &Roots) -> Host {
     Host { events, segments: tables.segments[segments.start as usize..segments.end as usize].to_vec(), blocks }
 }
 
-/// Settings that hold settings become dotted keys, a line each.
+/// PyTorch has some dozens. Dicts that hold each other many times would come to more than any memory holds.
+const MOST_SETTINGS: usize = 1024;
+
+/// Settings that hold settings become dotted keys, a line each; of too many the last line is `...`.
 fn flatten(heap: &Heap, prefix: &str, value: Value, out: &mut Vec<(String, String)>, depth: usize) {
     if !matches!(value.kind(), Kind::Dict(_)) || depth > 4 {
         out.push((prefix.to_owned(), json_text(heap, value)));
         return;
     }
     for pair in heap.items(value).chunks_exact(2) {
+        if out.len() >= MOST_SETTINGS {
+            if out.len() == MOST_SETTINGS {
+                out.push(("...".to_owned(), "...".to_owned()));
+            }
+            return;
+        }
         let name = match pair[0].kind() {
             Kind::Str(text) => heap.strings.text(text).into_owned(),
             _ => json_text(heap, pair[0]),

@@ -44,6 +44,38 @@ fn any_chunking_gives_the_same_tables() {
     }
 }
 
+/// A snapshot whose settings, and the metadata of an event, hold `level` ten times, which holds its like, down to a number.
+fn laughing(level: impl Fn(u8) -> Vec<u8>) -> Vec<u8> {
+    let mut pickle = b"\x80\x04K\x01\x940".to_vec();
+    for below in 0..16 {
+        // Each is remembered, and taken from the stack.
+        pickle.extend([level(below), b"\x940".to_vec()].concat());
+    }
+    pickle.extend_from_slice(
+        b"}(\x8c\x08segments]\x8c\x0ddevice_traces]](}(\x8c\x06actionX\x05\0\0\0alloc\x8c\x04addrM\0\x02\x8c\x04sizeM\0\x02\
+        \x8c\x0duser_metadatah\x10uea\x8c\x12allocator_settings}\x8c\x01xh\x10su.",
+    );
+    pickle
+}
+
+#[test]
+fn what_holds_its_like_many_times_is_cut_short() {
+    let many = |one: &dyn Fn(u8) -> Vec<u8>| (0..10).flat_map(one).collect::<Vec<u8>>();
+    let list = |below: u8| [b"](", &*many(&|_| vec![b'h', below]), b"e"].concat();
+    let dict = |below: u8| [b"}(", &*many(&|i| vec![b'K', i, b'h', below]), b"u"].concat();
+    let keys = |below: u8| [b"}(", &*many(&|i| vec![b'K', i, b'h', below, b'\x86', b'N']), b"u"].concat();
+    for pickle in [laughing(list), laughing(dict), laughing(keys)] {
+        let mut reader = Reader::default();
+        reader.feed(&pickle).expect("a pickle");
+        let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+        assert_eq!(snapshot.events.len(), 1);
+        let words: usize = snapshot.settings.iter().map(|(key, value)| key.len() + value.len()).sum();
+        let metadata = snapshot.events.user_metadata.iter().map(|(_, id)| snapshot.text(*id).len()).max();
+        assert!(words > 0 && words < 100 << 20, "{words} bytes of settings");
+        assert!((1..64 << 10).contains(&metadata.expect("there is some")), "{metadata:?} bytes of metadata");
+    }
+}
+
 #[test]
 fn truncation_at_every_byte_is_an_error_or_a_warning() {
     for name in
