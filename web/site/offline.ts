@@ -31,7 +31,7 @@ export function offline(): Plugin {
       const hash = createHash("sha256");
       for (const file of files) hash.update(file).update(readFileSync(join(out, file)));
       const kept = files.filter((file) => !LATER.test(file));
-      const names = kept.map((file) => (file === "index.html" ? "./" : `./${file}`));
+      const names = kept.map((file) => `./${file.replace(/(^|\/)index\.html$/, "$1")}`);
       const known = `const FILES=${JSON.stringify(names)},VERSION=${JSON.stringify(hash.digest("hex").slice(0, 16))};\n`;
       const script = join(out, "sw.js");
       writeFileSync(script, known + readFileSync(script, "utf8"));

@@ -27,7 +27,7 @@ export default defineConfig(({ command }) => {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       rolldownOptions: {
-        input: { index: "index.html", open: "open/index.html", sw: "src/sw.ts" },
+        input: { index: "index.html", open: "open/index.html", record: "record/index.html", sw: "src/sw.ts" },
         // A service worker has the same name in every version.
         output: { entryFileNames: ({ name }) => (name === "sw" ? "sw.js" : "assets/[name]-[hash].js") },
       },

@@ -9,9 +9,9 @@ use std::io::Write;
 const BUDGET: usize = 350_000;
 
 /// What is fetched after the first picture, by the start of its name: the module that answers all views with its glue, and
-/// the views themselves; what makes the page work without a network; and what listens to a page around this one, or reads
-/// addresses, if there are any. A browser test sees that the page does not ask for these earlier.
-const LATER: [&str; 5] = ["memstrata_worker_views", "workspace", "sw.js", "door", "open-"];
+/// the views themselves; what makes the page work without a network; what listens to a page around this one, or reads
+/// addresses, if there are any; and the page about recording. A browser test sees that the page does not ask for these earlier.
+const LATER: [&str; 6] = ["memstrata_worker_views", "workspace", "sw.js", "door", "open-", "record-"];
 
 /// The folder of what is fetched for a large file only, where the page is isolated from other origins.
 const THREADS: &str = "threads";

@@ -1,5 +1,6 @@
 // The page's address keeps what is on screen, and a reload brings it back.
 
+import type { Page } from "@playwright/test";
 import type { ViewState } from "memstrata-viewer";
 import { testData } from "../lib/data.js";
 import { blocksOf, referenceOf } from "../lib/reports.js";
@@ -13,6 +14,12 @@ function blockOfTheSecond(): { reference: string; event: number } {
   const block = blocksOf(TWO, "--device", "1").find(({ alloc_event }) => alloc_event !== null && alloc_event > 5);
   if (!block || block.alloc_event === null) throw new Error("no such block");
   return { reference: referenceOf(block, 1), event: block.alloc_event };
+}
+
+/** Nothing selected, nothing searched, no range marked. */
+async function clear(page: Page): Promise<void> {
+  await page.evaluate(() => window.memstrata.select(null));
+  for (const _ of ["search", "details", "range"]) await page.keyboard.press("Escape");
 }
 
 test("a reload brings back view, drawer, device, axis, range, selection, cursor, search, colour and theme", async ({
@@ -34,6 +41,7 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
     x0: Math.round(whole.x0 + width / 4),
     x1: Math.round(whole.x0 + width / 2),
     at: event,
+    range: "time:2.5:40",
     find: "forward",
     colour: "size",
     theme: "dark",
@@ -41,7 +49,14 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
   await expectCursor(page, event);
   await restedRange(viewer);
   const before = await viewer.state();
-  expect(before).toMatchObject({ device: 1, axis: "time", sel: reference, at: event, view: "flame" });
+  expect(before).toMatchObject({
+    device: 1,
+    axis: "time",
+    sel: reference,
+    at: event,
+    range: "time:2.5:40",
+    view: "flame",
+  });
   await expect.poll(() => page.url()).toMatch(/colour=size.*theme=dark/);
 
   await page.reload();
@@ -56,6 +71,7 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
   await expect(page.getByTestId("search")).toHaveValue("forward");
   await page.getByRole("tab", { name: "Timeline" }).click();
   await expect(page.getByTestId("colour-by")).toHaveValue("size");
+  await expect(page.locator(".mark[data-kind=range]")).toHaveCount(1);
   await expect(viewer.device).toHaveValue("1");
   await expect(page.getByRole("button", { name: "time", exact: true })).toHaveAttribute("aria-pressed", "true");
 });
@@ -71,6 +87,7 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
     axis: "time",
     sel: reference,
     at: String(event),
+    range: "event:2:5",
     find: "main",
     colour: "age",
     theme: "light",
@@ -85,6 +102,7 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
     x1: ["NaN"],
     sel: ["1:zz@3", "0x1000"],
     at: ["-2", "first"],
+    range: ["event:5:2", "event:2", "weight:2:5", "event:a:b", "time:1..2:3"],
     colour: ["red"],
     theme: ["blue"],
   };
@@ -94,7 +112,7 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
     for (const value of values) {
       await page.evaluate((state) => window.memstrata.setState({ ...state, find: "", at: 0 }), reset);
       await expectCursor(page, 0);
-      await page.evaluate(() => window.memstrata.select(null));
+      await clear(page);
       const fields = { ...good, device: "1", [field]: value };
       await page.evaluate(
         (hash) => {
@@ -107,10 +125,35 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
       const state = await viewer.state();
       if (field in reset)
         expect(state, `${field}=${value}`).toMatchObject({ [field]: reset[field as keyof typeof reset] });
-      if (field === "sel") expect(state.sel).toBeUndefined();
+      if (field === "sel" || field === "range") expect(state[field]).toBeUndefined();
       if (field === "at") expect(state.at).toBe(0);
     }
   }
+});
+
+test("a marked range comes back with what happens in it, and goes with a step back", async ({ viewer, page }) => {
+  await work(viewer, TWO);
+  await page.evaluate(() => window.memstrata.setState({ range: "event:2:30" }));
+  const title = viewer.details.locator("#details-title");
+  await expect(viewer.details).toContainText("Range");
+  const said = await title.textContent();
+  await expect.poll(() => page.url()).toContain("range=event:2:30");
+  await page.reload();
+  await page.waitForFunction(() => "memstrata" in window);
+  await viewer.open(TWO);
+  await expect(page.locator(".mark[data-kind=range]")).toHaveCount(1);
+  await expect(viewer.details).toContainText("Range");
+  await expect(title).toHaveText(said ?? "");
+  expect((await viewer.state()).range).toBe("event:2:30");
+
+  // A step back from another range leads to this one, with what was said of it gone or not.
+  await page.waitForTimeout(600);
+  await page.evaluate(() => window.memstrata.setState({ range: "event:5:8" }));
+  await expect(title).not.toHaveText(said ?? "");
+  await page.waitForTimeout(600);
+  await viewer.canvas.focus();
+  await page.keyboard.press("z");
+  await expect.poll(async () => (await viewer.state()).range).toBe("event:2:30");
 });
 
 test("a link of a version to come changes nothing", async ({ viewer, page }) => {

@@ -141,6 +141,58 @@ test("the backslash pins what is in focus, and then turns the two round", async 
   await expectTotals(page, diffOf(OLD, SMALL));
 });
 
+test("a link and a reload bring both sides back", async ({ viewer, page }) => {
+  const three: [string, string][] = [
+    ["rank0.gz", SMALL],
+    ["rank1.gz", LEAK],
+    ["rank2.gz", OLD],
+  ];
+  const [a, b] = [page.getByTestId("compare-a"), page.getByTestId("compare-b")];
+  const chosen = (select: Locator) => select.locator("option:checked");
+  await open(viewer, ...three);
+  await page.keyboard.press("6");
+  // A neighbour that nobody chose is not kept.
+  await expect(chosen(a)).toHaveText("rank 1");
+  expect((await viewer.state()).a).toBeUndefined();
+  await b.selectOption({ label: "rank 1" });
+  await a.selectOption({ label: "rank 2" });
+  await expectTotals(page, diffOf(OLD, LEAK));
+  await expect.poll(() => page.url()).toMatch(/path=rank1\.gz&.*&a=rank2\.gz&/);
+  const state = await viewer.state();
+
+  await page.reload();
+  await page.waitForFunction(() => "memstrata" in window);
+  await viewer.open(three.map(([name, from]) => renamed(from, name)));
+  await expect(chosen(a)).toHaveText("rank 2");
+  await expect(chosen(b)).toHaveText("rank 1");
+  await expectTotals(page, diffOf(OLD, LEAK));
+  expect((await viewer.state()).a).toBe(state.a);
+
+  await page.evaluate(() => window.memstrata.setState({ path: "rank2.gz", a: "rank0.gz" }));
+  await expectTotals(page, diffOf(SMALL, OLD));
+  // What is not open is left out, and the neighbour takes its place.
+  await page.evaluate(() => window.memstrata.setState({ a: "rank7.gz" }));
+  await expect(chosen(a)).toHaveText("rank 1");
+  expect((await viewer.state()).a).toBeUndefined();
+});
+
+test("a link names a snapshot within a file", async ({ viewer, page }) => {
+  await page.evaluate(() => {
+    location.hash = "v=1&view=compare&path=trace_plot.html&a=trace_plot.html&aPart=1";
+  });
+  await viewer.open(testData("containers/trace_plot.html"));
+  await expect(viewer.rows).toHaveCount(2);
+  await expect(page.getByTestId("compare-a")).toHaveValue("1");
+  await expect(page.getByTestId("compare-b")).toHaveValue("0");
+  await expect(total(page, "requested_bytes.peak", "a")).toHaveAttribute("data-value", "1000");
+  await expect(total(page, "requested_bytes.peak", "b")).toHaveAttribute("data-value", "1500");
+  expect(await viewer.state()).toMatchObject({ a: "trace_plot.html", aPart: 1 });
+  await page.evaluate(() => {
+    location.hash = "v=1&a=trace_plot.html&aPart=first";
+  });
+  await expect(page.getByTestId("compare-pinned")).toBeVisible();
+});
+
 test("curves are laid over each other by event, time and step, as far as both have it", async ({ viewer, page }) => {
   await open(viewer, ["rank0.gz", SMALL], ["rank1.gz", LEAK], ["rank2.gz", OLD]);
   await page.keyboard.press("6");

@@ -2,8 +2,10 @@
 
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "@playwright/test";
 import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
+import { work } from "../lib/work.js";
 
 test("bad files say so on their own rows, and the good ones beside them work", async ({ viewer }) => {
   await viewer.open([
@@ -85,19 +87,129 @@ test("a folder is searched, nested ones too", async ({ viewer, page }, info) => 
   await expect(viewer.row(path)).toHaveAttribute("data-rank", "0");
 });
 
-test("files dropped anywhere are opened", async ({ viewer, page }) => {
-  const { name, buffer } = renamed("scenarios/f06.pickle", "dropped.pickle");
-  const drop = await page.evaluateHandle(
+/** Drags a file over a place and lets it fall. Every time it is the same file, last changed at the same time. */
+async function drop(page: Page, from: string, name: string, place = "body"): Promise<void> {
+  const dataTransfer = await page.evaluateHandle(
     ([file, bytes]) => {
       const data = new DataTransfer();
-      data.items.add(new File([Uint8Array.from(bytes)], file));
+      data.items.add(new File([Uint8Array.from(bytes)], file, { lastModified: 1e12 + bytes.length }));
       return data;
     },
-    [name, [...buffer]] as const,
+    [name, [...renamed(from, name).buffer]] as const,
   );
-  for (const type of ["dragenter", "dragover", "drop"]) await page.dispatchEvent("body", type, { dataTransfer: drop });
+  // The places are there once something is over the page.
+  await page.dispatchEvent("body", "dragenter", { dataTransfer });
+  for (const type of ["dragenter", "dragover", "drop"]) await page.dispatchEvent(place, type, { dataTransfer });
+}
+
+test("files dropped anywhere are opened", async ({ viewer, page }) => {
+  await drop(page, "scenarios/f06.pickle", "dropped.pickle");
   await viewer.expectRow("dropped.pickle", "ready");
   await expect(viewer.peak).toHaveAttribute("data-value", "150");
+});
+
+test("what is dropped beside an open file is added, and what is looked at stays", async ({ viewer, page }) => {
+  await work(viewer, renamed("recorded/t26/gpt_small.pickle.gz", "rank1.gz"));
+  await page.evaluate(() =>
+    window.memstrata.setState({ view: "timeline", x0: 1000, x1: 3000, at: 2000, find: "forward" }),
+  );
+  await expect.poll(async () => (await viewer.state()).x0).toBe(1000);
+  const before = await viewer.state();
+  await page.evaluate(() => {
+    const read: string[] = [];
+    Object.assign(window, { read });
+    window.memstrata.addEventListener("memstrata-loaded", (event) =>
+      read.push((event as CustomEvent<{ path: string }>).detail.path),
+    );
+  });
+  await drop(page, "scenarios/f02.pickle", "rank0.pickle");
+  await expect(viewer.rows).toHaveCount(2);
+  await viewer.expectRow("rank0.pickle", "ready");
+  await expect(viewer.rows.first()).toHaveAttribute("data-path", "rank0.pickle");
+  await expect(viewer.row("rank1.gz")).toHaveAttribute("aria-selected", "true");
+  await expect(page.getByRole("heading", { name: "2 ranks" })).toBeVisible();
+  expect(await viewer.state()).toEqual(before);
+  // What was read is not read again.
+  expect(await page.evaluate(() => (window as unknown as { read: string[] }).read)).toEqual(["rank0.pickle"]);
+
+  // Once more, it is looked at; there is no second row of it.
+  await drop(page, "scenarios/f02.pickle", "rank0.pickle");
+  await expect(viewer.row("rank0.pickle")).toHaveAttribute("aria-selected", "true");
+  await expect(viewer.rows).toHaveCount(2);
+  await page.keyboard.press("1");
+  await expect(page.getByTestId("overview-row")).toHaveCount(2);
+});
+
+test("another file of the same name is another row", async ({ viewer, page }) => {
+  await drop(page, "scenarios/f01.pickle", "rank0.pickle");
+  await viewer.expectRow("rank0.pickle", "ready");
+  await drop(page, "scenarios/f18.pickle", "rank0.pickle");
+  await viewer.expectRow("2/rank0.pickle", "ready");
+  await expect(viewer.rowPeak("rank0.pickle")).toHaveAttribute("data-value", "1500");
+  await expect(viewer.rowPeak("2/rank0.pickle")).toHaveAttribute("data-value", "1510");
+  await expect(viewer.row("2/rank0.pickle")).toHaveAttribute("data-rank", "0");
+  await drop(page, "scenarios/f18.pickle", "rank0.pickle");
+  await expect(viewer.row("2/rank0.pickle")).toHaveAttribute("aria-selected", "true");
+  await expect(viewer.rows).toHaveCount(2);
+});
+
+test("what is added changes which folders tell files apart, everywhere", async ({ viewer, page }) => {
+  const { buffer } = renamed("scenarios/f01.pickle", "");
+  await page.evaluate(
+    (bytes) =>
+      window.memstrata.load(
+        [0, 1].map((rank) => ({ name: `run/rank${rank}.pickle`, buffer: Uint8Array.from(bytes).buffer })),
+      ),
+    [...buffer],
+  );
+  await expect(viewer.rows).toHaveCount(2);
+  await page.keyboard.press("1");
+  const lines = page.getByTestId("overview-row");
+  await expect(lines).toHaveCount(2);
+  await expect(lines.locator(".group")).toHaveCount(0);
+  await drop(page, "scenarios/f02.pickle", "rank0.pickle");
+  await expect(lines).toHaveCount(3);
+  // A group is named at its first row.
+  await expect(lines.nth(1).locator(".group")).toHaveText("run / ");
+  await expect(lines.locator(".group")).toHaveCount(1);
+  await expect(page.locator(".rail-group")).toHaveText("run");
+});
+
+test("several drops at once all come", async ({ viewer, page }) => {
+  await drop(page, "scenarios/f01.pickle", "rank0.pickle");
+  await viewer.expectRow("rank0.pickle", "ready");
+  await Promise.all([1, 2, 3].map((rank) => drop(page, "scenarios/f02.pickle", `rank${rank}.pickle`)));
+  await expect(viewer.rows).toHaveCount(4);
+  for (const rank of [1, 2, 3]) await viewer.expectRow(`rank${rank}.pickle`, "ready");
+});
+
+test("after a file that could not be read, the one that is added is looked at", async ({ viewer, page }) => {
+  await drop(page, "damaged/text.pickle", "bad.pickle");
+  await viewer.expectRow("bad.pickle", "error");
+  await drop(page, "scenarios/f06.pickle", "good.pickle");
+  await expect(viewer.row("good.pickle")).toHaveAttribute("aria-selected", "true");
+  await expect(viewer.peak).toHaveAttribute("data-value", "150");
+});
+
+test("a place of its own, the buttons and scripts open files instead of what is open", async ({ viewer, page }) => {
+  await drop(page, "scenarios/f01.pickle", "rank0.pickle");
+  await viewer.expectRow("rank0.pickle", "ready");
+  await drop(page, "scenarios/f06.pickle", "rank1.pickle", "[data-instead]");
+  await expect(viewer.rows).toHaveCount(1);
+  await expect(viewer.peak).toHaveAttribute("data-value", "150");
+  await expect(page.locator(".veil")).toBeHidden();
+  await viewer.open([renamed("scenarios/f02.pickle", "rank2.pickle")]);
+  await expect(viewer.rows).toHaveCount(1);
+  await viewer.expectRow("rank2.pickle", "ready");
+  await page.getByTestId("add-files").setInputFiles([renamed("scenarios/f01.pickle", "rank3.pickle")]);
+  await expect(viewer.rows).toHaveCount(2);
+  await viewer.expectRow("rank3.pickle", "ready");
+  await page.evaluate(
+    (bytes) => window.memstrata.load([{ name: "rank4.pickle", buffer: Uint8Array.from(bytes).buffer }]),
+    [...renamed("scenarios/f06.pickle", "").buffer],
+  );
+  await expect(viewer.rows).toHaveCount(1);
+  await viewer.expectRow("rank4.pickle", "ready");
 });
 
 test("a file without history says why there is no timeline", async ({ viewer }) => {

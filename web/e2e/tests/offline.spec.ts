@@ -49,6 +49,10 @@ test("after the first visit it works without a network, also under a path", asyn
   await hosted.stop();
   await page.reload();
   await works(page);
+  // So does the page about recording, looks included.
+  await page.goto(`${hosted.address}record/`);
+  await expect(page.getByRole("button", { name: "Copy" })).toHaveCount(3);
+  await expect(page.locator("h1")).toHaveCSS("font-size", "30px");
 });
 
 test("a new version is there with the next visit", async ({ page, hosted }) => {

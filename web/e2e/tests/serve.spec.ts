@@ -66,6 +66,9 @@ test("the folder opens by itself, isolated, with the command line's numbers", as
   await viewer.plot.drawn();
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
   await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(GPT).requested_bytes.peak));
+  // The page about recording is served as a folder.
+  await page.goto(`${served.address}record/`);
+  await expect(page.getByRole("button", { name: "Copy" })).toHaveCount(3);
   expect(wrong).toEqual([]);
 });
 

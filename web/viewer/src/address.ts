@@ -1,7 +1,7 @@
 // Where a session is, as a value, and how it goes to another place: links, scripts and the way back use the same one.
 
 import type { Session } from "./session.js";
-import type { ViewState } from "./view-state.js";
+import { rangeOf, rangeText, type ViewState } from "./view-state.js";
 
 export class Address {
   readonly #session: Session;
@@ -22,16 +22,19 @@ export class Address {
     const shown = session.shown.value;
     const range = session.plot.value?.range.value;
     const sel = session.selected.value?.reference;
-    const { view, drawer, cursor, search, colour } = session.linked;
+    const { view, drawer, cursor, search, colour, pinned, range: marked } = session.linked;
+    const a = session.run.value?.files.some(({ path }) => path === pinned.value?.path) ? pinned.value : null;
     return {
       v: 1,
       view: view.value,
       drawer: drawer.value ?? "none",
       ...(cursor.value !== null && { at: cursor.value }),
+      ...(marked.value && { range: rangeText(marked.value) }),
       ...(search.value !== "" && { find: search.value }),
       ...(colour.value !== "stack" && { colour: colour.value }),
       ...(session.focus.value && { path: session.focus.value.file.path }),
       ...(session.focus.value?.part && { part: session.focus.value.part }),
+      ...(a && { a: a.path, ...(a.part !== 0 && { aPart: a.part }) }),
       ...(shown && { device: shown.target.device, axis: shown.axis.kind }),
       ...(range && { x0: range.x0, x1: range.x1 }),
       ...(sel !== undefined && { sel }),
@@ -41,7 +44,9 @@ export class Address {
 
   /** Goes to where the session was: what the state does not say was not there. */
   back(state: ViewState): void {
-    const { search, colour, cursor } = this.#session.linked;
+    const { search, colour, cursor, pinned, range } = this.#session.linked;
+    range.value = null;
+    pinned.value = null;
     search.value = "";
     colour.value = "stack";
     cursor.value = null;
@@ -51,12 +56,7 @@ export class Address {
   /** Goes to a state; what the open files do not offer yet is kept until they do. */
   go(state: ViewState): void {
     const session = this.#session;
-    if (state.theme) session.theme.value = state.theme;
-    if (state.axis) session.axis.value = state.axis;
-    if (state.view) session.linked.view.value = state.view;
-    if (state.drawer) session.linked.drawer.value = state.drawer === "none" ? null : state.drawer;
-    if (state.find !== undefined) session.linked.search.value = state.find;
-    if (state.colour) session.linked.colour.value = state.colour;
+    this.#choose(state);
     this.#wish = { ...state };
     const file = session.run.peek()?.files.find(({ path }) => path === state.path);
     const focus = session.focus.peek();
@@ -68,12 +68,27 @@ export class Address {
   /** Gives a link what it asked for, once there is a view to give it in. */
   grant(): void {
     const session = this.#session;
-    const { path, x0, x1, sel, at } = this.#wish;
+    const { path, x0, x1, sel, at, range } = this.#wish;
     const shown = session.shown.peek();
     if (path !== undefined && path !== shown?.file.path) return;
     this.#wish = {};
     if (x0 !== undefined && x1 !== undefined && x0 < x1) session.plot.peek()?.setRange({ x0, x1 });
     if (sel !== undefined) void session.selectReference(sel);
     if (at !== undefined) session.linked.cursor.value = at;
+    const marked = range === undefined ? undefined : rangeOf(range);
+    if (marked) session.linked.range.value = marked;
+    if (marked && sel === undefined) void session.workspace.peek()?.showRange();
+  }
+
+  /** What holds whatever is open. */
+  #choose(state: ViewState): void {
+    const { theme, axis, linked } = this.#session;
+    if (state.theme) theme.value = state.theme;
+    if (state.axis) axis.value = state.axis;
+    if (state.view) linked.view.value = state.view;
+    if (state.drawer) linked.drawer.value = state.drawer === "none" ? null : state.drawer;
+    if (state.find !== undefined) linked.search.value = state.find;
+    if (state.colour) linked.colour.value = state.colour;
+    if (state.a !== undefined) linked.pinned.value = { path: state.a, part: state.aPart ?? 0 };
   }
 }

@@ -1,4 +1,4 @@
-// <memstrata-viewer src run theme view readonly mode sample page threads wasm-url worker-url>: the viewer as a custom element.
+// <memstrata-viewer src run theme view readonly mode sample guide page threads wasm-url worker-url>: the viewer as a custom element.
 // All its state is in the `Session` that it makes when it enters a document and ends when it leaves; two elements on a page
 // share nothing.
 
@@ -93,10 +93,12 @@ export class MemstrataViewer extends HTMLElement {
     const watch = new RunWatch(run ?? sample ?? "", () => session.report(LOST));
     const opening: Opening = {
       sample,
+      guide: this.getAttribute("guide"),
       embedded: signal(false),
       readonly: signal(false),
       offer: watch,
       files: (files: Iterable<File>) => void session.open(fromInput(files)),
+      add: (files: Iterable<File>) => void session.add(fromInput(files)),
       openSample: () => void this.#openIndex(session, watch, sample ?? ""),
       openOffer: () => void this.#openIndex(session, watch, run ?? ""),
     };

@@ -36,6 +36,12 @@ export interface MarkedRange {
   x1: number;
 }
 
+/** The row that others are compared with, as a link says it: it may not be open. */
+export interface Pin {
+  path: string;
+  part: number;
+}
+
 /** A distance that was measured, in data units, so that it stays where it is. */
 export interface Ruler {
   along: "x" | "y";
@@ -71,6 +77,8 @@ export class Linked {
   readonly cursor: Signal<number | null> = signal(null);
   readonly range: Signal<MarkedRange | null> = signal(null);
   readonly search: Signal<string> = signal("");
+  /** A of a comparison, once it was chosen. */
+  readonly pinned: Signal<Pin | null> = signal(null);
   readonly colour: Signal<ColourBy> = signal("stack");
   /** Lines of allocated, active and reserved bytes over the stack. */
   readonly bands: Signal<boolean> = signal(true);

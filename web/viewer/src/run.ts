@@ -13,6 +13,9 @@ export interface Run {
   files: RankFile[];
 }
 
+/** What becomes of files that are dropped: they come beside what is open, or in its place. */
+export type Dropping = "add" | "open";
+
 /** One row of the rail: a file, or one of the snapshots in it. */
 export interface Row {
   file: RankFile;

@@ -1,11 +1,11 @@
 // The state of one viewer: the run, what is looked at, what is selected. Components read its signals and call its
 // methods; nothing here knows of the DOM's shape.
 
-import { batch, computed, effect, type Signal, signal } from "@preact/signals";
+import { computed, effect, type Signal, signal } from "@preact/signals";
 import { Address } from "./address.js";
 import { Coordinator } from "./client/coordinator.js";
 import type { RankClient } from "./client/rank-client.js";
-import { RankFile, type Source } from "./client/rank-file.js";
+import type { RankFile, Source } from "./client/rank-file.js";
 import { RankPool } from "./client/rank-pool.js";
 import { Modules } from "./client/wasm.js";
 import type { AxisKind, BlockDetail, DetailCard, DeviceRef, Failure, Hit, Loaded } from "./generated/protocol.js";
@@ -14,6 +14,7 @@ import { Linked } from "./linked.js";
 import type { HandOptions } from "./plot/canvas-plot.js";
 import type { TimelinePlot } from "./plot/timeline-plot.js";
 import {
+  type Dropping,
   type Focus,
   failureOf,
   type Host,
@@ -21,10 +22,10 @@ import {
   type Run,
   rowsOf,
   type SessionEvents,
-  settled,
   shownOf,
   traceOf,
 } from "./run.js";
+import { RunLoader } from "./run-loader.js";
 import type { Theme } from "./view-state.js";
 import type { Workspace } from "./views/workspace.js";
 
@@ -60,8 +61,8 @@ export class Session {
   readonly drawerShare: Signal<number> = signal(0.36);
   /** A ruler is drawn while its key is held. */
   readonly ruling: Signal<"x" | "y" | null> = signal(null);
-  /** Files are being dragged over the page. */
-  readonly dropping: Signal<boolean> = signal(false);
+  /** Files are being dragged over the page, and what becomes of them where they are. */
+  readonly dropping: Signal<Dropping | null> = signal(null);
 
   readonly rows = computed(() => this.run.value?.files.flatMap(rowsOf) ?? []);
   readonly hovered = computed(() => this.#hovered());
@@ -87,7 +88,7 @@ export class Session {
   readonly pool: RankPool;
   readonly coordinator: Coordinator;
   readonly #stop: (() => void)[];
-  #loads = 0;
+  readonly #loader = new RunLoader(this);
   #views: Promise<void> | null = null;
   #ended = false;
 
@@ -151,23 +152,13 @@ export class Session {
   }
 
   /** Opens these in place of what is open. Settled when each is read or refused. */
-  async open(sources: Source[] | Promise<Source[]>, title?: string): Promise<void> {
-    this.#loads += 1;
-    const load = this.#loads;
-    try {
-      const from = await sources;
-      if (from.length === 0) throw new Error("There is no snapshot in what was opened.");
-      const planned = await this.coordinator.plan(from.map(({ path, bytes }) => ({ path, bytes })));
-      if (load !== this.#loads) return;
-      const files = planned.rows.flatMap((row) => {
-        const source = from[row.file];
-        return source ? [new RankFile(source, row)] : [];
-      });
-      this.#start({ title: title ?? planned.title, countText: planned.countText, files });
-      await Promise.all(files.map(settled));
-    } catch (error) {
-      this.report(failureOf(error));
-    }
+  open(sources: Source[] | Promise<Source[]>, title?: string): Promise<void> {
+    return this.#loader.open(sources, title);
+  }
+
+  /** Opens these beside what is open; what is looked at stays. Settled when each is read or refused. */
+  add(sources: Source[] | Promise<Source[]>): Promise<void> {
+    return this.#loader.add(sources);
   }
 
   /** Looks at a row. */
@@ -293,7 +284,7 @@ export class Session {
     this.#ended = true;
     this.workspace.peek()?.destroy();
     for (const stop of this.#stop) stop();
-    this.#loads += 1;
+    this.#loader.end();
     this.pool.destroy();
     this.coordinator.destroy();
   }
@@ -301,23 +292,6 @@ export class Session {
   /** The files that are open, for `stats()`. */
   files(): RankFile[] {
     return this.run.peek()?.files ?? [];
-  }
-
-  #start(run: Run): void {
-    this.pool.clear();
-    batch(() => {
-      this.notice.value = null;
-      this.selected.value = null;
-      this.subject.value = null;
-      this.linked.reset();
-      this.focus.value = null;
-      this.run.value = run;
-    });
-    this.pool.open(run.files);
-    const wished = run.files.find(({ path }) => path === this.address.wished.path);
-    const only = run.files.length === 1 ? run.files[0] : undefined;
-    const file = wished ?? only;
-    if (file) this.look({ file, part: this.address.wished.part ?? 0 }, this.address.wished.device ?? null);
   }
 
   #ready(file: RankFile): void {

@@ -2,7 +2,7 @@
 // without taking the others with it.
 
 import type { AxisKind, ColourBy } from "./generated/protocol.js";
-import { VIEWS, type View } from "./linked.js";
+import { type MarkedRange, VIEWS, type View } from "./linked.js";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -16,12 +16,17 @@ export interface ViewState {
   /** Which of the snapshots in the file; the first is left out. */
   part?: number;
   device?: number;
+  /** What it is compared with, once that was chosen: a path, and which of the snapshots in it. */
+  a?: string;
+  aPart?: number;
   axis?: AxisKind;
   /** The edges of the view in slots of the axis. */
   x0?: number;
   x1?: number;
   /** The selected block: `<device>:<address>@<event|pre>`. */
   sel?: string;
+  /** The range that is marked, in slots of its axis: `event:1000:3000`. */
+  range?: string;
   /** The event of the time cursor; -1 is before the window. */
   at?: number;
   /** What is searched. */
@@ -40,16 +45,31 @@ const ordinal = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : undef
 const event = (text: string) => (/^(-1|\d{1,10})$/.test(text) ? Number(text) : undefined);
 const reference = (text: string) => (/^\d+:0x[0-9a-f]+@(~?\d+|pre)$/.test(text) ? text : undefined);
 
+const AXES = oneOf<AxisKind>("event", "time");
+const path = (text: string) => text || undefined;
+
+/** A marked range from its text. */
+export function rangeOf(text: string): MarkedRange | undefined {
+  const [, along, from, to] = /^(event|time):(-?[\d.]+):(-?[\d.]+)$/.exec(text) ?? [];
+  const [axis, x0, x1] = [AXES(along ?? ""), number(from ?? ""), number(to ?? "")];
+  return axis && x0 !== undefined && x1 !== undefined && x0 < x1 ? { axis, x0, x1 } : undefined;
+}
+
+export const rangeText = ({ axis, x0, x1 }: MarkedRange) => `${axis}:${written(x0)}:${written(x1)}`;
+
 const FIELDS = {
-  path: (text: string) => text || undefined,
+  path,
   view: oneOf(...VIEWS),
   drawer: oneOf(...VIEWS, "none"),
   part: ordinal,
   device: ordinal,
-  axis: oneOf("event", "time"),
+  a: path,
+  aPart: ordinal,
+  axis: AXES,
   x0: number,
   x1: number,
   sel: reference,
+  range: (text: string) => (rangeOf(text) ? text : undefined),
   at: event,
   find: (text: string) => text.slice(0, 500) || undefined,
   colour: oneOf("stack", "category", "size", "age", "stream", "segment"),

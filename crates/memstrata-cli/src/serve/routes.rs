@@ -95,7 +95,9 @@ async fn file(State(shelf): State<Arc<Shelf>>, Path(number): Path<usize>, reques
 }
 
 async fn asset(Path(path): Path<String>) -> Response {
-    let Some((name, bytes)) = PAGE.iter().find(|(name, _)| *name == path) else {
+    // A folder is its index, as on any host.
+    let is_asked = |name: &str| name == path || name.strip_suffix("index.html") == Some(&path);
+    let Some((name, bytes)) = PAGE.iter().find(|(name, _)| is_asked(name)) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     ([(header::CONTENT_TYPE, kind(name))], *bytes).into_response()

@@ -80,3 +80,22 @@ export function fromScript(inputs: Iterable<LoadInput>): Source[] {
     return { path: input.name, bytes: input.buffer.byteLength, from: new Blob([input.buffer]) };
   });
 }
+
+/** A file has no identity in a browser but its name, its size and its time. */
+export function isSame(a: Source, b: Source): boolean {
+  if (!(a.from instanceof File && b.from instanceof File)) return a.from === b.from;
+  const named = a.path === b.path || a.path.endsWith(`/${b.path}`) || b.path.endsWith(`/${a.path}`);
+  return named && a.bytes === b.bytes && a.from.lastModified === b.from.lastModified;
+}
+
+/**
+ * What of these is not open yet. Where a name is taken, as in two folders with the same ranks, all of them go into a group of
+ * their own.
+ */
+export function beside(open: readonly Source[], sources: readonly Source[]): Source[] {
+  const fresh = sources.filter((source) => !open.some((other) => isSame(source, other)));
+  const taken = new Set(open.map(({ path }) => path));
+  let group = "";
+  for (let number = 2; fresh.some(({ path }) => taken.has(group + path)); number += 1) group = `${number}/`;
+  return fresh.map((source) => ({ ...source, path: group + source.path }));
+}

@@ -21,7 +21,8 @@ export type Load =
 
 export class RankFile {
   readonly source: Source;
-  readonly planned: PlannedRow;
+  /** Where it stands in the run: its number stays, its group may change with what is added. */
+  planned: PlannedRow;
   /** Which of its events are read; null for all. */
   part: EventRange | null = null;
   /** What can be opened of it, once it has shown itself to be too large. */

@@ -26,7 +26,9 @@ export const landing = `
 .drop-title { font-size: 15px; font-weight: 550; }
 .drop-buttons { display: flex; flex-wrap: wrap; justify-content: center; gap: 8px; margin-top: 20px; }
 .record { width: 100%; margin-top: 28px; text-align: left; }
-.record h2 { color: var(--dim); font-size: var(--small); font-weight: 500; }
+.record-head { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 2px 16px; }
+.record h2 { color: var(--dim); font-weight: 500; }
+.record a { color: var(--accent); text-underline-offset: 3px; text-decoration-thickness: 1px; }
 .record pre {
   margin-top: 6px;
   padding: 10px 14px;

@@ -54,15 +54,31 @@ export const layout = `
   inset: 0;
   z-index: 30;
   display: grid;
-  place-items: center;
+  grid-template-rows: minmax(0, 3fr) minmax(0, 1fr);
+  gap: 10px;
+  padding: 14px;
   visibility: hidden;
   opacity: 0;
   pointer-events: none;
   background: var(--veil);
+  backdrop-filter: blur(4px);
   transition: opacity 100ms;
 }
-.veil span { padding: 18px 28px; border: 1px dashed var(--accent); border-radius: var(--radius); font-size: 15px; font-weight: 600; }
-.app[data-stage="run"][data-dropping="true"] .veil { visibility: visible; opacity: 1; }
+.veil p {
+  display: grid;
+  place-content: center;
+  border: 1px dashed var(--line-strong);
+  border-radius: 10px;
+  font-size: 15px;
+  font-weight: 600;
+  text-align: center;
+}
+.veil span { color: var(--dim); font-size: var(--base); font-weight: 400; }
+.app[data-stage="run"][data-dropping] .veil { visibility: visible; opacity: 1; pointer-events: auto; }
+.app[data-dropping="add"] .veil p:not([data-instead]), .app[data-dropping="open"] .veil [data-instead] {
+  border-color: var(--accent);
+  background: var(--tint);
+}
 
 @container (width < 1120px) {
   .app { --rail: 168px; --details: 292px; }

@@ -13,11 +13,15 @@ import { Rail } from "./rail.js";
 export interface Opening {
   /** Address of the sample run's index; null where there is none. */
   sample: string | null;
+  /** Address of a page that says how to record; null where there is none. */
+  guide: string | null;
   /** The page around it has the name, the theme and the ways to open something. */
   embedded: Signal<boolean>;
   /** Nobody opens anything but the script. */
   readonly: Signal<boolean>;
   files(files: Iterable<File>): void;
+  /** Beside what is open. */
+  add(files: Iterable<File>): void;
   openSample(): void;
   /** Snapshots that were written since. */
   offer: RunWatch;
@@ -37,7 +41,7 @@ export function App({ session, opening }: { session: Session; opening: Opening }
       data-stage={run ? "run" : "landing"}
       data-rail={column ? "column" : "header"}
       data-details={session.detailsOpen.value}
-      data-dropping={session.dropping.value}
+      data-dropping={session.dropping.value ?? undefined}
     >
       <Header session={session} opening={opening}>
         {!column && rail}
@@ -66,7 +70,14 @@ export function App({ session, opening }: { session: Session; opening: Opening }
         </>
       )}
       <div class="veil" aria-hidden="true">
-        <span>Drop to open</span>
+        <p>
+          Drop to add
+          <span>beside what is open</span>
+        </p>
+        <p data-instead>
+          Open instead
+          <span>what is open is closed</span>
+        </p>
       </div>
       <div class="visually-hidden" role="status" aria-live="polite">
         {session.spoken}

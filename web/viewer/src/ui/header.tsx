@@ -40,6 +40,9 @@ export function Header({ session, opening, children }: HeaderProperties) {
       <div class="tools">
         {run && !embedded && !opening.readonly.value && (
           <>
+            <OpenButton name="Add files" class="plain" open={opening.add} testid="add-files">
+              <Icon name="plus" />
+            </OpenButton>
             <OpenButton name="Open files" class="plain" open={opening.files} testid="open-files">
               <Icon name="file" />
             </OpenButton>

@@ -25,7 +25,7 @@ export function Landing({ session, opening }: { session: Session; opening: Openi
         Every allocation in a PyTorch memory snapshot, rank by rank, with its call stack. Files are read on this machine
         and stay on it.
       </p>
-      <div class="drop-zone" data-testid="drop-zone" data-over={session.dropping.value}>
+      <div class="drop-zone" data-testid="drop-zone" data-over={session.dropping.value !== null}>
         <Icon name="drop" />
         <p class="drop-title">Drop snapshots or a folder of them anywhere</p>
         <p class="dim">pickle, gzip, trace_plot HTML or JSON; one file per rank</p>
@@ -44,7 +44,10 @@ export function Landing({ session, opening }: { session: Session; opening: Openi
         </div>
       </div>
       <div class="record">
-        <h2>Record one</h2>
+        <div class="record-head">
+          <h2>No snapshot yet? Record one</h2>
+          {opening.guide !== null && <a href={opening.guide}>What is recorded, and how to record it well</a>}
+        </div>
         <pre>
           <code>{RECORD}</code>
         </pre>

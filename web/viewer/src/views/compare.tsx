@@ -1,6 +1,7 @@
 // Two snapshots, or two ranks, beside each other: both curves on one axis, totals, and the call stacks that differ.
 
 import { useEffect } from "preact/hooks";
+import { fromInput } from "../client/files.js";
 import type { BandKind, ComparedCurves, ComparedRow, ComparedStack, Comparison } from "../generated/protocol.js";
 import { COMPARED } from "../generated/protocol.js";
 import type { Row } from "../run.js";
@@ -24,9 +25,8 @@ export function Compare({ session, workspace: { comparing }, shown }: ViewProper
     comparing.show(shown);
     return () => comparing.show(false);
   }, [comparing, shown]);
-  const comparison = comparing.comparison.value;
-  const rows = session.rows.value;
-  if (rows.length < 2) return <Alone comparing={comparing} />;
+  const [comparison, rows] = [comparing.comparison.value, session.rows.value];
+  if (rows.length < 2) return <Alone session={session} />;
   return (
     <div class="compare">
       <div class="toolbar">
@@ -54,7 +54,7 @@ export function Compare({ session, workspace: { comparing }, shown }: ViewProper
 }
 
 /** One file has nothing beside it. */
-function Alone({ comparing }: { comparing: Comparing }) {
+function Alone({ session }: { session: Session }) {
   return (
     <div class="quiet">
       <h3>Compare two snapshots</h3>
@@ -67,12 +67,12 @@ function Alone({ comparing }: { comparing: Comparing }) {
           name="Add snapshots to compare with"
           class="primary"
           testid="compare-add"
-          open={(files) => void comparing.add(files)}
+          open={(files) => void session.add(fromInput(files))}
         >
           Add a snapshot…
         </OpenButton>
       </p>
-      <p>Or drop both files together, or a folder with several, anywhere on this page.</p>
+      <p>Or drop it, or a folder with several, anywhere on this page.</p>
     </div>
   );
 }

@@ -2,7 +2,6 @@
 // neighbour. Each worker writes what the other needs to know of it; the coordinator compares.
 
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
-import { fromInput } from "../client/files.js";
 import type { RankFile } from "../client/rank-file.js";
 import type {
   Align,
@@ -14,10 +13,12 @@ import type {
   Comparison,
   DetailCard,
 } from "../generated/protocol.js";
+import type { Pin } from "../linked.js";
 import { failureOf, type Row } from "../run.js";
 import type { Session } from "../session.js";
 
 const same = (a: Row | null, b: Row | null) => a?.file === b?.file && a?.part === b?.part;
+const pinOf = ({ file: { path }, part }: Row): Pin => ({ path, part });
 
 export class Comparing {
   readonly band: Signal<BandKind> = signal("requested_bytes");
@@ -33,7 +34,6 @@ export class Comparing {
   readonly b = computed(() => this.session.rows.value.find((row) => this.session.isFocused(row)) ?? null);
   readonly a = computed(() => this.#a());
   readonly session: Session;
-  readonly #pinned: Signal<Row | null> = signal(null);
   readonly #open = signal(false);
   readonly #inSight = signal({ from: 0, count: 60 });
   /** What workers wrote; it is small, and a file that was released need not be read again for it. */
@@ -57,17 +57,17 @@ export class Comparing {
   }
 
   choose(row: Row): void {
-    this.#pinned.value = row;
+    this.session.linked.pinned.value = pinOf(row);
   }
 
   /** The row in focus becomes A, and the other B; the same again turns them round. */
   pin(): void {
     const [a, b] = [this.a.peek(), this.b.peek()];
     if (b === null) return;
-    const pinned = a !== null && same(a, this.#pinned.peek());
+    const pinned = a !== null && this.#isPinned(a);
     const other = a !== null && !same(a, b) ? a : this.#neighbour(b);
     const turned = pinned && !same(a, b);
-    this.#pinned.value = b;
+    this.choose(b);
     // What was pinned takes the place of the one in focus; of two files the other one is B, whichever was pinned.
     if (other && (turned || this.session.rows.peek().length === 2)) this.session.look(other);
   }
@@ -75,14 +75,8 @@ export class Comparing {
   swap(): void {
     const [a, b] = [this.a.peek(), this.b.peek()];
     if (a === null || b === null) return;
-    this.#pinned.value = b;
+    this.choose(b);
     this.session.look(a);
-  }
-
-  /** Files that are opened beside those that are there. */
-  async add(files: Iterable<File>): Promise<void> {
-    const before = this.session.files().map(({ source }) => source);
-    await this.session.open([...before, ...fromInput(files)]);
   }
 
   /** The rows of the table that are in sight. */
@@ -100,8 +94,13 @@ export class Comparing {
 
   #a(): Row | null {
     const rows = this.session.rows.value;
-    const pinned = rows.find((row) => same(row, this.#pinned.value));
+    const pinned = rows.find((row) => this.#isPinned(row));
     return pinned ?? (this.b.value && this.#neighbour(this.b.value));
+  }
+
+  #isPinned({ file, part }: Row): boolean {
+    const pin = this.session.linked.pinned.value;
+    return pin?.path === file.path && pin.part === part;
   }
 
   /** The row before, or behind the first. */

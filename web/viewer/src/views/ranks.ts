@@ -13,7 +13,7 @@ export class Ranks {
   readonly overview: Signal<Overview | null> = signal(null);
   readonly sort: Signal<{ sort: RankSort; descending: boolean }> = signal({ sort: "rank", descending: false });
   readonly session: Session;
-  readonly #cards = new Map<number, { file: RankFile; card: RankCard }>();
+  readonly #cards = new Map<number, { file: RankFile; card: RankCard; group: string }>();
   readonly #stop: () => void;
 
   constructor(session: Session) {
@@ -60,9 +60,11 @@ export class Ranks {
       for (const { file, cards: some } of cards) {
         for (const [part, card] of (some ?? []).entries()) {
           const key = file.planned.file * PARTS + part;
-          if (card === null || this.#cards.has(key)) continue;
-          this.#cards.set(key, { file, card });
-          void this.#compare({ card: { key, group: file.planned.group, card } });
+          const { group } = file.planned;
+          // What was added may have changed the others' groups.
+          if (card === null || this.#cards.get(key)?.group === group) continue;
+          this.#cards.set(key, { file, card, group });
+          void this.#compare({ card: { key, group, card } });
         }
       }
     });

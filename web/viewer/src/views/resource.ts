@@ -55,3 +55,14 @@ export function resource<K extends AnswerKind>(
     },
   };
 }
+
+/** Settled when the trace in focus can be asked. */
+export function readable(session: Session): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = effect(() => {
+      if (session.asked?.client.full !== true) return;
+      resolve();
+      queueMicrotask(() => stop());
+    });
+  });
+}

@@ -14,7 +14,7 @@ import type { FlamePlot } from "./flame-plot.js";
 import { ViewHistory } from "./history.js";
 import { Player } from "./player.js";
 import { Ranks } from "./ranks.js";
-import { resource } from "./resource.js";
+import { readable, resource } from "./resource.js";
 import type { SegmentsPlot } from "./segments-plot.js";
 import { MORE_SHORTCUTS } from "./shortcuts.js";
 import { stretchOf } from "./tracks.js";
@@ -44,7 +44,7 @@ export class Workspace {
   readonly settings;
   readonly found;
   /** Findings of all ranks that have been read, the most severe first. */
-  readonly allFindings = computed(() => this.#allFindings());
+  readonly allFindings = computed(() => this.ranks.overview.value?.findings ?? this.findings.value.value);
   readonly #stop: (() => void)[];
   /** Of which the annotated ranges are laid out. */
   #stretch: Signal<ReturnType<typeof stretchOf> | null> = signal(null);
@@ -72,6 +72,8 @@ export class Workspace {
     this.comparing = new Comparing(session);
     this.history = new ViewHistory(session);
     this.names = new BlockNames(session);
+    // A link may have marked it before there were views.
+    if (session.selected.peek() === null) void this.showRange();
     this.#stop = [
       effect(() => {
         const range = session.plot.value?.range.value;
@@ -213,7 +215,7 @@ export class Workspace {
     const row = session.rows.peek().find(({ file }) => file.path === finding.path.split("#")[0]);
     if (row && !session.isFocused(row)) session.look(row, finding.device);
     if (session.linked.view.peek() === "anomalies" || session.linked.view.peek() === "overview") this.open("timeline");
-    await this.#readable();
+    await readable(this.session);
     if (finding.event !== null) session.linked.cursor.value = finding.event;
     const kind = session.shown.peek()?.axis.kind;
     const span = finding.spans.find((candidate) => candidate.kind === kind);
@@ -235,13 +237,22 @@ export class Workspace {
 
   /** Marks a range of the axis that is shown, and says what happens in it. */
   async selectRange(x0: number, x1: number): Promise<void> {
-    const { session } = this;
-    const axis = session.shown.peek()?.axis.kind;
-    const { asked } = session;
+    const { linked, shown, asked } = this.session;
+    const axis = shown.peek()?.axis.kind;
     if (!axis || !asked || !(x0 < x1)) return;
-    session.linked.range.value = { axis, x0, x1 };
-    const detail = await asked.client.view(asked.target, "detail", { range: { axis, x0, x1 } });
-    if (detail) this.showSubject(detail);
+    linked.range.value = { axis, x0, x1 };
+    await this.showRange();
+  }
+
+  /** Puts what happens in the marked range into the details. */
+  async showRange(): Promise<void> {
+    const { session } = this;
+    const range = session.linked.range.peek();
+    if (range === null) return;
+    await readable(this.session);
+    const { asked } = session;
+    const detail = asked && (await asked.client.view(asked.target, "detail", { range }));
+    if (detail && session.linked.range.peek() === range) this.showSubject(detail);
   }
 
   showSubject(subject: NonNullable<Session["subject"]["value"]>): void {
@@ -335,20 +346,5 @@ export class Workspace {
       capacity: linked.capacity.value,
       fromBaseline: linked.fromBaseline.value,
     });
-  }
-
-  /** Settled when the trace in focus can be asked. */
-  #readable(): Promise<void> {
-    return new Promise((resolve) => {
-      const stop = effect(() => {
-        if (this.session.asked?.client.full !== true) return;
-        resolve();
-        queueMicrotask(() => stop());
-      });
-    });
-  }
-
-  #allFindings(): FindingRow[] | null {
-    return this.ranks.overview.value?.findings ?? this.findings.value.value;
   }
 }
