@@ -1,13 +1,15 @@
 // Loads a file with the worker's wasm module under node and prints the seconds: the module is compiled before the clock
 // starts, and the file read if it is below 1 GiB. Build the module first: `cargo xtask build`. With a number behind the file, it
-// is loaded so often, and the best time is printed: what is left once the engine has optimised the module. The module's memory,
-// which never shrinks, goes to stderr: after the first time's bytes, and when the file is there.
+// is loaded so often, and the best time is printed: what is left once the engine has optimised the module. With `warm` behind
+// that, the module is warmed up first, as the page's worker does before there is a file. The module's memory, which never shrinks, goes to stderr: after the first time's bytes, and when the file is there.
 
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { argv, stderr, stdout } from "node:process";
 import { initSync, RankWorker } from "../web/viewer/wasm/memstrata_worker.js";
 
 const CHUNK = 1 << 20;
+/** As web/viewer/src/client/worker.ts has it. */
+const WARM = { blocks: 1000, times: 16 };
 
 initSync({ module: readFileSync(new URL("../web/viewer/wasm/memstrata_worker_bg.wasm", import.meta.url)) });
 const file = openSync(argv[2]);
@@ -15,6 +17,7 @@ const size = fstatSync(file).size;
 // No buffer holds more than a few gigabytes.
 const held = size < 1 << 30 ? readFileSync(argv[2]) : undefined;
 const piece = new Uint8Array(CHUNK);
+if (argv[4] === "warm") for (let time = 0; time < WARM.times; time += 1) RankWorker.warmUp(WARM.blocks);
 let best = Number.POSITIVE_INFINITY;
 let memory = "";
 for (let run = 0; run < Number(argv[3] ?? 1); run += 1) {

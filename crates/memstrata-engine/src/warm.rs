@@ -15,6 +15,10 @@ const DEPTH: u32 = 30;
 const STACKS: u32 = 61;
 /// How many blocks are live at a time.
 const LIVE: u32 = 40;
+/// Where they lie, in how much.
+const BASE: u64 = 0x7f00_0000_0000;
+const BLOCK: u64 = 1024;
+const SPAN: u64 = 2 * LIVE as u64 * BLOCK;
 /// Items that CPython writes at a time.
 const BATCH: u32 = 1000;
 
@@ -53,6 +57,13 @@ impl Pickle {
         self.put(&[b"\x8c", &[text.len() as u8], text.as_bytes(), b"\x94"].concat(), 1)
     }
 
+    /// A text that is only remembered.
+    fn word(&mut self, text: &str) -> u32 {
+        let memo = self.text(text);
+        self.put(b"0", 0);
+        memo
+    }
+
     fn refer(&mut self, memo: u32) {
         match u8::try_from(memo) {
             Ok(near) => self.put(&[b'h', near], 0),
@@ -70,28 +81,12 @@ impl Pickle {
 fn snapshot(blocks: u32) -> Vec<u8> {
     let mut p = Pickle { bytes: b"\x80\x04".to_vec(), memo: 0 };
     p.put(b"}\x94(", 1);
-    let [segments, traces, action, alloc, requested, completed, addr, size, stream, time, frames, name, filename, line] =
-        [
-            "segments",
-            "device_traces",
-            "action",
-            "alloc",
-            "free_requested",
-            "free_completed",
-            "addr",
-            "size",
-            "stream",
-            "time_us",
-            "frames",
-            "name",
-            "filename",
-            "line",
-        ]
-        .map(|text| {
-            let memo = p.text(text);
-            p.put(b"0", 0);
-            memo
-        });
+    let [name, filename, line, frames] = ["name", "filename", "line", "frames"].map(|word| p.word(word));
+    let [alloc, requested, completed] = ["alloc", "free_requested", "free_completed"].map(|word| p.word(word));
+    let [action, addr, size, stream, time] = ["action", "addr", "size", "stream", "time_us"].map(|word| p.word(word));
+    let [segments, address, total] = ["segments", "address", "total_size"].map(|word| p.word(word));
+    let [inside, state, inactive] = ["blocks", "state", "inactive"].map(|word| p.word(word));
+    let traces = p.word("device_traces");
     let shared: Vec<u32> = (0..FRAMES)
         .map(|frame| {
             let memo = p.put(b"}\x94(", 1);
@@ -104,8 +99,20 @@ fn snapshot(blocks: u32) -> Vec<u8> {
             memo
         })
         .collect();
+    // One segment, which is free when all is over.
     p.refer(segments);
-    p.put(b"]\x94", 1);
+    p.put(b"]\x94}\x94(", 2);
+    for part in [address, total] {
+        p.refer(part);
+        p.long(if part == address { BASE } else { SPAN });
+    }
+    p.refer(inside);
+    p.put(b"]\x94}\x94(", 2);
+    p.refer(size);
+    p.long(SPAN);
+    p.refer(state);
+    p.refer(inactive);
+    p.put(b"uaua", 0);
     p.refer(traces);
     p.put(b"]\x94]\x94(", 2);
     let mut event = |number: u32, what: u32, block: u32| {
@@ -116,7 +123,7 @@ fn snapshot(blocks: u32) -> Vec<u8> {
         p.refer(action);
         p.refer(what);
         p.refer(addr);
-        p.long(0x7f00_0000_0000 + u64::from(block % (2 * LIVE)) * 4096);
+        p.long(BASE + u64::from(block % (2 * LIVE)) * BLOCK);
         p.refer(size);
         p.put(b"M\0\x04", 0);
         p.refer(stream);
@@ -145,7 +152,7 @@ fn snapshot(blocks: u32) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LIVE, snapshot};
+    use super::{BLOCK, LIVE, snapshot};
     use crate::file::Loader;
     use crate::report::summary::summarize;
 
@@ -159,6 +166,6 @@ mod tests {
         assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
         let [device] = &summary.devices[..] else { panic!("one device") };
         assert_eq!((device.events, device.allocations_in_window, device.end_live_blocks), (6000, 2000, 0));
-        assert_eq!(device.requested_bytes.peak, i64::from(LIVE + 1) * 1024);
+        assert_eq!(device.requested_bytes.peak, i64::from(LIVE + 1) * BLOCK as i64);
     }
 }

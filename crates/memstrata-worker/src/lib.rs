@@ -36,7 +36,19 @@ impl RankWorker {
         Self { engine: Engine::new(path, total as u64) }
     }
 
-    /// The same, which ends in words before more than `memory` bytes are needed; all that there are unless told. Of every
+    /// Have the browser optimise what reads files, before there is one: `blocks` blocks of a made-up trace are read.
+    ///
+    /// # Errors
+    /// A `Failure` object.
+    #[wasm_bindgen(js_name = warmUp)]
+    pub fn warm_up(blocks: u32) -> Result<(), JsValue> {
+        match memstrata_engine::warm_up(blocks) {
+            Ok(_) => Ok(()),
+            Err(failure) => Err(to_js(&failure)?),
+        }
+    }
+
+    /// As [`RankWorker::new`] makes one, which ends in words before more than `memory` bytes are needed; all that there are unless told. Of every
     /// trace only the events from `first` to `last` are read, and those of what is live around them.
     #[cfg(feature = "views")]
     pub fn within(path: &str, total: f64, memory: Option<f64>, first: Option<u32>, last: Option<u32>) -> Self {
