@@ -26,6 +26,8 @@ export async function withPages(isolated, use) {
     await page.goto(`http://127.0.0.1:${port}/`);
     await page.waitForFunction(() => "memstrata" in window);
     await page.evaluate(() => window.memstrata.ready);
+    // As long as it takes to find a file, at least: the page uses that time (see warm.rs of memstrata-engine).
+    await page.waitForTimeout(1500);
     return page;
   };
   try {

@@ -21,13 +21,18 @@ impl Band {
     pub fn of(start: i64, changes: impl IntoIterator<Item = i64>) -> Self {
         let mut band = Self { start, peak: start, peak_event: None, end: start };
         for (event, change) in (0..).zip(changes) {
-            band.end += change;
-            if band.end > band.peak {
-                band.peak = band.end;
-                band.peak_event = Some(event);
-            }
+            band.add(event, change);
         }
         band
+    }
+
+    /// With what the next event adds.
+    pub(crate) fn add(&mut self, event: u32, change: i64) {
+        self.end += change;
+        if self.end > self.peak {
+            self.peak = self.end;
+            self.peak_event = Some(event);
+        }
     }
 }
 

@@ -7,13 +7,15 @@
 use crate::arena::Arena;
 use crate::band::Band;
 use crate::blocks::{Block, Origin};
+use crate::pace::{Pace, STRIDE};
 use crate::rounding::{MIN_BLOCK_SIZE, Rounding};
-use crate::segments::{SMALL_SIZE, Segments, Span, segment_event};
+use crate::segments::{Finding, SMALL_SIZE, Segments, Span, segment_event};
 use crate::trace::{Exactness, Trace};
 use memstrata_snapshot::{BlockState, Report, Snapshot, Warning};
-use memstrata_units::{Bytes, EventIndex};
+use memstrata_units::{Addr, Bytes, EventIndex};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Block sizes of one device's window, and the bands that they give.
 #[derive(Clone, Debug)]
@@ -41,42 +43,18 @@ pub struct Carving {
 impl Carving {
     /// Replay a device's window.
     pub fn new(snapshot: &Snapshot, trace: &Trace) -> Self {
-        let segments = Segments::new(snapshot, &trace.device);
-        let mut replay = Replay {
-            trace,
-            rounding: Rounding::new(snapshot),
-            finals: finals(snapshot, trace),
-            arena: if trace.device.excerpt.is_some() { Arena::with_gaps() } else { Arena::default() },
-            sizes: vec![Bytes(0); trace.blocks.len()],
-            slack: FxHashMap::default(),
-            loose: BTreeMap::new(),
-            report: Report::default(),
-        };
-        replay.start(&segments);
-        let mut next = segments.spans.partition_point(|s| s.enters == 0);
-        for slot in 1..trace.slots() {
-            let row = trace.device.events.start + slot - 1;
-            if let Some((false, is_expandable)) = segment_event(snapshot.events.action(row)) {
-                let (address, size) = (snapshot.events.addr(row), snapshot.events.size(row));
-                if !replay.arena.release(address.0, size.0, is_expandable) {
-                    replay.off(|| {
-                        format!("{} gives back memory that is in use or was never reserved", EventIndex(slot - 1))
-                    });
-                }
-            }
-            while let Some(span) = segments.spans.get(next).filter(|s| s.enters == slot) {
-                next += 1;
-                // What an unmap leaves over is there already.
-                if span.event == Some(EventIndex(slot - 1)) {
-                    replay.arena.reserve(span.address.0, span.size.0, group(span));
-                }
-            }
-            for change in trace.changes_at(slot) {
-                if change.enters() { replay.enter(change.block()) } else { replay.leave(change.block()) }
-            }
+        let mut replay = Replay::new(snapshot, trace);
+        while replay.step().is_some() {}
+        replay.finish()
+    }
+
+    /// The same in slices.
+    pub async fn paced(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Self {
+        let mut replay = Replay::new(snapshot, trace);
+        while let Some(cost) = replay.step() {
+            pace.spend(cost).await;
         }
-        replay.meet(snapshot);
-        replay.finish(segments)
+        replay.finish()
     }
 
     /// Whether a block counts to `allocated_bytes` in a slot.
@@ -85,13 +63,14 @@ impl Carving {
     }
 }
 
+/// What it costs to replay an event, or to look up an address, as [`Pace`] counts it.
+const REPLAYED: u64 = 4;
+
+/// What it costs to place a block from before the window: tables grow for it.
+const PLACED: u64 = 24;
+
 /// Sizes and states of the active blocks of the final segments, by address.
 type Finals = FxHashMap<u64, (u64, BlockState)>;
-
-fn finals(snapshot: &Snapshot, trace: &Trace) -> Finals {
-    let blocks = snapshot.segments_of(&trace.device).iter().flat_map(|s| snapshot.blocks_of(s));
-    blocks.filter(|b| b.state.is_active()).map(|b| (b.address.0, (b.size.0, b.state))).collect()
-}
 
 /// Mapped ranges of one stream that touch are of one expandable segment: each has an address space of its own, larger
 /// than what is ever mapped.
@@ -100,7 +79,17 @@ fn group(span: &Span) -> Option<u32> {
 }
 
 struct Replay<'a> {
+    snapshot: &'a Snapshot,
     trace: &'a Trace,
+    stage: Stage<'a>,
+    /// How far it is in this stage: segments, blocks or slots.
+    at: usize,
+    segments: Segments,
+    /// The first span that has not come.
+    next: usize,
+    /// Blocks and spans from before the window, by address, the last of each first.
+    live: Vec<u32>,
+    before: Vec<u32>,
     rounding: Rounding,
     finals: Finals,
     arena: Arena,
@@ -109,10 +98,129 @@ struct Replay<'a> {
     slack: FxHashMap<u64, u32>,
     /// Where blocks from before the window end whose size is not sure: they may have kept up to 1 MiB more.
     loose: BTreeMap<u64, u32>,
+    /// Of the final segments: blocks that were compared, that were different, and the first of those.
+    met: (usize, u32, Option<Addr>),
+    active: Vec<u64>,
+    allocated: Vec<u64>,
+    until: Vec<u32>,
+    bands: [Band; 2],
     report: Report,
 }
 
-impl Replay<'_> {
+/// What is done one after the other, each in strides.
+enum Stage<'a> {
+    Segments(Box<Finding<'a>>),
+    Finals,
+    /// A run of spans that make one piece: its end, its group, up to where it has been filled, and where its last piece begins.
+    Start(Option<(u64, Option<u32>, u64, Option<u64>)>),
+    Events,
+    Meet,
+    Room,
+    Blocks,
+    Sums,
+}
+
+impl<'a> Replay<'a> {
+    fn new(snapshot: &'a Snapshot, trace: &'a Trace) -> Self {
+        Self {
+            snapshot,
+            trace,
+            stage: Stage::Segments(Box::new(Finding::new(snapshot, &trace.device))),
+            at: 0,
+            segments: Segments::default(),
+            next: 0,
+            live: Vec::new(),
+            before: Vec::new(),
+            rounding: Rounding::new(snapshot),
+            finals: Finals::default(),
+            arena: if trace.device.excerpt.is_some() { Arena::with_gaps() } else { Arena::default() },
+            sizes: vec![Bytes(0); trace.blocks.len()],
+            slack: FxHashMap::default(),
+            loose: BTreeMap::new(),
+            met: (0, 0, None),
+            active: Vec::new(),
+            allocated: Vec::new(),
+            until: Vec::with_capacity(trace.blocks.len()),
+            bands: [Band::default(); 2],
+            report: Report::default(),
+        }
+    }
+
+    /// Goes on by a stride, and says what that cost; `None` when all is done.
+    fn step(&mut self) -> Option<u64> {
+        let finals = self.snapshot.segments_of(&self.trace.device);
+        let slots = self.trace.slots() as usize + 1;
+        let count = match &mut self.stage {
+            Stage::Segments(finding) => match finding.step() {
+                Some(cost) => return Some(cost),
+                None => 0,
+            },
+            Stage::Start(_) => return Some(self.start()),
+            Stage::Finals | Stage::Meet => finals.len(),
+            Stage::Events => self.trace.device.events.len(),
+            Stage::Blocks => self.sizes.len(),
+            Stage::Room => slots,
+            // The last change is behind the window.
+            Stage::Sums => slots - 1,
+        };
+        if self.at >= count {
+            if let Stage::Sums = self.stage {
+                return None;
+            }
+            self.at = 0;
+            self.stage = match std::mem::replace(&mut self.stage, Stage::Finals) {
+                Stage::Segments(finding) => {
+                    self.segments = finding.finish();
+                    Stage::Finals
+                }
+                Stage::Finals => {
+                    self.sort_before();
+                    Stage::Start(None)
+                }
+                Stage::Start(_) => Stage::Events,
+                Stage::Events => Stage::Meet,
+                Stage::Meet => {
+                    self.meet();
+                    self.active.reserve_exact(slots);
+                    self.allocated.reserve_exact(slots);
+                    Stage::Room
+                }
+                Stage::Room => Stage::Blocks,
+                Stage::Blocks | Stage::Sums => Stage::Sums,
+            };
+            return Some(1);
+        }
+        let from = self.at;
+        if let Stage::Finals | Stage::Meet = self.stage {
+            self.at += 1;
+            let blocks = self.snapshot.blocks_of(&finals[from]);
+            if let Stage::Finals = self.stage {
+                let active = blocks.iter().filter(|b| b.state.is_active());
+                self.finals.extend(active.map(|b| (b.address.0, (b.size.0, b.state))));
+            } else {
+                self.compare(blocks);
+            }
+            return Some(blocks.len() as u64 * REPLAYED);
+        }
+        let to = count.min(from + STRIDE);
+        self.at = to;
+        match self.stage {
+            Stage::Events => (from..to).for_each(|event| self.event(EventIndex(event as u32))),
+            // Nobody has touched that memory yet, and it is slow to touch here and there: so it is touched in order first.
+            Stage::Room => {
+                self.active.resize(to, 0);
+                self.allocated.resize(to, 0);
+            }
+            Stage::Blocks => (from..to).for_each(|block| self.count(block)),
+            _ => {
+                for (series, band) in [&mut self.active, &mut self.allocated].into_iter().zip(&mut self.bands) {
+                    sum(series, from..to, band);
+                }
+            }
+        }
+        Some((to - from) as u64 * REPLAYED)
+    }
+
     fn off(&mut self, message: impl FnOnce() -> String) {
         self.report.warn("carving", None, message);
     }
@@ -123,42 +231,54 @@ impl Replay<'_> {
         to_the_end.then(|| self.finals.get(&block.address.0)).flatten().map(|&(size, _)| size)
     }
 
-    /// The pieces before the window: blocks that are known to have been live, and free ones between them.
-    fn start(&mut self, segments: &Segments) {
-        let mut live: Vec<u32> =
-            (0..).zip(&self.trace.blocks).take_while(|(_, b)| b.is_preexisting()).map(|(i, _)| i).collect();
-        live.sort_unstable_by_key(|&i| self.trace.blocks[i as usize].address);
-        let mut live = live.into_iter().peekable();
-        let mut spans: Vec<&Span> = segments.spans.iter().filter(|s| s.enters == 0).collect();
-        spans.sort_unstable_by_key(|s| s.address);
-        for run in spans.chunk_by(|a, b| group(a).is_some() && group(a) == group(b) && a.end() == b.address.0) {
-            let (start, end, group) = (run[0].address.0, run[run.len() - 1].end(), group(run[0]));
-            let mut at = start;
-            let mut behind = None;
-            while let Some(i) = live.next_if(|&i| self.trace.blocks[i as usize].address.0 < end) {
-                let address = self.trace.blocks[i as usize].address.0;
-                if address < at {
-                    self.outside(i);
-                    continue;
-                }
-                if at < address {
-                    self.arena.push(at, address - at, None, group, behind);
-                    behind = Some(at);
-                }
-                let limit = live.peek().map_or(end, |&n| self.trace.blocks[n as usize].address.0.min(end));
-                let size = self.size_before(i, limit, group.is_some());
-                self.take(i, size);
-                self.arena.push(address, size, Some(i), group, behind);
-                behind = Some(address);
-                at = address.saturating_add(size);
+    fn sort_before(&mut self) {
+        let (blocks, spans) = (&self.trace.blocks, &self.segments.spans);
+        self.next = spans.partition_point(|s| s.enters == 0);
+        self.live = (0..).zip(blocks).take_while(|(_, b)| b.is_preexisting()).map(|(i, _)| i).collect();
+        self.live.sort_unstable_by_key(|&i| blocks[i as usize].address);
+        self.live.reverse();
+        self.before = (0..).zip(spans).filter(|(_, s)| s.enters == 0).map(|(i, _)| i).collect();
+        self.before.sort_unstable_by_key(|&i| spans[i as usize].address);
+        self.before.reverse();
+    }
+
+    /// The next pieces before the window: blocks that are known to have been live, and free ones between them.
+    fn start(&mut self) -> u64 {
+        let Stage::Start(run) = &mut self.stage else { return 0 };
+        let Some((end, group, mut at, mut behind)) = run.take().or_else(|| next_run(&self.segments, &mut self.before))
+        else {
+            for i in std::mem::take(&mut self.live).into_iter().rev() {
+                self.outside(i);
             }
-            if at < end {
-                self.arena.push(at, end - at, None, group, behind);
+            self.stage = Stage::Events;
+            return 1;
+        };
+        let blocks = &self.trace.blocks;
+        for placed in 0..STRIDE as u64 / PLACED {
+            let Some(i) = self.live.pop_if(|i| blocks[*i as usize].address.0 < end) else {
+                if at < end {
+                    self.arena.push(at, end - at, None, group, behind);
+                }
+                return (1 + placed) * PLACED;
+            };
+            let address = blocks[i as usize].address.0;
+            if address < at {
+                self.outside(i);
+                continue;
             }
+            if at < address {
+                self.arena.push(at, address - at, None, group, behind);
+                behind = Some(at);
+            }
+            let limit = self.live.last().map_or(end, |&n| blocks[n as usize].address.0.min(end));
+            let size = self.size_before(i, limit, group.is_some());
+            self.take(i, size);
+            self.arena.push(address, size, Some(i), group, behind);
+            behind = Some(address);
+            at = address.saturating_add(size);
         }
-        for i in live {
-            self.outside(i);
-        }
+        self.stage = Stage::Start(Some((end, group, at, behind)));
+        STRIDE as u64
     }
 
     /// The size of a block from before the window that must end at `limit`.
@@ -196,6 +316,27 @@ impl Replay<'_> {
         let asked = self.rounding.round(block.bytes.0);
         if asked < size {
             self.slack.insert(block.address.0 + asked, i);
+        }
+    }
+
+    /// What an event does to segments and blocks.
+    fn event(&mut self, event: EventIndex) {
+        let (row, slot, snapshot) = (self.trace.device.events.start + event.0, event.0 + 1, self.snapshot);
+        if let Some((false, is_expandable)) = segment_event(snapshot.events.action(row)) {
+            let (address, size) = (snapshot.events.addr(row), snapshot.events.size(row));
+            if !self.arena.release(address.0, size.0, is_expandable) {
+                self.off(|| format!("{event} gives back memory that is in use or was never reserved"));
+            }
+        }
+        while let Some(span) = self.segments.spans.get(self.next).filter(|s| s.enters == slot) {
+            self.next += 1;
+            // What an unmap leaves over is there already.
+            if span.event == Some(event) {
+                self.arena.reserve(span.address.0, span.size.0, group(span));
+            }
+        }
+        for change in self.trace.changes_at(slot) {
+            if change.enters() { self.enter(change.block()) } else { self.leave(change.block()) }
         }
     }
 
@@ -278,19 +419,24 @@ impl Replay<'_> {
         }
     }
 
-    /// The last state against the final segments'.
-    fn meet(&mut self, snapshot: &Snapshot) {
-        let finals = snapshot.segments_of(&self.trace.device).iter().flat_map(|s| snapshot.blocks_of(s));
-        let (mut count, mut different, mut first) = (0, 0, None);
-        for block in finals {
-            count += 1;
+    /// The last state against the final segments': some of their blocks.
+    fn compare(&mut self, blocks: &[memstrata_snapshot::Block]) {
+        let (count, different, first) = &mut self.met;
+        *count += blocks.len();
+        for block in blocks {
             let piece = self.arena.get(block.address.0);
-            let same = piece.is_some_and(|p| p.size == block.size.0 && p.block.is_some() == block.state.is_active());
+            let is_active = block.state.is_active();
+            let same = piece.is_some_and(|p| p.size == block.size.0 && p.block.is_some() == is_active);
             if !same {
-                different += 1;
-                first = first.or(Some(block.address));
+                *different += 1;
+                first.get_or_insert(block.address);
             }
         }
+    }
+
+    /// All of them have been compared.
+    fn meet(&mut self) {
+        let (count, different, first) = self.met;
         if let Some(first) = first {
             self.report.warn_many("carving_end", None, different, || {
                 format!("{different} of {count} blocks of the final segments are not as the replay leaves them, first that at {first}: active_bytes and allocated_bytes are estimates")
@@ -303,38 +449,54 @@ impl Replay<'_> {
         }
     }
 
-    fn finish(self, segments: Segments) -> Carving {
-        let slots = self.trace.slots() as usize;
-        let (mut active, mut allocated) = (vec![0i64; slots + 1], vec![0i64; slots + 1]);
-        let mut until = Vec::with_capacity(self.sizes.len());
-        for (block, size) in self.trace.blocks.iter().zip(&self.sizes) {
-            let (size, enters, leaves) = (size.0 as i64, block.enters as usize, block.leaves as usize);
-            active[enters] += size;
-            active[leaves] -= size;
-            let end = allocated_until(block, &self.finals).clamp(block.enters, block.leaves);
-            allocated[enters] += size;
-            allocated[end as usize] -= size;
-            until.push(end);
+    /// What a block adds to both bands.
+    fn count(&mut self, i: usize) {
+        let (block, size) = (&self.trace.blocks[i], self.sizes[i].0);
+        let end = allocated_until(block, &self.finals).clamp(block.enters, block.leaves);
+        for (series, leaves) in [(&mut self.active, block.leaves), (&mut self.allocated, end)] {
+            // Sums wrap, as changes below zero do.
+            let [enters, leaves] = [block.enters, leaves].map(|slot| slot as usize);
+            series[enters] = series[enters].wrapping_add(size);
+            series[leaves] = series[leaves].wrapping_sub(size);
         }
-        let (active, active_band) = sum(active);
-        let (allocated, allocated_band) = sum(allocated);
+        self.until.push(end);
+    }
+
+    fn finish(mut self) -> Carving {
+        self.active.pop();
+        self.allocated.pop();
         // Free memory was cut by blocks that a part of a trace does not have; it is said that sizes are estimates there.
         let is_whole = self.trace.device.excerpt.is_none();
         let replay = if is_whole { self.report.warnings() } else { &[] };
-        let warnings = [segments.warnings.as_slice(), replay].concat();
+        let warnings = [self.segments.warnings.as_slice(), replay].concat();
         let exactness = if warnings.is_empty() && is_whole { self.trace.exactness } else { Exactness::Estimate };
+        let [active_band, allocated_band] = self.bands;
         Carving {
-            segments,
+            segments: self.segments,
             sizes: self.sizes,
-            active,
-            allocated,
+            active: self.active,
+            allocated: self.allocated,
             active_band,
             allocated_band,
-            allocated_until: until,
+            allocated_until: self.until,
             exactness,
             warnings,
         }
     }
+}
+
+/// The next spans that make one piece: their end, group and start.
+fn next_run(segments: &Segments, before: &mut Vec<u32>) -> Option<(u64, Option<u32>, u64, Option<u64>)> {
+    let spans = &segments.spans;
+    let mut last = &spans[before.pop()? as usize];
+    let start = last.address.0;
+    while let Some(i) = before.pop_if(|i| {
+        let next = &spans[*i as usize];
+        group(last).is_some() && group(last) == group(next) && last.end() == next.address.0
+    }) {
+        last = &spans[i as usize];
+    }
+    Some((last.end(), group(last), start, None))
 }
 
 /// The slot from which a block no longer counts as allocated: its free is asked for. That was before the window for
@@ -351,14 +513,14 @@ fn allocated_until(block: &Block, finals: &Finals) -> u32 {
     }
 }
 
-/// The running sum of changes by slot, in the same memory; the last change is behind the window.
-fn sum(mut changes: Vec<i64>) -> (Vec<u64>, Band) {
-    changes.pop();
-    let band = Band::of(changes[0], changes[1..].iter().copied());
-    let mut total = 0;
-    let series = changes.into_iter().map(|change| {
-        total += change;
-        total.max(0) as u64
-    });
-    (series.collect(), band)
+/// Changes by slot become their running sum, in their place.
+fn sum(changes: &mut [u64], slots: Range<usize>, band: &mut Band) {
+    for (slot, changed) in (slots.start..).zip(&mut changes[slots]) {
+        let change = *changed as i64;
+        match slot.checked_sub(1) {
+            Some(event) => band.add(event as u32, change),
+            None => *band = Band::of(change, []),
+        }
+        *changed = band.end.max(0) as u64;
+    }
 }

@@ -5,6 +5,7 @@
 //! each such pool as a whole in place of its blocks.
 
 use crate::carving::Carving;
+use crate::pace::{Pace, STRIDE, at_once, strides};
 use crate::segments::Span;
 use crate::trace::Trace;
 use memstrata_snapshot::{PoolId, PoolIndex, Snapshot};
@@ -42,12 +43,30 @@ pub struct PoolPeak {
 /// A block is of the pool that it names, else of that of the segment in which it lies when it enters. Segments of which
 /// the file tells no pool (those that are given back before the end, before PyTorch 2.12) count as the default pool's.
 pub fn pool_envelope(trace: &Trace, carving: &Carving, snapshot: &Snapshot) -> Option<PoolEnvelope> {
+    at_once(pool_envelope_paced(trace, carving, snapshot, &mut Pace::endless()))
+}
+
+/// The same in slices.
+pub async fn pool_envelope_paced(
+    trace: &Trace,
+    carving: &Carving,
+    snapshot: &Snapshot,
+    pace: &mut Pace,
+) -> Option<PoolEnvelope> {
     let is_private = |pool: PoolIndex| snapshot.pool(pool).is_some_and(|id| id != PoolId::DEFAULT);
     let slots = trace.slots();
     // By entry, as all spans are.
     let spans: Vec<&Span> =
         carving.segments.spans.iter().filter(|s| is_private(s.pool) && s.enters < s.leaves).collect();
-    if spans.is_empty() && !trace.blocks.iter().any(|b| is_private(b.pool)) {
+    let mut any = !spans.is_empty();
+    for blocks in trace.blocks.chunks(STRIDE) {
+        if any {
+            break;
+        }
+        pace.spend(blocks.len() as u64).await;
+        any = blocks.iter().any(|b| is_private(b.pool));
+    }
+    if !any {
         return None;
     }
     let mut leaving: Vec<(u32, u32)> =
@@ -59,50 +78,53 @@ pub fn pool_envelope(trace: &Trace, carving: &Carving, snapshot: &Snapshot) -> O
     let mut of = vec![PoolIndex::UNKNOWN; trace.blocks.len()];
     let mut sweep = Sweep { pools: vec![Pool::default(); snapshot.pools.len()], ..Sweep::default() };
     let (mut height, mut size) = (Vec::with_capacity(slots as usize), Vec::with_capacity(slots as usize));
-    for slot in 0..slots {
-        let changes = trace.changes_at(slot);
-        let sizes = |block: u32| (carving.sizes[block as usize].0, trace.blocks[block as usize].bytes.0);
-        for block in changes.iter().filter(|c| !c.enters()).map(|c| c.block()) {
-            let (active, requested) = sizes(block);
-            sweep.change(of[block as usize], |pool| {
-                pool.active = pool.active.wrapping_sub(active);
-                pool.requested = pool.requested.wrapping_sub(requested);
-            });
-        }
-        while let Some(&(_, index)) = leaving.get(left).filter(|l| l.0 == slot) {
-            left += 1;
-            let span = spans[index as usize];
-            sweep.change(span.pool, |pool| pool.reserved = pool.reserved.wrapping_sub(span.size.0));
-            if open.get(&span.address.0) == Some(&index) {
-                open.remove(&span.address.0);
+    for part in strides(slots as usize) {
+        pace.spend(part.len() as u64 * 2).await;
+        for slot in part.start as u32..part.end as u32 {
+            let changes = trace.changes_at(slot);
+            let sizes = |block: u32| (carving.sizes[block as usize].0, trace.blocks[block as usize].bytes.0);
+            for block in changes.iter().filter(|c| !c.enters()).map(|c| c.block()) {
+                let (active, requested) = sizes(block);
+                sweep.change(of[block as usize], |pool| {
+                    pool.active = pool.active.wrapping_sub(active);
+                    pool.requested = pool.requested.wrapping_sub(requested);
+                });
             }
-        }
-        while let Some(span) = spans.get(entered).filter(|s| s.enters == slot) {
-            open.insert(span.address.0, entered as u32);
-            entered += 1;
-            sweep.change(span.pool, |pool| pool.reserved = pool.reserved.wrapping_add(span.size.0));
-        }
-        for block in changes.iter().filter(|c| c.enters()).map(|c| c.block()) {
-            let known = &trace.blocks[block as usize];
-            let pool = if known.pool == PoolIndex::UNKNOWN {
-                let before = open.range(..=known.address.0).next_back().map(|(_, &i)| spans[i as usize]);
-                before.filter(|s| known.address.0 < s.end()).map_or(PoolIndex::UNKNOWN, |s| s.pool)
-            } else {
-                known.pool
-            };
-            if !is_private(pool) {
-                continue;
+            while let Some(&(_, index)) = leaving.get(left).filter(|l| l.0 == slot) {
+                left += 1;
+                let span = spans[index as usize];
+                sweep.change(span.pool, |pool| pool.reserved = pool.reserved.wrapping_sub(span.size.0));
+                if open.get(&span.address.0) == Some(&index) {
+                    open.remove(&span.address.0);
+                }
             }
-            of[block as usize] = pool;
-            let (active, requested) = sizes(block);
-            sweep.change(pool, |pool| {
-                pool.active = pool.active.wrapping_add(active);
-                pool.requested = pool.requested.wrapping_add(requested);
-            });
+            while let Some(span) = spans.get(entered).filter(|s| s.enters == slot) {
+                open.insert(span.address.0, entered as u32);
+                entered += 1;
+                sweep.change(span.pool, |pool| pool.reserved = pool.reserved.wrapping_add(span.size.0));
+            }
+            for block in changes.iter().filter(|c| c.enters()).map(|c| c.block()) {
+                let known = &trace.blocks[block as usize];
+                let pool = if known.pool == PoolIndex::UNKNOWN {
+                    let before = open.range(..=known.address.0).next_back().map(|(_, &i)| spans[i as usize]);
+                    before.filter(|s| known.address.0 < s.end()).map_or(PoolIndex::UNKNOWN, |s| s.pool)
+                } else {
+                    known.pool
+                };
+                if !is_private(pool) {
+                    continue;
+                }
+                of[block as usize] = pool;
+                let (active, requested) = sizes(block);
+                sweep.change(pool, |pool| {
+                    pool.active = pool.active.wrapping_add(active);
+                    pool.requested = pool.requested.wrapping_add(requested);
+                });
+            }
+            sweep.settle();
+            height.push(trace.requested[slot as usize].saturating_add(sweep.unused));
+            size.push(sweep.size);
         }
-        sweep.settle();
-        height.push(trace.requested[slot as usize].saturating_add(sweep.unused));
-        size.push(sweep.size);
     }
     let pools = (0u16..).zip(&sweep.pools).filter(|(_, p)| p.seen).map(|(index, pool)| PoolPeak {
         pool: PoolIndex(index),

@@ -3,6 +3,7 @@
 //! The file says what there was when it was written; going back through the segment events gives what there was before
 //! the window, and going forward again gives every span its life.
 
+use crate::pace::STRIDE;
 use memstrata_snapshot::{
     Action, Device, PoolIndex, Report, Segment, SegmentType, Snapshot, StackId, StreamId, Warning,
 };
@@ -61,25 +62,9 @@ type Ranges = BTreeMap<u64, Span>;
 impl Segments {
     /// From a device's segment events and its final segments.
     pub fn new(snapshot: &Snapshot, device: &Device) -> Self {
-        let mut report = Report::default();
-        let mut before = before_window(snapshot, device, &mut report);
-        tell_types(snapshot, device, &mut before);
-        let mut forward = Forward {
-            snapshot,
-            device,
-            spans: Vec::with_capacity(before.len()),
-            open: BTreeMap::new(),
-            slots: device.events.len() as u32 + 1,
-            report,
-        };
-        for span in before.into_values() {
-            forward.open(span);
-        }
-        for (event, row) in (0..).zip(device.events.clone()) {
-            forward.event(event, row);
-        }
-        forward.name_from_final();
-        Self { spans: forward.spans, warnings: forward.report.warnings().to_vec() }
+        let mut finding = Finding::new(snapshot, device);
+        while finding.step().is_some() {}
+        finding.finish()
     }
 
     /// Spans that are there in a slot, by address.
@@ -116,61 +101,130 @@ fn of_final(segment: &Segment) -> Span {
     }
 }
 
-/// The final ranges, minus those that the trace reserved, plus those that it gave back.
-fn before_window(snapshot: &Snapshot, device: &Device, report: &mut Report) -> Ranges {
-    let events = &snapshot.events;
-    let mut ranges: Ranges = snapshot.segments_of(device).iter().map(|s| (s.address.0, of_final(s))).collect();
-    for row in device.events.clone().rev() {
-        let event = row - device.events.start;
-        let Some((reserves, is_expandable)) = segment_event(events.action(row)) else { continue };
-        let (address, size) = (events.addr(row), events.size(row));
-        let end = address.0.saturating_add(size.0);
-        if reserves {
-            if cut(&mut ranges, address.0, end) < size.0 {
-                report.warn("segment_lost", None, || {
-                    format!(
-                        "the segment at {address} of {} is reserved at {}, and is nowhere later: its release was lost",
-                        size,
-                        EventIndex(event)
-                    )
-                });
-            }
-        } else {
-            let overlap = cut(&mut ranges, address.0, end);
-            if overlap > 0 {
-                report.warn("segment_overlap", None, || {
-                    format!("{overlap} bytes at {address} are given back at {}, and are there later without having been reserved again", EventIndex(event))
-                });
-            }
-            ranges.insert(address.0, from_event(snapshot, row, is_expandable, 0, None));
-        }
-    }
-    ranges
+/// Goes through the events three times: back, to what there was before the window; for the types of that; and forward.
+pub(crate) struct Finding<'a> {
+    stage: Stage,
+    /// So many events have been looked at in this stage.
+    at: usize,
+    /// The final ranges, minus those that the trace reserved, plus those that it gave back.
+    before: Ranges,
+    /// How many of these have no type yet.
+    unknown: usize,
+    forward: Forward<'a>,
 }
 
-/// Which pool by size the ranges serve that only their release tells of: what is allocated or freed in them says so.
-fn tell_types(snapshot: &Snapshot, device: &Device, ranges: &mut Ranges) {
-    let unknown = |s: &Span| s.segment_type == SegmentType::Unknown;
-    let mut left = ranges.values().filter(|s| unknown(s)).count();
-    for row in device.events.clone() {
-        if left == 0 {
-            break;
+#[derive(Clone, Copy)]
+enum Stage {
+    Back,
+    Types,
+    Forward,
+}
+
+impl<'a> Finding<'a> {
+    pub(crate) fn new(snapshot: &'a Snapshot, device: &'a Device) -> Self {
+        let forward = Forward {
+            snapshot,
+            device,
+            spans: Vec::new(),
+            open: BTreeMap::new(),
+            slots: device.events.len() as u32 + 1,
+            report: Report::default(),
+        };
+        let before = snapshot.segments_of(device).iter().map(|s| (s.address.0, of_final(s))).collect();
+        Self { stage: Stage::Back, at: 0, before, unknown: 0, forward }
+    }
+
+    /// Goes on by a stride of events, and says what that cost; `None` when all is done.
+    pub(crate) fn step(&mut self) -> Option<u64> {
+        let count = self.forward.device.events.len();
+        let part = self.at..count.min(self.at + STRIDE);
+        let is_typed = matches!(self.stage, Stage::Types) && self.unknown == 0;
+        if part.is_empty() || is_typed {
+            self.at = 0;
+            self.stage = match self.stage {
+                Stage::Back => {
+                    self.unknown = self.before.values().filter(|s| is_unknown(s)).count();
+                    Stage::Types
+                }
+                Stage::Types => {
+                    self.turn();
+                    Stage::Forward
+                }
+                Stage::Forward => return None,
+            };
+            return Some(1 + self.before.len() as u64);
         }
-        let action = snapshot.events.action(row);
+        self.at = part.end;
+        for event in part.clone() {
+            match self.stage {
+                Stage::Back => self.back((count - 1 - event) as u32),
+                Stage::Types => self.tell_type(event as u32),
+                Stage::Forward => self.forward.event(event as u32, self.forward.device.events.start + event as u32),
+            }
+        }
+        Some(part.len() as u64)
+    }
+
+    pub(crate) fn finish(mut self) -> Segments {
+        self.forward.name_from_final();
+        Segments { spans: self.forward.spans, warnings: self.forward.report.warnings().to_vec() }
+    }
+
+    /// Undoes an event.
+    fn back(&mut self, event: u32) {
+        let snapshot = self.forward.snapshot;
+        let (events, row) = (&snapshot.events, self.forward.device.events.start + event);
+        let Some((reserves, is_expandable)) = segment_event(events.action(row)) else { return };
+        let (address, size) = (events.addr(row), events.size(row));
+        let taken = cut(&mut self.before, address.0, address.0.saturating_add(size.0));
+        let report = &mut self.forward.report;
+        if !reserves {
+            if taken > 0 {
+                report.warn("segment_overlap", None, || {
+                    format!("{taken} bytes at {address} are given back at {}, and are there later without having been reserved again", EventIndex(event))
+                });
+            }
+            self.before.insert(address.0, from_event(snapshot, row, is_expandable, 0, None));
+        } else if taken < size.0 {
+            report.warn("segment_lost", None, || {
+                format!(
+                    "the segment at {address} of {} is reserved at {}, and is nowhere later: its release was lost",
+                    size,
+                    EventIndex(event)
+                )
+            });
+        }
+    }
+
+    /// Which pool by size the ranges serve that only their release tells of: what is allocated or freed in them says so.
+    fn tell_type(&mut self, event: u32) {
+        let (events, row) = (&self.forward.snapshot.events, self.forward.device.events.start + event);
+        let action = events.action(row);
         if !matches!(action, Action::ALLOC | Action::FREE_REQUESTED | Action::FREE_COMPLETED | Action::FREE) {
-            continue;
+            return;
         }
-        let address = snapshot.events.addr(row).0;
-        let Some((_, span)) = ranges.range_mut(..=address).next_back() else { continue };
-        if unknown(span) && address < span.end() {
-            let is_small = snapshot.events.size(row).0 <= SMALL_SIZE;
+        let address = events.addr(row).0;
+        let Some((_, span)) = self.before.range_mut(..=address).next_back() else { return };
+        if is_unknown(span) && address < span.end() {
+            let is_small = events.size(row).0 <= SMALL_SIZE;
             span.segment_type = if is_small { SegmentType::Small } else { SegmentType::Large };
-            left -= 1;
+            self.unknown -= 1;
         }
     }
-    for span in ranges.values_mut().filter(|s| unknown(s)) {
-        span.segment_type = if span.size.0 <= 2 * SMALL_SIZE { SegmentType::Small } else { SegmentType::Large };
+
+    /// What there was before the window is known.
+    fn turn(&mut self) {
+        for mut span in std::mem::take(&mut self.before).into_values() {
+            if is_unknown(&span) {
+                span.segment_type = if span.size.0 <= 2 * SMALL_SIZE { SegmentType::Small } else { SegmentType::Large };
+            }
+            self.forward.open(span);
+        }
     }
+}
+
+fn is_unknown(span: &Span) -> bool {
+    span.segment_type == SegmentType::Unknown
 }
 
 fn from_event(snapshot: &Snapshot, row: u32, is_expandable: bool, enters: u32, event: Option<EventIndex>) -> Span {

@@ -4,6 +4,7 @@ use crate::band::Band;
 use crate::blocks::{Block, Origin, pair};
 use crate::clock::Clock;
 use crate::excerpt;
+use crate::pace::{Pace, at_once, strides};
 use crate::parallel;
 use crate::segments::segment_event;
 use memstrata_snapshot::{Action, Device, Report, Snapshot, Warning};
@@ -157,12 +158,22 @@ impl Trace {
 
     /// `reserved_bytes` in every slot.
     pub fn reserved(&self, snapshot: &Snapshot) -> Vec<u64> {
+        at_once(self.reserved_paced(snapshot, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub async fn reserved_paced(&self, snapshot: &Snapshot, pace: &mut Pace) -> Vec<u64> {
         let mut total = self.reserved_band.start;
-        let after = self.device.events.clone().map(|row| {
-            total += reserve_change(snapshot, row);
-            total.max(0) as u64
-        });
-        std::iter::once(self.reserved_band.start.max(0) as u64).chain(after).collect()
+        let mut series = Vec::with_capacity(self.slots() as usize);
+        series.push(total.max(0) as u64);
+        for part in strides(self.device.events.len()) {
+            pace.spend(part.len() as u64).await;
+            series.extend(part.map(|event| {
+                total += reserve_change(snapshot, self.device.events.start + event as u32);
+                total.max(0) as u64
+            }));
+        }
+        series
     }
 
     /// Whether `reserved_bytes` is exact.

@@ -1,12 +1,17 @@
 //! One file's engine: bytes in, then requests in and answers out, in slices.
 
 use crate::file::{File, Loader};
+#[cfg(feature = "views")]
+use crate::making::{Making, Needs};
 use crate::protocol::{AxisKind, DeviceRef, Failure, Progress, Request, Response, TileKey};
 #[cfg(feature = "views")]
 use crate::views::Views;
 use crate::{detail, hover, loaded};
+use memstrata_analysis::pace::{Pace, Paced};
+use memstrata_analysis::parallel;
 use memstrata_layout::{Axis, Cell, Colours, Drawing, Place, Strips, TILE_COLUMNS, TILE_ROWS, Timeline};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A file from its first byte to its release.
 ///
@@ -16,14 +21,17 @@ use std::collections::VecDeque;
 /// never come.
 pub struct Engine {
     loader: Option<Loader>,
-    file: Option<File>,
+    file: Option<Arc<File>>,
+    #[cfg(feature = "views")]
+    making: Making,
     /// What drawing needs of a device, made when it is first drawn.
-    views: Vec<(DeviceRef, View)>,
+    views: Vec<(DeviceRef, Paced<Option<View>>)>,
     pick: Option<Request>,
     details: VecDeque<Request>,
     tiles: VecDeque<Tile>,
-    /// The tile that is half drawn.
-    begun: Option<Box<(Tile, Half)>>,
+    /// The tiles that are half drawn, of one layer: one, or as many as there are threads; in the order of their answers.
+    begun: Vec<Tile>,
+    halves: Vec<Half>,
     /// Questions that may take long, after all others.
     #[cfg(feature = "views")]
     analyses: VecDeque<Request>,
@@ -31,11 +39,12 @@ pub struct Engine {
     answers: Views,
 }
 
-/// How much of a tile is drawn at a time, as [`memstrata_layout::Cost::work`] counts it: natively two to three milliseconds.
-const SLICE: u64 = 1 << 18;
+/// How much is done at a time, as [`memstrata_layout::Cost::work`] counts it: natively two to three milliseconds.
+pub(crate) const SLICE: u64 = 1 << 18;
 
 struct View {
-    timeline: Timeline,
+    /// One for each tile that is drawn at the same time.
+    timelines: Vec<Timeline>,
     colours: Colours,
 }
 
@@ -44,7 +53,7 @@ struct Tile {
     target: DeviceRef,
     axis: AxisKind,
     #[cfg(feature = "views")]
-    layer: std::rc::Rc<crate::protocol::views::Layer>,
+    layer: Arc<crate::protocol::views::Layer>,
     key: TileKey,
 }
 
@@ -86,8 +95,13 @@ impl Slice {
 /// What there is of a tile that is half drawn.
 pub(crate) struct Half {
     pub(crate) timeline: Drawing,
+    /// A timeline that waits for its lines, and what those are found with.
+    #[cfg(feature = "views")]
+    pub(crate) lines: Option<(Strips, memstrata_layout::States)>,
     #[cfg(feature = "views")]
     pub(crate) segments: Option<memstrata_layout::SegmentDrawing>,
+    /// All of it.
+    pub(crate) whole: Option<Strips>,
 }
 
 impl Half {
@@ -96,17 +110,12 @@ impl Half {
         Self {
             timeline: Drawing::new(cell(key)),
             #[cfg(feature = "views")]
+            lines: None,
+            #[cfg(feature = "views")]
             segments: None,
+            whole: None,
         }
     }
-}
-
-/// How far a tile is.
-pub(crate) enum Drawn {
-    /// It goes on.
-    Partly,
-    /// It is done.
-    Whole(Strips),
 }
 
 impl From<Response> for Reply {
@@ -126,11 +135,14 @@ impl Engine {
         Self {
             loader: Some(loader),
             file: None,
+            #[cfg(feature = "views")]
+            making: Making::default(),
             views: Vec::new(),
             pick: None,
             details: VecDeque::new(),
             tiles: VecDeque::new(),
-            begun: None,
+            begun: Vec::new(),
+            halves: Vec::new(),
             #[cfg(feature = "views")]
             analyses: VecDeque::new(),
             #[cfg(feature = "views")]
@@ -171,7 +183,7 @@ impl Engine {
             return Response::TooLarge(too_large);
         }
         match loader.finish() {
-            Ok(file) => Response::Loaded(loaded::loaded(self.file.insert(file))),
+            Ok(file) => Response::Loaded(loaded::loaded(self.file.insert(Arc::new(file)))),
             Err(failure) => Response::Failed(failure),
         }
     }
@@ -194,7 +206,7 @@ impl Engine {
                     is_kind(tile).then_some(is_same)
                 });
                 self.tiles.retain(|tile| !is_kind(tile));
-                let layer = std::rc::Rc::new(layer);
+                let layer = Arc::new(layer);
                 self.tiles.extend(tiles.into_iter().map(|key| Tile { id, target, axis, layer: layer.clone(), key }));
             }
             #[cfg(feature = "views")]
@@ -214,14 +226,19 @@ impl Engine {
     /// Newer tiles are asked for: what is half drawn goes on if it is one of them, and is dropped if not. `is_same` says whether it
     /// shows the same; nothing when it is of a kind that they do not replace.
     fn go_on(&mut self, id: u32, tiles: &mut Vec<TileKey>, is_same: impl Fn(&Tile) -> Option<bool>) {
-        let Some((tile, _)) = self.begun.as_deref_mut() else { return };
-        let Some(is_same) = is_same(tile) else { return };
-        match tiles.iter().position(|key| *key == tile.key) {
-            Some(at) if is_same => {
-                tile.id = id;
-                tiles.remove(at);
+        let Some(is_same) = self.begun.first().and_then(is_same) else { return };
+        for at in (0..self.begun.len()).rev() {
+            let tile = &mut self.begun[at];
+            match tiles.iter().position(|key| *key == tile.key) {
+                Some(asked) if is_same => {
+                    tile.id = id;
+                    tiles.remove(asked);
+                }
+                _ => {
+                    self.begun.remove(at);
+                    self.halves.remove(at);
+                }
             }
-            _ => self.begun = None,
         }
     }
 
@@ -236,31 +253,71 @@ impl Engine {
         }
     }
 
-    /// A slice of work: a question, or a part of a tile.
+    /// A slice of work: a question, or a part of a tile or of what they need.
     pub fn slice(&mut self) -> Slice {
         if let Some(request) = self.pick.take().or_else(|| self.details.pop_front()) {
-            return Slice::answer(self.answer(&request));
+            if self.is_ready(&request) {
+                return Slice::answer(self.answer(&request));
+            }
+            match request {
+                Request::Pick { .. } => self.pick = Some(request),
+                _ => self.details.push_front(request),
+            }
+            return Slice::Working;
         }
-        let begin = |tile: Tile| {
-            let half = Half::new(tile.key);
-            Box::new((tile, half))
-        };
-        if let Some(mut begun) = self.begun.take().or_else(|| self.tiles.pop_front().map(begin)) {
-            let (tile, half) = &mut *begun;
-            return match self.draw(tile, half) {
-                Some(Drawn::Partly) => {
-                    self.begun = Some(begun);
-                    Slice::Working
-                }
-                Some(Drawn::Whole(strips)) => Slice::Answer(Box::new(tile.reply(strips))),
+        while let Some(next) = self.tiles.front()
+            && self.begun.first().is_none_or(|first| self.begun.len() < parallel::threads() && first.is_like(next))
+        {
+            self.halves.push(Half::new(next.key));
+            self.begun.extend(self.tiles.pop_front());
+        }
+        if !self.begun.is_empty() {
+            let is_there = self.draw().is_some();
+            let whole = self.halves[0].whole.take();
+            if is_there && whole.is_none() {
+                return Slice::Working;
+            }
+            self.halves.remove(0);
+            let tile = self.begun.remove(0);
+            return match whole {
+                Some(strips) => Slice::Answer(Box::new(tile.reply(strips))),
                 None => Slice::answer(Response::Failed(failure(Some(tile.id), "there is no such trace or axis"))),
             };
         }
         #[cfg(feature = "views")]
         if let Some(request) = self.analyses.pop_front() {
-            return Slice::answer(self.answer(&request));
+            if self.is_ready(&request) {
+                return Slice::answer(self.answer(&request));
+            }
+            self.analyses.push_front(request);
+            return Slice::Working;
         }
         Slice::Idle
+    }
+
+    /// Whether all is there that an answer is made of and that is kept; if not, makes a slice of it.
+    fn is_ready(&mut self, request: &Request) -> bool {
+        let Some(file) = &self.file else { return true };
+        match *request {
+            Request::Pick { target, .. } => {
+                file.trace(target).is_none() || device(&mut self.views, target).advance(|| view(file.clone(), target))
+            }
+            #[cfg(feature = "views")]
+            Request::Block { target, .. } => {
+                self.making.is_ready(file, target, Needs { carving: true, ..Needs::default() })
+            }
+            #[cfg(feature = "views")]
+            Request::View { target, ref query, .. } => self.making.is_ready(file, target, query.needs()),
+            #[cfg(feature = "views")]
+            Request::Find { part, ref reference, .. } => {
+                let device = reference.split_once(':').and_then(|(device, _)| device.parse().ok());
+                device.is_none_or(|device| {
+                    let needs = Needs { carving: true, ..Needs::default() };
+                    self.making.is_ready(file, DeviceRef { part, device }, needs)
+                })
+            }
+            _ => true,
+        }
     }
 
     fn answer(&mut self, request: &Request) -> Response {
@@ -272,8 +329,8 @@ impl Engine {
                 let place = Place { kx, ky, slot, bytes, cell_rows: TILE_ROWS };
                 let hit = file.trace(target).and_then(|(part, trace)| {
                     let axis = Axis::new(trace, axis.into())?;
-                    let view = view(&mut self.views, file, target)?;
-                    let picked = view.timeline.pick(axis, place)?;
+                    let view = device(&mut self.views, target).done_mut()?.as_mut()?;
+                    let picked = view.timelines[0].pick(axis, place)?;
                     Some(hover::hit(part, trace, &view.colours, &picked))
                 });
                 Response::Picked { id, hit }
@@ -305,22 +362,52 @@ impl Engine {
         }
     }
 
-    /// Goes on with a tile; `None` when there is no such trace or axis.
-    fn draw(&mut self, tile: &Tile, half: &mut Half) -> Option<Drawn> {
+    /// Goes on with the tiles that are half drawn; `None` when there is no such trace or axis.
+    fn draw(&mut self) -> Option<()> {
         let file = self.file.as_ref()?;
+        let tile = self.begun.first()?;
+        let halves = &mut self.halves;
         #[cfg(feature = "views")]
-        if let Some(drawn) = self.answers.tile(file, tile.target, tile.axis, &tile.layer, half, SLICE) {
+        if let Some(drawn) = self.answers.tile(file, &mut self.making, tile.target, tile.axis, &tile.layer, halves) {
             return drawn;
         }
         let (_, trace) = file.trace(tile.target)?;
         let axis = Axis::new(trace, tile.axis.into())?;
-        let View { timeline, colours } = view(&mut self.views, file, tile.target)?;
-        let is_whole = timeline.draw(&mut half.timeline, axis, colours, SLICE);
-        Some(if is_whole { Drawn::Whole(half.timeline.finish().0) } else { Drawn::Partly })
+        let made = device(&mut self.views, tile.target);
+        if !made.advance(|| view(file.clone(), tile.target)) {
+            return Some(());
+        }
+        let View { timelines, colours } = made.done_mut()?.as_mut()?;
+        parallel::each_mut(&mut with_timelines(timelines, halves), |(timeline, half)| {
+            if half.whole.is_none() && timeline.draw(&mut half.timeline, axis, colours, SLICE) {
+                half.whole = Some(half.timeline.finish().0);
+            }
+        });
+        Some(())
     }
 }
 
+/// Each half with a timeline of its own, since a timeline keeps the state that it showed last.
+pub(crate) fn with_timelines<'a>(
+    timelines: &'a mut Vec<Timeline>,
+    halves: &'a mut [Half],
+) -> Vec<(&'a mut Timeline, &'a mut Half)> {
+    while timelines.len() < halves.len() {
+        timelines.extend_from_within(..1);
+    }
+    timelines.iter_mut().zip(halves).collect()
+}
+
 impl Tile {
+    /// Whether they can be drawn at the same time.
+    fn is_like(&self, other: &Self) -> bool {
+        #[cfg(feature = "views")]
+        if !Arc::ptr_eq(&self.layer, &other.layer) {
+            return false;
+        }
+        (self.target, self.axis) == (other.target, other.axis)
+    }
+
     fn reply(&self, strips: Strips) -> Reply {
         let &Self { id, target, axis, key, .. } = self;
         Reply {
@@ -334,15 +421,13 @@ impl Tile {
     }
 }
 
-#[cfg(feature = "views")]
-impl Drawn {
-    /// The strips of one that is done.
-    pub(crate) fn whole(self) -> Option<Strips> {
-        match self {
-            Self::Partly => None,
-            Self::Whole(strips) => Some(strips),
-        }
-    }
+/// What is kept of a device, which begins empty.
+pub(crate) fn device<T: Default>(devices: &mut Vec<(DeviceRef, T)>, target: DeviceRef) -> &mut T {
+    let at = devices.iter().position(|(made, _)| *made == target).unwrap_or_else(|| {
+        devices.push((target, T::default()));
+        devices.len() - 1
+    });
+    &mut devices[at].1
 }
 
 /// The cell that a key names.
@@ -361,17 +446,12 @@ fn cell(key: TileKey) -> Cell {
     }
 }
 
-fn view<'a>(views: &'a mut Vec<(DeviceRef, View)>, file: &File, target: DeviceRef) -> Option<&'a mut View> {
-    let at = match views.iter().position(|(made, _)| *made == target) {
-        Some(at) => at,
-        None => {
-            let (part, trace) = file.trace(target)?;
-            let view = View { timeline: Timeline::new(trace), colours: Colours::by_site(trace, &part.sites) };
-            views.push((target, view));
-            views.len() - 1
-        }
-    };
-    Some(&mut views[at].1)
+async fn view(file: Arc<File>, target: DeviceRef) -> Option<View> {
+    let (part, trace) = file.trace(target)?;
+    let mut pace = Pace::of(SLICE);
+    let timeline = Timeline::paced(trace, &mut pace).await;
+    let colours = Colours::by_site_paced(trace, &part.sites, &mut pace).await;
+    Some(View { timelines: vec![timeline], colours })
 }
 
 fn id_of(request: &Request) -> u32 {

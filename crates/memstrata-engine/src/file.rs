@@ -11,6 +11,8 @@ use memstrata_analysis::{
     Anomaly, Carving, Categories, Fragmentation, FreeMemory, PoolEnvelope, Rules, Sites, Trace, anomalies, parallel,
     pool_envelope,
 };
+#[cfg(feature = "views")]
+use memstrata_analysis::{pace::Pace, pool_envelope_paced};
 use memstrata_snapshot::{LoadError, Named, Reader, Snapshot};
 #[cfg(feature = "parts")]
 use std::ops::Range;
@@ -73,15 +75,43 @@ impl Part {
         self.categories[trace].get_or_init(|| Categories::new(&self.snapshot, &self.traces[trace], &self.rules))
     }
 
+    /// Makes [`Part::categories`] in slices.
+    #[cfg(feature = "views")]
+    pub(crate) async fn make_categories(&self, trace: usize, pace: &mut Pace) {
+        if self.categories[trace].get().is_none() {
+            let made = Categories::paced(&self.snapshot, &self.traces[trace], &self.rules, pace).await;
+            // Who could not wait may have made them meanwhile; they are the same.
+            self.categories[trace].get_or_init(|| made);
+        }
+    }
+
     /// The block sizes of one of its traces, by index.
     pub fn carving(&self, trace: usize) -> &Carving {
         self.carvings[trace].get_or_init(|| Carving::new(&self.snapshot, &self.traces[trace]))
+    }
+
+    /// Makes [`Part::carving`] in slices.
+    #[cfg(feature = "views")]
+    pub(crate) async fn make_carving(&self, trace: usize, pace: &mut Pace) {
+        if self.carvings[trace].get().is_none() {
+            let made = Carving::paced(&self.snapshot, &self.traces[trace], pace).await;
+            self.carvings[trace].get_or_init(|| made);
+        }
     }
 
     /// What the private pools of one of its traces hold, by the trace's index; `None` when there is no such pool.
     pub fn pools(&self, trace: usize) -> Option<&PoolEnvelope> {
         let make = || pool_envelope(&self.traces[trace], self.carving(trace), &self.snapshot);
         self.pools[trace].get_or_init(make).as_ref()
+    }
+
+    /// Makes [`Part::pools`] in slices.
+    #[cfg(feature = "views")]
+    pub(crate) async fn make_pools(&self, trace: usize, pace: &mut Pace) {
+        if self.pools[trace].get().is_none() {
+            let made = pool_envelope_paced(&self.traces[trace], self.carving(trace), &self.snapshot, pace).await;
+            self.pools[trace].get_or_init(|| made);
+        }
     }
 
     /// What deserves a look on one of its traces, by index.

@@ -32,6 +32,8 @@ mod hover;
 #[cfg(feature = "views")]
 mod limit;
 mod loaded;
+#[cfg(feature = "views")]
+mod making;
 mod plan;
 pub mod protocol;
 mod provisional;

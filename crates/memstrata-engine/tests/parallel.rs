@@ -5,9 +5,10 @@
 #[expect(dead_code, reason = "this test asks for less than others")]
 mod asking;
 
-use asking::{all_files, open, table, test_data};
+use asking::{TARGET, all_files, open, table, test_data};
 use memstrata_engine::File;
-use memstrata_engine::protocol::views::{At, BlockSort, BlockTable, Query};
+use memstrata_engine::protocol::views::{At, BlockSort, BlockTable, ColourBy, FlameSpec, Layer, Query, SegmentSpec};
+use memstrata_engine::protocol::{AxisKind, Request, TileKey};
 use memstrata_engine::report::rank::RankSummary;
 use memstrata_engine::report::summary::summarize;
 use memstrata_engine::report::{Target, anomalies::across};
@@ -49,12 +50,47 @@ fn answers(name: &str) -> Vec<String> {
     said
 }
 
-fn with_threads(count: usize, name: &str) -> Vec<String> {
+fn with_threads<T: Send>(count: usize, answers: impl Fn() -> T + Sync) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build().expect("threads");
     pool.install(|| {
         assert_eq!(memstrata_analysis::parallel::threads(), count);
-        answers(name)
+        answers()
     })
+}
+
+/// Tiles of all layers, with what is asked of one half way, in the order of the answers.
+fn tiles(name: &str) -> Vec<String> {
+    let mut engine = open(name).engine;
+    let search = String::new;
+    let layers = [
+        Layer::Timeline { colour: ColourBy::Stack, bands: false, search: search() },
+        Layer::Timeline { colour: ColourBy::Category, bands: true, search: search() },
+        Layer::Segments { colour: ColourBy::Segment, rows: SegmentSpec::default(), search: search() },
+        Layer::Flame { flame: FlameSpec::default() },
+    ];
+    let mut said = Vec::new();
+    for (id, layer) in (0..).zip(layers) {
+        for (kx, ky) in [(4, 19), (0, 12)] {
+            let keys = [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0)];
+            let tiles = keys.into_iter().map(|(ix, iy)| TileKey { kx, ky, ix, iy }).collect();
+            engine.post(Request::Tiles { id, target: TARGET, axis: AxisKind::Event, layer: layer.clone(), tiles });
+            while let Some(reply) = engine.step() {
+                said.push(format!("{:?} {:?}", reply.response, reply.columns));
+            }
+        }
+    }
+    said
+}
+
+#[test]
+fn several_threads_draw_what_one_draws_in_the_same_order() {
+    for name in [asking::GPT, "recorded/t26/pools.pickle", "recorded/gpt_late.pickle.gz"] {
+        let one = with_threads(1, || tiles(name));
+        assert!(one.len() == 40 && one.iter().any(|tile| tile.len() > 10_000), "{name}");
+        for count in [2, 5] {
+            assert!(with_threads(count, || tiles(name)) == one, "{name}, {count} threads");
+        }
+    }
 }
 
 #[test]
@@ -65,9 +101,9 @@ fn several_threads_say_what_one_says() {
     );
     for name in files {
         assert!(test_data().join(&name).exists(), "{name}");
-        let one = with_threads(1, &name);
+        let one = with_threads(1, || answers(&name));
         for count in [2, 5] {
-            for (many, one) in with_threads(count, &name).iter().zip(&one) {
+            for (many, one) in with_threads(count, || answers(&name)).iter().zip(&one) {
                 assert!(many == one, "{name}, {count} threads:\n{many}\none:\n{one}");
             }
         }

@@ -1,6 +1,6 @@
 //! Tiles that take long are drawn in slices: what is asked meanwhile does not wait for them.
 
-use memstrata_engine::protocol::views::{ColourBy, Layer};
+use memstrata_engine::protocol::views::{At, ColourBy, Layer, Query, SegmentSpec};
 use memstrata_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 use memstrata_engine::{Column, Engine, Slice};
 use std::fmt::Write as _;
@@ -104,6 +104,9 @@ fn a_tile_that_is_no_longer_asked_for_is_dropped_half_way() {
 #[test]
 fn a_tile_that_is_asked_for_again_goes_on() {
     let mut engine = engine();
+    // What is made once is no part of what is counted.
+    engine.post(tiles(0, ColourBy::Stack, &[NEAR]));
+    next(&mut engine);
     engine.post(tiles(1, ColourBy::Stack, &[WHOLE]));
     let (_, all, whole) = next(&mut engine);
     assert!(whole > 2, "{whole} slices");
@@ -127,4 +130,52 @@ fn a_tile_that_is_asked_for_again_goes_on() {
     let (response, columns, _) = next(&mut engine);
     assert!(matches!(response, Response::Tile { id: 1, key: WHOLE, .. }) && columns == all, "{response:?}");
     assert!(matches!(next(&mut engine).0, Response::Tile { id: 9, .. }));
+}
+
+/// What is asked, and what of a device it is made of that is kept: so many slices at least.
+fn made_once() -> [(Request, u32); 5] {
+    let lines = Layer::Timeline { colour: ColourBy::Category, bands: true, search: String::new() };
+    let segments = Layer::Segments { colour: ColourBy::Segment, rows: SegmentSpec::default(), search: "0x".into() };
+    let tile = |layer| Request::Tiles { id: 1, target: TARGET, axis: AxisKind::Event, layer, tiles: vec![WHOLE] };
+    let query = |query| Request::View { id: 1, target: TARGET, query };
+    [
+        (tiles(1, ColourBy::Stack, &[WHOLE]), 1),
+        // Block sizes cost at least 4 units an event, categories 15 a block; a slice is 2^18 units.
+        (tile(lines), 18),
+        (tile(segments), 8),
+        (query(Query::Card {}), 18),
+        (query(Query::Moment { at: At::Event { event: 1000 } }), 18),
+    ]
+}
+
+#[test]
+fn what_is_made_once_is_made_in_slices_and_a_pick_does_not_wait_for_it() {
+    let pick = || Request::Pick { id: 9, target: TARGET, axis: AxisKind::Event, kx: 10, ky: 14, slot: 5e4, bytes: 1e6 };
+    for (asked, least) in made_once() {
+        let mut engine = engine();
+        engine.post(asked.clone());
+        let (all, columns, slices) = next(&mut engine);
+        assert!(slices > least, "{slices} slices of {asked:?}");
+        // With somebody who points at something all the time.
+        let mut engine = self::engine();
+        engine.post(pick());
+        assert!(matches!(next(&mut engine).0, Response::Picked { id: 9, .. }));
+        engine.post(asked.clone());
+        let mut answers = Vec::new();
+        while answers.is_empty() {
+            engine.post(pick());
+            let (response, _, waited) = next(&mut engine);
+            assert!(matches!(response, Response::Picked { id: 9, hit: Some(_) }) && waited == 1, "{response:?}");
+            match engine.slice() {
+                Slice::Working => {}
+                Slice::Answer(reply) => answers.push(reply),
+                Slice::Idle => panic!("{asked:?} is not answered"),
+            }
+        }
+        assert_eq!((format!("{:?}", answers[0].response), &answers[0].columns), (format!("{all:?}"), &columns));
+        // It is kept.
+        engine.post(asked.clone());
+        let (_, again, fewer) = next(&mut engine);
+        assert!(again == columns && fewer + least <= slices + 1, "{fewer} slices, {slices} before, of {asked:?}");
+    }
 }

@@ -1,18 +1,16 @@
 //! Bands that are no stack: allocated, active and reserved bytes as lines over it.
 
 use crate::axis::Axis;
-use crate::tile::{Cell, shown_state};
+use crate::tile::{Cell, States, shown_state};
 use memstrata_render::{Colour, NO_BLOCK, Strips};
 
 /// Adds a line for each series, with a value a state, in its colour: at the values in the states that the columns of a cell show,
-/// two rows high, and a column wide where it jumps.
-pub fn lines(axis: Axis<'_>, cell: Cell, series: &[(&[u64], Colour)], strips: &mut Strips) {
+/// which have been found, two rows high, and a column wide where it jumps.
+pub fn lines(axis: Axis<'_>, states: &States, series: &[(&[u64], Colour)], strips: &mut Strips) {
+    let cell = states.cell();
     let before = cell.slot.checked_sub(1 << cell.kx).and_then(|from| shown_state(axis, from, cell.kx));
-    let shown = |column| shown_state(axis, cell.slot.saturating_add(u64::from(column) << cell.kx), cell.kx);
-    // To find them all states are looked at: once for all lines.
-    let states: Vec<u32> = (0..cell.columns).map_while(shown).collect();
     for &(series, colour) in series {
-        line(cell, before, &states, series, colour, strips);
+        line(cell, before, states.found(), series, colour, strips);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which colour a block has: that of its call site, the same in every rank and after every reload; or what else is asked.
 
 use crate::segments::SegmentTiles;
+use memstrata_analysis::pace::{Pace, STRIDE, at_once, strides};
 use memstrata_analysis::{Block, Categories, Sites, Trace, lifetime, name_hash};
 use memstrata_render::Colour;
 use memstrata_snapshot::{Snapshot, StackId};
@@ -16,55 +17,66 @@ const SMALLEST: u64 = 512;
 impl Colours {
     /// By call site: the hue from the site, one of four lightness steps from the whole stack.
     pub fn by_site(trace: &Trace, sites: &Sites) -> Self {
-        Self::of_blocks(trace, |block| site_colour(sites, block.stack))
+        at_once(Self::by_site_paced(trace, sites, &mut Pace::endless()))
     }
 
-    /// By what they are.
-    pub fn by_category(trace: &Trace, categories: &Categories) -> Self {
-        let word = |block| Colour::category(categories.get(block).category as u8);
-        Self { words: (0..trace.blocks.len() as u32).map(word).collect() }
+    /// The same in slices.
+    pub async fn by_site_paced(trace: &Trace, sites: &Sites, pace: &mut Pace) -> Self {
+        Self::of_blocks(trace, |_, block| site_colour(sites, block.stack), pace).await
     }
 
-    /// By size: each power of two from 512 bytes to the largest a step, as far as there are steps.
-    pub fn by_size(trace: &Trace) -> Self {
-        let power = |block: &Block| block.bytes.0.max(SMALLEST).ilog2() - SMALLEST.ilog2();
-        let most = trace.blocks.iter().map(power).max().unwrap_or(0);
-        Self::of_blocks(trace, |block| ramp(f64::from(power(block)), f64::from(most)))
+    /// By what they are, in slices.
+    pub async fn by_category(trace: &Trace, categories: &Categories, pace: &mut Pace) -> Self {
+        Self::of_blocks(trace, |i, _| Colour::category(categories.get(i).category as u8), pace).await
     }
 
-    /// By how long they live within the window, on a logarithmic scale.
-    pub fn by_age(trace: &Trace) -> Self {
-        let age = |block: &Block| (lifetime(trace, block) as f64 + 1.0).ln();
-        let most = trace.blocks.iter().map(age).fold(0.0, f64::max);
-        Self::of_blocks(trace, |block| ramp(age(block), most))
+    /// By size, in slices: each power of two from 512 bytes to the largest a step, as far as there are steps.
+    pub async fn by_size(trace: &Trace, pace: &mut Pace) -> Self {
+        let power = |bytes: u64| bytes.max(SMALLEST).ilog2() - SMALLEST.ilog2();
+        let most = power(most(trace, |block| block.bytes.0, pace).await);
+        Self::of_blocks(trace, |_, block| ramp(f64::from(power(block.bytes.0)), f64::from(most)), pace).await
     }
 
-    /// By stream.
-    pub fn by_stream(trace: &Trace, snapshot: &Snapshot) -> Self {
-        Self::of_blocks(trace, |block| match snapshot.stream(block.stream) {
+    /// By how long they live within the window, on a logarithmic scale; in slices.
+    pub async fn by_age(trace: &Trace, pace: &mut Pace) -> Self {
+        let age = |lifetime: u64| (lifetime as f64 + 1.0).ln();
+        let most = age(most(trace, |block| lifetime(trace, block), pace).await);
+        Self::of_blocks(trace, |_, block| ramp(age(lifetime(trace, block)), most), pace).await
+    }
+
+    /// By stream, in slices.
+    pub async fn by_stream(trace: &Trace, snapshot: &Snapshot, pace: &mut Pace) -> Self {
+        let word = |_, block: &Block| match snapshot.stream(block.stream) {
             0 => Colour::new(DEFAULT_STREAM, 1),
             _ => spread(u32::from(block.stream.0)),
-        })
+        };
+        Self::of_blocks(trace, word, pace).await
     }
 
-    /// By the segment that they are allocated in; grey where none is known.
-    pub fn by_segment(trace: &Trace, segments: &SegmentTiles) -> Self {
+    /// By the segment that they are allocated in, in slices; grey where none is known.
+    pub async fn by_segment(trace: &Trace, segments: &SegmentTiles, pace: &mut Pace) -> Self {
         let mut words = vec![Colour::NO_STACK; trace.blocks.len()];
         // The first that a block was in comes last: spans are in the order in which they enter.
         for span in (0..segments.spans()).rev() {
-            for &block in segments.blocks_in(span) {
-                words[block as usize] = spread(span);
+            for blocks in segments.blocks_in(span).chunks(STRIDE) {
+                pace.spend(1 + blocks.len() as u64).await;
+                for &block in blocks {
+                    words[block as usize] = spread(span);
+                }
             }
         }
         Self { words }
     }
 
-    /// With what a search does not find in grey.
+    /// With what a search does not find in grey, in slices.
     #[must_use]
-    pub fn dimmed(mut self, keep: impl Fn(u32) -> bool) -> Self {
-        for (block, word) in (0u32..).zip(&mut self.words) {
-            if !keep(block) {
-                *word = Colour::DIMMED;
+    pub async fn dimmed(mut self, keep: impl Fn(u32) -> bool + Send, pace: &mut Pace) -> Self {
+        for part in strides(self.words.len()) {
+            pace.spend(part.len() as u64).await;
+            for (block, word) in (part.start as u32..).zip(&mut self.words[part]) {
+                if !keep(block) {
+                    *word = Colour::DIMMED;
+                }
             }
         }
         self
@@ -75,9 +87,24 @@ impl Colours {
         self.words[block as usize]
     }
 
-    fn of_blocks(trace: &Trace, word: impl Fn(&Block) -> Colour) -> Self {
-        Self { words: trace.blocks.iter().map(word).collect() }
+    async fn of_blocks(trace: &Trace, word: impl Fn(u32, &Block) -> Colour + Send, pace: &mut Pace) -> Self {
+        let mut words = Vec::with_capacity(trace.blocks.len());
+        for part in strides(trace.blocks.len()) {
+            pace.spend(part.len() as u64).await;
+            words.extend((part.start as u32..).zip(&trace.blocks[part]).map(|(i, block)| word(i, block)));
+        }
+        Self { words }
     }
+}
+
+/// The largest of what blocks have.
+async fn most(trace: &Trace, of: impl Fn(&Block) -> u64 + Send, pace: &mut Pace) -> u64 {
+    let mut most = 0;
+    for blocks in trace.blocks.chunks(STRIDE) {
+        pace.spend(blocks.len() as u64).await;
+        most = blocks.iter().map(&of).fold(most, u64::max);
+    }
+    most
 }
 
 /// The colour of a stack; grey without one.

@@ -46,4 +46,4 @@ pub use memstrata_render::{Colour, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_
 pub use memstrata_render::{PALETTE_LEN, Palette, Surfaces, Theme};
 pub use pick::{LISTED, Picked, Place};
 pub use segments::{SegmentDrawing, SegmentTiles};
-pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, Timeline};
+pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};

@@ -8,6 +8,7 @@ mod merge;
 
 pub use draw::SegmentDrawing;
 
+use memstrata_analysis::pace::{Pace, STRIDE, at_once, strides};
 use memstrata_analysis::{Carving, Span, Trace};
 use std::ops::Range;
 
@@ -27,15 +28,26 @@ pub struct SegmentTiles {
 impl SegmentTiles {
     /// Walk the window once.
     pub fn new(trace: &Trace, carving: &Carving) -> Self {
-        let lists = Walk::new(trace, carving).run();
+        at_once(Self::paced(trace, carving, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub async fn paced(trace: &Trace, carving: &Carving, pace: &mut Pace) -> Self {
+        let lists = Walk::new(trace, carving).run(pace).await;
         let mut starts = vec![0];
         let mut blocks = Vec::with_capacity(lists.iter().map(Vec::len).sum());
         for list in lists {
+            pace.spend(1 + list.len() as u64 / 8).await;
             blocks.extend(list);
             starts.push(blocks.len() as u32);
         }
+        let mut last = Vec::with_capacity(blocks.len().div_ceil(CHUNK));
         let leaves = |chunk: &[u32]| chunk.iter().map(|&b| trace.blocks[b as usize].leaves).max().unwrap_or(0);
-        Self { last: blocks.chunks(CHUNK).map(leaves).collect(), starts, blocks }
+        for part in blocks.chunks(STRIDE) {
+            pace.spend(part.len() as u64).await;
+            last.extend(part.chunks(CHUNK).map(leaves));
+        }
+        Self { starts, blocks, last }
     }
 
     /// How many spans there are.
@@ -49,7 +61,7 @@ impl SegmentTiles {
     }
 
     /// Those of a span that are live in any slot from `first` to `last`, beginning with the block `at` of it; each with where
-    /// to go on behind it.
+    /// to go on behind it, and after how many that were looked at.
     fn live<'a>(
         &'a self,
         trace: &'a Trace,
@@ -57,11 +69,12 @@ impl SegmentTiles {
         first: u32,
         last: u32,
         at: usize,
-    ) -> impl Iterator<Item = (usize, u32)> + 'a {
+    ) -> impl Iterator<Item = (usize, u64, u32)> + 'a {
         let (from, end) = (self.starts[span as usize] as usize, self.starts[span as usize + 1] as usize);
         let to = from + self.blocks[from..end].partition_point(|&b| trace.blocks[b as usize].enters <= last);
         let mut at = from + at;
         std::iter::from_fn(move || {
+            let mut looked = 0;
             while at < to {
                 if self.last[at / CHUNK] <= first {
                     at = (at / CHUNK + 1) * CHUNK;
@@ -69,8 +82,9 @@ impl SegmentTiles {
                 }
                 let block = self.blocks[at];
                 at += 1;
+                looked += 1;
                 if trace.blocks[block as usize].leaves > first {
-                    return Some((at - from, block));
+                    return Some((at - from, looked, block));
                 }
             }
             None
@@ -96,34 +110,43 @@ impl<'a> Walk<'a> {
         Self { trace, carving, spans, open: Vec::new(), homeless: Vec::new(), lists: vec![Vec::new(); spans.len()] }
     }
 
-    fn run(mut self) -> Vec<Vec<u32>> {
+    async fn run(mut self, pace: &mut Pace) -> Vec<Vec<u32>> {
         if self.spans.is_empty() {
             return self.lists;
         }
         let mut leaving: Vec<u32> = (0..self.spans.len() as u32).collect();
         leaving.sort_unstable_by_key(|&s| self.spans[s as usize].leaves);
         let (mut entered, mut left) = (0, 0);
-        for slot in 0..self.trace.slots() {
-            let before = (entered, left);
-            while let Some(&span) = leaving.get(left).filter(|&&s| self.spans[s as usize].leaves <= slot) {
-                left += 1;
-                self.close(span, slot);
-            }
-            let first = entered;
-            while self.spans.get(entered).is_some_and(|s| s.enters <= slot) {
-                self.open(entered as u32);
-                entered += 1;
-            }
-            if before != (entered, left) {
-                self.settle(&(first as u32..entered as u32), slot);
-            }
-            for change in self.trace.changes_at(slot).iter().filter(|c| c.enters()) {
-                if !self.house(change.block(), &(0..u32::MAX)) {
-                    self.homeless.push(change.block());
+        for part in strides(self.trace.slots() as usize) {
+            pace.spend(part.len() as u64 * 2).await;
+            for slot in part.start as u32..part.end as u32 {
+                let before = (entered, left);
+                while let Some(&span) = leaving.get(left).filter(|&&s| self.spans[s as usize].leaves <= slot) {
+                    left += 1;
+                    pace.spend(self.lists[span as usize].len() as u64).await;
+                    self.close(span, slot);
                 }
+                let first = entered;
+                while self.spans.get(entered).is_some_and(|s| s.enters <= slot) {
+                    self.open(entered as u32);
+                    entered += 1;
+                }
+                if before != (entered, left) {
+                    pace.spend(self.homeless.len() as u64 * 2).await;
+                    self.settle(&(first as u32..entered as u32), slot);
+                }
+                self.enter(slot);
             }
         }
         self.lists
+    }
+
+    fn enter(&mut self, slot: u32) {
+        for change in self.trace.changes_at(slot).iter().filter(|c| c.enters()) {
+            if !self.house(change.block(), &(0..u32::MAX)) {
+                self.homeless.push(change.block());
+            }
+        }
     }
 
     fn open(&mut self, span: u32) {

@@ -2,8 +2,10 @@
 
 use crate::sumtree::{LEAF, Piece, SumTree};
 use memstrata_analysis::Trace;
+use memstrata_analysis::pace::{Pace, STRIDE};
 
 /// Live bytes by block at one state of a trace.
+#[derive(Clone)]
 pub(crate) struct Sweep {
     tree: SumTree,
     state: u32,
@@ -24,8 +26,12 @@ pub(crate) struct Moved {
 }
 
 impl Sweep {
-    pub(crate) fn new(trace: &Trace) -> Self {
-        let last = trace.blocks.chunks(LEAF).map(|leaf| leaf.iter().map(|b| b.leaves).max().unwrap_or(0)).collect();
+    pub(crate) async fn new(trace: &Trace, pace: &mut Pace) -> Self {
+        let mut last = Vec::with_capacity(trace.blocks.len().div_ceil(LEAF));
+        for blocks in trace.blocks.chunks(STRIDE) {
+            pace.spend(blocks.len() as u64 / 2).await;
+            last.extend(blocks.chunks(LEAF).map(|leaf| leaf.iter().map(|b| b.leaves).max().unwrap_or(0)));
+        }
         let mut sweep = Self { tree: SumTree::new(trace.blocks.len()), state: 0, last, flips: Vec::new() };
         sweep.jump(trace, 0);
         sweep

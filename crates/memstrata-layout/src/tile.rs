@@ -9,6 +9,7 @@ use crate::colour::Colours;
 use crate::sumtree::Piece;
 use crate::sweep::Sweep;
 use memstrata_analysis::Trace;
+use memstrata_analysis::pace::{Pace, at_once};
 use memstrata_render::{MERGED, Strips};
 
 /// Which cell: columns `2^kx` slots wide, rows `2^ky` bytes high.
@@ -59,6 +60,7 @@ impl Cost {
 /// as much again for each retry; for each change at most as many nodes made anew as the tree has levels. (That 4 is no theorem:
 /// blocks could be placed so that a walk goes down all levels for each piece.) A retry at least doubles what is merged; after
 /// seven even a column full of pieces is within its share of the budget, and tests see no more than four.
+#[derive(Clone)]
 pub struct Timeline {
     sweep: Sweep,
 }
@@ -153,7 +155,12 @@ impl Drawing {
 impl Timeline {
     /// For one trace; all queries must be about the same one.
     pub fn new(trace: &Trace) -> Self {
-        Self { sweep: Sweep::new(trace) }
+        at_once(Self::paced(trace, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub async fn paced(trace: &Trace, pace: &mut Pace) -> Self {
+        Self { sweep: Sweep::new(trace, pace).await }
     }
 
     /// The strips of a cell, in its columns and rows, x before y.
@@ -233,6 +240,50 @@ impl Timeline {
 /// What is lower than half a row is merged.
 pub(crate) fn row_threshold(ky: u8) -> u64 {
     (1u64 << ky).div_ceil(2)
+}
+
+/// The state that each column of a cell shows, found some columns at a time: all states of a cell may be looked at for them.
+#[derive(Debug)]
+pub struct States {
+    cell: Cell,
+    column: u32,
+    found: Vec<u32>,
+}
+
+impl States {
+    /// Of a cell, with nothing found yet.
+    pub fn new(cell: Cell) -> Self {
+        Self { cell, column: 0, found: Vec::new() }
+    }
+
+    /// Goes on until all are found, which it says, or until `work`, counted as [`Cost::work`], has come to `end`.
+    pub fn find(&mut self, axis: Axis<'_>, work: &mut u64, end: u64) -> bool {
+        let Cell { kx, slot, columns, .. } = self.cell;
+        while self.column < columns {
+            if *work >= end {
+                return false;
+            }
+            let from = slot.saturating_add(u64::from(self.column) << kx);
+            let Some(state) = shown_state(axis, from, kx) else {
+                self.column = columns;
+                return true;
+            };
+            self.found.push(state);
+            self.column += 1;
+            // To look at a state costs far less than at a node: they are numbers in a row.
+            *work += 1 + axis.states_in(from..from.saturating_add(1 << kx)).len() as u64 / 16;
+        }
+        true
+    }
+
+    /// Those that were found; columns beyond the axis's end show none.
+    pub(crate) fn found(&self) -> &[u32] {
+        &self.found
+    }
+
+    pub(crate) fn cell(&self) -> Cell {
+        self.cell
+    }
 }
 
 /// The state that a column shows: the first at which the total is largest.

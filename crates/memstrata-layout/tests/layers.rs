@@ -1,9 +1,10 @@
 //! What the layers beside the plain timeline promise: segments, lines of bands, flame graphs.
 
+use memstrata_analysis::pace::{Pace, at_once};
 use memstrata_analysis::{Carving, Content, Flame, History, Measure, Sites, Trace, by_stack};
 use memstrata_layout::{
     Axis, AxisKind, Cell, Colour, Colours, FlameRows, MERGED, NO_BLOCK, STRIP_BUDGET, SegmentDrawing, SegmentTiles,
-    Strips, lines,
+    States, Strips, lines,
 };
 use memstrata_snapshot::{Reader, Snapshot};
 use std::path::Path;
@@ -62,7 +63,7 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
             let carving = Carving::new(&snapshot, trace);
             let tiles = SegmentTiles::new(trace, &carving);
             let history = History::new(trace, &carving.segments);
-            let colours = Colours::by_segment(trace, &tiles);
+            let colours = at_once(Colours::by_segment(trace, &tiles, &mut Pace::endless()));
             let spans = &carving.segments.spans;
             // So high that the smallest block of the largest segment can be told.
             let largest = spans.iter().map(|s| s.size.0).max().unwrap_or(0);
@@ -153,7 +154,8 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
         for trace in &Trace::all(&snapshot) {
             let carving = Carving::new(&snapshot, trace);
             let tiles = SegmentTiles::new(trace, &carving);
-            let colours = Colours::by_size(trace).dimmed(|block| block % 2 == 0);
+            let by_size = at_once(Colours::by_size(trace, &mut Pace::endless()));
+            let colours = at_once(by_size.dimmed(|block| block % 2 == 0, &mut Pace::endless()));
             let rows = rows_of(carving.segments.spans.len(), f64::from(ROW));
             let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
             let kx = (axis.extent() / 64).max(1).ilog2() as u8;
@@ -226,7 +228,9 @@ fn lines_are_at_the_value_of_the_state_that_is_shown() {
                     let rows = (most >> ky) as u32 + 2;
                     let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows };
                     let mut strips = Strips::default();
-                    lines(axis, cell, &[(series, Colour::ACTIVE)], &mut strips);
+                    let mut states = States::new(cell);
+                    assert!(states.find(axis, &mut 0, u64::MAX));
+                    lines(axis, &states, &[(series, Colour::ACTIVE)], &mut strips);
                     assert!(strips.len() <= 128, "{name}");
                     for column in 0..64u32 {
                         let from = u64::from(column) << kx;
@@ -313,7 +317,7 @@ fn children_lie_within_their_parents_and_rows_do_not_overlap() {
 fn colours_say_what_is_asked() {
     let snapshot = test_data("recorded/t26/streams.pickle.gz");
     let trace = &Trace::all(&snapshot)[0];
-    let by_stream = Colours::by_stream(trace, &snapshot);
+    let by_stream = at_once(Colours::by_stream(trace, &snapshot, &mut Pace::endless()));
     let streams = |of: &dyn Fn(usize) -> u32| {
         let mut all: Vec<u32> = (0..trace.blocks.len()).map(of).collect();
         all.sort_unstable();
@@ -323,13 +327,13 @@ fn colours_say_what_is_asked() {
     let handles = streams(&|b| u32::from(trace.blocks[b].stream.0));
     assert!(handles > 1);
     assert_eq!(streams(&|b| by_stream.of(b as u32).word()), handles, "a colour a stream");
-    let by_size = Colours::by_size(trace);
+    let by_size = at_once(Colours::by_size(trace, &mut Pace::endless()));
     let largest = (0..trace.blocks.len()).max_by_key(|&b| trace.blocks[b].bytes).expect("blocks");
     assert_eq!(by_size.of(largest as u32), Colour::ramp(15));
-    let by_age = Colours::by_age(trace);
+    let by_age = at_once(Colours::by_age(trace, &mut Pace::endless()));
     let oldest = (0..trace.blocks.len()).max_by_key(|&b| memstrata_analysis::lifetime(trace, &trace.blocks[b]));
     assert_eq!(by_age.of(oldest.expect("blocks") as u32), Colour::ramp(15));
     let sites = Sites::new(&snapshot);
-    let dimmed = Colours::by_site(trace, &sites).dimmed(|block| block == 3);
+    let dimmed = at_once(Colours::by_site(trace, &sites).dimmed(|block| block == 3, &mut Pace::endless()));
     assert_eq!((dimmed.of(2), dimmed.of(3)), (Colour::DIMMED, Colours::by_site(trace, &sites).of(3)));
 }

@@ -35,6 +35,30 @@ struct Quantiles {
     p95: f64,
 }
 
+/// The colours of a theme, for what the page draws itself; they need no canvas.
+#[wasm_bindgen]
+pub struct Swatches {
+    palette: Palette,
+}
+
+#[wasm_bindgen]
+impl Swatches {
+    /// Those of the dark or the light theme.
+    #[wasm_bindgen(constructor)]
+    pub fn new(dark: bool) -> Self {
+        Self { palette: Palette::new(theme(dark)) }
+    }
+
+    /// The CSS colour of a colour word.
+    pub fn css(&self, colour: u32) -> String {
+        self.palette.css(Colour::from_word(colour))
+    }
+}
+
+fn theme(dark: bool) -> Theme {
+    if dark { Theme::Dark } else { Theme::Light }
+}
+
 /// A context and what was made in it; both go when the context is lost.
 struct Gpu {
     gl: glow::Context,
@@ -59,7 +83,6 @@ pub struct TimelineView {
     gpu: Option<Gpu>,
     scene: Scene<GpuTile>,
     times: FrameTimes,
-    palette: Palette,
     labels: Option<(LabelsOf, JsValue)>,
     boxes: Option<(LabelsOf, Float64Array)>,
 }
@@ -89,7 +112,7 @@ impl TimelineView {
             .ok()
             .flatten()
             .and_then(|context| context.dyn_into::<WebGl2RenderingContext>().ok())
-            .ok_or("this browser gives no WebGL 2 context: it is switched off, or too many are in use")?;
+            .ok_or("This browser gives no WebGL 2 context: it is switched off, or too many are in use.")?;
         let gpu = Gpu::new(&context, Theme::Dark)?;
         let window = web_sys::window();
         let clock = window.as_ref().and_then(web_sys::Window::performance);
@@ -102,7 +125,6 @@ impl TimelineView {
             gpu: Some(gpu),
             scene: Scene::default(),
             times: FrameTimes::default(),
-            palette: Palette::new(Theme::Dark),
             labels: None,
             boxes: None,
         })
@@ -116,9 +138,7 @@ impl TimelineView {
     /// Dark or light; tiles stay.
     #[wasm_bindgen(js_name = setTheme)]
     pub fn set_theme(&mut self, dark: bool) {
-        let theme = if dark { Theme::Dark } else { Theme::Light };
-        self.palette = Palette::new(theme);
-        self.scene.set_theme(theme);
+        self.scene.set_theme(theme(dark));
     }
 
     /// Another trace, axis or kind of plot, with so many CSS pixels left of it (64 have room for labels): forgets the tiles
@@ -349,11 +369,6 @@ impl TimelineView {
             tiles: self.scene.cache.len(),
         };
         Ok(serde_wasm_bindgen::to_value(&stats)?)
-    }
-
-    /// The CSS colour of a colour word in the current theme.
-    pub fn swatch(&self, colour: u32) -> String {
-        self.palette.css(Colour::from_word(colour))
     }
 
     /// The context is lost. (The event's default must be prevented, or it never comes back.)

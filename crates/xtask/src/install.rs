@@ -1,4 +1,4 @@
-//! What a fresh machine lacks: the wasm targets, the standard library's sources, the npm packages, a browser. Each is looked for first, so a second run
+//! What a fresh machine lacks: the wasm targets, the standard library's sources, the npm packages, browsers. Each is looked for first, so a second run
 //! costs nothing and needs no network.
 
 use crate::{cmd, files, repo::Repo};
@@ -11,6 +11,9 @@ const NODE_AT_LEAST: u32 = 20;
 /// Debian's names of the browser, and of the software GL that the browser and the picture tests draw with.
 const DEBIAN_BROWSER: &str = "chromium";
 const DEBIAN_GL: [&str; 4] = ["libegl1", "libegl-mesa0", "libgl1-mesa-dri", "libgles2"];
+/// Debian's names of Firefox, and of the X display without which it gives no page WebGL.
+const DEBIAN_FIREFOX: [&str; 3] = ["firefox-esr", "xvfb", "xauth"];
+const FIREFOXES: [&str; 2] = ["firefox-esr", "firefox"];
 const BROWSERS: [&str; 4] = ["chromium", "google-chrome", "google-chrome-stable", "chromium-browser"];
 
 /// The standard library of a compilation target.
@@ -90,10 +93,42 @@ pub(crate) fn browser(repo: &Repo) -> Result<PathBuf> {
     )
 }
 
+/// Firefox, `FIREFOX` or one on the path, where there is a display for it; none where these cannot be installed: everything
+/// else is tested without.
+pub(crate) fn firefox(repo: &Repo) -> Option<PathBuf> {
+    if let (None, true) = (found_firefox(), is_ours(repo))
+        && let Err(error) = apt(repo, &DEBIAN_FIREFOX)
+    {
+        println!("{error:#}");
+    }
+    found_firefox()
+}
+
+/// The same, without installing anything.
+pub(crate) fn found_firefox() -> Option<PathBuf> {
+    let named = std::env::var_os("FIREFOX").map(PathBuf::from).filter(|path| path.is_file());
+    let firefox = named.or_else(|| FIREFOXES.into_iter().find_map(on_path))?;
+    ["xvfb-run", "xauth"].into_iter().all(|name| on_path(name).is_some()).then_some(firefox)
+}
+
+/// Whether packages can be installed here without asking: Debian, as root.
+fn is_ours(repo: &Repo) -> bool {
+    let root = cmd::probe(&mut cmd::command("id", &["-u"], &repo.root)).is_some_and(|id| id == "0");
+    root && on_path("apt-get").is_some() && Path::new("/etc/debian_version").exists()
+}
+
+fn apt(repo: &Repo, packages: &[&str]) -> Result<()> {
+    println!("installing {}", packages.join(", "));
+    cmd::run(&mut cmd::command("apt-get", &["update", "-qq"], &repo.root))?;
+    let mut args = vec!["install", "-y", "-qq", "--no-install-recommends"];
+    args.extend(packages);
+    cmd::run(cmd::command("apt-get", &args, &repo.root).env("DEBIAN_FRONTEND", "noninteractive"))
+        .context("Debian's packages could not be installed")
+}
+
 /// Installs what is missing of the browser and of software GL, where that can be done without asking.
 fn debian_packages(repo: &Repo) -> Result<()> {
-    let root = cmd::probe(&mut cmd::command("id", &["-u"], &repo.root)).is_some_and(|id| id == "0");
-    if !root || on_path("apt-get").is_none() || !Path::new("/etc/debian_version").exists() {
+    if !is_ours(repo) {
         return Ok(());
     }
     let mut missing: Vec<&str> = DEBIAN_GL.into_iter().filter(|package| !installed(repo, package)).collect();
@@ -103,12 +138,7 @@ fn debian_packages(repo: &Repo) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    println!("installing {}", missing.join(", "));
-    cmd::run(&mut cmd::command("apt-get", &["update", "-qq"], &repo.root))?;
-    let mut args = vec!["install", "-y", "-qq", "--no-install-recommends"];
-    args.extend(&missing);
-    cmd::run(cmd::command("apt-get", &args, &repo.root).env("DEBIAN_FRONTEND", "noninteractive"))
-        .context("Debian's packages could not be installed; CHROME can name another browser")
+    apt(repo, &missing).context("CHROME can name another browser")
 }
 
 fn installed(repo: &Repo, package: &str) -> bool {

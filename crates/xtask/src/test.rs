@@ -13,7 +13,7 @@ struct Step {
     run: fn(&Repo) -> Result<()>,
 }
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step { name: "install", what: "wasm targets, library sources, npm packages, browser", run: install_all },
     Step { name: "fmt", what: "rustfmt", run: fmt },
     Step { name: "tidy", what: "dependencies, lengths, paths", run: tidy::run },
@@ -28,7 +28,11 @@ const STEPS: [Step; 14] = [
     Step { name: "dev", what: "the development server", run: |repo| dev::run(repo, 5173, true) },
     Step { name: "examples", what: "the npm package, and apps that are built with it", run: examples::run },
     Step { name: "e2e", what: "the built site in a browser", run: e2e },
+    Step { name: "firefox", what: "the main path in Firefox", run: firefox },
 ];
+
+/// What is said where there is no Firefox, or no display for it.
+const NO_FIREFOX: &str = "FIREFOX IS NOT TESTED: firefox-esr, xvfb and xauth cannot be had here";
 
 /// The crates whose arithmetic must hold where `usize` has 32 bits.
 const NARROW: [&str; 4] = ["memstrata-pickle", "memstrata-snapshot", "memstrata-analysis", "memstrata-layout"];
@@ -75,6 +79,9 @@ pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<()> {
     print_times(&times, started.elapsed());
     if names.is_empty() || names.iter().any(|name| name == "build") {
         println!("\n{}", if threads::is_built(repo) { "the threads build is there" } else { threads::ABSENT });
+    }
+    if names.is_empty() || names.iter().any(|name| name == "firefox") {
+        println!("{}", if install::found_firefox().is_some() { "Firefox goes the main path" } else { NO_FIREFOX });
     }
     Ok(())
 }
@@ -128,6 +135,10 @@ fn install_all(repo: &Repo) -> Result<()> {
     install::target(repo, NARROW_TARGET)?;
     println!("{}", if install::rust_src(repo) { "threads can be built" } else { threads::ABSENT });
     install::npm(repo)?;
+    println!(
+        "{}",
+        install::firefox(repo).map_or_else(|| NO_FIREFOX.to_owned(), |path| format!("Firefox: {}", path.display()))
+    );
     install::browser(repo).map(|path| println!("browser: {}", path.display()))
 }
 
@@ -186,19 +197,32 @@ fn web(repo: &Repo) -> Result<()> {
 
 fn e2e(repo: &Repo) -> Result<()> {
     let browser = install::browser(repo)?;
-    // The program's numbers are what the page's are held against.
-    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "memstrata-cli", "--features", "page"], &repo.root))?;
+    let program = program(repo)?;
     // So that this step can be run without the one before it.
     if !examples::folder(repo).is_dir() {
         examples::run(repo)?;
     }
-    let program = repo.target.join("debug").join("memstrata");
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let mut npm = cmd::command("npm", &["run", "--silent", "test", "-w", "e2e"], &repo.web());
-    cmd::run(
-        npm.env("CHROME", browser)
-            .env("MEMSTRATA", program)
-            .env("EXAMPLES", examples::folder(repo))
-            .env("E2E_PORT", port.to_string()),
-    )
+    npm.env("CHROME", browser).env("EXAMPLES", examples::folder(repo));
+    cmd::run(npm.env("MEMSTRATA", program).env("E2E_PORT", free_port()?))
+}
+
+fn firefox(repo: &Repo) -> Result<()> {
+    let Some(firefox) = install::firefox(repo) else {
+        println!("{NO_FIREFOX}");
+        return Ok(());
+    };
+    let program = program(repo)?;
+    let mut xvfb = cmd::command("xvfb-run", &["-a", "npm", "run", "--silent", "firefox", "-w", "e2e"], &repo.web());
+    cmd::run(xvfb.env("FIREFOX", firefox).env("MEMSTRATA", program).env("E2E_PORT", free_port()?))
+}
+
+/// The program, whose numbers are what the page's are held against.
+fn program(repo: &Repo) -> Result<PathBuf> {
+    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "memstrata-cli", "--features", "page"], &repo.root))?;
+    Ok(repo.target.join("debug").join("memstrata"))
+}
+
+fn free_port() -> Result<String> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port().to_string())
 }

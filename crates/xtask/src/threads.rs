@@ -31,9 +31,16 @@ const RUSTFLAGS: [&str; 8] = [
 /// Who downloads this waits for a large file, and not for the download.
 const FAST: &str = "profile.wasm.opt-level=3";
 
-/// A thread imports the package that it is in by its folder, which only bundlers can read; then by its name.
-const BY_FOLDER: &str = "import('../../..')";
-const BY_NAME: &str = "import('../../../memstrata_worker_threads.js')";
+/// What the script of the threads says, each once, and what it has to say here.
+const PATCHES: [(&str, &str); 4] = [
+    // A thread imports the package that it is in by its folder, which only bundlers can read; then by its name.
+    ("import('../../..')", "import('../../../memstrata_worker_threads.js')"),
+    // The worker waits for a thread that has stopped, for ever, and hears nothing meanwhile. So the thread tells the page,
+    // on a channel whose name the worker has put where this finds it (client/threads.ts).
+    ("async ({ init, receiver })", "async ({ init, receiver, alarm })"),
+    ("receiver: builder.receiver()", "receiver: builder.receiver(), alarm: self.memstrataAlarm"),
+    ("pkg.wbg_rayon_start_worker(receiver);", include_str!("thread-start.js")),
+];
 
 /// Whether the site that was built last has it.
 pub(crate) fn is_built(repo: &Repo) -> bool {
@@ -48,14 +55,14 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
         return clear(&public);
     }
     let bytes = compile(repo)?;
-    let mark = wasm::fingerprint(format!("{} {OPTIMISE:?} {BY_NAME}", wasm::fingerprint(&bytes)).as_bytes());
+    let mark = wasm::fingerprint(format!("{} {OPTIMISE:?} {PATCHES:?}", wasm::fingerprint(&bytes)).as_bytes());
     let out = public.join(mark.split(' ').next().unwrap_or(NAME));
     if out.join(format!("{NAME}.js")).is_file() {
         return Ok(());
     }
     clear(&public)?;
     let scratch = wasm::generate(repo, NAME, &bytes)?;
-    name_the_package(&scratch)?;
+    patch(&scratch)?;
     for path in files::below(&scratch)? {
         if files::has_extension(&path, &["js", "wasm"]) && !path.ends_with(format!("{NAME}.js")) {
             wasm::place(&scratch, &out, path.strip_prefix(&scratch)?)?;
@@ -80,16 +87,18 @@ fn compile(repo: &Repo) -> Result<Vec<u8>> {
     std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))
 }
 
-/// Lets the script of the threads import the package without a bundler.
-fn name_the_package(scratch: &Path) -> Result<()> {
+fn patch(scratch: &Path) -> Result<()> {
     let mut scripts: Vec<PathBuf> = files::below(&scratch.join("snippets"))?;
     scripts.retain(|path| path.ends_with("workerHelpers.js"));
     let [script] = scripts.as_slice() else { bail!("wasm-bindgen-rayon has {} scripts, not one", scripts.len()) };
-    let text = std::fs::read_to_string(script).with_context(|| format!("reading {}", script.display()))?;
-    if text.matches(BY_FOLDER).count() != 1 {
-        bail!("{} does not say {BY_FOLDER} once: wasm-bindgen-rayon has changed", script.display());
+    let mut text = std::fs::read_to_string(script).with_context(|| format!("reading {}", script.display()))?;
+    for (from, to) in PATCHES {
+        if text.matches(from).count() != 1 {
+            bail!("{} does not say {from} once: wasm-bindgen-rayon has changed", script.display());
+        }
+        text = text.replace(from, to);
     }
-    std::fs::write(script, text.replace(BY_FOLDER, BY_NAME)).with_context(|| format!("writing {}", script.display()))
+    std::fs::write(script, text).with_context(|| format!("writing {}", script.display()))
 }
 
 fn clear(folder: &Path) -> Result<()> {

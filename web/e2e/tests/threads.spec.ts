@@ -149,3 +149,45 @@ for (const [what, blocked] of [
     await views.table("blocks").expectTotal(cli("blocks", REAL).total);
   });
 }
+
+/** The script of the threads, where each stops when it is given its first work, as a panic would make it. */
+function stopping(script: string, address: string): string {
+  const stop = `(() => {
+    console.error("panicked at crates/some/where.rs:7:5:\\nindex out of bounds\\n\\nStack:\\n\\nat a wall of it");
+    const stops = Uint8Array.of(0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 7,5,1,1,102,0,0, 10,5,1,3,0,0,11);
+    new WebAssembly.Instance(new WebAssembly.Module(stops)).exports.f();
+  })()`;
+  const from = new URL("../../../memstrata_worker_threads.js", address);
+  const thread = script
+    .replace("'../../../memstrata_worker_threads.js'", JSON.stringify(from))
+    .replace("pkg.wbg_rayon_start_worker(receiver)", stop);
+  // What a worker's worker asks for cannot be routed: it begins as a blob.
+  const blob = `new Blob([${JSON.stringify(thread)}], { type: "text/javascript" })`;
+  return script.replace("new URL('./workerHelpers.js', import.meta.url)", `URL.createObjectURL(${blob})`);
+}
+
+test("a thread that stops does not leave its file waiting, and one thread reads it again", async ({
+  viewer,
+  page,
+}, info) => {
+  const threads = await most(page);
+  test.skip(threads < 2, "THREADS ARE NOT TESTED: this machine has one core");
+  viewer.expectedErrors.push("panicked at", "unreachable");
+  await page.context().route(/workerHelpers\.js$/, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: stopping(await response.text(), route.request().url()) });
+  });
+  const views = new Views(viewer);
+  const workers = () => page.workers().length;
+  await expect.poll(workers).toBe(2);
+  await viewer.open(large(info));
+  await expect(viewer.rows).toHaveAttribute("data-state", "error");
+  await expect(viewer.rows).toContainText("stopped on this file: panicked at crates/some/where.rs:7:5: index out of");
+  // The worker, which waits for the threads, has ended with them.
+  await expect.poll(workers).toBe(2);
+  await page.getByTestId("view-timeline").getByTestId("load-again").click();
+  await viewer.plot.drawn();
+  expect(await statsOf(page)).toMatchObject({ threads: 1 });
+  await views.drawer("Blocks");
+  await views.table("blocks").expectTotal(cli("blocks", REAL).total);
+});

@@ -1,5 +1,6 @@
 // Where a session is, as a value, and how it goes to another place: links, scripts and the way back use the same one.
 
+import type { RankFile } from "./client/rank-file.js";
 import type { Session } from "./session.js";
 import { rangeOf, rangeText, type ViewState } from "./view-state.js";
 
@@ -63,6 +64,12 @@ export class Address {
     if (file) session.look({ file, part: state.part ?? 0 }, state.device ?? null);
     else if (focus && state.path === undefined && state.device !== undefined) session.look(focus, state.device);
     if (session.plot.peek() && session.shown.peek()?.client) this.grant();
+  }
+
+  /** What is on screen is about to go, of this file or of any, and is wanted when it is back. */
+  keep(file?: RankFile): void {
+    const shown = this.#session.shown.peek();
+    if (shown?.client && (file === undefined || file === shown.file)) this.#wish = this.state();
   }
 
   /** Gives a link what it asked for, once there is a view to give it in. */

@@ -64,10 +64,12 @@ export function rowsOf(file: RankFile): Row[] {
 }
 
 /** What went wrong, as a failure. */
-export const failureOf = (error: unknown): Failure =>
-  typeof error === "object" && error !== null && "message" in error
-    ? { id: null, message: String(error.message), hint: null }
-    : { id: null, message: String(error), hint: null };
+export function failureOf(error: unknown): Failure {
+  if (typeof error !== "object" || error === null || !("message" in error))
+    return { id: null, message: String(error), hint: null };
+  const hint = "hint" in error && typeof error.hint === "string" ? error.hint : null;
+  return { id: null, message: String(error.message), hint };
+}
 
 /** The trace in focus; null until its file is read. */
 export function traceOf(focus: Focus | null): Trace | null {

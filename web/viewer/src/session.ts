@@ -52,6 +52,8 @@ export class Session {
   readonly notice: Signal<Failure | null> = signal(null);
   /** Why there is no picture, whatever the file. */
   readonly drawingFailure: Signal<Failure | null> = signal(null);
+  /** Counts the canvases: another one is drawn on when it changes. */
+  readonly canvas: Signal<number> = signal(0);
   /** What a screen reader is told. */
   readonly spoken: Signal<string> = signal("");
   readonly plot: Signal<TimelinePlot | null> = signal(null);
@@ -101,6 +103,7 @@ export class Session {
       progress: (file) => events.progress(file),
       ready: (file) => this.#ready(file),
       failed: (file, failure) => events.failed(file.path, failure),
+      crashing: (file) => this.address.keep(file),
       refused: (failure) => this.report(failure),
       wanted: () => void this.loadViews(),
       summarise: (file, client, loaded) => this.#summarise(file, client, loaded),
@@ -114,7 +117,7 @@ export class Session {
         if (trace) this.spoken.value = [trace.file.path, trace.device?.peakText].join(", ");
       }),
       effect(() => {
-        if (this.plot.value && this.shown.value?.client) this.address.grant();
+        if ((this.plot.value || this.drawingFailure.value) && this.shown.value?.client) this.address.grant();
       }),
     ];
   }
@@ -202,6 +205,11 @@ export class Session {
     this.#events.selected(detail);
   }
 
+  /** The colour of a word in the theme. */
+  swatch(colour: number): string | undefined {
+    return this.modules.swatch(colour, this.dark.value);
+  }
+
   /** The trace that is shown and its worker, for those who ask it something. */
   get asked(): { client: RankClient; target: DeviceRef } | null {
     const trace = this.trace.value;
@@ -278,6 +286,13 @@ export class Session {
   cannotDraw(error: unknown): void {
     this.drawingFailure.value = failureOf(error);
     this.#events.failed(null, this.drawingFailure.value);
+  }
+
+  /** On other canvases, where a context was lost or none could be had. */
+  drawAgain(): void {
+    this.address.keep();
+    this.drawingFailure.value = null;
+    this.canvas.value += 1;
   }
 
   destroy(): void {

@@ -4,6 +4,7 @@ use super::phases::Phases;
 use super::stacks::{Phase, Says};
 use super::{Category, Guess};
 use crate::blocks::{Block, Origin};
+use crate::pace::{Pace, STRIDE};
 use crate::trace::Trace;
 use memstrata_snapshot::{Events, Snapshot, StackId};
 use rustc_hash::FxHashSet;
@@ -34,6 +35,9 @@ pub(super) const WORKSPACES: [u64; 3] = [8_519_680, 33_554_432, 1 << 20];
 /// More never-freed blocks of such a size than handles and streams explain are no workspaces.
 pub(super) const MANY_WORKSPACES: u32 = 4;
 
+/// What it costs to look at a block's life, as [`Pace`] counts it.
+const JUDGED: u64 = 4;
+
 struct Judge<'a> {
     snapshot: &'a Snapshot,
     trace: &'a Trace,
@@ -57,7 +61,13 @@ fn is(category: Category, confidence: f32) -> Verdict {
 }
 
 /// A first judgement of every block.
-pub(super) fn verdicts(snapshot: &Snapshot, trace: &Trace, says: &[Says], phases: &Phases) -> Vec<Verdict> {
+pub(super) async fn verdicts(
+    snapshot: &Snapshot,
+    trace: &Trace,
+    says: &[Says],
+    phases: &Phases,
+    pace: &mut Pace,
+) -> Vec<Verdict> {
     let slots = trace.slots();
     let mut judge = Judge {
         snapshot,
@@ -70,27 +80,35 @@ pub(super) fn verdicts(snapshot: &Snapshot, trace: &Trace, says: &[Says], phases
     };
     let mut counts = [0; 3];
     let mut model: FxHashSet<u64> = FxHashSet::default();
-    for block in &trace.blocks {
-        let stack = block.stack.0 as usize;
-        let hint = says[stack].hint.map(|h| h.category);
-        if matches!(hint, Some(Category::Parameter | Category::OptimizerState)) {
-            model.insert(block.bytes.0);
-        }
-        let Some(born) = block.alloc_event() else { continue };
-        match died(block, slots) {
-            None => {
-                judge.kept[stack] = true;
-                if let Some(i) = WORKSPACES.iter().position(|&w| w == block.bytes.0) {
-                    counts[i] += 1;
-                }
+    for blocks in trace.blocks.chunks(STRIDE) {
+        pace.spend(blocks.len() as u64 * JUDGED).await;
+        for block in blocks {
+            let stack = block.stack.0 as usize;
+            let hint = says[stack].hint.map(|h| h.category);
+            if matches!(hint, Some(Category::Parameter | Category::OptimizerState)) {
+                model.insert(block.bytes.0);
             }
-            Some(died) => judge.brief[stack] |= phases.ends(born.0).is_none_or(|end| died < end),
+            let Some(born) = block.alloc_event() else { continue };
+            match died(block, slots) {
+                None => {
+                    judge.kept[stack] = true;
+                    if let Some(i) = WORKSPACES.iter().position(|&w| w == block.bytes.0) {
+                        counts[i] += 1;
+                    }
+                }
+                Some(died) => judge.brief[stack] |= phases.ends(born.0).is_none_or(|end| died < end),
+            }
         }
     }
     for (i, size) in WORKSPACES.iter().enumerate() {
         judge.workspace[i] = counts[i] <= MANY_WORKSPACES && !model.contains(size);
     }
-    trace.blocks.iter().map(|block| judge.block(block)).collect()
+    let mut verdicts = Vec::with_capacity(trace.blocks.len());
+    for blocks in trace.blocks.chunks(STRIDE) {
+        pace.spend(blocks.len() as u64 * JUDGED).await;
+        verdicts.extend(blocks.iter().map(|block| judge.block(block)));
+    }
+    verdicts
 }
 
 impl Judge<'_> {

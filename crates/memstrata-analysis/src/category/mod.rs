@@ -14,6 +14,7 @@ mod stacks;
 
 pub use rules::{Rule, RuleError, Rules};
 
+use crate::pace::{Pace, at_once};
 use crate::trace::Trace;
 use memstrata_snapshot::Snapshot;
 
@@ -98,10 +99,15 @@ pub struct Categories {
 impl Categories {
     /// Guess for every block of a trace. Linear in events and frames; sizes are sorted.
     pub fn new(snapshot: &Snapshot, trace: &Trace, rules: &Rules) -> Self {
-        let says = stacks::read(snapshot, rules);
-        let phases = phases::Phases::new(snapshot, trace, &says);
-        let verdicts = life::verdicts(snapshot, trace, &says, &phases);
-        Self { guesses: sizes::settle(trace, &says, &phases, &verdicts) }
+        at_once(Self::paced(snapshot, trace, rules, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub async fn paced(snapshot: &Snapshot, trace: &Trace, rules: &Rules, pace: &mut Pace) -> Self {
+        let says = stacks::read(snapshot, rules, pace).await;
+        let phases = phases::Phases::new(snapshot, trace, &says, pace).await;
+        let verdicts = life::verdicts(snapshot, trace, &says, &phases, pace).await;
+        Self { guesses: sizes::settle(trace, &says, &phases, &verdicts, pace).await }
     }
 
     /// The guess for a block of [`Trace::blocks`].

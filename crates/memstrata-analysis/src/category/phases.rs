@@ -1,6 +1,7 @@
 //! When forward, backward and the optimizer ran, as far as stacks, frees and named ranges tell.
 
 use super::stacks::{Phase, Says};
+use crate::pace::{Pace, STRIDE, strides};
 use crate::trace::Trace;
 use memstrata_snapshot::{Action, Snapshot, StackId, Stage};
 
@@ -21,17 +22,27 @@ pub(super) struct Phases {
 }
 
 impl Phases {
-    pub(super) fn new(snapshot: &Snapshot, trace: &Trace, says: &[Says]) -> Self {
+    pub(super) async fn new(snapshot: &Snapshot, trace: &Trace, says: &[Says], pace: &mut Pace) -> Self {
         let rows = trace.device.events.clone();
         let events = &snapshot.events;
-        let allocs = || rows.clone().filter(|&row| events.action(row) == Action::ALLOC);
-        let framed = allocs().any(|row| events.stack(row) != StackId::EMPTY);
+        let mut framed = false;
+        for part in strides(rows.len()) {
+            pace.spend(part.len() as u64).await;
+            let mut rows = part.map(|event| rows.start + event as u32);
+            framed = rows.any(|row| events.action(row) == Action::ALLOC && events.stack(row) != StackId::EMPTY);
+            if framed {
+                break;
+            }
+        }
         let (mut frees_repeat, mut frees_tell) = (false, false);
-        for block in trace.blocks.iter().filter(|b| b.alloc_event().is_some()) {
-            let Some(request) = block.free_requested() else { continue };
-            let free = events.stack(rows.start + request.0);
-            frees_repeat |= free == block.stack && free != StackId::EMPTY;
-            frees_tell |= free != block.stack && free != StackId::EMPTY;
+        for blocks in trace.blocks.chunks(STRIDE) {
+            pace.spend(blocks.len() as u64).await;
+            for block in blocks.iter().filter(|b| b.alloc_event().is_some()) {
+                let Some(request) = block.free_requested() else { continue };
+                let free = events.stack(rows.start + request.0);
+                frees_repeat |= free == block.stack && free != StackId::EMPTY;
+                frees_tell |= free != block.stack && free != StackId::EMPTY;
+            }
         }
         frees_repeat &= !frees_tell;
         let named = named(snapshot, trace);
@@ -39,27 +50,35 @@ impl Phases {
             Self { runs: Vec::new(), at: [const { Vec::new() }; 3], named, framed, frees_repeat, frees_tell };
         let updates = updates(snapshot, trace);
         let mut updates = updates.iter().copied().peekable();
-        for (event, row) in (0..).zip(rows) {
-            while updates.next_if(|&at| at <= event).is_some() {
-                phases.mark(event, Phase::Update);
-            }
-            let says = says[events.stack(row).0 as usize];
-            match events.action(row) {
-                Action::ALLOC => {
-                    if let Some(phase) = phases.of(event, says) {
-                        phases.mark(event, phase);
-                    }
+        for part in strides(rows.len()) {
+            pace.spend(part.len() as u64).await;
+            for event in part.start as u32..part.end as u32 {
+                while updates.next_if(|&at| at <= event).is_some() {
+                    phases.mark(event, Phase::Update);
                 }
-                // An empty stack says too little here: frees on the main thread may come without one.
-                Action::FREE_REQUESTED | Action::FREE if !phases.frees_repeat && says.frames => {
-                    if let Some(phase @ (Phase::Update | Phase::User)) = says.phase() {
-                        phases.mark(event, phase);
-                    }
-                }
-                _ => {}
+                let row = rows.start + event;
+                phases.show(event, events.action(row), says[events.stack(row).0 as usize]);
             }
         }
         phases
+    }
+
+    /// Notes the phase that an event shows.
+    fn show(&mut self, event: u32, action: Action, says: Says) {
+        match action {
+            Action::ALLOC => {
+                if let Some(phase) = self.of(event, says) {
+                    self.mark(event, phase);
+                }
+            }
+            // An empty stack says too little here: frees on the main thread may come without one.
+            Action::FREE_REQUESTED | Action::FREE if !self.frees_repeat && says.frames => {
+                if let Some(phase @ (Phase::Update | Phase::User)) = says.phase() {
+                    self.mark(event, phase);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn mark(&mut self, event: u32, phase: Phase) {

@@ -4,6 +4,8 @@ use super::life::{MANY_WORKSPACES, Verdict, WORKSPACES};
 use super::phases::Phases;
 use super::stacks::{Phase, Says};
 use super::{Category, Guess};
+use crate::blocks::Block;
+use crate::pace::{Pace, strides};
 use crate::trace::Trace;
 use memstrata_snapshot::StackId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,42 +16,82 @@ const SCALAR: u64 = 64;
 /// For every size in bytes, how many of something there are.
 type Counts = FxHashMap<u64, u32>;
 
-/// The largest count of a size in any one group.
-fn largest(mut keys: Vec<(u64, u32, u32)>) -> Counts {
-    keys.sort_unstable();
-    let mut counts = Counts::default();
-    for group in keys.chunk_by(|a, b| a == b) {
-        let count = counts.entry(group[0].0).or_default();
-        *count = (*count).max(group.len() as u32);
+/// What it costs to look a block's size up, as [`Pace`] counts it.
+const SETTLED: u64 = 2;
+
+/// All blocks with what was judged of them.
+#[derive(Clone, Copy)]
+struct Judged<'a> {
+    trace: &'a Trace,
+    verdicts: &'a [Verdict],
+}
+
+impl Judged<'_> {
+    async fn each(self, pace: &mut Pace, mut look: impl FnMut(u32, &Block, Verdict) + Send) {
+        for part in strides(self.verdicts.len()) {
+            pace.spend(part.len() as u64 * SETTLED).await;
+            let from = part.start as u32;
+            for ((i, block), verdict) in (from..).zip(&self.trace.blocks[part.clone()]).zip(&self.verdicts[part]) {
+                look(i, block, *verdict);
+            }
+        }
     }
-    counts
+
+    fn kept(self, block: &Block) -> bool {
+        block.leaves == self.trace.slots()
+    }
+}
+
+fn is(verdict: Verdict, category: Category) -> bool {
+    matches!(verdict, Verdict::Is(guess) if guess.category == category)
+}
+
+/// For every size the largest count in any one group.
+#[derive(Default)]
+struct Groups {
+    of: FxHashMap<(u64, u32, u32), u32>,
+    largest: Counts,
+    /// In the order in which they came.
+    sizes: Vec<u64>,
+}
+
+impl Groups {
+    fn add(&mut self, size: u64, group: (u32, u32)) {
+        let count = self.of.entry((size, group.0, group.1)).or_default();
+        *count += 1;
+        let largest = self.largest.entry(size).or_insert_with(|| {
+            self.sizes.push(size);
+            0
+        });
+        *largest = (*largest).max(*count);
+    }
 }
 
 /// Parameters by size. Every gradient of one backward pass has a parameter of its size, and so has every state that one
 /// line of an optimizer makes; failing those, the temporaries that one line of it makes in one step.
-fn parameters(trace: &Trace, says: &[Says], phases: &Phases, verdicts: &[Verdict]) -> Counts {
-    let (mut strong, mut weak) = (Vec::new(), Vec::new());
-    for (block, verdict) in trace.blocks.iter().zip(verdicts) {
-        let Verdict::Is(guess) = verdict else { continue };
+async fn parameters(judged: Judged<'_>, says: &[Says], phases: &Phases, pace: &mut Pace) -> Counts {
+    let (mut strong, mut weak) = (Groups::default(), Groups::default());
+    let look = |_, block: &Block, verdict| {
+        let Verdict::Is(guess) = verdict else { return };
         let size = block.bytes.0;
-        let run = block.alloc_event().map_or(0, |event| phases.run(event.0));
+        let run = || block.alloc_event().map_or(0, |event| phases.run(event.0));
         match guess.category {
-            Category::Gradient => strong.push((size, u32::MAX, run)),
-            Category::OptimizerState => strong.push((size, block.stack.0, 0)),
+            Category::Gradient => strong.add(size, (u32::MAX, run())),
+            Category::OptimizerState => strong.add(size, (block.stack.0, 0)),
             Category::Temporary
                 if size >= SCALAR
                     && block.alloc_event().is_some()
                     && says[block.stack.0 as usize].phase() == Some(Phase::Update) =>
             {
-                weak.push((size, block.stack.0, run));
+                weak.add(size, (block.stack.0, run()));
             }
             _ => {}
         }
-    }
-    let (mut counts, weak_sizes) = (largest(strong), weak.clone());
-    let weak = largest(weak);
-    for (size, ..) in weak_sizes {
-        counts.entry(size).or_insert(weak.get(&size).copied().unwrap_or(0));
+    };
+    judged.each(pace, look).await;
+    let mut counts = strong.largest;
+    for size in weak.sizes {
+        counts.entry(size).or_insert(weak.largest.get(&size).copied().unwrap_or(0));
     }
     counts
 }
@@ -74,96 +116,109 @@ struct Settle<'a> {
     unfinished: bool,
 }
 
-fn count(verdicts: &[Verdict], trace: &Trace, which: impl Fn(&Verdict) -> bool) -> Counts {
-    let mut counts = Counts::default();
-    for (block, _) in trace.blocks.iter().zip(verdicts).filter(|(_, v)| which(v)) {
-        *counts.entry(block.bytes.0).or_default() += 1;
-    }
-    counts
-}
-
 /// Turn first judgements into guesses.
-pub(super) fn settle(trace: &Trace, says: &[Says], phases: &Phases, verdicts: &[Verdict]) -> Vec<Guess> {
-    let category = |verdict: &Verdict, category| matches!(verdict, Verdict::Is(g) if g.category == category);
-    let drafts = trace.blocks.iter().zip(verdicts).filter(|(b, v)| {
-        says[b.stack.0 as usize].either && category(v, Category::Temporary) && b.alloc_event().is_some()
-    });
+pub(super) async fn settle(
+    trace: &Trace,
+    says: &[Says],
+    phases: &Phases,
+    verdicts: &[Verdict],
+    pace: &mut Pace,
+) -> Vec<Guess> {
+    let judged = Judged { trace, verdicts };
     let mut settle = Settle {
-        expected: parameters(trace, says, phases, verdicts),
+        expected: parameters(judged, says, phases, pace).await,
         found: Counts::default(),
         zeroed: Counts::default(),
-        before: count(verdicts, trace, |v| *v == Verdict::Before),
-        gradients: count(verdicts, trace, |v| category(v, Category::Gradient)),
-        states: count(verdicts, trace, |v| category(v, Category::OptimizerState)),
-        drafts: drafts.map(|(b, _)| (b.stack, b.bytes.0)).collect(),
+        before: Counts::default(),
+        gradients: Counts::default(),
+        states: Counts::default(),
+        drafts: FxHashSet::default(),
         phases,
-        unfinished: unfinished(trace, verdicts),
+        unfinished: false,
     };
-    settle.multiples(trace, verdicts);
-    // A parameter that is dropped and made again (converted, sharded) is one parameter: only those kept count.
-    let kept = |b: &crate::blocks::Block| b.leaves == trace.slots();
-    for (block, _) in trace.blocks.iter().zip(verdicts).filter(|(b, v)| kept(b) && category(v, Category::Parameter)) {
-        *settle.found.entry(block.bytes.0).or_default() += 1;
-    }
+    // Backward passes whose gradients were seen to stay: what was gone before those is no gradient.
+    let mut kept_runs: FxHashSet<u32> = FxHashSet::default();
+    let (mut activations, mut live) = (0, 0);
+    let look = |_, block: &Block, verdict| {
+        let (size, born) = (block.bytes.0, block.alloc_event());
+        let counts = match verdict {
+            Verdict::Before => &mut settle.before,
+            // A parameter that is dropped and made again (converted, sharded) is one parameter: only those kept count.
+            _ if is(verdict, Category::Parameter) && judged.kept(block) => &mut settle.found,
+            _ if is(verdict, Category::OptimizerState) => &mut settle.states,
+            _ if is(verdict, Category::Gradient) => {
+                kept_runs.extend(born.filter(|_| size >= SCALAR).map(|event| phases.run(event.0)));
+                &mut settle.gradients
+            }
+            _ => {
+                if is(verdict, Category::Activation) {
+                    activations += 1;
+                    live += u32::from(judged.kept(block));
+                }
+                if is(verdict, Category::Temporary) && born.is_some() && says[block.stack.0 as usize].either {
+                    settle.drafts.insert((block.stack, size));
+                }
+                return;
+            }
+        };
+        *counts.entry(size).or_default() += 1;
+    };
+    judged.each(pace, look).await;
+    // A good part of the activations is live at the end. Inference frees them as it goes.
+    settle.unfinished = 4 * live > activations;
+    settle.multiples(judged, pace).await;
     let mut guesses = vec![Guess::default(); verdicts.len()];
     // Those whose stacks say more take their share first.
     for turn in [Verdict::Either, Verdict::Program] {
-        for (i, block) in trace.blocks.iter().enumerate().filter(|&(i, _)| verdicts[i] == turn) {
-            let (category, confidence) = match turn {
-                Verdict::Either => settle.either(block.stack, block.bytes.0),
-                _ => settle.program(block.bytes.0),
-            };
-            guesses[i] = Guess { category, confidence };
-        }
-    }
-    let parameters = settle.parameters_before(trace, verdicts);
-    for (i, block) in trace.blocks.iter().enumerate().filter(|&(i, _)| verdicts[i] == Verdict::Before) {
-        let (category, confidence) = if parameters.contains(&(i as u32)) {
-            (Category::Parameter, 0.5)
-        } else {
-            settle.before(block.bytes.0, kept(block))
+        let look = |i: u32, block: &Block, verdict| {
+            if verdict == turn {
+                let (category, confidence) = match turn {
+                    Verdict::Either => settle.either(block.stack, block.bytes.0),
+                    _ => settle.program(block.bytes.0),
+                };
+                guesses[i as usize] = Guess { category, confidence };
+            }
         };
-        guesses[i] = Guess { category, confidence };
+        judged.each(pace, look).await;
     }
-    // Backward passes whose gradients were seen to stay: what was gone before those is no gradient.
-    let stays =
-        trace.blocks.iter().zip(verdicts).filter(|(b, v)| b.bytes.0 >= SCALAR && category(v, Category::Gradient));
-    let kept_runs: FxHashSet<u32> = stays.filter_map(|(b, _)| Some(phases.run(b.alloc_event()?.0))).collect();
-    for ((guess, verdict), block) in guesses.iter_mut().zip(verdicts).zip(&trace.blocks) {
+    let parameters = settle.parameters_before(judged, pace).await;
+    let look = |i: u32, block: &Block, verdict| {
+        let guess = &mut guesses[i as usize];
         match verdict {
-            Verdict::Is(known) => *guess = *known,
+            Verdict::Before => {
+                let (category, confidence) = if parameters.contains(&i) {
+                    (Category::Parameter, 0.5)
+                } else {
+                    settle.before(block.bytes.0, judged.kept(block))
+                };
+                *guess = Guess { category, confidence };
+            }
+            Verdict::Is(known) => *guess = known,
             Verdict::Late(long) => {
                 let reset = block.alloc_event().is_some_and(|event| !kept_runs.contains(&phases.run(event.0)));
-                *guess = settle.late(block.bytes.0, *long, reset);
+                *guess = settle.late(block.bytes.0, long, reset);
             }
             _ => {}
         }
-    }
+    };
+    judged.each(pace, look).await;
     guesses
-}
-
-/// Whether a good part of the activations is live at the end. Inference frees them as it goes.
-fn unfinished(trace: &Trace, verdicts: &[Verdict]) -> bool {
-    let activations = trace.blocks.iter().zip(verdicts).filter(|(_, v)| match v {
-        Verdict::Is(guess) => guess.category == Category::Activation,
-        _ => false,
-    });
-    let (all, live) =
-        activations.fold((0, 0), |(all, live), (b, _)| (all + 1, live + u32::from(b.leaves == trace.slots())));
-    4 * live > all
 }
 
 impl Settle<'_> {
     /// Where a training window shows neither gradients nor states, the blocks from before it tell by how often each
     /// size comes: thrice if there are two states a parameter (Adam), twice if there is one (momentum).
-    fn multiples(&mut self, trace: &Trace, verdicts: &[Verdict]) {
+    async fn multiples(&mut self, judged: Judged<'_>, pace: &mut Pace) {
         if !self.expected.is_empty() || !self.unfinished {
             return;
         }
-        let before = trace.blocks.iter().zip(verdicts);
-        let before = before.filter(|(b, v)| **v == Verdict::Before && b.leaves == trace.slots());
-        let sizes = before.map(|(b, _)| b.bytes.0);
-        let mut sizes: Vec<u64> = sizes.filter(|&size| !self.is_workspace(size)).collect();
+        let mut sizes: Vec<u64> = Vec::new();
+        let look = |_, block: &Block, verdict| {
+            if verdict == Verdict::Before && judged.kept(block) && !self.is_workspace(block.bytes.0) {
+                sizes.push(block.bytes.0);
+            }
+        };
+        judged.each(pace, look).await;
         sizes.sort_unstable();
         let sizes: Vec<(u64, u32)> = sizes.chunk_by(|a, b| a == b).map(|s| (s[0], s.len() as u32)).collect();
         let bytes = |each: &dyn Fn(u32) -> bool| -> u128 {
@@ -219,10 +274,14 @@ impl Settle<'_> {
     ///
     /// A model is built in one go, so its parameters lie together, and before what comes after: the lowest of each size
     /// say where (half of their bytes are below), and then those count that lie closest to there.
-    fn parameters_before(&self, trace: &Trace, verdicts: &[Verdict]) -> FxHashSet<u32> {
-        let before = (0..).zip(&trace.blocks).zip(verdicts);
-        let before = before.filter(|((_, b), v)| **v == Verdict::Before && b.leaves == trace.slots());
-        let mut blocks: Vec<(u64, u64, u32)> = before.map(|((i, b), _)| (b.bytes.0, b.address.0, i)).collect();
+    async fn parameters_before(&self, judged: Judged<'_>, pace: &mut Pace) -> FxHashSet<u32> {
+        let mut blocks: Vec<(u64, u64, u32)> = Vec::new();
+        let look = |i, block: &Block, verdict| {
+            if verdict == Verdict::Before && judged.kept(block) {
+                blocks.push((block.bytes.0, block.address.0, i));
+            }
+        };
+        judged.each(pace, look).await;
         blocks.sort_unstable();
         let groups = blocks.chunk_by(|a, b| a.0 == b.0).map(|group| {
             let known = |counts: &Counts| counts.get(&group[0].0).copied().unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use super::rules::{Rule, Rules};
 use super::{Category, Guess};
+use crate::pace::{Pace, strides};
 use crate::site::is_framework_file;
 use memstrata_snapshot::{FrameId, Snapshot, StackId};
 
@@ -81,6 +82,9 @@ enum Place {
     NormInit,
 }
 
+/// What it costs to look at a frame, as [`Pace`] counts it.
+const RULED: u64 = 100;
+
 fn first_match(rules: &[Rule], file: &str, name: &str) -> Option<u32> {
     rules.iter().position(|rule| rule.matches(file, name)).map(|i| i as u32)
 }
@@ -112,39 +116,55 @@ fn facts(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> Facts {
 }
 
 /// What every stack of a snapshot says, by [`StackId`].
-pub(super) fn read(snapshot: &Snapshot, rules: &Rules) -> Vec<Says> {
-    let frames: Vec<Facts> = (0..snapshot.frames.len() as u32).map(|id| facts(snapshot, FrameId(id), rules)).collect();
-    let all = || (0..snapshot.stacks.len() as u32).map(|id| snapshot.stacks.frames(StackId(id)));
+pub(super) async fn read(snapshot: &Snapshot, rules: &Rules, pace: &mut Pace) -> Vec<Says> {
+    let mut frames: Vec<Facts> = Vec::with_capacity(snapshot.frames.len());
+    for id in 0..snapshot.frames.len() as u32 {
+        // Each is held against all rules.
+        pace.spend(RULED).await;
+        frames.push(facts(snapshot, FrameId(id), rules));
+    }
+    let count = snapshot.stacks.len();
+    let stack = |id: usize| snapshot.stacks.frames(StackId(id as u32));
     let outermost =
         |stack: &[FrameId]| stack.iter().rev().map(|f| frames[f.0 as usize]).find(|f| f.kind as u8 >= Kind::Root as u8);
     // Where stacks reach down to where Python started, one that does not is of a thread that C++ started.
-    let (with, rooted) =
-        all().filter_map(outermost).fold((0, 0), |(n, r), f| (n + 1, r + u32::from(f.kind == Kind::Root)));
+    let (mut with, mut rooted) = (0, 0);
+    for part in strides(count) {
+        pace.spend(part.len() as u64).await;
+        for found in part.filter_map(|id| outermost(stack(id))) {
+            with += 1;
+            rooted += u32::from(found.kind == Kind::Root);
+        }
+    }
     let rooted = 2 * rooted > with;
     let guess = |rules: &[Rule], index: Option<u32>| {
         index.map(|i| &rules[i as usize]).map(|r| Guess { category: r.category, confidence: r.confidence })
     };
-    let mut says: Vec<Says> = all()
-        .map(|stack| {
-            let facts = || stack.iter().map(|f| frames[f.0 as usize]);
-            let built_in = guess(Rules::built_in(), facts().filter_map(|f| f.built_in).min());
-            let own = facts().find(|f| f.kind == Kind::Own);
-            let module_init = facts().any(|f| f.init && f.kind == Kind::Library);
-            Says {
-                user: guess(rules.user(), facts().filter_map(|f| f.user).min()),
-                hint: built_in,
-                frames: !stack.is_empty(),
-                engine: facts().any(|f| f.kind == Kind::Engine)
-                    || rooted && outermost(stack).is_some_and(|f| f.kind != Kind::Root),
-                either: built_in.is_some_and(|g| g.category == Category::Parameter)
-                    && own.is_some_and(|f| f.init)
-                    && !module_init
-                    && !facts().any(|f| f.place == Place::Apply),
-            }
-        })
-        .collect();
+    let of_stack = |stack: &[FrameId]| {
+        let facts = || stack.iter().map(|f| frames[f.0 as usize]);
+        let built_in = guess(Rules::built_in(), facts().filter_map(|f| f.built_in).min());
+        let own = facts().find(|f| f.kind == Kind::Own);
+        let module_init = facts().any(|f| f.init && f.kind == Kind::Library);
+        Says {
+            user: guess(rules.user(), facts().filter_map(|f| f.user).min()),
+            hint: built_in,
+            frames: !stack.is_empty(),
+            engine: facts().any(|f| f.kind == Kind::Engine)
+                || rooted && outermost(stack).is_some_and(|f| f.kind != Kind::Root),
+            either: built_in.is_some_and(|g| g.category == Category::Parameter)
+                && own.is_some_and(|f| f.init)
+                && !module_init
+                && !facts().any(|f| f.place == Place::Apply),
+        }
+    };
+    let mut says: Vec<Says> = Vec::with_capacity(count);
+    for id in 0..count {
+        // Its frames are gone through several times.
+        pace.spend(1 + 2 * stack(id).len() as u64).await;
+        says.push(of_stack(stack(id)));
+    }
     for place in [Place::Apply, Place::NormInit] {
-        by_line(snapshot, &frames, place, &mut says);
+        by_line(snapshot, &frames, place, &mut says, pace).await;
     }
     says
 }
@@ -154,12 +174,14 @@ pub(super) fn read(snapshot: &Snapshot, rules: &Rules) -> Vec<Says> {
 /// `Module._apply` calls the function for each parameter, each gradient and each buffer, in this order, and has done so
 /// since before 2.0. `_NormBase.__init__` makes weight and bias if it is affine, then, on one line each, the running
 /// mean, the running variance and the number of batches, or none of them.
-fn by_line(snapshot: &Snapshot, frames: &[Facts], place: Place, says: &mut [Says]) {
-    let line = |id: u32| {
-        let mut stack = snapshot.stacks.frames(StackId(id)).iter();
-        stack.find(|f| frames[f.0 as usize].place == place).map(|&f| snapshot.frame(f).line)
-    };
-    let lines: Vec<(u32, u32)> = (0..says.len() as u32).filter_map(|id| Some((id, line(id)?))).collect();
+async fn by_line(snapshot: &Snapshot, frames: &[Facts], place: Place, says: &mut [Says], pace: &mut Pace) {
+    let mut lines: Vec<(u32, u32)> = Vec::new();
+    for id in 0..says.len() as u32 {
+        let stack = snapshot.stacks.frames(StackId(id));
+        pace.spend(1 + stack.len() as u64 / 8).await;
+        let found = stack.iter().find(|f| frames[f.0 as usize].place == place);
+        lines.extend(found.map(|&f| (id, snapshot.frame(f).line)));
+    }
     let mut distinct: Vec<u32> = lines.iter().map(|l| l.1).collect();
     distinct.sort_unstable();
     distinct.dedup();

@@ -26,11 +26,13 @@ mod tracks;
 pub(crate) use compare::Compared;
 pub(crate) use overview::Ranks;
 
-use crate::engine::{Drawn, Half};
+use crate::engine::Half;
 use crate::file::File;
+use crate::making::{Making, Needs};
 use crate::protocol::views::{Answer, Query};
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
+use std::sync::Arc;
 
 impl Query {
     /// Whether the answer may take longer than a slice: it is given when nothing else waits.
@@ -64,6 +66,36 @@ impl Query {
     }
 }
 
+impl Query {
+    /// What the answer is made of.
+    pub(crate) fn needs(&self) -> Needs {
+        let all = Needs { carving: true, categories: true, pools: true };
+        match self {
+            Self::Moment { .. } => all,
+            Self::Card {} | Self::Side { .. } | Self::Blocks { .. } | Self::Export { .. } => {
+                Needs { pools: false, ..all }
+            }
+            Self::Course { .. } | Self::Picture { .. } => Needs { categories: false, ..all },
+            Self::Findings {}
+            | Self::Segments { .. }
+            | Self::Segment { .. }
+            | Self::SegmentOf { .. }
+            | Self::Flame { .. }
+            | Self::FlameBoxes { .. }
+            | Self::FlameNode { .. }
+            | Self::Settings {} => Needs { carving: true, ..Needs::default() },
+            Self::Frame { .. } => Needs { categories: true, ..Needs::default() },
+            Self::Tracks { .. }
+            | Self::Range { .. }
+            | Self::Events { .. }
+            | Self::Next { .. }
+            | Self::Hit { .. }
+            | Self::Names { .. }
+            | Self::Search { .. } => Needs::default(),
+        }
+    }
+}
+
 /// What is kept between answers.
 #[derive(Default)]
 pub(crate) struct Views {
@@ -75,7 +107,7 @@ pub(crate) struct Views {
 
 impl Views {
     /// The answer to a question; `None` when there is no such device.
-    pub(crate) fn answer(&mut self, file: &File, target: DeviceRef, query: &Query) -> Option<Answer> {
+    pub(crate) fn answer(&mut self, file: &Arc<File>, target: DeviceRef, query: &Query) -> Option<Answer> {
         let at = find(file, target)?;
         Some(match query {
             Query::Card {} => Answer::Card(Box::new(card::card(at))),
@@ -115,19 +147,19 @@ impl Views {
         })
     }
 
-    /// A tile's strips: `None` when the layer is the plain timeline, which the engine draws by itself; `Some(None)` when
+    /// A slice of tiles: `None` when the layer is the plain timeline, which the engine draws by itself; `Some(None)` when
     /// there is no such device or axis.
     #[expect(clippy::option_option, reason = "no tile of these views, and no such tile")]
     pub(crate) fn tile(
         &mut self,
-        file: &File,
+        file: &Arc<File>,
+        making: &mut Making,
         target: DeviceRef,
         axis: AxisKind,
         layer: &crate::protocol::views::Layer,
-        half: &mut Half,
-        work: u64,
-    ) -> Option<Option<Drawn>> {
-        tiles::tile(self, file, target, axis, layer, half, work)
+        halves: &mut [Half],
+    ) -> Option<Option<()>> {
+        tiles::tile(self, file, making, target, axis, layer, halves)
     }
 }
 

@@ -3,14 +3,16 @@
 //! It is made of the tiles that the page would draw at that size, so that it adds up in the same way.
 
 use super::{Views, tiles};
-use crate::engine::{Drawn, Half};
+use crate::engine::Half;
 use crate::file::File;
+use crate::making::Making;
 use crate::protocol::views::{Layer, Query, ROW_UNITS};
 use crate::protocol::{AxisKind, DeviceRef, NO_BLOCK, TILE_COLUMNS, TILE_ROWS, TileKey};
 use memstrata_layout::{Axis, Colour, Colours, PALETTE_LEN, Palette, Strips, Surfaces, Theme, Timeline};
 use memstrata_units::{byte_ticks, event_ticks, time_ticks};
 use std::cmp::Reverse;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// Room for labels, in pixels: left, above, right, below.
 const ROOM: [f64; 4] = [72.0, 34.0, 16.0, 28.0];
@@ -53,7 +55,7 @@ impl Sheet {
 }
 
 /// The document; empty when there is nothing to draw it from.
-pub(super) fn picture(views: &mut Views, file: &File, target: DeviceRef, query: &Query) -> String {
+pub(super) fn picture(views: &mut Views, file: &Arc<File>, target: DeviceRef, query: &Query) -> String {
     let Query::Picture { layer, axis, x0, x1, y0, y1, width, height, dark } = query else { return String::new() };
     let sane = [x0, x1, y0, y1].iter().all(|v| v.is_finite()) && x0 < x1 && y0 < y1;
     let (width, height) = ((*width).clamp(1, MOST), (*height).clamp(1, MOST));
@@ -133,7 +135,7 @@ fn caption(layer: &Layer, has_pools: bool) -> &'static str {
 /// Every strip in view, as one path a colour; lines over blocks.
 fn strips(
     views: &mut Views,
-    file: &File,
+    file: &Arc<File>,
     target: DeviceRef,
     axis: AxisKind,
     layer: &Layer,
@@ -185,15 +187,19 @@ fn strips(
 
 fn tile(
     views: &mut Views,
-    file: &File,
+    file: &Arc<File>,
     target: DeviceRef,
     axis: AxisKind,
     layer: &Layer,
     key: TileKey,
 ) -> Option<Strips> {
-    let mut half = Half::new(key);
-    if let Some(drawn) = tiles::tile(views, file, target, axis, layer, &mut half, u64::MAX) {
-        return drawn.and_then(Drawn::whole);
+    let (mut half, mut making) = (Half::new(key), Making::default());
+    while let Some(drawn) = tiles::tile(views, file, &mut making, target, axis, layer, std::slice::from_mut(&mut half))
+    {
+        drawn?;
+        if half.whole.is_some() {
+            return half.whole;
+        }
     }
     // The plain timeline, which the engine draws by itself.
     let (part, trace) = file.trace(target)?;

@@ -1,12 +1,16 @@
 //! Tiles of what is not the plain timeline.
 
 use super::{Views, find, search, segments};
-use crate::engine::{Drawn, Half};
+use crate::engine::{Half, SLICE, device, with_timelines};
 use crate::file::File;
+use crate::making::{Making, Needs};
 use crate::protocol::views::{ColourBy, Layer, SegmentSpec};
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
-use memstrata_layout::{Axis, Colour, Colours, SegmentDrawing, SegmentTiles, Strips, Timeline, lines};
+use memstrata_analysis::pace::{Pace, Paced};
+use memstrata_analysis::parallel;
+use memstrata_layout::{Axis, Colour, Colours, SegmentDrawing, SegmentTiles, States, Timeline, lines};
+use std::sync::Arc;
 
 /// How many sets of colours are kept: those of two views, and of what was there before a search.
 const COLOURINGS: usize = 4;
@@ -16,7 +20,7 @@ const COLOURINGS: usize = 4;
 pub(crate) struct Tiles {
     devices: Vec<(DeviceRef, Device)>,
     /// The latest last.
-    colours: Vec<(Colouring, Colours)>,
+    colours: Vec<(Colouring, Paced<Option<Colours>>)>,
     rows: Option<Rows>,
 }
 
@@ -28,92 +32,111 @@ type Colouring = (DeviceRef, ColourBy, String);
 
 #[derive(Default)]
 struct Device {
-    timeline: Option<Timeline>,
-    segments: Option<SegmentTiles>,
+    /// One for each tile that is drawn at the same time.
+    timelines: Paced<Vec<Timeline>>,
+    segments: Paced<Option<Arc<SegmentTiles>>>,
     /// `reserved_bytes` in every slot.
-    reserved: Vec<u64>,
-}
-
-impl Device {
-    fn segments(&mut self, at: Target<'_>) -> &SegmentTiles {
-        self.segments.get_or_insert_with(|| SegmentTiles::new(at.trace(), at.part.carving(at.index)))
-    }
+    reserved: Paced<Vec<u64>>,
 }
 
 /// As [`Views::tile`].
 #[expect(clippy::option_option, reason = "no tile of these views, and no such tile")]
 pub(crate) fn tile(
     views: &mut Views,
-    file: &File,
+    file: &Arc<File>,
+    making: &mut Making,
     target: DeviceRef,
     axis: AxisKind,
     layer: &Layer,
-    half: &mut Half,
-    work: u64,
-) -> Option<Option<Drawn>> {
+    halves: &mut [Half],
+) -> Option<Option<()>> {
     if let Layer::Timeline { colour: ColourBy::Stack, bands: false, search } = layer
         && search.is_empty()
     {
         return None;
     }
     Some(find(file, target).and_then(|at| {
-        if let Layer::Flame { flame } = layer {
-            return Some(Drawn::Whole(views.flames.get(at, target, flame).strips(half.timeline.cell())));
+        let axis = match layer {
+            Layer::Flame { .. } => None,
+            _ => Some(Axis::new(at.trace(), axis.into())?),
+        };
+        if !making.is_ready(file, target, needs(layer)) {
+            return Some(());
         }
-        let axis = Axis::new(at.trace(), axis.into())?;
-        Some(views.tiles.draw(at, target, axis, layer, half, work))
+        if let Layer::Flame { flame } = layer {
+            let graph = views.flames.get(at, target, flame);
+            for half in halves.iter_mut().filter(|half| half.whole.is_none()) {
+                half.whole = Some(graph.strips(half.timeline.cell()));
+            }
+        } else {
+            views.tiles.draw(file, at, target, axis?, layer, halves);
+        }
+        Some(())
     }))
 }
 
+fn needs(layer: &Layer) -> Needs {
+    let (colour, bands) = match layer {
+        Layer::Timeline { colour, bands, .. } => (Some(*colour), *bands),
+        Layer::Segments { colour, .. } => (Some(*colour), false),
+        Layer::Flame { .. } => (None, false),
+    };
+    Needs {
+        carving: bands || colour == Some(ColourBy::Segment) || !matches!(layer, Layer::Timeline { .. }),
+        categories: colour == Some(ColourBy::Category),
+        pools: bands,
+    }
+}
+
 impl Tiles {
+    /// A slice of tiles; `None` when it was one of what they need.
     fn draw(
         &mut self,
+        file: &Arc<File>,
         at: Target<'_>,
         target: DeviceRef,
         axis: Axis<'_>,
         layer: &Layer,
-        half: &mut Half,
-        work: u64,
-    ) -> Drawn {
-        let cell = half.timeline.cell();
-        let strips = match layer {
+        halves: &mut [Half],
+    ) -> Option<()> {
+        match layer {
             Layer::Timeline { colour, bands, search } => {
-                let colouring = self.colour(at, target, *colour, search);
+                let colouring = self.colour(file, target, *colour, search)?;
                 let device = device(&mut self.devices, target);
-                let timeline = device.timeline.get_or_insert_with(|| Timeline::new(at.trace()));
-                if !timeline.draw(&mut half.timeline, axis, &self.colours[colouring].1, work) {
-                    return Drawn::Partly;
-                }
-                let (mut strips, _) = half.timeline.finish();
                 if *bands {
-                    if device.reserved.is_empty() {
-                        device.reserved = at.trace().reserved(at.snapshot());
-                    }
+                    device.reserved.advance(|| reserved(file.clone(), target)).then_some(())?;
+                }
+                device.timelines.advance(|| timelines(file.clone(), target)).then_some(())?;
+                let colours = self.colours[colouring].1.done()?.as_ref()?;
+                let mut series: Vec<(&[u64], Colour)> = Vec::new();
+                if *bands {
                     let carving = at.part.carving(at.index);
-                    let mut series = vec![(&device.reserved[..], Colour::RESERVED)];
+                    series.push((device.reserved.done()?, Colour::RESERVED));
                     series.extend(at.part.pools(at.index).map(|pools| (&pools.height[..], Colour::POOLS)));
                     series.push((&carving.active, Colour::ACTIVE));
                     series.push((&carving.allocated, Colour::ALLOCATED));
-                    lines(axis, cell, &series, &mut strips);
                 }
-                strips
+                let timelines = device.timelines.done_mut()?;
+                parallel::each_mut(&mut with_timelines(timelines, halves), |(timeline, half)| {
+                    half.timeline(timeline, axis, colours, &series);
+                });
             }
             Layer::Segments { colour, rows, search } => {
-                let colouring = self.colour(at, target, *colour, search);
+                let colouring = self.colour(file, target, *colour, search)?;
+                let tiles = self.segments(file, target)?;
                 self.order(at, target, rows);
                 let places = self.rows.as_ref().map_or(&[][..], |(_, _, places)| places);
-                let tiles = device(&mut self.devices, target).segments(at);
-                let drawing = half.segments.get_or_insert_with(|| SegmentDrawing::new(cell));
-                let (carving, colours) = (at.part.carving(at.index), &self.colours[colouring].1);
-                // A block here costs about as much as eight nodes there.
-                if !tiles.draw(drawing, axis, carving, places, colours, work / 8) {
-                    return Drawn::Partly;
-                }
-                drawing.finish()
+                let (carving, colours) = (at.part.carving(at.index), self.colours[colouring].1.done()?.as_ref()?);
+                parallel::each_mut(halves, |half| {
+                    let drawing = half.segments.get_or_insert_with(|| SegmentDrawing::new(half.timeline.cell()));
+                    if half.whole.is_none() && tiles.draw(drawing, axis, carving, places, colours, SLICE) {
+                        half.whole = Some(drawing.finish());
+                    }
+                });
             }
-            Layer::Flame { .. } => Strips::default(),
-        };
-        Drawn::Whole(strips)
+            Layer::Flame { .. } => {}
+        }
+        Some(())
     }
 
     /// The rows of the segments view, from the top.
@@ -127,41 +150,87 @@ impl Tiles {
         self.rows = Some((target, spec.clone(), places));
     }
 
-    /// The index of the colours that are asked for.
-    fn colour(&mut self, at: Target<'_>, target: DeviceRef, by: ColourBy, text: &str) -> usize {
+    /// Which blocks lie in which segment; `None` while that is being made.
+    fn segments(&mut self, file: &Arc<File>, target: DeviceRef) -> Option<Arc<SegmentTiles>> {
+        let made = &mut device(&mut self.devices, target).segments;
+        made.advance(|| segment_tiles(file.clone(), target)).then_some(())?;
+        made.done()?.clone()
+    }
+
+    /// The index of the colours that are asked for; `None` while they are being made.
+    fn colour(&mut self, file: &Arc<File>, target: DeviceRef, by: ColourBy, text: &str) -> Option<usize> {
+        let segments = if by == ColourBy::Segment { Some(self.segments(file, target)?) } else { None };
         let wanted: Colouring = (target, by, text.to_owned());
         if let Some(known) = self.colours.iter().position(|(c, _)| *c == wanted) {
             self.colours[known..].rotate_left(1);
-            return self.colours.len() - 1;
+        } else {
+            if self.colours.len() == COLOURINGS {
+                self.colours.remove(0);
+            }
+            self.colours.push((wanted.clone(), Paced::default()));
         }
-        let trace = at.trace();
-        let colours = match by {
-            ColourBy::Stack => Colours::by_site(trace, &at.part.sites),
-            ColourBy::Category => Colours::by_category(trace, at.part.categories(at.index)),
-            ColourBy::Size => Colours::by_size(trace),
-            ColourBy::Age => Colours::by_age(trace),
-            ColourBy::Stream => Colours::by_stream(trace, at.snapshot()),
-            ColourBy::Segment => Colours::by_segment(trace, device(&mut self.devices, target).segments(at)),
-        };
-        let found = if text.is_empty() { None } else { search::Matcher::new(at, text) };
-        let colours = match found {
-            Some(found) => colours.dimmed(|block| found.block(at, block)),
-            None => colours,
-        };
-        if self.colours.len() == COLOURINGS {
-            self.colours.remove(0);
-        }
-        self.colours.push((wanted, colours));
-        self.colours.len() - 1
+        let last = self.colours.len() - 1;
+        self.colours[last].1.advance(|| colours(file.clone(), wanted, segments)).then_some(last)
     }
 }
 
-fn device(devices: &mut Vec<(DeviceRef, Device)>, target: DeviceRef) -> &mut Device {
-    let at = devices.iter().position(|(made, _)| *made == target).unwrap_or_else(|| {
-        devices.push((target, Device::default()));
-        devices.len() - 1
-    });
-    &mut devices[at].1
+impl Half {
+    /// Goes on with a timeline, and then with the lines over it.
+    fn timeline(&mut self, timeline: &mut Timeline, axis: Axis<'_>, colours: &Colours, series: &[(&[u64], Colour)]) {
+        if self.whole.is_some() {
+            return;
+        }
+        if let Some((strips, states)) = &mut self.lines {
+            if states.find(axis, &mut 0, SLICE) {
+                lines(axis, states, series, strips);
+                self.whole = Some(std::mem::take(strips));
+            }
+        } else if timeline.draw(&mut self.timeline, axis, colours, SLICE) {
+            let strips = self.timeline.finish().0;
+            if series.is_empty() {
+                self.whole = Some(strips);
+            } else {
+                self.lines = Some((strips, States::new(self.timeline.cell())));
+            }
+        }
+    }
+}
+
+async fn timelines(file: Arc<File>, target: DeviceRef) -> Vec<Timeline> {
+    let Some((_, trace)) = file.trace(target) else { return Vec::new() };
+    vec![Timeline::paced(trace, &mut Pace::of(SLICE)).await]
+}
+
+async fn reserved(file: Arc<File>, target: DeviceRef) -> Vec<u64> {
+    let Some((part, trace)) = file.trace(target) else { return Vec::new() };
+    trace.reserved_paced(&part.snapshot, &mut Pace::of(SLICE)).await
+}
+
+async fn segment_tiles(file: Arc<File>, target: DeviceRef) -> Option<Arc<SegmentTiles>> {
+    let at = find(&file, target)?;
+    Some(Arc::new(SegmentTiles::paced(at.trace(), at.part.carving(at.index), &mut Pace::of(SLICE)).await))
+}
+
+async fn colours(
+    file: Arc<File>,
+    (target, by, text): Colouring,
+    segments: Option<Arc<SegmentTiles>>,
+) -> Option<Colours> {
+    let pace = &mut Pace::of(SLICE);
+    let at = find(&file, target)?;
+    let trace = at.trace();
+    let colours = match by {
+        ColourBy::Stack => Colours::by_site_paced(trace, &at.part.sites, pace).await,
+        ColourBy::Category => Colours::by_category(trace, at.part.categories(at.index), pace).await,
+        ColourBy::Size => Colours::by_size(trace, pace).await,
+        ColourBy::Age => Colours::by_age(trace, pace).await,
+        ColourBy::Stream => Colours::by_stream(trace, at.snapshot(), pace).await,
+        ColourBy::Segment => Colours::by_segment(trace, &*segments?, pace).await,
+    };
+    match search::Matcher::new(at, &text) {
+        Some(found) => Some(colours.dimmed(|block| found.block(at, block), pace).await),
+        None => Some(colours),
+    }
 }
 
 #[cfg(test)]
@@ -170,29 +239,34 @@ mod tests {
     use crate::file::Loader;
     use crate::protocol::TileKey;
     use crate::protocol::views::{FlameSpec, ROW_UNITS};
-    use memstrata_layout::{NO_BLOCK, TILE_COLUMNS, TILE_ROWS};
+    use memstrata_layout::{NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
     use std::path::Path;
 
     const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };
 
-    fn load(name: &str) -> File {
+    fn load(name: &str) -> Arc<File> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
         let mut loader = Loader::new(name, 0);
         loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
-        loader.finish().expect("a snapshot")
+        Arc::new(loader.finish().expect("a snapshot"))
     }
 
     #[expect(clippy::option_option, reason = "as the function it calls")]
     fn tile(
         views: &mut Views,
-        file: &File,
+        file: &Arc<File>,
         target: DeviceRef,
         axis: AxisKind,
         layer: &Layer,
         key: TileKey,
     ) -> Option<Option<Strips>> {
-        let drawn = super::tile(views, file, target, axis, layer, &mut Half::new(key), u64::MAX)?;
-        Some(drawn.map(|drawn| drawn.whole().expect("nothing stops it")))
+        let (mut halves, mut making) = ([Half::new(key)], Making::default());
+        while super::tile(views, file, &mut making, target, axis, layer, &mut halves)?.is_some() {
+            if halves[0].whole.is_some() {
+                return Some(halves[0].whole.take());
+            }
+        }
+        Some(None)
     }
 
     fn whole(file: &File, high: u64) -> TileKey {

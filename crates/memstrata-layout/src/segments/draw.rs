@@ -4,7 +4,7 @@ use super::SegmentTiles;
 use super::merge::{Merge, Small};
 use crate::axis::Axis;
 use crate::colour::Colours;
-use crate::tile::{Cell, STRIP_BUDGET, shown_state};
+use crate::tile::{Cell, STRIP_BUDGET, States};
 use memstrata_analysis::{Carving, Trace};
 use memstrata_render::{Colour, MERGED, NO_BLOCK, Strips};
 
@@ -12,16 +12,15 @@ use memstrata_render::{Colour, MERGED, NO_BLOCK, Strips};
 #[derive(Debug)]
 pub struct SegmentDrawing {
     cell: Cell,
-    /// The state that each column shows; found when drawing begins.
-    states: Option<Vec<u32>>,
+    states: States,
     /// What is lower is merged.
     least: f64,
     strips: Strips,
-    small: Vec<Small>,
+    /// What is too low to see of the rows that are being drawn.
     merge: Merge,
     /// Where it goes on: the first row of a group of them, a row of the group, and a block of its span.
     at: [usize; 3],
-    /// What was looked at: states, rows and blocks.
+    /// What it cost, as [`Cost::work`](crate::Cost::work) counts it: states, rows and blocks that were looked at.
     work: u64,
 }
 
@@ -30,10 +29,9 @@ impl SegmentDrawing {
     pub fn new(cell: Cell) -> Self {
         Self {
             cell,
-            states: None,
+            states: States::new(cell),
             least: (1u64 << cell.ky) as f64 / 2.0,
             strips: Strips::default(),
-            small: Vec::new(),
             merge: Merge::new(cell.columns),
             at: [0; 3],
             work: 0,
@@ -48,7 +46,7 @@ impl SegmentDrawing {
     /// Everything anew, coarser.
     fn again(&mut self) {
         self.strips.clear();
-        self.small.clear();
+        self.merge.clear();
         self.least *= 2.0;
         self.at = [0; 3];
     }
@@ -70,8 +68,8 @@ impl SegmentTiles {
         drawing.finish()
     }
 
-    /// Goes on with a drawing until it is done, which it says, or until so many states, rows and blocks have been looked at.
-    /// However often it stops, the strips are those of [`SegmentTiles::strips`].
+    /// Goes on with a drawing until it is done, which it says, or until it has cost about so much more, as
+    /// [`Cost::work`](crate::Cost::work) counts it. However often it stops, the strips are those of [`SegmentTiles::strips`].
     pub fn draw(
         &self,
         drawing: &mut SegmentDrawing,
@@ -82,31 +80,26 @@ impl SegmentTiles {
         work: u64,
     ) -> bool {
         let end = drawing.work.saturating_add(work);
-        if drawing.states.is_none() {
-            let cell = drawing.cell;
-            let column = |c: u32| shown_state(axis, cell.slot.saturating_add(u64::from(c) << cell.kx), cell.kx);
-            drawing.states = Some((0..cell.columns).map_while(column).collect());
+        if !drawing.states.find(axis, &mut drawing.work, end) {
+            return false;
         }
-        let cell = drawing.cell;
-        let states = drawing.states.take().unwrap_or_default();
-        let mut draw =
-            Draw { tiles: self, trace: axis.trace(), carving, colours, cell, states: &states, end, on: drawing };
-        let mut is_done = states.is_empty();
+        let mut is_done = drawing.states.found().is_empty();
+        let mut draw = Draw { tiles: self, trace: axis.trace(), carving, colours, end, on: drawing };
         while !is_done && draw.on.work < end {
             is_done = draw.all(rows);
         }
-        drawing.states = Some(states);
         is_done
     }
 }
+
+/// What it costs to place a block, as [`Cost::work`](crate::Cost::work) counts it.
+const COST: u64 = 8;
 
 struct Draw<'a> {
     tiles: &'a SegmentTiles,
     trace: &'a Trace,
     carving: &'a Carving,
     colours: &'a Colours,
-    cell: Cell,
-    states: &'a [u32],
     /// The work at which it stops.
     end: u64,
     on: &'a mut SegmentDrawing,
@@ -141,7 +134,9 @@ impl Draw<'_> {
                     self.on.at[1] += 1;
                     self.on.at[2] = 0;
                 }
-                self.flush();
+                if !self.flush(self.end) {
+                    return false;
+                }
             }
             if self.on.strips.len() > STRIP_BUDGET {
                 self.on.again();
@@ -149,20 +144,24 @@ impl Draw<'_> {
             }
             self.on.work += count as u64;
             self.on.at = [self.on.at[0] + count, 0, 0];
+            if self.on.work >= self.end {
+                return false;
+            }
         }
         true
     }
 
     /// Whether something is in the cell, or so near that it may be merged with what is.
     fn is_near(&self, low: f64, high: f64) -> bool {
-        let bottom = self.cell.low as f64;
-        let top = bottom + f64::from(self.cell.rows) * (1u64 << self.cell.ky) as f64;
+        let cell = self.on.cell;
+        let bottom = cell.low as f64;
+        let top = bottom + f64::from(cell.rows) * (1u64 << cell.ky) as f64;
         high > bottom - self.on.least && low < top + self.on.least
     }
 
     /// The columns that show a state from `enters` on and before `leaves`.
     fn columns(&self, enters: u32, leaves: u32) -> [u32; 2] {
-        [enters, leaves].map(|slot| self.states.partition_point(|&s| s < slot) as u32)
+        [enters, leaves].map(|slot| self.on.states.found().partition_point(|&s| s < slot) as u32)
     }
 
     fn ground(&mut self, rows: &[(u32, f64, f64)]) {
@@ -172,15 +171,17 @@ impl Draw<'_> {
             let (low, high) = content(low, high);
             if columns[0] < columns[1] {
                 let (weight, pending) = (known.size.0, columns[1]);
-                self.on.small.push(Small { bucket: 0, low, high, columns, pending, weight, block: NO_BLOCK });
+                self.on.merge.push(Small { bucket: 0, low, high, columns, pending, weight, block: NO_BLOCK });
             }
         }
-        self.flush();
+        // Rows that are drawn together are no more than have room within what can be seen.
+        self.flush(u64::MAX);
     }
 
     /// Draws the blocks of a span that can be seen, and notes the others. False when it has to stop, or to begin anew.
     fn pieces(&mut self, span: u32, (bottom, top): (f64, f64), base: f64) -> bool {
-        let (Some(&first), Some(&last)) = (self.states.first(), self.states.last()) else { return true };
+        let states = self.on.states.found();
+        let (Some(&first), Some(&last)) = (states.first(), states.last()) else { return true };
         let known = &self.carving.segments.spans[span as usize];
         if known.enters > last || known.leaves <= first {
             return true;
@@ -188,8 +189,8 @@ impl Draw<'_> {
         let scale = (top - bottom) / known.size.0.max(1) as f64;
         let y = |address: u64| bottom + (address - known.address.0) as f64 * scale;
         let tiles = self.tiles;
-        for (next, block) in tiles.live(self.trace, span, first, last, self.on.at[2]) {
-            self.on.work += 1;
+        for (next, looked, block) in tiles.live(self.trace, span, first, last, self.on.at[2]) {
+            self.on.work += looked + COST;
             self.on.at[2] = next;
             self.piece(block, span, base, y);
             if self.on.strips.len() > STRIP_BUDGET {
@@ -222,8 +223,10 @@ impl Draw<'_> {
         }
         let pending = it.free_requested().map_or(x1, |event| self.columns(event.0 + 1, 0)[0].clamp(x0, x1));
         if high - low < self.on.least {
-            let bucket = ((low - base) / self.on.least) as u32;
-            self.on.small.push(Small { bucket, low, high, columns, pending, weight: to - from, block });
+            // Counted from below all that is near the cell.
+            let part = |y: f64| ((y - base) / self.on.least).floor();
+            let bucket = (part(low) - part(self.on.cell.low as f64 - 2.0 * self.on.least)) as u32;
+            self.on.merge.push(Small { bucket, low, high, columns, pending, weight: to - from, block });
             return;
         }
         self.put([x0, pending], [low, high], self.colours.of(block), block);
@@ -236,34 +239,30 @@ impl Draw<'_> {
         if colour == Colour::DIMMED { colour } else { Colour::PENDING }
     }
 
-    /// Draws what was noted, merged.
-    fn flush(&mut self) {
-        let mut small = std::mem::take(&mut self.on.small);
+    /// Draws what was noted, merged. False when it has to stop before that is done.
+    fn flush(&mut self, end: u64) -> bool {
         let mut merge = std::mem::take(&mut self.on.merge);
-        small.sort_unstable_by(|a, b| {
-            a.bucket.cmp(&b.bucket).then(a.low.total_cmp(&b.low)).then(a.columns.cmp(&b.columns))
+        let mut work = self.on.work;
+        let is_done = merge.go_on(&mut work, end, |small, run| {
+            let [lowest, highest] = [run.lowest, run.highest].map(|i| &small[i as usize]);
+            let block = small[run.largest as usize].block;
+            let y = [lowest.low, highest.high.max(lowest.high)];
+            let (colour, word) = match block {
+                NO_BLOCK => (Colour::SEGMENT, NO_BLOCK),
+                _ if run.pending => (self.pending(block), block),
+                _ => (self.colours.of(block), block),
+            };
+            let is_merged = run.lowest != run.highest && block != NO_BLOCK;
+            self.put(run.columns, y, colour, if is_merged { word | MERGED } else { word });
         });
-        for group in small.chunk_by(|a, b| a.bucket == b.bucket) {
-            merge.runs(group, |run| {
-                let (lowest, highest) = (&group[run.lowest as usize], &group[run.highest as usize]);
-                let block = group[run.largest as usize].block;
-                let y = [lowest.low, highest.high.max(lowest.high)];
-                let (colour, word) = match block {
-                    NO_BLOCK => (Colour::SEGMENT, NO_BLOCK),
-                    _ if run.pending => (self.pending(block), block),
-                    _ => (self.colours.of(block), block),
-                };
-                let is_merged = run.lowest != run.highest && block != NO_BLOCK;
-                self.put(run.columns, y, colour, if is_merged { word | MERGED } else { word });
-            });
-        }
-        small.clear();
-        (self.on.small, self.on.merge) = (small, merge);
+        (self.on.merge, self.on.work) = (merge, work);
+        is_done
     }
 
     fn put(&mut self, [x0, x1]: [u32; 2], y: [f64; 2], colour: Colour, block: u32) {
-        let (low, height) = (self.cell.low as f64, (1u64 << self.cell.ky) as f64);
-        let [y0, y1] = y.map(|y| ((y - low) / height).clamp(0.0, f64::from(self.cell.rows)) as f32);
+        let cell = self.on.cell;
+        let (low, height) = (cell.low as f64, (1u64 << cell.ky) as f64);
+        let [y0, y1] = y.map(|y| ((y - low) / height).clamp(0.0, f64::from(cell.rows)) as f32);
         if x0 < x1 && y0 < y1 {
             self.on.strips.push([x0 as f32, y0, x1 as f32, y1], colour, block);
         }

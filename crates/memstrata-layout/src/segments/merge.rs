@@ -1,7 +1,9 @@
 //! What is too low to see, merged column by column.
 
+use memstrata_analysis::pace::STRIDE;
+
 /// Something lower than what can be seen.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Small {
     /// Which part of the row it begins in. The parts are as high as what is merged, so nothing higher lies between two
     /// that begin in the same.
@@ -16,7 +18,7 @@ pub(super) struct Small {
     pub(super) block: u32,
 }
 
-/// What some columns show of one part of a row, by index into its list.
+/// What some columns show of one part of a row, by index into all that were pushed.
 pub(super) struct Run {
     pub(super) columns: [u32; 2],
     pub(super) lowest: u32,
@@ -36,10 +38,13 @@ struct Mark {
 
 const NONE: Mark = Mark { lowest: u32::MAX, highest: 0, largest: 0 };
 
+/// What it costs to note one, as [`Cost::work`](crate::Cost::work) counts it.
+const COST: u64 = 8;
+
 /// With fewer, each is noted column by column.
 const FEW: usize = 8;
 
-/// Room for one part of a row.
+/// What is too low to see of a row, and how far it has been merged.
 ///
 /// Thousands may be there in all columns. A range of columns is noted as two that are each a power of two wide, which may
 /// overlap, and at the end those are handed down to single columns: what it costs depends on the columns only.
@@ -48,41 +53,118 @@ pub(super) struct Merge {
     columns: usize,
     /// `marks[k * columns + c]` is about the columns `[c, c + 2^k)`.
     marks: Vec<Mark>,
+    small: Vec<Small>,
+    /// How many begin in each part of the row; once they are put in order, where those of the next part begin.
+    parts: Vec<u32>,
+    /// By part. So many have been put in order, and so many noted.
+    order: Vec<u32>,
+    ordered: usize,
+    noted: usize,
+    /// The part that is being noted, the columns of it, and the widest range.
+    part: usize,
+    from: u32,
+    to: u32,
+    top: usize,
 }
 
 impl Merge {
     pub(super) fn new(columns: u32) -> Self {
         let levels = columns.max(1).ilog2() as usize + 1;
-        Self { columns: columns as usize, marks: vec![NONE; levels * columns as usize] }
+        let marks = vec![NONE; levels * columns as usize];
+        Self { columns: columns as usize, marks, from: u32::MAX, ..Self::default() }
     }
 
-    /// What each column shows of a list that goes upwards; those that show the same together.
-    pub(super) fn runs(&mut self, list: &[Small], mut each: impl FnMut(Run)) {
-        let mut top = 0;
-        let (mut from, mut to) = (u32::MAX, 0);
-        for (i, small) in (0u32..).zip(list) {
-            let mark = Mark { lowest: i, highest: i, largest: i };
-            let [x0, x1] = small.columns;
-            (from, to) = (from.min(x0), to.max(x1));
-            if list.len() <= FEW {
-                for c in x0..x1 {
-                    self.note(list, c as usize, mark);
+    pub(super) fn push(&mut self, small: Small) {
+        let part = small.bucket as usize;
+        if self.parts.len() <= part {
+            self.parts.resize(part + 1, 0);
+        }
+        self.parts[part] += 1;
+        self.small.push(small);
+    }
+
+    /// Forgets what was pushed, none of which has been merged.
+    pub(super) fn clear(&mut self) {
+        self.small.clear();
+        self.parts.clear();
+    }
+
+    /// Goes on to merge what was pushed until that is done, which it says, or until `work` has come to `end`. Part by part, what each
+    /// column shows; those that show the same together.
+    pub(super) fn go_on(&mut self, work: &mut u64, end: u64, mut each: impl FnMut(&[Small], &Run)) -> bool {
+        if self.order.len() < self.small.len() {
+            let mut start = 0;
+            for part in &mut self.parts {
+                start += std::mem::replace(part, start);
+            }
+            self.order.resize(self.small.len(), 0);
+        }
+        while self.ordered < self.small.len() {
+            if *work >= end {
+                return false;
+            }
+            let to = self.small.len().min(self.ordered + STRIDE);
+            for (i, small) in (self.ordered as u32..).zip(&self.small[self.ordered..to]) {
+                let place = &mut self.parts[small.bucket as usize];
+                self.order[*place as usize] = i;
+                *place += 1;
+            }
+            *work += (to - self.ordered) as u64;
+            self.ordered = to;
+        }
+        // Where a part began, the one before ends now.
+        while let Some(&behind) = self.parts.get(self.part) {
+            let first = if self.part == 0 { 0 } else { self.parts[self.part - 1] };
+            while self.noted < behind as usize {
+                if *work >= end {
+                    return false;
                 }
-            } else {
-                let k = (x1 - x0).ilog2();
-                top = top.max(k as usize);
-                for c in [x0, x1 - (1 << k)] {
-                    self.note(list, k as usize * self.columns + c as usize, mark);
+                let to = (behind as usize).min(self.noted + STRIDE / COST as usize);
+                for at in self.noted..to {
+                    self.add(self.order[at], (behind - first) as usize <= FEW);
                 }
+                *work += (to - self.noted) as u64 * COST;
+                self.noted = to;
+            }
+            if first < behind {
+                *work += ((self.top + 1) * self.columns) as u64 / 2;
+                self.runs(&mut each);
+            }
+            self.part += 1;
+        }
+        self.clear();
+        self.order.clear();
+        (self.ordered, self.noted, self.part) = (0, 0, 0);
+        true
+    }
+
+    fn add(&mut self, i: u32, few: bool) {
+        let mark = Mark { lowest: i, highest: i, largest: i };
+        let [x0, x1] = self.small[i as usize].columns;
+        (self.from, self.to) = (self.from.min(x0), self.to.max(x1));
+        if few {
+            for c in x0..x1 {
+                self.note(c as usize, mark);
+            }
+        } else {
+            let k = (x1 - x0).ilog2();
+            self.top = self.top.max(k as usize);
+            for c in [x0, x1 - (1 << k)] {
+                self.note(k as usize * self.columns + c as usize, mark);
             }
         }
-        for k in (1..=top).rev() {
+    }
+
+    /// What each column shows of the part that has been noted.
+    fn runs(&mut self, each: &mut impl FnMut(&[Small], &Run)) {
+        let (from, to) = (std::mem::replace(&mut self.from, u32::MAX), std::mem::take(&mut self.to));
+        for k in (1..=std::mem::take(&mut self.top)).rev() {
             for c in from as usize..to as usize {
                 let mark = std::mem::replace(&mut self.marks[k * self.columns + c], NONE);
                 if mark != NONE {
                     let below = (k - 1) * self.columns + c;
-                    self.note(list, below, mark);
-                    self.note(list, below + (1 << (k - 1)), mark);
+                    self.note(below, mark);
+                    self.note(below + (1 << (k - 1)), mark);
                 }
             }
         }
@@ -90,7 +172,7 @@ impl Merge {
         for c in from..to {
             let Mark { lowest, highest, largest } = std::mem::replace(&mut self.marks[c as usize], NONE);
             let is_there = lowest != NONE.lowest;
-            let pending = is_there && list[largest as usize].pending <= c;
+            let pending = is_there && self.small[largest as usize].pending <= c;
             if let Some(run) = &mut open {
                 let same = (run.lowest, run.highest, run.largest, run.pending) == (lowest, highest, largest, pending);
                 if same {
@@ -100,23 +182,32 @@ impl Merge {
             }
             let next = is_there.then_some(Run { columns: [c, c + 1], lowest, highest, largest, pending });
             if let Some(run) = std::mem::replace(&mut open, next) {
-                each(run);
+                each(&self.small, &run);
             }
         }
         if let Some(run) = open {
-            each(run);
+            each(&self.small, &run);
         }
     }
 
-    fn note(&mut self, list: &[Small], at: usize, mark: Mark) {
+    fn note(&mut self, at: usize, mark: Mark) {
         let old = &mut self.marks[at];
         if *old == NONE {
             *old = mark;
             return;
         }
-        let size = |i: u32| (list[i as usize].weight, std::cmp::Reverse(i));
-        let largest = if size(mark.largest) > size(old.largest) { mark.largest } else { old.largest };
-        *old = Mark { lowest: old.lowest.min(mark.lowest), highest: old.highest.max(mark.highest), largest };
+        let small = |i: u32| &self.small[i as usize];
+        // No two are equal: what else is the same came one after the other.
+        let upwards = |a: u32, b: u32| {
+            let (one, other) = (small(a), small(b));
+            one.low.total_cmp(&other.low).then(one.columns.cmp(&other.columns)).then(a.cmp(&b))
+        };
+        let by_size = |a: u32, b: u32| small(a).weight.cmp(&small(b).weight).then_with(|| upwards(b, a));
+        *old = Mark {
+            lowest: if upwards(mark.lowest, old.lowest).is_lt() { mark.lowest } else { old.lowest },
+            highest: if upwards(mark.highest, old.highest).is_gt() { mark.highest } else { old.highest },
+            largest: if by_size(mark.largest, old.largest).is_gt() { mark.largest } else { old.largest },
+        };
     }
 }
 
@@ -130,7 +221,21 @@ mod tests {
 
     fn runs(list: &[Small]) -> Vec<([u32; 2], u32, u32, u32)> {
         let mut out = Vec::new();
-        Merge::new(16).runs(list, |run| out.push((run.columns, run.lowest, run.highest, run.largest)));
+        let mut merge = Merge::new(16);
+        // Twice, since it is used again.
+        for _ in 0..2 {
+            out.clear();
+            for small in list {
+                merge.push(small.clone());
+            }
+            let (mut work, mut slices) = (0, 1);
+            while !merge.go_on(&mut work, 8 * slices, |_, run| {
+                out.push((run.columns, run.lowest, run.highest, run.largest));
+            }) {
+                slices += 1;
+            }
+            assert!(work > 8 * slices - 8, "{slices} slices for {work}");
+        }
         out
     }
 
@@ -151,11 +256,48 @@ mod tests {
     }
 
     #[test]
+    fn thousands_are_merged_in_slices() {
+        let list: Vec<Small> = (0..20_000u32)
+            .map(|i| Small { bucket: i % 3, ..small(f64::from(i * 7919 % 20_000), [i % 9, 9 + i % 7], 1) })
+            .collect();
+        let merged = |slice: u64| {
+            let (mut merge, mut out) = (Merge::new(16), Vec::new());
+            for small in &list {
+                merge.push(small.clone());
+            }
+            let (mut work, mut slices) = (0, 1);
+            while !merge.go_on(&mut work, slice.saturating_mul(slices), |_, run| {
+                out.push((run.columns, run.lowest, run.highest, run.largest));
+            }) {
+                slices += 1;
+                assert!(work < slice * (slices - 1) + 2 * STRIDE as u64, "a slice of {slice} went on to {work}");
+            }
+            (out, slices)
+        };
+        let (whole, one) = merged(u64::MAX);
+        let (sliced, many) = merged(10_000);
+        assert!(whole == sliced && one == 1 && many >= 18, "{many} slices");
+        // What is lowest, highest and largest of each part, found by going through all of them.
+        for (part, runs) in (0..3).zip(whole.chunk_by(|a, b| a.0[1] <= b.0[0])) {
+            for &(columns, lowest, highest, largest) in runs {
+                let there = |c: u32| (0..20_000).filter(move |i| i % 3 == part && i % 9 <= c && c < 9 + i % 7);
+                let low = |i: &u32| *i * 7919 % 20_000;
+                for c in columns[0]..columns[1] {
+                    assert_eq!((Some(lowest), Some(highest)), (there(c).min_by_key(low), there(c).max_by_key(low)));
+                    assert_eq!(largest, lowest, "all weigh the same");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn what_waits_for_its_free_is_a_strip_of_its_own() {
         let mut one = small(0.0, [1, 9], 5);
         one.pending = 7;
         let mut out = Vec::new();
-        Merge::new(16).runs(&[one], |run| out.push((run.columns, run.pending)));
+        let mut merge = Merge::new(16);
+        merge.push(one);
+        assert!(merge.go_on(&mut 0, u64::MAX, |_, run| out.push((run.columns, run.pending))));
         assert_eq!(out, [([1, 7], false), ([7, 9], true)]);
     }
 }

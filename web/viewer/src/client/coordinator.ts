@@ -1,5 +1,6 @@
 // The worker that sees all files of a run: it puts them in order and names them, and lays ranks beside each other.
 
+import { type Signal, signal } from "@preact/signals";
 import type {
   CompareAnswer,
   CompareQuery,
@@ -19,7 +20,12 @@ export class Coordinator {
   readonly #modules: Modules;
   #prepared: PreparedWorker;
   readonly #pending = new Map<number, PromiseWithResolvers<RunResponse>>();
+  /** Counts workers that knew nothing when they came: what the one before had been told, they have to be told. */
+  readonly renewed: Signal<number> = signal(0);
   #lastId = 0;
+  /** The worker has stopped without having answered anything: what it was told would stop the next one too. */
+  #hopeless = false;
+  #broken = false;
   #ended = false;
 
   constructor(modules: Modules) {
@@ -29,6 +35,7 @@ export class Coordinator {
 
   /** Rows for these files. Rejects with a `Failure`. */
   async plan(files: FileEntry[]): Promise<Planned> {
+    if (this.#broken) this.#renew();
     const response = await this.#ask((id) => ({ plan: { id, files } }));
     if (response.kind !== "planned") throw new Error("The files were not planned.");
     return response;
@@ -52,19 +59,21 @@ export class Coordinator {
   async upgrade(): Promise<void> {
     await Promise.allSettled([...this.#pending.values()].map(({ promise }) => promise));
     if (this.#ended || this.#prepared.full) return;
-    this.#prepared.worker.terminate();
+    this.#prepared.end();
     this.#prepared = this.#spawn();
   }
 
   destroy(): void {
     this.#ended = true;
-    this.#prepared.worker.terminate();
+    this.#prepared.end();
     this.#rejectAll({ id: null, message: "The viewer was closed.", hint: null });
   }
 
   #spawn(): PreparedWorker {
     const prepared = this.#modules.spawn();
-    prepared.onmessage((message) => this.#receive(message));
+    prepared.onmessage((message) => {
+      if (prepared === this.#prepared) this.#receive(message);
+    });
     return prepared;
   }
 
@@ -77,10 +86,27 @@ export class Coordinator {
   }
 
   #receive(message: FromWorker): void {
-    if (message.kind === "crashed") this.#rejectAll(message.failure);
+    if (message.kind === "crashed") this.#crashed(message.failure);
     if (message.kind !== "run") return;
+    this.#hopeless = false;
     this.#pending.get(message.response.id)?.resolve(message.response);
     this.#pending.delete(message.response.id);
+  }
+
+  /** Another takes its place; where that would stop likewise, when something is opened. */
+  #crashed(failure: Failure): void {
+    const again = !this.#hopeless;
+    this.#broken = true;
+    this.#hopeless = true;
+    this.#rejectAll(failure);
+    if (again) this.#renew();
+  }
+
+  #renew(): void {
+    this.#prepared.end();
+    this.#prepared = this.#spawn();
+    this.#broken = false;
+    this.renewed.value = this.renewed.peek() + 1;
   }
 
   #rejectAll(failure: Failure): void {

@@ -19,6 +19,11 @@ export interface ThreadsBuild {
   module: WebAssembly.Module;
   /** How many to start. */
   threads: number;
+  /**
+   * The channel on which a thread that stops says so: the page hears it, while the worker waits for what the thread has
+   * not done, for ever.
+   */
+  alarm: string;
 }
 
 /** Which of the two modules a worker runs: the one for the first picture, or the one that answers all views. */
@@ -37,7 +42,15 @@ export interface Bounds {
 }
 
 export type ToWorker =
-  | { kind: "prepare"; module: WebAssembly.Module; glue: Glue; threaded: ThreadsBuild | null; version: string }
+  | {
+      kind: "prepare";
+      module: WebAssembly.Module;
+      glue: Glue;
+      threaded: ThreadsBuild | null;
+      /** There is time: no file is there yet. */
+      early: boolean;
+      version: string;
+    }
   | { kind: "load"; path: string; bytes: number; source: Bytes; bounds: Bounds }
   | { kind: "ask"; request: Request }
   | { kind: "run"; request: RunRequest };

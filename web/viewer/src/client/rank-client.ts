@@ -1,5 +1,6 @@
 // One file in one worker: questions in, answers out, matched by id.
 
+import { signal } from "@preact/signals";
 import type {
   Answer,
   AxisKind,
@@ -26,6 +27,8 @@ export interface LoadEvents {
   loaded(loaded: Loaded): void;
   /** With what can be opened in its place, where the file is too large. */
   failed(failure: Failure, tooLarge: TooLarge | null): void;
+  /** The worker has stopped, while it read the file or later. */
+  crashed(failure: Failure): void;
   /** A question that could not be answered; the file stays. */
   refused(failure: Failure): void;
 }
@@ -68,6 +71,9 @@ const REPLACED: ReadonlySet<string> = new Set<QueryKind>([
   "search",
 ]);
 
+/** Somebody waits, once an answer takes so long. */
+const WAIT_MS = 300;
+
 interface Drawer {
   /** Answers to what was asked before are of something else. */
   since: number;
@@ -80,7 +86,13 @@ export class RankClient {
   readonly #pending = new Map<number, Settle>();
   readonly #drawers = new Map<LayerKind, Drawer>();
   readonly #latest = new Map<string, number>();
+  /** The last list of tiles of each layer, by its number's remainder, and how many of it have not come. */
+  readonly #tiles = new Map<number, { id: number; left: number }>();
+  #waiting = 0;
+  /** True while something has not been answered for a while. */
+  readonly busy = signal(false);
   #count = 0;
+  #ended = false;
   /** Bytes of the worker's wasm memory. */
   wasmBytes = 0;
   /** How many threads it has; 0 before its first word. */
@@ -100,6 +112,8 @@ export class RankClient {
 
   /** Who draws a layer of this file from now on; null for nobody. Tiles that were asked for before do not come. */
   draw(layer: LayerKind, tile: ((tile: TileReply) => void) | null): void {
+    this.#tiles.delete(LAYERS.indexOf(layer));
+    this.#rest();
     if (tile === null) this.#drawers.delete(layer);
     else this.#drawers.set(layer, { since: this.#count, tile });
   }
@@ -108,6 +122,7 @@ export class RankClient {
   tiles(kind: LayerKind, target: DeviceRef, axis: AxisKind, layer: Layer, tiles: TileKey[]): void {
     // The kind of layer is in the number, so that the answer finds its plot.
     const id = this.#nextId(LAYERS.indexOf(kind));
+    this.#tiles.set(id % 4, { id, left: tiles.length });
     this.#ask({ tiles: { id, target, axis, layer, tiles } });
   }
 
@@ -153,8 +168,10 @@ export class RankClient {
 
   /** Ends the worker, which is also how its memory comes back. */
   terminate(): void {
-    this.#prepared.worker.terminate();
+    this.#ended = true;
+    this.#prepared.end();
     this.#drawers.clear();
+    this.#tiles.clear();
     for (const id of [...this.#pending.keys()]) this.#settle(id, null);
   }
 
@@ -170,6 +187,11 @@ export class RankClient {
   }
 
   #ask(request: Request): void {
+    if (this.#waiting === 0 && !this.busy.peek()) {
+      this.#waiting = window.setTimeout(() => {
+        this.busy.value = true;
+      }, WAIT_MS);
+    }
     this.#prepared.send({ kind: "ask", request });
   }
 
@@ -183,6 +205,15 @@ export class RankClient {
   #settle(id: number, response: Response | null): void {
     this.#pending.get(id)?.(response);
     this.#pending.delete(id);
+    this.#rest();
+  }
+
+  /** Nobody waits any more, if all has come. */
+  #rest(): void {
+    if (this.#pending.size > 0 || [...this.#tiles.values()].some(({ left }) => left > 0)) return;
+    clearTimeout(this.#waiting);
+    this.#waiting = 0;
+    this.busy.value = false;
   }
 
   #failed(failure: Failure): void {
@@ -190,18 +221,23 @@ export class RankClient {
       this.#events.failed(failure, null);
       return;
     }
+    if (this.#tiles.get(failure.id % 4)?.id === failure.id) this.#tiles.delete(failure.id % 4);
     this.#settle(failure.id, null);
     this.#events.refused(failure);
   }
 
   #tile(tile: TileReply): void {
+    const list = this.#tiles.get(tile.id % 4);
+    if (list?.id === tile.id) list.left -= 1;
+    this.#rest();
     const layer = LAYERS[tile.id % 4];
     const drawer = layer && this.#drawers.get(layer);
     if (drawer && Math.floor(tile.id / 4) > drawer.since) drawer.tile(tile);
   }
 
   #receive(message: FromWorker): void {
-    if (message.kind === "crashed") this.#events.failed(message.failure, null);
+    if (this.#ended) return;
+    if (message.kind === "crashed") this.#events.crashed(message.failure);
     if (message.kind !== "reply") return;
     const { response, columns, wasmBytes, threads } = message;
     this.wasmBytes = wasmBytes;

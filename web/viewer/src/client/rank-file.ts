@@ -13,11 +13,12 @@ export interface Source {
   from: Bytes;
 }
 
+/** `again`: it may be read if it is tried once more. */
 export type Load =
   | { state: "queued" }
   | { state: "loading" }
   | { state: "ready"; loaded: Loaded }
-  | { state: "error"; failure: Failure };
+  | { state: "error"; failure: Failure; again: boolean };
 
 export class RankFile {
   readonly source: Source;

@@ -24,6 +24,8 @@ export interface PoolEvents {
   progress(file: RankFile): void;
   ready(file: RankFile): void;
   failed(file: RankFile, failure: Failure): void;
+  /** A worker has stopped; what is on screen of its file is about to go. */
+  crashing(file: RankFile): void;
   refused(failure: Failure): void;
   /** A file waits for the module that answers all views. */
   wanted(): void;
@@ -48,13 +50,15 @@ export class RankPool {
   #spare: PreparedWorker | null;
   /** Files that the small module could not read. */
   readonly #beyond = new WeakSet<RankFile>();
+  /** Files whose worker has stopped: the next has one thread. */
+  readonly #stopped = new WeakSet<RankFile>();
   /** The module for all views cannot be had: the small one reads everything. */
   #first = false;
 
   constructor(modules: Modules, events: PoolEvents) {
     this.#modules = modules;
     this.#events = events;
-    this.#spare = modules.spawn();
+    this.#spare = modules.spawn({ early: true });
   }
 
   /** Loads these, in this order. */
@@ -88,7 +92,14 @@ export class RankPool {
     this.#loading.delete(file);
     this.#idle = this.#idle.filter((other) => other !== file);
     file.cards.value = null;
-    file.load.value = { state: "error", failure };
+    file.load.value = { state: "error", failure, again: false };
+    this.#fill();
+  }
+
+  /** Reads a file that could not be read, or whose worker has stopped, from its beginning. */
+  again(file: RankFile): void {
+    file.load.value = { state: "queued" };
+    this.#queue.unshift(file);
     this.#fill();
   }
 
@@ -141,7 +152,7 @@ export class RankPool {
   clear(): void {
     for (const file of [...this.#queue, ...this.#loading.keys(), ...this.#idle]) {
       this.#end(file);
-      if (!file.settled) file.load.value = { state: "error", failure: CANCELLED };
+      if (!file.settled) file.load.value = { state: "error", failure: CANCELLED, again: false };
     }
     this.#queue = [];
     this.#loading.clear();
@@ -154,13 +165,13 @@ export class RankPool {
   /** Ends all. */
   destroy(): void {
     this.clear();
-    this.#spare?.worker.terminate();
+    this.#spare?.end();
     this.#spare = null;
   }
 
   #respare(): void {
     if (this.#spare === null) return;
-    this.#spare.worker.terminate();
+    this.#spare.end();
     this.#spare = this.#modules.spawn();
   }
 
@@ -198,7 +209,8 @@ export class RankPool {
         if (!behind) file.loadMs = performance.now() - started;
         void this.#ready(file, client, loaded);
       },
-      failed: (failure, tooLarge) => this.#failed(file, failure, tooLarge),
+      failed: (failure, tooLarge) => this.#failed(file, failure, tooLarge, typeof file.source.from === "string"),
+      crashed: (failure) => this.#crashed(file, client, failure),
       refused: (failure) => this.#events.refused(failure),
     });
     this.#loading.set(file, client);
@@ -209,7 +221,8 @@ export class RankPool {
   #worker(file: RankFile): PreparedWorker {
     const threads = Math.floor(this.#limit / (this.#loading.size + this.#queue.length + 1));
     const alone = threads > 1 && file.source.bytes > SMALL && this.#modules.full && this.#modules.single === null;
-    if (alone) return this.#modules.spawn(threads);
+    if (alone && !this.#stopped.has(file)) return this.#modules.spawn({ threads });
+    if (this.#spare?.broken) this.#respare();
     const prepared = this.#spare ?? this.#modules.spawn();
     this.#spare = null;
     return prepared;
@@ -250,7 +263,20 @@ export class RankPool {
     }
   }
 
-  #failed(file: RankFile, failure: Failure, tooLarge: TooLarge | null): void {
+  #crashed(file: RankFile, client: RankClient, failure: Failure): void {
+    this.#stopped.add(file);
+    const loading = this.#loading.get(file);
+    if (loading !== undefined && loading !== client) {
+      // Another one reads the file already, behind the one that was on screen.
+      client.terminate();
+      file.client.value = null;
+      return;
+    }
+    this.#events.crashing(file);
+    this.#failed(file, failure, null, true);
+  }
+
+  #failed(file: RankFile, failure: Failure, tooLarge: TooLarge | null, again: boolean): void {
     const tried = this.#loading.get(file);
     this.#end(file);
     this.#loading.delete(file);
@@ -263,7 +289,7 @@ export class RankPool {
     }
     this.#idle = this.#idle.filter((other) => other !== file);
     if (tooLarge?.choice) file.tooLarge.value = tooLarge;
-    file.load.value = { state: "error", failure };
+    file.load.value = { state: "error", failure, again };
     this.#fill();
     this.#events.failed(file, failure);
   }

@@ -12,11 +12,16 @@ export type Engine = Pick<typeof first, "default" | "RunWorker"> & {
 
 type ThreadedEngine = Engine & { initThreadPool(threads: number): Promise<void> };
 
+declare global {
+  /** Where the script of the threads, which is patched in crates/xtask/src/threads.rs, finds the channel's name. */
+  var memstrataAlarm: string | undefined;
+}
+
 /** A thread whose script is refused says nothing: then this is how long a file waits before one thread reads it. */
 const START_MS = 10_000;
 
 /** With all threads running; null where that cannot be had, which is no failure: one thread reads the file as well. */
-export async function startThreads({ script, module, threads }: ThreadsBuild): Promise<Engine | null> {
+export async function startThreads({ script, module, threads, alarm }: ThreadsBuild): Promise<Engine | null> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<null>((resolve) => {
     timer = setTimeout(() => resolve(null), START_MS);
@@ -24,6 +29,7 @@ export async function startThreads({ script, module, threads }: ThreadsBuild): P
   const started = async () => {
     const engine: ThreadedEngine = await import(/* @vite-ignore */ script);
     await engine.default({ module_or_path: module });
+    globalThis.memstrataAlarm = alarm;
     await engine.initThreadPool(threads);
     return engine;
   };

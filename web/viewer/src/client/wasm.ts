@@ -2,8 +2,11 @@
 // worker has two: the first picture waits for a small one only; the one that answers all views is fetched after it. A third,
 // the latter with threads, is fetched when a large file is opened on a page that may share memory.
 
-import initView from "../../wasm/memstrata_view.js";
+import { type Signal, signal } from "@preact/signals";
+import initView, { Swatches } from "../../wasm/memstrata_view.js";
+import type { Failure } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
+import { Fault, NO_SCRIPT, RELOAD, refused, type Stop, stopped, UNHARMED, wordsOf } from "./faults.js";
 import type { FromWorker, Glue, ThreadsBuild, ToWorker } from "./messages.js";
 
 /** Where the wasm files and the worker's script are, when they are not where the bundler has put them: absolute addresses. */
@@ -23,42 +26,86 @@ function start(address: string): Worker {
 
 /** Compiles while it downloads; where the server names another type than application/wasm, after it. */
 async function compile(url: URL): Promise<WebAssembly.Module> {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url.pathname} answered ${response.status} ${response.statusText}`);
-  if (response.headers.get("content-type")?.startsWith("application/wasm")) {
-    return WebAssembly.compileStreaming(response);
+  const response = await fetch(url).catch((): never => {
+    throw new Fault(`${url.pathname} could not be fetched.`, RELOAD);
+  });
+  if (!response.ok) throw new Fault(`${url.pathname} answered ${response.status} ${response.statusText}`, RELOAD);
+  const type = response.headers.get("content-type") ?? "";
+  try {
+    if (type.startsWith("application/wasm")) return await WebAssembly.compileStreaming(response);
+    return await WebAssembly.compile(await response.arrayBuffer());
+  } catch (error) {
+    throw refused(url.pathname, type, error);
   }
-  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** Made when it is first asked for, and again after it has failed. */
+class Made<T> {
+  readonly #make: () => Promise<T>;
+  #made: Promise<T> | null = null;
+
+  constructor(make: () => Promise<T>) {
+    this.#make = make;
+  }
+
+  get(): Promise<T> {
+    if (this.#made === null) {
+      this.#made = this.#make();
+      this.#made.catch(() => {
+        this.#made = null;
+      });
+    }
+    return this.#made;
+  }
 }
 
 /** A worker whose module is on its way. */
 export interface PreparedWorker {
-  readonly worker: Worker;
+  /** Ends it, with its threads. */
+  end(): void;
   /** Whether it answers all views. */
   readonly full: boolean;
+  /** It has stopped, or has not come to life. */
+  readonly broken: boolean;
   send(message: ToWorker): void;
   onmessage(listen: (message: FromWorker) => void): void;
 }
 
 /** The modules of one element. */
 export class Modules {
-  readonly #first: Promise<WebAssembly.Module>;
+  readonly #first: Made<WebAssembly.Module>;
+  readonly #view: Made<unknown>;
   #views: Promise<WebAssembly.Module> | null = null;
   #threaded: Promise<WebAssembly.Module | null> | null = null;
   /** Address of the script of the build with threads; its module lies beside it. Null where there is none. */
   threads: string | null = null;
   /** True from when new workers answer all views. */
   full = false;
-  /** Settled once the view can be made. */
-  readonly view: Promise<unknown>;
 
+  /** The colours of the dark and the light theme, once the view is there. */
+  readonly #swatches: Signal<Record<"dark" | "light", Swatches> | null> = signal(null);
   readonly #places: Places;
 
   constructor(places: Places) {
     this.#places = places;
-    this.#first = this.#compile("memstrata_worker", new URL("../../wasm/memstrata_worker_bg.wasm", import.meta.url));
-    const view = this.#compile("memstrata_view", new URL("../../wasm/memstrata_view_bg.wasm", import.meta.url));
-    this.view = view.then((module) => initView({ module_or_path: module }));
+    const first = new URL("../../wasm/memstrata_worker_bg.wasm", import.meta.url);
+    const view = new URL("../../wasm/memstrata_view_bg.wasm", import.meta.url);
+    this.#first = new Made(() => this.#compile("memstrata_worker", first));
+    this.#view = new Made(async () => {
+      await initView({ module_or_path: await this.#compile("memstrata_view", view) });
+      this.#swatches.value = { dark: new Swatches(true), light: new Swatches(false) };
+    });
+    void this.ready().catch(() => undefined);
+  }
+
+  /** Settled once the view can be made. */
+  get view(): Promise<unknown> {
+    return this.#view.get();
+  }
+
+  /** The colour of a word in a theme. */
+  swatch(colour: number, dark: boolean): string | undefined {
+    return this.#swatches.value?.[dark ? "dark" : "light"].css(colour);
   }
 
   /** Bundlers look for the addresses as they are written above, so each is there, if only to be passed over. */
@@ -69,7 +116,7 @@ export class Modules {
 
   /** Settled once both are there. */
   async ready(): Promise<void> {
-    await Promise.all([this.#first, this.view]);
+    await Promise.all([this.#first.get(), this.view]);
   }
 
   /** Fetches the module that answers all views, once. */
@@ -92,42 +139,78 @@ export class Modules {
     if (threads < 2 || script === null || this.single !== null) return null;
     this.#threaded ??= compile(new URL(script.replace(/\.js$/, "_bg.wasm"))).catch(() => null);
     const module = await this.#threaded;
-    return module && { script, module, threads };
+    return module && { script, module, threads, alarm: `memstrata ${crypto.randomUUID()}` };
   }
 
-  /** A new worker, with so many threads if that can be. Messages sent at once wait for its module. */
-  spawn(threads = 1): PreparedWorker {
+  #start(): Worker {
     const { worker: place } = this.#places;
-    const worker =
-      place === null
-        ? new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "memstrata" })
-        : start(place);
+    return place === null
+      ? new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "memstrata" })
+      : start(place);
+  }
+
+  /** A new worker, with so many threads if that can be; `early` while there is no file. Messages sent at once wait for its module. */
+  spawn({ threads = 1, early = false } = {}): PreparedWorker {
+    const place = this.#places.worker ?? "worker.js";
     const listeners: ((message: FromWorker) => void)[] = [];
     const tell = (message: FromWorker) => {
       for (const listen of listeners) listen(message);
     };
     let broken: FromWorker | null = null;
-    const crash = (message: string) => {
-      broken = { kind: "crashed", failure: { id: null, message, hint: null } };
+    const crash = (failure: Failure) => {
+      broken = { kind: "crashed", failure };
       tell(broken);
     };
-    worker.onmessage = (event: MessageEvent<FromWorker>) => tell(event.data);
-    worker.onmessageerror = () => crash("An answer of the worker could not be read.");
-    worker.onerror = (event) =>
-      crash(event.message || `The worker's script could not be started: ${place ?? "worker.js"}`);
+    // Before its first word it has not started.
+    let alive = false;
+    const failed = (words: string) => {
+      const at = place.startsWith("blob:") ? "" : ` ${place}`;
+      if (alive) crash({ id: null, message: `A worker has stopped: ${words}`, hint: UNHARMED });
+      else if (words !== "") crash({ id: null, message: `A worker could not be started: ${words}`, hint: null });
+      else
+        crash({ id: null, message: `A worker could not be started: its script${at} does not come.`, hint: NO_SCRIPT });
+    };
+    let worker: Worker | null = null;
+    let alarm: BroadcastChannel | null = null;
+    try {
+      worker = this.#start();
+      worker.onmessage = (event: MessageEvent<FromWorker>) => {
+        alive = true;
+        tell(event.data);
+      };
+      worker.onmessageerror = () => failed("an answer could not be read");
+      worker.onerror = (event) => failed((event.message ?? "").replace(/^Uncaught /, ""));
+    } catch (error) {
+      failed(wordsOf(error));
+    }
     const { full } = this;
     const glue: Glue = full ? "views" : "first";
-    const plain = (full && this.#views) || this.#first;
+    const plain = (full && this.#views) || this.#first.get();
+    let ended = false;
     const prepared = Promise.all([plain, this.#share(full ? threads : 1)]).then(
-      ([module, threaded]) =>
-        worker.postMessage({ kind: "prepare", module, glue, threaded, version: VERSION } satisfies ToWorker),
-      (error: unknown) => crash(`The WebAssembly module could not be loaded: ${String(error)}`),
+      ([module, threaded]) => {
+        if (ended) return;
+        if (threaded) {
+          alarm = new BroadcastChannel(threaded.alarm);
+          alarm.onmessage = ({ data }: MessageEvent<Stop>) => crash(stopped(data));
+        }
+        worker?.postMessage({ kind: "prepare", module, glue, threaded, early, version: VERSION } satisfies ToWorker);
+      },
+      (error: unknown) =>
+        crash({ id: null, message: wordsOf(error), hint: error instanceof Fault ? error.hint : null }),
     );
     return {
-      worker,
       full,
+      get broken() {
+        return broken !== null;
+      },
+      end: () => {
+        ended = true;
+        worker?.terminate();
+        alarm?.close();
+      },
       // A worker that never came to life answers whoever asks it with the reason.
-      send: (message) => void prepared.then(() => (broken ? tell(broken) : worker.postMessage(message))),
+      send: (message) => void prepared.then(() => (broken ? tell(broken) : worker?.postMessage(message))),
       onmessage: (listen) => void listeners.push(listen),
     };
   }

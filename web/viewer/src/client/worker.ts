@@ -11,6 +11,7 @@ import * as first from "../../wasm/memstrata_worker.js";
 import type { Failure, Response } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
 import { chunks } from "./chunks.js";
+import { stopped, wordsOf } from "./faults.js";
 import type { Columns, FromWorker, ToWorker } from "./messages.js";
 import { type Engine, startThreads } from "./threads.js";
 
@@ -19,13 +20,23 @@ type RunWorker = InstanceType<Engine["RunWorker"]>;
 
 const PROGRESS_MS = 50;
 
-/** A trap without words with more memory than this: there was no more to be had. */
-const MUCH = 2 ** 30;
+/** Blocks that are read to no end while there is no file, how often, and milliseconds until then; bench/parse.mjs, too. */
+const WARM = { blocks: 1000, times: 16, after: 300 };
 
-const EXHAUSTED: Failure = {
+/** Whether what has stopped, and needs its memory no more, could have had 16 MiB more. */
+function isFull(memory: WebAssembly.Memory | null): boolean {
+  try {
+    memory?.grow(256);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+const CHANGED: Failure = {
   id: null,
-  message: "Memory ran out: a browser tab has 4 GiB for a file.",
-  hint: "The program has no such limit: memstrata summary FILE. It reads a part of a file with --events.",
+  message: "The file can no longer be read: it has changed or moved since it was opened.",
+  hint: "Open it again.",
 };
 
 function isFailure(error: unknown): error is Failure {
@@ -39,7 +50,11 @@ class WorkerHost {
   #stepping = false;
   #threads = 1;
   #panic = "";
+  /** Of the WebAssembly's memory, as far as is known of one that is shared. */
+  #bytes = 0;
   #memory: WebAssembly.Memory | null = null;
+  #asked = false;
+  #warming = 0;
   readonly #turn = new MessageChannel();
 
   constructor() {
@@ -54,6 +69,8 @@ class WorkerHost {
   }
 
   handle(message: ToWorker): void {
+    this.#asked ||= message.kind !== "prepare";
+    clearTimeout(this.#warming);
     switch (message.kind) {
       case "prepare":
         this.#engine = this.#prepare(message);
@@ -74,7 +91,7 @@ class WorkerHost {
     }
   }
 
-  async #prepare({ module, glue, threaded, version }: ToWorker & { kind: "prepare" }): Promise<Engine> {
+  async #prepare({ module, glue, threaded, early, version }: ToWorker & { kind: "prepare" }): Promise<Engine> {
     if (version !== VERSION) throw new Error(`This worker is of memstrata ${VERSION}, the page of ${version}.`);
     const shared = threaded && (await startThreads(threaded));
     if (threaded && shared) {
@@ -83,7 +100,17 @@ class WorkerHost {
     }
     const engine: Engine = glue === "first" ? first : await import("../../wasm/memstrata_worker_views.js");
     this.#memory = (await engine.default({ module_or_path: module })).memory;
+    if (early) this.#warmUp(engine, WARM.times, WARM.after);
     return engine;
+  }
+
+  /** Browsers optimise what they see run. Until something is asked for, they see it read. */
+  #warmUp(engine: Engine, times: number, after = 0): void {
+    if (times === 0 || this.#asked) return;
+    this.#warming = setTimeout(() => {
+      this.#guard(() => engine.RankWorker.warmUp(WARM.blocks));
+      this.#warmUp(engine, times - 1);
+    }, after);
   }
 
   /** Messages come in order, and the first of them says which engine. */
@@ -133,7 +160,8 @@ class WorkerHost {
 
   #reply(response: Response, columns: Columns, rank: RankWorker): void {
     const transfer = Object.values(columns).map((column: Float32Array | Uint32Array) => column.buffer);
-    this.#post({ kind: "reply", response, columns, wasmBytes: rank.memoryBytes(), threads: this.#threads }, transfer);
+    this.#bytes = rank.memoryBytes();
+    this.#post({ kind: "reply", response, columns, wasmBytes: this.#bytes, threads: this.#threads }, transfer);
   }
 
   #guard(work: () => void): void {
@@ -145,10 +173,12 @@ class WorkerHost {
   }
 
   #crashed(error: unknown): void {
-    if (isFailure(error)) {
+    const changed = error instanceof DOMException && error.name === "NotReadableError";
+    if (changed || isFailure(error)) {
+      const failure = changed ? CHANGED : (error as Failure);
       this.#post({
         kind: "reply",
-        response: { kind: "failed", ...error },
+        response: { kind: "failed", ...failure },
         columns: {},
         wasmBytes: 0,
         threads: this.#threads,
@@ -156,20 +186,11 @@ class WorkerHost {
       return;
     }
     const trapped = error instanceof WebAssembly.RuntimeError;
-    const words = error instanceof Error ? error.message : String(error);
-    // A panic has words. What Rust cannot allocate ends without any.
-    if (trapped && this.#panic === "" && (this.#memory?.buffer.byteLength ?? 0) > MUCH) {
-      this.#post({ kind: "crashed", failure: EXHAUSTED });
-      return;
-    }
-    this.#post({
-      kind: "crashed",
-      failure: {
-        id: null,
-        message: trapped ? `memstrata stopped on this file: ${this.#panic || words}` : words,
-        hint: trapped ? "This is a fault in memstrata, not in the file. The other files are not affected." : null,
-      },
-    });
+    const [words, panic] = [wordsOf(error), this.#panic];
+    const bytes = this.#memory?.buffer.byteLength ?? this.#bytes;
+    const stop = { words, panic, trapped, bytes, full: trapped && isFull(this.#memory) };
+    const failure = stopped(stop, this.#run !== null);
+    this.#post({ kind: "crashed", failure });
   }
 
   #post(message: FromWorker, transfer: Transferable[] = []): void {

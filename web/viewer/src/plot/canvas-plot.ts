@@ -55,6 +55,8 @@ export abstract class CanvasPlot<H> {
   readonly draft: Signal<Draft | null> = signal(null);
   /** Index, left, top, width and height of every box that is in view: see `setBoxes`. */
   readonly boxes: Signal<Float64Array> = signal(NO_BOXES);
+  /** The browser has taken the GL context, and has not given it back. */
+  readonly lost: Signal<boolean> = signal(false);
   readonly canvas: HTMLCanvasElement;
   protected readonly view: TimelineView;
   protected source: TileSource | null = null;
@@ -199,21 +201,19 @@ export abstract class CanvasPlot<H> {
     return { layer, axis, ...this.view.getView(), width: Math.round(width), height: Math.round(height) };
   }
 
-  swatch(colour: number): string {
-    return this.view.swatch(colour);
-  }
-
   stats(): ReturnType<TimelineView["stats"]> {
     return this.view.stats();
   }
 
   contextLost(): void {
+    this.lost.value = true;
     this.view.contextLost();
   }
 
   contextRestored(): void {
     try {
       this.view.contextRestored();
+      this.lost.value = false;
       this.draw();
     } catch (error) {
       this.#events.failed(error);

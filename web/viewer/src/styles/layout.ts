@@ -34,7 +34,12 @@ export const layout = `
 .controls { display: flex; align-items: center; gap: 8px; flex: none; }
 .tools { display: flex; align-items: center; gap: 2px; margin-left: auto; flex: none; }
 .main { grid-area: main; display: flex; flex-direction: column; min-width: 0; min-height: 0; }
+.main { position: relative; }
 .app[data-stage="landing"] .main { overflow: auto; }
+.busy { position: absolute; z-index: 2; top: -1px; left: 0; width: 100%; height: 2px; overflow: hidden; pointer-events: none; }
+.busy::after { content: ""; display: block; width: 30%; height: 100%; background: var(--accent); animation: busy 1.1s ease-in-out infinite; }
+@keyframes busy { from { transform: translateX(-100%); } to { transform: translateX(334%); } }
+@media (prefers-reduced-motion: reduce) { .busy::after { width: 100%; } }
 .rail { grid-area: rail; }
 .details { grid-area: details; }
 .notice {

@@ -50,6 +50,7 @@ export function App({ session, opening }: { session: Session; opening: Opening }
         <>
           {column && rail}
           <main class="main" part="main">
+            <Busy session={session} />
             <Notice session={session} />
             <OfferNotice offer={opening.offer} open={opening.openOffer} />
             <Panes session={session} />
@@ -84,4 +85,10 @@ export function App({ session, opening }: { session: Session; opening: Opening }
       </div>
     </div>
   );
+}
+
+/** A line that moves while the worker is at something that takes time: what is on screen may not be all. */
+function Busy({ session }: { session: Session }) {
+  const isBusy = session.asked?.client.busy.value ?? false;
+  return isBusy && <div class="busy" role="progressbar" aria-label="Computing" />;
 }

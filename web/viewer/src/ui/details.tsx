@@ -34,7 +34,7 @@ function Block({ session, detail }: { session: Session; detail: BlockDetail }) {
   return (
     <article aria-labelledby="details-title" data-reference={reference}>
       <div class="details-kind">
-        <span class="swatch" style={{ background: session.plot.value?.swatch(colour) }} />
+        <span class="swatch" style={{ background: session.swatch(colour) }} />
         <span>Block</span>
         <button
           type="button"

@@ -7,6 +7,7 @@ import { VIEW_TITLES, type View } from "../linked.js";
 import type { Session } from "../session.js";
 import { Icon } from "./icons.js";
 import { Timeline, TimelineFacts } from "./timeline.js";
+import { Unread } from "./words.js";
 
 const MAIN: readonly View[] = ["overview", "timeline", "segments", "flame", "anomalies", "compare"];
 const DRAWER: readonly View[] = ["segments", "flame", "anomalies", "blocks", "events", "settings"];
@@ -123,6 +124,15 @@ function Other({ session, view, shown }: { session: Session; view: View; shown: 
   }
   if (session.trace.value?.device === null && OF_A_DEVICE.has(view)) {
     return <p class="quiet">Nothing was allocated on any device: the file names none with events or segments.</p>;
+  }
+  const file = session.focus.value?.file;
+  const load = file?.load.value;
+  if (file && load?.state === "error" && OF_A_DEVICE.has(view)) {
+    return (
+      <div class="quiet">
+        <Unread session={session} file={file} load={load} />
+      </div>
+    );
   }
   const Content = workspace.ui.views[view];
   return Content ? <Content session={session} workspace={workspace} shown={shown} /> : null;

@@ -1,14 +1,14 @@
 // In place of a picture: what is being read, what went wrong, or why there is no history.
 
-import type { ComponentChildren } from "preact";
 import type { RankFile } from "../client/rank-file.js";
 import type { Session } from "../session.js";
+import { NoPicture, Quiet, Unread, Words } from "./words.js";
 
 export function PlotState({ session }: { session: Session }) {
   const focus = session.focus.value;
-  const refused = session.drawingFailure.value;
-  if (refused !== null)
-    return <Words title="The timeline cannot be drawn here" text={refused.message} hint={refused.hint} />;
+  const plot = session.plot.value;
+  if (session.drawingFailure.value !== null || (plot?.lost.value && session.shown.value))
+    return <NoPicture session={session} plot={plot} what="The timeline" />;
   if (focus === null) return <Waiting session={session} />;
   const load = focus.file.load.value;
   if (load.state === "error") {
@@ -19,7 +19,9 @@ export function PlotState({ session }: { session: Session }) {
       return <views.ui.PartForm session={session} file={file} failure={load.failure} choice={choice} />;
     }
     return (
-      <Words title={`${focus.file.path} could not be read`} text={load.failure.message} hint={load.failure.hint} />
+      <Quiet>
+        <Unread session={session} file={file} load={load} />
+      </Quiet>
     );
   }
   if (load.state !== "ready") return <Reading file={focus.file} />;
@@ -61,23 +63,5 @@ function Reading({ file, again = false }: { file: RankFile; again?: boolean }) {
         </figure>
       )}
     </Quiet>
-  );
-}
-
-function Words({ title, text, hint }: { title: string; text: string; hint: string | null }) {
-  return (
-    <Quiet>
-      <h3>{title}</h3>
-      <p>{text}</p>
-      {hint !== null && <p class="dim">{hint}</p>}
-    </Quiet>
-  );
-}
-
-function Quiet({ children }: { children: ComponentChildren }) {
-  return (
-    <div class="plot-state">
-      <div>{children}</div>
-    </div>
   );
 }

@@ -15,13 +15,16 @@ const SPEAK_MS = 500;
 export function Timeline({ session }: { session: Session }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const views = session.workspace.value;
-  useEffect(() => (canvas.current ? attach(session, canvas.current) : undefined), [session]);
+  const generation = session.canvas.value;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another canvas is attached anew
+  useEffect(() => (canvas.current ? attach(session, canvas.current) : undefined), [session, generation]);
   return (
     <div class="timeline">
       <div class="toolbar">{views ? <views.ui.TimelineTools session={session} workspace={views} /> : null}</div>
       {views && <views.ui.PartLine session={session} />}
       <div class="plot" role="application" aria-roledescription="timeline" aria-label={describe(session)}>
         <canvas
+          key={generation}
           ref={canvas}
           data-testid="timeline-canvas"
           tabIndex={0}
@@ -30,7 +33,7 @@ export function Timeline({ session }: { session: Session }) {
         />
         <AxisLabels plot={session.shown.value && session.plot.value} />
         {views && <views.ui.TimelineMarks session={session} workspace={views} />}
-        <Tooltip plot={session.plot.value} />
+        <Tooltip session={session} plot={session.plot.value} />
         <PlotState session={session} />
       </div>
       <div class="strip" data-tracks={(session.trace.value?.part.annotations ?? 0) > 0}>

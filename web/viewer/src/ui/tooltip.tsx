@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Labels } from "../../wasm/memstrata_view.js";
 import type { Hit } from "../generated/protocol.js";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
+import type { Session } from "../session.js";
 
 /** Between the pointer and the box. */
 const GAP = 14;
@@ -11,7 +12,7 @@ const GAP = 14;
 /** What a tooltip needs to know of what it is about. */
 export type Tip = Pick<Hit, "title" | "bytes" | "site" | "lines" | "colour">;
 
-export function Tooltip({ plot }: { plot: CanvasPlot<Tip> | null }) {
+export function Tooltip({ session, plot }: { session: Session; plot: CanvasPlot<Tip> | null }) {
   const box = useRef<HTMLDivElement>(null);
   const hover = plot?.hover.value ?? null;
 
@@ -35,7 +36,7 @@ export function Tooltip({ plot }: { plot: CanvasPlot<Tip> | null }) {
         {hit ? (
           <>
             <p class="tooltip-title">
-              <span class="swatch" style={{ background: plot.swatch(hit.colour) }} />
+              <span class="swatch" style={{ background: session.swatch(hit.colour) }} />
               <span data-value={hit.bytes.raw}>{hit.title}</span>
             </p>
             {hit.site !== "" && <p class="mono">{hit.site}</p>}

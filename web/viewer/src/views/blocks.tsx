@@ -68,7 +68,7 @@ export function Blocks({ session, workspace }: ViewProperties) {
     sorted:
       sort.value !== key ? ("none" as const) : descending.value ? ("descending" as const) : ("ascending" as const),
   });
-  const swatch = (colour: number) => session.plot.value?.swatch(colour);
+  const swatch = (colour: number) => session.swatch(colour);
   const columns: Column<BlockLine>[] = [
     {
       key: "size",

@@ -4,19 +4,23 @@ import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Session } from "../session.js";
+import { NoPicture } from "../ui/words.js";
 
 interface CanvasProperties<P extends CanvasPlot<unknown>> {
   session: Session;
   plot: Signal<P | null>;
   make: (canvas: HTMLCanvasElement) => P;
   label: string;
+  /** What cannot be drawn where no canvas can be had. */
+  what: string;
   testid: string;
   keydown?: (event: KeyboardEvent) => void;
 }
 
 export function Canvas<P extends CanvasPlot<unknown>>(properties: CanvasProperties<P>) {
-  const { session, plot, make, label, testid, keydown } = properties;
+  const { session, plot, make, label, what, testid, keydown } = properties;
   const canvas = useRef<HTMLCanvasElement>(null);
+  const generation = session.canvas.value;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a plot is made once for its canvas
   useEffect(() => {
     const element = canvas.current;
@@ -53,8 +57,21 @@ export function Canvas<P extends CanvasPlot<unknown>>(properties: CanvasProperti
       plot.value = null;
       made?.destroy();
     };
-  }, [session]);
-  return <canvas ref={canvas} data-testid={testid} tabIndex={0} role="img" aria-label={label} onKeyDown={keydown} />;
+  }, [session, generation]);
+  return (
+    <>
+      <canvas
+        key={generation}
+        ref={canvas}
+        data-testid={testid}
+        tabIndex={0}
+        role="img"
+        aria-label={label}
+        onKeyDown={keydown}
+      />
+      <NoPicture session={session} plot={plot.value} what={what} />
+    </>
+  );
 }
 
 /** Ends what a view has begun. */

@@ -25,7 +25,7 @@ export function CategoryBars({ session, shown, card, told = false }: CategoryBar
             y="0.15"
             width={Math.max(0, to - from)}
             height="0.7"
-            fill={session.plot.value?.swatch(colour)}
+            fill={session.swatch(colour)}
             data-category={name}
             data-value={told ? bytes.raw : undefined}
           >

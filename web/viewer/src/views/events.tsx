@@ -39,7 +39,7 @@ export function Events({ session, workspace }: ViewProperties) {
   // Without a history there is a reason for it.
   const device = session.trace.value?.device;
   const note = device?.events.raw === "0" ? device.note : null;
-  const swatch = (colour: number) => session.plot.value?.swatch(colour);
+  const swatch = (colour: number) => session.swatch(colour);
   const columns: Column<EventRow>[] = [
     { key: "event", title: "event", number: true, width: "84px", cell: (r) => r.label, raw: (r) => r.event },
     { key: "time", title: "time", number: true, width: "104px", cell: (r) => r.time },

@@ -194,6 +194,7 @@ export function Flame({ session, workspace }: ViewProperties) {
           session={session}
           plot={plot}
           testid="flame-canvas"
+          what="The flame graph"
           label="Flame graph: Tab goes through its frames, Backspace goes up"
           make={(canvas) =>
             new FlamePlot(
@@ -233,7 +234,7 @@ export function Flame({ session, workspace }: ViewProperties) {
             )
           }
         </Overlay>
-        <Tooltip plot={plot.value} />
+        <Tooltip session={session} plot={plot.value} />
         {graph && graph.total.raw === "0" && <p class="plot-state">Nothing is counted here.</p>}
       </div>
     </div>

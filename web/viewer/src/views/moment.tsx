@@ -32,10 +32,7 @@ export function Moment({ session, workspace }: { session: Session; workspace: Wo
       <ul class="shares">
         {categories.map(({ name, label: text, bytes, share, colour }) => (
           <li key={name} class="share" data-category={name}>
-            <span
-              class="share-bar"
-              style={{ width: `${share * 100}%`, background: session.plot.value?.swatch(colour) }}
-            />
+            <span class="share-bar" style={{ width: `${share * 100}%`, background: session.swatch(colour) }} />
             <span class="share-text">{text}</span>
             <span class="num" data-value={bytes.raw} title={bytes.exact}>
               {bytes.text}

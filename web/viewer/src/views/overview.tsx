@@ -4,6 +4,7 @@ import type { OverviewRow, RankCard, RankSort } from "../generated/protocol.js";
 import { SPARK } from "../generated/protocol.js";
 import type { Row } from "../run.js";
 import type { Session } from "../session.js";
+import { Again } from "../ui/words.js";
 import { CategoryBars } from "./category-bars.js";
 import type { ViewProperties } from "./ui.js";
 import type { Workspace } from "./workspace.js";
@@ -97,7 +98,7 @@ function Categories({ session, card }: { session: Session; card: RankCard }) {
     <ul class="legend" aria-label="Categories">
       {card.categories.map(({ name, label, colour }) => (
         <li key={name}>
-          <span class="swatch" style={{ background: session.plot.value?.swatch(colour) }} /> {label}
+          <span class="swatch" style={{ background: session.swatch(colour) }} /> {label}
         </li>
       ))}
     </ul>
@@ -113,6 +114,7 @@ interface RankProperties {
 }
 
 function Rank({ session, workspace, shown, row, card }: RankProperties) {
+  const load = row.file.load.value;
   const [requested, , , reserved] = card.bands;
   const look = () => session.look(row);
   const open = () => {
@@ -137,6 +139,11 @@ function Rank({ session, workspace, shown, row, card }: RankProperties) {
         {shown.outlier !== "" && (
           <span class="badge" data-severity="medium" title={shown.outlier}>
             outlier
+          </span>
+        )}
+        {load.state === "error" && (
+          <span class="badge" data-severity="high" title={load.failure.message}>
+            not loaded
           </span>
         )}
       </th>
@@ -194,7 +201,10 @@ function Pending({ session, row }: { session: Session; row: Row }) {
       <th scope="row">{row.label}</th>
       <td class="dim" colSpan={6}>
         {load.state === "error" ? (
-          <span class="error">{load.failure.message}</span>
+          <>
+            <span class="error">{load.failure.message}</span>
+            {load.again && <Again session={session} file={row.file} class="link" />}
+          </>
         ) : (
           (progress?.text ?? STATES[load.state === "ready" && row.file.cards.value ? "empty" : load.state])
         )}

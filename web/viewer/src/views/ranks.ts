@@ -15,6 +15,8 @@ export class Ranks {
   readonly session: Session;
   readonly #cards = new Map<number, { file: RankFile; card: RankCard; group: string }>();
   readonly #stop: () => void;
+  /** The coordinator's worker that knows the cards. */
+  #told = 0;
 
   constructor(session: Session) {
     this.session = session;
@@ -50,7 +52,12 @@ export class Ranks {
   #follow(): void {
     const run = this.session.run.value;
     const cards = (run?.files ?? []).map((file) => ({ file, cards: file.cards.value }));
+    const told = this.session.coordinator.renewed.value;
     untracked(() => {
+      if (told !== this.#told) {
+        this.#told = told;
+        this.#cards.clear();
+      }
       const files = new Set(run?.files);
       if ([...this.#cards.values()].some(({ file }) => !files.has(file))) {
         this.#cards.clear();

@@ -168,6 +168,7 @@ export function Segments({ session, workspace }: ViewProperties) {
           session={session}
           plot={plot}
           testid="segments-canvas"
+          what="The segments"
           label="Segments: one row each, blocks at their place"
           make={(canvas) =>
             new SegmentsPlot(
@@ -210,7 +211,7 @@ export function Segments({ session, workspace }: ViewProperties) {
           }
         </Overlay>
         <DraftBox draft={plot.value?.draft.value ?? null} />
-        <Tooltip plot={plot.value} />
+        <Tooltip session={session} plot={plot.value} />
         {list && list.rows.length === 0 && <p class="plot-state">No segments: nothing was reserved on this device.</p>}
       </div>
       <p class="visually-hidden" aria-live="polite">

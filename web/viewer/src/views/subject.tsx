@@ -65,10 +65,7 @@ export function StackShares({
             title={`${bytes.exact}, ${blocks.exact}${note === "" ? "" : `, ${note}`}`}
             onClick={() => void workspace.showBlock(block)}
           >
-            <span
-              class="share-bar"
-              style={{ width: `${share * 100}%`, background: session.plot.value?.swatch(colour) }}
-            />
+            <span class="share-bar" style={{ width: `${share * 100}%`, background: session.swatch(colour) }} />
             <span class="share-text">{site}</span>
             <span class="num" data-value={bytes.raw}>
               {bytes.text}

@@ -70,7 +70,7 @@ function Legend({ session, workspace }: { session: Session; workspace: Workspace
     <ul class="legend" aria-label="Categories">
       {categories.map(({ name, label, colour, bytes }) => (
         <li key={name} title={`${bytes.exact} at the peak`}>
-          <span class="swatch" style={{ background: session.plot.value?.swatch(colour) }} /> {label}
+          <span class="swatch" style={{ background: session.swatch(colour) }} /> {label}
         </li>
       ))}
     </ul>

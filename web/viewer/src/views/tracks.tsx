@@ -83,7 +83,7 @@ function itemButtons(session: Session, workspace: Workspace, laid: Laid) {
   return laid.items.map((item) => {
     const { x0, x1, lane, text, title, colour } = item;
     const { left, width } = part(item, laid, ground);
-    const hue = session.plot.peek()?.swatch(colour);
+    const hue = session.swatch(colour);
     return (
       <button
         type="button"

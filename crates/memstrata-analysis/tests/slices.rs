@@ -1,0 +1,92 @@
+//! Analyses in slices: what comes out is the same, and there are as many slices as the work takes.
+
+use memstrata_analysis::pace::{Pace, Paced, at_once};
+use memstrata_analysis::{Carving, Categories, Rules, Trace, pool_envelope, pool_envelope_paced};
+use memstrata_snapshot::{Reader, Snapshot};
+use std::path::Path;
+use std::sync::Arc;
+
+const FILES: [&str; 6] = [
+    "recorded/t26/gpt_small.pickle.gz",
+    "recorded/t26/pools.pickle",
+    "recorded/t26/oom_observer.pickle.gz",
+    "recorded/gpt_late.pickle.gz",
+    "edge/segments_only.pickle",
+    "edge/no_time.pickle",
+];
+
+struct Loaded {
+    snapshot: Snapshot,
+    trace: Trace,
+    carving: Carving,
+}
+
+fn load(name: &str) -> Arc<Loaded> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    let mut reader = Reader::default();
+    reader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+    let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+    let trace = Trace::all(&snapshot).remove(0);
+    let carving = Carving::new(&snapshot, &trace);
+    Arc::new(Loaded { snapshot, trace, carving })
+}
+
+/// How many slices it takes, and what comes out.
+fn sliced<T, F: Future<Output = T> + Send + 'static>(begin: impl Fn() -> F) -> (u64, T) {
+    let mut work = Paced::default();
+    let mut slices = 0;
+    while !work.advance(&begin) {
+        slices += 1;
+    }
+    let Paced::Done(done) = work else { panic!("it is done") };
+    (slices, done)
+}
+
+/// Those of a work of at least `least` units.
+fn assert_slices(name: &str, what: &str, slices: u64, slice: u64, least: usize) {
+    let fewest = least as u64 / (slice + 24 * (1 << 12));
+    assert!(slices > fewest, "{name}: {what} of {least} items in {slices} slices");
+}
+
+#[test]
+fn slices_give_what_one_go_gives() {
+    for name in FILES {
+        let file = load(name);
+        let Loaded { snapshot, trace, carving } = &*file;
+        let (events, blocks) = (trace.device.events.len(), trace.blocks.len());
+        for slice in [1, 1 << 13] {
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move { Carving::paced(&file.snapshot, &file.trace, &mut Pace::of(slice)).await }
+            });
+            assert!(format!("{made:?}") == format!("{carving:?}"), "{name}: block sizes");
+            // Segments there and back, the replay, two sums; blocks once.
+            assert_slices(name, "block sizes", slices, slice, 8 * events + 4 * blocks);
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move {
+                    let rules = Rules::default();
+                    Categories::paced(&file.snapshot, &file.trace, &rules, &mut Pace::of(slice)).await
+                }
+            });
+            let whole = Categories::new(snapshot, trace, &Rules::default());
+            for block in 0..blocks as u32 {
+                assert_eq!(made.get(block), whole.get(block), "{name}: block {block}");
+            }
+            assert_slices(name, "categories", slices, slice, events + 15 * blocks);
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move { pool_envelope_paced(&file.trace, &file.carving, &file.snapshot, &mut Pace::of(slice)).await }
+            });
+            assert!(made == pool_envelope(trace, carving, snapshot), "{name}: pools");
+            assert_slices(name, "pools", slices, slice, if made.is_some() { events } else { blocks });
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move { file.trace.reserved_paced(&file.snapshot, &mut Pace::of(slice)).await }
+            });
+            assert!(made == trace.reserved(snapshot), "{name}: reserved bytes");
+            assert_slices(name, "reserved bytes", slices, slice, events);
+        }
+        assert_eq!(at_once(trace.reserved_paced(snapshot, &mut Pace::of(1))), trace.reserved(snapshot));
+    }
+}

@@ -1,0 +1,112 @@
+// The way that everybody goes, in Firefox: open files, look through all views, pick a block.
+
+import { expect, test } from "@playwright/test";
+import { PNG } from "pngjs";
+import puppeteer, { type Browser, type ElementHandle, type Page } from "puppeteer-core";
+import { summaryOf } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+
+// Importing it tells TypeScript of `window.memstrata`.
+import type {} from "../lib/viewer.js";
+
+const REAL = "recorded/t26/gpt_small.pickle.gz";
+const OTHER = "scenarios/f01.pickle";
+
+const { FIREFOX } = process.env;
+
+/** What a page of Firefox says, and how it is found in the viewer. */
+class Firefox {
+  readonly wrong: string[] = [];
+
+  constructor(readonly page: Page) {
+    page.on("pageerror", (error) => this.wrong.push(`uncaught: ${String(error)}`));
+    page.on("console", (message) => message.type() === "error" && this.wrong.push(`console: ${message.text()}`));
+  }
+
+  async find(selector: string): Promise<ElementHandle> {
+    const found = await this.page.waitForSelector(`>>> ${selector}`, { timeout: 30_000 });
+    if (!found) throw new Error(`${selector} is not there`);
+    return found;
+  }
+
+  async attribute(selector: string, name: string): Promise<string | null> {
+    const found = await this.find(selector);
+    return found.evaluate((element, of) => element.getAttribute(of), name);
+  }
+
+  /** How many colours are in the picture that a canvas shows. */
+  async colours(testid: string): Promise<number> {
+    const canvas = await this.find(`[data-testid=${testid}]`);
+    const box = await canvas.boundingBox();
+    if (!box) return 0;
+    const { x, y, width, height } = box;
+    // Without the labels on the left and below.
+    const clip = { x: x + 70, y: y + 4, width: width - 80, height: height - 40 };
+    const { data } = PNG.sync.read(Buffer.from(await this.page.screenshot({ clip })));
+    const seen = new Set<number>();
+    for (let at = 0; at < data.length; at += 4) seen.add(data.readUInt32BE(at));
+    return seen.size;
+  }
+}
+
+let browser: Browser;
+
+test.beforeAll(async () => {
+  if (FIREFOX === undefined) throw new Error("FIREFOX does not say where Firefox is");
+  browser = await puppeteer.launch({ browser: "firefox", executablePath: FIREFOX, headless: true });
+});
+
+test.afterAll(async () => browser?.close());
+
+test("files open, every view shows something, and a block is picked", async ({ baseURL }) => {
+  const page = await browser.newPage();
+  const firefox = new Firefox(page);
+  await page.setViewport({ width: 1440, height: 900 });
+  await page.goto(`${baseURL}/`);
+  await page.waitForFunction(() => "memstrata" in window);
+  await page.evaluate(() => window.memstrata.ready);
+
+  const input = (await firefox.find("[data-testid=open-files]")) as ElementHandle<HTMLInputElement>;
+  await input.uploadFile(testData(REAL), testData(OTHER));
+  for (const path of ["gpt_small.pickle.gz", "f01.pickle"]) {
+    const row = `[data-testid=rank-row][data-path="${path}"]`;
+    await expect.poll(() => firefox.attribute(row, "data-state"), { message: path }).toBe("ready");
+  }
+  await (await firefox.find('[data-testid=rank-row][data-path="gpt_small.pickle.gz"]')).click();
+  const { peak } = summaryOf(REAL).requested_bytes;
+  await expect.poll(() => firefox.attribute("[data-testid=peak-value]", "data-value")).toBe(String(peak));
+  await expect.poll(() => page.evaluate(() => window.memstrata.stats().instances)).toBeGreaterThan(0);
+  await firefox.find("[data-testid=colour-by]");
+
+  // The drawer would show some of them already.
+  await page.evaluate(() => window.memstrata.setState({ drawer: "none" }));
+  for (const [key, view, shown] of [
+    ["1", "overview", "[data-testid=overview-row] [data-column=peak]"],
+    ["2", "timeline", "timeline-canvas"],
+    ["3", "segments", "segments-canvas"],
+    ["4", "flame", "flame-canvas"],
+    ["5", "anomalies", "[data-testid=finding]"],
+    ["6", "compare", "[data-testid=compare-totals] [data-column=change]"],
+  ] as const) {
+    await page.keyboard.press(key);
+    await expect.poll(() => firefox.attribute(`[data-testid=view-${view}]`, "data-place")).toBe("main");
+    if (shown.endsWith("canvas")) await expect.poll(() => firefox.colours(shown), view).toBeGreaterThan(8);
+    else await firefox.find(shown);
+  }
+  expect(await page.$$(">>> [role=alert]")).toHaveLength(0);
+
+  await page.keyboard.press("2");
+  await expect.poll(() => firefox.attribute("[data-testid=view-timeline]", "data-place")).toBe("main");
+  const canvas = await (await firefox.find("[data-testid=timeline-canvas]")).boundingBox();
+  if (!canvas) throw new Error("there is no timeline");
+  // Low in the stack, where something is live in the middle of the trace.
+  const [x, y] = [Math.round(canvas.width / 2), Math.round(canvas.height - 60)];
+  await expect.poll(() => page.evaluate((...at) => window.memstrata.pick("timeline", ...at), x, y)).not.toBeNull();
+  const hit = await page.evaluate((...at) => window.memstrata.pick("timeline", ...at), x, y);
+  await page.mouse.click(canvas.x + x, canvas.y + y);
+  await expect
+    .poll(() => firefox.attribute("[data-testid=details] [data-reference]", "data-reference"))
+    .toBe(hit?.reference);
+  expect(await page.evaluate(() => window.memstrata.getState().sel)).toBe(hit?.reference);
+  expect(firefox.wrong).toEqual([]);
+});

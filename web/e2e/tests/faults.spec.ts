@@ -1,0 +1,262 @@
+// What can break under the page: a worker that stops, memory that ends, a browser without WebGL, a host that sends something
+// else. Each is said in words, the rest goes on, and there is a way back.
+
+import type { Locator, Page } from "@playwright/test";
+import { cli, summaryOf } from "../lib/cli.js";
+import { renamed, testData } from "../lib/data.js";
+import { blind, bounded, end, fragile, reload, WORKER } from "../lib/faults.js";
+import { expect, test } from "../lib/test.js";
+import type { Viewer } from "../lib/viewer.js";
+import { Views } from "../lib/views.js";
+import { answering, pane, restedRange } from "../lib/work.js";
+
+const REAL = "recorded/t26/gpt_small.pickle.gz";
+const SMALL = "scenarios/f01.pickle";
+const peakOf = (file: string) => String(summaryOf(file).requested_bytes.peak);
+
+const again = (page: Page) => page.getByTestId("view-timeline").getByTestId("load-again");
+
+/** Two ranks, of which the first is looked at, and all views. */
+async function two(viewer: Viewer): Promise<Views> {
+  const views = new Views(viewer);
+  await views.open([renamed(REAL, "rank0.pickle.gz"), renamed(SMALL, "rank1.pickle")]);
+  await viewer.expectRow("rank1.pickle", "ready");
+  await viewer.row("rank0.pickle.gz").click();
+  await answering(viewer.page);
+  await viewer.plot.drawn();
+  return views;
+}
+
+/** The words in a row and in the centre, which are no wall. */
+async function expectWords(viewer: Viewer, path: string, words: RegExp): Promise<void> {
+  await viewer.expectRow(path, "error");
+  await expect(viewer.row(path)).toContainText(words);
+  const centre = viewer.page.getByTestId("view-timeline").locator(".plot-state");
+  await expect(centre).toContainText(words);
+  expect((await centre.innerText()).length).toBeLessThan(400);
+  await expect(centre.getByRole("button")).toHaveCount(1);
+}
+
+for (const [how, what, words] of [
+  ["throw", "throws outside of a question", /A worker has stopped: Error: boom/],
+  [
+    "panic",
+    "panics in a question",
+    /stopped on this file: panicked at crates\/some\/where\.rs:7:5: index out of bounds$/,
+  ],
+  ["outgrow", "has no more memory for a question", /Memory ran out: a browser tab has 4 GiB/],
+] as const) {
+  test(`a worker that ${what} says so on its row, and is loaded again where it was`, async ({ viewer, page }) => {
+    viewer.expectedErrors.push("boom", "panicked at");
+    await fragile(page);
+    const views = await two(viewer);
+    await views.setState({ drawer: "blocks" });
+    await views.zoomTo(1000, 2000);
+    const [block] = cli("blocks", REAL).blocks;
+    const sel = `0:${block?.address}@${block?.alloc_event}`;
+    expect(await page.evaluate((name) => window.memstrata.select(name), sel)).toBe(true);
+    const before = await restedRange(viewer);
+    await end(page, "rank0.pickle.gz", how);
+    // A question, for those who wait for one.
+    if (how !== "throw")
+      await views
+        .table("blocks")
+        .sortBy("lifetime")
+        .catch(() => undefined);
+    await viewer.expectRow("rank0.pickle.gz", "error");
+    await expect(viewer.row("rank0.pickle.gz").locator(".rank-error")).toHaveText(words);
+    await expectWords(viewer, "rank0.pickle.gz", new RegExp(words.source.replace("$", "")));
+    // The table does not stand empty, nor does it say all that again.
+    await expect(pane(page, "blocks")).toContainText("rank0.pickle.gz is not loaded");
+    await expect(pane(page, "blocks").getByTestId("load-again")).toBeHidden();
+
+    // What was known stays, and the others go on.
+    await views.main("Overview");
+    const line = page.locator("[data-testid=overview-row][data-path='rank0.pickle.gz']");
+    await expect(line.locator("[data-column=peak]")).toHaveAttribute("data-value", peakOf(REAL));
+    await expect(line).toContainText("not loaded");
+    await expect(pane(page, "blocks").getByTestId("load-again")).toBeVisible();
+    await viewer.row("rank1.pickle").click();
+    await views.main("Timeline");
+    await viewer.plot.drawn();
+    await expect(viewer.peak).toHaveAttribute("data-value", peakOf(SMALL));
+
+    await viewer.row("rank0.pickle.gz").click();
+    await again(page).click();
+    await viewer.expectRow("rank0.pickle.gz", "ready");
+    await expect(viewer.peak).toHaveAttribute("data-value", peakOf(REAL));
+    await views.table("blocks").expectTotal(cli("blocks", REAL).total);
+    // In view is what was.
+    await expect.poll(async () => (await viewer.state()).sel).toBe(sel);
+    const after = await restedRange(viewer);
+    expect(Math.abs(after.x0 - before.x0) + Math.abs(after.x1 - before.x1)).toBeLessThan(1);
+  });
+}
+
+test("a coordinator that stops is replaced, and told again what it knew", async ({ viewer, page }) => {
+  viewer.expectedErrors.push("panicked at");
+  await fragile(page);
+  const views = await two(viewer);
+  const overview = await views.main("Overview");
+  const lines = overview.getByTestId("overview-row");
+  await expect(lines).toHaveCount(2);
+  await end(page, "coordinator", "panic");
+  await overview.getByRole("button", { name: "peak", exact: true }).click();
+  await expect(page.getByRole("alert")).toContainText(/stopped over the run: .* index out of bounds/);
+  await page.getByRole("button", { name: "Put away" }).click();
+  await overview.getByRole("button", { name: "peak", exact: true }).click();
+  await expect(lines.first()).toHaveAttribute("data-path", "rank1.pickle");
+  await expect(lines).toHaveCount(2);
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  await overview.getByRole("button", { name: "peak", exact: true }).click();
+  await expect(lines.first()).toHaveAttribute("data-path", "rank0.pickle.gz");
+});
+
+test("memory that runs out while a file is read is told from a fault, and the small files are read", async ({
+  viewer,
+  page,
+}) => {
+  await page.route(/memstrata_worker[^/]*\.wasm$/, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: bounded(await response.body(), 6) });
+  });
+  await reload(page);
+  await viewer.open([renamed(REAL, "rank0.pickle.gz"), renamed(SMALL, "rank1.pickle")]);
+  await viewer.row("rank0.pickle.gz").click();
+  await expectWords(viewer, "rank0.pickle.gz", /Memory ran out/);
+  await viewer.expectRow("rank1.pickle", "ready");
+  await expect(viewer.rowPeak("rank1.pickle")).toHaveAttribute("data-value", peakOf(SMALL));
+  await again(page).click();
+  await expectWords(viewer, "rank0.pickle.gz", /Memory ran out/);
+});
+
+for (const [what, answer] of [
+  ["is not there", { status: 404, body: "not here" }],
+  ["is of another type", { contentType: "text/plain", body: "postMessage(1)" }],
+] as const) {
+  test(`a worker whose script ${what} is told on the row, and started when it is there`, async ({ viewer, page }) => {
+    viewer.expectedErrors.push("Failed to load", "expected a JavaScript", "404");
+    await page.context().route(WORKER, (route) => route.fulfill(answer));
+    await reload(page);
+    await viewer.open(testData(SMALL));
+    await expect(page.getByRole("alert")).toContainText(/worker could not be started.*Reload the page/);
+    await expect(page.getByRole("alert")).not.toContainText("blob:http");
+    await page.context().unroute(WORKER);
+    await viewer.show(testData(SMALL));
+    await expect(viewer.peak).toHaveAttribute("data-value", peakOf(SMALL));
+    await expect(page.getByRole("alert")).toHaveCount(0);
+  });
+}
+
+for (const [what, answer, words] of [
+  ["is not there", { status: 404, body: "not here" }, /\.wasm answered 404.*Reload the page/],
+  ["is a page", { contentType: "text/html", body: "<!doctype html>" }, /\.wasm is no WebAssembly.*text\/html/],
+] as const) {
+  test(`WebAssembly that ${what} is told at once, and had when it is there`, async ({ viewer, page }) => {
+    viewer.expectedErrors.push("Failed to load", "404", "WebAssembly");
+    const modules = /memstrata_(view|worker)_bg[^/]*\.wasm$/;
+    await page.route(modules, (route) => route.fulfill(answer));
+    await reload(page);
+    await expect(page.getByRole("alert")).toContainText(words);
+    await page.unroute(modules);
+    await viewer.show(testData(SMALL));
+    await expect(viewer.peak).toHaveAttribute("data-value", peakOf(SMALL));
+  });
+}
+
+test("a content security policy without WebAssembly is told with what it lacks", async ({ viewer, page }) => {
+  viewer.expectedErrors.push("Content Security Policy", "WebAssembly");
+  await page.route("/", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: (await response.text()).replace(" 'wasm-unsafe-eval'", "") });
+  });
+  await reload(page);
+  const alert = page.getByRole("alert");
+  await expect(alert).toContainText(
+    "Content-Security-Policy does not let WebAssembly run. Its script-src needs 'wasm-unsafe-eval'",
+  );
+  await viewer.open(testData(SMALL));
+  await expect(alert).toContainText("'wasm-unsafe-eval'");
+});
+
+const CANVASES = [
+  ["Timeline", "timeline-canvas"],
+  ["Segments", "segments-canvas"],
+  ["Flame", "flame-canvas"],
+] as const;
+
+/** The share of a canvas that has another colour than most of it. */
+async function painted(views: Views, testid: string): Promise<number> {
+  const plot = views.plot(testid);
+  const picture = await plot.picture();
+  const { width, height } = picture.png;
+  const ground = [picture.colour(width - 2, 2)];
+  return picture.share(70, 4, width, height - 30, ground);
+}
+
+const without = (page: Page, tab: string): Locator =>
+  page.getByTestId(`view-${tab.toLowerCase()}`).locator(".plot-state");
+
+test("without WebGL 2 there are no pictures, and everything else", async ({ viewer, page }) => {
+  await blind(page);
+  await reload(page);
+  const views = new Views(viewer);
+  await views.open([renamed(REAL, "rank0.pickle.gz"), renamed(SMALL, "rank1.pickle")]);
+  await viewer.row("rank0.pickle.gz").click();
+  await expect(viewer.peak).toHaveAttribute("data-value", peakOf(REAL));
+  for (const [tab] of CANVASES) {
+    await views.main(tab);
+    await expect(without(page, tab)).toContainText(/cannot be drawn here.*WebGL 2.*hardware acceleration/s);
+    await expect(without(page, tab).getByRole("button")).toHaveCount(1);
+  }
+  const overview = await views.main("Overview");
+  await expect(overview.locator("[data-path='rank0.pickle.gz'] [data-column=peak]")).toHaveAttribute(
+    "data-value",
+    peakOf(REAL),
+  );
+  // Categories have their colours.
+  await expect(overview.locator(".swatch").first()).toHaveCSS("background-color", /rgb\((?!0, 0, 0)/);
+  await views.main("Anomalies");
+  await expect(page.locator("[data-testid=finding]").first()).toBeVisible();
+  await views.drawer("Blocks");
+  await views.table("blocks").expectTotal(cli("blocks", REAL).total);
+  await views.table("blocks").rows.first().click();
+  await expect(viewer.details.locator("[data-reference]")).toBeVisible();
+  await views.main("Compare");
+  await expect(page.getByTestId("compare-totals")).toBeVisible();
+
+  await page.evaluate(() => Object.assign(window, { blind: false }));
+  await views.main("Segments");
+  await without(page, "Segments").getByRole("button", { name: "Try again" }).click();
+  await expect.poll(() => painted(views, "segments-canvas")).toBeGreaterThan(0.05);
+  await views.main("Timeline");
+  await viewer.plot.drawn();
+});
+
+for (const [tab, testid] of CANVASES) {
+  test(`a GL context that ${tab} has lost is told, and comes back or is had anew`, async ({ viewer, page }) => {
+    const views = new Views(viewer);
+    await views.show(testData(REAL));
+    await views.main(tab);
+    await expect.poll(() => painted(views, testid)).toBeGreaterThan(0.05);
+    const before = await painted(views, testid);
+    const range = await restedRange(viewer);
+    const lose = (back: boolean) =>
+      page.getByTestId(testid).evaluate(async (canvas: HTMLCanvasElement, restored) => {
+        const lost = canvas.getContext("webgl2")?.getExtension("WEBGL_lose_context");
+        lost?.loseContext();
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        if (restored) lost?.restoreContext();
+      }, back);
+    await lose(true);
+    await expect(without(page, tab)).toHaveCount(0);
+    await expect.poll(async () => Math.abs((await painted(views, testid)) - before)).toBeLessThan(0.01);
+
+    await lose(false);
+    await expect(without(page, tab)).toContainText("The picture was lost");
+    await without(page, tab).getByRole("button", { name: "Draw again" }).click();
+    await expect(without(page, tab)).toHaveCount(0);
+    await expect.poll(async () => Math.abs((await painted(views, testid)) - before)).toBeLessThan(0.01);
+    expect(await restedRange(viewer)).toEqual(range);
+  });
+}
