@@ -13,14 +13,30 @@ const FRAMES: u32 = 256;
 const DEPTH: u32 = 30;
 /// How many different call stacks there are.
 const STACKS: u32 = 61;
-/// How many blocks are live at a time.
+/// How many blocks are live at a time, and their bytes.
 const LIVE: u32 = 40;
-/// Where they lie, in how much.
-const BASE: u64 = 0x7f00_0000_0000;
 const BLOCK: u64 = 1024;
-const SPAN: u64 = 2 * LIVE as u64 * BLOCK;
+/// Where they lie.
+const BASE: u64 = 0x7f00_0000_0000;
 /// Items that CPython writes at a time.
 const BATCH: u32 = 1000;
+
+/// The root, and words that are only remembered: `name` as 1, and so on to `device_traces` as 19.
+const HEAD: &[u8] = b"\x80\x04}\x94(\x8c\x04name\x940\x8c\x08filename\x940\x8c\x04line\x940\x8c\x06frames\x940\
+    \x8c\x06action\x940\x8c\x05alloc\x940\x8c\x0efree_requested\x940\x8c\x0efree_completed\x940\
+    \x8c\x04addr\x940\x8c\x04size\x940\x8c\x06stream\x940\x8c\x07time_us\x940\
+    \x8c\x08segments\x940\x8c\x07address\x940\x8c\x0atotal_size\x940\x8c\x06blocks\x940\x8c\x05state\x940\x8c\x08inactive\x940\
+    \x8c\x0ddevice_traces\x940";
+/// A frame but for its line; it is remembered, too, the first as 20.
+const FRAME: &[u8] = b"}\x94(h\x01h\x06h\x02h\x10h\x03K";
+/// One segment of 80 KiB, free when all is over; then the traces, of which the first is open.
+const SEGMENT: &[u8] =
+    b"h\x0d]\x94}\x94(h\x0e\x8a\x07\0\0\0\0\0\x7f\0h\x0fJ\0\x40\x01\0h\x10]\x94}\x94(h\x0aJ\0\x40\x01\0h\x11h\x12uaua\
+    h\x13]\x94]\x94(";
+/// The numbers of what happens to a block.
+const ALLOC: u8 = 6;
+const REQUESTED: u8 = 7;
+const COMPLETED: u8 = 8;
 
 /// Read a made-up trace of `blocks` blocks; gives the number of events that were read, three a block.
 ///
@@ -39,115 +55,49 @@ pub fn warm_up(blocks: u32) -> Result<u32, Failure> {
     Ok(traces.map(|trace| trace.device.events.len() as u32).sum())
 }
 
-/// A pickle that is being written, and how many of its objects are remembered.
-struct Pickle {
-    bytes: Vec<u8>,
-    memo: u32,
-}
-
-impl Pickle {
-    /// Opcodes as they are, `remembered` of which are MEMOIZE; gives the number of the first of these.
-    fn put(&mut self, opcodes: &[u8], remembered: u32) -> u32 {
-        self.bytes.extend_from_slice(opcodes);
-        self.memo += remembered;
-        self.memo - remembered
-    }
-
-    fn text(&mut self, text: &str) -> u32 {
-        self.put(&[b"\x8c", &[text.len() as u8], text.as_bytes(), b"\x94"].concat(), 1)
-    }
-
-    /// A text that is only remembered.
-    fn word(&mut self, text: &str) -> u32 {
-        let memo = self.text(text);
-        self.put(b"0", 0);
-        memo
-    }
-
-    fn refer(&mut self, memo: u32) {
-        match u8::try_from(memo) {
-            Ok(near) => self.put(&[b'h', near], 0),
-            Err(_) => self.put(&[&b"j"[..], &memo.to_le_bytes()].concat(), 0),
-        };
-    }
-
-    /// An integer of seven bytes, as addresses and microseconds are.
-    fn long(&mut self, value: u64) {
-        self.put(&[&b"\x8a\x07"[..], &value.to_le_bytes()[..7]].concat(), 0);
-    }
-}
-
 /// Blocks that are allocated and, some blocks later, freed.
 fn snapshot(blocks: u32) -> Vec<u8> {
-    let mut p = Pickle { bytes: b"\x80\x04".to_vec(), memo: 0 };
-    p.put(b"}\x94(", 1);
-    let [name, filename, line, frames] = ["name", "filename", "line", "frames"].map(|word| p.word(word));
-    let [alloc, requested, completed] = ["alloc", "free_requested", "free_completed"].map(|word| p.word(word));
-    let [action, addr, size, stream, time] = ["action", "addr", "size", "stream", "time_us"].map(|word| p.word(word));
-    let [segments, address, total] = ["segments", "address", "total_size"].map(|word| p.word(word));
-    let [inside, state, inactive] = ["blocks", "state", "inactive"].map(|word| p.word(word));
-    let traces = p.word("device_traces");
-    let shared: Vec<u32> = (0..FRAMES)
-        .map(|frame| {
-            let memo = p.put(b"}\x94(", 1);
-            p.refer(name);
-            p.text(&format!("call_{frame}"));
-            p.refer(filename);
-            p.text(&format!("module_{}.py", frame % 16));
-            p.refer(line);
-            p.put(&[b"K", &[frame as u8][..], b"u0"].concat(), 0);
-            memo
-        })
-        .collect();
-    // One segment, which is free when all is over.
-    p.refer(segments);
-    p.put(b"]\x94}\x94(", 2);
-    for part in [address, total] {
-        p.refer(part);
-        p.long(if part == address { BASE } else { SPAN });
+    let mut out = HEAD.to_vec();
+    for line in 0..FRAMES {
+        out.extend_from_slice(FRAME);
+        out.extend_from_slice(&[line as u8, b'u', b'0']);
     }
-    p.refer(inside);
-    p.put(b"]\x94}\x94(", 2);
-    p.refer(size);
-    p.long(SPAN);
-    p.refer(state);
-    p.refer(inactive);
-    p.put(b"uaua", 0);
-    p.refer(traces);
-    p.put(b"]\x94]\x94(", 2);
-    let mut event = |number: u32, what: u32, block: u32| {
-        if number > 0 && number.is_multiple_of(BATCH) {
-            p.put(b"e(", 0);
-        }
-        p.put(b"}\x94(", 1);
-        p.refer(action);
-        p.refer(what);
-        p.refer(addr);
-        p.long(BASE + u64::from(block % (2 * LIVE)) * BLOCK);
-        p.refer(size);
-        p.put(b"M\0\x04", 0);
-        p.refer(stream);
-        p.put(b"K\0", 0);
-        p.refer(time);
-        p.long(0x6_0000_0000_0000 + u64::from(number) * 7);
-        p.refer(frames);
-        p.put(b"]\x94(", 1);
-        for depth in 0..DEPTH {
-            p.refer(shared[((block % STACKS) * 7 + depth * 5) as usize % shared.len()]);
-        }
-        p.put(b"eu", 0);
-    };
+    out.extend_from_slice(SEGMENT);
     let mut number = 0;
     for step in 0..blocks + LIVE {
-        let freed = step.checked_sub(LIVE).map(|old| [(requested, old), (completed, old)]);
-        let allocated = (step < blocks).then_some((alloc, step));
-        for (what, block) in allocated.into_iter().chain(freed.into_iter().flatten()) {
-            event(number, what, block);
+        let freed = step.checked_sub(LIVE);
+        for (what, block) in [(ALLOC, Some(step)), (REQUESTED, freed), (COMPLETED, freed)] {
+            let Some(block) = block.filter(|&block| block < blocks) else { continue };
+            if number > 0 && number % BATCH == 0 {
+                out.extend_from_slice(b"e(");
+            }
+            event(&mut out, number, what, block);
             number += 1;
         }
     }
-    p.put(b"eau.", 0);
-    p.bytes
+    out.extend_from_slice(b"eau.");
+    out
+}
+
+fn event(out: &mut Vec<u8>, number: u32, what: u8, block: u32) {
+    // Integers of seven bytes, as addresses and microseconds are.
+    let address = BASE + u64::from(block % (2 * LIVE)) * BLOCK;
+    let time = 0x6_0000_0000_0000 + u64::from(number) * 7;
+    out.extend_from_slice(&[b'}', 0x94, b'(', b'h', 5, b'h', what, b'h', 9, 0x8a, 7]);
+    out.extend_from_slice(&address.to_le_bytes()[..7]);
+    out.extend_from_slice(b"h\x0aM\0\x04h\x0bK\0h\x0c\x8a\x07");
+    out.extend_from_slice(&time.to_le_bytes()[..7]);
+    out.extend_from_slice(b"h\x04]\x94(");
+    for depth in 0..DEPTH {
+        let frame = 20 + ((block % STACKS) * 7 + depth * 5) % FRAMES;
+        if frame < 256 {
+            out.extend_from_slice(&[b'h', frame as u8]);
+        } else {
+            out.push(b'j');
+            out.extend_from_slice(&frame.to_le_bytes());
+        }
+    }
+    out.extend_from_slice(b"eu");
 }
 
 #[cfg(test)]
