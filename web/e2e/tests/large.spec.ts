@@ -1,5 +1,6 @@
 // A file that needs more memory than a tab has: words instead of a crash, and a part of it.
 
+import { readFileSync } from "node:fs";
 import { cli, summaryOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
@@ -71,4 +72,42 @@ test("without a limit the same file opens as a whole", async ({ viewer, page }) 
   await viewer.show(testData(REAL));
   await expect(viewer.peak).toHaveAttribute("data-value", String(summaryOf(REAL).requested_bytes.peak));
   await expect(page.getByTestId("part-line")).toHaveCount(0);
+});
+
+test("a file that is read in many pieces comes to the same", async ({ viewer, page }) => {
+  await work(viewer, testData("scenarios/f01.pickle"));
+  const small = "containers/snapshot.json";
+  // Space behind a JSON text is none of its own: 20 MiB, of which a worker reads ahead of the one that parses.
+  const json = readFileSync(testData(small), "utf8");
+  const space = " ".repeat(20 << 20);
+  const buffer = Buffer.from(json + space);
+  await viewer.open({ name: "padded.json", mimeType: "application/json", buffer });
+  await viewer.expectRow("padded.json", "ready");
+  await expect(viewer.peak).toHaveAttribute("data-value", String(summaryOf(small).requested_bytes.peak));
+  // Cut off in its last piece it is as damaged as it is.
+  const cut = Buffer.from(space + json.slice(0, -3));
+  await viewer.open({ name: "cut.json", mimeType: "application/json", buffer: cut });
+  await viewer.expectRow("cut.json", "error");
+  await expect(viewer.row("cut.json")).not.toContainText("fault in memstrata");
+  await expect(page.getByTestId("notice")).toHaveCount(0);
+});
+
+test("a line moves while an answer takes long, and only then", async ({ viewer, page }) => {
+  await page.evaluate(() => {
+    const { postMessage } = Worker.prototype;
+    Worker.prototype.postMessage = function (this: Worker, message: { kind?: string }, ...rest: never[]) {
+      const late = Reflect.get(window, "late") && message.kind === "ask" ? 1500 : 0;
+      const send = () => Reflect.apply(postMessage, this, [message, ...rest]);
+      if (late) setTimeout(send, late);
+      else send();
+    };
+  });
+  await work(viewer, testData(REAL));
+  const line = page.getByRole("progressbar", { name: "Computing" });
+  await expect(line).toHaveCount(0);
+  await page.evaluate(() => Object.assign(window, { late: true }));
+  await page.keyboard.press("p");
+  await expect(line).toBeVisible();
+  await page.evaluate(() => Object.assign(window, { late: false }));
+  await expect(line).toHaveCount(0);
 });
