@@ -177,6 +177,7 @@ fn doc(repo: &Repo) -> Result<()> {
 
 fn narrow(repo: &Repo) -> Result<()> {
     let mut args = vec!["test", "--quiet", "--target", NARROW_TARGET, "--lib", "--tests"];
+    args.extend(["--features", "memstrata-analysis/slices"]);
     for name in NARROW {
         args.extend(["--package", name]);
     }
