@@ -77,7 +77,7 @@ test("without a limit the same file opens as a whole", async ({ viewer, page }) 
 test("a file that is read in many pieces comes to the same", async ({ viewer, page }) => {
   await work(viewer, testData("scenarios/f01.pickle"));
   const small = "containers/snapshot.json";
-  // Space behind a JSON text is none of its own: 20 MiB, of which a worker reads ahead of the one that parses.
+  // Space behind a JSON text is none of its own: 20 MiB, which come in small pieces and in large ones.
   const json = readFileSync(testData(small), "utf8");
   const space = " ".repeat(20 << 20);
   const buffer = Buffer.from(json + space);

@@ -3,14 +3,12 @@
 
 import type { Failure } from "../generated/protocol.js";
 import type { Bytes } from "./messages.js";
-import { readAhead } from "./read-ahead.js";
 
 /** Small at first, so that parsing begins soon; then larger, since each read costs a few milliseconds beside its bytes. */
 const CHUNK = 1 << 20;
 const LARGE = 8 << 20;
 
-/** A blob's bytes, in order. */
-export async function* blobChunks(blob: Blob): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+async function* blobChunks(blob: Blob): AsyncGenerator<Uint8Array> {
   const end = (from: number) => from + (from < LARGE ? CHUNK : LARGE);
   const read = (from: number) => blob.slice(from, end(from)).arrayBuffer();
   let next = read(0);
@@ -76,8 +74,7 @@ function isGzip(bytes: Uint8Array): boolean {
 
 /** The bytes of `source`, in order. */
 export async function* chunks(source: Bytes): AsyncGenerator<Chunk> {
-  const blob = (of: Blob) => (of.size > LARGE ? readAhead(of) : blobChunks(of));
-  const raw = typeof source === "string" ? urlChunks(source) : blob(source);
+  const raw = typeof source === "string" ? urlChunks(source) : blobChunks(source);
   let read = 0;
   let packed = false;
   const counted = async () => {

@@ -53,14 +53,9 @@ export type ToWorker =
     }
   | { kind: "load"; path: string; bytes: number; source: Bytes; bounds: Bounds }
   | { kind: "ask"; request: Request }
-  | { kind: "run"; request: RunRequest }
-  /** Between a worker and the one that reads for it: the blob, and that one more piece may come. */
-  | { kind: "read"; source: Blob }
-  | { kind: "more" };
+  | { kind: "run"; request: RunRequest };
 
 export type FromWorker =
   | { kind: "reply"; response: Response; columns: Columns; wasmBytes: number; threads: number }
   | { kind: "run"; response: RunResponse }
-  /** The next piece of a blob; null behind the last. */
-  | { kind: "bytes"; bytes: Uint8Array<ArrayBuffer> | null }
   | { kind: "crashed"; failure: Failure };

@@ -1,5 +1,5 @@
 // The worker's side: carries bytes and messages to the Rust engine and its answers back. One worker serves one file from
-// load to release, is the coordinator of a run, or reads a large blob for another worker.
+// load to release, or is the coordinator of a run.
 //
 //   page                     worker
 //   prepare(module)     ->   instantiate, start threads         (a spare is kept in this state)
@@ -10,7 +10,7 @@
 import * as first from "../../wasm/memstrata_worker.js";
 import type { Failure, Response } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
-import { blobChunks, chunks } from "./chunks.js";
+import { chunks } from "./chunks.js";
 import { stopped, wordsOf } from "./faults.js";
 import type { Columns, FromWorker, ToWorker } from "./messages.js";
 import { type Engine, startThreads } from "./threads.js";
@@ -47,7 +47,6 @@ class WorkerHost {
   #engine: Promise<Engine> | null = null;
   #rank: RankWorker | null = null;
   #run: RunWorker | null = null;
-  #reading: ReturnType<typeof blobChunks> | null = null;
   #stepping = false;
   #threads = 1;
   #panic = "";
@@ -88,15 +87,6 @@ class WorkerHost {
         break;
       case "run":
         this.#plan(message).catch((error: unknown) => this.#crashed(error));
-        break;
-      case "read":
-        this.#reading = blobChunks(message.source);
-        // One to be parsed, and one on its way.
-        this.#more();
-        this.#more();
-        break;
-      case "more":
-        this.#more();
         break;
     }
   }
@@ -150,15 +140,6 @@ class WorkerHost {
     const { RunWorker } = await this.#prepared();
     this.#run ??= new RunWorker();
     this.#post({ kind: "run", response: this.#run.handle(message.request) });
-  }
-
-  /** The next piece, for the worker that parses. */
-  #more(): void {
-    const next = this.#reading?.next();
-    next?.then(
-      ({ done, value }) => this.#post({ kind: "bytes", bytes: done ? null : value }, done ? [] : [value.buffer]),
-      (error: unknown) => this.#crashed(error),
-    );
   }
 
   #wake(): void {
