@@ -218,3 +218,31 @@ test("a click on an event puts the cursor there: the moment is the command line'
   await expect.poll(async () => (await viewer.state()).sel).toBe(`0:${block?.address}@${block?.alloc_event}`);
   await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(block?.bytes));
 });
+
+test("no letter is lost while what was typed before is searched", async ({ viewer, page }) => {
+  await new Views(viewer).open(testData(REAL));
+  const search = page.getByTestId("search");
+  await search.focus();
+  // Each letter comes when the one before it is about to be searched, or has just been.
+  const word = "optimizer step of the model";
+  await page.evaluate((letters) => {
+    const input = document.querySelector("memstrata-viewer")?.shadowRoot?.querySelector("input[type=search]");
+    if (!(input instanceof HTMLInputElement)) throw new Error("there is a search");
+    const type = (letter: string) => {
+      input.value += letter;
+      input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    };
+    // In the very task in which the search begins, and so before anything is drawn of it.
+    const { setTimeout: later } = window;
+    const rest = [...letters];
+    window.setTimeout = ((work: () => void, ms?: number) =>
+      later(() => {
+        work();
+        const next = rest.shift();
+        if (next !== undefined) type(next);
+      }, ms)) as typeof window.setTimeout;
+    type(rest.shift() ?? "");
+  }, word);
+  await expect(search).toHaveValue(word);
+  await expect.poll(async () => (await viewer.state()).find).toBe(word);
+});

@@ -1,6 +1,8 @@
 // The bar on top: what is open, which rank and device of it, along which axis.
 
+import { effect, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect } from "preact/hooks";
 import type { Session } from "../session.js";
 import type { Theme } from "../view-state.js";
 import type { Opening } from "./app.js";
@@ -99,6 +101,14 @@ function SearchBox({ session }: { session: Session }) {
   const views = session.workspace.value;
   const { search } = session.linked;
   const found = views?.found.value.value;
+  // What stands there, which is searched a moment later: drawn from the search, a letter that came in between would be lost.
+  const text = useSignal(search.peek());
+  const follow = () => {
+    text.value = search.value;
+  };
+  // At once: an effect that waits for a frame would bring back what stood there before it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a viewer has one search
+  useLayoutEffect(() => effect(follow), []);
   return (
     <search class="search">
       <Icon name="search" />
@@ -108,8 +118,9 @@ function SearchBox({ session }: { session: Session }) {
         title="A word of a frame or file, an address, #event, or a size such as >512MiB (/)"
         aria-label="Search"
         data-testid="search"
-        value={search.value}
+        value={text.value}
         onInput={({ currentTarget: { value } }) => {
+          text.value = value;
           if (views) views.typed(value);
           else search.value = value;
         }}
@@ -117,9 +128,10 @@ function SearchBox({ session }: { session: Session }) {
           if (event.key === "Enter") void views?.nextHit(event.shiftKey);
           else if (event.key === "Escape") {
             search.value = "";
-            event.currentTarget.value = "";
+            text.value = "";
+            views?.typed("");
             event.currentTarget.blur();
-          } else if (event.key === ">" && event.currentTarget.value === "" && views) {
+          } else if (event.key === ">" && text.peek() === "" && views) {
             views.openPaletteFromSearch(event);
           }
         }}
