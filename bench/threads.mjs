@@ -2,36 +2,32 @@
 // bench/threads.mjs FILE [RUNS]`, after `cargo xtask build`; CHROME names the browser. Both builds take turns in one run, so
 // what counts is their ratio; and what they answer must be the same, to the last byte.
 
-import { spawn } from "node:child_process";
-import { readdirSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
-import { argv, env, stdout } from "node:process";
-import { fileURLToPath } from "node:url";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { argv, stdout } from "node:process";
+import { withPages } from "./page.mjs";
 
-const web = new URL("../web/", import.meta.url);
-const { chromium } = createRequire(new URL("e2e/package.json", web))("@playwright/test");
-const dist = new URL("site/dist/", web);
-
+const dist = new URL("../web/site/dist/", import.meta.url);
 const [file, runs = "3"] = argv.slice(2);
-const port = 4300 + Math.floor(Math.random() * 400);
-const quiet = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 const asset = (pattern) => `assets/${readdirSync(new URL("assets/", dist)).find((name) => pattern.test(name))}`;
 const [folder] = readdirSync(new URL("threads/", dist));
-const paths = {
+const parts = {
+  version: JSON.parse(readFileSync(new URL("../web/viewer/package.json", import.meta.url), "utf8")).version,
   worker: asset(/^worker-.*\.js$/),
   plain: asset(/^memstrata_worker_views_bg.*\.wasm$/),
   threaded: `threads/${folder}/memstrata_worker_threads.js`,
 };
 
 /** In the page: one worker from its start to its last answer. Milliseconds and a hash by what was asked. */
-async function measure([{ worker: script, plain, threaded }, threads]) {
+async function measure([{ version, worker: script, plain, threaded }, threads]) {
   const module = (path) => WebAssembly.compileStreaming(fetch(path));
-  const build = { script: new URL(threaded, document.baseURI).href, threads };
+  const build = { script: new URL(threaded, document.baseURI).href, threads, alarm: "bench" };
   const prepare = {
     kind: "prepare",
     glue: "views",
     module: await module(plain),
+    early: false,
+    version,
     threaded: threads > 1 ? { ...build, module: await module(threaded.replace(/\.js$/, "_bg.wasm")) } : null,
   };
   const worker = new Worker(script, { type: "module" });
@@ -60,7 +56,8 @@ async function measure([{ worker: script, plain, threaded }, threads]) {
 
   started = performance.now();
   worker.postMessage(prepare);
-  worker.postMessage({ kind: "load", path: "bench.pickle", bytes: blob.size, source: blob });
+  const bounds = { events: null, memory: null };
+  worker.postMessage({ kind: "load", path: "bench.pickle", bytes: blob.size, source: blob, bounds });
   const loaded = await heard(({ response }) => response.kind === "loaded");
   await note("load", loaded);
   const [part] = loaded.response.parts;
@@ -74,11 +71,8 @@ async function measure([{ worker: script, plain, threaded }, threads]) {
   return found;
 }
 
-const server = spawn("node", [fileURLToPath(new URL("e2e/server.mjs", web)), String(port)], { stdio: "ignore" });
-const browser = await chromium.launch({ executablePath: env.CHROME ?? "/usr/bin/chromium", args: ["--headless=new", "--no-sandbox", ...quiet] });
-try {
-  const page = await browser.newPage();
-  await page.goto(`http://127.0.0.1:${port}/`);
+await withPages(true, async (open) => {
+  const page = await open();
   await page.evaluate(() => {
     const input = Object.assign(document.createElement("input"), { type: "file", id: "bench" });
     document.body.replaceChildren(input);
@@ -88,8 +82,8 @@ try {
   const threads = Math.min(Math.max(cores, 2), 8);
   const best = new Map();
   for (let run = 0; run < Number(runs); run += 1) {
-    const one = await page.evaluate(measure, [paths, 1]);
-    const many = await page.evaluate(measure, [paths, threads]);
+    const one = await page.evaluate(measure, [parts, 1]);
+    const many = await page.evaluate(measure, [parts, threads]);
     if (many.load.threads !== threads) throw new Error("the threads did not start");
     for (const [what, { ms, hash }] of Object.entries(one)) {
       if (many[what].hash !== hash) throw new Error(`${what}: the two builds do not answer the same`);
@@ -102,7 +96,4 @@ try {
     stdout.write(`${what.padEnd(26)} ${one.toFixed(0).padStart(7)} ms ${many.toFixed(0).padStart(7)} ms ${(one / many).toFixed(2).padStart(6)}\n`);
   }
   stdout.write("the answers are the same\n");
-} finally {
-  await browser.close();
-  server.kill();
-}
+});

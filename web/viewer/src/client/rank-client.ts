@@ -173,6 +173,7 @@ export class RankClient {
     this.#drawers.clear();
     this.#tiles.clear();
     for (const id of [...this.#pending.keys()]) this.#settle(id, null);
+    this.#rest();
   }
 
   #nextId(kind: number = LAYERS.length): number {
