@@ -7,7 +7,7 @@ import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs"
 import { argv, stderr, stdout } from "node:process";
 import { initSync, RankWorker } from "../web/viewer/wasm/memstrata_worker.js";
 
-const CHUNK = 1 << 20;
+const CHUNK = 1 << 18;
 /** As web/viewer/src/client/worker.ts has it. */
 const WARM = { blocks: 1000, times: 16 };
 

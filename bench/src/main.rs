@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What a worker is given at a time.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 1 << 18;
 
 #[derive(Parser)]
 #[command(about = "Measurements of memstrata")]

@@ -8,6 +8,7 @@
 use memstrata_snapshot::{Action, BlockState, Device, PoolIndex, Report, Snapshot, StackId, StreamId};
 use memstrata_units::{Addr, Bytes, EventIndex};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// How a block came to be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,12 +121,12 @@ fn key(address: Addr) -> u64 {
 }
 
 /// The blocks of a device, in stack order: those from before the window that are never freed by address, those that are
-/// (latest freed lowest), then all others by the event at which they enter.
-pub(crate) fn pair(snapshot: &Snapshot, device: &Device, report: &mut Report) -> Vec<Block> {
+/// (latest freed lowest), then all others by the event at which they enter. `actions` are how many events there are of each.
+pub(crate) fn pair(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32)], report: &mut Report) -> Vec<Block> {
     let slots = device.events.len() as u32 + 1;
     let mut replay = Replay {
         snapshot,
-        blocks: Vec::with_capacity(expected(snapshot, device)),
+        blocks: Vec::with_capacity(expected(snapshot, device, actions)),
         addresses: FxHashMap::default(),
         slots,
     };
@@ -148,15 +149,9 @@ pub(crate) fn pair(snapshot: &Snapshot, device: &Device, report: &mut Report) ->
 
 /// How many blocks there are if the trace is tidy: whatever is live at the end, and whatever was freed. Room for exactly as
 /// many, since blocks are what takes most memory in a trace, and a vector that grows is twice as large.
-fn expected(snapshot: &Snapshot, device: &Device) -> usize {
-    let (mut allocs, mut frees) = (0, 0);
-    for row in device.events.clone() {
-        match snapshot.events.action(row) {
-            Action::ALLOC => allocs += 1,
-            Action::FREE_COMPLETED | Action::FREE => frees += 1,
-            _ => {}
-        }
-    }
+fn expected(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32)]) -> usize {
+    let count = |of: Action| actions.iter().find(|(action, _)| *action == of).map_or(0, |(_, count)| *count as usize);
+    let (allocs, frees) = (count(Action::ALLOC), count(Action::FREE_COMPLETED) + count(Action::FREE));
     let last = snapshot.segments_of(device).iter().flat_map(|s| snapshot.blocks_of(s));
     allocs.max(frees + last.filter(|b| b.state.is_active()).count())
 }
@@ -188,26 +183,27 @@ fn into_stack_order(blocks: &mut [Block]) {
     window.sort_unstable_by_key(place);
 }
 
-impl Replay<'_> {
-    fn block(&self, row: u32, origin: Origin, enters: u32) -> Block {
-        let events = &self.snapshot.events;
-        Block {
-            address: events.addr(row),
-            bytes: events.size(row),
-            origin,
-            enters,
-            leaves: self.slots,
-            free_requested: MaybeEvent::NONE,
-            free_completed: MaybeEvent::NONE,
-            stack: events.stack(row),
-            stream: events.stream(row),
-            pool: events.pool(row),
-            reuse: 0,
-        }
+/// The block that an event is of, live in these slots.
+fn block(snapshot: &Snapshot, row: u32, origin: Origin, slots: Range<u32>) -> Block {
+    let events = &snapshot.events;
+    Block {
+        address: events.addr(row),
+        bytes: events.size(row),
+        origin,
+        enters: slots.start,
+        leaves: slots.end,
+        free_requested: MaybeEvent::NONE,
+        free_completed: MaybeEvent::NONE,
+        stack: events.stack(row),
+        stream: events.stream(row),
+        pool: events.pool(row),
+        reuse: 0,
     }
+}
 
+impl Replay<'_> {
     fn alloc(&mut self, event: u32, row: u32, report: &mut Report) {
-        let block = self.block(row, Origin::Alloc, event + 1);
+        let block = block(self.snapshot, row, Origin::Alloc, event + 1..self.slots);
         let place = self.addresses.entry(key(block.address)).or_default();
         if let Some(old) = place.live {
             self.blocks[old as usize].leaves = event + 1;
@@ -234,24 +230,24 @@ impl Replay<'_> {
     }
 
     fn complete(&mut self, event: u32, row: u32, report: &mut Report) {
-        let mut block = self.block(row, Origin::PreexistingFreed, 0);
-        let place = self.addresses.entry(key(block.address)).or_default();
+        let (address, bytes) = (self.snapshot.events.addr(row), self.snapshot.events.size(row));
+        let place = self.addresses.entry(key(address)).or_default();
         if let Some(live) = place.live.take() {
             let known = &mut self.blocks[live as usize];
             known.leaves = event + 1;
             known.free_completed = MaybeEvent(event);
-            if known.bytes != block.bytes {
+            if known.bytes != bytes {
                 report.warn("free_size", None, || {
                     format!(
-                        "{} is freed at {} with {}, but was allocated with {}: the latter counts",
-                        block.address,
+                        "{address} is freed at {} with {}, but was allocated with {}: the latter counts",
                         EventIndex(event),
-                        block.bytes.exact(),
+                        bytes.exact(),
                         known.bytes.exact()
                     )
                 });
             }
         } else {
+            let mut block = block(self.snapshot, row, Origin::PreexistingFreed, 0..self.slots);
             if let Some(EventIndex(before)) = place.completed.get() {
                 block.origin = Origin::LostAlloc;
                 block.enters = before + 1;

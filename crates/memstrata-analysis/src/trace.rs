@@ -105,7 +105,8 @@ impl Trace {
         if let Some(excerpt) = &device.excerpt {
             excerpt::tell(excerpt, device, &mut report);
         }
-        let blocks = pair(snapshot, device, &mut report);
+        let actions = actions(snapshot, device);
+        let blocks = pair(snapshot, device, &actions, &mut report);
         let slots = device.events.len() + 1;
         let (starts, changes) = changes(&blocks, slots);
         let mut requested = Vec::with_capacity(slots);
@@ -141,8 +142,8 @@ impl Trace {
             preexisting_freed,
             preexisting_live,
             end_live_blocks,
-            ooms: ooms(snapshot, device),
-            actions: actions(snapshot, device),
+            ooms: ooms(snapshot, device, &actions),
+            actions,
             clock: Clock::new(snapshot, device),
             warnings: report.warnings().to_vec(),
             blocks,
@@ -258,19 +259,21 @@ fn changes(blocks: &[Block], slots: usize) -> (Vec<u32>, Vec<Change>) {
 
 /// What an event adds to `reserved_bytes`.
 pub(crate) fn reserve_change(snapshot: &Snapshot, row: u32) -> i64 {
+    let Some((grows, _)) = segment_event(snapshot.events.action(row)) else { return 0 };
     let size = i64::try_from(snapshot.events.size(row).0).unwrap_or(i64::MAX);
-    match segment_event(snapshot.events.action(row)) {
-        Some((true, _)) => size,
-        Some((false, _)) => -size,
-        None => 0,
-    }
+    if grows { size } else { -size }
 }
 
 fn reserved(snapshot: &Snapshot, device: &Device, report: &mut Report) -> Band {
-    let change = |row| reserve_change(snapshot, row);
-    let net: i64 = device.events.clone().map(change).sum();
+    // Few events are of segments.
+    let changes = (0..).zip(device.events.clone()).map(|(event, row)| (event, reserve_change(snapshot, row)));
+    let changes: Vec<(u32, i64)> = changes.filter(|(_, change)| *change != 0).collect();
+    let net: i64 = changes.iter().map(|(_, change)| change).sum();
     let end: i64 = snapshot.segments_of(device).iter().map(|s| s.total_size.0 as i64).sum();
-    let band = Band::of(end - net, device.events.clone().map(change));
+    let mut band = Band::of(end - net, []);
+    for (event, change) in changes {
+        band.add(event, change);
+    }
     if band.start < 0 {
         report.warn("reserved_below_zero", None, || {
             format!(
@@ -302,8 +305,11 @@ fn check_end(snapshot: &Snapshot, device: &Device, end: i64, report: &mut Report
     count
 }
 
-fn ooms(snapshot: &Snapshot, device: &Device) -> Vec<Oom> {
+fn ooms(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32)]) -> Vec<Oom> {
     let events = &snapshot.events;
+    if actions.iter().all(|(action, _)| *action != Action::OOM) {
+        return Vec::new();
+    }
     let rows = (0..).zip(device.events.clone()).filter(|&(_, row)| events.action(row) == Action::OOM);
     rows.map(|(event, row)| Oom {
         event: EventIndex(event),

@@ -44,7 +44,7 @@ impl Sketch {
             drop(before);
         }
         let done = self.done.saturating_sub(reading.skipped);
-        for (&action, &size) in reading.actions.iter().zip(reading.sizes).skip(done) {
+        for (action, size) in reading.after(done) {
             match action {
                 Action::ALLOC => self.sum = self.sum.wrapping_add(size as i64),
                 Action::FREE_COMPLETED => self.sum = self.sum.wrapping_sub(size as i64),
@@ -125,16 +125,17 @@ mod tests {
     use super::Sketch;
     use memstrata_snapshot::{Action, Reading};
 
-    fn reading<'a>(actions: &'a [Action], sizes: &'a [u64]) -> Reading<'a> {
-        Reading { trace: 0, skipped: 0, actions, sizes }
+    fn follow(sketch: &mut Sketch, trace: u32, actions: &[Action], sizes: &[u64]) {
+        let sizes = &sizes.iter().copied().collect();
+        sketch.follow(Reading { trace, skipped: 0, actions, sizes: (sizes, 0) });
     }
 
     #[test]
     fn the_sum_of_what_was_read_lifted_to_its_lowest() {
         let actions = [Action::FREE_COMPLETED, Action::ALLOC, Action::ALLOC, Action::FREE_REQUESTED];
         let mut sketch = Sketch::default();
-        sketch.follow(reading(&actions[..2], &[100, 100]));
-        sketch.follow(reading(&actions, &[100, 100, 300, 300]));
+        follow(&mut sketch, 0, &actions[..2], &[100, 100]);
+        follow(&mut sketch, 0, &actions, &[100, 100, 300, 300]);
         let picture = sketch.picture().expect("four events");
         assert_eq!(picture.path, "M0 100H0V100H250V75H500V0H750V0H1000V100Z");
         assert_eq!(picture.text, "4 events so far");
@@ -144,8 +145,8 @@ mod tests {
     fn another_device_begins_anew_and_nothing_is_no_picture() {
         let mut sketch = Sketch::default();
         assert!(sketch.picture().is_none());
-        sketch.follow(reading(&[Action::ALLOC; 3], &[1, 1, 1]));
-        sketch.follow(Reading { trace: 3, skipped: 0, actions: &[Action::ALLOC], sizes: &[8] });
+        follow(&mut sketch, 0, &[Action::ALLOC; 3], &[1, 1, 1]);
+        follow(&mut sketch, 3, &[Action::ALLOC], &[8]);
         assert_eq!(sketch.picture().map(|p| p.text), Some("1 event so far".to_owned()));
     }
 
@@ -155,7 +156,7 @@ mod tests {
         let actions: Vec<Action> =
             (0..100_000).map(|i| if i % 2 == 0 { Action::ALLOC } else { Action::FREE_COMPLETED }).collect();
         let sizes: Vec<u64> = (0..100_000).map(|i| if i / 2 == 20_000 { 1 << 40 } else { 512 }).collect();
-        sketch.follow(reading(&actions, &sizes));
+        follow(&mut sketch, 0, &actions, &sizes);
         assert!(sketch.columns.len() < 1000);
         assert_eq!(sketch.columns.iter().max(), Some(&(1 << 40)));
         assert_eq!(sketch.done, 100_000);

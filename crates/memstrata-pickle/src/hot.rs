@@ -6,6 +6,7 @@
 
 use crate::error::ByteOffset;
 use crate::machine::{MAX_DEPTH, Machine};
+use crate::memo::Memo;
 use crate::opcode as op;
 use crate::runs;
 use crate::sink::Sink;
@@ -13,12 +14,45 @@ use crate::value::{Kind, Slot, Value};
 
 /// The longest operation with an operand of fixed size: LONG1 with eight bytes.
 const WINDOW: usize = 10;
+/// Keys and values of the largest dict that is done at once; events have up to 28.
+const ITEMS: usize = 32;
 /// Bytes after which the loop returns: engines replace a function by an optimised one only when it is called again.
 const BURST: usize = 1 << 14;
 
 /// Whether an operation is a reference to the memo.
 fn refers(code: u8) -> bool {
     matches!(code, op::LONG_BINGET | op::BINGET)
+}
+
+/// The number, or the memo's value, that an operation comes to, and how long the operation is; `None` for all others.
+#[inline]
+fn plain(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)> {
+    let four = [window[1], window[2], window[3], window[4]];
+    Some(match window[0] {
+        op::BINGET => (memo.near(u32::from(window[1]))?, 2),
+        op::LONG_BINGET => (memo.near(u32::from_le_bytes(four))?, 5),
+        op::BININT1 => (Value::int(i32::from(window[1])), 2),
+        op::BININT2 => (Value::int(i32::from(u16::from_le_bytes([window[1], window[2]]))), 3),
+        op::BININT => (Value::int(i32::from_le_bytes(four)), 5),
+        op::LONG1 => {
+            let n = window[1];
+            let [_, _, operand @ ..] = *window;
+            if !(1..=8).contains(&n) {
+                return None;
+            }
+            // To the top, so that what comes after the operand falls out and its sign fills what is missing.
+            let unused = 64 - 8 * u32::from(n);
+            let operand = (u64::from_le_bytes(operand) << unused) as i64 >> unused;
+            (Value::small_int(operand)?, 2 + usize::from(n))
+        }
+        _ => return None,
+    })
+}
+
+/// The same, for where it is not worth a copy of all that.
+#[inline(never)]
+fn plain_apart(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)> {
+    plain(memo, window)
 }
 
 impl<S: Sink> Machine<S> {
@@ -35,27 +69,11 @@ impl<S: Sink> Machine<S> {
                 rest = &rest[2..];
                 continue;
             }
-            let four = [window[1], window[2], window[3], window[4]];
             // What most operations come to is one value on the stack; the others go on by themselves.
             let (value, len) = match window[0] {
-                op::LONG_BINGET => {
-                    let Some(value) = self.memo.near(u32::from_le_bytes(four)) else { break };
-                    (value, 5)
-                }
-                op::BININT1 => (Value::int(i32::from(window[1])), 2),
-                op::BININT2 => (Value::int(i32::from(u16::from_le_bytes([window[1], window[2]]))), 3),
-                op::BININT => (Value::int(i32::from_le_bytes(four)), 5),
-                op::LONG1 => {
-                    let n = window[1];
-                    let [_, _, operand @ ..] = *window;
-                    if !(1..=8).contains(&n) {
-                        break;
-                    }
-                    // To the top, so that what comes after the operand falls out and its sign fills what is missing.
-                    let unused = 64 - 8 * u32::from(n);
-                    let operand = (u64::from_le_bytes(operand) << unused) as i64 >> unused;
-                    let Some(value) = Value::small_int(operand) else { break };
-                    (value, 2 + usize::from(n))
+                op::LONG_BINGET | op::BININT1 | op::BININT2 | op::BININT | op::LONG1 => {
+                    let Some(plain) = plain_apart(&self.memo, window) else { break };
+                    plain
                 }
                 op::SHORT_BINUNICODE => {
                     let end = 2 + usize::from(window[1]);
@@ -68,19 +86,16 @@ impl<S: Sink> Machine<S> {
                     let fits = self.marks.len() as u64 <= MAX_DEPTH && self.memo.is_dense();
                     if fits && window[1] == op::MEMOIZE && window[2] == op::MARK {
                         let (dict, inside) = (code == op::EMPTY_DICT, &rest[3..]);
-                        let only_references = !dict && refers(window[3]);
-                        if only_references && let Some((value, len)) = self.runs.expected(inside) {
-                            self.memo.append(self.memo.next(), value);
-                            self.stack.push(value);
-                            rest = &inside[len..];
-                            continue;
-                        }
                         let (memo, place) = (self.memo.next(), self.stack.len() as u32);
                         self.memo.append(memo, Value::open(dict, place));
                         self.stack.push(Value::open(dict, memo));
                         rest = inside;
                         let at = base + (stop - rest.len()) as u64;
-                        if only_references && let Some(len) = self.list_of_references(rest, at) {
+                        if dict {
+                            rest = &rest[self.dict(rest, at)..];
+                        } else if refers(window[3])
+                            && let Some(len) = self.list_of_references(rest, at)
+                        {
                             rest = &rest[len..];
                         } else {
                             self.marks.push(self.stack.len() as u32);
@@ -94,7 +109,7 @@ impl<S: Sink> Machine<S> {
                     let (index, len) = match code {
                         op::MEMOIZE => (self.memo.next(), 1),
                         op::BINPUT => (u32::from(window[1]), 2),
-                        _ => (u32::from_le_bytes(four), 5),
+                        _ => (u32::from_le_bytes([window[1], window[2], window[3], window[4]]), 5),
                     };
                     if !self.append_memo(index) {
                         break;
@@ -133,6 +148,49 @@ impl<S: Sink> Machine<S> {
         stop - rest.len()
     }
 
+    /// What goes into the open dict on top of the stack: `bytes` begin after its MARK, and stand at `at` in the stream. A dict of
+    /// nothing but plain values and lists that were there before, as nearly all events are, is done to its end, and its items
+    /// never come to the stack. Others are done up to what is not plain. Tells how many bytes were done.
+    #[inline(never)]
+    fn dict(&mut self, bytes: &[u8], at: ByteOffset) -> usize {
+        let (mut items, mut n) = ([Value::NONE; ITEMS], 0);
+        let mut rest = bytes;
+        while n < ITEMS
+            && let Some(window) = rest.first_chunk::<WINDOW>()
+        {
+            let (value, len) = match window[0] {
+                op::EMPTY_LIST if window[1] == op::MEMOIZE && window[2] == op::MARK => {
+                    // It is one deeper than the dict is.
+                    let fits = (self.marks.len() as u64) < MAX_DEPTH;
+                    let Some((value, len)) = fits.then(|| self.runs.known(&rest[3..])).flatten() else { break };
+                    self.memo.append(self.memo.next(), value);
+                    (value, 3 + len)
+                }
+                op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.any_unsettled() => {
+                    let (used, items) = (bytes.len() - rest.len() + 1, &items[..n]);
+                    let place = self.stack.len() - 1;
+                    if let Some(instead) = self.sink.dict(&mut self.heap, None, items, at + used as u64) {
+                        self.stand_in(place, instead);
+                    } else {
+                        let dict = self.make_object(place);
+                        self.heap.extend(dict, items);
+                    }
+                    return used;
+                }
+                _ => {
+                    let Some(plain) = plain(&self.memo, window) else { break };
+                    plain
+                }
+            };
+            items[n] = value;
+            n += 1;
+            rest = &rest[len..];
+        }
+        self.marks.push(self.stack.len() as u32);
+        self.stack.extend_from_slice(&items[..n]);
+        bytes.len() - rest.len()
+    }
+
     /// Give the top of the stack the memo number that follows all others; false when it is another number.
     #[inline]
     fn append_memo(&mut self, index: u32) -> bool {
@@ -158,17 +216,12 @@ impl<S: Sink> Machine<S> {
             (None, Kind::List(id)) if matches!(self.heap.slot(id), Slot::Empty(_)) => {}
             _ => return None,
         }
-        if let Some((value, len)) = self.runs.expected(rest) {
+        if let Some((value, len)) = self.runs.known(rest) {
             self.stand_in(from - 1, value);
             return Some(len);
         }
         let len = runs::length(rest)?;
         let run = &rest[..len];
-        let hash = runs::hash(run);
-        if let Some(value) = self.runs.find(hash, run) {
-            self.stand_in(from - 1, value);
-            return Some(len);
-        }
         for index in runs::indices(run) {
             let Some(value) = self.memo.get(index).filter(|value| value.means_something()) else {
                 self.stack.truncate(from);
@@ -186,7 +239,7 @@ impl<S: Sink> Machine<S> {
         }
         let value = self.stack[from - 1];
         if settled && matches!(value.kind(), Kind::Ext(..)) && self.sink.repeats(value) {
-            self.runs.insert(hash, run, value);
+            self.runs.insert(run, value);
         }
         Some(len)
     }

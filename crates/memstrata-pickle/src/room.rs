@@ -26,8 +26,8 @@ fn room(len: usize, capacity: usize, late: usize, rest: f64) -> usize {
         return 0;
     }
     let to_come = late as f64 * rest;
-    // A little more than that: what is a little too small has to be copied once more.
-    let all = (to_come + to_come / 32.0) as usize;
+    // A little more than that, and what half of such a part may bring: what is a little too small has to be copied once more.
+    let all = (to_come + to_come / 32.0 + late as f64 / 2.0) as usize;
     if all <= len * ALL { all } else { len * STEP }
 }
 

@@ -67,7 +67,8 @@ pub(crate) fn indices(mut run: &[u8]) -> impl Iterator<Item = u32> {
 }
 
 /// Sixteen bytes at a time in two lanes, so that one multiplication need not wait for the other.
-pub(crate) fn hash(run: &[u8]) -> u64 {
+#[inline(never)]
+fn hash(run: &[u8]) -> u64 {
     let word = |bytes: &[u8; 16]| {
         let word = u128::from_le_bytes(*bytes);
         (word as u64, (word >> 64) as u64)
@@ -85,11 +86,19 @@ pub(crate) fn hash(run: &[u8]) -> u64 {
     step(a, b).rotate_left(26)
 }
 
-/// Sixteen bytes at a time: WebAssembly's `memcmp` goes byte by byte.
+/// As `==`, which goes byte by byte in WebAssembly: there sixteen at a time, and the last sixteen once more.
+#[inline]
 fn equal(a: &[u8], b: &[u8]) -> bool {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
+    if cfg!(not(target_family = "wasm")) {
+        return a == b;
+    }
     let same = |(a, b): (&[u8; 16], &[u8; 16])| u128::from_le_bytes(*a) == u128::from_le_bytes(*b);
-    a.len() == b.len() && a_rest == b_rest && a.iter().zip(b).all(same)
+    match (a.last_chunk::<16>(), b.last_chunk::<16>()) {
+        (Some(last), Some(other)) => {
+            a.len() == b.len() && same((last, other)) && a.as_chunks().0.iter().zip(b.as_chunks().0).all(same)
+        }
+        _ => a == b,
+    }
 }
 
 impl Runs {
@@ -97,7 +106,7 @@ impl Runs {
     /// before. Programs repeat themselves, so it mostly is; and where it ends need not be looked for, because no run is
     /// the beginning of another.
     #[inline]
-    pub(crate) fn expected(&mut self, bytes: &[u8]) -> Option<(Value, usize)> {
+    fn expected(&mut self, bytes: &[u8]) -> Option<(Value, usize)> {
         let next = self.known.get(self.last)?.next as usize;
         let known = &self.known[next];
         let run = known.bytes(&self.bytes);
@@ -108,25 +117,36 @@ impl Runs {
         Some((known.value, run.len()))
     }
 
+    /// The value for the run at the start of `bytes`, and how long it is, if it was there before.
     #[inline]
-    pub(crate) fn find(&mut self, hash: u64, run: &[u8]) -> Option<Value> {
+    pub(crate) fn known(&mut self, bytes: &[u8]) -> Option<(Value, usize)> {
+        if let Some(expected) = self.expected(bytes) {
+            return Some(expected);
+        }
+        self.find(bytes)
+    }
+
+    #[inline(never)]
+    fn find(&mut self, bytes: &[u8]) -> Option<(Value, usize)> {
+        let run = &bytes[..length(bytes)?];
+        let hash = hash(run);
         let is_it = |&index: &u32| {
             let known = &self.known[index as usize];
             known.hash == hash && equal(known.bytes(&self.bytes), run)
         };
         let index = *self.table.find(hash, is_it)?;
         self.follows(index);
-        Some(self.known[index as usize].value)
+        Some((self.known[index as usize].value, run.len()))
     }
 
-    pub(crate) fn insert(&mut self, hash: u64, run: &[u8], value: Value) {
+    pub(crate) fn insert(&mut self, run: &[u8], value: Value) {
         if run.len() > MAX_BYTES - self.bytes.len() {
             self.forget();
             if run.len() > MAX_BYTES {
                 return;
             }
         }
-        let index = self.known.len() as u32;
+        let (index, hash) = (self.known.len() as u32, hash(run));
         self.known.push(Known { hash, start: self.bytes.len() as u32, len: run.len() as u32, value, next: index });
         self.bytes.extend_from_slice(run);
         let known = &self.known;
@@ -173,17 +193,19 @@ mod tests {
     fn memory_is_bounded() {
         let mut runs = Runs::default();
         for i in 0..3000u32 {
-            let mut run = vec![b'h'; 4000];
-            run[..4].copy_from_slice(&i.to_le_bytes());
-            let hash = hash(&run);
-            assert_eq!(runs.find(hash, &run), None);
-            runs.insert(hash, &run, Value::ext(0, i));
-            assert_eq!(runs.find(hash, &run), Some(Value::ext(0, i)));
+            let mut run = [b"j".as_slice(), &i.to_le_bytes(), b"h\0"].concat();
+            run.resize(4001, b'h');
+            run.push(op::APPENDS);
+            assert_eq!(runs.known(&run), None);
+            runs.insert(&run, Value::ext(0, i));
+            assert_eq!(runs.known(&run), Some((Value::ext(0, i), run.len())));
         }
         assert!(runs.memory() <= 3 * MAX_BYTES, "{}", runs.memory());
-        let long = vec![b'h'; MAX_BYTES + 1];
-        runs.insert(hash(&long), &long, Value::NONE);
-        assert_eq!(runs.find(hash(&long), &long), None);
+        let mut long = vec![b'h'; MAX_BYTES + 2];
+        long.push(op::APPENDS);
+        assert_eq!(length(&long), Some(long.len()));
+        runs.insert(&long, Value::NONE);
+        assert_eq!(runs.known(&long), None);
     }
 
     #[test]

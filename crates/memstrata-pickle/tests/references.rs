@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const ITEM: u8 = 0;
 const LIST: u8 = 1;
 
-/// Takes dicts as what their first value says, and lists of those; a list is the number of its content.
+/// Takes dicts as what their values say, and lists of those; a list is the number of its content.
 #[derive(Default)]
 struct Lists {
     contents: Vec<Vec<u32>>,
@@ -16,7 +16,12 @@ struct Lists {
 
 impl Sink for Lists {
     fn dict(&mut self, heap: &mut Heap, so_far: Option<Value>, pairs: &[Value], _: ByteOffset) -> Option<Value> {
-        so_far.or_else(|| Some(Value::ext(ITEM, u32::try_from(heap.small_int(pairs[1])?).ok()?)))
+        let said = pairs.iter().skip(1).step_by(2).try_fold(0u32, |said, &value| {
+            let number =
+                value.as_ext(LIST).map(|list| list + 100).or_else(|| u32::try_from(heap.small_int(value)?).ok())?;
+            Some(said.wrapping_mul(1000).wrapping_add(number))
+        });
+        so_far.or_else(|| Some(Value::ext(ITEM, said?)))
     }
 
     fn list(&mut self, heap: &mut Heap, so_far: Option<Value>, items: &[Value], _: ByteOffset) -> Option<Value> {
@@ -54,6 +59,7 @@ fn read(pickle: &[u8], chunk: usize, repeats: bool) -> Result<Read, PickleError>
     let parsed = parser.finish()?;
     let lists = parsed.heap.items(parsed.root).iter().map(|&item| match parsed.heap.resolve(item).as_ext(LIST) {
         Some(list) => parsed.sink.contents[list as usize].clone(),
+        None if item.as_ext(ITEM).is_some() => item.as_ext(ITEM).into_iter().collect(),
         // What the sink did not take: as many items, none of them known.
         None => vec![u32::MAX; parsed.heap.items(item).len()],
     });
@@ -106,6 +112,17 @@ impl Writer {
         self.bytes.push(b'}');
         self.put(index);
         self.bytes.extend([b'(', b'K', 0, b'K', value, b'u', b'0']);
+    }
+
+    /// A dict of so many numbers by number and a list of references, and of the same number again.
+    fn dict(&mut self, numbers: u8, indices: &[u32], long: bool) {
+        self.bytes.push(b'}');
+        self.put(self.next);
+        self.bytes.push(b'(');
+        (0..numbers).for_each(|n| self.bytes.extend([b'K', n, b'K', n]));
+        self.bytes.extend([b'K', 200]);
+        self.list(indices, long);
+        self.bytes.extend([b'K', 201, b'K', 7, b'u']);
     }
 
     /// A list of references, in batches as CPython writes them.
@@ -272,6 +289,40 @@ fn known_lists_count_as_nesting_too() {
     for chunk in [7, 4096, usize::MAX] {
         assert_eq!(read(&pickle, chunk, true), Err(error.clone()));
     }
+    // In a dict it is one deeper.
+    let mut w = Writer::new(true);
+    w.item(1, 1);
+    w.list(&[1, 1, 1, 1], true);
+    w.bytes.resize(known + (1 << 20) - 1, b'(');
+    w.dict(0, &[1, 1, 1, 1], true);
+    let at = w.bytes.len() as u64 - 27;
+    let pickle = w.finish();
+    let error = PickleError::Limit { what: "nesting", found: (1 << 20) + 1, limit: 1 << 20, at };
+    for chunk in [7, 4096, usize::MAX] {
+        assert_eq!(read(&pickle, chunk, true), Err(error.clone()));
+    }
+}
+
+#[test]
+fn large_dicts_and_small_ones_have_the_same_in_them() {
+    // Around the size up to which a dict is done at once.
+    for numbers in 0..40 {
+        let mut w = Writer::new(true);
+        w.item(1, 1);
+        w.item(2, 2);
+        // So that the root itself is not taken.
+        w.bytes.push(b'N');
+        for _ in 0..3 {
+            w.dict(numbers, &[1, 2, 1], false);
+        }
+        let pickle = w.finish();
+        let said = (0..numbers).map(u32::from).chain([100, 7]);
+        let said = said.fold(0u32, |said, number| said.wrapping_mul(1000).wrapping_add(number));
+        let (whole, asked) = read(&pickle, usize::MAX, true).expect("a pickle");
+        // For the list that is known from then on, and for the root.
+        assert_eq!((&whole[1..], asked), (&[[said]; 3].map(Vec::from)[..], 2), "{numbers}");
+        assert_eq!(read(&pickle, 1, true).expect("a pickle").0, whole, "{numbers}");
+    }
 }
 
 proptest! {
@@ -279,15 +330,16 @@ proptest! {
     #[test]
     fn remembering_changes_nothing(
         memoize in any::<bool>(),
-        steps in proptest::collection::vec((0u8..4, 1u32..6, 0u8..3, any::<bool>()), 1..60),
+        steps in proptest::collection::vec((0u8..6, 1u32..6, 0u8..3, any::<bool>(), 0u8..20), 1..60),
         chunk in 1usize..200,
     ) {
         let mut w = Writer::new(memoize);
         (1..=6).for_each(|i| w.item(i, i as u8));
         let patterns: [&[u32]; 3] = [&[1, 2, 3, 4, 5, 6], &[6, 5, 4, 3, 2, 1, 1, 1], &[3]];
-        for (what, index, which, long) in steps {
+        for (what, index, which, long, numbers) in steps {
             match what {
                 0 => w.item(index, 50 + which),
+                1 | 2 => w.dict(numbers, patterns[which as usize], long),
                 _ => w.list(patterns[which as usize], long),
             }
         }

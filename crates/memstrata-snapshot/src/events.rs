@@ -1,6 +1,7 @@
 //! Trace entries, one column a field.
 
 use crate::ids::{PoolIndex, StackId, StreamId};
+use crate::narrow::{ADDRESSES, Narrow, SIZES, TIMES};
 use memstrata_pickle::{StrId, make_room};
 use memstrata_units::{Addr, Bytes, Micros};
 
@@ -31,12 +32,12 @@ impl Action {
 pub type Sparse<T> = Vec<(u32, T)>;
 
 /// All trace entries of a file. Every device's trace is a range of rows, in file order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Events {
     pub(crate) action: Vec<Action>,
-    pub(crate) addr: Vec<u64>,
-    pub(crate) size: Vec<u64>,
-    pub(crate) time: Vec<i64>,
+    pub(crate) addr: Narrow,
+    pub(crate) size: Narrow,
+    pub(crate) time: Narrow,
     pub(crate) stack: Vec<StackId>,
     pub(crate) stream: Vec<StreamId>,
     pub(crate) pool: Vec<PoolIndex>,
@@ -84,6 +85,27 @@ impl Event {
     };
 }
 
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            action: Vec::new(),
+            addr: Narrow::new(ADDRESSES),
+            size: Narrow::new(SIZES),
+            time: Narrow::new(TIMES),
+            stack: Vec::new(),
+            stream: Vec::new(),
+            pool: Vec::new(),
+            device_free: Sparse::new(),
+            compile_context: Sparse::new(),
+            user_metadata: Sparse::new(),
+            internal_metadata: Sparse::new(),
+            forward_frames: Sparse::new(),
+            category: Sparse::new(),
+            foreseen: 0,
+        }
+    }
+}
+
 impl Events {
     /// Rows of all devices together.
     pub fn len(&self) -> usize {
@@ -102,17 +124,17 @@ impl Events {
 
     /// The address it happened to; 0 where there is none (OOM).
     pub fn addr(&self, row: u32) -> Addr {
-        Addr(self.addr[row as usize])
+        Addr(self.addr.get(row as usize))
     }
 
     /// `size`, with the meaning that the action gives it: requested bytes for allocs and frees.
     pub fn size(&self, row: u32) -> Bytes {
-        Bytes(self.size[row as usize])
+        Bytes(self.size.get(row as usize))
     }
 
     /// `time_us`, since the Unix epoch.
     pub fn time(&self, row: u32) -> Option<Micros> {
-        let time = self.time[row as usize];
+        let time = self.time.get(row as usize) as i64;
         (time != NO_TIME).then_some(Micros(time))
     }
 
@@ -140,7 +162,7 @@ impl Events {
         self.action.push(event.action);
         self.addr.push(event.addr);
         self.size.push(event.size);
-        self.time.push(event.time);
+        self.time.push(event.time as u64);
         self.stack.push(event.stack);
         self.stream.push(event.stream);
         self.pool.push(event.pool);
@@ -151,9 +173,9 @@ impl Events {
         let i = row as usize;
         Event {
             action: self.action[i],
-            addr: self.addr[i],
-            size: self.size[i],
-            time: self.time[i],
+            addr: self.addr.get(i),
+            size: self.size.get(i),
+            time: self.time.get(i) as i64,
             stack: self.stack[i],
             stream: self.stream[i],
             pool: self.pool[i],
@@ -163,9 +185,9 @@ impl Events {
     pub(crate) fn set(&mut self, row: u32, event: Event) {
         let i = row as usize;
         self.action[i] = event.action;
-        self.addr[i] = event.addr;
-        self.size[i] = event.size;
-        self.time[i] = event.time;
+        self.addr.set(i, event.addr);
+        self.size.set(i, event.size);
+        self.time.set(i, event.time as u64);
         self.stack[i] = event.stack;
         self.stream[i] = event.stream;
         self.pool[i] = event.pool;
@@ -194,16 +216,18 @@ impl Events {
 
     /// Bytes that a row takes, less what few rows have.
     #[cfg(feature = "parts")]
-    pub(crate) const ROW: usize = 1 + 3 * 8 + 4 + 2 * 2;
+    pub(crate) fn row_bytes(&self) -> usize {
+        1 + self.addr.width() + self.size.width() + self.time.width() + 4 + 2 * 2
+    }
 
     /// Make room for the rows in the rest of the file, `rest` times what came since the last time.
     pub(crate) fn foresee(&mut self, rest: f64) {
         let late = self.len() - self.foreseen;
         self.foreseen += late;
         make_room(&mut self.action, late, rest);
-        make_room(&mut self.addr, late, rest);
-        make_room(&mut self.size, late, rest);
-        make_room(&mut self.time, late, rest);
+        self.addr.make_room(late, rest);
+        self.size.make_room(late, rest);
+        self.time.make_room(late, rest);
         make_room(&mut self.stack, late, rest);
         make_room(&mut self.stream, late, rest);
         make_room(&mut self.pool, late, rest);
@@ -253,9 +277,9 @@ impl Events {
     #[cfg(feature = "parts")]
     pub(crate) fn shrink(&mut self) {
         self.action.shrink_to_fit();
-        self.addr.shrink_to_fit();
-        self.size.shrink_to_fit();
-        self.time.shrink_to_fit();
+        self.addr.shrink();
+        self.size.shrink();
+        self.time.shrink();
         self.stack.shrink_to_fit();
         self.stream.shrink_to_fit();
         self.pool.shrink_to_fit();
@@ -269,7 +293,9 @@ impl Events {
                 .map(|c| c.capacity() * 8)
                 .sum();
         self.action.capacity()
-            + (self.addr.capacity() + self.size.capacity() + self.time.capacity()) * 8
+            + self.addr.memory()
+            + self.size.memory()
+            + self.time.memory()
             + self.stack.capacity() * 4
             + (self.stream.capacity() + self.pool.capacity()) * 2
             + self.device_free.capacity() * 16

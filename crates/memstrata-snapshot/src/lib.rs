@@ -34,6 +34,7 @@ mod json;
 mod json_text;
 mod keys;
 mod load;
+mod narrow;
 #[cfg_attr(not(feature = "parts"), path = "whole.rs")]
 mod parts;
 mod report;
@@ -54,6 +55,7 @@ pub use ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 pub use load::Rows;
 pub use load::{PickleLoader, Reading};
 pub use memstrata_pickle::{Held, StrId};
+pub use narrow::Narrow;
 pub use report::{LoadError, Report, Warning};
 pub use segments::{Block, BlockState, Segment, SegmentType};
 pub use snapshot::{Device, Excerpt, Host, Snapshot, Used};

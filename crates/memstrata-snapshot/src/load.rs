@@ -3,6 +3,7 @@
 use crate::events::Action;
 use crate::json_text::json_text;
 use crate::keys;
+use crate::narrow::Narrow;
 use crate::parts::Keep;
 use crate::report::LoadError;
 use crate::segments::Segment;
@@ -21,8 +22,17 @@ pub struct Reading<'a> {
     pub skipped: usize,
     /// What each event did.
     pub actions: &'a [Action],
-    /// Its bytes.
-    pub sizes: &'a [u64],
+    /// A column of bytes, in which the first of these events has this row.
+    pub sizes: (&'a Narrow, usize),
+}
+
+impl<'a> Reading<'a> {
+    /// What each event did, and its bytes, from this one on.
+    pub fn after(&self, done: usize) -> impl Iterator<Item = (Action, u64)> + use<'a> {
+        let (sizes, first) = self.sizes;
+        let rest = self.actions.get(done..).unwrap_or_default();
+        rest.iter().zip(first + done..).map(|(&action, row)| (action, sizes.get(row)))
+    }
 }
 
 /// How many events there are so far, and what they take.
@@ -82,7 +92,7 @@ impl PickleLoader {
         let tables = self.parser.sink();
         let held = tables.events.len() - tables.dropped_so_far();
         // Not what there is room for, which may be that of the whole file by now.
-        Rows { held, bytes: tables.events.len() * crate::Events::ROW, longest_trace: tables.longest_trace() }
+        Rows { held, bytes: tables.events.len() * tables.events.row_bytes(), longest_trace: tables.longest_trace() }
     }
 
     /// The trace that is being read, as far as its list has come.
@@ -92,7 +102,12 @@ impl PickleLoader {
         if let Some(parts) = &tables.parts {
             let recent = &parts.recent;
             let trace = recent.run as u32;
-            return Some(Reading { trace, skipped: recent.skipped, actions: &recent.actions, sizes: &recent.sizes });
+            return Some(Reading {
+                trace,
+                skipped: recent.skipped,
+                actions: &recent.actions,
+                sizes: (&recent.sizes, 0),
+            });
         }
         let last = tables.runs.iter().rposition(|run| run.kind == ext::EVENT)?;
         let run = tables.runs[last];
@@ -101,7 +116,7 @@ impl PickleLoader {
             trace: last as u32,
             skipped: 0,
             actions: tables.events.action.get(rows.clone())?,
-            sizes: tables.events.size.get(rows)?,
+            sizes: (&tables.events.size, rows.start),
         })
     }
 

@@ -1,6 +1,7 @@
 //! What of the traces stays in the tables: the rows that [`Window`] keeps of a range of events, or none but their number.
 
 use crate::events::{Action, Events};
+use crate::narrow::{Narrow, SIZES};
 use crate::segments::Block;
 use crate::snapshot::Excerpt;
 use crate::tables::{Tables, ext};
@@ -46,21 +47,26 @@ pub(crate) struct Parts {
 }
 
 /// Events that have passed since somebody last looked: most leave no row.
-#[derive(Default)]
 pub(crate) struct Recent {
     /// Which list of events.
     pub(crate) run: usize,
     /// How many of its events came before these.
     pub(crate) skipped: usize,
     pub(crate) actions: Vec<Action>,
-    pub(crate) sizes: Vec<u64>,
+    pub(crate) sizes: Narrow,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { run: 0, skipped: 0, actions: Vec::new(), sizes: Narrow::new(SIZES) }
+    }
 }
 
 impl Recent {
     pub(crate) fn clear(&mut self) {
         self.skipped += self.actions.len();
         self.actions.clear();
-        self.sizes.clear();
+        self.sizes.truncate(0);
     }
 
     fn add(&mut self, run: usize, seen: usize, events: &Events, rows: Range<u32>) {
@@ -90,7 +96,7 @@ impl Parts {
     pub(crate) fn memory(&self) -> usize {
         let windows: usize = self.windows.iter().map(|(_, w)| w.memory()).sum();
         let active = self.active.as_ref().map_or(0, |active| active.capacity() * size_of::<u64>());
-        windows + active + self.recent.actions.capacity() + self.recent.sizes.capacity() * 8
+        windows + active + self.recent.actions.capacity() + self.recent.sizes.memory()
     }
 }
 

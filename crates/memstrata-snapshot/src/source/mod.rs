@@ -117,6 +117,8 @@ impl Reader {
                 text.extend_from_slice(chunk);
                 Ok(())
             }
+            // What tells at once, as it nearly always does, is not copied.
+            State::Empty if trimmed(chunk).len() >= TELLING => self.tell(chunk),
             State::Empty | State::Telling(_) => {
                 let mut head = match std::mem::take(&mut self.state) {
                     State::Telling(head) => head,

@@ -7,6 +7,8 @@ import type { Bytes } from "./messages.js";
 /** Small at first, so that parsing begins soon; then larger, since each read costs a few milliseconds beside its bytes. */
 const CHUNK = 1 << 20;
 const LARGE = 8 << 20;
+/** What is parsed at once: it is copied to memory that never shrinks, and is read from a cache if it is small. */
+const PIECE = 1 << 18;
 
 async function* blobChunks(blob: Blob): AsyncGenerator<Uint8Array> {
   const end = (from: number) => from + (from < LARGE ? CHUNK : LARGE);
@@ -85,7 +87,13 @@ export async function* chunks(source: Bytes): AsyncGenerator<Chunk> {
   const first = await counted();
   if (!first.done) packed = isGzip(first.value);
   if (!packed) {
-    for (let next = first; !next.done; next = await counted()) yield { bytes: next.value, read };
+    for (let next = first; !next.done; next = await counted()) {
+      const { length } = next.value;
+      for (let at = 0; at < length; at += PIECE) {
+        const bytes = next.value.subarray(at, at + PIECE);
+        yield { bytes, read: read - length + at + bytes.length };
+      }
+    }
     return;
   }
   let ahead: typeof first | null = first;
