@@ -8,8 +8,6 @@ import { argv, stderr, stdout } from "node:process";
 import { initSync, RankWorker } from "../web/viewer/wasm/memstrata_worker.js";
 
 const CHUNK = 1 << 18;
-/** As web/viewer/src/client/worker.ts has it. */
-const WARM = { blocks: 1000, times: 16 };
 
 initSync({ module: readFileSync(new URL("../web/viewer/wasm/memstrata_worker_bg.wasm", import.meta.url)) });
 const file = openSync(argv[2]);
@@ -17,7 +15,7 @@ const size = fstatSync(file).size;
 // No buffer holds more than a few gigabytes.
 const held = size < 1 << 30 ? readFileSync(argv[2]) : undefined;
 const piece = new Uint8Array(CHUNK);
-if (argv[4] === "warm") for (let time = 0; time < WARM.times; time += 1) RankWorker.warmUp(WARM.blocks);
+for (let times = 0, more = argv[4] === "warm"; more; times += 1) more = RankWorker.warmUp(times);
 let best = Number.POSITIVE_INFINITY;
 let memory = "";
 for (let run = 0; run < Number(argv[3] ?? 1); run += 1) {

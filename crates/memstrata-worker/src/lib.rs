@@ -21,6 +21,10 @@ pub use wasm_bindgen_rayon::init_thread_pool;
 #[cfg(feature = "views")]
 const MEMORY: u64 = 3600 << 20;
 
+/// Blocks of the made-up trace that a worker reads before there is a file, and how often it does.
+const WARM_BLOCKS: u32 = 1000;
+const WARM_TIMES: u32 = 16;
+
 /// One file's engine, as JavaScript sees it.
 #[wasm_bindgen]
 pub struct RankWorker {
@@ -36,14 +40,15 @@ impl RankWorker {
         Self { engine: Engine::new(path, total as u64) }
     }
 
-    /// Have the browser optimise what reads files, before there is one: `blocks` blocks of a made-up trace are read.
+    /// Have the browser optimise what reads files, before there is one: a made-up trace is read. That was done `times`
+    /// times before; false when it is enough.
     ///
     /// # Errors
     /// A `Failure` object.
     #[wasm_bindgen(js_name = warmUp)]
-    pub fn warm_up(blocks: u32) -> Result<(), JsValue> {
-        match memstrata_engine::warm_up(blocks) {
-            Ok(_) => Ok(()),
+    pub fn warm_up(times: u32) -> Result<bool, JsValue> {
+        match memstrata_engine::warm_up(WARM_BLOCKS) {
+            Ok(_) => Ok(times < WARM_TIMES - 1),
             Err(failure) => Err(to_js(&failure)?),
         }
     }

@@ -3,7 +3,7 @@
 import { expect, test } from "@playwright/test";
 import { PNG } from "pngjs";
 import puppeteer, { type Browser, type ElementHandle, type Page } from "puppeteer-core";
-import { summaryOf } from "../lib/cli.js";
+import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 
 // Importing it tells TypeScript of `window.memstrata`.
@@ -73,7 +73,7 @@ test("files open, every view shows something, and a block is picked", async ({ b
     await expect.poll(() => firefox.attribute(row, "data-state"), { message: path }).toBe("ready");
   }
   await (await firefox.find('[data-testid=rank-row][data-path="gpt_small.pickle.gz"]')).click();
-  const { peak } = summaryOf(REAL).requested_bytes;
+  const { peak } = deviceOf(REAL).requested_bytes;
   await expect.poll(() => firefox.attribute("[data-testid=peak-value]", "data-value")).toBe(String(peak));
   await expect.poll(() => page.evaluate(() => window.memstrata.stats().instances)).toBeGreaterThan(0);
   await firefox.find("[data-testid=colour-by]");

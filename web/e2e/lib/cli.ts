@@ -44,12 +44,20 @@ interface Reports {
         events: number;
         actions: Record<string, number>;
         ooms: { event: number }[];
+        segments: number;
       } & Record<Band, Curve>)[];
     }[];
   };
-  peak: { event: number; total: number; blocks: number; categories: CategoryRow[] };
+  peak: {
+    event: number;
+    total: number;
+    blocks: number;
+    categories: CategoryRow[];
+    stacks: { bytes: number; frames: FrameRow[] }[];
+  };
   state: {
     event: number;
+    time_us: number;
     blocks: { address: string; bytes: number; block_bytes: number; category: string }[];
     categories: CategoryRow[];
     segments: SegmentRow[];
@@ -98,9 +106,13 @@ export interface BlockRow {
   block_bytes: number;
   category: string;
   alloc_event: number | null;
+  free_requested_event: number | null;
   free_completed_event: number | null;
   lifetime: number;
+  preexisting: boolean;
   live_at_end: boolean;
+  /** The stack is that of its free. */
+  of_free: boolean;
   site: string;
   frames: FrameRow[];
 }
@@ -127,17 +139,32 @@ export function cliIn<C extends keyof Reports>(folder: string, command: C, ...re
   return print(folder, [command, ...rest]) as Reports[C];
 }
 
-/** Runs the program over a file of test_data/. */
+/** Runs the program over a file, named by its path or as one of test_data/. */
 export const cli = <C extends keyof Reports>(command: C, file: string, ...rest: string[]): Reports[C] =>
   cliIn(testData(""), command, file, ...rest);
 
-/** A trace of a file in numbers; without an ordinal the first. */
-export function summaryOf(file: string, device?: number) {
-  const devices = cli("summary", file).files.flatMap((each) => each.devices);
+/** The devices of a file, with their traces in numbers. */
+export const devicesOf = (file: string) => cli("summary", file).files.flatMap(({ devices }) => devices);
+
+/** One of them; without an ordinal the first. */
+export function deviceOf(file: string, device?: number) {
+  const devices = devicesOf(file);
   const found = device === undefined ? devices[0] : devices.find((each) => each.device === device);
   if (!found) throw new Error(`${file} has no such device`);
   return found;
 }
+
+/** All blocks of a device, as the program lists them; of the first unless told. */
+export const blocksOf = (file: string, ...more: string[]) => cli("blocks", file, ...more).blocks;
+
+/** What is held after an event. */
+export const stateOf = (file: string, event: number) => cli("state", file, "--event", String(event));
+
+export const anomaliesOf = (file: string) => cli("anomalies", file).anomalies;
+
+/** The name that a block keeps: `0:0x1000@1`. */
+export const referenceOf = ({ address, alloc_event, preexisting }: BlockRow, device = 0) =>
+  `${device}:${address}@${preexisting ? "pre" : alloc_event}`;
 
 /** `0x7600_2a00_0000_3` as a page writes it, of an address and how many earlier blocks had it. */
 export function written({ address, reuse }: Pick<BlockRow, "address" | "reuse">): string {

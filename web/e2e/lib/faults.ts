@@ -122,3 +122,22 @@ export const blind = (page: Page) =>
       return none ? null : Reflect.apply(getContext, this, [kind, ...rest]);
     } as typeof getContext;
   });
+
+/** How many GL contexts the pages to come have made and not given back. A test that asks a canvas for its context would make it. */
+export async function contexts(page: Page): Promise<() => Promise<number>> {
+  await page.addInitScript(() => {
+    const { getContext } = HTMLCanvasElement.prototype;
+    const made = new Set<WebGL2RenderingContext>();
+    Object.assign(window, { made });
+    HTMLCanvasElement.prototype.getContext = function (this: HTMLCanvasElement, ...how: unknown[]) {
+      const context: unknown = Reflect.apply(getContext, this, how);
+      if (context instanceof WebGL2RenderingContext) made.add(context);
+      return context;
+    } as typeof getContext;
+  });
+  return () =>
+    page.evaluate(() => {
+      const { made } = window as unknown as { made: Set<WebGL2RenderingContext> };
+      return [...made].filter((context) => !context.isContextLost()).length;
+    });
+}

@@ -1,11 +1,13 @@
 // Folders behind an address of their own, as any static host serves them; with some pages that are only text.
 
-import { createReadStream } from "node:fs";
+import { cpSync, createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { extname, join, normalize } from "node:path";
 import { testData } from "./data.js";
+import { site } from "./examples.js";
 
 const TYPES: Record<string, string> = {
   ".css": "text/css",
@@ -14,6 +16,7 @@ const TYPES: Record<string, string> = {
   ".json": "application/json",
   ".svg": "image/svg+xml",
   ".wasm": "application/wasm",
+  ".webmanifest": "application/manifest+json",
 };
 
 /** A name that leads to this machine and does not look like it: the browser is told so in playwright.config.ts. */
@@ -63,7 +66,10 @@ export async function serveFolder(root: string | null, { headers = {}, pages = {
     }
     const type = TYPES[extname(file)] ?? "application/octet-stream";
     response.writeHead(200, { ...headers, "Content-Type": type, "Content-Length": found.size });
-    createReadStream(file).pipe(response);
+    // What is asked for just when the folder goes, nobody waits for any more.
+    createReadStream(file)
+      .on("error", () => response.destroy())
+      .pipe(response);
   });
   const port = await listening(server);
   return {
@@ -72,6 +78,30 @@ export async function serveFolder(root: string | null, { headers = {}, pages = {
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+export interface Hosted extends Pick<Folder, "asked" | "stop"> {
+  /** Ends in a slash. */
+  address: string;
+  /** A copy of the site that belongs to the test. */
+  folder: string;
+}
+
+/** The built site below a path of a plain static host: without a header that isolates anything, and kept by browsers for a while. */
+export async function host(path = ""): Promise<Hosted> {
+  const root = mkdtempSync(join(tmpdir(), "hosted-"));
+  const folder = join(root, path);
+  cpSync(site, folder, { recursive: true });
+  const served = await serveFolder(root, { headers: { "Cache-Control": "max-age=600" } });
+  return {
+    address: served.at(path === "" ? "/" : `/${path}/`),
+    folder,
+    asked: served.asked,
+    stop: async () => {
+      await served.stop();
+      rmSync(root, { recursive: true, force: true });
     },
   };
 }

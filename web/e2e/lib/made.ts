@@ -1,7 +1,7 @@
 // Snapshots that a test makes up, as PyTorch would write them in JSON.
 
 import { writeFileSync } from "node:fs";
-import type { Frame } from "./reports.js";
+import type { FrameRow } from "./cli.js";
 
 /** One event of the trace: times are microseconds of the window. */
 export interface Made {
@@ -31,7 +31,7 @@ export interface MadeSegment {
 /** When the window begins, in microseconds since the Unix epoch. */
 export const CLOCK = 1_700_000_000_000_000;
 
-const frame = ({ name, file, line }: Frame) => ({ name, filename: file, line });
+const frame = ({ name, file, line }: FrameRow) => ({ name, filename: file, line });
 
 const stack = (name: string) =>
   [

@@ -144,3 +144,7 @@ export async function expectFocusSeen(focused: Locator): Promise<void> {
   });
   expect(seen, "the focus can be seen").toBe(true);
 }
+
+/** What the page says is under a point of the timeline. */
+export const under = (page: Page, x: number, y: number) =>
+  page.evaluate(([px = 0, py = 0]) => window.memstrata.pick("timeline", px, py), [x, y]);

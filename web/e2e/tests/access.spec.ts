@@ -2,8 +2,8 @@
 
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
+import { blocksOf, deviceOf, referenceOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
-import { blocksOf, deviceOf, referenceOf } from "../lib/reports.js";
 import { expect, test } from "../lib/test.js";
 import { answering, expectFocusSeen, expectPlace, select, still, work } from "../lib/work.js";
 

@@ -2,8 +2,8 @@
 
 import type { Page } from "@playwright/test";
 import type { ViewState } from "memstrata-viewer";
+import { blocksOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
-import { blocksOf, referenceOf } from "../lib/reports.js";
 import { expect, test } from "../lib/test.js";
 import { answering, expectCursor, expectPlace, restedRange, select, work } from "../lib/work.js";
 
@@ -41,7 +41,7 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
     x0: Math.round(whole.x0 + width / 4),
     x1: Math.round(whole.x0 + width / 2),
     at: event,
-    range: "time:2.5:40",
+    range: "time:250000.5:300000",
     find: "forward",
     colour: "size",
     theme: "dark",
@@ -54,7 +54,7 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
     axis: "time",
     sel: reference,
     at: event,
-    range: "time:2.5:40",
+    range: "time:250000.5:300000",
     view: "flame",
   });
   await expect.poll(() => page.url()).toMatch(/colour=size.*theme=dark/);
@@ -70,6 +70,11 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
   await expectCursor(page, event);
   await expect(page.getByTestId("search")).toHaveValue("forward");
   await page.getByRole("tab", { name: "Timeline" }).click();
+  await expectPlace(page, "timeline", "main");
+  expect(await restedRange(viewer), "a timeline that was out of sight is where it was asked to be").toEqual({
+    x0: before.x0,
+    x1: before.x1,
+  });
   await expect(page.getByTestId("colour-by")).toHaveValue("size");
   await expect(page.locator(".mark[data-kind=range]")).toHaveCount(1);
   await expect(viewer.device).toHaveValue("1");

@@ -1,6 +1,6 @@
 // What is wrong: the same findings as on the command line, and each leads to the place that shows it.
 
-import { cli, summaryOf } from "../lib/cli.js";
+import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { Views } from "../lib/views.js";
@@ -80,7 +80,7 @@ test("a finding that is about a block selects it", async ({ viewer, page }) => {
 });
 
 test("every time memory ran out is marked on the timeline, and a mark opens it", async ({ viewer, page }) => {
-  const ooms = summaryOf(OOM).ooms.map(({ event }) => event);
+  const ooms = deviceOf(OOM).ooms.map(({ event }) => event);
   expect(ooms.length).toBeGreaterThan(1);
   const views = new Views(viewer);
   await views.open(testData(OOM));

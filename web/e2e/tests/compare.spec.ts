@@ -2,8 +2,8 @@
 
 import AxeBuilder from "@axe-core/playwright";
 import type { Locator, Page } from "@playwright/test";
+import { print } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
-import { cli } from "../lib/reports.js";
 import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
 import { answering, expectPlace, pane, work } from "../lib/work.js";
@@ -29,7 +29,7 @@ interface Diff {
 }
 
 const diffOf = (a: string, b: string, ...more: string[]) =>
-  cli<Diff>("diff", testData(a), testData(b), ...more).pairs[0];
+  (print(testData(""), ["diff", a, b, ...more]) as Diff).pairs[0];
 
 const values = (cells: Locator) =>
   cells.evaluateAll((all) => all.map((cell) => Number(cell.getAttribute("data-value"))));

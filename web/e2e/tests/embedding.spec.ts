@@ -3,10 +3,12 @@
 
 import { test as base, expect, type Page } from "@playwright/test";
 import type { MemstrataViewer, openAddresses, openViewer, ViewerOptions } from "memstrata-viewer";
+import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { drawn, example } from "../lib/examples.js";
+import { contexts } from "../lib/faults.js";
 import { type Folder, serveFolder } from "../lib/folder.js";
-import { deviceOf } from "../lib/reports.js";
+import { later } from "../lib/work.js";
 
 declare global {
   interface Window {
@@ -100,29 +102,21 @@ test("two viewers on a page have files, views, themes and events of their own, a
 
 test("twenty viewers come and go, and leave neither workers nor GL contexts", async ({ page, host, wrong }) => {
   test.setTimeout(180_000);
+  const alive = await contexts(page);
   await bare(page, host);
   for (let round = 0; round < 20; round += 1) {
     await open(page, "a", ["/data/scenarios/f01.pickle"]);
     await drawn(page);
     // Segments have a canvas of their own, below.
-    await expect(page.getByTestId("segments-canvas")).toBeVisible();
+    await expect.poll(alive).toBe(2);
     await page.evaluate(() => {
       const viewer = document.querySelector("memstrata-viewer");
-      if (!viewer) throw new Error("there is no viewer");
-      const canvases = [...(viewer.shadowRoot?.querySelectorAll("canvas") ?? [])];
-      const contexts = canvases.map((canvas) => canvas.getContext("webgl2"));
-      if (contexts.length === 0 || contexts.some((context) => context?.isContextLost())) throw new Error("no picture");
-      Object.assign(window, { contexts });
       // Both ways to end one.
-      viewer.destroy();
-      viewer.remove();
+      viewer?.destroy();
+      viewer?.remove();
     });
-    const kept = () =>
-      page.evaluate(() => {
-        const { contexts } = window as unknown as { contexts: WebGL2RenderingContext[] };
-        return contexts.filter((context) => !context.isContextLost()).length;
-      });
-    await expect.poll(kept).toBe(0);
+    await expect(page.locator("memstrata-viewer")).toHaveCount(0);
+    await expect.poll(alive).toBe(0);
     await expect.poll(() => page.workers().length).toBe(0);
   }
   // That there are too many contexts is a warning of the browser's.
@@ -171,6 +165,38 @@ test("wasm that is not where it is said to be is told to who waits for it", asyn
   );
   expect(said).toMatch(/\/nowhere\/memstrata_.*_bg\.wasm answered 404/);
   await expect(page.locator("memstrata-viewer")).toHaveCount(0);
+});
+
+test("a viewer that has gone before its wasm fails to come starts no worker any more", async ({ page, host }) => {
+  const held = later<void>();
+  await page.route("**/*_bg.wasm", async (route) => {
+    await held.promise;
+    await route.fulfill({ status: 404, body: "not here" });
+  });
+  await page.addInitScript(() => {
+    const started = { count: 0 };
+    Object.assign(window, {
+      started,
+      Worker: class extends Worker {
+        constructor(...how: ConstructorParameters<typeof Worker>) {
+          super(...how);
+          started.count += 1;
+        }
+      },
+    });
+  });
+  const started = () => page.evaluate(() => (window as unknown as { started: { count: number } }).started.count);
+  await bare(page, host);
+  await page.evaluate(() => {
+    const said = window.package.openViewer(document.body).catch((error: Error) => error.message);
+    Object.assign(window, { said });
+    document.querySelector("memstrata-viewer")?.remove();
+  });
+  const before = await started();
+  expect(before).toBeGreaterThan(0);
+  held.resolve();
+  expect(await page.evaluate(() => (window as unknown as { said: Promise<string> }).said)).toContain("answered 404");
+  expect(await started()).toBe(before);
 });
 
 test("a worker that is not where it is said to be is told on the page", async ({ page, host }) => {

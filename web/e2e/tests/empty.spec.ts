@@ -1,7 +1,7 @@
 // Files with little in them: every view opens, shows what there is, and says why there is no more. Files with two devices:
 // every view follows.
 
-import { cli, summaryOf } from "../lib/cli.js";
+import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { type Tab, Views, valuesOf } from "../lib/views.js";
@@ -16,7 +16,7 @@ const NO_HISTORY = ["edge/segments_only.pickle", "recorded/misc/norecord.pickle"
 test("a file without history says so, and the other views show its final state", async ({ viewer }) => {
   const views = new Views(viewer);
   for (const file of NO_HISTORY) {
-    const summary = summaryOf(file);
+    const summary = deviceOf(file);
     expect(summary.events).toBe(0);
     await views.open(testData(file));
     await views.main("Timeline");
@@ -74,7 +74,7 @@ test("a file with no device: every view opens and says that there is nothing", a
 
 test("a trace in which nothing is allocated", async ({ viewer, page }) => {
   const file = "scenarios/f17.pickle";
-  const summary = summaryOf(file);
+  const summary = deviceOf(file);
   expect(cli("blocks", file).total).toBe(0);
   const views = new Views(viewer);
   await views.open(testData(file));
@@ -93,7 +93,7 @@ test("a trace in which nothing is allocated", async ({ viewer, page }) => {
 test("without a clock all views count in events", async ({ viewer, page }) => {
   const views = new Views(viewer);
   for (const file of ["edge/no_time.pickle", "recorded/t20/streams.pickle.gz"]) {
-    const summary = summaryOf(file);
+    const summary = deviceOf(file);
     await views.open(testData(file));
     const flame = await views.main("Flame");
     await flame.getByRole("button", { name: "bytes × time" }).click();
@@ -122,7 +122,7 @@ test("odd files open in every view", async ({ viewer }) => {
     "edge/kineto.pickle",
     "edge/unknown.pickle",
   ]) {
-    const summary = summaryOf(file);
+    const summary = deviceOf(file);
     await views.open(testData(file));
     await expect(viewer.peak).toHaveAttribute("data-value", String(summary.requested_bytes.peak));
     for (const tab of MAIN.slice(0, 3)) await expect(await views.main(tab)).toBeVisible();
@@ -142,7 +142,7 @@ test("another device is another trace in every view", async ({ viewer, page }) =
   const seen = new Set<string>();
   for (const device of [1, 0]) {
     const of = ["--device", String(device)];
-    const summary = summaryOf(file, device);
+    const summary = deviceOf(file, device);
     await viewer.device.selectOption(String(device));
     await expect.poll(async () => (await viewer.state()).device).toBe(device);
     expect((await viewer.state()).at, "the cursor goes with its trace").toBeUndefined();

@@ -1,10 +1,10 @@
 // Apps that use the published package, built by bundlers and by none.
 
 import { test as base, expect } from "@playwright/test";
+import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { drawn, example } from "../lib/examples.js";
 import { serveFolder } from "../lib/folder.js";
-import { deviceOf } from "../lib/reports.js";
 import { Viewer } from "../lib/viewer.js";
 import { answering } from "../lib/work.js";
 

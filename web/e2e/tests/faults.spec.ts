@@ -1,8 +1,10 @@
 // What can break under the page: a worker that stops, memory that ends, a browser without WebGL, a host that sends something
 // else. Each is said in words, the rest goes on, and there is a way back.
 
+import { copyFileSync } from "node:fs";
+import { basename } from "node:path";
 import type { Locator, Page } from "@playwright/test";
-import { cli, summaryOf } from "../lib/cli.js";
+import { cli, deviceOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { blind, bounded, end, fragile, reload, WORKER } from "../lib/faults.js";
 import { expect, test } from "../lib/test.js";
@@ -12,7 +14,7 @@ import { answering, pane, rangeOf, restedRange } from "../lib/work.js";
 
 const REAL = "recorded/t26/gpt_small.pickle.gz";
 const SMALL = "scenarios/f01.pickle";
-const peakOf = (file: string) => String(summaryOf(file).requested_bytes.peak);
+const peakOf = (file: string) => String(deviceOf(file).requested_bytes.peak);
 
 const again = (page: Page) => page.getByTestId("view-timeline").getByTestId("load-again");
 
@@ -181,6 +183,58 @@ test("a content security policy without WebAssembly is told with what it lacks",
   );
   await viewer.open(testData(SMALL));
   await expect(alert).toContainText("'wasm-unsafe-eval'");
+});
+
+test("a content security policy that refuses workers is told with what it lacks", async ({ viewer, page }) => {
+  viewer.expectedErrors.push("Content Security Policy");
+  await page.route("/", async (route) => {
+    const response = await route.fetch();
+    const refusing = (await response.text()).replace("worker-src 'self' blob:", "worker-src 'none'");
+    await route.fulfill({ response, body: refusing });
+  });
+  await reload(page);
+  await viewer.open(testData(SMALL));
+  const alert = page.getByRole("alert");
+  await expect(alert).toContainText("A worker could not be started");
+  await expect(alert).toContainText("Content-Security-Policy lacks worker-src 'self' blob:");
+  await expect(viewer.rows).toHaveCount(0);
+  await page.unroute("/");
+  await reload(page);
+  await viewer.show(testData(SMALL));
+  await expect(viewer.peak).toHaveAttribute("data-value", peakOf(SMALL));
+});
+
+test("a file that has changed since it was opened says so when it is read again, and the others go on", async ({
+  viewer,
+  page,
+}, info) => {
+  // More than there are workers: some files are released, and read again from the disk where they are looked at.
+  const paths = Array.from({ length: 11 }, (_, rank) => info.outputPath(`rank${rank}.pickle`));
+  for (const path of paths) copyFileSync(testData(SMALL), path);
+  await viewer.open(paths);
+  const names = paths.map((path) => basename(path));
+  for (const name of names) await viewer.expectRow(name, "ready");
+  const released = () =>
+    page.evaluate(() => window.memstrata.stats().ranks.flatMap(({ path, wasmBytes }) => (wasmBytes === 0 ? path : [])));
+  await expect.poll(async () => (await released()).length).toBeGreaterThan(1);
+  const [changed = "", left = ""] = await released();
+  copyFileSync(testData("scenarios/f02.pickle"), info.outputPath(changed));
+  await viewer.row(changed).click();
+  const words = "The file can no longer be read: it has changed or moved since it was opened.";
+  await viewer.expectRow(changed, "error");
+  await expect(viewer.row(changed)).toContainText(words);
+  const centre = page.getByTestId("view-timeline").locator(".plot-state");
+  await expect(centre).toContainText(words);
+  await expect(centre).toContainText("Open it again.");
+  // The browser has let go of it: to try again is of no use.
+  await expect(centre.getByRole("button")).toHaveCount(0);
+  await viewer.row(left).click();
+  await viewer.plot.drawn();
+  await expect(viewer.peak).toHaveAttribute("data-value", peakOf(SMALL));
+  // As it is now.
+  await viewer.open(info.outputPath(changed));
+  await viewer.expectRow(changed, "ready");
+  await expect(viewer.peak).toHaveAttribute("data-value", peakOf("scenarios/f02.pickle"));
 });
 
 const CANVASES = [

@@ -1,7 +1,7 @@
 // A file that needs more memory than a tab has: words instead of a crash, and a part of it.
 
 import { readFileSync } from "node:fs";
-import { cli, summaryOf } from "../lib/cli.js";
+import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { work } from "../lib/work.js";
@@ -12,7 +12,7 @@ const NAME = "gpt_leak.pickle.gz";
 const LIMIT = 1_500_000;
 
 test("a file that is too large says so, and a part of its curve opens", async ({ viewer, page }) => {
-  const { events, requested_bytes: whole } = summaryOf(REAL);
+  const { events, requested_bytes: whole } = deviceOf(REAL);
   // Large files wait for the views; here they come first.
   await work(viewer, testData("scenarios/f01.pickle"));
   await page.evaluate((limit) => window.memstrata.limitMemory(limit), LIMIT);
@@ -70,7 +70,7 @@ test("a file that is too large says so, and a part of its curve opens", async ({
 test("without a limit the same file opens as a whole", async ({ viewer, page }) => {
   await work(viewer, testData("scenarios/f01.pickle"));
   await viewer.show(testData(REAL));
-  await expect(viewer.peak).toHaveAttribute("data-value", String(summaryOf(REAL).requested_bytes.peak));
+  await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(REAL).requested_bytes.peak));
   await expect(page.getByTestId("part-line")).toHaveCount(0);
 });
 
@@ -83,7 +83,7 @@ test("a file that is read in many pieces comes to the same", async ({ viewer, pa
   const buffer = Buffer.from(json + space);
   await viewer.open({ name: "padded.json", mimeType: "application/json", buffer });
   await viewer.expectRow("padded.json", "ready");
-  await expect(viewer.peak).toHaveAttribute("data-value", String(summaryOf(small).requested_bytes.peak));
+  await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(small).requested_bytes.peak));
   // Cut off in its last piece it is as damaged as it is.
   const cut = Buffer.from(space + json.slice(0, -3));
   await viewer.open({ name: "cut.json", mimeType: "application/json", buffer: cut });

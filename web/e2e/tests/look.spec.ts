@@ -2,7 +2,7 @@
 
 import type { Page } from "@playwright/test";
 import { PNG } from "pngjs";
-import { cli, summaryOf } from "../lib/cli.js";
+import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import type { Picture } from "../lib/plot.js";
 import { expect, test } from "../lib/test.js";
@@ -10,7 +10,7 @@ import type { Viewer } from "../lib/viewer.js";
 import { type Tab, Views } from "../lib/views.js";
 
 const REAL = "recorded/t26/gpt_small.pickle.gz";
-const SUMMARY = summaryOf(REAL);
+const SUMMARY = deviceOf(REAL);
 const PEAK = SUMMARY.requested_bytes;
 
 async function openTimeline(viewer: Viewer) {

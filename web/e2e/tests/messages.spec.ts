@@ -2,10 +2,10 @@
 
 import { test as base, expect, type FrameLocator, type Page } from "@playwright/test";
 import type { FromViewer } from "memstrata-viewer";
+import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { site } from "../lib/examples.js";
 import { type Folder, STRANGER, serveFolder } from "../lib/folder.js";
-import { deviceOf } from "../lib/reports.js";
 
 /** As docs/embedding.md says it. */
 const HOST = `<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>A host</title>

@@ -1,13 +1,13 @@
 // The state at a moment, what happens over a range, and how the file was recorded.
 
 import type { Locator } from "@playwright/test";
-import { cli, summaryOf } from "../lib/cli.js";
+import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { Views } from "../lib/views.js";
 
 const REAL = "recorded/t26/gpt_small.pickle.gz";
-const SUMMARY = summaryOf(REAL);
+const SUMMARY = deviceOf(REAL);
 
 test("P goes to the peak, and what holds it is the command line's", async ({ viewer, page }) => {
   const peak = cli("peak", REAL);

@@ -5,10 +5,9 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@playwright/test";
-import { program } from "../lib/cli.js";
+import { deviceOf, program } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { serveFolder } from "../lib/folder.js";
-import { deviceOf } from "../lib/reports.js";
 import { Viewer } from "../lib/viewer.js";
 
 const SCRIPTS = fileURLToPath(new URL("../../../scripts/", import.meta.url));

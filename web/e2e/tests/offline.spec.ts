@@ -4,9 +4,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test as base, expect, type Page } from "@playwright/test";
+import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
-import { type Hosted, host } from "../lib/hosted.js";
-import { deviceOf } from "../lib/reports.js";
+import { type Hosted, host } from "../lib/folder.js";
 import { Viewer } from "../lib/viewer.js";
 
 const GPT = testData("recorded/t26/gpt_small.pickle.gz");

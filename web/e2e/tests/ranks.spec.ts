@@ -1,8 +1,8 @@
 // A run of 128 ranks: every row is read, the count of them is honest, and the page answers meanwhile.
 
 import { readFileSync } from "node:fs";
+import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
-import { deviceOf } from "../lib/reports.js";
 import { expect, test } from "../lib/test.js";
 
 const RANKS = 128;

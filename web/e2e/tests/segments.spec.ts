@@ -1,7 +1,7 @@
 // Segments: a row each, in step with the timeline above them, and full as the command line says.
 
 import type { Locator } from "@playwright/test";
-import { cli, type SegmentRow, summaryOf } from "../lib/cli.js";
+import { cli, deviceOf, type SegmentRow } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
@@ -43,7 +43,7 @@ const place = ({ address, total_size }: SegmentRow) => `${address} ${total_size}
 
 test("segments that were given back have rows too", async ({ viewer }) => {
   const file = "scenarios/f16.pickle";
-  const events = summaryOf(file).events;
+  const events = deviceOf(file).events;
   const ever = new Set<string>();
   for (let event = -1; event < events; event += 1) {
     for (const segment of cli("segments", file, "--event", String(event)).segments) ever.add(place(segment));
@@ -57,7 +57,7 @@ test("segments that were given back have rows too", async ({ viewer }) => {
 });
 
 test("the rows are the segments of the command line, in the order that is chosen", async ({ viewer, page }) => {
-  expect(Object.keys(summaryOf(REAL).actions), "none is given back in this file").not.toContain("segment_free");
+  expect(Object.keys(deviceOf(REAL).actions), "none is given back in this file").not.toContain("segment_free");
   const { segments } = cli("segments", REAL, "--at", "end");
   const { views, pane } = await openSegments(viewer, REAL);
   await expect(pane.locator(".segment-label")).toHaveCount(segments.length);
@@ -112,7 +112,7 @@ test("a row's label shows the segment as it is at the cursor", async ({ viewer, 
 });
 
 test("a block that is selected in the timeline makes its segment's row grow", async ({ viewer, page }) => {
-  const { peak_event } = summaryOf(REAL).requested_bytes;
+  const { peak_event } = deviceOf(REAL).requested_bytes;
   const { segments, blocks } = cli("state", REAL, "--event", String(peak_event));
   const views = new Views(viewer);
   await views.show(testData(REAL));
@@ -146,7 +146,7 @@ test("a block that is selected in the timeline makes its segment's row grow", as
 });
 
 test("a click on a block in its segment selects it everywhere", async ({ viewer, page }) => {
-  const { peak_event } = summaryOf(REAL).requested_bytes;
+  const { peak_event } = deviceOf(REAL).requested_bytes;
   const views = new Views(viewer);
   await views.show(testData(REAL));
   const pane = await views.drawer("Segments");

@@ -5,8 +5,8 @@ import { request as ask } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test as base, expect } from "@playwright/test";
+import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
-import { deviceOf } from "../lib/reports.js";
 import { type Served, serve } from "../lib/served.js";
 import { Viewer } from "../lib/viewer.js";
 

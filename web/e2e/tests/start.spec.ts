@@ -1,8 +1,8 @@
 // What is fetched when: the first picture waits for little, and is there whatever becomes of the rest.
 
 import type { Route } from "@playwright/test";
+import { deviceOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
-import { deviceOf } from "../lib/reports.js";
 import { expect, test } from "../lib/test.js";
 import { answering, later, rangeOf, restedRange, widthOf } from "../lib/work.js";
 

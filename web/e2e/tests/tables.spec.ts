@@ -1,13 +1,13 @@
 // Blocks and events as tables: all of them, in the order and with the numbers of the command line.
 
-import { type BlockRow, cli, summaryOf, written } from "../lib/cli.js";
+import { type BlockRow, cli, deviceOf, written } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
 import { type Grid, Views } from "../lib/views.js";
 
 const REAL = "recorded/t26/gpt_small.pickle.gz";
-const SUMMARY = summaryOf(REAL);
+const SUMMARY = deviceOf(REAL);
 
 async function openTable(viewer: Viewer, what: "Blocks" | "Events") {
   const views = new Views(viewer);

@@ -125,6 +125,7 @@ export class Session {
   /** Fetches all views, once: after the first picture, or while a visitor reads the landing page. */
   loadViews(): Promise<void> {
     this.#views ??= this.#fetchViews().catch((error: unknown) => {
+      if (this.#ended) return;
       this.pool.stayFirst();
       const { message } = failureOf(error);
       this.viewsFailure.value = {

@@ -71,9 +71,7 @@ export class Coordinator {
 
   #spawn(): PreparedWorker {
     const prepared = this.#modules.spawn();
-    prepared.onmessage((message) => {
-      if (prepared === this.#prepared) this.#receive(message);
-    });
+    prepared.onmessage((message) => this.#receive(message));
     return prepared;
   }
 

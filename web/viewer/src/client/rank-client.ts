@@ -92,7 +92,6 @@ export class RankClient {
   /** True while something has not been answered for a while. */
   readonly busy = signal(false);
   #count = 0;
-  #ended = false;
   /** Bytes of the worker's wasm memory. */
   wasmBytes = 0;
   /** How many threads it has; 0 before its first word. */
@@ -168,7 +167,6 @@ export class RankClient {
 
   /** Ends the worker, which is also how its memory comes back. */
   terminate(): void {
-    this.#ended = true;
     this.#prepared.end();
     this.#drawers.clear();
     this.#tiles.clear();
@@ -237,7 +235,6 @@ export class RankClient {
   }
 
   #receive(message: FromWorker): void {
-    if (this.#ended) return;
     if (message.kind === "crashed") this.#events.crashed(message.failure);
     if (message.kind !== "reply") return;
     const { response, columns, wasmBytes, threads } = message;

@@ -153,8 +153,10 @@ export class Modules {
   spawn({ threads = 1, early = false } = {}): PreparedWorker {
     const place = this.#places.worker ?? "worker.js";
     const listeners: ((message: FromWorker) => void)[] = [];
+    let ended = false;
+    // One that has been ended has nothing more to say: who hears that it has stopped would start another.
     const tell = (message: FromWorker) => {
-      for (const listen of listeners) listen(message);
+      if (!ended) for (const listen of listeners) listen(message);
     };
     let broken: FromWorker | null = null;
     const crash = (failure: Failure) => {
@@ -186,7 +188,6 @@ export class Modules {
     const { full } = this;
     const glue: Glue = full ? "views" : "first";
     const plain = (full && this.#views) || this.#first.get();
-    let ended = false;
     const prepared = Promise.all([plain, this.#share(full ? threads : 1)]).then(
       ([module, threaded]) => {
         if (ended) return;

@@ -20,8 +20,8 @@ type RunWorker = InstanceType<Engine["RunWorker"]>;
 
 const PROGRESS_MS = 50;
 
-/** Blocks that are read to no end while there is no file, how often, and milliseconds until then; bench/parse.mjs, too. */
-const WARM = { blocks: 1000, times: 16, after: 300 };
+/** Milliseconds until a worker that has no file reads to no end. */
+const WARM_AFTER_MS = 300;
 
 /** Whether what has stopped, and needs its memory no more, could have had 16 MiB more. */
 function isFull(memory: WebAssembly.Memory | null): boolean {
@@ -100,17 +100,17 @@ class WorkerHost {
     }
     const engine: Engine = glue === "first" ? first : await import("../../wasm/memstrata_worker_views.js");
     this.#memory = (await engine.default({ module_or_path: module })).memory;
-    if (early) this.#warmUp(engine, WARM.times, WARM.after);
+    if (early) this.#warmUp(engine, 0);
     return engine;
   }
 
   /** Browsers optimise what they see run. Until something is asked for, they see it read. */
-  #warmUp(engine: Engine, times: number, after = 0): void {
-    if (times === 0 || this.#asked) return;
-    this.#warming = setTimeout(() => {
-      this.#guard(() => engine.RankWorker.warmUp(WARM.blocks));
-      this.#warmUp(engine, times - 1);
-    }, after);
+  #warmUp(engine: Engine, times: number): void {
+    if (this.#asked) return;
+    const read = () => {
+      if (engine.RankWorker.warmUp(times)) this.#warmUp(engine, times + 1);
+    };
+    this.#warming = setTimeout(() => this.#guard(read), times === 0 ? WARM_AFTER_MS : 0);
   }
 
   /** Messages come in order, and the first of them says which engine. */

@@ -68,7 +68,6 @@ export abstract class CanvasPlot<H> {
   #frame = 0;
   #pointer: { x: number; y: number } | null = null;
   #picks = 0;
-  #sized = false;
 
   constructor(kind: LayerKind, canvas: HTMLCanvasElement, events: PlotEvents, hand: HandOptions) {
     this.#kind = kind;
@@ -80,16 +79,9 @@ export abstract class CanvasPlot<H> {
 
   /** What is known of a strip under the pointer. */
   protected abstract confirm(hit: ViewHit): Promise<H | null>;
-  /** Everything is shown anew. */
-  protected abstract open(): void;
 
   resize(width: number, height: number): void {
     this.view.resize(width, height, globalThis.devicePixelRatio);
-    // What was opened in a canvas without room is opened again where there is some.
-    if (!this.#sized && width > 0 && height > 0) {
-      this.#sized = true;
-      if (this.source) this.open();
-    }
     this.draw();
   }
 
@@ -113,6 +105,11 @@ export abstract class CanvasPlot<H> {
   /** The axis that the picture is along right now: while a range is mapped to another one, it is still the old. */
   get axis(): AxisKind | null {
     return this.source?.axis ?? null;
+  }
+
+  /** What is in view right now: `range` tells of it with the next frame. Null while nothing is shown. */
+  get current(): Range | null {
+    return this.source && this.view.getView();
   }
 
   /** Moves the visible range; what is above and below stays. */

@@ -66,7 +66,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     } else if (before === null || !sameTrace(before, shown)) {
       this.clearHover();
       this.#selected = null;
-      this.open();
+      this.#open();
     } else if (before.client !== shown.client) {
       this.#attach(shown);
       // What only a worker of the second module draws is not there yet.
@@ -115,7 +115,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     return point === null ? null : ((await shown?.client?.pick(point)) ?? null);
   }
 
-  protected override open(): void {
+  #open(): void {
     const shown = this.#shown;
     if (shown === null) return;
     this.forgetTiles();
@@ -170,6 +170,6 @@ export class TimelinePlot extends CanvasPlot<Hit> {
 
   #switchAxis(to: Shown): void {
     this.#shown = to;
-    this.open();
+    this.#open();
   }
 }

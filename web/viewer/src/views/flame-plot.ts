@@ -38,7 +38,7 @@ export class FlamePlot extends CanvasPlot<Tip> {
       this.forgetTiles();
       this.view.refresh();
     } else {
-      this.open();
+      this.#open();
     }
     this.draw();
   }
@@ -59,7 +59,7 @@ export class FlamePlot extends CanvasPlot<Tip> {
       : null;
   }
 
-  protected override open(): void {
+  #open(): void {
     const shown = this.#shown;
     if (shown === null) return;
     this.forgetTiles();

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { VIEW_TITLES, VIEWS, type View } from "../linked.js";
 import type { Session } from "../session.js";
 import { SHORTCUTS } from "../ui/keymap.js";
+import { Modal } from "./modal.js";
 import { MORE_SHORTCUTS } from "./shortcuts.js";
 import { COLOURS } from "./tools.js";
 import type { Workspace } from "./workspace.js";
@@ -47,16 +48,15 @@ export function Palette({ session, workspace }: { session: Session; workspace: W
 }
 
 function Dialog({ session, workspace }: { session: Session; workspace: Workspace }) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const all = useMemo(() => commandsOf(session, workspace), [session, workspace]);
   const words = text.toLowerCase().split(/\s+/);
   const shown = all.filter((command) => words.every((word) => command.text.toLowerCase().includes(word)));
   const current = Math.min(at, shown.length - 1);
-  useEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
-    dialog.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+    list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   });
   const close = () => {
     workspace.paletteOpen.value = false;
@@ -74,22 +74,10 @@ function Dialog({ session, workspace }: { session: Session; workspace: Workspace
     } else if (event.key === "Enter") {
       event.preventDefault();
       run(shown[current]);
-    } else if (event.key === "Escape") {
-      // Not left to the dialog: it tells of its closing a task later, and a key may come before that.
-      event.preventDefault();
-      dialog.current?.close();
-      close();
     }
   };
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, from its input
-    <dialog
-      class="sheet palette"
-      aria-label="Commands"
-      ref={dialog}
-      onClose={close}
-      onClick={(event) => event.target === event.currentTarget && close()}
-    >
+    <Modal class="sheet palette" name={{ "aria-label": "Commands" }} close={close}>
       <input
         type="text"
         role="combobox"
@@ -105,7 +93,7 @@ function Dialog({ session, workspace }: { session: Session; workspace: Workspace
         }}
         onKeyDown={keydown}
       />
-      <div id="palette-list" {...(shown.length > 0 && { role: "listbox", "aria-label": "Commands" })}>
+      <div ref={list} id="palette-list" {...(shown.length > 0 && { role: "listbox", "aria-label": "Commands" })}>
         {shown.map((command, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox takes the keys
           <div
@@ -127,6 +115,6 @@ function Dialog({ session, workspace }: { session: Session; workspace: Workspace
         ))}
         {shown.length === 0 && <p class="quiet">No command has that name.</p>}
       </div>
-    </dialog>
+    </Modal>
   );
 }

@@ -47,7 +47,7 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
       this.forgetTiles();
       this.view.refresh();
     } else {
-      this.open();
+      this.#open();
     }
     this.draw();
   }
@@ -61,7 +61,7 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
     return (await shown?.client?.view(shown.target, "hit", { hit: { block } })) ?? null;
   }
 
-  protected override open(): void {
+  #open(): void {
     const [shown, look] = [this.#shown, this.#look];
     if (!shown || !look) return;
     this.forgetTiles();

@@ -60,8 +60,9 @@ function open(session: Session, workspace: Workspace) {
         rows: list,
       };
       plot.value?.show(shown, look);
+      // Not as the timeline was at its last frame: where it has been sent since would be lost when this is drawn first.
       const timeline = session.plot.peek();
-      const range = timeline?.range.peek();
+      const range = timeline?.current;
       if (range && timeline?.axis === plot.value?.axis) plot.value?.setRange(range);
     }),
     // One x range: whichever of the two moves takes the other along.

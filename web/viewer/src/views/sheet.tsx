@@ -1,37 +1,18 @@
 // The sheet of keys and gestures.
 
-import { useEffect, useRef } from "preact/hooks";
 import type { Session } from "../session.js";
 import { Icon } from "../ui/icons.js";
 import { SHORTCUTS } from "../ui/keymap.js";
+import { Modal } from "./modal.js";
 import { IN_PLACE, MORE_SHORTCUTS, POINTER } from "./shortcuts.js";
 
 export function Sheet({ session }: { session: Session }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const open = session.sheetOpen.value;
-  useEffect(() => {
-    if (open) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [open]);
+  if (!session.sheetOpen.value) return null;
   const close = () => {
     session.sheetOpen.value = false;
   };
-  // Not left to the dialog: it tells of its closing a task later, and a key may come before that.
-  const keydown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" && event.key !== "?") return;
-    event.preventDefault();
-    dialog.current?.close();
-    close();
-  };
   return (
-    <dialog
-      class="sheet"
-      aria-labelledby="sheet-title"
-      ref={dialog}
-      onClose={close}
-      onClick={(event) => event.target === event.currentTarget && close()}
-      onKeyDown={keydown}
-    >
+    <Modal class="sheet" name={{ "aria-labelledby": "sheet-title" }} keys={["?"]} close={close}>
       <div class="sheet-body">
         <div class="sheet-head">
           <h2 id="sheet-title">Keys and gestures</h2>
@@ -47,7 +28,7 @@ export function Sheet({ session }: { session: Session }) {
           ))}
         </div>
       </div>
-    </dialog>
+    </Modal>
   );
 }
 

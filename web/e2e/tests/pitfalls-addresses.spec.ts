@@ -1,0 +1,179 @@
+// What other viewers of these files get wrong about what lies at an address and when: each test would catch one such mistake here.
+
+import { blocksOf, referenceOf } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+import { Plot } from "../lib/plot.js";
+import { expect, test } from "../lib/test.js";
+import type { Viewer } from "../lib/viewer.js";
+import { expectCursor, pane, selectedOf, still, work } from "../lib/work.js";
+
+const scenario = (name: string) => testData(`scenarios/${name}.pickle`);
+
+/** The pixels and rows of the segments view. */
+async function segmentRows(viewer: Viewer): Promise<{ plot: Plot; middle: (bytes: number) => Promise<number> }> {
+  const { page } = viewer;
+  await page.keyboard.press("3");
+  const plot = new Plot(page, page.getByTestId("segments-canvas"));
+  await expect(page.locator(".segment-label").first()).toBeVisible();
+  const middle = async (bytes: number) => {
+    const [canvas, label] = [
+      await plot.box(),
+      await page.locator(`.segment-label[data-value="${bytes}"]`).boundingBox(),
+    ];
+    if (label === null) throw new Error(`no segment of ${bytes} bytes`);
+    return Math.round(label.y + label.height / 2 - canvas.y);
+  };
+  return { plot, middle };
+}
+
+test("a segment is there from its creation to its end, and not before or after", async ({ viewer, page }) => {
+  const file = scenario("f17");
+  await work(viewer, file);
+  const { plot, middle } = await segmentRows(viewer);
+  await expect(page.locator(".segment-label")).toHaveCount(3);
+  const { x } = await plot.scale();
+  // Event 0 makes the one of 2,048 bytes, event 1 that of 1,000, and event 2 takes it away.
+  const [always, later, brief] = [await middle(4096), await middle(2048), await middle(1000)];
+  await expect
+    .poll(async () => {
+      const picture = await plot.picture();
+      const ground = picture.colour(Math.round(x(0.5)), brief);
+      const free = picture.colour(Math.round(x(1.5)), always);
+      const there = (row: number) =>
+        [-0.5, 0.5, 1.5, 2.5].map((at) => String(picture.colour(Math.round(x(at)), row)) === String(free));
+      return {
+        different: String(ground) !== String(free),
+        always: there(always),
+        later: there(later),
+        brief: there(brief),
+      };
+    })
+    .toEqual({
+      different: true,
+      always: [true, true, true, true],
+      later: [false, true, true, true],
+      brief: [false, false, true, false],
+    });
+});
+
+test("a free that is pending is seen as such, along events and along time", async ({ viewer, page }) => {
+  // Requested by event 1, completed by event 3.
+  await work(viewer, scenario("f06"));
+  const { plot, middle } = await segmentRows(viewer);
+  const row = await middle(4096);
+  const legend = await page
+    .locator(".legend .key[data-key=pending]")
+    .evaluate((key) => getComputedStyle(key).backgroundColor);
+  const wanted = (legend.match(/\d+/g) ?? []).slice(0, 3).map(Number);
+  /** Whether the colour of what is pending is in a column of the row. */
+  const pending = async (column: number) => {
+    const picture = await plot.picture();
+    for (let y = row - 16; y <= row + 16; y += 1) {
+      const colour = picture.colour(Math.round(column), y);
+      if (colour.every((part, index) => Math.abs(part - (wanted[index] ?? 999)) < 24)) return true;
+    }
+    return false;
+  };
+  const { x } = await plot.scale();
+  await expect
+    .poll(async () => [await pending(x(0.5)), await pending(x(2.5)), await pending(x(3.5))])
+    .toEqual([false, true, false]);
+  await page.keyboard.press("x");
+  await expect.poll(async () => (await viewer.state()).axis).toBe("time");
+  // Requested after a millisecond, completed after two.
+  const at = async (ms: number) => {
+    const ticks = await pane(page, "segments")
+      .locator(".tick-x")
+      .evaluateAll((all) =>
+        all.map(
+          (tick) =>
+            [
+              Number.parseFloat(tick.textContent ?? ""),
+              Number.parseFloat(getComputedStyle(tick).getPropertyValue("--x")),
+            ] as const,
+        ),
+      );
+    const [first, last] = [ticks.at(0), ticks.at(-1)];
+    if (!first || !last) throw new Error("no ticks");
+    return first[1] + ((ms - first[0]) * (last[1] - first[1])) / (last[0] - first[0]);
+  };
+  await expect.poll(async () => [await pending(await at(0.75)), await pending(await at(1.5))]).toEqual([false, true]);
+});
+
+/** Two lives of one address, and an event in each. */
+const TWICE = scenario("f05");
+const both = [
+  ["0:0x1000@0", 0.5, 0],
+  ["0:0x1000@3", 3.5, 3],
+] as const;
+
+/** Selects nothing. */
+async function nothing(viewer: Viewer): Promise<void> {
+  await viewer.page.evaluate(() => window.memstrata.select(null));
+  await expect.poll(() => selectedOf(viewer)).toBeNull();
+}
+
+test("two blocks at one address are two in the plots", async ({ viewer, page }) => {
+  expect(
+    blocksOf(TWICE)
+      .map((block) => referenceOf(block))
+      .toSorted(),
+  ).toEqual(both.map(([reference]) => reference));
+  await work(viewer, TWICE);
+  const { x, y } = await viewer.plot.scale();
+  const box = await viewer.plot.box();
+  for (const [reference, at] of both) {
+    await page.mouse.click(box.x + x(at), box.y + y(50));
+    await expect.poll(() => selectedOf(viewer), "a click on the timeline").toBe(reference);
+    await viewer.plot.moveTo(x(at), y(50));
+    await expect(viewer.tooltip.locator("[data-value]")).toHaveAttribute(
+      "data-value",
+      reference === both[0][0] ? "100" : "300",
+    );
+  }
+  const { plot, middle } = await segmentRows(viewer);
+  const canvas = await plot.box();
+  const scale = await plot.scale();
+  for (const [reference, at] of both) {
+    await nothing(viewer);
+    // The row of what is selected is higher than others.
+    const row = await still(() => middle(4096));
+    // The first eighth of the segment, wherever in its row it is drawn.
+    const column = Math.round(scale.x(at));
+    let there = -1;
+    await expect
+      .poll(async () => {
+        const picture = await plot.picture();
+        const free = [picture.colour(column, row), picture.colour(column, picture.png.height >> 1)];
+        const rows = Array.from({ length: 40 }, (_, i) => row - 20 + i).filter((y) => y > 0);
+        const coloured = rows.filter((y) => picture.differs(column, y, free));
+        there = coloured[coloured.length >> 1] ?? -1;
+        return there;
+      })
+      .toBeGreaterThan(0);
+    await page.mouse.click(canvas.x + column, canvas.y + there);
+    await expect.poll(() => selectedOf(viewer), "a click on the segment").toBe(reference);
+  }
+});
+
+test("two blocks at one address are two in the tables and in the state at the cursor", async ({ viewer, page }) => {
+  await work(viewer, TWICE);
+  await page.evaluate(() => window.memstrata.setState({ drawer: "blocks" }));
+  for (const [index, reference] of [both[1][0], both[0][0]].entries()) {
+    await page.getByTestId("blocks-table").locator(".table-row").nth(index).click();
+    await expect.poll(() => selectedOf(viewer), "a row of the blocks").toBe(reference);
+  }
+  await page.evaluate(() => window.memstrata.setState({ drawer: "events" }));
+  for (const [reference, , event] of both) {
+    await nothing(viewer);
+    await page.getByTestId("events-table").locator(`.table-row[data-key="${event}"]`).click();
+    await expect.poll(() => selectedOf(viewer), "a row of the events").toBe(reference);
+  }
+  for (const [reference, , event] of both) {
+    await nothing(viewer);
+    await page.evaluate(([at = 0]) => window.memstrata.setState({ at }), [event]);
+    await expectCursor(page, event);
+    await page.getByTestId("moment").locator("button.share").click();
+    await expect.poll(() => selectedOf(viewer), "a stack of the state").toBe(reference);
+  }
+});

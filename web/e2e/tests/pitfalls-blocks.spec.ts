@@ -1,0 +1,267 @@
+// What other viewers of these files get wrong about blocks and bytes: each test would catch one such mistake here.
+
+import { readFileSync } from "node:fs";
+import type { Page } from "@playwright/test";
+import { anomaliesOf, blocksOf, cli, deviceOf, devicesOf, referenceOf, stateOf } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+import { life, type Made, made, onDisk } from "../lib/made.js";
+import { expect, test } from "../lib/test.js";
+import { answering, bandOf, expectCursor, inside, marks, pane, select, under, work } from "../lib/work.js";
+
+const REAL = testData("recorded/t26/gpt_small.pickle.gz");
+const LATE = testData("recorded/gpt_ring10000.pickle.gz");
+const OOMS = testData("recorded/oom_expandable.pickle.gz");
+const scenario = (name: string) => testData(`scenarios/${name}.pickle`);
+
+/** The blocks table, whole, as its own export has it. */
+async function exported(page: Page): Promise<{ bytes: number }[]> {
+  const download = page.waitForEvent("download");
+  await pane(page, "blocks").getByRole("button", { name: "JSON" }).click();
+  const text = readFileSync(await (await download).path(), "utf8");
+  const value = JSON.parse(text) as { blocks: { bytes: number }[] } | { bytes: number }[];
+  return Array.isArray(value) ? value : value.blocks;
+}
+
+test("a block that is allocated and freed in one microsecond does not live on", async ({ viewer, page }, info) => {
+  const events: Made[] = [
+    // Freed in the first microsecond of the window, and older than it.
+    { at: 0, action: "free_requested", addr: 0x9000, size: 700 },
+    { at: 0, action: "free_completed", addr: 0x9000, size: 700 },
+    ...life(0x1000, 1000, 0),
+    ...life(0x2000, 4000, 50, 50, "brief"),
+    ...life(0x3000, 10, 100, 101),
+  ];
+  const file = made("brief.json", events, [
+    {
+      address: 0x1000,
+      size: 0x10000,
+      blocks: [{ address: 0x1000, size: 1024, requested: 1000, state: "active_allocated" }],
+    },
+  ]);
+  const { requested_bytes } = deviceOf(onDisk(file, info.outputPath("brief.json")));
+  expect(requested_bytes.end).toBe(1000);
+  await viewer.show(file);
+  await expect(viewer.peak).toHaveAttribute("data-value", String(requested_bytes.peak));
+  for (const axis of ["time", "event"] as const) {
+    await page.getByRole("button", { name: axis, exact: true }).click();
+    await expect.poll(async () => (await viewer.state()).axis).toBe(axis);
+    await viewer.plot.drawn();
+    const { left, width } = await inside(viewer);
+    const { y } = await viewer.plot.scale();
+    const last = left + width - 3;
+    expect(await under(page, last, y(500)), `the block that stays, along ${axis}`).toMatchObject({
+      reference: "0:0x1000@2",
+    });
+    for (const bytes of [1300, 3000, 4900])
+      expect(await under(page, last, y(bytes)), `${bytes} bytes up, along ${axis}`).toBeNull();
+  }
+});
+
+test("requested bytes are requested bytes, before the window and after it", async ({ viewer, page }) => {
+  const file = scenario("f03");
+  const { start, peak } = deviceOf(file).requested_bytes;
+  const [largest] = blocksOf(file);
+  if (!largest) throw new Error("no block");
+  expect(largest.block_bytes, "a block that is rounded up").toBeGreaterThan(largest.bytes);
+  await work(viewer, file);
+  await expect(viewer.peak).toHaveAttribute("data-value", String(peak));
+  await expect(viewer.details.getByText("at the start").locator("xpath=following-sibling::dd")).toHaveAttribute(
+    "data-value",
+    String(start),
+  );
+  await page.evaluate(() => window.memstrata.setState({ drawer: "blocks", at: -1 }));
+  await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(start));
+  const row = page.getByTestId("blocks-table").locator(".table-row").first();
+  await expect(row.locator("[data-column=size]")).toHaveAttribute("data-value", String(largest.bytes));
+  await expect(row.locator("[data-column=blockSize]")).toHaveAttribute("data-value", String(largest.block_bytes));
+});
+
+test("memory from before the window has its stack, in the selection, the flame graph and the table", async ({
+  viewer,
+  page,
+}) => {
+  const old = blocksOf(LATE).filter(({ preexisting }) => preexisting);
+  const known = old.find(({ frames, of_free }) => frames.length > 2 && !of_free);
+  if (!known) throw new Error("nothing is known of what was there before");
+  await work(viewer, LATE);
+  await select(viewer, referenceOf(known));
+  await expect(viewer.details.locator(".frames")).toContainText(known.frames.at(-1)?.name ?? "none");
+  await page.evaluate(() => window.memstrata.setState({ view: "flame", drawer: "blocks" }));
+  await expect(page.getByTestId("flame-total")).toHaveAttribute(
+    "data-value",
+    String(deviceOf(LATE).requested_bytes.peak),
+  );
+  await expect(page.getByTestId("blocks-table")).toHaveAttribute("data-total", String(blocksOf(LATE).length));
+  await expect(
+    page.getByTestId("blocks-table").locator(".table-row[aria-selected=true] [data-column=size]"),
+  ).toHaveAttribute("data-value", String(known.bytes));
+  // By its frame the flame graph finds at least what is old and live at the peak.
+  const { stacks } = cli("peak", LATE);
+  const own = known.frames.find(({ file }) => file.startsWith("/train/"));
+  const word = `${own?.file}:${own?.line}`;
+  const bytes = stacks
+    .filter(({ frames }) => frames.some(({ file, line }) => `${file}:${line}`.includes(word)))
+    .reduce((sum, each) => sum + each.bytes, 0);
+  expect(bytes).toBeGreaterThanOrEqual(known.bytes);
+  await page.getByTestId("search").fill(word);
+  await expect(page.getByTestId("flame-matched")).toHaveAttribute("data-value", String(bytes));
+});
+
+test("what waits for its free at the dump was there before, and is there at the end", async ({ viewer, page }) => {
+  const file = scenario("f08");
+  const { start, end } = deviceOf(file).requested_bytes;
+  const pending = blocksOf(file).find(({ preexisting }) => preexisting);
+  if (!pending) throw new Error("nothing is pending");
+  expect(start).toBe(pending.bytes);
+  await work(viewer, file);
+  await select(viewer, referenceOf(pending));
+  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(start));
+  await expect(viewer.details).toContainText(/pending/);
+  await page.evaluate(([at = 0]) => window.memstrata.setState({ at }), [deviceOf(file).events - 1]);
+  await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(end));
+  await expect(bandOf(page, "active_bytes")).toHaveAttribute(
+    "data-value",
+    String(stateOf(file, deviceOf(file).events - 1).active_bytes),
+  );
+});
+
+test("the stack of a free is not passed off as that of the allocation", async ({ viewer, page }) => {
+  const file = scenario("f04");
+  const block = blocksOf(file).find(({ of_free }) => of_free);
+  if (!block) throw new Error("no stack of a free");
+  await work(viewer, file);
+  await select(viewer, referenceOf(block));
+  await expect(viewer.details.locator(".stack-note")).toContainText(/free/i);
+  // In the flame graph and in the state at the cursor too.
+  await page.evaluate(() => window.memstrata.setState({ view: "flame", at: 0 }));
+  await expect(page.locator(".flame-name", { hasText: /free/i }).first()).toBeVisible();
+  await expect(page.getByTestId("moment").locator(`button[title*="free"]`)).toHaveCount(1);
+  await page.evaluate(() => window.memstrata.setState({ view: "timeline" }));
+  await select(viewer, referenceOf({ ...block, preexisting: false, alloc_event: 0, address: "0x1400" }));
+  await expect(viewer.details.locator(".stack-note")).toHaveCount(0);
+});
+
+test("nothing vanishes: the blocks of the table that are live at the peak add up to it", async ({ viewer, page }) => {
+  await work(viewer, REAL);
+  const { blocks, total } = cli("peak", REAL);
+  await page.evaluate(() => window.memstrata.setState({ drawer: "blocks" }));
+  await page.keyboard.press("p");
+  await expectCursor(page, deviceOf(REAL).requested_bytes.peak_event);
+  await pane(page, "blocks").getByRole("button", { name: "live at cursor" }).click();
+  await expect(page.getByTestId("blocks-table")).toHaveAttribute("data-total", String(blocks));
+  const rows = await exported(page);
+  expect(rows).toHaveLength(blocks);
+  expect(rows.reduce((sum, { bytes }) => sum + Number(bytes), 0)).toBe(total);
+});
+
+test("the table has every block, the largest first, and each can be selected", async ({ viewer, page }) => {
+  await work(viewer, REAL);
+  await page.evaluate(() => window.memstrata.setState({ drawer: "blocks" }));
+  const table = page.getByTestId("blocks-table");
+  const all = blocksOf(REAL);
+  expect(all.length).toBeGreaterThan(1000);
+  await expect(table).toHaveAttribute("data-total", String(all.length));
+  const sizes = () =>
+    table
+      .locator(".table-row [data-column=size]")
+      .evaluateAll((cells) => cells.map((cell) => Number(cell.getAttribute("data-value"))));
+  const largest = all.map(({ bytes }) => bytes).toSorted((a, b) => b - a);
+  await expect.poll(async () => (await sizes()).slice(0, 20)).toEqual(largest.slice(0, 20));
+  // And the smallest, at the very end.
+  await table.getByRole("rowgroup").evaluate((body) => body.scrollTo(0, body.scrollHeight));
+  await expect.poll(async () => (await sizes()).at(-1)).toBe(largest.at(-1));
+  const last = table.locator(".table-row").last();
+  await last.click();
+  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(largest.at(-1)));
+});
+
+test("two devices in one file are two curves, two peaks and two selections", async ({ viewer, page }) => {
+  const file = testData("edge/two_devices.pickle");
+  await work(viewer, file);
+  for (const { device, requested_bytes, events } of devicesOf(file)) {
+    await viewer.device.selectOption(String(device));
+    await answering(page);
+    await expect(viewer.peak).toHaveAttribute("data-value", String(requested_bytes.peak));
+    await page.keyboard.press("p");
+    await expectCursor(page, requested_bytes.peak_event);
+    await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(requested_bytes.peak));
+    // Both use the address 0x1000.
+    const block = blocksOf(file, "--device", String(device)).find(({ address }) => address === "0x1000");
+    if (!block) throw new Error("no block there");
+    await select(viewer, referenceOf(block, device));
+    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(block.bytes));
+    await page.evaluate(() => window.memstrata.setState({ drawer: "events" }));
+    await expect(page.getByTestId("events-table")).toHaveAttribute("data-total", String(events));
+  }
+});
+
+test("what is reserved, what ran out and whose pool it is are all there", async ({ viewer, page }) => {
+  await work(viewer, OOMS);
+  const ooms = anomaliesOf(OOMS).filter(({ kind }) => kind === "oom");
+  const { reserved_bytes } = deviceOf(OOMS);
+  await expect(marks(page, "oom")).toHaveCount(ooms.length);
+  await expect(page.locator(".facts [title^='peak of reserved']")).toHaveAttribute(
+    "data-value",
+    String(reserved_bytes.peak),
+  );
+  // The line of what is reserved is drawn where the program says that it is.
+  const [first] = ooms.flatMap(({ events }) => events);
+  if (first === undefined) throw new Error("no event");
+  const { x, y } = await viewer.plot.scale();
+  const picture = await viewer.plot.picture();
+  const [at, height] = [Math.round(x(first)), y(stateOf(OOMS, first).reserved_bytes)];
+  const ground = picture.colour(at - 20, 3);
+  const drawn = Array.from({ length: 7 }, (_, i) => picture.differs(at, Math.round(height) - 3 + i, [ground]));
+  expect(drawn).toContain(true);
+
+  const pools = scenario("f13");
+  await work(viewer, pools);
+  const own = blocksOf(pools).find(({ address }) => address === "0x10000");
+  if (!own) throw new Error("no block in the private pool");
+  await select(viewer, referenceOf(own));
+  await expect(viewer.fact("pool")).toContainText(/private|0, ?1|\(0 1\)/i);
+  await expect(viewer.fact("pool")).not.toContainText(/default/);
+});
+
+test("another file with as many blocks is drawn anew", async ({ viewer, page }) => {
+  const of = (sizes: [number, number]) =>
+    made(
+      "same.json",
+      [...life(0x1000, sizes[0], 0), ...life(0x8000, sizes[1], 10), ...life(0x20000, 1, 20)],
+      [
+        {
+          address: 0x1000,
+          size: 0x40000,
+          blocks: [
+            { address: 0x1000, size: 4096, requested: sizes[0], state: "active_allocated" },
+            { address: 0x8000, size: 4096, requested: sizes[1], state: "active_allocated" },
+            { address: 0x20000, size: 512, requested: 1, state: "active_allocated" },
+          ],
+        },
+      ],
+    );
+  const between: number[] = [];
+  for (const sizes of [
+    [3000, 1000],
+    [1000, 3000],
+  ] as [number, number][]) {
+    await work(viewer, of(sizes));
+    await expect(viewer.peak).toHaveAttribute("data-value", "4001");
+    await viewer.plot.drawn();
+    const { x, y } = await viewer.plot.scale();
+    const at = Math.round(x(1.5));
+    for (const [bytes, size] of [
+      [500, sizes[0]],
+      [3500, sizes[1]],
+    ] as const)
+      expect((await under(page, at, y(bytes)))?.bytes.raw).toBe(String(size));
+    // Where one block ends and the other begins, in pixels.
+    const picture = await viewer.plot.picture();
+    const lower = picture.colour(at, Math.round(y(500)));
+    let row = Math.round(y(500));
+    while (row > 0 && !picture.differs(at, row, [lower])) row -= 1;
+    expect(Math.abs(row - y(sizes[0])), `drawn to row ${row}, ${sizes[0]} bytes are at ${y(sizes[0])}`).toBeLessThan(4);
+    between.push(row);
+  }
+  expect(between[0]).not.toBe(between[1]);
+});

@@ -1,0 +1,199 @@
+// What other viewers of these files get wrong in names, units and shares: each test would catch one such mistake here.
+
+import { anomaliesOf, cli, deviceOf } from "../lib/cli.js";
+import { renamed, testData } from "../lib/data.js";
+import { life, made, onDisk } from "../lib/made.js";
+import { expect, test } from "../lib/test.js";
+import { inside, pane, rangeOf, restedRange, still, under, work } from "../lib/work.js";
+
+const REAL = testData("recorded/t26/gpt_small.pickle.gz");
+const GROWS = testData("recorded/gpt_leak.pickle.gz");
+const scenario = (name: string) => testData(`scenarios/${name}.pickle`);
+
+test("a click in the flame graph goes to that node and no other of the same name", async ({ viewer, page }) => {
+  await work(viewer, REAL);
+  await page.keyboard.press("4");
+  await expect(page.locator(".flame-name").first()).toBeVisible();
+  const names = () =>
+    page
+      .locator(".flame-name")
+      .evaluateAll((all) => all.map((name) => [name.textContent ?? "", name.getAttribute("data-node") ?? ""] as const));
+  const shown = await still(names);
+  const twice = shown.findLast(([text], index) => text !== "" && shown.findIndex((other) => other[0] === text) < index);
+  if (!twice) throw new Error("no name is there twice");
+  const { nodes } = cli("flame", REAL);
+  const same = nodes.filter(({ name }) => twice[0].includes(name)).map(({ total }) => String(total));
+  const target = page.locator(`.flame-name[data-node="${twice[1]}"]`);
+  await target.hover();
+  const weight = await viewer.page
+    .getByTestId("view-flame")
+    .getByTestId("tooltip")
+    .locator("[data-value]")
+    .getAttribute("data-value");
+  expect(same).toContain(weight);
+  await target.click();
+  await expect(page.getByTestId("flame-total")).toHaveAttribute("data-value", weight ?? "none");
+  await expect(pane(page, "flame").locator(".breadcrumb [aria-current]")).toContainText(twice[0]);
+});
+
+test("names in angle brackets are whole, and bytes times time are not called bytes", async ({ viewer, page }) => {
+  const file = made(
+    "brackets.json",
+    [...life(0x1000, 4096, 0, 2_000_000, "<lambda>"), ...life(0x4000, 4096, 5, undefined, "<listcomp>")],
+    [
+      {
+        address: 0x1000,
+        size: 0x10000,
+        blocks: [{ address: 0x4000, size: 4096, requested: 4096, state: "active_allocated" }],
+      },
+    ],
+  );
+  await work(viewer, file);
+  await page.keyboard.press("4");
+  for (const name of ["<module>", "<lambda>", "<listcomp>"])
+    await expect(page.locator(".flame-name", { hasText: name }).first()).toBeVisible();
+  await pane(page, "flame").getByRole("button", { name: "bytes × time" }).click();
+  const total = page.getByTestId("flame-total");
+  await expect(total).toContainText(/B·s|·\s?s\b|second/i);
+  expect(await total.getAttribute("title")).not.toMatch(/\d bytes$/);
+  await pane(page, "flame").getByRole("button", { name: "allocations" }).click();
+  await expect(total).toHaveAttribute("data-value", "2");
+  await expect(total).not.toContainText(/[KMG]iB/);
+});
+
+test("no text counts seconds from 1970, and growth is not called a leak", async ({ viewer, page }) => {
+  await work(viewer, GROWS);
+  const growth = anomaliesOf(GROWS).find(({ kind }) => kind === "growth");
+  await page.evaluate(() => window.memstrata.setState({ view: "anomalies", drawer: "events" }));
+  await expect(page.locator(`[data-testid=finding][data-id="${growth?.id}"]`)).toHaveAttribute(
+    "data-value",
+    String(growth?.bytes),
+  );
+  await expect(page.getByTestId("events-table").locator(".table-row").first()).toBeVisible();
+  const epoch = /1[67][\d,_. ]{8,}\s?(s|µs|us|ms)\b|1\.[67]\d*e\+?9|\b1[67]\d{8}\b/;
+  await expect(page.locator(".panes")).not.toContainText(epoch);
+  await expect(pane(page, "anomalies")).not.toContainText(/\bleak/i);
+  await page.locator("[data-testid=finding]").first().click();
+  await expect(page.getByTestId("view-timeline")).toBeVisible();
+  await expect(viewer.details).not.toContainText(epoch);
+});
+
+test("no share of what is reserved is over 100 %, whatever was given back", async ({ viewer, page }, info) => {
+  const file = made(
+    "emptied.json",
+    [
+      { at: 0, action: "segment_alloc", addr: 0x100000, size: 1 << 20 },
+      ...life(0x100000, 1_000_000, 1, 10),
+      { at: 11, action: "segment_free", addr: 0x100000, size: 1 << 20 },
+      ...life(0x1000, 100, 12),
+    ],
+    [
+      {
+        address: 0x1000,
+        size: 4096,
+        blocks: [{ address: 0x1000, size: 512, requested: 100, state: "active_allocated" }],
+      },
+    ],
+  );
+  const { requested_bytes, reserved_bytes } = deviceOf(onDisk(file, info.outputPath("emptied.json")));
+  expect(requested_bytes.peak).toBeGreaterThan(reserved_bytes.end);
+  await work(viewer, file);
+  await expect(page.locator(".facts [title^='peak of reserved']")).toHaveAttribute(
+    "data-value",
+    String(reserved_bytes.peak),
+  );
+  for (const view of ["overview", "segments", "anomalies"] as const) {
+    await page.evaluate((to) => window.memstrata.setState({ view: to, drawer: "settings" }), view);
+    await expect(pane(page, view)).toBeVisible();
+    const text = await page.evaluate(() => window.memstrata.shadowRoot?.querySelector(".app")?.textContent ?? "");
+    const shares = [...text.matchAll(/(\d+(?:\.\d+)?) ?%/g)].map(([, share]) => Number(share));
+    expect(Math.max(0, ...shares), `in ${view}`).toBeLessThanOrEqual(100);
+  }
+  await page.keyboard.press("1");
+  const bars = await page
+    .getByTestId("overview-row")
+    .locator("td.bar-cell rect")
+    .evaluateAll((all) => all.map((bar) => Number(bar.getAttribute("x") ?? 0) + Number(bar.getAttribute("width"))));
+  expect(bars.length).toBeGreaterThan(1);
+  for (const end of bars) expect(end).toBeLessThanOrEqual(1.000001);
+});
+
+test("a microsecond is a microsecond after half an hour, and tick labels tell it", async ({ viewer, page }) => {
+  const LONG = 1_800_000_000;
+  const [a, b] = [1_700_000_001, 1_700_000_006];
+  const file = made(
+    "long.json",
+    [
+      ...life(0x1000, 1000, 0),
+      ...life(0x2000, 3000, a, a + 2, "early"),
+      ...life(0x3000, 3000, b, b + 2, "late"),
+      ...life(0x4000, 8, LONG),
+    ],
+    [
+      {
+        address: 0x1000,
+        size: 0x10000,
+        blocks: [
+          { address: 0x1000, size: 1024, requested: 1000, state: "active_allocated" },
+          { address: 0x4000, size: 512, requested: 8, state: "active_allocated" },
+        ],
+      },
+    ],
+  );
+  await work(viewer, file);
+  await page.getByRole("button", { name: "time", exact: true }).click();
+  await expect.poll(async () => (await viewer.state()).axis).toBe("time");
+  const whole = await restedRange(viewer);
+  // There is as much room before the window as after it.
+  const origin = Math.round((whole.x1 - LONG) / 2);
+  const view = { x0: origin + a - 5, x1: origin + a + 15 };
+  await page.evaluate((range) => window.memstrata.setState(range), view);
+  await expect.poll(async () => Math.round((await rangeOf(viewer)).x1 - view.x1)).toBe(0);
+  await viewer.plot.drawn();
+  const { left, width } = await inside(viewer);
+  const { y } = await viewer.plot.scale();
+  const at = (slot: number) => left + ((slot - view.x0) / (view.x1 - view.x0)) * width;
+  const seen: string[] = [];
+  // A block that is alive at a microsecond is so in the whole of its slot.
+  for (let us = a - 2; us <= b + 4; us += 1)
+    seen.push((await under(page, at(origin + us + 0.5), y(2500)))?.reference ?? "-");
+  const early = seen.indexOf("0:0x2000@1");
+  const late = seen.findIndex((name) => name.startsWith("0:0x3000@"));
+  expect(late - early, seen.join(" ")).toBe(b - a);
+  expect(seen.filter((name) => name === seen[early])).toHaveLength(seen.filter((name) => name === seen[late]).length);
+  expect(seen[late - 1], "between them there is nothing").toBe("-");
+  // What is drawn is what is picked, to the pixel.
+  const picture = await viewer.plot.picture();
+  const row = Math.round(y(2500));
+  const edge = Math.round(at(origin + a - 2 + late));
+  const ground = [picture.colour(edge - 6, row)];
+  expect(picture.differs(edge + 3, row, ground)).toBe(true);
+  expect(picture.differs(edge - 3, row, ground)).toBe(false);
+  const ticks = await page.getByTestId("view-timeline").locator(".tick-x").allTextContents();
+  expect(ticks.length).toBeGreaterThan(2);
+  expect(new Set(ticks).size, ticks.join(" | ")).toBe(ticks.length);
+});
+
+test("ranks of one number in different folders are apart", async ({ viewer, page }) => {
+  await page.evaluate(
+    ([one, two]) => {
+      const file = (folder: string, bytes: number[]) => ({
+        name: `${folder}/rank0.pickle`,
+        buffer: Uint8Array.from(bytes).buffer,
+      });
+      void window.memstrata.load([file("iteration_2", one ?? []), file("iteration_5", two ?? [])]);
+    },
+    [[...renamed("scenarios/f01.pickle", "").buffer], [...renamed("scenarios/f02.pickle", "").buffer]],
+  );
+  for (const [folder, name] of [
+    ["iteration_2", "f01"],
+    ["iteration_5", "f02"],
+  ] as const) {
+    const path = `${folder}/rank0.pickle`;
+    await viewer.expectRow(path, "ready");
+    await viewer.row(path).click();
+    await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(scenario(name)).requested_bytes.peak));
+  }
+  await page.keyboard.press("1");
+  await expect(page.getByTestId("overview-row")).toHaveCount(2);
+});
