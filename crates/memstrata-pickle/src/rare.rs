@@ -29,8 +29,7 @@ impl<S: Sink> Machine<S> {
                 self.push_text_int(i, at);
             }
             op::FLOAT => {
-                let f = text::float(reader.line()?, at)?;
-                let value = self.heap.make_float(f);
+                let value = self.heap.make_float_of(text::float(reader.line()?, at)?);
                 self.stack.push(value);
             }
             op::STRING => {

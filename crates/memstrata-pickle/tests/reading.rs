@@ -98,6 +98,24 @@ fn every_protocol_gives_the_same_values() {
 }
 
 #[test]
+fn floats_of_digits_are_numbers_when_asked() {
+    let read = |digits: &str| {
+        let mut parser = Parser::new(Keep, &[]);
+        parser.feed(format!("F{digits}\n.").as_bytes())?;
+        let parsed = parser.finish()?;
+        Ok::<_, PickleError>((parsed.heap.float(parsed.root), parsed.heap.int(parsed.root)))
+    };
+    assert_eq!(read("-2.5"), Ok((Some(-2.5), None)));
+    assert_eq!(read("12.0"), Ok((Some(12.0), Some(12))));
+    assert_eq!(read("+7"), Ok((Some(7.0), Some(7))));
+    assert_eq!(read("1e+16"), Ok((Some(1e16), None)));
+    assert_eq!(read("inf"), Ok((Some(f64::INFINITY), None)));
+    for wrong in ["", "-", "abc", "1,5", "0x10", "infinite"] {
+        assert!(matches!(read(wrong), Err(PickleError::Text { expected: "a number", at: 0 })), "{wrong:?}: {:?}", read(wrong));
+    }
+}
+
+#[test]
 fn classes_stay_closed_and_what_follows_is_read() {
     for bytes in OBJECTS {
         let text = read(bytes, usize::MAX).expect("a pickle");

@@ -1,6 +1,6 @@
 //! Round values along an axis, with the words that stand beside them.
 
-use crate::text::{byte_unit, scale, signed_grouped, unit_name};
+use crate::text::{byte_unit, pointed, scale, signed_grouped, unit_name};
 
 /// One label of an axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,10 +17,11 @@ pub fn byte_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
     let step = 2f64.powf(step.log2().ceil());
     let unit = byte_unit(hi.abs().max(1.0) as u64);
     // As many decimals as the step needs, so that no two labels read the same.
-    let decimals = decimals_for(step / scale(unit));
+    let scale = scale(unit) as f64;
+    let decimals = decimals_for(step / scale);
     let text = |v: f64| match v {
         0.0 => "0".to_owned(),
-        _ => format!("{:.decimals$} {}", v / scale(unit), unit_name(unit)),
+        _ => format!("{} {}", exact(v / scale, decimals), unit_name(unit)),
     };
     ticks(lo, hi, step, text)
 }
@@ -43,7 +44,7 @@ pub fn time_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
         (1.0, "µs")
     };
     let decimals = decimals_for(step / unit);
-    ticks(lo, hi, step, |v| format!("{:.decimals$} {name}", v / unit))
+    ticks(lo, hi, step, |v| format!("{} {name}", exact(v / unit, decimals)))
 }
 
 /// The smallest of 1, 2, 5 times a power of ten that is at least `least`.
@@ -61,6 +62,12 @@ fn decimals_for(step: f64) -> usize {
         decimals += 1;
     }
     decimals
+}
+
+/// A number that has at most so many decimals.
+fn exact(value: f64, decimals: usize) -> String {
+    let digits = (value * 10f64.powi(decimals as i32)).round() as i64;
+    format!("{}{}", if digits < 0 { "-" } else { "" }, pointed(digits.unsigned_abs(), decimals))
 }
 
 fn ticks(lo: f64, hi: f64, step: f64, text: impl Fn(f64) -> String) -> Vec<Tick> {

@@ -24,6 +24,25 @@ fn durations_change_unit_without_gaps() {
     check(1_204_000, "1.204 s");
     check(123_100_000, "2 min 03.1 s");
     check(-7_900, "-7.90 ms");
+    check(9_994, "9.99 ms");
+    check(9_995, "10.0 ms"); // never "10.00 ms"
+    check(99_949, "99.9 ms");
+    check(99_950, "100 ms");
+    check(999_999, "1000 ms");
+    check(120_000_000, "2 min 00.0 s");
+    check(179_960_000, "3 min 00.0 s"); // never "2 min 60.0 s"
+    check(i64::MIN, "-153,722,867,280 min 54.8 s");
+}
+
+#[test]
+fn what_is_in_the_middle_becomes_even() {
+    let check = |n: u64, expected: &str| assert_eq!(Bytes(n).to_string(), expected, "{n}");
+    // 1.125 and 1.375 have binary fractions, so they are in the middle indeed.
+    check(1024 + 128, "1.12 KiB");
+    check(1024 + 384, "1.38 KiB");
+    check(100 * 1024 + 256, "100.2 KiB");
+    check(1_048_525, "1.00 MiB");
+    check(1_048_524, "1023.9 KiB");
 }
 
 #[test]
