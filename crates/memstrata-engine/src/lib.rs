@@ -41,7 +41,7 @@ pub mod report;
 mod text;
 #[cfg(feature = "views")]
 mod views;
-mod warm;
+pub mod warm;
 
 pub use memstrata_analysis::{RuleError, Rules};
 pub use memstrata_units as units;
@@ -50,7 +50,6 @@ pub use engine::{Column, Engine, Reply, Slice};
 pub use file::{File, Loader, Part};
 pub use plan::{Coordinator, plan, rank_of};
 pub use text::{change_bytes, signed_bytes, signed_count};
-pub use warm::warm_up;
 
 // The protocol states these for the page; the grid itself is memstrata-render's.
 const _: () = assert!(protocol::TILE_COLUMNS == memstrata_layout::TILE_COLUMNS);

@@ -1,11 +1,11 @@
 //! Work without an outcome, before there is a file.
 //!
-//! A browser runs WebAssembly as it was translated in haste until a function has done much; only then is it optimised. The
-//! first file of a visit would be read in that time. So while the page waits for a file, a worker reads snapshots that are
-//! made here: as PyTorch writes them, in CPython's opcodes, references to shared frames above all.
+//! A browser runs WebAssembly as it was translated in haste until a function has done much, and translates a function when it is
+//! first called; only later is it optimised. The first file of a visit would be read in that time. So while the page waits for
+//! a file, a worker reads snapshots that are made here, and draws a tile of them. They have in them what PyTorch writes, in
+//! CPython's opcodes: what is missing here is read slowly there.
 
-use crate::file::Loader;
-use crate::protocol::Failure;
+use crate::protocol::{AxisKind, DeviceRef, Request, TileKey};
 
 /// Frames that the call stacks are made of.
 const FRAMES: u32 = 256;
@@ -13,98 +13,260 @@ const FRAMES: u32 = 256;
 const DEPTH: u32 = 30;
 /// How many different call stacks there are.
 const STACKS: u32 = 61;
-/// How many blocks are live at a time, and their bytes.
+/// Blocks that are live at a time, also at the end.
 const LIVE: u32 = 40;
-const BLOCK: u64 = 1024;
-/// Where they lie.
+/// Places for blocks in a segment, and how many segments there are: twice as many places as live blocks.
+const PLACES: u32 = 10;
+const SEGMENTS: u32 = 2 * LIVE / PLACES;
+/// Bytes of a place, and where the first is.
+const PLACE: u64 = 2 << 20;
 const BASE: u64 = 0x7f00_0000_0000;
 /// Items that CPython writes at a time.
 const BATCH: u32 = 1000;
 
-/// The root, and words that are only remembered: `name` as 1, and so on to `device_traces` as 19.
-const HEAD: &[u8] = b"\x80\x04}\x94(\x8c\x04name\x940\x8c\x08filename\x940\x8c\x04line\x940\x8c\x06frames\x940\
-    \x8c\x06action\x940\x8c\x05alloc\x940\x8c\x0efree_requested\x940\x8c\x0efree_completed\x940\
-    \x8c\x04addr\x940\x8c\x04size\x940\x8c\x06stream\x940\x8c\x07time_us\x940\
-    \x8c\x08segments\x940\x8c\x07address\x940\x8c\x0atotal_size\x940\x8c\x06blocks\x940\x8c\x05state\x940\x8c\x08inactive\x940\
-    \x8c\x0ddevice_traces\x940";
-/// A frame but for its line; it is remembered, too, the first as 20.
-const FRAME: &[u8] = b"}\x94(h\x01h\x06h\x02h\x10h\x03K";
-/// One segment of 80 KiB, free when all is over; then the traces, of which the first is open.
-const SEGMENT: &[u8] =
-    b"h\x0d]\x94}\x94(h\x0e\x8a\x07\0\0\0\0\0\x7f\0h\x0fJ\0\x40\x01\0h\x10]\x94}\x94(h\x0aJ\0\x40\x01\0h\x11h\x12uaua\
-    h\x13]\x94]\x94(";
-/// The numbers of what happens to a block.
-const ALLOC: u8 = 6;
-const REQUESTED: u8 = 7;
-const COMPLETED: u8 = 8;
-
-/// Read a made-up trace of `blocks` blocks; gives the number of events that were read, three a block.
+/// A made-up snapshot of a trace in which so many blocks, a multiple of ten, are allocated and, but for the last ones, freed.
 ///
 /// ```
-/// assert_eq!(memstrata_engine::warm_up(500).unwrap(), 1500);
+/// let bytes = memstrata_engine::warm::snapshot(500);
+/// let mut loader = memstrata_engine::Loader::new("made up", bytes.len() as u64);
+/// loader.feed(&bytes).unwrap();
+/// assert_eq!(loader.finish().unwrap().parts[0].traces[0].allocations_in_window, 500);
 /// ```
-///
-/// # Errors
-/// As for any file; there is nothing wrong with this one.
-pub fn warm_up(blocks: u32) -> Result<u32, Failure> {
-    let bytes = snapshot(blocks);
-    let mut loader = Loader::new("", bytes.len() as u64);
-    loader.feed(&bytes)?;
-    let file = loader.finish()?;
-    let traces = file.parts.iter().flat_map(|part| &part.traces);
-    Ok(traces.map(|trace| trace.device.events.len() as u32).sum())
+pub fn snapshot(blocks: u32) -> Vec<u8> {
+    let mut w = Writer { out: b"\x80\x04".to_vec(), ..Writer::default() };
+    w.open(b'}');
+    w.word("segments");
+    w.open(b']');
+    for segment in 0..SEGMENTS {
+        w.segment(segment, blocks);
+    }
+    w.out.push(b'e');
+    w.word("device_traces");
+    w.open(b']');
+    w.open(b']');
+    for (number, (what, block)) in (0..).zip(events(blocks)) {
+        if number > 0 && number % BATCH == 0 {
+            w.out.extend_from_slice(b"e(");
+        }
+        w.event(number, what, block);
+    }
+    w.out.extend_from_slice(b"ee");
+    w.word("allocator_settings");
+    w.open(b'}');
+    w.word("expandable_segments");
+    w.out.push(b'\x89');
+    w.word("max_split_size");
+    w.int(u64::MAX);
+    w.out.push(b'u');
+    w.word("external_annotations");
+    w.open(b']');
+    for stage in ["START", "END"] {
+        w.open(b'}');
+        w.words(&[("stage", stage), ("name", "step")]);
+        w.numbers(&[("device", 0), ("time_us", time(0))]);
+        w.out.push(b'u');
+    }
+    w.out.extend_from_slice(b"eu.");
+    w.out
 }
 
-/// Blocks that are allocated and, some blocks later, freed.
-fn snapshot(blocks: u32) -> Vec<u8> {
-    let mut out = HEAD.to_vec();
-    for line in 0..FRAMES {
-        out.extend_from_slice(FRAME);
-        out.extend_from_slice(&[line as u8, b'u', b'0']);
+/// What is asked of it: the tile that shows all of 1000 blocks.
+pub fn question() -> Request {
+    Request::Tiles {
+        id: 0,
+        target: DeviceRef { part: 0, device: 0 },
+        axis: AxisKind::Event,
+        #[cfg(feature = "views")]
+        layer: crate::protocol::views::Layer::Timeline {
+            colour: crate::protocol::views::ColourBy::Stack,
+            bands: false,
+            search: String::new(),
+        },
+        tiles: vec![TileKey { kx: 3, ky: 17, ix: 0, iy: 0 }],
     }
-    out.extend_from_slice(SEGMENT);
-    let mut number = 0;
-    for step in 0..blocks + LIVE {
-        let freed = step.checked_sub(LIVE);
-        for (what, block) in [(ALLOC, Some(step)), (REQUESTED, freed), (COMPLETED, freed)] {
-            let Some(block) = block.filter(|&block| block < blocks) else { continue };
-            if number > 0 && number % BATCH == 0 {
-                out.extend_from_slice(b"e(");
+}
+
+/// What happens, to which block.
+fn events(blocks: u32) -> impl Iterator<Item = (&'static str, u32)> {
+    (0..blocks).flat_map(|block| {
+        let freed = block.checked_sub(LIVE);
+        let free = freed.into_iter().flat_map(|freed| [("free_requested", freed), ("free_completed", freed)]);
+        free.chain([("alloc", block)])
+    })
+}
+
+/// Requested bytes of a block, which takes all of its place.
+fn requested(block: u32) -> u64 {
+    PLACE - u64::from(block * 997 % 511)
+}
+
+fn address(place: u32) -> u64 {
+    BASE + u64::from(place) * PLACE
+}
+
+fn time(number: u32) -> u64 {
+    0x6_0000_0000_0000 + u64::from(number) * 7
+}
+
+/// Writes as CPython's pickler does: whatever was written once is a reference from then on.
+#[derive(Default)]
+struct Writer {
+    out: Vec<u8>,
+    words: Vec<(&'static str, u32)>,
+    /// Memo numbers of the frames that were written.
+    frames: Vec<u32>,
+    next: u32,
+}
+
+impl Writer {
+    fn memoize(&mut self) -> u32 {
+        self.out.push(0x94);
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// A dict or list, whose content follows.
+    fn open(&mut self, what: u8) {
+        self.out.push(what);
+        self.memoize();
+        self.out.push(b'(');
+    }
+
+    fn get(&mut self, number: u32) {
+        match u8::try_from(number) {
+            Ok(number) => self.out.extend_from_slice(&[b'h', number]),
+            Err(_) => {
+                self.out.push(b'j');
+                self.out.extend_from_slice(&number.to_le_bytes());
             }
-            event(&mut out, number, what, block);
-            number += 1;
         }
     }
-    out.extend_from_slice(b"eau.");
-    out
-}
 
-fn event(out: &mut Vec<u8>, number: u32, what: u8, block: u32) {
-    // Integers of seven bytes, as addresses and microseconds are.
-    let address = BASE + u64::from(block % (2 * LIVE)) * BLOCK;
-    let time = 0x6_0000_0000_0000 + u64::from(number) * 7;
-    out.extend_from_slice(&[b'}', 0x94, b'(', b'h', 5, b'h', what, b'h', 9, 0x8a, 7]);
-    out.extend_from_slice(&address.to_le_bytes()[..7]);
-    out.extend_from_slice(b"h\x0aM\0\x04h\x0bK\0h\x0c\x8a\x07");
-    out.extend_from_slice(&time.to_le_bytes()[..7]);
-    out.extend_from_slice(b"h\x04]\x94(");
-    for depth in 0..DEPTH {
-        let frame = 20 + ((block % STACKS) * 7 + depth * 5) % FRAMES;
-        if frame < 256 {
-            out.extend_from_slice(&[b'h', frame as u8]);
-        } else {
-            out.push(b'j');
-            out.extend_from_slice(&frame.to_le_bytes());
+    fn word(&mut self, word: &'static str) {
+        if let Some(&(_, number)) = self.words.iter().find(|known| known.0 == word) {
+            return self.get(number);
+        }
+        self.out.extend_from_slice(&[0x8c, word.len() as u8]);
+        self.out.extend_from_slice(word.as_bytes());
+        let number = self.memoize();
+        self.words.push((word, number));
+    }
+
+    fn int(&mut self, number: u64) {
+        let bytes = number.to_le_bytes();
+        match number {
+            0..0x100 => self.out.extend_from_slice(&[b'K', bytes[0]]),
+            0x100..0x1_0000 => self.out.extend_from_slice(&[b'M', bytes[0], bytes[1]]),
+            0x1_0000..0x8000_0000 => self.out.extend_from_slice(&[b'J', bytes[0], bytes[1], bytes[2], bytes[3]]),
+            _ => {
+                // With a byte for the sign.
+                let len = 9 - number.leading_zeros() as usize / 8;
+                self.out.extend_from_slice(&[0x8a, len as u8]);
+                self.out.extend_from_slice(&[&bytes[..], &[0]].concat()[..len]);
+            }
         }
     }
-    out.extend_from_slice(b"eu");
+
+    fn words(&mut self, pairs: &[(&'static str, &'static str)]) {
+        for (key, word) in pairs {
+            self.word(key);
+            self.word(word);
+        }
+    }
+
+    fn numbers(&mut self, pairs: &[(&'static str, u64)]) {
+        for (key, number) in pairs {
+            self.word(key);
+            self.int(*number);
+        }
+    }
+
+    /// The call stack of a block.
+    fn stack(&mut self, block: u32) {
+        self.word("frames");
+        self.open(b']');
+        for depth in 0..DEPTH {
+            let frame = ((block % STACKS) * 7 + depth * 5) % FRAMES;
+            self.frame(frame);
+        }
+        self.out.push(b'e');
+    }
+
+    /// The frames are written as they are met, so they are numbered in that order.
+    fn frame(&mut self, frame: u32) {
+        let known = self.frames.iter().position(|&known| known & 0xff == frame);
+        if let Some(&known) = known.and_then(|at| self.frames.get(at)) {
+            return self.get(known >> 8);
+        }
+        self.frames.push(self.next << 8 | frame);
+        self.open(b'}');
+        self.words(&[("name", "forward"), ("filename", "/usr/lib/python3/site-packages/torch/nn/modules/module.py")]);
+        self.numbers(&[("line", u64::from(frame))]);
+        self.out.push(b'u');
+    }
+
+    fn segment(&mut self, segment: u32, blocks: u32) {
+        let places = segment * PLACES..(segment + 1) * PLACES;
+        let block_at = |place: u32| (blocks.saturating_sub(LIVE)..blocks).find(|block| block % (2 * LIVE) == place);
+        let live: Vec<u32> = places.clone().filter_map(block_at).collect();
+        let (all, active) = (u64::from(PLACES) * PLACE, live.len() as u64 * PLACE);
+        self.open(b'}');
+        self.numbers(&[
+            ("device", 0),
+            ("address", address(places.start)),
+            ("total_size", all),
+            ("allocated_size", active),
+            ("active_size", active),
+            ("requested_size", live.iter().map(|&block| requested(block)).sum()),
+            ("stream", 0),
+        ]);
+        self.words(&[("segment_type", "large")]);
+        self.word("segment_pool_id");
+        self.out.extend_from_slice(b"K\0K\0\x86");
+        self.memoize();
+        self.word("is_expandable");
+        self.out.push(b'\x89');
+        self.stack(segment);
+        self.word("blocks");
+        self.open(b']');
+        if live.is_empty() {
+            self.block(address(places.start), all, "inactive", None);
+        }
+        for block in live {
+            self.block(address(block % (2 * LIVE)), PLACE, "active_allocated", Some(block));
+        }
+        self.out.extend_from_slice(b"eu");
+    }
+
+    fn block(&mut self, address: u64, size: u64, state: &'static str, block: Option<u32>) {
+        self.open(b'}');
+        self.numbers(&[("address", address), ("size", size), ("requested_size", block.map_or(0, requested))]);
+        self.words(&[("state", state)]);
+        self.stack(block.unwrap_or(0));
+        self.out.push(b'u');
+    }
+
+    fn event(&mut self, number: u32, what: &'static str, block: u32) {
+        self.open(b'}');
+        self.words(&[("action", what)]);
+        self.numbers(&[
+            ("addr", address(block % (2 * LIVE))),
+            ("size", requested(block)),
+            ("stream", 0),
+            ("time_us", time(number)),
+        ]);
+        self.stack(block);
+        self.out.push(b'u');
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK, LIVE, snapshot};
+    use super::{LIVE, question, requested, snapshot};
     use crate::file::Loader;
+    use crate::protocol::Response;
     use crate::report::summary::summarize;
+    use crate::{Column, Engine};
 
     #[test]
     fn what_is_read_is_a_snapshot_without_a_warning() {
@@ -115,7 +277,29 @@ mod tests {
         let [summary] = &summarize("warm", bytes.len() as u64, &file)[..] else { panic!("one snapshot") };
         assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
         let [device] = &summary.devices[..] else { panic!("one device") };
-        assert_eq!((device.events, device.allocations_in_window, device.end_live_blocks), (6000, 2000, 0));
-        assert_eq!(device.requested_bytes.peak, i64::from(LIVE + 1) * BLOCK as i64);
+        let (events, live) = (3 * 2000 - 2 * LIVE as usize, LIVE);
+        assert_eq!((device.events, device.allocations_in_window, device.end_live_blocks), (events, 2000, live));
+        assert_eq!((device.segments, summary.annotations), (8, 2));
+        // As many as are live come before each block that is allocated.
+        let at = |block: u32| (block.saturating_sub(LIVE - 1)..=block).map(requested).sum::<u64>() as i64;
+        assert_eq!(device.requested_bytes.peak, (0..2000).map(at).max().expect("blocks"));
+    }
+
+    #[test]
+    fn the_tile_shows_all_of_it() {
+        let bytes = snapshot(1000);
+        let mut engine = Engine::new("warm", bytes.len() as u64);
+        engine.feed(&bytes).expect("a pickle");
+        assert!(matches!(engine.finish(), Response::Loaded(_)));
+        engine.post(question());
+        let reply = engine.step().expect("a tile");
+        assert!(matches!(reply.response, Response::Tile { .. }), "{:?}", reply.response);
+        let blocks = reply.columns.iter().find(|(name, _)| *name == "blocks").expect("blocks");
+        let Column::U32(blocks) = &blocks.1 else { panic!("numbers") };
+        let mut blocks = blocks.clone();
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert!(blocks.len() > 900, "{} of 1000 blocks", blocks.len());
+        assert!(engine.step().is_none());
     }
 }

@@ -111,7 +111,11 @@ fn floats_of_digits_are_numbers_when_asked() {
     assert_eq!(read("1e+16"), Ok((Some(1e16), None)));
     assert_eq!(read("inf"), Ok((Some(f64::INFINITY), None)));
     for wrong in ["", "-", "abc", "1,5", "0x10", "infinite"] {
-        assert!(matches!(read(wrong), Err(PickleError::Text { expected: "a number", at: 0 })), "{wrong:?}: {:?}", read(wrong));
+        assert!(
+            matches!(read(wrong), Err(PickleError::Text { expected: "a number", at: 0 })),
+            "{wrong:?}: {:?}",
+            read(wrong)
+        );
     }
 }
 

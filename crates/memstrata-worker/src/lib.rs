@@ -11,7 +11,7 @@
 use js_sys::{Float32Array, Object, Reflect, Uint32Array};
 #[cfg(feature = "views")]
 use memstrata_engine::Loader;
-use memstrata_engine::{Column, Coordinator, Engine, Reply, Slice};
+use memstrata_engine::{Column, Coordinator, Engine, Reply, Slice, warm};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 #[cfg(all(feature = "threads", target_arch = "wasm32"))]
@@ -40,17 +40,21 @@ impl RankWorker {
         Self { engine: Engine::new(path, total as u64) }
     }
 
-    /// Have the browser optimise what reads files, before there is one: a made-up trace is read. That was done `times`
-    /// times before; false when it is enough.
+    /// Have the browser optimise what reads files and draws them, before there is one: a made-up snapshot is read and drawn.
+    /// That was done `times` times before; false when it is enough.
     ///
     /// # Errors
-    /// A `Failure` object.
+    /// As the functions that it calls.
     #[wasm_bindgen(js_name = warmUp)]
     pub fn warm_up(times: u32) -> Result<bool, JsValue> {
-        match memstrata_engine::warm_up(WARM_BLOCKS) {
-            Ok(_) => Ok(times < WARM_TIMES - 1),
-            Err(failure) => Err(to_js(&failure)?),
-        }
+        let bytes = warm::snapshot(WARM_BLOCKS);
+        let total = bytes.len() as f64;
+        let mut worker = Self::new("", total);
+        worker.feed(&bytes, total)?;
+        worker.finish()?;
+        worker.engine.post(warm::question());
+        while !worker.step()?.is_undefined() {}
+        Ok(times < WARM_TIMES - 1)
     }
 
     /// As [`RankWorker::new`] makes one, which ends in words before more than `memory` bytes are needed; all that there are unless told. Of every
