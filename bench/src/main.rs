@@ -1,13 +1,14 @@
 //! `cargo run --release -p memstrata-bench -- parse FILE`: how fast a recording becomes tables, natively and in wasm,
 //! against CPython's `pickle.load` of the same file in the same run. `analyse FILE`: loading and each analysis, with what they
 //! allocate. `memory FILE`: what loading takes in memory, by phase and by event. `queries FILE`: the tiles of views of the
-//! timeline.
+//! timeline. `answers FILE`: what the views ask, in slices.
 //!
 //! Those that are compared take turns, and each one's best time counts: on a shared machine that is the time nobody else had a part in.
 
 #![expect(clippy::print_stdout, reason = "a program that prints a table")]
 
 mod analyse;
+mod answers;
 mod memory;
 mod queries;
 
@@ -63,6 +64,17 @@ enum What {
         #[arg(long)]
         view: Option<String>,
     },
+    /// What the views ask: slices of each answer, and the longest of them
+    Answers {
+        /// A snapshot, not compressed
+        file: PathBuf,
+        /// How often each is measured
+        #[arg(long, default_value_t = 3)]
+        runs: u32,
+        /// Only those whose name in the table holds this
+        #[arg(long)]
+        only: Option<String>,
+    },
 }
 
 fn main() -> Result<()> {
@@ -71,6 +83,7 @@ fn main() -> Result<()> {
         What::Analyse { file, runs } => analyse::run(&file, runs),
         What::Memory { file } => memory::run(&file),
         What::Queries { file, runs, view } => queries::run(&file, runs, view.as_deref()),
+        What::Answers { file, runs, only } => answers::run(&file, runs, only.as_deref()),
     }
 }
 

@@ -164,7 +164,7 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
 }
 
 /// What this thread has had of a processor, which others cannot take from it: Linux tells. Elsewhere, the time.
-fn processor_time() -> Duration {
+pub(crate) fn processor_time() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let told = told.and_then(|text| text.split(' ').next()?.parse().ok().map(Duration::from_nanos));
     told.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())

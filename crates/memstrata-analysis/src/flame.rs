@@ -1,5 +1,6 @@
 //! Flame: call stacks as a prefix tree, outermost frame at the root.
 
+use crate::pace::{Pace, at_once};
 use crate::rollup::Share;
 use memstrata_snapshot::{FrameId, Snapshot};
 use rustc_hash::FxHashMap;
@@ -34,13 +35,18 @@ pub struct FlameNode {
 impl Flame {
     /// From shares by stack. The root's total is their sum.
     pub fn new(snapshot: &Snapshot, shares: &[Share]) -> Self {
-        Self::with_paths(shares, |share, path| {
+        let path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
-        })
+        };
+        at_once(Self::with_paths(shares, path_of, &mut Pace::endless()))
     }
 
-    /// The same with the frames of each share as `path_of` tells them, from the root on: other orders, or some left out.
-    pub fn with_paths(shares: &[Share], mut path_of: impl FnMut(&Share, &mut Vec<Option<FrameId>>)) -> Self {
+    /// The same in slices, with the frames of each share as `path_of` tells them, from the root on: other orders, or some left out.
+    pub async fn with_paths(
+        shares: &[Share],
+        mut path_of: impl FnMut(&Share, &mut Vec<Option<FrameId>>),
+        pace: &mut Pace,
+    ) -> Self {
         let root = FlameNode { frame: None, is_of_free: false, parent: 0, depth: 0, own: 0, total: 0, blocks: 0 };
         let mut nodes = vec![root];
         let mut children: FxHashMap<(u32, Option<FrameId>, bool), u32> = FxHashMap::default();
@@ -64,8 +70,9 @@ impl Flame {
                 add(&mut nodes[at as usize], share);
             }
             nodes[at as usize].own += share.weight;
+            pace.spend(4 * path.len() as u64).await;
         }
-        Self { nodes: in_order(&nodes) }
+        Self { nodes: in_order(&nodes, pace).await }
     }
 
     /// Indices of a node's children, largest first.
@@ -82,7 +89,7 @@ fn add(node: &mut FlameNode, share: &Share) {
 }
 
 /// Depth first, children by weight; among equals by the order in which they came.
-fn in_order(nodes: &[FlameNode]) -> Vec<FlameNode> {
+async fn in_order(nodes: &[FlameNode], pace: &mut Pace) -> Vec<FlameNode> {
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
     for (i, node) in (0u32..).zip(nodes).skip(1) {
         children[node.parent as usize].push(i);
@@ -95,6 +102,7 @@ fn in_order(nodes: &[FlameNode]) -> Vec<FlameNode> {
         let below = &mut children[old as usize];
         below.sort_unstable_by_key(|&c| (Reverse(nodes[c as usize].total), c));
         open.extend(below.iter().rev().map(|&c| (c, new)));
+        pace.spend(4 + below.len() as u64).await;
     }
     out
 }

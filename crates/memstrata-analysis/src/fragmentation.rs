@@ -4,12 +4,14 @@ mod gaps;
 mod sweep;
 
 use crate::carving::Carving;
+use crate::pace::{Pace, at_once, strides};
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::trace::Trace;
 use memstrata_snapshot::{PoolIndex, SegmentType, Snapshot, StreamId};
 use memstrata_units::Bytes;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Free memory of one kind is of no use to another: blocks never move between these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,27 +59,52 @@ pub struct Churn {
 impl Churn {
     /// Count a device's segment events.
     pub fn new(snapshot: &Snapshot, trace: &Trace) -> Self {
+        at_once(Self::paced(snapshot, trace, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub async fn paced(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Self {
         let mut churn = Self::default();
-        for row in trace.device.events.clone() {
+        for part in strides(trace.device.events.len()) {
+            pace.spend(part.len() as u64).await;
+            let start = trace.device.events.start;
+            churn.add(snapshot, start + part.start as u32..start + part.end as u32);
+        }
+        churn
+    }
+
+    fn add(&mut self, snapshot: &Snapshot, rows: Range<u32>) {
+        for row in rows {
             let (count, bytes) = match segment_event(snapshot.events.action(row)) {
-                Some((true, false)) => (&mut churn.allocs, &mut churn.alloc_bytes),
-                Some((false, false)) => (&mut churn.frees, &mut churn.free_bytes),
-                Some((true, true)) => (&mut churn.maps, &mut churn.map_bytes),
-                Some((false, true)) => (&mut churn.unmaps, &mut churn.unmap_bytes),
+                Some((true, false)) => (&mut self.allocs, &mut self.alloc_bytes),
+                Some((false, false)) => (&mut self.frees, &mut self.free_bytes),
+                Some((true, true)) => (&mut self.maps, &mut self.map_bytes),
+                Some((false, true)) => (&mut self.unmaps, &mut self.unmap_bytes),
                 None => continue,
             };
             *count += 1;
             bytes.0 = bytes.0.saturating_add(snapshot.events.size(row).0);
         }
-        churn
     }
 }
 
 impl Fragmentation {
     /// Sweep a device's window.
     pub fn new(snapshot: &Snapshot, trace: &Trace, carving: &Carving) -> Self {
-        let (free, largest) = sweep::series(snapshot, trace, carving, parallel::threads());
-        Self { free, largest, churn: Churn::new(snapshot, trace) }
+        at_once(Self::paced(snapshot, trace, carving, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub async fn paced(snapshot: &Snapshot, trace: &Trace, carving: &Carving, pace: &mut Pace) -> Self {
+        let mut made = Self::until(snapshot, trace, carving, trace.slots(), pace).await;
+        made.churn = Churn::paced(snapshot, trace, pace).await;
+        made
+    }
+
+    /// The first slots alone, without what segments cost.
+    pub async fn until(snapshot: &Snapshot, trace: &Trace, carving: &Carving, slots: u32, pace: &mut Pace) -> Self {
+        let (free, largest) = sweep::series(snapshot, trace, carving, slots, parallel::threads(), pace).await;
+        Self { free, largest, churn: Churn::default() }
     }
 
     /// 1 - largest / free: 0 when all free memory is one piece, near 1 when it is in crumbs.

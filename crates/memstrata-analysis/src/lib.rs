@@ -50,10 +50,14 @@ mod rollup;
 mod rounding;
 mod segments;
 mod site;
+mod sort;
 mod state;
 mod trace;
 
-pub use anomaly::{Anomaly, AnomalyKind, FreeAt, FreeMemory, RankFacts, StepSource, Steps, anomalies, outliers};
+pub use anomaly::{
+    Anomaly, AnomalyKind, FreeAt, FreeMemory, RankFacts, StepSource, Steps, anomalies, anomalies_paced, free_slots,
+    outliers,
+};
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;
@@ -62,11 +66,12 @@ pub use clock::Clock;
 pub use compare::{HeldBy, Matched, NamedFrame, match_stacks, package_path};
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
-pub use peaks::{Peak, peaks};
+pub use peaks::{Peak, peaks, peaks_paced};
 pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_paced};
 pub use ranges::{NamedRange, named_ranges};
-pub use rollup::{FrameShare, Measure, Share, by_frame, by_stack, lifetime, reserved_by_stack};
+pub use rollup::{FrameShare, Measure, Share, by_frame, by_stack, by_stack_paced, lifetime, reserved_by_stack};
 pub use segments::{Segments, Span};
 pub use site::{Site, Sites, is_framework_file, name_hash};
+pub use sort::sort;
 pub use state::{Content, Cursor, History, Piece, SegmentState};
 pub use trace::{Change, Coverage, Exactness, Oom, Trace};

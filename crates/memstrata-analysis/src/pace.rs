@@ -5,6 +5,8 @@
 //! a time, [`at_once`] to its end, and both run the same code. Slices are counted in work, not by a clock, so what comes out cannot
 //! depend on them. Without feature `slices` there are no pauses: what is left of all this is a call.
 
+use crate::parallel;
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
@@ -28,6 +30,12 @@ impl Pace {
     /// No pause.
     pub fn endless() -> Self {
         Self::of(u64::MAX)
+    }
+
+    /// Another one like it, for work beside this.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self::of(self.slice)
     }
 
     /// So much has been done: pauses when that ends a slice.
@@ -106,6 +114,35 @@ impl<T> Paced<T> {
     }
 }
 
+/// Both results: side by side where there are threads, each pausing where it would by itself; else one after the other.
+pub async fn join<A: Send, B: Send>(a: impl Future<Output = A> + Send, b: impl Future<Output = B> + Send) -> (A, B) {
+    let (mut a, mut b) = (pin!(a), pin!(b));
+    let (mut of_a, mut of_b) = (None, None);
+    poll_fn(|_| {
+        let (mut go_a, mut go_b) = (|| go_on(a.as_mut(), &mut of_a), || go_on(b.as_mut(), &mut of_b));
+        if parallel::threads() > 1 {
+            parallel::join(go_a, go_b);
+        } else if go_a() {
+            go_b();
+        }
+        if of_a.is_none() || of_b.is_none() {
+            return Poll::Pending;
+        }
+        of_a.take().zip(of_b.take()).map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
+}
+
+/// A slice more, unless it is done; whether it is done.
+fn go_on<T>(work: Pin<&mut impl Future<Output = T>>, done: &mut Option<T>) -> bool {
+    if done.is_none()
+        && let Poll::Ready(made) = work.poll(&mut Context::from_waker(Waker::noop()))
+    {
+        *done = Some(made);
+    }
+    done.is_some()
+}
+
 /// To the end, in one go.
 pub fn at_once<T>(work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
@@ -143,6 +180,16 @@ mod tests {
         // Two of three units each: a pause after the second, the fourth and so on.
         assert_eq!((work.done(), slices), (Some(&10), 6));
         assert!(work.advance(|| count(5, Pace::of(1))) && work.done() == Some(&10), "what is done stays");
+    }
+
+    #[test]
+    fn both_of_two_come_whatever_they_take() {
+        for (a, b) in [(0, 0), (1, 9), (9, 1), (9, 9)] {
+            for slice in [1, 6, u64::MAX] {
+                let both = join(count(a, Pace::of(slice)), count(b, Pace::of(slice)));
+                assert_eq!(at_once(both), (a, b));
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The next-highest separate peaks of a band.
 
+use crate::pace::{Pace, at_once, strides};
+
 /// A peak of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peak {
@@ -14,6 +16,11 @@ pub struct Peak {
 /// The separate peaks of a series, highest first, at most `count`: those that stand out from what is around them by at
 /// least `least`. The first is the series' maximum.
 pub fn peaks(series: &[u64], count: usize, least: u64) -> Vec<Peak> {
+    at_once(peaks_paced(series, count, least, &mut Pace::endless()))
+}
+
+/// The same in slices.
+pub async fn peaks_paced(series: &[u64], count: usize, least: u64, pace: &mut Pace) -> Vec<Peak> {
     let mut found = Vec::new();
     let mut close = |peak: Open, right: u64| {
         let prominence = peak.value - peak.left.max(right);
@@ -23,22 +30,25 @@ pub fn peaks(series: &[u64], count: usize, least: u64) -> Vec<Peak> {
     };
     // Each is at most as high as the one before it, and so few that they take next to no memory.
     let mut open: Vec<Open> = Vec::new();
-    for (slot, &value) in (0u32..).zip(series) {
-        let mut low = u64::MAX;
-        while let Some(lower) = open.pop_if(|top| top.value < value) {
-            low = low.min(lower.since);
-            close(lower, low);
-        }
-        let mut left = 0;
-        if let Some(top) = open.last_mut() {
-            left = top.since.min(low);
-            top.since = left.min(value);
-            if left >= value {
-                // It only went down since then: this stands for nothing of its own.
-                continue;
+    for part in strides(series.len()) {
+        pace.spend(part.len() as u64).await;
+        for (slot, &value) in (part.start as u32..).zip(&series[part]) {
+            let mut low = u64::MAX;
+            while let Some(lower) = open.pop_if(|top| top.value < value) {
+                low = low.min(lower.since);
+                close(lower, low);
             }
+            let mut left = 0;
+            if let Some(top) = open.last_mut() {
+                left = top.since.min(low);
+                top.since = left.min(value);
+                if left >= value {
+                    // It only went down since then: this stands for nothing of its own.
+                    continue;
+                }
+            }
+            open.push(Open { slot, value, left, since: value });
         }
-        open.push(Open { slot, value, left, since: value });
     }
     for peak in open {
         close(peak, 0);

@@ -2,6 +2,7 @@
 
 use crate::blocks::{Block, Origin};
 use crate::carving::Carving;
+use crate::pace::{Pace, at_once, strides};
 use crate::segments::Segments;
 use crate::trace::Trace;
 use memstrata_snapshot::{FrameId, Snapshot, StackId};
@@ -88,32 +89,56 @@ pub struct Share {
 
 /// A device's blocks by call stack, largest share first. Pre-window blocks are included: the sum is the band's value.
 pub fn by_stack(trace: &Trace, carving: &Carving, measure: Measure) -> Vec<Share> {
-    let blocks = (0u32..).zip(&trace.blocks);
-    Share::sum(blocks.map(|(i, b)| (b.stack, b.has_stack_of_free(), measure.of(trace, carving, i))))
+    at_once(by_stack_paced(trace, |i| measure.of(trace, carving, i), &mut Pace::endless()))
+}
+
+/// The same in slices, of whatever a block counts for.
+pub async fn by_stack_paced(trace: &Trace, weight: impl Fn(u32) -> u128, pace: &mut Pace) -> Vec<Share> {
+    let mut sum = Sum::default();
+    for part in strides(trace.blocks.len()) {
+        pace.spend(3 * part.len() as u64).await;
+        for (i, b) in (part.start as u32..).zip(&trace.blocks[part]) {
+            sum.add(b.stack, b.has_stack_of_free(), weight(i));
+        }
+    }
+    sum.finish()
 }
 
 /// Reserved bytes in a slot, by the stack of the allocation that made the segment.
 pub fn reserved_by_stack(segments: &Segments, slot: u32) -> Vec<Share> {
     let there = segments.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves);
-    Share::sum(there.map(|s| (s.stack, false, u128::from(s.size.0))))
+    let mut sum = Sum::default();
+    for span in there {
+        sum.add(span.stack, false, span.size.0.into());
+    }
+    sum.finish()
 }
 
-impl Share {
-    /// Adds up weights by stack, each with whether that is the stack of the free; what weighs nothing does not count.
-    /// Largest first.
-    pub fn sum(parts: impl Iterator<Item = (StackId, bool, u128)>) -> Vec<Self> {
-        let mut index: FxHashMap<(StackId, bool), usize> = FxHashMap::default();
-        let mut shares: Vec<Self> = Vec::new();
-        for (stack, is_of_free, weight) in parts.filter(|p| p.2 > 0) {
-            let at = *index.entry((stack, is_of_free)).or_insert_with(|| {
-                shares.push(Self { stack, is_of_free, weight: 0, blocks: 0 });
-                shares.len() - 1
-            });
-            shares[at].weight += weight;
-            shares[at].blocks += 1;
+/// Weights by stack, each with whether that is the stack of the free.
+#[derive(Default)]
+struct Sum {
+    index: FxHashMap<(StackId, bool), usize>,
+    shares: Vec<Share>,
+}
+
+impl Sum {
+    /// What weighs nothing does not count.
+    fn add(&mut self, stack: StackId, is_of_free: bool, weight: u128) {
+        if weight == 0 {
+            return;
         }
-        shares.sort_unstable_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free));
-        shares
+        let at = *self.index.entry((stack, is_of_free)).or_insert_with(|| {
+            self.shares.push(Share { stack, is_of_free, weight: 0, blocks: 0 });
+            self.shares.len() - 1
+        });
+        self.shares[at].weight += weight;
+        self.shares[at].blocks += 1;
+    }
+
+    /// Largest first.
+    fn finish(mut self) -> Vec<Share> {
+        self.shares.sort_unstable_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free));
+        self.shares
     }
 }
 

@@ -4,6 +4,7 @@
 //! in between, forward or backward, so that going anywhere costs a search and a bounded replay.
 
 use crate::carving::Carving;
+use crate::pace::{Pace, at_once};
 use crate::segments::{Segments, Span};
 use crate::trace::Trace;
 use memstrata_snapshot::{PoolIndex, SegmentType, StackId, StreamId};
@@ -28,6 +29,11 @@ pub struct History<'a> {
 impl<'a> History<'a> {
     /// Walk the window once.
     pub fn new(trace: &'a Trace, segments: &'a Segments) -> Self {
+        at_once(Self::paced(trace, segments, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub async fn paced(trace: &'a Trace, segments: &'a Segments, pace: &mut Pace) -> Self {
         let slots = trace.slots();
         let spans = || (0u32..).zip(&segments.spans);
         let mut entering: Vec<(u32, u32)> = spans().map(|(i, s)| (s.enters, i)).collect();
@@ -36,7 +42,7 @@ impl<'a> History<'a> {
         entering.sort_unstable();
         leaving.sort_unstable();
         // A checkpoint costs what is live in it; with this spacing all together cost no more than the blocks do.
-        let spacing = SPACING.max(most_live(trace)) as u32;
+        let spacing = SPACING.max(most_live(trace, pace).await) as u32;
         let mut history = Self { trace, segments, spacing, checkpoints: Vec::new(), entering, leaving };
         let mut cursor = Cursor { history: &history, slot: 0, live: BTreeMap::new(), spans: BTreeMap::new() };
         cursor.enter(0);
@@ -45,6 +51,7 @@ impl<'a> History<'a> {
             if slot > 0 {
                 cursor.forward();
             }
+            pace.spend(16).await;
             if slot % spacing == 0 {
                 checkpoints.push((cursor.live.values().copied().collect(), cursor.spans.values().copied().collect()));
             }
@@ -68,9 +75,10 @@ impl<'a> History<'a> {
 }
 
 /// The largest number of blocks that are live at once.
-fn most_live(trace: &Trace) -> usize {
+async fn most_live(trace: &Trace, pace: &mut Pace) -> usize {
     let (mut live, mut most) = (0usize, 0);
     for slot in 0..trace.slots() {
+        pace.spend(1).await;
         for change in trace.changes_at(slot) {
             live = if change.enters() { live + 1 } else { live - 1 };
         }

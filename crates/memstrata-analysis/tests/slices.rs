@@ -1,7 +1,10 @@
 //! Analyses in slices: what comes out is the same, and there are as many slices as the work takes.
 
 use memstrata_analysis::pace::{Pace, Paced, at_once};
-use memstrata_analysis::{Carving, Categories, Rules, Trace, pool_envelope, pool_envelope_paced};
+use memstrata_analysis::{
+    Carving, Categories, Flame, Fragmentation, FreeMemory, History, Measure, Rules, Sites, Steps, Trace, anomalies,
+    anomalies_paced, by_stack, by_stack_paced, free_slots, peaks, peaks_paced, pool_envelope, pool_envelope_paced,
+};
 use memstrata_snapshot::{Reader, Snapshot};
 use std::path::Path;
 use std::sync::Arc;
@@ -89,4 +92,62 @@ fn slices_give_what_one_go_gives() {
         }
         assert_eq!(at_once(trace.reserved_paced(snapshot, &mut Pace::of(1))), trace.reserved(snapshot));
     }
+}
+
+#[test]
+fn analyses_in_slices_are_those_in_one_go() {
+    let mut found = 0;
+    for name in FILES.into_iter().chain(["recorded/gpt_leak.pickle.gz", "recorded/gpt_max_split.pickle.gz"]) {
+        let file = load(name);
+        let Loaded { snapshot, trace, carving } = &*file;
+        let (events, blocks) = (trace.device.events.len(), trace.blocks.len());
+        let free = Fragmentation::new(snapshot, trace, carving);
+        let memory = |free: &Fragmentation, slot: u32| {
+            let (&free, &largest) = (free.free.get(slot as usize)?, free.largest.get(slot as usize)?);
+            Some(FreeMemory { free, largest })
+        };
+        let sites = Sites::new(snapshot);
+        let whole = anomalies(snapshot, trace, &sites, &|slot| memory(&free, slot));
+        found += whole.len();
+        for slice in [1, 1 << 13] {
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move {
+                    let Loaded { snapshot, trace, carving } = &*file;
+                    let pace = &mut Pace::of(slice);
+                    // What is asked for is there, though it is no more than that.
+                    let free = Fragmentation::until(snapshot, trace, carving, free_slots(trace), pace).await;
+                    anomalies_paced(snapshot, trace, &Sites::new(snapshot), &|slot| memory(&free, slot), pace).await
+                }
+            });
+            assert_eq!(made, whole, "{name}: findings");
+            assert_slices(name, "findings", slices, slice, events + 6 * blocks);
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move { Fragmentation::paced(&file.snapshot, &file.trace, &file.carving, &mut Pace::of(slice)).await }
+            });
+            assert!(made.free == free.free && made.largest == free.largest && made.churn == free.churn, "{name}: free");
+            assert_slices(name, "free memory", slices, slice, 16 * events);
+            let pace = &mut Pace::of(slice);
+            assert_eq!(at_once(Steps::paced(snapshot, trace, pace)), Steps::find(snapshot, trace), "{name}: steps");
+            let least = trace.requested_band.peak.max(0) as u64 / 50;
+            let of_requested = at_once(peaks_paced(&trace.requested, 5, least, pace));
+            assert_eq!(of_requested, peaks(&trace.requested, 5, least), "{name}: peaks");
+            let shares = by_stack(trace, carving, Measure::ByteTime);
+            let weight = |i| Measure::ByteTime.of(trace, carving, i);
+            assert_eq!(at_once(by_stack_paced(trace, weight, pace)), shares, "{name}: shares");
+            let path_of = |share: &_, path: &mut Vec<_>| {
+                let share: &memstrata_analysis::Share = share;
+                path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
+            };
+            assert_eq!(at_once(Flame::with_paths(&shares, path_of, pace)), Flame::new(snapshot, &shares), "{name}");
+            let (paced, plain) =
+                (at_once(History::paced(trace, &carving.segments, pace)), History::new(trace, &carving.segments));
+            for slot in [0, trace.slots() / 2, trace.slots() - 1] {
+                let segments = |history: &History<'_>| history.cursor(slot).segments(carving);
+                assert_eq!(segments(&paced), segments(&plain), "{name}: slot {slot}");
+            }
+        }
+    }
+    assert!(found > 5, "{found} findings in all");
 }

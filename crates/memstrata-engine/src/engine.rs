@@ -5,6 +5,8 @@ use crate::file::{File, Loader};
 use crate::making::{Making, Needs};
 use crate::protocol::{AxisKind, DeviceRef, Failure, Progress, Request, Response, TileKey};
 #[cfg(feature = "views")]
+use crate::questions::Questions;
+#[cfg(feature = "views")]
 use crate::views::Views;
 use crate::{detail, hover, loaded};
 use memstrata_analysis::pace::{Pace, Paced};
@@ -17,8 +19,8 @@ use std::sync::Arc;
 ///
 /// A worker feeds it chunks, finishes it, and then alternates between [`Engine::post`] (what the page asked meanwhile) and
 /// [`Engine::slice`] (a few milliseconds of work). What is under the pointer comes before details, and those before tiles, also
-/// before the rest of a tile that is half drawn; a newer question of a kind replaces those not yet answered, whose answers
-/// never come.
+/// before the rest of a tile that is half drawn, and of an answer that takes long; a newer question of a kind replaces those not
+/// yet answered, whose answers never come.
 pub struct Engine {
     loader: Option<Loader>,
     file: Option<Arc<File>>,
@@ -32,9 +34,8 @@ pub struct Engine {
     /// The tiles that are half drawn, of one layer: one, or as many as there are threads; in the order of their answers.
     begun: Vec<Tile>,
     halves: Vec<Half>,
-    /// Questions that may take long, after all others.
     #[cfg(feature = "views")]
-    analyses: VecDeque<Request>,
+    questions: Questions,
     #[cfg(feature = "views")]
     answers: Views,
 }
@@ -87,7 +88,7 @@ pub enum Slice {
 }
 
 impl Slice {
-    fn answer(response: Response) -> Self {
+    pub(crate) fn answer(response: Response) -> Self {
         Self::Answer(Box::new(response.into()))
     }
 }
@@ -144,7 +145,7 @@ impl Engine {
             begun: Vec::new(),
             halves: Vec::new(),
             #[cfg(feature = "views")]
-            analyses: VecDeque::new(),
+            questions: Questions::default(),
             #[cfg(feature = "views")]
             answers: Views::default(),
         }
@@ -210,14 +211,7 @@ impl Engine {
                 self.tiles.extend(tiles.into_iter().map(|key| Tile { id, target, axis, layer: layer.clone(), key }));
             }
             #[cfg(feature = "views")]
-            Request::View { ref query, .. } => {
-                let queue = if query.is_long() { &mut self.analyses } else { &mut self.details };
-                if query.replaces() {
-                    let kind = std::mem::discriminant(query);
-                    queue.retain(|waiting| !matches!(waiting, Request::View { query, .. } if std::mem::discriminant(query) == kind));
-                }
-                queue.push_back(request);
-            }
+            Request::View { id, target, query } => self.questions.post(id, target, query),
             Request::Pick { .. } => self.pick = Some(request),
             Request::Block { .. } | Request::Find { .. } | Request::MapRange { .. } => self.details.push_back(request),
         }
@@ -265,6 +259,10 @@ impl Engine {
             }
             return Slice::Working;
         }
+        #[cfg(feature = "views")]
+        if let Some(slice) = self.questions.before_tiles(self.file.as_ref(), &mut self.making, &mut self.answers) {
+            return slice;
+        }
         while let Some(next) = self.tiles.front()
             && self.begun.first().is_none_or(|first| self.begun.len() < parallel::threads() && first.is_like(next))
         {
@@ -285,12 +283,8 @@ impl Engine {
             };
         }
         #[cfg(feature = "views")]
-        if let Some(request) = self.analyses.pop_front() {
-            if self.is_ready(&request) {
-                return Slice::answer(self.answer(&request));
-            }
-            self.analyses.push_front(request);
-            return Slice::Working;
+        if let Some(slice) = self.questions.behind(self.file.as_ref(), &mut self.making, &mut self.answers) {
+            return slice;
         }
         Slice::Idle
     }
@@ -306,8 +300,6 @@ impl Engine {
             Request::Block { target, .. } => {
                 self.making.is_ready(file, target, Needs { carving: true, ..Needs::default() })
             }
-            #[cfg(feature = "views")]
-            Request::View { target, ref query, .. } => self.making.is_ready(file, target, query.needs()),
             #[cfg(feature = "views")]
             Request::Find { part, ref reference, .. } => {
                 let device = reference.split_once(':').and_then(|(device, _)| device.parse().ok());
@@ -355,10 +347,7 @@ impl Engine {
             }
             Request::Tiles { id, .. } => Response::Failed(failure(Some(id), "tiles are answered one by one")),
             #[cfg(feature = "views")]
-            Request::View { id, target, ref query } => match self.answers.answer(file, target, query) {
-                Some(answer) => Response::View { id, answer },
-                None => Response::Failed(failure(Some(id), "there is no such device")),
-            },
+            Request::View { id, .. } => Response::Failed(failure(Some(id), "views are answered in slices")),
         }
     }
 

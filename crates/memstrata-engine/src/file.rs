@@ -7,12 +7,13 @@ use crate::protocol::TooLarge;
 use crate::protocol::{DeviceRef, Failure, Progress};
 use crate::provisional::Sketch;
 use crate::text;
-use memstrata_analysis::{
-    Anomaly, Carving, Categories, Fragmentation, FreeMemory, PoolEnvelope, Rules, Sites, Trace, anomalies, parallel,
-    pool_envelope,
-};
+use memstrata_analysis::pace::{Pace, at_once};
 #[cfg(feature = "views")]
-use memstrata_analysis::{pace::Pace, pool_envelope_paced};
+use memstrata_analysis::pool_envelope_paced;
+use memstrata_analysis::{
+    Anomaly, Carving, Categories, Fragmentation, FreeMemory, PoolEnvelope, Rules, Sites, Trace, anomalies_paced,
+    free_slots, parallel, pool_envelope,
+};
 use memstrata_snapshot::{LoadError, Named, Reader, Snapshot};
 #[cfg(feature = "parts")]
 use std::ops::Range;
@@ -116,16 +117,25 @@ impl Part {
 
     /// What deserves a look on one of its traces, by index.
     pub fn anomalies(&self, trace: usize) -> &[Anomaly] {
-        self.anomalies[trace].get_or_init(|| {
-            let (carving, cached) = (self.carving(trace), OnceLock::new());
-            let free_at = |slot: u32| {
-                let cached: &Fragmentation =
-                    cached.get_or_init(|| Fragmentation::new(&self.snapshot, &self.traces[trace], carving));
-                let (&free, &largest) = (cached.free.get(slot as usize)?, cached.largest.get(slot as usize)?);
-                Some(FreeMemory { free, largest })
-            };
-            anomalies(&self.snapshot, &self.traces[trace], &self.sites, &free_at)
-        })
+        self.anomalies[trace].get_or_init(|| at_once(self.find_anomalies(trace, &mut Pace::endless())))
+    }
+
+    /// Makes [`Part::anomalies`] in slices.
+    pub(crate) async fn make_anomalies(&self, trace: usize, pace: &mut Pace) {
+        if self.anomalies[trace].get().is_none() {
+            let made = self.find_anomalies(trace, pace).await;
+            self.anomalies[trace].get_or_init(|| made);
+        }
+    }
+
+    async fn find_anomalies(&self, index: usize, pace: &mut Pace) -> Vec<Anomaly> {
+        let (snapshot, trace) = (&self.snapshot, &self.traces[index]);
+        let cached = Fragmentation::until(snapshot, trace, self.carving(index), free_slots(trace), pace).await;
+        let free_at = |slot: u32| {
+            let (&free, &largest) = (cached.free.get(slot as usize)?, cached.largest.get(slot as usize)?);
+            Some(FreeMemory { free, largest })
+        };
+        anomalies_paced(snapshot, trace, &self.sites, &free_at, pace).await
     }
 
     /// The device to show first: the one with the most events, then with the most segments.

@@ -37,6 +37,8 @@ mod making;
 mod plan;
 pub mod protocol;
 mod provisional;
+#[cfg(feature = "views")]
+mod questions;
 pub mod report;
 mod text;
 #[cfg(feature = "views")]

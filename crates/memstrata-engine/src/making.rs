@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 /// What an answer is made of beyond the trace.
 #[derive(Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "any of them may be needed with any other")]
 pub(crate) struct Needs {
     /// [`crate::Part::carving`].
     pub(crate) carving: bool,
@@ -16,6 +17,8 @@ pub(crate) struct Needs {
     pub(crate) categories: bool,
     /// [`crate::Part::pools`], which needs the first.
     pub(crate) pools: bool,
+    /// [`crate::Part::anomalies`], which need the first.
+    pub(crate) anomalies: bool,
 }
 
 /// What is being made.
@@ -29,6 +32,7 @@ struct Device {
     carving: Paced<()>,
     categories: Paced<()>,
     pools: Paced<()>,
+    anomalies: Paced<()>,
 }
 
 impl Making {
@@ -59,6 +63,11 @@ impl Making {
             let file = file.clone();
             async move { file.parts[part].make_pools(trace, &mut Pace::of(SLICE)).await }
         };
+        let make_anomalies = || {
+            let file = file.clone();
+            async move { file.parts[part].make_anomalies(trace, &mut Pace::of(SLICE)).await }
+        };
         both && (!needs.pools || device.pools.advance(make_pools))
+            && (!needs.anomalies || device.anomalies.advance(make_anomalies))
     }
 }

@@ -1,6 +1,8 @@
 //! Tiles that take long are drawn in slices: what is asked meanwhile does not wait for them.
 
-use memstrata_engine::protocol::views::{At, ColourBy, Layer, Query, SegmentSpec};
+use memstrata_engine::protocol::views::{
+    Answer, At, BlockSort, BlockTable, ColourBy, FlameSpec, FlameWeight, Layer, Query, SegmentSpec, Table, TextForm,
+};
 use memstrata_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 use memstrata_engine::{Column, Engine, Slice};
 use std::fmt::Write as _;
@@ -178,4 +180,115 @@ fn what_is_made_once_is_made_in_slices_and_a_pick_does_not_wait_for_it() {
         let (_, again, fewer) = next(&mut engine);
         assert!(again == columns && fewer + least <= slices + 1, "{fewer} slices, {slices} before, of {asked:?}");
     }
+}
+
+/// Questions that take long on this file, each with the fewest slices that it takes when block sizes are there.
+fn long() -> [(Query, u32); 7] {
+    let table = |text: &str, sort| BlockTable {
+        text: text.to_owned(),
+        category: String::new(),
+        live_at: None,
+        node: None,
+        sort,
+        descending: true,
+    };
+    let page = |table| Query::Blocks { table, from: 0, count: 10, near: None };
+    let flame = FlameSpec { weight: FlameWeight::ByteSeconds, ..FlameSpec::default() };
+    let all_blocks = Table::Blocks { table: table("", BlockSort::Allocated) };
+    // A block costs at least so many units in each: 200,000 of them, in slices of 2^18.
+    [
+        (Query::Findings {}, 12),
+        (Query::Card {}, 2),
+        (Query::Range { axis: AxisKind::Event, x0: 0.0, x1: 4e5 }, 3),
+        (page(table("", BlockSort::Size)), 10),
+        (page(table(">0", BlockSort::Site)), 10),
+        (Query::Flame { flame }, 2),
+        (Query::Export { what: all_blocks, form: TextForm::Csv }, 150),
+    ]
+}
+
+#[test]
+fn a_pick_and_tiles_do_not_wait_for_a_long_answer() {
+    let pick = || Request::Pick { id: 9, target: TARGET, axis: AxisKind::Event, kx: 10, ky: 14, slot: 5e4, bytes: 1e6 };
+    let query = |id, query: &Query| Request::View { id, target: TARGET, query: query.clone() };
+    // What tiles and answers are made of is there before; the findings are left to the first question.
+    let prepared = || {
+        let mut engine = engine();
+        engine.post(pick());
+        next(&mut engine);
+        engine.post(tiles(1, ColourBy::Category, &[NEAR]));
+        next(&mut engine);
+        engine.post(query(1, &Query::Segments { rows: SegmentSpec::default() }));
+        next(&mut engine);
+        engine
+    };
+    let (mut alone, mut disturbed) = (prepared(), prepared());
+    alone.post(tiles(1, ColourBy::Category, &[WHOLE]));
+    let (_, of_tile, tile_slices) = next(&mut alone);
+    for (asked, fewest) in long() {
+        alone.post(query(2, &asked));
+        let (expected, _, slices) = next(&mut alone);
+        // Several threads do more in a slice, and sort in one.
+        let fewest = if cfg!(feature = "parallel") { 2 } else { fewest };
+        assert!(slices >= fewest, "{slices} slices of {asked:?}");
+        disturbed.post(query(2, &asked));
+        working(&mut disturbed);
+        // It has a few slices before tiles, and then none until they are there.
+        disturbed.post(tiles(3, ColourBy::Category, &[WHOLE]));
+        disturbed.post(pick());
+        let (response, _, waited) = next(&mut disturbed);
+        assert!(matches!(response, Response::Picked { id: 9, hit: Some(_) }) && waited == 1, "{response:?}");
+        let (response, columns, waited) = next(&mut disturbed);
+        let response = if slices > 8 || matches!(asked, Query::Findings {} | Query::Card {} | Query::Export { .. }) {
+            assert!(matches!(response, Response::Tile { id: 3, key: WHOLE, .. }), "{response:?} before {asked:?}");
+            assert!(waited <= tile_slices + 8 && columns == of_tile, "{waited} slices, {tile_slices} alone");
+            disturbed.post(pick());
+            assert!(matches!(next(&mut disturbed), (Response::Picked { .. }, _, 1)));
+            next(&mut disturbed).0
+        } else {
+            assert!(matches!(next(&mut disturbed).0, Response::Tile { id: 3, .. }));
+            response
+        };
+        assert_eq!(format!("{response:?}"), format!("{expected:?}"));
+        assert!(matches!(disturbed.slice(), Slice::Idle));
+    }
+}
+
+#[test]
+fn short_questions_do_not_wait_for_long_ones_and_a_newer_one_takes_their_place() {
+    let mut engine = engine();
+    let query = |id, query: Query| Request::View { id, target: TARGET, query };
+    let search = |text: &str| Query::Search { text: text.to_owned() };
+    let blocks = || Query::Blocks {
+        table: BlockTable {
+            text: String::new(),
+            category: String::new(),
+            live_at: None,
+            node: None,
+            sort: BlockSort::Size,
+            descending: false,
+        },
+        from: 0,
+        count: 1,
+        near: None,
+    };
+    engine.post(query(1, Query::Card {}));
+    engine.post(query(2, blocks()));
+    working(&mut engine);
+    // Each has its turn.
+    engine.post(query(3, Query::Hit { block: 7 }));
+    let (response, _, waited) = next(&mut engine);
+    assert!(matches!(response, Response::View { id: 3, answer: Answer::Hit(Some(_)) }) && waited <= 2, "{response:?}");
+    engine.post(query(4, search(">1024")));
+    working(&mut engine);
+    working(&mut engine);
+    // What it has of the older one is dropped, and its answer never comes.
+    engine.post(query(5, search(">2048")));
+    let ids: Vec<u32> = std::iter::from_fn(|| engine.step())
+        .map(|reply| match reply.response {
+            Response::View { id, .. } => id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(ids, [5, 2, 1], "those that are known to be long are last");
 }

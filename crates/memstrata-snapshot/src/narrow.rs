@@ -208,7 +208,9 @@ mod tests {
         ) {
             for kind in [SIZES, ADDRESSES, TIMES] {
                 let (mut column, mut plain) = (Narrow::new(kind), numbers.clone());
-                numbers.iter().for_each(|&n| column.push(n));
+                for &n in &numbers {
+                    column.push(n);
+                }
                 for (at, n) in &others {
                     if !plain.is_empty() {
                         let row = at.index(plain.len());
@@ -231,7 +233,9 @@ mod tests {
     fn what_is_close_takes_four_bytes() {
         let mut column = Narrow::new(ADDRESSES);
         let first = 0x7f12_3456_7800u64;
-        (0..10_000).for_each(|i| column.push(first - (1 << 39) + i * 512));
+        for i in 0..10_000 {
+            column.push(first - (1 << 39) + i * 512);
+        }
         // No address: an out-of-memory event.
         column.push(0);
         assert!(column.far.is_empty() && column.wide.is_empty());
@@ -246,7 +250,9 @@ mod tests {
     fn what_is_not_close_takes_eight() {
         // Two clocks, hours apart.
         let mut column = Narrow::new(TIMES);
-        (0..20_000u64).for_each(|i| column.push((i % 2) << 40 | i));
+        for i in 0..20_000u64 {
+            column.push((i % 2) << 40 | i);
+        }
         assert!(column.near.is_empty() && column.far.is_empty());
         assert!((0..20_000u64).all(|i| column.get(i as usize) == ((i % 2) << 40 | i)));
         assert!(column.memory() <= 2 * 8 * 20_000, "{}", column.memory());

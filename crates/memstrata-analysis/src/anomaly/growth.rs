@@ -6,6 +6,8 @@
 
 use super::{Anomaly, AnomalyKind, Context, StepSource, Steps, sample};
 use crate::blocks::Origin;
+use crate::pace::{Pace, strides};
+use crate::sort;
 use memstrata_snapshot::StackId;
 use memstrata_units::{Bytes, grouped};
 use rustc_hash::FxHashMap;
@@ -20,13 +22,14 @@ const LEAST_REPLACED: usize = 8;
 const LEAST_REPLACED_BYTES: u64 = 16 << 20;
 
 /// A block as the steps see it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     /// What it is grouped by.
     group: u64,
     /// The step in which it appears, or (negative bytes) is gone.
     step: i64,
-    bytes: i64,
     block: u32,
+    bytes: i64,
     /// Made in the window and live at its end.
     stays: bool,
 }
@@ -40,20 +43,21 @@ struct Rhythm {
     most: u64,
 }
 
-pub(super) fn growth(cx: &Context, steps: Option<&Steps>) -> Vec<Anomaly> {
+pub(super) async fn growth(cx: &Context<'_>, steps: Option<&Steps>, pace: &mut Pace) -> Vec<Anomaly> {
     let Some((steps, warm_up)) = steps.and_then(|steps| Some((steps, steps.warm_up()?))) else { return Vec::new() };
-    let rotating = rotating(cx, steps, warm_up);
+    let rotating = rotating(cx, steps, warm_up, pace).await;
     let mut found = Vec::new();
     let mut reported = vec![false; cx.snapshot.stacks.len()];
     // By stack first. What remains goes by call site: one line may be reached by different ways in different steps.
     for by_site in [false, true] {
-        let entries = entries(cx, steps, |stack| {
+        let group_of = |stack: StackId| {
             if !by_site {
                 return Some(u64::from(stack.0));
             }
             let site = cx.sites.get(stack);
             (site.frame.is_some() && !reported[stack.0 as usize]).then_some(site.site_hash)
-        });
+        };
+        let entries = entries(cx, steps, group_of, pace).await;
         for group in entries.chunk_by(|a, b| a.group == b.group) {
             if let Some(anomaly) = grown(cx, steps, warm_up, group, &rotating) {
                 if let Some(stack) = anomaly.stack {
@@ -61,39 +65,51 @@ pub(super) fn growth(cx: &Context, steps: Option<&Steps>) -> Vec<Anomaly> {
                 }
                 found.push(anomaly);
             }
+            pace.spend(4 * group.len() as u64).await;
         }
     }
     found
 }
 
 /// Blocks that are live at a boundary or at the end, by group and step.
-fn entries(cx: &Context, steps: &Steps, group_of: impl Fn(StackId) -> Option<u64>) -> Vec<Entry> {
+async fn entries(
+    cx: &Context<'_>,
+    steps: &Steps,
+    group_of: impl Fn(StackId) -> Option<u64>,
+    pace: &mut Pace,
+) -> Vec<Entry> {
     let mut entries = Vec::new();
-    for (block, b) in (0u32..).zip(&cx.trace.blocks) {
-        let (enters, leaves) = (steps.before(b.enters), steps.before(b.leaves));
-        let stays = b.leaves == cx.trace.slots() && b.origin == Origin::Alloc;
-        if enters == leaves && !stays {
-            continue;
-        }
-        let Some(group) = group_of(b.stack) else { continue };
-        let bytes = b.bytes.0 as i64;
-        entries.push(Entry { group, step: enters as i64 - 1, bytes, block, stays });
-        if leaves < steps.begins.len() {
-            entries.push(Entry { group, step: leaves as i64 - 1, bytes: -bytes, block, stays: false });
+    for part in strides(cx.trace.blocks.len()) {
+        pace.spend(4 * part.len() as u64).await;
+        for (block, b) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
+            let (enters, leaves) = (steps.before(b.enters), steps.before(b.leaves));
+            let stays = b.leaves == cx.trace.slots() && b.origin == Origin::Alloc;
+            if enters == leaves && !stays {
+                continue;
+            }
+            let Some(group) = group_of(b.stack) else { continue };
+            let bytes = b.bytes.0 as i64;
+            entries.push(Entry { group, step: enters as i64 - 1, block, bytes, stays });
+            if leaves < steps.begins.len() {
+                entries.push(Entry { group, step: leaves as i64 - 1, block, bytes: -bytes, stays: false });
+            }
         }
     }
-    entries.sort_unstable_by_key(|e| (e.group, e.step, e.block, e.bytes));
+    sort(&mut entries, pace).await;
     entries
 }
 
 /// Sizes of blocks from before the window that are freed in its steady steps, and how many: a fixed number of buffers
 /// that are handed on from step to step looks like growth until the first of them is freed.
-fn rotating(cx: &Context, steps: &Steps, warm_up: usize) -> FxHashMap<u64, usize> {
+async fn rotating(cx: &Context<'_>, steps: &Steps, warm_up: usize, pace: &mut Pace) -> FxHashMap<u64, usize> {
     let mut sizes = FxHashMap::default();
-    for block in cx.trace.blocks.iter().filter(|b| b.origin == Origin::PreexistingFreed) {
-        let step = steps.before(block.leaves);
-        if step > warm_up && step < steps.begins.len() {
-            *sizes.entry(block.bytes.0).or_default() += 1;
+    for part in strides(cx.trace.blocks.len()) {
+        pace.spend(part.len() as u64).await;
+        for block in cx.trace.blocks[part].iter().filter(|b| b.origin == Origin::PreexistingFreed) {
+            let step = steps.before(block.leaves);
+            if step > warm_up && step < steps.begins.len() {
+                *sizes.entry(block.bytes.0).or_default() += 1;
+            }
         }
     }
     sizes

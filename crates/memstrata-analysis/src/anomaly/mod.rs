@@ -17,10 +17,11 @@ mod steps;
 pub use outliers::{RankFacts, outliers};
 pub use steps::{StepSource, Steps};
 
-use crate::parallel;
+use crate::pace::{self, Pace, at_once, strides};
 use crate::site::Sites;
 use crate::trace::{Trace, reserve_change};
 use memstrata_snapshot::{Snapshot, StackId};
+use std::ops::Range;
 
 /// What kind of finding it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,29 +102,48 @@ struct Context<'a> {
 /// The findings on one device, the one about most bytes first. `free_at` tells the free blocks in a slot where a replay
 /// of the allocator knows them: OOMs and fragmentation then say how large the largest was.
 pub fn anomalies(snapshot: &Snapshot, trace: &Trace, sites: &Sites, free_at: &FreeAt<'_>) -> Vec<Anomaly> {
+    at_once(anomalies_paced(snapshot, trace, sites, free_at, &mut Pace::endless()))
+}
+
+/// The same in slices.
+pub async fn anomalies_paced(
+    snapshot: &Snapshot,
+    trace: &Trace,
+    sites: &Sites,
+    free_at: &FreeAt<'_>,
+    pace: &mut Pace,
+) -> Vec<Anomaly> {
     let cx = Context { snapshot, trace, sites, free_at };
-    let (mut found, others) = parallel::join(|| of_steps(&cx), || of_allocator(&cx));
+    let mut beside = pace.beside();
+    let (mut found, others) = pace::join(of_steps(&cx, pace), of_allocator(&cx, &mut beside)).await;
     found.extend(others);
     sort(&mut found);
     found
 }
 
+/// Of how many slots, from the first on, findings ask for the free memory.
+pub fn free_slots(trace: &Trace) -> u32 {
+    let oom = trace.ooms.last().map_or(0, |oom| oom.event.0 + 2);
+    let most = trace.reserved_band.peak_event.map_or(0, |event| event + 3);
+    oom.max(most).min(trace.slots())
+}
+
 /// What training steps tell.
-fn of_steps(cx: &Context) -> Vec<Anomaly> {
-    let steps = Steps::find(cx.snapshot, cx.trace);
-    let mut found = growth::growth(cx, steps.as_ref());
+async fn of_steps(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
+    let steps = Steps::paced(cx.snapshot, cx.trace, pace).await;
+    let mut found = growth::growth(cx, steps.as_ref(), pace).await;
     let growing: Vec<StackId> = found.iter().filter_map(|a| a.stack).collect();
-    found.extend(never_freed::never_freed(cx, steps.as_ref(), &growing));
+    found.extend(never_freed::never_freed(cx, steps.as_ref(), &growing, pace).await);
     found
 }
 
 /// What the allocator did.
-fn of_allocator(cx: &Context) -> Vec<Anomaly> {
-    let mut found = pending::pending_frees(cx);
-    found.extend(oom::ooms(cx));
-    let given_back = retry::GivenBack::find(cx);
+async fn of_allocator(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
+    let mut found = pending::pending_frees(cx, pace).await;
+    found.extend(oom::ooms(cx, pace).await);
+    let given_back = retry::GivenBack::find(cx, pace).await;
     found.extend(retry::retries(cx, &given_back));
-    found.extend(settings::settings(cx, &given_back));
+    found.extend(settings::settings(cx, &given_back, pace).await);
     found.extend(fragmentation::fragmentation(cx));
     found
 }
@@ -157,9 +177,15 @@ impl Context<'_> {
         format!("{file}:{} {name}", frame.line)
     }
 
-    /// What an event adds to `reserved_bytes`.
-    fn reserves(&self, row: u32) -> i64 {
-        reserve_change(self.snapshot, row)
+    /// What some events, counted from 0, add to `reserved_bytes`.
+    async fn reserved_in(&self, events: Range<u32>, pace: &mut Pace) -> i64 {
+        let mut sum = 0;
+        for part in strides(events.len()) {
+            pace.spend(part.len() as u64).await;
+            let rows = part.map(|i| self.trace.device.events.start + events.start + i as u32);
+            sum += rows.map(|row| reserve_change(self.snapshot, row)).sum::<i64>();
+        }
+        sum
     }
 
     /// A top-level setting's JSON text.

@@ -5,6 +5,7 @@
 
 use super::{Anomaly, AnomalyKind, Context, Steps, counted, sample};
 use crate::blocks::{Block, Origin};
+use crate::pace::{Pace, strides};
 use memstrata_snapshot::StackId;
 use memstrata_units::Bytes;
 use std::ops::Range;
@@ -25,17 +26,26 @@ struct Habit {
     staying: Vec<u32>,
 }
 
-pub(super) fn never_freed(cx: &Context, steps: Option<&Steps>, growing: &[StackId]) -> Vec<Anomaly> {
+pub(super) async fn never_freed(
+    cx: &Context<'_>,
+    steps: Option<&Steps>,
+    growing: &[StackId],
+    pace: &mut Pace,
+) -> Vec<Anomaly> {
     let slots = cx.trace.slots();
     let steady = steady(steps, slots);
     let mut habits = vec![Habit::default(); cx.snapshot.stacks.len()];
-    for (i, block) in (0..).zip(&cx.trace.blocks).filter(|(_, b)| b.origin == Origin::Alloc) {
-        let habit = &mut habits[block.stack.0 as usize];
-        if block.leaves < slots {
-            habit.freed += 1;
-            habit.longest = habit.longest.max(block.leaves - block.enters);
-        } else {
-            habit.staying.push(i);
+    for part in strides(cx.trace.blocks.len()) {
+        pace.spend(2 * part.len() as u64).await;
+        let blocks = (part.start as u32..).zip(&cx.trace.blocks[part]);
+        for (i, block) in blocks.filter(|(_, b)| b.origin == Origin::Alloc) {
+            let habit = &mut habits[block.stack.0 as usize];
+            if block.leaves < slots {
+                habit.freed += 1;
+                habit.longest = habit.longest.max(block.leaves - block.enters);
+            } else {
+                habit.staying.push(i);
+            }
         }
     }
     let least = LEAST.max(cx.trace.requested_band.peak as u64 / 1000);

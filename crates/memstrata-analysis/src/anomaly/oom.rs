@@ -1,6 +1,8 @@
 //! Allocations that failed, and who held memory then.
 
 use super::{Anomaly, AnomalyKind, Context};
+use crate::blocks::Block;
+use crate::pace::{Pace, strides};
 use crate::trace::Oom;
 use memstrata_snapshot::StackId;
 use memstrata_units::{Bytes, grouped};
@@ -15,23 +17,27 @@ struct Holder {
     bytes: u64,
 }
 
-pub(super) fn ooms(cx: &Context) -> Vec<Anomaly> {
+pub(super) async fn ooms(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
     if cx.trace.ooms.is_empty() {
         return Vec::new();
     }
-    let (of_block, mut holders) = holders(cx);
+    let (of_block, mut holders) = holders(cx, pace).await;
     let mut found = Vec::new();
     let (mut event, mut slot, mut reserved) = (0, 0, cx.trace.reserved_band.start);
     for oom in &cx.trace.ooms {
         // The state after the OOM, which is the one before it: an OOM changes nothing.
         let after = oom.event.0 + 1;
-        for change in cx.trace.changes_in(slot..after + 1) {
-            let block = &cx.trace.blocks[change.block() as usize];
-            let bytes = &mut holders[of_block[change.block() as usize] as usize].bytes;
-            *bytes = if change.enters() { *bytes + block.bytes.0 } else { *bytes - block.bytes.0 };
+        let changes = cx.trace.changes_in(slot..after + 1);
+        for part in strides(changes.len()) {
+            pace.spend(4 * part.len() as u64).await;
+            for change in &changes[part] {
+                let block = &cx.trace.blocks[change.block() as usize];
+                let bytes = &mut holders[of_block[change.block() as usize] as usize].bytes;
+                *bytes = if change.enters() { *bytes + block.bytes.0 } else { *bytes - block.bytes.0 };
+            }
         }
-        let rows = cx.trace.device.events.start;
-        reserved += (event..after).map(|event| cx.reserves(rows + event)).sum::<i64>();
+        reserved += cx.reserved_in(event..after, pace).await;
+        pace.spend(holders.len() as u64).await;
         found.push(anomaly(cx, oom, reserved, &holders));
         (event, slot) = (after, after + 1);
     }
@@ -39,10 +45,10 @@ pub(super) fn ooms(cx: &Context) -> Vec<Anomaly> {
 }
 
 /// The holder of every block, and all holders, empty-handed. The last one is for blocks whose own stack is not known.
-fn holders(cx: &Context) -> (Vec<u32>, Vec<Holder>) {
+async fn holders(cx: &Context<'_>, pace: &mut Pace) -> (Vec<u32>, Vec<Holder>) {
     let mut known: FxHashMap<u64, u32> = FxHashMap::default();
     let mut holders = vec![Holder { stack: StackId::EMPTY, bytes: 0 }];
-    let of_block = cx.trace.blocks.iter().map(|block| {
+    let mut of_block = |block: &Block| {
         let site = cx.sites.get(block.stack);
         if block.has_stack_of_free() || site.frame.is_none() {
             return 0;
@@ -53,8 +59,13 @@ fn holders(cx: &Context) -> (Vec<u32>, Vec<Holder>) {
             holders.push(Holder { stack: block.stack, bytes: 0 });
         }
         holder
-    });
-    (of_block.collect(), holders)
+    };
+    let mut of_blocks = Vec::with_capacity(cx.trace.blocks.len());
+    for part in strides(cx.trace.blocks.len()) {
+        pace.spend(2 * part.len() as u64).await;
+        of_blocks.extend(cx.trace.blocks[part].iter().map(&mut of_block));
+    }
+    (of_blocks, holders)
 }
 
 fn anomaly(cx: &Context, oom: &Oom, reserved: i64, holders: &[Holder]) -> Anomaly {

@@ -1,6 +1,8 @@
 //! Frees that wait: `Tensor.record_stream` makes the allocator hold a block until the other stream has passed an event.
 
 use super::{Anomaly, AnomalyKind, Context, counted, sample};
+use crate::pace::{Pace, strides};
+use crate::sort;
 use memstrata_snapshot::{StackId, StreamId};
 use memstrata_units::{Bytes, EventIndex, Micros};
 use std::collections::BTreeMap;
@@ -21,23 +23,32 @@ struct Wait {
     bytes: u64,
 }
 
-pub(super) fn pending_frees(cx: &Context) -> Vec<Anomaly> {
+pub(super) async fn pending_frees(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
     let mut groups: BTreeMap<(StackId, StreamId), Vec<Wait>> = BTreeMap::new();
     let rows = &cx.trace.device.events;
-    for block in &cx.trace.blocks {
-        let Some(from) = block.free_requested() else { continue };
-        let wait = Wait { from: from.0, to: block.leaves - 1, bytes: block.bytes.0 };
-        if wait.to - wait.from > PROMPT {
-            let stack = cx.snapshot.events.stack(rows.start + from.0);
-            groups.entry((stack, block.stream)).or_default().push(wait);
+    for part in strides(cx.trace.blocks.len()) {
+        pace.spend(4 * part.len() as u64).await;
+        for block in &cx.trace.blocks[part] {
+            let Some(from) = block.free_requested() else { continue };
+            let wait = Wait { from: from.0, to: block.leaves - 1, bytes: block.bytes.0 };
+            if wait.to - wait.from > PROMPT {
+                let stack = cx.snapshot.events.stack(rows.start + from.0);
+                groups.entry((stack, block.stream)).or_default().push(wait);
+            }
         }
     }
-    groups.into_iter().filter_map(|((stack, stream), waits)| group(cx, stack, stream, &waits)).collect()
+    let mut found = Vec::new();
+    for ((stack, stream), waits) in groups {
+        let at_once = at_once(&waits, pace).await;
+        found.extend(group(cx, stack, stream, &waits, at_once));
+        pace.spend(waits.len() as u64).await;
+    }
+    found
 }
 
-fn group(cx: &Context, stack: StackId, stream: StreamId, waits: &[Wait]) -> Option<Anomaly> {
+/// What frees of one stack and stream waited, of which `at_once` bytes did at the same time.
+fn group(cx: &Context, stack: StackId, stream: StreamId, waits: &[Wait], at_once: u64) -> Option<Anomaly> {
     let longest = waits.iter().max_by_key(|w| (w.to - w.from, std::cmp::Reverse(w.from)))?;
-    let at_once = at_once(waits);
     if longest.to - longest.from < LEAST_WAIT || at_once < LEAST_BYTES {
         return None;
     }
@@ -69,10 +80,10 @@ fn group(cx: &Context, stack: StackId, stream: StreamId, waits: &[Wait]) -> Opti
 }
 
 /// The most bytes that wait at the same time.
-fn at_once(waits: &[Wait]) -> u64 {
+async fn at_once(waits: &[Wait], pace: &mut Pace) -> u64 {
     let mut changes: Vec<(u32, i64)> =
         waits.iter().flat_map(|w| [(w.from, w.bytes as i64), (w.to, -(w.bytes as i64))]).collect();
-    changes.sort_unstable();
+    sort(&mut changes, pace).await;
     let mut now = 0;
     changes.into_iter().fold(0, |most: i64, (_, change)| {
         now += change;

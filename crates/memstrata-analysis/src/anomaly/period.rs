@@ -4,6 +4,8 @@
 //! loss. Stacks that occur equally often and take turns give the boundaries.
 
 use crate::blocks::Origin;
+use crate::pace::{Pace, STRIDE, strides};
+use crate::sort;
 use crate::trace::Trace;
 use memstrata_snapshot::{Action, Snapshot, StackId};
 use rustc_hash::FxHashMap;
@@ -15,20 +17,29 @@ const FEWEST: usize = 3;
 const LEAST_ALLOCS: u32 = 8;
 
 /// Slots before the first event of every step; empty where there is no rhythm.
-pub(super) fn period(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
-    let allocs = allocs(snapshot, trace);
-    let places = places(&allocs);
+pub(super) async fn period(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Vec<u32> {
+    let allocs = allocs(snapshot, trace, pace).await;
+    let places = places(&allocs, pace).await;
     // Kinds by how often they occur; among equals the first to occur leads.
     let mut order: Vec<&Vec<u32>> = places.iter().filter(|p| p.len() >= FEWEST).collect();
     order.sort_by_key(|p| (p.len(), p[0]));
-    let freed = freed_before(trace, &allocs);
+    let freed = freed_before(trace, &allocs, pace).await;
     let mut rhythms: Vec<(usize, &Vec<u32>)> = Vec::new();
     for class in order.chunk_by(|a, b| a.len() == b.len()) {
-        let leads = |p: &&&Vec<u32>| is_regular(p) && covers(p, &freed);
-        if let Some(&leader) = class.iter().find(leads) {
-            let voices = class.iter().filter(|other| takes_turns(leader, other)).count();
-            rhythms.push((voices, leader));
+        let mut leader = None;
+        for places in class {
+            if is_regular(places, pace).await && covers(places, &freed) {
+                leader = Some(*places);
+                break;
+            }
         }
+        let Some(leader) = leader else { continue };
+        let mut voices = 0;
+        for other in class {
+            voices += usize::from(takes_turns(leader, other));
+            pace.spend(other.len() as u64).await;
+        }
+        rhythms.push((voices, leader));
     }
     // Layers and micro-batches have a rhythm too, with about as many voices, and evaluations a longer one with few: the
     // longest among those with many voices is the step.
@@ -39,50 +50,70 @@ pub(super) fn period(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
 
 /// Events that allocate, each with what kind of allocation it is: its stack, or its size where stacks are mostly
 /// missing.
-fn allocs(snapshot: &Snapshot, trace: &Trace) -> Vec<(u32, u64)> {
-    let events = &snapshot.events;
-    let rows = (0..).zip(trace.device.events.clone());
-    let rows: Vec<(u32, u32)> = rows.filter(|&(_, row)| events.action(row) == Action::ALLOC).collect();
-    let without = rows.iter().filter(|&&(_, row)| events.stack(row) == StackId::EMPTY).count();
-    let by_size = without * 2 > rows.len();
+async fn allocs(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Vec<(u32, u64)> {
+    let (events, start) = (&snapshot.events, trace.device.events.start);
+    let (mut of_events, mut without) = (Vec::with_capacity(trace.allocations_in_window as usize), 0);
+    for part in strides(trace.device.events.len()) {
+        pace.spend(2 * part.len() as u64).await;
+        for event in part.map(|event| event as u32).filter(|event| events.action(start + event) == Action::ALLOC) {
+            without += usize::from(events.stack(start + event) == StackId::EMPTY);
+            of_events.push(event);
+        }
+    }
+    let by_size = without * 2 > of_events.len();
     let kind = |row| if by_size { events.size(row).0 } else { u64::from(events.stack(row).0) };
-    rows.into_iter().map(|(event, row)| (event, kind(row))).collect()
+    let mut allocs = Vec::with_capacity(of_events.len());
+    for part in of_events.chunks(STRIDE) {
+        pace.spend(2 * part.len() as u64).await;
+        allocs.extend(part.iter().map(|&event| (event, kind(start + event))));
+    }
+    allocs
 }
 
 /// Where each kind occurs: indices into `allocs`, kinds in the order of their first occurrence.
-fn places(allocs: &[(u32, u64)]) -> Vec<Vec<u32>> {
+async fn places(allocs: &[(u32, u64)], pace: &mut Pace) -> Vec<Vec<u32>> {
     let mut known: FxHashMap<u64, usize> = FxHashMap::default();
     let mut places: Vec<Vec<u32>> = Vec::new();
-    for (i, &(_, kind)) in (0..).zip(allocs) {
-        let next = places.len();
-        let at = *known.entry(kind).or_insert(next);
-        if at == next {
-            places.push(Vec::new());
+    for part in strides(allocs.len()) {
+        pace.spend(4 * part.len() as u64).await;
+        for (i, &(_, kind)) in (part.start as u32..).zip(&allocs[part]) {
+            let next = places.len();
+            let at = *known.entry(kind).or_insert(next);
+            if at == next {
+                places.push(Vec::new());
+            }
+            places[at].push(i);
         }
-        places[at].push(i);
     }
     places
 }
 
 /// Of the first `i` allocs, how many are freed in the window.
-fn freed_before(trace: &Trace, allocs: &[(u32, u64)]) -> Vec<u32> {
+async fn freed_before(trace: &Trace, allocs: &[(u32, u64)], pace: &mut Pace) -> Vec<u32> {
     let mut is_freed = vec![false; trace.slots() as usize];
-    for block in trace.blocks.iter().filter(|b| b.origin == Origin::Alloc) {
-        is_freed[block.enters as usize] = block.leaves < trace.slots();
+    for part in strides(trace.blocks.len()) {
+        pace.spend(2 * part.len() as u64).await;
+        for block in trace.blocks[part].iter().filter(|b| b.origin == Origin::Alloc) {
+            is_freed[block.enters as usize] = block.leaves < trace.slots();
+        }
     }
     let mut sum = 0;
-    let mut out = vec![0];
-    for &(event, _) in allocs {
-        sum += u32::from(is_freed[event as usize + 1]);
-        out.push(sum);
+    let mut out = Vec::with_capacity(allocs.len() + 1);
+    out.push(0);
+    for part in allocs.chunks(STRIDE) {
+        pace.spend(part.len() as u64).await;
+        out.extend(part.iter().map(|&(event, _)| {
+            sum += u32::from(is_freed[event as usize + 1]);
+            sum
+        }));
     }
     out
 }
 
 /// Steps are more than a few allocations, and about equally long but for evaluations between them.
-fn is_regular(places: &[u32]) -> bool {
+async fn is_regular(places: &[u32], pace: &mut Pace) -> bool {
     let mut gaps: Vec<u32> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    gaps.sort_unstable();
+    sort(&mut gaps, pace).await;
     let median = gaps[gaps.len() / 2];
     let alike = gaps.iter().filter(|&&gap| gap >= median.div_ceil(2) && gap <= median.saturating_mul(2)).count();
     median >= LEAST_ALLOCS && alike * 5 >= gaps.len() * 4

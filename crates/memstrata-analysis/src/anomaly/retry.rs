@@ -5,6 +5,7 @@
 //! program gives them back by `torch.cuda.empty_cache()`.
 
 use super::{Anomaly, AnomalyKind, Context, counted, sample};
+use crate::pace::{Pace, STRIDE};
 use memstrata_snapshot::{Action, StackId};
 use memstrata_units::Bytes;
 use rustc_hash::FxHashMap;
@@ -52,7 +53,7 @@ impl Side {
 
 impl GivenBack {
     /// Walk over the trace once.
-    pub(super) fn find(cx: &Context) -> Self {
+    pub(super) async fn find(cx: &Context<'_>, pace: &mut Pace) -> Self {
         let (events, rows) = (&cx.snapshot.events, &cx.trace.device.events);
         let gives = |row: u32| matches!(events.action(row), Action::SEGMENT_FREE | Action::SEGMENT_UNMAP);
         let mut sides = [Side::default(), Side::default()];
@@ -60,8 +61,14 @@ impl GivenBack {
         let mut row = rows.start;
         while row < rows.end {
             if !gives(row) {
-                reserve_again(cx, row, &mut sides, &mut given);
-                row += 1;
+                // Most events are neither.
+                let until = rows.end.min(row + STRIDE as u32);
+                let from = row;
+                while row < until && !gives(row) {
+                    reserve_again(cx, row, &mut sides, &mut given);
+                    row += 1;
+                }
+                pace.spend(u64::from(row - from)).await;
                 continue;
             }
             let end = (row..rows.end).find(|&next| !gives(next)).unwrap_or(rows.end);
@@ -80,6 +87,7 @@ impl GivenBack {
                     _ => given.mapped += bytes,
                 }
             }
+            pace.spend(4 * u64::from(end - row)).await;
             row = end;
         }
         let [to_make_room, on_request] = sides;

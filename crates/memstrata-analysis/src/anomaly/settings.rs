@@ -6,6 +6,7 @@ use super::fragmentation::slot_in_use;
 use super::retry::{GivenBack, LEAST};
 use super::{Anomaly, AnomalyKind, Context, counted, sample};
 use crate::blocks::Block;
+use crate::pace::{Pace, strides};
 use memstrata_snapshot::Action;
 use memstrata_units::Bytes;
 use rustc_hash::FxHashMap;
@@ -17,10 +18,10 @@ const LEAST_WASTE_PERCENT: u64 = 8;
 /// `kMinBlockSize` of the allocator: sizes are multiples of it.
 const MIN_BLOCK: u64 = 512;
 
-pub(super) fn settings(cx: &Context, given: &GivenBack) -> Vec<Anomaly> {
+pub(super) async fn settings(cx: &Context<'_>, given: &GivenBack, pace: &mut Pace) -> Vec<Anomaly> {
     let collects = garbage_collection(cx, given);
-    let fixed = if collects.is_some() { None } else { fixed_segments(cx, given) };
-    [collects, fixed, max_split_size(cx), roundup(cx)].into_iter().flatten().collect()
+    let fixed = if collects.is_some() { None } else { fixed_segments(cx, given, pace).await };
+    [collects, fixed, max_split_size(cx, pace).await, roundup(cx, pace).await].into_iter().flatten().collect()
 }
 
 fn anomaly(cx: &Context, key: &str, bytes: u64, text: String, events: Vec<u32>) -> Anomaly {
@@ -55,12 +56,12 @@ fn were(segments: usize) -> String {
 }
 
 /// Segments that cannot grow, where free memory in them could not be used.
-fn fixed_segments(cx: &Context, given: &GivenBack) -> Option<Anomaly> {
+async fn fixed_segments(cx: &Context<'_>, given: &GivenBack, pace: &mut Pace) -> Option<Anomaly> {
     if cx.setting("expandable_segments")? != "false" {
         return None;
     }
     let advice = "expandable_segments:True lets one segment grow instead";
-    if let Some((event, unused)) = failed_beside_free(cx) {
+    if let Some((event, unused)) = failed_beside_free(cx, pace).await {
         let text = format!(
             "expandable_segments is off, and an allocation failed while up to {} of reserved memory were not in \
              use: {advice}",
@@ -80,32 +81,39 @@ fn fixed_segments(cx: &Context, given: &GivenBack) -> Option<Anomaly> {
 }
 
 /// The OOM with the most reserved memory that was not in use, where that is more than was asked for.
-fn failed_beside_free(cx: &Context) -> Option<(u32, u64)> {
-    let rows = cx.trace.device.events.start;
+async fn failed_beside_free(cx: &Context<'_>, pace: &mut Pace) -> Option<(u32, u64)> {
     let (mut event, mut reserved) = (0, cx.trace.reserved_band.start);
-    let unused = cx.trace.ooms.iter().filter_map(|oom| {
+    let mut found = Vec::new();
+    for oom in &cx.trace.ooms {
         let after = oom.event.0 + 1;
-        reserved += (event..after).map(|event| cx.reserves(rows + event)).sum::<i64>();
+        reserved += cx.reserved_in(event..after, pace).await;
         event = after;
-        let unused = u64::try_from(reserved - cx.trace.requested[after as usize] as i64).ok()?;
-        (unused >= oom.requested.0.max(LEAST)).then_some((oom.event.0, unused))
-    });
-    unused.max_by_key(|&(event, unused)| (unused, std::cmp::Reverse(event)))
+        let unused = u64::try_from(reserved - cx.trace.requested[after as usize] as i64);
+        found.extend(unused.ok().filter(|&unused| unused >= oom.requested.0.max(LEAST)).map(|u| (oom.event.0, u)));
+    }
+    found.into_iter().max_by_key(|&(event, unused)| (unused, std::cmp::Reverse(event)))
 }
 
 /// Segments too large to be split: each serves one allocation at a time, of nearly its own size.
-fn max_split_size(cx: &Context) -> Option<Anomaly> {
+async fn max_split_size(cx: &Context<'_>, pace: &mut Pace) -> Option<Anomaly> {
     let text = cx.setting("max_split_size")?;
     // -1 is no limit; the largest 64-bit numbers are what it becomes in later releases.
     let limit = text.parse::<u64>().ok().filter(|&limit| limit < 1 << 62)?;
     let events = &cx.snapshot.events;
     let mut uses: FxHashMap<u64, u32> = FxHashMap::default();
-    for block in &cx.trace.blocks {
-        *uses.entry(block.address.0).or_default() += 1;
+    for part in strides(cx.trace.blocks.len()) {
+        pace.spend(4 * part.len() as u64).await;
+        for block in &cx.trace.blocks[part] {
+            *uses.entry(block.address.0).or_default() += 1;
+        }
     }
-    let rows = (0..).zip(cx.trace.device.events.clone());
-    let large: Vec<(u32, u32)> =
-        rows.filter(|&(_, row)| events.action(row) == Action::SEGMENT_ALLOC && events.size(row).0 > limit).collect();
+    let mut large: Vec<(u32, u32)> = Vec::new();
+    for part in strides(cx.trace.device.events.len()) {
+        pace.spend(part.len() as u64).await;
+        let rows = part.map(|event| (event as u32, cx.trace.device.events.start + event as u32));
+        let is_large = |row| events.action(row) == Action::SEGMENT_ALLOC && events.size(row).0 > limit;
+        large.extend(rows.filter(|&(_, row)| is_large(row)));
+    }
     let bytes = large.iter().map(|&(_, row)| events.size(row).0).sum::<u64>();
     let used: u32 = large.iter().map(|&(_, row)| uses.get(&events.addr(row).0).copied().unwrap_or(0)).sum();
     let peak = u64::try_from(cx.trace.reserved_band.peak).ok()?;
@@ -127,7 +135,7 @@ fn max_split_size(cx: &Context) -> Option<Anomaly> {
 }
 
 /// What rounding to steps of powers of two adds when most is requested.
-fn roundup(cx: &Context) -> Option<Anomaly> {
+async fn roundup(cx: &Context<'_>, pace: &mut Pace) -> Option<Anomaly> {
     let divisions: Vec<u64> = (0..16u32)
         .map(|i| {
             cx.setting(&format!("roundup_power2_divisions.{}", 1u64 << i)).and_then(|v| v.parse().ok()).unwrap_or(0)
@@ -138,16 +146,20 @@ fn roundup(cx: &Context) -> Option<Anomaly> {
     }
     let slot = cx.trace.requested_band.peak_event.map_or(0, |event| event + 1);
     let live = |b: &&Block| b.enters <= slot && slot < b.leaves;
-    let waste = cx.trace.blocks.iter().filter(live).map(|b| waste(b.bytes.0, &divisions)).sum();
+    let mut wasted = 0;
+    for part in strides(cx.trace.blocks.len()) {
+        pace.spend(part.len() as u64).await;
+        wasted += cx.trace.blocks[part].iter().filter(live).map(|b| waste(b.bytes.0, &divisions)).sum::<u64>();
+    }
     let requested = cx.trace.requested[slot as usize];
-    (waste >= LEAST_WASTE && waste * 100 >= requested * LEAST_WASTE_PERCENT).then(|| {
+    (wasted >= LEAST_WASTE && wasted * 100 >= requested * LEAST_WASTE_PERCENT).then(|| {
         let text = format!(
             "roundup_power2_divisions adds {} to the {} in use at their peak ({} %)",
-            Bytes(waste),
+            Bytes(wasted),
             Bytes(requested),
-            waste * 100 / requested.max(1)
+            wasted * 100 / requested.max(1)
         );
-        anomaly(cx, "roundup_power2_divisions", waste, text, cx.trace.requested_band.peak_event.into_iter().collect())
+        anomaly(cx, "roundup_power2_divisions", wasted, text, cx.trace.requested_band.peak_event.into_iter().collect())
     })
 }
 

@@ -1,6 +1,7 @@
 //! Where training steps begin.
 
 use super::period::period;
+use crate::pace::{Pace, at_once};
 use crate::trace::Trace;
 use memstrata_snapshot::{Snapshot, Stage};
 use memstrata_units::Micros;
@@ -33,16 +34,25 @@ impl Steps {
 
     /// From named ranges where there are, else from the rhythm of the allocations. `None` when neither shows steps.
     pub fn find(snapshot: &Snapshot, trace: &Trace) -> Option<Self> {
-        let steps = |source| {
+        at_once(Self::paced(snapshot, trace, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub async fn paced(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Option<Self> {
+        for source in [StepSource::ProfilerStep, StepSource::OptimizerStep, StepSource::Periodicity] {
             let begins = match source {
                 StepSource::ProfilerStep => profiler_steps(snapshot, trace),
                 StepSource::OptimizerStep => optimizer_steps(snapshot, trace),
-                StepSource::Periodicity => period(snapshot, trace),
+                StepSource::Periodicity => period(snapshot, trace, pace).await,
             };
-            Self { begins, source }
-        };
-        let sources = [StepSource::ProfilerStep, StepSource::OptimizerStep, StepSource::Periodicity];
-        sources.into_iter().map(steps).find(|steps| steps.whole() >= Self::FEWEST)
+            let steps = Self { begins, source };
+            if steps.whole() >= Self::FEWEST {
+                return Some(steps);
+            }
+            // A name is looked at for each.
+            pace.spend(4 * snapshot.annotations.len() as u64).await;
+        }
+        None
     }
 
     /// How many whole steps there are.

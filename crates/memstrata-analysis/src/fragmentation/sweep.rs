@@ -5,24 +5,35 @@
 
 use super::gaps::Gaps;
 use crate::carving::Carving;
+use crate::pace::Pace;
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::trace::Trace;
 use memstrata_snapshot::Snapshot;
 use std::ops::Range;
 
-/// Parts are added up every so many slots, so that little is kept of each.
-const WINDOW: usize = 1 << 18;
+/// Parts are added up every so many slots, so that little is kept of each; and what a slot costs.
+const WINDOW: u32 = 1 << 13;
+const COST: u64 = 16;
 
 /// Of so many blocks at most it is looked at where they lie, to make parts of about the same work.
 const SAMPLE: usize = 1 << 12;
 
-/// Free bytes and the largest free range, in every slot.
-pub(super) fn series(snapshot: &Snapshot, trace: &Trace, carving: &Carving, parts: usize) -> (Vec<u64>, Vec<u64>) {
+/// Free bytes and the largest free range, in each of the first `slots` slots.
+pub(super) async fn series(
+    snapshot: &Snapshot,
+    trace: &Trace,
+    carving: &Carving,
+    slots: u32,
+    parts: usize,
+    pace: &mut Pace,
+) -> (Vec<u64>, Vec<u64>) {
     let cuts = cuts(trace, carving, parts);
-    let in_parts = sweep(snapshot, trace, carving, &cuts);
+    if let Some(in_parts) = sweep(snapshot, trace, carving, slots, &cuts, pace).await {
+        return in_parts;
+    }
     // Without cuts there is nothing to cross.
-    in_parts.or_else(|| sweep(snapshot, trace, carving, &[])).unwrap_or_default()
+    sweep(snapshot, trace, carving, slots, &[], pace).await.unwrap_or_default()
 }
 
 /// Addresses at which the work may be parted: no segment of the window reaches across.
@@ -56,20 +67,28 @@ fn cuts(trace: &Trace, carving: &Carving, parts: usize) -> Vec<u64> {
 }
 
 /// The series, the addresses parted at these; `None` when something crosses a cut.
-fn sweep(snapshot: &Snapshot, trace: &Trace, carving: &Carving, cuts: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
+async fn sweep(
+    snapshot: &Snapshot,
+    trace: &Trace,
+    carving: &Carving,
+    slots: u32,
+    cuts: &[u64],
+    pace: &mut Pace,
+) -> Option<(Vec<u64>, Vec<u64>)> {
     let edges: Vec<u64> = [&[0], cuts, &[u64::MAX]].concat();
     let mut parts: Vec<Part<'_>> =
         edges.windows(2).map(|edge| Part::new(snapshot, trace, carving, edge[0]..edge[1])).collect();
-    let slots = trace.slots() as usize;
-    let (mut free, mut largest) = (Vec::with_capacity(slots), Vec::with_capacity(slots));
-    for start in (0..slots).step_by(WINDOW) {
+    let (mut free, mut largest) = (Vec::with_capacity(slots as usize), Vec::with_capacity(slots as usize));
+    for start in (0..slots).step_by(WINDOW as usize) {
         let end = slots.min(start + WINDOW);
-        parallel::each_mut(&mut parts, |part| part.run(start as u32..end as u32));
+        let count = (end - start) as usize;
+        parallel::each_mut(&mut parts, |part| part.run(start..end));
+        pace.spend(COST * count as u64).await;
         if parts.iter().any(|part| part.is_crossed) {
             return None;
         }
-        free.extend((0..end - start).map(|i| parts.iter().fold(0, |sum: u64, p| sum.wrapping_add(p.window[i].0))));
-        largest.extend((0..end - start).filter_map(|i| parts.iter().map(|part| part.window[i].1).max()));
+        free.extend((0..count).map(|i| parts.iter().fold(0, |sum: u64, p| sum.wrapping_add(p.window[i].0))));
+        largest.extend((0..count).filter_map(|i| parts.iter().map(|part| part.window[i].1).max()));
     }
     Some((free, largest))
 }
@@ -148,6 +167,7 @@ impl<'a> Part<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pace::at_once;
     use memstrata_snapshot::Reader;
 
     /// How many parts there are, what free memory they add up to, and what one part for all addresses gives: which is what
@@ -159,9 +179,13 @@ mod tests {
         let trace = Trace::all(&snapshot).remove(0);
         let carving = Carving::new(&snapshot, &trace);
         let cuts = cuts(&trace, &carving, parts);
-        let whole = sweep(&snapshot, &trace, &carving, &[]).expect("nothing to cross");
-        assert_eq!(series(&snapshot, &trace, &carving, parts), whole);
-        (cuts.len() + 1, sweep(&snapshot, &trace, &carving, &cuts).map(|s| s.0), whole.0)
+        let (slots, pace) = (trace.slots(), &mut Pace::endless());
+        let whole = at_once(sweep(&snapshot, &trace, &carving, slots, &[], pace)).expect("nothing to cross");
+        for until in 0..=slots {
+            let (free, largest) = at_once(series(&snapshot, &trace, &carving, until, parts, pace));
+            assert_eq!((&free[..], &largest[..]), (&whole.0[..until as usize], &whole.1[..until as usize]));
+        }
+        (cuts.len() + 1, at_once(sweep(&snapshot, &trace, &carving, slots, &cuts, pace)).map(|s| s.0), whole.0)
     }
 
     const MIB: u64 = 1 << 20;

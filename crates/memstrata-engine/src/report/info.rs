@@ -3,6 +3,7 @@
 use super::Target;
 use super::summary::WarningSummary;
 use crate::file::Part;
+use memstrata_analysis::pace::{Pace, at_once};
 use memstrata_analysis::{Coverage, StepSource, Steps};
 use memstrata_snapshot::Stage;
 use serde::Serialize;
@@ -72,12 +73,20 @@ pub struct DeviceInfo {
 
 /// What is known of a file beside its numbers.
 pub fn info(path: &str, part: &Part) -> FileInfo {
+    at_once(info_paced(path, part, &mut Pace::endless()))
+}
+
+/// The same in slices.
+pub(crate) async fn info_paced(path: &str, part: &Part, pace: &mut Pace) -> FileInfo {
     let snapshot = &part.snapshot;
     let mut annotations = BTreeMap::new();
     for annotation in snapshot.annotations.iter().filter(|a| a.stage == Stage::Start) {
         *annotations.entry(snapshot.text(annotation.name).into_owned()).or_insert(0) += 1;
     }
-    let devices = (0..part.traces.len()).map(|index| device(Target { path, part, index }));
+    let mut devices = Vec::with_capacity(part.traces.len());
+    for index in 0..part.traces.len() {
+        devices.push(device(Target { path, part, index }, pace).await);
+    }
     FileInfo {
         path: path.to_owned(),
         bytes: snapshot.bytes,
@@ -88,13 +97,13 @@ pub fn info(path: &str, part: &Part) -> FileInfo {
         pools: snapshot.pools.iter().map(|p| [p.0, p.1]).collect(),
         annotations,
         warnings: super::summary::warnings(part),
-        devices: devices.collect(),
+        devices,
     }
 }
 
-fn device(target: Target<'_>) -> DeviceInfo {
+async fn device(target: Target<'_>, pace: &mut Pace) -> DeviceInfo {
     let trace = target.trace();
-    let steps = Steps::find(target.snapshot(), trace);
+    let steps = Steps::paced(target.snapshot(), trace, pace).await;
     DeviceInfo {
         device: target.device(),
         events: trace.device.events.len(),

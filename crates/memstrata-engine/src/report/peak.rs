@@ -1,8 +1,12 @@
 //! `memstrata peak`: who holds memory when a band is largest.
 
 use super::{CategoryShare, FrameRow, Target, by_category, event_of, exactness, frame, frames, site, slot_of, time_of};
-use memstrata_analysis::{Band, Category, Exactness, Measure, by_frame, by_stack, peaks, reserved_by_stack};
+use memstrata_analysis::pace::{Pace, at_once, strides};
+use memstrata_analysis::{
+    Band, Category, Exactness, Measure, by_frame, by_stack_paced, peaks_paced, reserved_by_stack,
+};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A band of `torch.cuda.memory_stats()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,13 +52,18 @@ impl BandKind {
     }
 
     /// Its value in every slot.
-    pub fn series(self, target: Target<'_>) -> Vec<u64> {
+    pub fn series(self, target: Target<'_>) -> Cow<'_, [u64]> {
+        at_once(self.series_paced(target, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub(crate) async fn series_paced<'a>(self, target: Target<'a>, pace: &mut Pace) -> Cow<'a, [u64]> {
         let carving = target.part.carving(target.index);
         match self {
-            Self::Requested => target.trace().requested.clone(),
-            Self::Active => carving.active.clone(),
-            Self::Allocated => carving.allocated.clone(),
-            Self::Reserved => target.trace().reserved(target.snapshot()),
+            Self::Requested => target.trace().requested.as_slice().into(),
+            Self::Active => carving.active.as_slice().into(),
+            Self::Allocated => carving.allocated.as_slice().into(),
+            Self::Reserved => target.trace().reserved_paced(target.snapshot(), pace).await.into(),
         }
     }
 
@@ -147,28 +156,39 @@ pub struct PeakRow {
 const PEAKS: usize = 5;
 
 /// The highest separate peaks of a band. What stands out by less than a fiftieth of the whole is the same peak.
-pub(crate) fn separate(series: &[u64], band: Band) -> Vec<memstrata_analysis::Peak> {
-    peaks(series, PEAKS, band.peak.max(0) as u64 / 50)
+pub(crate) async fn separate(series: &[u64], band: Band, pace: &mut Pace) -> Vec<memstrata_analysis::Peak> {
+    peaks_paced(series, PEAKS, band.peak.max(0) as u64 / 50, pace).await
 }
 
 /// The live set at a band's peak.
 pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> {
+    at_once(peak_paced(target, band, top, &mut Pace::endless()))
+}
+
+/// The same in slices.
+pub(crate) async fn peak_paced<'a>(
+    target: Target<'a>,
+    band: BandKind,
+    top: Option<usize>,
+    pace: &mut Pace,
+) -> Peak<'a> {
     let (trace, part, snapshot) = (target.trace(), target.part, target.snapshot());
     let carving = part.carving(target.index);
     let (figures, exact) = band.of(target);
     let slot = slot_of(figures.peak_event);
     let categories = part.categories(target.index);
     let shares = match band.measure(slot) {
-        Some(measure) => by_stack(trace, carving, measure),
+        Some(measure) => by_stack_paced(trace, |i| measure.of(trace, carving, i), pace).await,
         None => reserved_by_stack(&carving.segments, slot),
     };
-    let live: Vec<(u32, u64)> = match band.measure(slot) {
-        Some(measure) => {
-            let weights = (0..trace.blocks.len() as u32).map(|i| (i, measure.of(trace, carving, i) as u64));
-            weights.filter(|&(_, bytes)| bytes > 0).collect()
+    let mut live: Vec<(u32, u64)> = Vec::new();
+    if let Some(measure) = band.measure(slot) {
+        for part in strides(trace.blocks.len()) {
+            pace.spend(2 * part.len() as u64).await;
+            let weights = part.map(|i| (i as u32, measure.of(trace, carving, i as u32) as u64));
+            live.extend(weights.filter(|&(_, bytes)| bytes > 0));
         }
-        None => Vec::new(),
-    };
+    }
     // For each stack, what its blocks are mostly.
     let mut of_stack = vec![[0u64; Category::ALL.len()]; snapshot.stacks.len()];
     for &(i, bytes) in &live {
@@ -181,7 +201,8 @@ pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> 
     };
     let shown = top.unwrap_or(shares.len()).min(shares.len());
     let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
-    let series = band.series(target);
+    let series = band.series_paced(target, pace).await;
+    let separate = separate(&series, figures, pace).await;
     Peak {
         schema: "memstrata.peak/1",
         path: target.path,
@@ -214,7 +235,7 @@ pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> 
             })
             .collect(),
         categories: by_category(live.iter().map(|&(i, bytes)| (categories.get(i).category, bytes))),
-        peaks: separate(&series, figures)
+        peaks: separate
             .into_iter()
             .map(|p| PeakRow {
                 event: event_of(p.slot),

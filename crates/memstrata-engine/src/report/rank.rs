@@ -4,7 +4,8 @@ use super::anomalies::{AnomalyRow, of_device};
 use super::peak::BandKind;
 use super::summary::OomSummary;
 use super::{CategoryShare, FrameRow, Target, by_category, frames, site, slot_of};
-use memstrata_analysis::{Measure, RankFacts, by_stack, parallel};
+use memstrata_analysis::pace::{self, Pace, at_once, strides};
+use memstrata_analysis::{Measure, RankFacts, by_stack_paced, parallel};
 use memstrata_snapshot::{Snapshot, StackId};
 use serde::Serialize;
 
@@ -48,19 +49,32 @@ const STACKS: usize = 200;
 impl RankSummary {
     /// Of one device.
     pub fn new(target: Target<'_>) -> Self {
+        at_once(Self::paced(target, &mut Pace::endless()))
+    }
+
+    /// The same in slices; block sizes and categories are made before.
+    pub(crate) async fn paced(target: Target<'_>, pace: &mut Pace) -> Self {
         let (trace, part, snapshot) = (target.trace(), target.part, target.snapshot());
         let slot = slot_of(trace.requested_band.peak_event);
         let (categories, carving) = parallel::join(|| part.categories(target.index), || part.carving(target.index));
         // Findings need block sizes, which are there now.
-        let shares = || by_stack(trace, carving, Measure::Requested(slot));
-        let (shares, anomalies) = parallel::join(shares, || of_device(target));
-        let live = (0u32..).zip(&trace.blocks).filter(|(_, b)| b.enters <= slot && slot < b.leaves);
+        let mut beside = pace.beside();
+        let shares = by_stack_paced(trace, |i| Measure::Requested(slot).of(trace, carving, i), pace);
+        let anomalies = part.make_anomalies(target.index, &mut beside);
+        let (shares, ()) = pace::join(shares, anomalies).await;
+        let mut live = Vec::new();
+        for part in strides(trace.blocks.len()) {
+            pace.spend(2 * part.len() as u64).await;
+            let blocks = (part.start as u32..).zip(&trace.blocks[part]);
+            let of_slot = blocks.filter(|(_, b)| b.enters <= slot && slot < b.leaves);
+            live.extend(of_slot.map(|(i, b)| (categories.get(i).category, b.bytes.0)));
+        }
         Self {
             path: target.path.to_owned(),
             rank: crate::plan::rank_of(target.path),
             device: target.device(),
             peaks: BandKind::ALL.iter().map(|band| (band.name(), band.of(target).0.peak)).collect(),
-            categories: by_category(live.map(|(i, b)| (categories.get(i).category, b.bytes.0))),
+            categories: by_category(live.into_iter()),
             stacks: shares
                 .iter()
                 .take(STACKS)
@@ -72,7 +86,7 @@ impl RankSummary {
                 })
                 .collect(),
             ooms: super::summary::ooms(trace),
-            anomalies,
+            anomalies: of_device(target),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `memstrata segments`: what is reserved at a moment, what is free in it, and what it cost over the window.
 
 use super::{FrameRow, Target, event_of, frames, pool, segment_type, site, time_of};
+use memstrata_analysis::pace::{Pace, at_once, strides};
 use memstrata_analysis::{Content, Fragmentation, History, SegmentState, free_shares};
 use memstrata_snapshot::Snapshot;
 use serde::Serialize;
@@ -131,12 +132,26 @@ pub struct ChurnRow {
 
 /// The segments in a slot.
 pub fn segments(target: Target<'_>, slot: u32) -> Segments<'_> {
+    at_once(segments_paced(target, slot, &mut Pace::endless()))
+}
+
+/// The same in slices.
+pub(crate) async fn segments_paced<'a>(target: Target<'a>, slot: u32, pace: &mut Pace) -> Segments<'a> {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let carving = target.part.carving(target.index);
-    let history = History::new(trace, &carving.segments);
+    let history = History::paced(trace, &carving.segments, pace).await;
     let states = history.cursor(slot).segments(carving);
-    let cached = Fragmentation::new(snapshot, trace, carving);
-    let most = (0..trace.slots()).rev().max_by_key(|&s| cached.free[s as usize]).unwrap_or(0);
+    let cached = Fragmentation::paced(snapshot, trace, carving, pace).await;
+    let mut most = 0;
+    for part in strides(cached.free.len()) {
+        pace.spend(part.len() as u64).await;
+        for slot in part {
+            if cached.free[slot] > cached.free[most] {
+                most = slot;
+            }
+        }
+    }
+    let most = most as u32;
     let churn = cached.churn;
     Segments {
         schema: "memstrata.segments/1",

@@ -3,10 +3,11 @@
 //! Texts stand in it once. A rank's worker writes it as JSON, which the page carries to the coordinator unread: byte counts stay
 //! exact, and the files need not be open together.
 
-use super::peak::{BandKind, peak};
+use super::peak::{BandKind, peak_paced};
 use super::rank::RankSummary;
 use super::{FrameRow, Target};
 use memstrata_analysis::Exactness;
+use memstrata_analysis::pace::{Pace, at_once};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -112,9 +113,14 @@ pub enum Align {
 
 impl Side {
     /// Of one device, without its curves.
-    pub fn new<'a>(target: Target<'a>, band: BandKind) -> Self {
-        let summary = RankSummary::new(target);
-        let set = peak(target, band, None);
+    pub fn new(target: Target<'_>, band: BandKind) -> Self {
+        at_once(Self::paced(target, band, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub(crate) async fn paced<'a>(target: Target<'a>, band: BandKind, pace: &mut Pace) -> Self {
+        let summary = RankSummary::paced(target, pace).await;
+        let set = peak_paced(target, band, None, pace).await;
         let mut frames: Vec<(String, String, u32)> = Vec::new();
         let mut known: BTreeMap<FrameRow<'_>, u32> = BTreeMap::new();
         let mut intern = |frame: FrameRow<'a>| {

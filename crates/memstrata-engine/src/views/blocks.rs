@@ -1,23 +1,33 @@
 //! All blocks as a table.
 
 use super::events::{PAGE, site};
-use super::flame;
+use super::kept;
 use super::search::{Matcher, part_of};
+use super::{find, flame};
 use crate::detail::{reference, reused};
+use crate::engine::SLICE;
+use crate::file::File;
 use crate::protocol::DeviceRef;
 use crate::protocol::views::{BlockLine, BlockPage, BlockSort, BlockTable};
 use crate::report::Target;
 use crate::text;
-use memstrata_analysis::{Block, Category, Origin, Trace, lifetime, parallel};
+use memstrata_analysis::pace::{Pace, STRIDE, at_once};
+use memstrata_analysis::{Block, Category, Origin, Trace, lifetime, parallel, sort};
 use memstrata_layout::site_colour;
 use memstrata_snapshot::StackId;
 use memstrata_units::{Addr, Bytes, EventIndex};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What is kept so that scrolling costs nothing.
-#[derive(Default)]
 pub(crate) struct Kept {
-    found: Option<(DeviceRef, BlockTable, Found)>,
+    found: kept::Kept<(DeviceRef, BlockTable), Found>,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { found: kept::Kept::new(1) }
+    }
 }
 
 /// The blocks of a table.
@@ -28,6 +38,12 @@ pub(super) struct Found {
 }
 
 impl Kept {
+    /// Whether a table is there; if not, makes a slice of it.
+    pub(crate) fn is_ready(&mut self, file: &Arc<File>, target: DeviceRef, table: &BlockTable) -> bool {
+        let wanted = (target, table.clone());
+        self.found.is_ready(&wanted, || found(file.clone(), wanted.clone()))
+    }
+
     pub(crate) fn page(
         &mut self,
         at: Target<'_>,
@@ -35,13 +51,9 @@ impl Kept {
         table: &BlockTable,
         rows: Range<u32>,
         near: Option<u32>,
-        flames: &mut flame::Kept,
     ) -> BlockPage {
-        if self.found.as_ref().is_none_or(|(of, by, _)| *of != target || by != table) {
-            self.found = None;
-        }
-        let found = self.found.get_or_insert_with(|| (target, table.clone(), Found::new(at, target, table, flames)));
-        let Found { order, text } = &found.2;
+        let make = || at_once(Found::paced(at, table, &mut Pace::endless()));
+        let Found { order, text } = self.found.get(&(target, table.clone()), make);
         let total = order.len() as u32;
         let from = rows.start.min(total);
         let until = rows.end.min(total).min(from.saturating_add(PAGE)).max(from);
@@ -60,14 +72,25 @@ pub(super) fn slot_after(trace: &Trace, event: i64) -> u32 {
     event.saturating_add(1).clamp(0, i64::from(trace.slots()) - 1) as u32
 }
 
+async fn found(file: Arc<File>, (target, table): (DeviceRef, BlockTable)) -> Option<Found> {
+    Some(Found::paced(find(&file, target)?, &table, &mut Pace::of(SLICE)).await)
+}
+
+/// So many blocks for each thread are looked at in one go, and what one costs.
+const BLOCKS: usize = 1 << 14;
+const COST: u64 = 8;
+
 impl Found {
-    pub(super) fn new(at: Target<'_>, target: DeviceRef, table: &BlockTable, flames: &mut flame::Kept) -> Self {
+    pub(super) async fn paced(at: Target<'_>, table: &BlockTable, pace: &mut Pace) -> Self {
         let trace = at.trace();
-        let matcher = match Matcher::of_table(at, &table.text) {
+        let matcher = match Matcher::of_table(at, &table.text, pace).await {
             Ok(matcher) => matcher,
             Err(text) => return Self { order: Vec::new(), text },
         };
-        let below = table.node.as_ref().map(|(spec, node)| flames.get(at, target, spec).blocks_below(at, *node));
+        let below = match &table.node {
+            Some((spec, node)) => Some(flame::blocks_below(at, spec, *node, pace).await),
+            None => None,
+        };
         let slot = table.live_at.map(|event| slot_after(trace, event));
         let category = |i: u32| at.part.categories(at.index).get(i).category;
         let is_wanted = |i: u32| {
@@ -77,18 +100,38 @@ impl Found {
                 && below.as_ref().is_none_or(|list| list.binary_search(&i).is_ok())
                 && matcher.as_ref().is_none_or(|m| m.block(at, i))
         };
-        let sites = if table.sort == BlockSort::Site { site_ranks(at) } else { Vec::new() };
+        let sites = if table.sort == BlockSort::Site { site_ranks(at, pace).await } else { Vec::new() };
         // Rows show both: they are made before the work is shared.
         parallel::join(|| at.part.carving(at.index), || at.part.categories(at.index));
-        let mut rows: Vec<(u128, u32)> = parallel::filter_map(trace.blocks.len() as u32, |i| {
-            // The other way round, equals stay in the order of the stack.
-            let in_order = |key: u128| (if table.descending { !key } else { key }, i);
-            is_wanted(i).then(|| in_order(key(at, table.sort, &sites, i)))
-        });
-        parallel::sort(&mut rows);
-        let bytes = rows.iter().fold(0u64, |sum, &(_, i)| sum.saturating_add(trace.blocks[i as usize].bytes.0));
-        let count = part_of(rows.len(), trace.blocks.len(), "block", "blocks");
-        Self { order: rows.into_iter().map(|(_, i)| i).collect(), text: format!("{count}, {}", Bytes(bytes)) }
+        let mut wanted: Vec<u32> = Vec::new();
+        let stride = (BLOCKS * parallel::threads()) as u32;
+        let count = trace.blocks.len() as u32;
+        for from in (0..count).step_by(stride as usize) {
+            let is_wanted = |i: u32| Some(from + i).filter(|&i| is_wanted(i));
+            wanted.extend(parallel::filter_map(stride.min(count - from), is_wanted));
+            pace.spend(COST * BLOCKS as u64).await;
+        }
+        // They have their room from the start: a copy of so many would be a long slice.
+        let mut rows: Vec<(u128, u32)> = Vec::with_capacity(wanted.len());
+        for few in wanted.chunks(stride as usize) {
+            rows.extend(parallel::map(few, |&i| {
+                let key = key(at, table.sort, &sites, i);
+                // The other way round, equals stay in the order of the stack.
+                (if table.descending { !key } else { key }, i)
+            }));
+            pace.spend(COST * BLOCKS as u64).await;
+        }
+        drop(wanted);
+        sort(&mut rows, pace).await;
+        let mut order = Vec::with_capacity(rows.len());
+        let mut bytes = 0u64;
+        for part in rows.chunks(BLOCKS) {
+            order.extend(part.iter().map(|&(_, i)| i));
+            bytes = part.iter().fold(bytes, |sum, &(_, i)| sum.saturating_add(trace.blocks[i as usize].bytes.0));
+            pace.spend(part.len() as u64).await;
+        }
+        let count = part_of(order.len(), trace.blocks.len(), "block", "blocks");
+        Self { order, text: format!("{count}, {}", Bytes(bytes)) }
     }
 }
 
@@ -116,10 +159,15 @@ fn key(at: Target<'_>, sort: BlockSort, sites: &[u32], index: u32) -> u128 {
 }
 
 /// The place of each stack's call site among all of them, by name.
-fn site_ranks(at: Target<'_>) -> Vec<u32> {
-    let mut names: Vec<(String, u32)> =
-        parallel::filter_map(at.snapshot().stacks.len() as u32, |id| Some((site(at, StackId(id)), id)));
-    parallel::sort(&mut names);
+async fn site_ranks(at: Target<'_>, pace: &mut Pace) -> Vec<u32> {
+    let count = at.snapshot().stacks.len() as u32;
+    let mut names: Vec<(String, u32)> = Vec::with_capacity(count as usize);
+    let stride = (STRIDE * parallel::threads()) as u32;
+    for from in (0..count).step_by(stride as usize) {
+        names.extend(parallel::filter_map(stride.min(count - from), |i| Some((site(at, StackId(from + i)), from + i))));
+        pace.spend(32 * STRIDE as u64).await;
+    }
+    sort(&mut names, pace).await;
     let mut ranks = vec![0; names.len()];
     let mut rank = 0;
     for (i, (name, stack)) in names.iter().enumerate() {

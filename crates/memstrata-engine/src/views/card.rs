@@ -7,6 +7,7 @@ use crate::report::Target;
 use crate::report::peak::BandKind;
 use crate::report::rank::{RankSummary, StackShare};
 use crate::text;
+use memstrata_analysis::pace::Pace;
 use memstrata_analysis::{Category, Exactness};
 use memstrata_layout::{Axis, AxisKind, Colour};
 use memstrata_units::Bytes;
@@ -20,9 +21,9 @@ pub(super) const BANDS: [(BandKind, &str); 4] = [
 ];
 
 /// All that the overview needs of one device of one rank.
-pub(crate) fn card(at: Target<'_>) -> RankCard {
+pub(crate) async fn card(at: Target<'_>, pace: &mut Pace) -> RankCard {
     let trace = at.trace();
-    let summary = RankSummary::new(at);
+    let summary = RankSummary::paced(at, pace).await;
     let band = |(kind, label): (BandKind, &str)| {
         let (band, exactness) = kind.of(at);
         let event = text::peak_event(band.peak_event).text;
@@ -44,8 +45,8 @@ pub(crate) fn card(at: Target<'_>) -> RankCard {
         end: text::signed_bytes(trace.requested_band.end),
         categories: Category::ALL.into_iter().filter_map(of_category).collect(),
         ooms: text::count(summary.ooms.len() as u64, "out-of-memory event", "out-of-memory events"),
-        findings: findings::rows(at, summary.anomalies),
-        spark: spark(at),
+        findings: findings::rows(at, summary.anomalies, pace).await,
+        spark: spark(at, pace).await,
         stacks: summary.stacks.into_iter().map(fact).collect(),
         path: summary.path,
         rank: summary.rank,
@@ -58,10 +59,13 @@ fn fact(share: StackShare) -> StackFact {
 }
 
 /// Requested bytes over the events; its full height is the most that was reserved.
-fn spark(at: Target<'_>) -> String {
+async fn spark(at: Target<'_>, pace: &mut Pace) -> String {
     let trace = at.trace();
-    let tops = Axis::new(trace, AxisKind::Event).map(|axis| columns(axis, &trace.requested, SPARK[0] / 2));
-    area(&tops.unwrap_or_default(), SPARK, most_reserved(trace))
+    let tops = match Axis::new(trace, AxisKind::Event) {
+        Some(axis) => columns(axis, &trace.requested, SPARK[0] / 2, pace).await,
+        None => Vec::new(),
+    };
+    area(&tops, SPARK, most_reserved(trace))
 }
 
 /// A category's part of a whole.

@@ -14,6 +14,7 @@ use crate::report::diff::{Change, Pair, StackDiff, stacks};
 use crate::report::peak::BandKind;
 use crate::report::side::{Align, Side, SideCurve, SideFinding};
 use crate::text;
+use memstrata_analysis::pace::Pace;
 use memstrata_analysis::{Category, Steps};
 use memstrata_layout::{Axis, AxisKind};
 use memstrata_units::{Bytes, EventIndex, Tick, byte_ticks, event_ticks, grouped, time_ticks};
@@ -22,25 +23,25 @@ use memstrata_units::{Bytes, EventIndex, Tick, byte_ticks, event_ticks, grouped,
 const COLUMNS: u32 = COMPARED[0] / 2;
 
 /// What another worker needs to compare with this device, as JSON.
-pub(crate) fn side(at: Target<'_>, band: BandKind) -> String {
-    let series = band.series(at);
-    let mut side = Side::new(at, band);
-    side.curves.extend(along(at, AxisKind::Event, Align::Event, &series));
-    side.curves.extend(along(at, AxisKind::Time, Align::Time, &series));
-    side.curves.extend(by_step(at, &series));
+pub(crate) async fn side(at: Target<'_>, band: BandKind, pace: &mut Pace) -> String {
+    let series = band.series_paced(at, pace).await;
+    let mut side = Side::paced(at, band, pace).await;
+    side.curves.extend(along(at, AxisKind::Event, Align::Event, &series, pace).await);
+    side.curves.extend(along(at, AxisKind::Time, Align::Time, &series, pace).await);
+    side.curves.extend(by_step(at, &series, pace).await);
     // Of texts and numbers alone there is always JSON.
     serde_json::to_string(&side).unwrap_or_default()
 }
 
-fn along(at: Target<'_>, kind: AxisKind, align: Align, series: &[u64]) -> Option<SideCurve> {
+async fn along(at: Target<'_>, kind: AxisKind, align: Align, series: &[u64], pace: &mut Pace) -> Option<SideCurve> {
     let axis = Axis::new(at.trace(), kind)?;
     let (origin, extent) = (axis.origin() as f64, axis.extent() as f64);
-    Some(SideCurve { align, from: -origin, to: extent - origin, tops: columns(axis, series, COLUMNS) })
+    Some(SideCurve { align, from: -origin, to: extent - origin, tops: columns(axis, series, COLUMNS, pace).await })
 }
 
 /// Every step is as wide as the others, and so is what is before the first and after the last.
-fn by_step(at: Target<'_>, series: &[u64]) -> Option<SideCurve> {
-    let steps = Steps::find(at.snapshot(), at.trace())?;
+async fn by_step(at: Target<'_>, series: &[u64], pace: &mut Pace) -> Option<SideCurve> {
+    let steps = Steps::paced(at.snapshot(), at.trace(), pace).await?;
     let (first, last) = (*steps.begins.first()?, *steps.begins.last()?);
     let end = series.len() as u32;
     let before = (first > 0).then_some(0);
@@ -58,7 +59,12 @@ fn by_step(at: Target<'_>, series: &[u64]) -> Option<SideCurve> {
         let (start, end) = (slot(column), slot(column + 1));
         series.get(start..=end.max(start)).unwrap_or_default().iter().copied().max().unwrap_or(0)
     };
-    Some(SideCurve { align: Align::Step, from, to: from + parts as f64, tops: (0..COLUMNS).map(top).collect() })
+    let mut tops = Vec::with_capacity(COLUMNS as usize);
+    for column in 0..COLUMNS {
+        pace.spend((slot(column + 1) - slot(column)) as u64 / 8).await;
+        tops.push(top(column));
+    }
+    Some(SideCurve { align: Align::Step, from, to: from + parts as f64, tops })
 }
 
 /// The two sides that were compared last.

@@ -5,6 +5,7 @@ use crate::protocol::AxisKind;
 use crate::protocol::views::{Course, MINIMAP, Mark};
 use crate::report::Target;
 use crate::report::peak::separate;
+use memstrata_analysis::pace::{Pace, strides};
 use memstrata_analysis::{AnomalyKind, Oom, Trace};
 use memstrata_layout::Axis;
 use memstrata_units::{Bytes, EventIndex};
@@ -13,20 +14,21 @@ use memstrata_units::{Bytes, EventIndex};
 const COLUMNS: u32 = MINIMAP[0] / 2;
 
 /// The curve and its marks; nothing on an axis that the trace does not have.
-pub(crate) fn course(at: Target<'_>, axis: AxisKind) -> Course {
+pub(crate) async fn course(at: Target<'_>, axis: AxisKind, pace: &mut Pace) -> Course {
     let trace = at.trace();
     let pools = at.part.pools(at.index).map_or(0, |p| p.pools.len() as u32);
     let Some(axis) = Axis::new(trace, axis.into()) else {
         return Course { requested: String::new(), reserved: String::new(), pools, marks: Vec::new() };
     };
     let scale = most_reserved(trace);
-    let requested = columns(axis, &trace.requested, COLUMNS);
-    let reserved = columns(axis, &trace.reserved(at.snapshot()), COLUMNS);
+    let requested = columns(axis, &trace.requested, COLUMNS, pace).await;
+    let reserved = trace.reserved_paced(at.snapshot(), pace).await;
+    let reserved = columns(axis, &reserved, COLUMNS, pace).await;
     Course {
         requested: area(&requested, MINIMAP, scale),
         reserved: line(&reserved, MINIMAP, scale),
         pools,
-        marks: marks(at, axis),
+        marks: marks(at, axis, pace).await,
     }
 }
 
@@ -36,7 +38,7 @@ pub(super) fn most_reserved(trace: &Trace) -> u64 {
 }
 
 /// OOMs and findings along the axis, then the separate peaks, the highest first.
-fn marks(at: Target<'_>, axis: Axis<'_>) -> Vec<Mark> {
+async fn marks(at: Target<'_>, axis: Axis<'_>, pace: &mut Pace) -> Vec<Mark> {
     let trace = at.trace();
     let mark = |kind: &str, slot: u32, text: String, id: String| Mark {
         kind: kind.to_owned(),
@@ -45,7 +47,7 @@ fn marks(at: Target<'_>, axis: Axis<'_>) -> Vec<Mark> {
         text,
         id,
     };
-    let found = findings(at);
+    let found = findings(at, pace).await;
     let is_oom = |kind: &str| kind == AnomalyKind::Oom.name();
     let mut marks: Vec<Mark> = Vec::new();
     for oom in &trace.ooms {
@@ -59,7 +61,7 @@ fn marks(at: Target<'_>, axis: Axis<'_>) -> Vec<Mark> {
         }
     }
     marks.sort_by_key(|m| m.event);
-    for peak in separate(&trace.requested, trace.requested_band) {
+    for peak in separate(&trace.requested, trace.requested_band, pace).await {
         let place = match peak.slot.checked_sub(1) {
             Some(event) => format!("at {}", EventIndex(event)),
             None => "before the window".to_owned(),
@@ -75,16 +77,22 @@ fn oom_text(oom: &Oom) -> String {
 }
 
 /// The largest value in each of so many equal parts of an axis.
-pub(super) fn columns(axis: Axis<'_>, series: &[u64], columns: u32) -> Vec<u64> {
+pub(super) async fn columns(axis: Axis<'_>, series: &[u64], columns: u32, pace: &mut Pace) -> Vec<u64> {
     let extent = u128::from(axis.extent());
     let edge = |column: u32| (extent * u128::from(column) / u128::from(columns.max(1))) as u64;
-    let most = |column: u32| {
+    let mut tops = Vec::with_capacity(columns as usize);
+    for column in 0..columns {
         let start = edge(column);
         let states = axis.states_in(start..edge(column + 1).max(start + 1));
         let values = series.get(states.start as usize..states.end as usize).unwrap_or_default();
-        values.iter().copied().max().unwrap_or(0)
-    };
-    (0..columns).map(most).collect()
+        let mut most = 0;
+        for part in strides(values.len()) {
+            pace.spend(1 + part.len() as u64 / 8).await;
+            most = values[part].iter().copied().max().unwrap_or(0).max(most);
+        }
+        tops.push(most);
+    }
+    tops
 }
 
 /// Columns filled to the base line, as an SVG path.

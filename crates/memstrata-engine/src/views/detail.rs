@@ -1,11 +1,13 @@
 //! What is said of a block in a tooltip, and of a frame in the details.
 
-use super::range::{by_stack, card, part_of_whole, place, share_rows};
+use super::range::{Shares, card, part_of_whole, place, share_rows};
 use crate::hover;
 use crate::protocol::views::DetailCard;
 use crate::protocol::{DetailRow, Hit};
 use crate::report::{Target, by_category, slot_of};
 use crate::text;
+use memstrata_analysis::Block;
+use memstrata_analysis::pace::{Pace, STRIDE, strides};
 use memstrata_layout::{Picked, site_colour};
 use memstrata_snapshot::{FrameId, StackId};
 use memstrata_units::Bytes;
@@ -31,27 +33,43 @@ pub(crate) fn name(at: Target<'_>, block: u32) -> String {
 }
 
 /// What a frame holds when `requested_bytes` is largest, at any level of the stacks, each counted once.
-pub(crate) fn frame(at: Target<'_>, name: &str, file: &str, line: u32) -> Option<DetailCard> {
+pub(crate) async fn frame(at: Target<'_>, name: &str, file: &str, line: u32, pace: &mut Pace) -> Option<DetailCard> {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     // Texts that are damaged in different ways may read the same.
     let is_it = |id: FrameId| {
         let frame = snapshot.frame(id);
         frame.line == line && snapshot.text(frame.name) == name && snapshot.text(frame.file) == file
     };
-    let ids: Vec<FrameId> = (0..snapshot.frames.len() as u32).map(FrameId).filter(|&id| is_it(id)).collect();
+    let mut ids: Vec<FrameId> = Vec::new();
+    for part in strides(snapshot.frames.len()) {
+        pace.spend(2 * part.len() as u64).await;
+        ids.extend(part.map(|id| FrameId(id as u32)).filter(|&id| is_it(id)));
+    }
     let known = snapshot.frame(*ids.first()?);
-    let through: Vec<bool> = (0..snapshot.stacks.len() as u32)
-        .map(|stack| snapshot.stacks.frames(StackId(stack)).iter().any(|f| ids.contains(f)))
-        .collect();
+    let goes_through = |stack: usize| snapshot.stacks.frames(StackId(stack as u32)).iter().any(|f| ids.contains(f));
+    let mut through: Vec<bool> = Vec::with_capacity(snapshot.stacks.len());
+    for part in strides(snapshot.stacks.len()) {
+        pace.spend(16 * part.len() as u64).await;
+        through.extend(part.map(goes_through));
+    }
     let is_innermost = |stack: StackId| snapshot.stacks.frames(stack).first().is_some_and(|f| ids.contains(f));
 
     let slot = slot_of(trace.requested_band.peak_event);
-    let live: Vec<u32> = (0u32..)
-        .zip(&trace.blocks)
-        .filter(|(_, b)| b.enters <= slot && slot < b.leaves && through[b.stack.0 as usize])
-        .map(|(i, _)| i)
-        .collect();
-    let shares = by_stack(at, live.iter().copied(), slot);
+    let mut live: Vec<u32> = Vec::new();
+    for part in strides(trace.blocks.len()) {
+        pace.spend(2 * part.len() as u64).await;
+        let blocks = (part.start as u32..).zip(&trace.blocks[part]);
+        let is_live = |b: &Block| b.enters <= slot && slot < b.leaves && through[b.stack.0 as usize];
+        live.extend(blocks.filter(|(_, b)| is_live(b)).map(|(i, _)| i));
+    }
+    let mut shares = Shares::new(at, slot);
+    for part in live.chunks(STRIDE) {
+        pace.spend(4 * part.len() as u64).await;
+        for &i in part {
+            shares.add(i);
+        }
+    }
+    let shares = shares.finish();
     let inclusive = shares.iter().fold(0u64, |sum, s| sum.saturating_add(s.bytes));
     let own = shares.iter().filter(|s| is_innermost(s.stack));
     let exclusive = own.fold(0u64, |sum, s| sum.saturating_add(s.bytes));

@@ -1,24 +1,34 @@
 //! The trace as a list.
 
 use super::search::{Matcher, part_of};
+use super::{find, kept};
 use crate::detail::reused;
+use crate::engine::SLICE;
+use crate::file::File;
 use crate::protocol::views::{EventFilter, EventPage, EventRow};
 use crate::protocol::{DetailRow, DeviceRef};
 use crate::report::Target;
 use crate::text;
+use memstrata_analysis::pace::{Pace, at_once, strides};
 use memstrata_layout::site_colour;
 use memstrata_snapshot::StackId;
 use memstrata_units::{Bytes, EventIndex, Micros, grouped};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The most rows of a page of a table.
 pub(super) const PAGE: u32 = 500;
 
 /// What is kept so that scrolling costs nothing.
-#[derive(Default)]
 pub(crate) struct Kept {
-    found: Option<(DeviceRef, EventFilter, Found)>,
-    subjects: Option<(DeviceRef, Vec<u32>)>,
+    found: kept::Kept<(DeviceRef, EventFilter), Found>,
+    subjects: kept::Kept<DeviceRef, Vec<u32>>,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { found: kept::Kept::new(1), subjects: kept::Kept::new(1) }
+    }
 }
 
 /// The events that a filter leaves.
@@ -31,10 +41,10 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn new(at: Target<'_>, filter: &EventFilter) -> Self {
+    pub(super) async fn paced(at: Target<'_>, filter: &EventFilter, pace: &mut Pace) -> Self {
         let total = at.trace().device.events.len() as u32;
         let of = |list: Vec<u32>, unclear| Self { total: list.len() as u32, list: Some(list), unclear };
-        let matcher = match Matcher::of_table(at, &filter.text) {
+        let matcher = match Matcher::of_table(at, &filter.text, pace).await {
             Ok(None) if filter.actions.is_empty() => return Self { list: None, total, unclear: None },
             Ok(matcher) => matcher,
             Err(unclear) => return of(Vec::new(), Some(unclear)),
@@ -49,7 +59,12 @@ impl Found {
             wanted[usize::from(snapshot.events.action(start + event).0)]
                 && matcher.as_ref().is_none_or(|m| m.event(at, event))
         };
-        of((0..total).filter(is_wanted).collect(), None)
+        let mut list = Vec::new();
+        for part in strides(total as usize) {
+            pace.spend(2 * part.len() as u64).await;
+            list.extend(part.map(|event| event as u32).filter(is_wanted));
+        }
+        of(list, None)
     }
 
     /// The events in some rows.
@@ -73,7 +88,22 @@ impl Found {
     }
 }
 
+async fn found(file: Arc<File>, (target, filter): (DeviceRef, EventFilter)) -> Option<Found> {
+    Some(Found::paced(find(&file, target)?, &filter, &mut Pace::of(SLICE)).await)
+}
+
+async fn subjects_of(file: Arc<File>, target: DeviceRef) -> Option<Vec<u32>> {
+    Some(subjects(find(&file, target)?, &mut Pace::of(SLICE)).await)
+}
+
 impl Kept {
+    /// Whether the rows that a filter leaves are there; if not, makes a slice of them.
+    pub(crate) fn is_ready(&mut self, file: &Arc<File>, target: DeviceRef, filter: &EventFilter) -> bool {
+        let wanted = (target, filter.clone());
+        self.found.is_ready(&wanted, || found(file.clone(), wanted.clone()))
+            && self.subjects.is_ready(&target, || subjects_of(file.clone(), target))
+    }
+
     pub(crate) fn page(
         &mut self,
         at: Target<'_>,
@@ -82,14 +112,9 @@ impl Kept {
         rows: Range<u32>,
         near: Option<u32>,
     ) -> EventPage {
-        if self.found.as_ref().is_none_or(|(of, by, _)| *of != target || by != filter) {
-            self.found = None;
-        }
-        if self.subjects.as_ref().is_none_or(|(of, _)| *of != target) {
-            self.subjects = None;
-        }
-        let (_, _, found) = self.found.get_or_insert_with(|| (target, filter.clone(), Found::new(at, filter)));
-        let (_, subjects) = self.subjects.get_or_insert_with(|| (target, subjects(at)));
+        let endless = &mut Pace::endless();
+        let found = self.found.get(&(target, filter.clone()), || at_once(Found::paced(at, filter, endless)));
+        let subjects = self.subjects.get(&target, || at_once(subjects(at, endless)));
         let trace = at.trace();
         let from = rows.start.min(found.total);
         let until = rows.end.min(from.saturating_add(PAGE));
@@ -109,12 +134,19 @@ impl Kept {
 const NONE: u32 = u32::MAX;
 
 /// The block that each event allocates or frees.
-pub(super) fn subjects(at: Target<'_>) -> Vec<u32> {
+pub(super) async fn subjects(at: Target<'_>, pace: &mut Pace) -> Vec<u32> {
     let trace = at.trace();
-    let mut subjects = vec![NONE; trace.device.events.len()];
-    for (i, block) in (0u32..).zip(&trace.blocks) {
-        for event in [block.alloc_event(), block.free_requested(), block.free_completed()].into_iter().flatten() {
-            subjects[event.0 as usize] = i;
+    let mut subjects = Vec::with_capacity(trace.device.events.len());
+    for part in strides(trace.device.events.len()) {
+        pace.spend(part.len() as u64).await;
+        subjects.resize(part.end, NONE);
+    }
+    for part in strides(trace.blocks.len()) {
+        pace.spend(3 * part.len() as u64).await;
+        for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
+            for event in [block.alloc_event(), block.free_requested(), block.free_completed()].into_iter().flatten() {
+                subjects[event.0 as usize] = i;
+            }
         }
     }
     subjects

@@ -5,30 +5,23 @@
 
 use super::blocks::{self, slot_after};
 use super::events::{self, subject, subjects};
-use super::flame;
 use crate::detail::reference;
-use crate::protocol::DeviceRef;
 use crate::protocol::views::{Table, TextForm};
 use crate::report::anomalies::{AnomalyRow, of_device};
 use crate::report::blocks::row;
 use crate::report::export::quoted;
-use crate::report::segments::{SegmentRow, segments};
+use crate::report::segments::{SegmentRow, segments_paced};
 use crate::report::{FrameRow, Target, site, time_of};
+use memstrata_analysis::pace::Pace;
 use serde::Serialize;
 
 /// A table as text.
-pub(crate) fn export(
-    at: Target<'_>,
-    target: DeviceRef,
-    what: &Table,
-    form: TextForm,
-    flames: &mut flame::Kept,
-) -> String {
+pub(crate) async fn export(at: Target<'_>, what: &Table, form: TextForm, pace: &mut Pace) -> String {
     match what {
         Table::Blocks { table } => {
-            let order = blocks::Found::new(at, target, table, flames).order;
+            let order = blocks::Found::paced(at, table, pace).await.order;
             match form {
-                TextForm::Csv => csv(BLOCKS, order.iter().map(|&i| block_line(at, i))),
+                TextForm::Csv => csv(BLOCKS, order.iter().map(|&i| block_line(at, i)), pace).await,
                 TextForm::Json => {
                     let unit = if at.trace().clock.is_some() { "us" } else { "events" };
                     let total = at.trace().blocks.len();
@@ -36,32 +29,32 @@ pub(crate) fn export(
                         "{{\"device\":{},\"total\":{total},\"lifetime_unit\":\"{unit}\",\"blocks\":",
                         at.device()
                     );
-                    json(&head, order.iter().map(|&i| row(at, i)))
+                    json(&head, order.iter().map(|&i| row(at, i)), pace).await
                 }
             }
         }
         Table::Events { filter } => {
-            let found = events::Found::new(at, filter);
-            let subjects = subjects(at);
+            let found = events::Found::paced(at, filter, pace).await;
+            let subjects = subjects(at, pace).await;
             let rows = found.rows(0..found.total()).map(|event| event_row(at, &subjects, event));
             match form {
-                TextForm::Csv => csv(EVENTS, rows.map(|row| event_line(&row))),
-                TextForm::Json => json(&format!("{{\"device\":{},\"events\":", at.device()), rows),
+                TextForm::Csv => csv(EVENTS, rows.map(|row| event_line(&row)), pace).await,
+                TextForm::Json => json(&format!("{{\"device\":{},\"events\":", at.device()), rows, pace).await,
             }
         }
         Table::Findings {} => {
             let mut found = of_device(at);
             found.sort_unstable_by(|a, b| (b.bytes, &a.id).cmp(&(a.bytes, &b.id)));
             match form {
-                TextForm::Csv => csv(FINDINGS, found.iter().map(finding_line)),
-                TextForm::Json => json("{\"anomalies\":", found.iter()),
+                TextForm::Csv => csv(FINDINGS, found.iter().map(finding_line), pace).await,
+                TextForm::Json => json("{\"anomalies\":", found.iter(), pace).await,
             }
         }
         Table::Segments { event } => {
             let slot = slot_after(at.trace(), *event);
-            let found = segments(at, slot);
+            let found = segments_paced(at, slot, pace).await;
             match form {
-                TextForm::Csv => csv(SEGMENTS, found.segments.iter().map(segment_line)),
+                TextForm::Csv => csv(SEGMENTS, found.segments.iter().map(segment_line), pace).await,
                 TextForm::Json => {
                     let time = found.time_us.map_or("null".to_owned(), |time| time.to_string());
                     let head = format!("{{\"device\":{},\"event\":{},\"time_us\":{time},", found.device, found.event);
@@ -71,7 +64,7 @@ pub(crate) fn export(
                         json_of(&found.fragmentation),
                         json_of(&found.churn)
                     );
-                    json(&(head + &rest), found.segments.iter())
+                    json(&(head + &rest), found.segments.iter(), pace).await
                 }
             }
         }
@@ -85,27 +78,47 @@ const FINDINGS: &str = "id,kind,device,bytes,events,first_event,last_event,text,
 const SEGMENTS: &str = "address,total_size,segment_type,stream,pool,is_expandable,allocated,active,requested,free,\
                         largest_free,site";
 
-fn csv(head: &str, lines: impl Iterator<Item = String>) -> String {
+/// What a row costs.
+const ROW: u64 = 256;
+/// From so many rows it is told how long all will be.
+const SAMPLE: usize = 4096;
+
+async fn csv(head: &str, lines: impl Iterator<Item = String>, pace: &mut Pace) -> String {
     let mut out = format!("{head}\r\n");
-    for line in lines {
+    let count = lines.size_hint().0;
+    for (i, line) in lines.enumerate() {
         out.push_str(&line);
         out.push_str("\r\n");
+        make_room(&mut out, i, count);
+        pace.spend(ROW).await;
     }
     out
 }
 
 /// An object that ends with a list, which `head` opens.
-fn json(head: &str, rows: impl Iterator<Item = impl Serialize>) -> String {
+async fn json(head: &str, rows: impl Iterator<Item = impl Serialize>, pace: &mut Pace) -> String {
     let mut out = head.to_owned();
     out.push('[');
+    let count = rows.size_hint().0;
     for (i, row) in rows.enumerate() {
         if i > 0 {
             out.push(',');
         }
         out.push_str(&json_of(&row));
+        make_room(&mut out, i, count);
+        pace.spend(ROW).await;
     }
     out.push_str("]}\n");
     out
+}
+
+/// After some rows, room for as many as there will be: a long text that grows is copied, which takes longer than a slice.
+fn make_room(out: &mut String, row: usize, count: usize) {
+    if row == SAMPLE {
+        let rest = (out.len() / SAMPLE).saturating_mul(count.saturating_sub(SAMPLE));
+        // Where there is not so much it grows as it must.
+        out.try_reserve(rest.saturating_add(rest / 8)).unwrap_or_default();
+    }
 }
 
 fn json_of(value: &impl Serialize) -> String {

@@ -5,19 +5,21 @@ use crate::protocol::views::FindingRow;
 use crate::report::Target;
 use crate::report::anomalies::{AnomalyRow, of_device};
 use crate::text;
+use memstrata_analysis::Block;
+use memstrata_analysis::pace::{Pace, strides};
 use memstrata_snapshot::StackId;
 use memstrata_units::{Bytes, EventIndex};
 use std::cmp::Reverse;
 
 /// What is found on a device, the most severe first.
-pub(crate) fn findings(at: Target<'_>) -> Vec<FindingRow> {
-    rows(at, of_device(at))
+pub(crate) async fn findings(at: Target<'_>, pace: &mut Pace) -> Vec<FindingRow> {
+    rows(at, of_device(at), pace).await
 }
 
 /// Findings of a device for people, the most severe first.
-pub(super) fn rows(at: Target<'_>, found: Vec<AnomalyRow>) -> Vec<FindingRow> {
+pub(super) async fn rows(at: Target<'_>, found: Vec<AnomalyRow>, pace: &mut Pace) -> Vec<FindingRow> {
     let (trace, snapshot) = (at.trace(), at.snapshot());
-    let row = |finding: AnomalyRow| {
+    let row = |finding: AnomalyRow, reference: Option<String>| {
         let (first, last) = (finding.events.iter().min().copied(), finding.events.iter().max().copied());
         let note = match finding.kind {
             "pending_free" => Some("This is the stack of the frees."),
@@ -29,12 +31,16 @@ pub(super) fn rows(at: Target<'_>, found: Vec<AnomalyRow>) -> Vec<FindingRow> {
                 (Some(first), Some(last)) => detail::spans(trace, first + 1, (last + 2).min(trace.slots())),
                 _ => Vec::new(),
             },
-            reference: reference(at, &finding),
+            reference,
             stack: detail::stack(snapshot, finding.stack.unwrap_or(StackId::EMPTY), note),
             ..plain(finding, trace.reserved_band.peak)
         }
     };
-    let mut rows: Vec<FindingRow> = found.into_iter().map(row).collect();
+    let mut rows: Vec<FindingRow> = Vec::with_capacity(found.len());
+    for finding in found {
+        let reference = reference(at, &finding, pace).await;
+        rows.push(row(finding, reference));
+    }
     sort(&mut rows);
     rows
 }
@@ -97,19 +103,27 @@ pub(super) fn label(kind: &str) -> &'static str {
 
 /// A block that shows it: of those of its stack that are live at the end the largest, and for frees that wait the first
 /// that does where none is.
-fn reference(at: Target<'_>, finding: &AnomalyRow) -> Option<String> {
+async fn reference(at: Target<'_>, finding: &AnomalyRow, pace: &mut Pace) -> Option<String> {
     if !matches!(finding.kind, "growth" | "never_freed" | "pending_free") {
         return None;
     }
     let trace = at.trace();
-    let stays = trace.blocks.iter().filter(|b| b.leaves == trace.slots() && Some(b.stack) == finding.stack);
-    // Of equals the oldest.
-    let largest = stays.rev().max_by_key(|b| b.bytes);
-    let waits = || {
-        let first = finding.events.first().copied().filter(|_| finding.kind == "pending_free").map(EventIndex)?;
-        trace.blocks.iter().find(|b| b.free_requested() == Some(first))
-    };
-    largest.or_else(waits).map(|block| detail::reference(trace, block))
+    let first = finding.events.first().copied().filter(|_| finding.kind == "pending_free").map(EventIndex);
+    let (mut largest, mut waits): (Option<&Block>, Option<&Block>) = (None, None);
+    for part in strides(trace.blocks.len()) {
+        pace.spend(part.len() as u64).await;
+        for block in &trace.blocks[part] {
+            let stays = block.leaves == trace.slots() && Some(block.stack) == finding.stack;
+            // Of equals the oldest.
+            if stays && largest.is_none_or(|largest| largest.bytes < block.bytes) {
+                largest = Some(block);
+            }
+            if waits.is_none() && first.is_some() && block.free_requested() == first {
+                waits = Some(block);
+            }
+        }
+    }
+    largest.or(waits).map(|block| detail::reference(trace, block))
 }
 
 #[cfg(test)]

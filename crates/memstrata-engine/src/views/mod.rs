@@ -12,6 +12,7 @@ mod events;
 mod export;
 mod findings;
 mod flame;
+mod kept;
 mod moment;
 mod next;
 mod overview;
@@ -20,6 +21,8 @@ mod range;
 mod search;
 mod segments;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod tiles;
 mod tracks;
 
@@ -32,10 +35,11 @@ use crate::making::{Making, Needs};
 use crate::protocol::views::{Answer, Query};
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
+use memstrata_analysis::pace::Pace;
 use std::sync::Arc;
 
 impl Query {
-    /// Whether the answer may take longer than a slice: it is given when nothing else waits.
+    /// Whether the answer is known to take long: it is begun when nothing else waits.
     pub(crate) fn is_long(&self) -> bool {
         matches!(
             self,
@@ -69,15 +73,15 @@ impl Query {
 impl Query {
     /// What the answer is made of.
     pub(crate) fn needs(&self) -> Needs {
-        let all = Needs { carving: true, categories: true, pools: true };
+        let all = Needs { carving: true, categories: true, pools: true, anomalies: true };
         match self {
-            Self::Moment { .. } => all,
-            Self::Card {} | Self::Side { .. } | Self::Blocks { .. } | Self::Export { .. } => {
-                Needs { pools: false, ..all }
-            }
-            Self::Course { .. } | Self::Picture { .. } => Needs { categories: false, ..all },
-            Self::Findings {}
-            | Self::Segments { .. }
+            Self::Moment { .. } => Needs { anomalies: false, ..all },
+            Self::Card {} | Self::Side { .. } => Needs { pools: false, ..all },
+            Self::Blocks { .. } | Self::Export { .. } => Needs { pools: false, anomalies: false, ..all },
+            Self::Course { .. } => Needs { categories: false, ..all },
+            Self::Picture { .. } => Needs { categories: false, anomalies: false, ..all },
+            Self::Findings {} => Needs { carving: true, anomalies: true, ..Needs::default() },
+            Self::Segments { .. }
             | Self::Segment { .. }
             | Self::SegmentOf { .. }
             | Self::Flame { .. }
@@ -102,37 +106,33 @@ pub(crate) struct Views {
     tiles: tiles::Tiles,
     events: events::Kept,
     blocks: blocks::Kept,
-    flames: flame::Kept,
+    flames: flame::Graphs,
 }
 
 impl Views {
-    /// The answer to a question; `None` when there is no such device.
-    pub(crate) fn answer(&mut self, file: &Arc<File>, target: DeviceRef, query: &Query) -> Option<Answer> {
-        let at = find(file, target)?;
-        Some(match query {
-            Query::Card {} => Answer::Card(Box::new(card::card(at))),
-            Query::Findings {} => Answer::Findings(findings::findings(at)),
-            Query::Course { axis } => Answer::Course(course::course(at, *axis)),
-            &Query::Tracks { axis, x0, x1, columns } => Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns)),
-            &Query::Moment { at: moment } => Answer::Moment(Box::new(moment::moment(at, moment))),
-            &Query::Range { axis, x0, x1 } => Answer::Detail(range::range(at, axis, x0, x1).map(Box::new)),
+    /// Whether all is there of what is kept between answers and that this one is made of; if not, makes a slice of it.
+    pub(crate) fn is_ready(&mut self, file: &Arc<File>, target: DeviceRef, query: &Query) -> bool {
+        match query {
+            Query::Events { filter, .. } => self.events.is_ready(file, target, filter),
+            Query::Blocks { table, .. } => self.blocks.is_ready(file, target, table),
+            Query::Flame { flame } | Query::FlameBoxes { flame, .. } | Query::FlameNode { flame, .. } => {
+                self.flames.is_ready(file, target, flame)
+            }
+            _ => true,
+        }
+    }
+
+    /// The answer to a question, from what is kept; `None` when it is not made of that, `Some(None)` when there is no such device.
+    #[expect(clippy::option_option, reason = "no answer from what is kept, and no such device")]
+    pub(crate) fn kept(&mut self, file: &File, target: DeviceRef, query: &Query) -> Option<Option<Answer>> {
+        let Some(at) = find(file, target) else { return Some(None) };
+        Some(Some(match query {
             Query::Events { filter, from, count, near } => {
                 Answer::Events(self.events.page(at, target, filter, *from..from.saturating_add(*count), *near))
             }
             Query::Blocks { table, from, count, near } => {
-                let rows = *from..from.saturating_add(*count);
-                Answer::Blocks(self.blocks.page(at, target, table, rows, *near, &mut self.flames))
+                Answer::Blocks(self.blocks.page(at, target, table, *from..from.saturating_add(*count), *near))
             }
-            Query::Export { what, form } => Answer::Text(export::export(at, target, what, *form, &mut self.flames)),
-            Query::Next { of, event, block, backwards } => {
-                Answer::Next(next::next(at, of, *event, *block, *backwards).map(Box::new))
-            }
-            &Query::Hit { block } => Answer::Hit(detail::hit(at, block).map(Box::new)),
-            Query::Names { blocks } => Answer::Names(blocks.iter().map(|&block| detail::name(at, block)).collect()),
-            Query::Search { text } => Answer::Search(search::search(at, text)),
-            Query::Segments { rows } => Answer::Segments(segments::rows(at, rows)),
-            &Query::Segment { segment, event } => Answer::Detail(segments::segment(at, segment, event).map(Box::new)),
-            &Query::SegmentOf { block } => Answer::SegmentOf(segments::segment_of(at, block)),
             Query::Flame { flame } => Answer::Flame(self.flames.get(at, target, flame).info(at)),
             Query::FlameBoxes { flame, x0, x1, least } => {
                 Answer::FlameBoxes(self.flames.get(at, target, flame).boxes(at, *x0, *x1, *least))
@@ -140,11 +140,8 @@ impl Views {
             Query::FlameNode { flame, node } => {
                 Answer::FlameNode(self.flames.get(at, target, flame).node(at, *node).map(Box::new))
             }
-            Query::Frame { name, file, line } => Answer::Detail(detail::frame(at, name, file, *line).map(Box::new)),
-            Query::Picture { .. } => Answer::Text(picture::picture(self, file, target, query)),
-            &Query::Side { band } => Answer::Text(compare::side(at, band)),
-            Query::Settings {} => Answer::Settings(settings::settings(at)),
-        })
+            _ => return None,
+        }))
     }
 
     /// A slice of tiles: `None` when the layer is the plain timeline, which the engine draws by itself; `Some(None)` when
@@ -161,6 +158,44 @@ impl Views {
     ) -> Option<Option<()>> {
         tiles::tile(self, file, making, target, axis, layer, halves)
     }
+}
+
+/// The answer to a question of which nothing is kept, in slices; `None` when there is no such device, or when it is not such a
+/// question.
+pub(crate) async fn answer(file: Arc<File>, target: DeviceRef, query: Query, mut pace: Pace) -> Option<Answer> {
+    let at = find(&file, target)?;
+    let pace = &mut pace;
+    Some(match &query {
+        Query::Card {} => Answer::Card(Box::new(card::card(at, pace).await)),
+        Query::Findings {} => Answer::Findings(findings::findings(at, pace).await),
+        Query::Course { axis } => Answer::Course(course::course(at, *axis, pace).await),
+        &Query::Tracks { axis, x0, x1, columns } => Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns)),
+        &Query::Moment { at: moment } => Answer::Moment(Box::new(moment::moment(at, moment, pace).await)),
+        &Query::Range { axis, x0, x1 } => Answer::Detail(range::range(at, axis, x0, x1, pace).await.map(Box::new)),
+        Query::Export { what, form } => Answer::Text(export::export(at, what, *form, pace).await),
+        Query::Next { of, event, block, backwards } => {
+            Answer::Next(next::next(at, of, *event, *block, *backwards, pace).await.map(Box::new))
+        }
+        &Query::Hit { block } => Answer::Hit(detail::hit(at, block).map(Box::new)),
+        Query::Names { blocks } => Answer::Names(blocks.iter().map(|&block| detail::name(at, block)).collect()),
+        Query::Search { text } => Answer::Search(search::search(at, text, pace).await),
+        Query::Segments { rows } => Answer::Segments(segments::rows(at, rows, pace).await),
+        &Query::Segment { segment, event } => {
+            Answer::Detail(segments::segment(at, segment, event, pace).await.map(Box::new))
+        }
+        &Query::SegmentOf { block } => Answer::SegmentOf(segments::segment_of(at, block)),
+        Query::Frame { name, file, line } => {
+            Answer::Detail(detail::frame(at, name, file, *line, pace).await.map(Box::new))
+        }
+        Query::Picture { .. } => Answer::Text(picture::picture(&file, target, &query, pace).await),
+        &Query::Side { band } => Answer::Text(compare::side(at, band, pace).await),
+        Query::Settings {} => Answer::Settings(settings::settings(at, pace).await),
+        Query::Events { .. }
+        | Query::Blocks { .. }
+        | Query::Flame { .. }
+        | Query::FlameBoxes { .. }
+        | Query::FlameNode { .. } => return None,
+    })
 }
 
 /// A device as the reports know it.

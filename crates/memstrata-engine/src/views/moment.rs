@@ -6,7 +6,8 @@ use crate::protocol::DetailRow;
 use crate::protocol::views::{At, Moment, StackShareRow};
 use crate::report::{Target, by_category, event_of};
 use crate::text;
-use memstrata_analysis::{Category, Trace};
+use memstrata_analysis::pace::{Pace, strides};
+use memstrata_analysis::{Category, Trace, sort};
 use memstrata_layout::{Axis, site_colour};
 use memstrata_snapshot::Action;
 use memstrata_units::{Bytes, EventIndex};
@@ -16,11 +17,11 @@ use std::cmp::Reverse;
 const STACKS: usize = 12;
 
 /// What is live and what is reserved.
-pub(crate) fn moment(at: Target<'_>, when: At) -> Moment {
+pub(crate) async fn moment(at: Target<'_>, when: At, pace: &mut Pace) -> Moment {
     let trace = at.trace();
     let (carving, categories) = (at.part.carving(at.index), at.part.categories(at.index));
     let slot = slot(trace, when);
-    let live = live(trace, slot);
+    let live = live(trace, slot, pace).await;
     let event = slot.checked_sub(1).map(EventIndex);
     let requested = trace.requested[slot as usize];
     let (active, allocated) = (carving.active[slot as usize], carving.allocated[slot as usize]);
@@ -37,6 +38,11 @@ pub(crate) fn moment(at: Target<'_>, when: At) -> Moment {
     if let Some(pools) = at.part.pools(at.index) {
         bands.push(band("private_pools", "private pools", pools.size[slot as usize] as i64));
     }
+    let stacks = stack_rows(at, &live, STACKS, pace).await;
+    let block = match event {
+        Some(event) => block_of(trace, event, pace).await,
+        None => None,
+    };
     let shares = by_category(live.iter().map(|&i| (categories.get(i).category, trace.blocks[i as usize].bytes.0)));
     let categories: Vec<_> =
         shares.iter().filter_map(|s| Some(category_row(Category::parse(s.category)?, s.bytes, requested))).collect();
@@ -55,11 +61,11 @@ pub(crate) fn moment(at: Target<'_>, when: At) -> Moment {
         spans: detail::spans(trace, slot, slot + 1),
         label,
         action: event.map_or_else(|| "before the window".to_owned(), |event| action(at, event)),
-        block: event.and_then(|event| block_of(trace, event)),
+        block,
         bands,
         blocks,
         categories,
-        stacks: stack_rows(at, &live, STACKS),
+        stacks,
         spoken,
     }
 }
@@ -95,31 +101,47 @@ fn action(at: Target<'_>, event: EventIndex) -> String {
 }
 
 /// The block that an event allocates, or whose free it asks for or completes.
-fn block_of(trace: &Trace, event: EventIndex) -> Option<u32> {
+async fn block_of(trace: &Trace, event: EventIndex, pace: &mut Pace) -> Option<u32> {
     let entered = trace.blocks.partition_point(|b| b.enters <= event.0 + 1);
     let is_it = |b: &memstrata_analysis::Block| {
         b.alloc_event() == Some(event) || b.free_requested() == Some(event) || b.free_completed() == Some(event)
     };
-    trace.blocks[..entered].iter().position(is_it).map(|i| i as u32)
+    for part in strides(entered) {
+        pace.spend(part.len() as u64).await;
+        if let Some(at) = trace.blocks[part.clone()].iter().position(is_it) {
+            return Some((part.start + at) as u32);
+        }
+    }
+    None
 }
 
 /// The blocks that are live in a slot, in stack order.
-pub(super) fn live(trace: &Trace, slot: u32) -> Vec<u32> {
+pub(super) async fn live(trace: &Trace, slot: u32, pace: &mut Pace) -> Vec<u32> {
     // Blocks stand in the order in which they enter.
     let entered = trace.blocks.partition_point(|b| b.enters <= slot);
-    (0u32..).zip(&trace.blocks[..entered]).filter(|(_, b)| slot < b.leaves).map(|(i, _)| i).collect()
+    let mut live = Vec::new();
+    for part in strides(entered) {
+        pace.spend(part.len() as u64).await;
+        let blocks = (part.start as u32..).zip(&trace.blocks[part]);
+        live.extend(blocks.filter(|(_, b)| slot < b.leaves).map(|(i, _)| i));
+    }
+    live
 }
 
 /// Requested bytes of some blocks by call stack, most first.
-pub(super) fn stack_rows(at: Target<'_>, blocks: &[u32], most: usize) -> Vec<StackShareRow> {
+pub(super) async fn stack_rows(at: Target<'_>, blocks: &[u32], most: usize, pace: &mut Pace) -> Vec<StackShareRow> {
     let (trace, part) = (at.trace(), at.part);
     let categories = part.categories(at.index);
     let of = |i: u32| &trace.blocks[i as usize];
     let key = |i: u32| (of(i).stack, of(i).has_stack_of_free());
     let sum = |blocks: &[u32]| blocks.iter().map(|&i| of(i).bytes.0).sum::<u64>();
     // What asks for nothing holds nothing.
-    let mut blocks: Vec<u32> = blocks.iter().copied().filter(|&i| of(i).bytes.0 > 0).collect();
-    blocks.sort_unstable_by_key(|&i| (key(i), i));
+    let holding = blocks.iter().filter(|&&i| of(i).bytes.0 > 0);
+    let mut blocks: Vec<_> = holding.map(|&i| (key(i), i)).collect();
+    pace.spend(4 * blocks.len() as u64).await;
+    sort(&mut blocks, pace).await;
+    let blocks: Vec<u32> = blocks.into_iter().map(|(_, i)| i).collect();
+    pace.spend(4 * blocks.len() as u64).await;
     let whole = sum(&blocks);
     let mut groups: Vec<(u64, &[u32])> =
         blocks.chunk_by(|&a, &b| key(a) == key(b)).map(|group| (sum(group), group)).collect();

@@ -3,11 +3,12 @@
 //! It is made of the tiles that the page would draw at that size, so that it adds up in the same way.
 
 use super::{Views, tiles};
-use crate::engine::Half;
+use crate::engine::{Half, SLICE};
 use crate::file::File;
 use crate::making::Making;
 use crate::protocol::views::{Layer, Query, ROW_UNITS};
 use crate::protocol::{AxisKind, DeviceRef, NO_BLOCK, TILE_COLUMNS, TILE_ROWS, TileKey};
+use memstrata_analysis::pace::Pace;
 use memstrata_layout::{Axis, Colour, Colours, PALETTE_LEN, Palette, Strips, Surfaces, Theme, Timeline};
 use memstrata_units::{byte_ticks, event_ticks, time_ticks};
 use std::cmp::Reverse;
@@ -30,6 +31,7 @@ struct Sheet {
     y: [f64; 2],
     width: f64,
     height: f64,
+    palette: Palette,
 }
 
 impl Sheet {
@@ -55,7 +57,9 @@ impl Sheet {
 }
 
 /// The document; empty when there is nothing to draw it from.
-pub(super) fn picture(views: &mut Views, file: &Arc<File>, target: DeviceRef, query: &Query) -> String {
+pub(super) async fn picture(file: &Arc<File>, target: DeviceRef, query: &Query, pace: &mut Pace) -> String {
+    // What it is drawn from is its own: meanwhile the page's tiles are drawn from theirs.
+    let views = &mut Views::default();
     let Query::Picture { layer, axis, x0, x1, y0, y1, width, height, dark } = query else { return String::new() };
     let sane = [x0, x1, y0, y1].iter().all(|v| v.is_finite()) && x0 < x1 && y0 < y1;
     let (width, height) = ((*width).clamp(1, MOST), (*height).clamp(1, MOST));
@@ -63,8 +67,8 @@ pub(super) fn picture(views: &mut Views, file: &Arc<File>, target: DeviceRef, qu
     let theme = if *dark { Theme::Dark } else { Theme::Light };
     let (palette, surfaces) = (Palette::new(theme), Surfaces::new(theme));
     let css = |[r, g, b, _]: [u8; 4]| format!("#{r:02x}{g:02x}{b:02x}");
-    let mut sheet =
-        Sheet { out: String::new(), x: [*x0, *x1], y: [*y0, *y1], width: f64::from(width), height: f64::from(height) };
+    let (out, [width, height]) = (String::new(), [width, height].map(f64::from));
+    let mut sheet = Sheet { out, x: [*x0, *x1], y: [*y0, *y1], width, height, palette };
     let (all_width, all_height) = (sheet.width + ROOM[0] + ROOM[2], sheet.height + ROOM[1] + ROOM[3]);
     let (ground, quiet) = (css(surfaces.ground), css(surfaces.mark));
     let name = crate::text::file_name(at.path);
@@ -85,7 +89,7 @@ pub(super) fn picture(views: &mut Views, file: &Arc<File>, target: DeviceRef, qu
             sheet.text(ROOM[0] - 8.0, y + 4.0, &format!("fill=\"{quiet}\" text-anchor=\"end\""), &tick.text);
         }
     }
-    strips(views, file, target, *axis, layer, &mut sheet, &|colour| palette.css(colour));
+    strips(views, file, target, *axis, layer, &mut sheet, pace).await;
     if !matches!(layer, Layer::Flame { .. })
         && let Some(axis) = Axis::new(at.trace(), (*axis).into())
     {
@@ -106,7 +110,7 @@ pub(super) fn picture(views: &mut Views, file: &Arc<File>, target: DeviceRef, qu
             sheet.text(x, y, &format!("fill=\"{quiet}\" text-anchor=\"middle\""), &tick.text);
         }
     }
-    names(views, file, target, layer, &mut sheet, &quiet);
+    names(views, file, target, layer, &mut sheet, &quiet, pace).await;
     sheet.put(format_args!("</svg>"));
     sheet.out
 }
@@ -133,14 +137,14 @@ fn caption(layer: &Layer, has_pools: bool) -> &'static str {
 }
 
 /// Every strip in view, as one path a colour; lines over blocks.
-fn strips(
+async fn strips(
     views: &mut Views,
     file: &Arc<File>,
     target: DeviceRef,
     axis: AxisKind,
     layer: &Layer,
     sheet: &mut Sheet,
-    css: &dyn Fn(Colour) -> String,
+    pace: &mut Pace,
 ) {
     let [x0, x1] = sheet.x.map(|v| v.max(0.0));
     let [y0, y1] = sheet.y.map(|v| v.max(0.0));
@@ -156,7 +160,7 @@ fn strips(
     for iy in (y0 / h) as u32..(y1 / h).ceil() as u32 {
         for ix in (x0 / w) as u32..(x1 / w).ceil() as u32 {
             let key = TileKey { kx, ky, ix, iy };
-            let Some(found) = tile(views, file, target, axis, layer, key) else { continue };
+            let Some(found) = tile(views, file, target, axis, layer, key, pace).await else { continue };
             for ((position, &word), &block) in found.positions.iter().zip(&found.colours).zip(&found.blocks) {
                 let [a, b, c, d] = position.map(f64::from);
                 let at = |column: f64| (f64::from(ix) * f64::from(TILE_COLUMNS) + column) * exact(kx);
@@ -181,40 +185,57 @@ fn strips(
     // Reserved bytes below active ones, and those below allocated bytes, as on the page.
     paths.sort_unstable_by_key(|&(colour, over, _)| (over, colour != Colour::SEGMENT, Reverse(colour)));
     for (colour, _, path) in paths {
-        sheet.put(format_args!("<path fill=\"{}\" d=\"{path}\"/>", css(colour)));
+        let fill = sheet.palette.css(colour);
+        sheet.put(format_args!("<path fill=\"{fill}\" d=\"{path}\"/>"));
     }
 }
 
-fn tile(
+async fn tile(
     views: &mut Views,
     file: &Arc<File>,
     target: DeviceRef,
     axis: AxisKind,
     layer: &Layer,
     key: TileKey,
+    pace: &mut Pace,
 ) -> Option<Strips> {
     let (mut half, mut making) = (Half::new(key), Making::default());
     while let Some(drawn) = tiles::tile(views, file, &mut making, target, axis, layer, std::slice::from_mut(&mut half))
     {
         drawn?;
+        // Each time round is a slice.
+        pace.spend(SLICE).await;
         if half.whole.is_some() {
             return half.whole;
         }
     }
     // The plain timeline, which the engine draws by itself.
     let (part, trace) = file.trace(target)?;
-    let colours = Colours::by_site(trace, &part.sites);
-    Some(Timeline::new(trace).strips(Axis::new(trace, axis.into())?, half.timeline.cell(), &colours).0)
+    let axis = Axis::new(trace, axis.into())?;
+    let colours = Colours::by_site_paced(trace, &part.sites, pace).await;
+    let mut timeline = Timeline::paced(trace, pace).await;
+    while !timeline.draw(&mut half.timeline, axis, &colours, SLICE) {
+        pace.spend(SLICE).await;
+    }
+    Some(half.timeline.finish().0)
 }
 
 /// Names in a flame graph, sizes beside segments.
-fn names(views: &mut Views, file: &File, target: DeviceRef, layer: &Layer, sheet: &mut Sheet, quiet: &str) {
+async fn names(
+    views: &mut Views,
+    file: &File,
+    target: DeviceRef,
+    layer: &Layer,
+    sheet: &mut Sheet,
+    quiet: &str,
+    pace: &mut Pace,
+) {
     let Some(at) = super::find(file, target) else { return };
     let [x0, x1] = sheet.x;
     match layer {
         Layer::Timeline { .. } => {}
         Layer::Segments { rows, .. } => {
-            for row in super::segments::rows(at, rows).rows {
+            for row in super::segments::rows(at, rows, pace).await.rows {
                 let middle = f64::midpoint(row.y0, row.y1);
                 if (sheet.y[0]..sheet.y[1]).contains(&middle) {
                     let y = sheet.top(middle) + 4.0;

@@ -6,6 +6,7 @@ use crate::protocol::{AxisKind, DetailRow, Quantity};
 use crate::report::{Target, event_of};
 use crate::text;
 use memstrata_analysis::Trace;
+use memstrata_analysis::pace::{Pace, strides};
 use memstrata_layout::{Axis, site_colour};
 use memstrata_snapshot::StackId;
 use memstrata_units::{Bytes, EventIndex};
@@ -18,7 +19,7 @@ const STACKS: usize = 50;
 /// What is allocated and freed after the state that is shown at the left edge, up to the one at the right edge.
 ///
 /// It counts as the curve of requested bytes does, by when blocks enter and leave: what a lost free ends is freed there.
-pub(crate) fn range(at: Target<'_>, axis: AxisKind, x0: f64, x1: f64) -> Option<DetailCard> {
+pub(crate) async fn range(at: Target<'_>, axis: AxisKind, x0: f64, x1: f64, pace: &mut Pace) -> Option<DetailCard> {
     let trace = at.trace();
     let axis = Axis::new(trace, axis.into())?;
     if x0.is_nan() || x1.is_nan() {
@@ -32,21 +33,33 @@ pub(crate) fn range(at: Target<'_>, axis: AxisKind, x0: f64, x1: f64) -> Option<
 
     let is_in = |slot: u32| from < slot && slot <= to;
     let (mut allocated, mut freed, mut survived) = (Sum::default(), Sum::default(), Sum::default());
-    for block in &trace.blocks {
-        if is_in(block.enters) {
-            allocated.add(block.bytes);
-            if block.leaves > to {
-                survived.add(block.bytes);
+    let mut shares = Shares::new(at, to);
+    for part in strides(trace.blocks.len()) {
+        pace.spend(3 * part.len() as u64).await;
+        for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
+            if is_in(block.enters) {
+                shares.add(i);
+                allocated.add(block.bytes);
+                if block.leaves > to {
+                    survived.add(block.bytes);
+                }
+            }
+            if is_in(block.leaves) {
+                freed.add(block.bytes);
             }
         }
-        if is_in(block.leaves) {
-            freed.add(block.bytes);
+    }
+    let shares = shares.finish();
+    let requested = |slot: u32| trace.requested[slot as usize];
+    let mut peak = from;
+    for part in strides((to - from) as usize + 1) {
+        pace.spend(part.len() as u64).await;
+        for slot in part.map(|i| from + i as u32) {
+            if requested(slot) > requested(peak) {
+                peak = slot;
+            }
         }
     }
-    let entered = (0u32..).zip(&trace.blocks).filter(|(_, b)| is_in(b.enters)).map(|(i, _)| i);
-    let shares = by_stack(at, entered, to);
-    let requested = |slot: u32| trace.requested[slot as usize];
-    let peak = (from..=to).rev().max_by_key(|&slot| requested(slot)).unwrap_or(from);
     let row = |key: &str, label: &str, text: String, raw: String| DetailRow {
         key: key.to_owned(),
         label: label.to_owned(),
@@ -130,32 +143,45 @@ pub(super) struct Share {
     largest: u32,
 }
 
-/// Blocks by call stack, most bytes first; and what of them is live in a slot.
-pub(super) fn by_stack(at: Target<'_>, blocks: impl Iterator<Item = u32>, slot: u32) -> Vec<Share> {
-    let trace = at.trace();
-    // Stacks are few: a place for each, and one for each as the stack of a free.
-    let mut places = vec![usize::MAX; 2 * at.snapshot().stacks.len()];
-    let mut shares: Vec<Share> = Vec::new();
-    for index in blocks {
-        let block = &trace.blocks[index as usize];
+/// Blocks by call stack, and what of them is live in a slot.
+pub(super) struct Shares<'a> {
+    trace: &'a Trace,
+    slot: u32,
+    /// Stacks are few: a place for each, and one for each as the stack of a free.
+    places: Vec<usize>,
+    all: Vec<Share>,
+}
+
+impl<'a> Shares<'a> {
+    pub(super) fn new(at: Target<'a>, slot: u32) -> Self {
+        let places = vec![usize::MAX; 2 * at.snapshot().stacks.len()];
+        Self { trace: at.trace(), slot, places, all: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, index: u32) {
+        let block = &self.trace.blocks[index as usize];
         let (stack, is_of_free) = (block.stack, block.has_stack_of_free());
-        let place = &mut places[2 * stack.0 as usize + usize::from(is_of_free)];
+        let place = &mut self.places[2 * stack.0 as usize + usize::from(is_of_free)];
         if *place == usize::MAX {
-            *place = shares.len();
-            shares.push(Share { stack, is_of_free, bytes: 0, blocks: 0, kept: 0, largest: index });
+            *place = self.all.len();
+            self.all.push(Share { stack, is_of_free, bytes: 0, blocks: 0, kept: 0, largest: index });
         }
-        let share = &mut shares[*place];
+        let share = &mut self.all[*place];
         share.bytes = share.bytes.saturating_add(block.bytes.0);
         share.blocks += 1;
-        if block.leaves > slot {
+        if block.leaves > self.slot {
             share.kept = share.kept.saturating_add(block.bytes.0);
         }
-        if block.bytes > trace.blocks[share.largest as usize].bytes {
+        if block.bytes > self.trace.blocks[share.largest as usize].bytes {
             share.largest = index;
         }
     }
-    shares.sort_unstable_by_key(|s| (Reverse(s.bytes), s.stack, s.is_of_free));
-    shares
+
+    /// Most bytes first.
+    pub(super) fn finish(mut self) -> Vec<Share> {
+        self.all.sort_unstable_by_key(|s| (Reverse(s.bytes), s.stack, s.is_of_free));
+        self.all
+    }
 }
 
 /// The largest shares as rows.

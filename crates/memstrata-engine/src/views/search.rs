@@ -7,20 +7,24 @@ use crate::protocol::views::SearchResult;
 use crate::report::{Target, slot_of};
 use crate::text;
 use memstrata_analysis::Block;
+use memstrata_analysis::pace::{Pace, STRIDE, strides};
 use memstrata_snapshot::{FrameId, StackId};
 use memstrata_units::{Bytes, EventIndex, grouped};
 
 /// What a search finds; `None` when it is empty or cannot be understood.
-pub(crate) fn search(at: Target<'_>, text: &str) -> Option<SearchResult> {
-    let matcher = Matcher::new(at, text)?;
+pub(crate) async fn search(at: Target<'_>, text: &str, pace: &mut Pace) -> Option<SearchResult> {
+    let matcher = Matcher::new(at, text, pace).await?;
     let trace = at.trace();
     let peak = slot_of(trace.requested_band.peak_event);
     let (mut blocks, mut bytes) = (0, 0u64);
-    for (i, block) in (0u32..).zip(&trace.blocks) {
-        if matcher.block(at, i) {
-            blocks += 1;
-            if block.enters <= peak && peak < block.leaves {
-                bytes = bytes.saturating_add(block.bytes.0);
+    for part in strides(trace.blocks.len()) {
+        pace.spend(2 * part.len() as u64).await;
+        for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
+            if matcher.block(at, i) {
+                blocks += 1;
+                if block.enters <= peak && peak < block.leaves {
+                    bytes = bytes.saturating_add(block.bytes.0);
+                }
             }
         }
     }
@@ -42,18 +46,19 @@ pub(crate) struct Matcher {
 
 impl Matcher {
     /// `None` when the text is empty or cannot be understood.
-    pub(crate) fn new(at: Target<'_>, text: &str) -> Option<Self> {
+    pub(crate) async fn new(at: Target<'_>, text: &str, pace: &mut Pace) -> Option<Self> {
         let (words, terms) = parse(text)?;
-        Some(Self { stacks: (!words.is_empty()).then(|| stacks_with(at, &words)), terms })
+        let stacks = if words.is_empty() { None } else { Some(stacks_with(at, &words, pace).await) };
+        Some(Self { stacks, terms })
     }
 
     /// What the search of a table means: `None` for all rows.
     ///
     /// # Errors
     /// A sentence, when it cannot be understood: such a table is empty.
-    pub(super) fn of_table(at: Target<'_>, text: &str) -> Result<Option<Self>, String> {
+    pub(super) async fn of_table(at: Target<'_>, text: &str, pace: &mut Pace) -> Result<Option<Self>, String> {
         let text = text.trim();
-        match Self::new(at, text) {
+        match Self::new(at, text, pace).await {
             None if !text.is_empty() => Err(format!(
                 "\"{text}\" is not understood: search for a word of a frame or file, an address (0x7f..), a size \
                  (>512MiB) or an event (#3702)"
@@ -103,22 +108,32 @@ impl Matcher {
 
 /// Whether each stack has every word in some frame. Frames are far fewer than the places in stacks where they stand, so
 /// each frame is written out once.
-fn stacks_with(at: Target<'_>, words: &[String]) -> Vec<bool> {
+async fn stacks_with(at: Target<'_>, words: &[String], pace: &mut Pace) -> Vec<bool> {
     let snapshot = at.snapshot();
-    let frames: Vec<String> = (0..snapshot.frames.len() as u32)
-        .map(|id| {
-            let frame = snapshot.frame(FrameId(id));
-            let line = if frame.line == 0 { String::new() } else { format!(":{}", frame.line) };
-            let mut text = format!("{} {}{line}", snapshot.text(frame.name), snapshot.text(frame.file));
-            text.make_ascii_lowercase();
-            text
-        })
-        .collect();
+    let written = |id: usize| {
+        let frame = snapshot.frame(FrameId(id as u32));
+        let line = if frame.line == 0 { String::new() } else { format!(":{}", frame.line) };
+        let mut text = format!("{} {}{line}", snapshot.text(frame.name), snapshot.text(frame.file));
+        text.make_ascii_lowercase();
+        text
+    };
+    let mut frames: Vec<String> = Vec::with_capacity(snapshot.frames.len());
+    for part in strides(snapshot.frames.len()) {
+        pace.spend(32 * part.len() as u64).await;
+        frames.extend(part.map(written));
+    }
     let mut found = vec![true; snapshot.stacks.len()];
     for word in words {
-        let has: Vec<bool> = frames.iter().map(|frame| frame.contains(word.as_str())).collect();
-        for (id, found) in (0..).zip(&mut found) {
-            *found = *found && snapshot.stacks.frames(StackId(id)).iter().any(|f| has[f.0 as usize]);
+        let mut has: Vec<bool> = Vec::with_capacity(frames.len());
+        for part in frames.chunks(STRIDE) {
+            pace.spend(8 * part.len() as u64).await;
+            has.extend(part.iter().map(|frame| frame.contains(word.as_str())));
+        }
+        for part in strides(found.len()) {
+            pace.spend(32 * part.len() as u64).await;
+            for (id, found) in (part.start as u32..).zip(&mut found[part]) {
+                *found = *found && snapshot.stacks.frames(StackId(id)).iter().any(|f| has[f.0 as usize]);
+            }
         }
     }
     found

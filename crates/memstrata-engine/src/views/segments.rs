@@ -6,7 +6,8 @@ use crate::protocol::DetailRow;
 use crate::protocol::views::{DetailCard, GROWN, ROW_UNITS, SegmentRow, SegmentRows, SegmentSort, SegmentSpec};
 use crate::report::{Target, segment_type};
 use crate::text;
-use memstrata_analysis::{Span, Trace};
+use memstrata_analysis::pace::{Pace, STRIDE, strides};
+use memstrata_analysis::{Span, Trace, sort};
 use memstrata_snapshot::{PoolId, PoolIndex, Snapshot, StackId};
 use memstrata_units::{Bytes, EventIndex};
 
@@ -14,9 +15,9 @@ use memstrata_units::{Bytes, EventIndex};
 const STACKS: usize = 12;
 
 /// A row for every segment of the window, and for every mapped range of an expandable one.
-pub(crate) fn rows(at: Target<'_>, spec: &SegmentSpec) -> SegmentRows {
+pub(crate) async fn rows(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> SegmentRows {
     let (trace, spans) = (at.trace(), spans(at));
-    let order = order(at, spec);
+    let order = order(at, spec, pace).await;
     let (edges, units) = edges(&order, spec.grown);
     let row = |(&segment, &[y0, y1]): (&u32, &[f64; 2])| {
         let span = &spans[segment as usize];
@@ -30,6 +31,12 @@ pub(crate) fn rows(at: Target<'_>, spec: &SegmentSpec) -> SegmentRows {
             title: title(at, span),
         }
     };
+    let mut rows = Vec::with_capacity(order.len());
+    for both in order.iter().zip(&edges) {
+        // Each has a sentence of its own.
+        pace.spend(128).await;
+        rows.push(row(both));
+    }
     let count = |expandable: bool| spans.iter().filter(|s| s.is_expandable == expandable).count() as u64;
     let (segments, ranges) = (
         text::count(count(false), "segment", "segments").exact,
@@ -43,12 +50,12 @@ pub(crate) fn rows(at: Target<'_>, spec: &SegmentSpec) -> SegmentRows {
     SegmentRows {
         units,
         text: format!("{what}, {} reserved at most", text::signed_bytes(trace.reserved_band.peak).text),
-        rows: order.iter().zip(&edges).map(row).collect(),
+        rows,
     }
 }
 
 /// One segment at a moment: what is known of it, how full it is, and what holds it.
-pub(crate) fn segment(at: Target<'_>, segment: u32, event: i64) -> Option<DetailCard> {
+pub(crate) async fn segment(at: Target<'_>, segment: u32, event: i64, pace: &mut Pace) -> Option<DetailCard> {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let span = spans(at).get(segment as usize)?;
     let slot = slot_after(trace, event);
@@ -65,7 +72,7 @@ pub(crate) fn segment(at: Target<'_>, segment: u32, event: i64) -> Option<Detail
         Some(event) => row("freed", "given back", text::event(trace, event), Some(event.0.to_string())),
         None => row("freed", "given back", "there at the end".to_owned(), None),
     }
-    let inside = if is_there(span, slot) { inside(at, span, slot) } else { Vec::new() };
+    let inside = if is_there(span, slot) { inside(at, span, slot, pace).await } else { Vec::new() };
     if is_there(span, slot) {
         let fill = Fill::new(at, span, slot, &inside);
         let mut bytes = |key: &str, label: &str, bytes: u64| {
@@ -84,7 +91,7 @@ pub(crate) fn segment(at: Target<'_>, segment: u32, event: i64) -> Option<Detail
     }
     // A block that begins in the range before is counted there.
     let own: Vec<u32> = inside.iter().filter(|i| i.is_own).map(|i| i.block).collect();
-    let stacks = stack_rows(at, &own, STACKS);
+    let stacks = stack_rows(at, &own, STACKS, pace).await;
     let stack = (span.stack != StackId::EMPTY).then(|| detail::stack(snapshot, span.stack, None));
     let title = text::bytes(span.size);
     let none = detail::stack(snapshot, StackId::EMPTY, None);
@@ -103,10 +110,10 @@ pub(crate) fn segment_of(at: Target<'_>, block: u32) -> Option<u32> {
 }
 
 /// The segments in the order of the rows, from the top, by index into `Carving::segments.spans`.
-pub(crate) fn order(at: Target<'_>, spec: &SegmentSpec) -> Vec<u32> {
+pub(crate) async fn order(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> Vec<u32> {
     let (snapshot, spans) = (at.snapshot(), spans(at));
     let slot = slot_after(at.trace(), spec.event);
-    let active = if spec.sort == SegmentSort::Occupancy { active(at, slot) } else { Vec::new() };
+    let active = if spec.sort == SegmentSort::Occupancy { active(at, slot, pace).await } else { Vec::new() };
     // One kind of key for all orders; the largest first is the smallest complement first.
     let key = |index: u32| -> [u64; 6] {
         let span = &spans[index as usize];
@@ -125,8 +132,12 @@ pub(crate) fn order(at: Target<'_>, spec: &SegmentSpec) -> Vec<u32> {
             }
         }
     };
-    let mut order: Vec<([u64; 6], u32)> = (0..spans.len() as u32).map(|i| (key(i), i)).collect();
-    order.sort_unstable();
+    let mut order: Vec<([u64; 6], u32)> = Vec::with_capacity(spans.len());
+    for part in strides(spans.len()) {
+        pace.spend(4 * part.len() as u64).await;
+        order.extend(part.map(|i| (key(i as u32), i as u32)));
+    }
+    sort(&mut order, pace).await;
     order.into_iter().map(|(_, index)| index).collect()
 }
 
@@ -167,7 +178,7 @@ fn extent(at: Target<'_>, block: u32) -> (u64, u64) {
 }
 
 /// What lies in a span in a slot, by address.
-fn inside(at: Target<'_>, span: &Span, slot: u32) -> Vec<Inside> {
+async fn inside(at: Target<'_>, span: &Span, slot: u32, pace: &mut Pace) -> Vec<Inside> {
     let (low, high) = (span.address.0, span.end());
     let part = |block: u32| {
         let (from, to) = extent(at, block);
@@ -175,7 +186,9 @@ fn inside(at: Target<'_>, span: &Span, slot: u32) -> Vec<Inside> {
         let is_in = is_own || from < high && low < to;
         is_in.then(|| Inside { from: from.max(low), to: to.min(high), block, is_own })
     };
-    let mut inside: Vec<Inside> = live(at.trace(), slot).into_iter().filter_map(part).collect();
+    let live = live(at.trace(), slot, pace).await;
+    pace.spend(4 * live.len() as u64).await;
+    let mut inside: Vec<Inside> = live.into_iter().filter_map(part).collect();
     inside.sort_unstable_by_key(|i| (i.from, i.block));
     inside
 }
@@ -215,21 +228,24 @@ impl Fill {
 }
 
 /// Block bytes in each span in a slot, by the span's index.
-fn active(at: Target<'_>, slot: u32) -> Vec<u64> {
+async fn active(at: Target<'_>, slot: u32, pace: &mut Pace) -> Vec<u64> {
     let spans = spans(at);
     let mut active = vec![0; spans.len()];
     let mut there: Vec<u32> = (0..spans.len() as u32).filter(|&s| is_there(&spans[s as usize], slot)).collect();
     there.sort_unstable_by_key(|&s| spans[s as usize].address);
-    for block in live(at.trace(), slot) {
-        let (from, to) = extent(at, block);
-        let first = there.partition_point(|&s| spans[s as usize].end() <= from);
-        for &s in &there[first..] {
-            let span = &spans[s as usize];
-            if span.address.0 >= to {
-                break;
+    for part in live(at.trace(), slot, pace).await.chunks(STRIDE) {
+        pace.spend(16 * part.len() as u64).await;
+        for &block in part {
+            let (from, to) = extent(at, block);
+            let first = there.partition_point(|&s| spans[s as usize].end() <= from);
+            for &s in &there[first..] {
+                let span = &spans[s as usize];
+                if span.address.0 >= to {
+                    break;
+                }
+                // Spans of a damaged file overlap: then one that ends before the block may stand among those that do not.
+                active[s as usize] += to.min(span.end()).saturating_sub(from.max(span.address.0));
             }
-            // Spans of a damaged file overlap: then one that ends before the block may stand among those that do not.
-            active[s as usize] += to.min(span.end()).saturating_sub(from.max(span.address.0));
         }
     }
     active

@@ -3,8 +3,9 @@
 use crate::protocol::DetailRow;
 use crate::protocol::views::{SettingRow, SettingsCard};
 use crate::report::Target;
-use crate::report::info::{FileInfo, has_overflowed, info};
+use crate::report::info::{FileInfo, has_overflowed, info_paced};
 use crate::text::count;
+use memstrata_analysis::pace::Pace;
 use memstrata_analysis::{Churn, Coverage, Trace};
 use memstrata_units::{Bytes, Micros, grouped};
 
@@ -12,8 +13,8 @@ use memstrata_units::{Bytes, Micros, grouped};
 const NAMES: usize = 6;
 
 /// What the file says of its recording and of the allocator.
-pub(crate) fn settings(at: Target<'_>) -> SettingsCard {
-    let info = info(at.path, at.part);
+pub(crate) async fn settings(at: Target<'_>, pace: &mut Pace) -> SettingsCard {
+    let info = info_paced(at.path, at.part, pace).await;
     let settings = rows(at, &info.settings);
     SettingsCard {
         provenance: provenance(at, &info),

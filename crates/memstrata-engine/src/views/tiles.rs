@@ -7,7 +7,7 @@ use crate::making::{Making, Needs};
 use crate::protocol::views::{ColourBy, Layer, SegmentSpec};
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
-use memstrata_analysis::pace::{Pace, Paced};
+use memstrata_analysis::pace::{Pace, Paced, at_once};
 use memstrata_analysis::parallel;
 use memstrata_layout::{Axis, Colour, Colours, SegmentDrawing, SegmentTiles, States, Timeline, lines};
 use std::sync::Arc;
@@ -64,6 +64,9 @@ pub(crate) fn tile(
             return Some(());
         }
         if let Layer::Flame { flame } = layer {
+            if !views.flames.is_ready(file, target, flame) {
+                return Some(());
+            }
             let graph = views.flames.get(at, target, flame);
             for half in halves.iter_mut().filter(|half| half.whole.is_none()) {
                 half.whole = Some(graph.strips(half.timeline.cell()));
@@ -85,6 +88,7 @@ fn needs(layer: &Layer) -> Needs {
         carving: bands || colour == Some(ColourBy::Segment) || !matches!(layer, Layer::Timeline { .. }),
         categories: colour == Some(ColourBy::Category),
         pools: bands,
+        anomalies: false,
     }
 }
 
@@ -144,7 +148,7 @@ impl Tiles {
         if self.rows.as_ref().is_some_and(|(of, known, _)| *of == target && known == spec) {
             return;
         }
-        let order = segments::order(at, spec);
+        let order = at_once(segments::order(at, spec, &mut Pace::endless()));
         let (edges, _) = segments::edges(&order, spec.grown);
         let places = order.into_iter().zip(edges).map(|(span, [low, high])| (span, low, high)).collect();
         self.rows = Some((target, spec.clone(), places));
@@ -227,7 +231,7 @@ async fn colours(
         ColourBy::Stream => Colours::by_stream(trace, at.snapshot(), pace).await,
         ColourBy::Segment => Colours::by_segment(trace, &*segments?, pace).await,
     };
-    match search::Matcher::new(at, &text) {
+    match search::Matcher::new(at, &text, pace).await {
         Some(found) => Some(colours.dimmed(|block| found.block(at, block), pace).await),
         None => Some(colours),
     }

@@ -4,7 +4,8 @@ use super::words::Weight;
 use crate::protocol::views::{FlameBox, FlameInfo, FlameNode, FlameSpec, FlameStep, ROW_UNITS};
 use crate::report::Target;
 use crate::text;
-use memstrata_analysis::{Flame, Share, Sites};
+use memstrata_analysis::pace::{Pace, strides};
+use memstrata_analysis::{Flame, Share, Sites, by_stack_paced};
 use memstrata_layout::{Cell, Colour, FlameRows, Strips, frame_colour};
 use memstrata_snapshot::{FrameId, Snapshot, StackId};
 
@@ -29,18 +30,16 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// From the blocks of a device; `spec` is without root and search.
-    pub(super) fn new(at: Target<'_>, spec: &FlameSpec) -> Self {
+    pub(crate) async fn paced(at: Target<'_>, spec: &FlameSpec, pace: &mut Pace) -> Self {
         let (trace, carving) = (at.trace(), at.part.carving(at.index));
         let weight = Weight::new(trace, spec);
         let framework = framework_frames(at.snapshot());
-        let blocks = (0u32..).zip(&trace.blocks);
-        let shares =
-            Share::sum(blocks.map(|(i, b)| {
-                (b.stack, b.has_stack_of_free(), weight.measure.within(trace, carving, i, weight.events))
-            }));
-        let tree = Flame::with_paths(&shares, |share, path| {
+        let weighs = |i: u32| weight.measure.within(trace, carving, i, weight.events);
+        let shares = by_stack_paced(trace, weighs, pace).await;
+        let path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             frames_of(at.snapshot(), spec, &framework, share.stack, path);
-        });
+        };
+        let tree = Flame::with_paths(&shares, path_of, pace).await;
         let rows = FlameRows::new(&tree, ROW_UNITS);
         let mut graph =
             Self { spec: spec.clone(), weight, tree, rows, framework, colours: Vec::new(), found: Vec::new() };
@@ -195,7 +194,7 @@ impl Graph {
     }
 
     /// The blocks that a node adds up, by index, ascending.
-    pub(crate) fn blocks_below(&self, at: Target<'_>, node: u32) -> Vec<u32> {
+    pub(super) async fn blocks_below(&self, at: Target<'_>, node: u32, pace: &mut Pace) -> Vec<u32> {
         let Some(known) = self.tree.nodes.get(node as usize) else { return Vec::new() };
         let mut wanted = Vec::new();
         let mut above = node;
@@ -219,9 +218,13 @@ impl Graph {
                 path.starts_with(&wanted)
             })
         };
-        let blocks = 0..trace.blocks.len() as u32;
         let weighs = |i: u32| self.weight.measure.within(trace, carving, i, self.weight.events) > 0;
-        blocks.filter(|&i| is_below(i) && weighs(i)).collect()
+        let mut below = Vec::new();
+        for part in strides(trace.blocks.len()) {
+            pace.spend(3 * part.len() as u64).await;
+            below.extend(part.map(|i| i as u32).filter(|&i| is_below(i) && weighs(i)));
+        }
+        below
     }
 
     /// The frame of a node, if it is one.
