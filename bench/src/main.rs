@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a worker is given at a time.
-const CHUNK: usize = 1 << 18;
+/// What is read at a time, as the program does.
+const CHUNK: usize = 1 << 20;
 
 #[derive(Parser)]
 #[command(about = "Measurements of memstrata")]
