@@ -155,7 +155,7 @@ impl Engine {
     ///
     /// # Errors
     /// When they show that the file is no snapshot; the engine is of no use afterwards.
-    pub fn feed(&mut self, chunk: &[u8]) -> Result<Progress, Failure> {
+    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         match &mut self.loader {
             Some(loader) => loader.feed(chunk),
             None => Err(failure(None, "the file has been read already")),
@@ -167,11 +167,16 @@ impl Engine {
     ///
     /// # Errors
     /// When they show that the file holds no snapshot; the engine is of no use afterwards.
-    pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<Progress, Failure> {
+    pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<(), Failure> {
         match &mut self.loader {
             Some(loader) => loader.feed_unpacked(chunk, read),
             None => Err(failure(None, "the file has been read already")),
         }
+    }
+
+    /// How far reading is; `None` when it is over.
+    pub fn progress(&self) -> Option<Progress> {
+        self.loader.as_ref().map(Loader::progress)
     }
 
     /// The bytes have ended: the answer is `Loaded`, `Failed` or `TooLarge`.

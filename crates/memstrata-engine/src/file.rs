@@ -236,28 +236,30 @@ impl Loader {
     ///
     /// # Errors
     /// When they show that the file is no snapshot.
-    pub fn feed(&mut self, chunk: &[u8]) -> Result<Progress, Failure> {
+    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         self.read += chunk.len() as u64;
-        self.take(chunk)?;
-        Ok(text::progress(self.read, self.total))
+        self.take(chunk)
     }
 
-    /// Read the next bytes of what is in the file, which were unpacked elsewhere from its first `read` bytes. The progress of a
-    /// large file has its curve so far.
+    /// Read the next bytes of what is in the file, which were unpacked elsewhere from its first `read` bytes.
     ///
     /// # Errors
     /// When they show that the file holds no snapshot.
-    pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<Progress, Failure> {
+    pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<(), Failure> {
         self.read = read;
         self.take(chunk)?;
-        let mut progress = text::progress(self.read, self.total);
         if self.total >= SKETCHED
             && let Some(reading) = self.reader.reading()
         {
             self.sketch.follow(reading);
-            progress.provisional = self.sketch.picture();
         }
-        Ok(progress)
+        Ok(())
+    }
+
+    /// How far it is. That of a large file has its curve so far.
+    pub fn progress(&self) -> Progress {
+        let progress = text::progress(self.read, self.total);
+        if self.total < SKETCHED { progress } else { Progress { provisional: self.sketch.picture(), ..progress } }
     }
 
     /// The bytes have ended.

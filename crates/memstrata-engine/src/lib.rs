@@ -12,8 +12,8 @@
 //!
 //! let json = br#"{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 2097152}]]}"#;
 //! let mut engine = Engine::new("rank0.json", json.len() as u64);
-//! let progress = engine.feed(json).expect("JSON of a snapshot");
-//! assert_eq!(progress.fraction, 1.0);
+//! engine.feed(json).expect("JSON of a snapshot");
+//! assert_eq!(engine.progress().expect("it is being read").fraction, 1.0);
 //! let Response::Loaded(loaded) = engine.finish() else { panic!("it is whole") };
 //! assert_eq!(loaded.parts[0].devices[0].peak_text, "peak 2.00 MiB at #0");
 //!

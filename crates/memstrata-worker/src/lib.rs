@@ -69,16 +69,23 @@ impl RankWorker {
         Self { engine: Engine::reading(loader) }
     }
 
-    /// Read the next bytes, unpacked if the file is a gzip, of which `read` bytes have been read so far; gives the
-    /// progress.
+    /// Read the next bytes, unpacked if the file is a gzip, of which `read` bytes have been read so far.
     ///
     /// # Errors
     /// A `Failure` object.
-    pub fn feed(&mut self, chunk: &[u8], read: f64) -> Result<JsValue, JsValue> {
+    pub fn feed(&mut self, chunk: &[u8], read: f64) -> Result<(), JsValue> {
         match self.engine.feed_unpacked(chunk, read as u64) {
-            Ok(progress) => to_js(&progress),
+            Ok(()) => Ok(()),
             Err(failure) => Err(to_js(&failure)?),
         }
+    }
+
+    /// How far reading is, a `Progress` object; null when it is over.
+    ///
+    /// # Errors
+    /// Only when it cannot be turned into an object.
+    pub fn progress(&self) -> Result<JsValue, JsValue> {
+        to_js(&self.engine.progress())
     }
 
     /// The bytes have ended; gives a `Response`, `loaded` or `failed`.

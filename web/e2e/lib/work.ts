@@ -90,7 +90,9 @@ export const marks = (page: Page, kind: string) => pane(page, "timeline").locato
 
 /** Where the plot is in the canvas, whatever the axis says. */
 export async function inside(viewer: Viewer): Promise<{ left: number; bottom: number; width: number }> {
-  return viewer.canvas.evaluate((canvas) => {
+  return viewer.canvas.evaluate(async (canvas) => {
+    // A canvas that has just got another size is measured in this frame, and drawn and told of in the next ones.
+    for (let frame = 0; frame < 3; frame += 1) await new Promise((resolve) => requestAnimationFrame(resolve));
     const read = (selector: string, name: string) => {
       const element = canvas.closest(".timeline")?.querySelector(selector);
       return element ? Number.parseFloat(getComputedStyle(element).getPropertyValue(name)) : Number.NaN;

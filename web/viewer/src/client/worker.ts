@@ -125,11 +125,11 @@ class WorkerHost {
     const rank = RankWorker.within?.(path, bytes, memory, events?.first, events?.last) ?? new RankWorker(path, bytes);
     let shown = performance.now();
     for await (const { bytes: chunk, read } of chunks(source)) {
-      const progress = rank.feed(chunk, read);
+      rank.feed(chunk, read);
       const now = performance.now();
       if (now - shown < PROGRESS_MS) continue;
       shown = now;
-      this.#reply({ kind: "progress", ...progress }, {}, rank);
+      this.#reply({ kind: "progress", ...rank.progress() }, {}, rank);
     }
     const response: Response = rank.finish();
     this.#rank = rank;
