@@ -141,3 +141,28 @@ export async function contexts(page: Page): Promise<() => Promise<number>> {
       return [...made].filter((context) => !context.isContextLost()).length;
     });
 }
+
+/** How many workers the pages to come have started, and how many of those they have not ended. Playwright may keep one that was ended right after its start. */
+export async function workers(page: Page): Promise<() => Promise<{ started: number; alive: number }>> {
+  await page.addInitScript(() => {
+    const workers = { started: 0, ended: new Set<Worker>() };
+    Object.assign(window, {
+      workers,
+      Worker: class extends Worker {
+        constructor(...how: ConstructorParameters<typeof Worker>) {
+          super(...how);
+          workers.started += 1;
+        }
+        override terminate() {
+          workers.ended.add(this);
+          super.terminate();
+        }
+      },
+    });
+  });
+  return () =>
+    page.evaluate(() => {
+      const { started, ended } = (window as unknown as { workers: { started: number; ended: Set<Worker> } }).workers;
+      return { started, alive: started - ended.size };
+    });
+}

@@ -6,7 +6,7 @@ import type { MemstrataViewer, openAddresses, openViewer, ViewerOptions } from "
 import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { drawn, example } from "../lib/examples.js";
-import { contexts } from "../lib/faults.js";
+import { contexts, workers } from "../lib/faults.js";
 import { type Folder, serveFolder } from "../lib/folder.js";
 import { later } from "../lib/work.js";
 
@@ -103,21 +103,25 @@ test("two viewers on a page have files, views, themes and events of their own, a
 test("twenty viewers come and go, and leave neither workers nor GL contexts", async ({ page, host, wrong }) => {
   test.setTimeout(180_000);
   const alive = await contexts(page);
+  const its = await workers(page);
   await bare(page, host);
   for (let round = 0; round < 20; round += 1) {
     await open(page, "a", ["/data/scenarios/f01.pickle"]);
     await drawn(page);
     // Segments have a canvas of their own, below.
     await expect.poll(alive).toBe(2);
-    await page.evaluate(() => {
+    const before = await page.evaluate(() => {
+      const { started } = (window as unknown as { workers: { started: number } }).workers;
       const viewer = document.querySelector("memstrata-viewer");
       // Both ways to end one.
       viewer?.destroy();
       viewer?.remove();
+      return started;
     });
     await expect(page.locator("memstrata-viewer")).toHaveCount(0);
     await expect.poll(alive).toBe(0);
-    await expect.poll(() => page.workers().length).toBe(0);
+    // Ending starts none, not even to end it at once.
+    expect(await its()).toEqual({ started: before, alive: 0 });
   }
   // That there are too many contexts is a warning of the browser's.
   expect(wrong).toEqual([]);
@@ -173,30 +177,18 @@ test("a viewer that has gone before its wasm fails to come starts no worker any 
     await held.promise;
     await route.fulfill({ status: 404, body: "not here" });
   });
-  await page.addInitScript(() => {
-    const started = { count: 0 };
-    Object.assign(window, {
-      started,
-      Worker: class extends Worker {
-        constructor(...how: ConstructorParameters<typeof Worker>) {
-          super(...how);
-          started.count += 1;
-        }
-      },
-    });
-  });
-  const started = () => page.evaluate(() => (window as unknown as { started: { count: number } }).started.count);
+  const its = await workers(page);
   await bare(page, host);
   await page.evaluate(() => {
     const said = window.package.openViewer(document.body).catch((error: Error) => error.message);
     Object.assign(window, { said });
     document.querySelector("memstrata-viewer")?.remove();
   });
-  const before = await started();
-  expect(before).toBeGreaterThan(0);
+  const before = await its();
+  expect(before.started).toBeGreaterThan(0);
   held.resolve();
   expect(await page.evaluate(() => (window as unknown as { said: Promise<string> }).said)).toContain("answered 404");
-  expect(await started()).toBe(before);
+  expect(await its()).toEqual(before);
 });
 
 test("a worker that is not where it is said to be is told on the page", async ({ page, host }) => {

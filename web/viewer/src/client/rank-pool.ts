@@ -150,6 +150,18 @@ export class RankPool {
 
   /** Ends all workers but a warm one. */
   clear(): void {
+    this.#endAll();
+    this.#spare ??= this.#modules.spawn();
+  }
+
+  /** Ends all. */
+  destroy(): void {
+    this.#endAll();
+    this.#spare?.end();
+    this.#spare = null;
+  }
+
+  #endAll(): void {
     for (const file of [...this.#queue, ...this.#loading.keys(), ...this.#idle]) {
       this.#end(file);
       if (!file.settled) file.load.value = { state: "error", failure: CANCELLED, again: false };
@@ -159,14 +171,6 @@ export class RankPool {
     this.#idle = [];
     this.#focused = null;
     this.#held.clear();
-    this.#spare ??= this.#modules.spawn();
-  }
-
-  /** Ends all. */
-  destroy(): void {
-    this.clear();
-    this.#spare?.end();
-    this.#spare = null;
   }
 
   #respare(): void {
