@@ -61,6 +61,9 @@ impl Narrow {
     }
 
     /// The number in this row.
+    ///
+    /// # Panics
+    /// When there is no such row.
     #[inline]
     pub fn get(&self, row: usize) -> u64 {
         match self.near.get(row) {
@@ -72,11 +75,11 @@ impl Narrow {
     #[cold]
     #[inline(never)]
     fn look_up(&self, row: usize) -> u64 {
+        assert!(row < self.len(), "row {row} of {}", self.len());
         if self.wide.is_empty() { self.far_at(row).unwrap_or(self.kind.missing) } else { self.wide[row] }
     }
 
     fn far_at(&self, row: usize) -> Option<u64> {
-        debug_assert!(row < self.near.len(), "row {row} of {}", self.near.len());
         self.far.binary_search_by_key(&(row as u32), |far| far.0).ok().map(|at| self.far[at].1)
     }
 
@@ -244,6 +247,12 @@ mod tests {
         let sizes: Narrow = (0..10_000u64).map(|i| if i % 100 == 0 { i << 32 } else { i }).collect();
         assert!(sizes.far.len() == 99 && sizes.wide.is_empty(), "{}", sizes.far.len());
         assert_eq!((sizes.get(9_900), sizes.get(9_901)), (9_900 << 32, 9_901));
+    }
+
+    #[test]
+    #[should_panic(expected = "row 2 of 2")]
+    fn a_row_that_is_not_there_is_not_taken_for_a_missing_number() {
+        [7, 8].into_iter().collect::<Narrow>().get(2);
     }
 
     #[test]
