@@ -1,6 +1,6 @@
 // From a drop to the first picture in a headless browser: `node bench/browser.mjs FILE [RUNS] [isolated]`, after `cargo
 // xtask build`. The clock runs in the page, from the moment at which it gets the file to the first frame with
-// something in it; CPython's `pickle.load` of the same file, in the same run, is what it is held against. Then the page is
+// blocks in it; CPython's `pickle.load` of the same file, in the same run, is what it is held against. Then the page is
 // zoomed and panned with all views open, and what its script takes a frame is told by the browser's own trace.
 
 import { spawnSync } from "node:child_process";
@@ -17,8 +17,8 @@ async function once(open) {
     window.firstPicture = new Promise((resolve) => {
       let start = 0;
       const look = () => {
-        const { instances, ranks } = window.memstrata.stats();
-        if (instances > 0) resolve({ ms: performance.now() - start, loadMs: ranks[0].loadMs, wasmBytes: ranks[0].wasmBytes });
+        const { strips, ranks } = window.memstrata.stats();
+        if (strips > 0) resolve({ ms: performance.now() - start, loadMs: ranks[0].loadMs, wasmBytes: ranks[0].wasmBytes });
         else requestAnimationFrame(look);
       };
       const begin = () => {

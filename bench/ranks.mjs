@@ -33,7 +33,7 @@ await withPages(false, async (open) => {
     const chosen = performance.now();
     await rows.nth(row).click();
     while (!(await held()).some((rank) => rank.path === path)) await page.waitForTimeout(10);
-    await page.waitForFunction(() => window.memstrata.stats().instances > 0);
+    await page.waitForFunction(() => window.memstrata.stats().strips > 0);
     stdout.write(`a released rank is there again after ${(performance.now() - chosen).toFixed(0)} ms\n`);
     break;
   }

@@ -34,6 +34,9 @@ pub struct Engine {
     /// The tiles that are half drawn, of one layer: one, or as many as there are threads; in the order of their answers.
     begun: Vec<Tile>,
     halves: Vec<Half>,
+    /// The first picture is there. Until then tiles come before whatever else is asked.
+    #[cfg(feature = "views")]
+    pictured: bool,
     #[cfg(feature = "views")]
     questions: Questions,
     #[cfg(feature = "views")]
@@ -144,6 +147,8 @@ impl Engine {
             tiles: VecDeque::new(),
             begun: Vec::new(),
             halves: Vec::new(),
+            #[cfg(feature = "views")]
+            pictured: false,
             #[cfg(feature = "views")]
             questions: Questions::default(),
             #[cfg(feature = "views")]
@@ -265,7 +270,9 @@ impl Engine {
             return Slice::Working;
         }
         #[cfg(feature = "views")]
-        if let Some(slice) = self.questions.before_tiles(self.file.as_ref(), &mut self.making, &mut self.answers) {
+        if (self.pictured || self.tiles.is_empty() && self.begun.is_empty())
+            && let Some(slice) = self.questions.before_tiles(self.file.as_ref(), &mut self.making, &mut self.answers)
+        {
             return slice;
         }
         while let Some(next) = self.tiles.front()
@@ -282,6 +289,10 @@ impl Engine {
             }
             self.halves.remove(0);
             let tile = self.begun.remove(0);
+            #[cfg(feature = "views")]
+            {
+                self.pictured |= self.tiles.is_empty() && self.begun.is_empty();
+            }
             return match whole {
                 Some(strips) => Slice::Answer(Box::new(tile.reply(strips))),
                 None => Slice::answer(Response::Failed(failure(Some(tile.id), "there is no such trace or axis"))),

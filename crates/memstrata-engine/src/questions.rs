@@ -1,7 +1,7 @@
 //! What the views ask: answers in slices, and in turns.
 //!
-//! A question that is done in a few slices is answered before tiles. One that takes longer goes on behind them, and one that is known
-//! to be long begins there. Nothing in here looks at a clock.
+//! A question that is done in a few slices is answered before tiles, but for those of the first picture. One that takes longer goes
+//! on behind them, and one that is known to be long begins there. Nothing in here looks at a clock.
 
 use crate::engine::{SLICE, Slice};
 use crate::file::File;

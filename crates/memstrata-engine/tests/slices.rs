@@ -86,6 +86,23 @@ fn a_question_is_answered_before_the_tile_that_is_half_drawn() {
 }
 
 #[test]
+fn the_first_picture_comes_before_what_is_said_about_it() {
+    let short = Query::Range { axis: AxisKind::Event, x0: 0.0, x1: 10.0 };
+    let question = || Request::View { id: 1, target: TARGET, query: short.clone() };
+    let mut engine = engine();
+    for first in [true, false] {
+        engine.post(question());
+        engine.post(tiles(2, ColourBy::Stack, &[WHOLE, ABOVE]));
+        let order: Vec<bool> = (0..3).map(|_| matches!(next(&mut engine).0, Response::Tile { id: 2, .. })).collect();
+        assert_eq!(order, if first { [true, true, false] } else { [false, true, true] });
+    }
+    // Without one nobody waits for it.
+    let mut engine = self::engine();
+    engine.post(question());
+    assert!(matches!(next(&mut engine).0, Response::View { id: 1, .. }));
+}
+
+#[test]
 fn a_tile_that_is_no_longer_asked_for_is_dropped_half_way() {
     let mut engine = engine();
     engine.post(tiles(1, ColourBy::Stack, &[WHOLE, ABOVE]));

@@ -107,7 +107,7 @@ fn a_word_becomes_its_palette_colour_and_a_hairline_tops_what_is_over_three_pixe
             strips.push([x, 8.0, x + 20.0, 28.0], *word, 1);
         }
         let (picture, counters) = draw(&canvas, theme, &style(theme), &[(&strips, plain(0.0, 0.0))]);
-        assert_eq!(counters, Counters { draws: 1, instances: 8 });
+        assert_eq!(counters, Counters { draws: 1, strips: 8, instances: 8 });
         for (i, word) in words.iter().enumerate() {
             let x = 20 + 20 * i as u32;
             let colour = palette.rgba(*word);
@@ -194,7 +194,7 @@ fn many_tiles_need_few_draw_calls_and_room_is_used_again() {
         }
         renderer.draw(gl, canvas.size, &style(Theme::Dark), &mut counters);
         // 640 chunks in pages of 512.
-        assert_eq!(counters, Counters { draws: 2, instances: 20 * 32_768 });
+        assert_eq!(counters, Counters { draws: 2, strips: 20 * 32_768, instances: 20 * 32_768 });
         assert_eq!(count_column(&canvas.read(), 639, [0, 0, 0, 255]), 400);
         for tile in tiles {
             renderer.release(tile);

@@ -23,6 +23,7 @@ mod types;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Stats {
+    strips: u32,
     instances: u32,
     draw_calls: u32,
     frame_cpu_ms: Quantiles,
@@ -213,8 +214,11 @@ impl TimelineView {
         let uploaded = gpu.painter.upload(&gpu.gl, &mut self.scene);
         if self.scene.take_dirty() {
             let [width, height] = self.scene.screen().canvas;
-            if [self.canvas.width(), self.canvas.height()] != [width, height] {
+            // Either makes the browser give the canvas another drawing buffer, and wait for it.
+            if self.canvas.width() != width {
                 self.canvas.set_width(width);
+            }
+            if self.canvas.height() != height {
                 self.canvas.set_height(height);
             }
             gpu.painter.draw(&gpu.gl, &mut self.scene);
@@ -363,6 +367,7 @@ impl TimelineView {
         let counters = self.gpu.as_ref().map(|gpu| gpu.painter.counters()).unwrap_or_default();
         let [p50, p95] = self.times.quantiles([0.5, 0.95]);
         let stats = Stats {
+            strips: counters.strips,
             instances: counters.instances,
             draw_calls: counters.draws,
             frame_cpu_ms: Quantiles { p50, p95 },

@@ -40,7 +40,8 @@ impl RankWorker {
         Self { engine: Engine::new(path, total as u64) }
     }
 
-    /// Have the browser optimise what reads files and draws them, before there is one: a made-up snapshot is read and drawn.
+    /// Have the browser optimise what reads files and draws them, before there is one: a made-up snapshot is read and drawn, and
+    /// asked what the views of a file ask.
     /// That was done `times` times before; false when it is enough.
     ///
     /// # Errors
@@ -52,7 +53,9 @@ impl RankWorker {
         let mut worker = Self::new("", total);
         worker.feed(&bytes, total)?;
         worker.finish()?;
-        worker.engine.post(warm::question());
+        for question in warm::questions() {
+            worker.engine.post(question);
+        }
         while !worker.step()?.is_undefined() {}
         Ok(times < WARM_TIMES - 1)
     }

@@ -75,7 +75,7 @@ test("files open, every view shows something, and a block is picked", async ({ b
   await (await firefox.find('[data-testid=rank-row][data-path="gpt_small.pickle.gz"]')).click();
   const { peak } = deviceOf(REAL).requested_bytes;
   await expect.poll(() => firefox.attribute("[data-testid=peak-value]", "data-value")).toBe(String(peak));
-  await expect.poll(() => page.evaluate(() => window.memstrata.stats().instances)).toBeGreaterThan(0);
+  await expect.poll(() => page.evaluate(() => window.memstrata.stats().strips)).toBeGreaterThan(0);
   await firefox.find("[data-testid=colour-by]");
 
   // The drawer would show some of them already.

@@ -23,6 +23,6 @@ export const site = resolve(HERE, "../site/dist");
 /** Waits until an element has drawn something. */
 export async function drawn(page: Page, selector = "memstrata-viewer"): Promise<void> {
   await expect
-    .poll(() => page.locator(selector).evaluate((element) => (element as MemstrataViewer).stats().instances))
+    .poll(() => page.locator(selector).evaluate((element) => (element as MemstrataViewer).stats().strips))
     .toBeGreaterThan(0);
 }

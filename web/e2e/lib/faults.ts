@@ -142,6 +142,16 @@ export async function contexts(page: Page): Promise<() => Promise<number>> {
     });
 }
 
+/** How many workers that answer all views have been warmed up. */
+export async function warmed(page: Page): Promise<number> {
+  const isWarm = () =>
+    performance.getEntriesByName("memstrata warm").length > 0 &&
+    performance.getEntriesByType("resource").some(({ name }) => name.includes("worker_views"));
+  // One may end while it is asked.
+  const all = await Promise.all(page.workers().map((worker) => worker.evaluate(isWarm).catch(() => false)));
+  return all.filter(Boolean).length;
+}
+
 /** How many workers the pages to come have started, and how many of those they have not ended. Playwright may keep one that was ended right after its start. */
 export async function workers(page: Page): Promise<() => Promise<{ started: number; alive: number }>> {
   await page.addInitScript(() => {

@@ -69,12 +69,12 @@ export class Plot {
 
   /** Waits until there is a picture that no longer changes. */
   async drawn(): Promise<void> {
-    await expect.poll(() => this.instances(), { timeout: 30_000 }).toBeGreaterThan(0);
+    await expect.poll(() => this.strips(), { timeout: 30_000 }).toBeGreaterThan(0);
     let before = -1;
     await expect
       .poll(
         async () => {
-          const now = await this.instances();
+          const now = await this.strips();
           const same = now === before;
           before = now;
           return same;
@@ -84,8 +84,8 @@ export class Plot {
       .toBe(true);
   }
 
-  instances(): Promise<number> {
-    return this.page.evaluate(() => window.memstrata.stats().instances);
+  strips(): Promise<number> {
+    return this.page.evaluate(() => window.memstrata.stats().strips);
   }
 
   /** The canvas alone, without the texts over it. */
@@ -93,8 +93,8 @@ export class Plot {
     const over = (shown: boolean) =>
       this.canvas.evaluate(
         (canvas, visibility) => {
-          for (const other of canvas.parentElement?.children ?? []) {
-            if (other !== canvas && other instanceof HTMLElement) other.style.visibility = visibility;
+          for (const other of canvas.closest(".plot")?.children ?? []) {
+            if (!other.contains(canvas) && other instanceof HTMLElement) other.style.visibility = visibility;
           }
         },
         shown ? "" : "hidden",
@@ -113,7 +113,7 @@ export class Plot {
     const found = await this.canvas.evaluate((canvas) => {
       const number = (element: Element, name: string) =>
         Number.parseFloat(getComputedStyle(element).getPropertyValue(name));
-      const all = (selector: string) => [...(canvas.parentElement?.querySelectorAll(selector) ?? [])];
+      const all = (selector: string) => [...(canvas.closest(".plot")?.querySelectorAll(selector) ?? [])];
       const ticks = (selector: string, name: string) =>
         all(selector).map((tick) => ({ at: number(tick, name), text: tick.textContent ?? "" }));
       const [left] = all(".tick-y");

@@ -19,6 +19,7 @@ declare global {
       ): Promise<{ block: number; reference: string; bytes: { raw: string } } | null>;
       limitMemory(bytes: number | null): void;
       stats(): {
+        strips: number;
         instances: number;
         drawCalls: number;
         ranks: { path: string; wasmBytes: number; loadMs: number; threads: number }[];

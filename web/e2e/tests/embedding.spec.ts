@@ -6,7 +6,7 @@ import type { MemstrataViewer, openAddresses, openViewer, ViewerOptions } from "
 import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { drawn, example } from "../lib/examples.js";
-import { contexts, workers } from "../lib/faults.js";
+import { contexts, warmed, workers } from "../lib/faults.js";
 import { type Folder, serveFolder } from "../lib/folder.js";
 import { later } from "../lib/work.js";
 
@@ -125,6 +125,19 @@ test("twenty viewers come and go, and leave neither workers nor GL contexts", as
   }
   // That there are too many contexts is a warning of the browser's.
   expect(wrong).toEqual([]);
+});
+
+test("a page that is not all its own loses no GL context to a viewer without a file", async ({ page, host }) => {
+  const alive = await contexts(page);
+  await bare(page, host);
+  await page.evaluate(async () => {
+    const viewer = document.createElement("memstrata-viewer");
+    document.getElementById("a")?.append(viewer);
+    await viewer.ready;
+  });
+  // All that is made early has been made.
+  await expect.poll(() => warmed(page)).toBe(1);
+  expect(await alive()).toBe(0);
 });
 
 test("an element that is put elsewhere begins anew there", async ({ page, host }) => {

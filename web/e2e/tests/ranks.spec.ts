@@ -1,9 +1,11 @@
 // A run of 128 ranks: every row is read, the count of them is honest, and the page answers meanwhile.
 
 import { readFileSync } from "node:fs";
+import type { Route } from "@playwright/test";
 import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
+import { answering, later } from "../lib/work.js";
 
 const RANKS = 128;
 /** Their peaks differ, so that there is something to sort. */
@@ -106,4 +108,29 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
   const alive = ranks.filter(({ wasmBytes }) => wasmBytes > 0).length;
   expect(alive, "workers at the end").toBeGreaterThan(0);
   expect(alive, "workers at the end").toBeLessThanOrEqual(9);
+});
+
+test("a rank that was released is drawn, however long it takes to be read again", async ({ viewer, page }) => {
+  const fulfil = (route: Route) => route.fulfill({ path: fileOf(0) });
+  await page.route("**/rank*.pickle", fulfil);
+  const count = 11;
+  const paths = Array.from({ length: count }, (_, rank) => `/rank${rank}.pickle`);
+  await page.evaluate((urls) => window.memstrata.load(urls), paths);
+  await expect(viewer.rows).toHaveCount(count);
+  await viewer.plot.drawn();
+  const [released = ""] = await page.evaluate(() =>
+    window.memstrata.stats().ranks.flatMap(({ path, wasmBytes }) => (wasmBytes === 0 ? path : [])),
+  );
+  expect(released).not.toBe("");
+  const asked = later<Route>();
+  await page.route(`**/${released}`, asked.resolve);
+  await viewer.row(released).click();
+  const route = await asked.promise;
+  // Its picture and its views ask while there is nobody to answer.
+  await expect(viewer.peak).toBeVisible();
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  expect(await viewer.plot.strips()).toBe(0);
+  await fulfil(route);
+  await viewer.plot.drawn();
+  await answering(page);
 });

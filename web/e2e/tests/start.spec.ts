@@ -1,8 +1,9 @@
 // What is fetched when: the first picture waits for little, and is there whatever becomes of the rest.
 
-import type { Route } from "@playwright/test";
+import type { Page, Route } from "@playwright/test";
 import { deviceOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
+import { contexts, warmed } from "../lib/faults.js";
 import { expect, test } from "../lib/test.js";
 import { answering, later, rangeOf, restedRange, widthOf } from "../lib/work.js";
 
@@ -40,6 +41,37 @@ test("nothing of the views is asked for before the page is ready", async ({ view
   expect(early.length).toBeGreaterThan(2);
   expect(early.filter((name) => VIEWS.test(name))).toEqual([]);
   await viewer.show(F01);
+});
+
+/** Both canvases, and a worker that is warm. */
+async function prepared(page: Page, alive: () => Promise<number>): Promise<void> {
+  await expect.poll(alive).toBe(2);
+  await expect.poll(() => warmed(page)).toBe(1);
+}
+
+test("what the first file needs is made while nobody has chosen one", async ({ viewer, page }) => {
+  const alive = await contexts(page);
+  await page.reload();
+  await prepared(page, alive);
+  await viewer.show(F01);
+  await answering(page);
+  await expect(page.getByTestId("segments-canvas")).toBeVisible();
+  expect(await alive()).toBe(2);
+});
+
+test("a canvas that was lost before its use is replaced", async ({ viewer, page }) => {
+  const alive = await contexts(page);
+  await page.reload();
+  await prepared(page, alive);
+  await page.evaluate(() => {
+    const { made } = window as unknown as { made: Set<WebGL2RenderingContext> };
+    for (const context of made) context.getExtension("WEBGL_lose_context")?.loseContext();
+  });
+  expect(await alive()).toBe(0);
+  await viewer.show(F01);
+  await answering(page);
+  await expect.poll(alive).toBe(2);
+  expect(await page.evaluate(() => window.memstrata.stats().strips)).toBeGreaterThan(0);
 });
 
 test("a file that is being read when the views come gets them too", async ({ viewer, page }) => {

@@ -19,6 +19,9 @@ import { formatState, type Theme, type ViewState } from "./view-state.js";
 
 /** What the viewer costs. */
 export interface Stats {
+  /** Blocks and parts of blocks that the timeline shows. */
+  strips: number;
+  /** These, lines and marks. */
   instances: number;
   drawCalls: number;
   frameCpuMs: { p50: number; p95: number };
@@ -111,8 +114,10 @@ export class MemstrataViewer extends HTMLElement {
     session.modules.ready().then(
       () => {
         this.#ready.resolve();
-        // While a visitor looks for files, the other views can come.
+        // While a visitor looks for files, the other views can come. A page that is all ours can spare two of its contexts.
         idle(() => void session.loadViews());
+        if (this.hasAttribute("page"))
+          for (let canvas = 0; canvas < 2; canvas += 1) idle(() => session.prepareCanvas());
       },
       (error: unknown) => {
         this.#ready.reject(error);
@@ -167,6 +172,7 @@ export class MemstrataViewer extends HTMLElement {
   stats(): Stats {
     const drawn = this.#session.plot.peek()?.stats();
     return {
+      strips: drawn?.strips ?? 0,
       instances: drawn?.instances ?? 0,
       drawCalls: drawn?.drawCalls ?? 0,
       frameCpuMs: drawn?.frameCpuMs ?? { p50: 0, p95: 0 },

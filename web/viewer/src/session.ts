@@ -12,6 +12,7 @@ import type { AxisKind, BlockDetail, DetailCard, DeviceRef, Failure, Hit, Loaded
 import { copyText } from "./host/clipboard.js";
 import { Linked } from "./linked.js";
 import type { HandOptions } from "./plot/canvas-plot.js";
+import { Surfaces } from "./plot/surface.js";
 import type { TimelinePlot } from "./plot/timeline-plot.js";
 import {
   type Dropping,
@@ -85,6 +86,7 @@ export class Session {
   };
 
   readonly modules: Modules;
+  readonly surfaces = new Surfaces();
   readonly #events: SessionEvents;
   readonly #host: Host;
   readonly pool: RankPool;
@@ -109,7 +111,6 @@ export class Session {
       summarise: (file, client, loaded) => this.#summarise(file, client, loaded),
     });
     this.#stop = [
-      effect(() => this.plot.value?.setTheme(this.dark.value)),
       effect(() => this.pool.setBudget(this.linked.memory.value * 2 ** 30)),
       effect(() => this.plot.value?.show(this.shown.value)),
       effect(() => {
@@ -289,6 +290,11 @@ export class Session {
     this.#events.failed(null, this.drawingFailure.value);
   }
 
+  /** Makes a canvas before there is something to draw. */
+  prepareCanvas(): void {
+    if (!this.#ended && this.run.peek() === null) this.surfaces.prepare();
+  }
+
   /** On other canvases, where a context was lost or none could be had. */
   drawAgain(): void {
     this.address.keep();
@@ -301,6 +307,7 @@ export class Session {
     this.workspace.peek()?.destroy();
     for (const stop of this.#stop) stop();
     this.#loader.end();
+    this.surfaces.destroy();
     this.pool.destroy();
     this.coordinator.destroy();
   }

@@ -20,6 +20,8 @@ use crate::{PixelRect, Rgba};
 pub struct Counters {
     /// Draw calls.
     pub draws: u32,
+    /// Strips.
+    pub strips: u32,
     /// Strips and rectangles.
     pub instances: u32,
 }

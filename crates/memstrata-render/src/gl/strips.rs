@@ -249,7 +249,9 @@ impl StripRenderer {
                     let n = instances.len();
                     gl.draw_elements_instanced(glow::TRIANGLES, quads * 6, glow::UNSIGNED_SHORT, 0, n as i32);
                     counters.draws += 1;
-                    counters.instances += instances.iter().map(|i| i.count).sum::<u32>();
+                    let strips = instances.iter().map(|i| i.count).sum::<u32>();
+                    counters.strips += strips;
+                    counters.instances += strips;
                     from += n;
                     instances.clear();
                 }

@@ -26,6 +26,9 @@ export interface Labels {
 }
 export interface Hit { block: number; merged: boolean; slot: number; bytes: number; kx: number; ky: number }
 export interface Stats {
+  /** Blocks and parts of blocks. */
+  strips: number;
+  /** These, lines and marks. */
   instances: number;
   drawCalls: number;
   frameCpuMs: { p50: number; p95: number };

@@ -4,24 +4,8 @@
 import type { Failure } from "../generated/protocol.js";
 import type { Bytes } from "./messages.js";
 
-/** Small at first, so that parsing begins soon; then larger, since each read costs a few milliseconds beside its bytes. */
-const CHUNK = 1 << 20;
-const LARGE = 8 << 20;
 /** What is parsed at once: it is copied to memory that never shrinks, and is read from a cache if it is small. */
 const PIECE = 1 << 18;
-
-async function* blobChunks(blob: Blob): AsyncGenerator<Uint8Array> {
-  const end = (from: number) => from + (from < LARGE ? CHUNK : LARGE);
-  const read = (from: number) => blob.slice(from, end(from)).arrayBuffer();
-  let next = read(0);
-  for (let offset = 0; offset < blob.size; offset = end(offset)) {
-    const current = await next;
-    next = read(end(offset));
-    // The read that runs ahead may fail after its reader has gone; who still reads gets the error from its own await.
-    next.catch(() => undefined);
-    yield new Uint8Array(current);
-  }
-}
 
 /** The browser does not say why a fetch failed; of another origin there is one usual reason. */
 function unreachable(url: string): Failure {
@@ -36,21 +20,37 @@ function unreachable(url: string): Failure {
   };
 }
 
-async function* urlChunks(url: string): AsyncGenerator<Uint8Array> {
+async function download(url: string): Promise<ReadableStream<Uint8Array>> {
   const response = await fetch(url).catch((): never => {
     throw unreachable(url);
   });
   if (!response.ok || response.body === null) {
     throw new Error(`${url} answered ${response.status} ${response.statusText}`);
   }
-  const reader = response.body.getReader();
+  return response.body;
+}
+
+/** The browser's own pieces, which come sooner than slices of a file do. */
+async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader();
   let next = reader.read();
   for (;;) {
     const { done, value } = await next;
     if (done) return;
     next = reader.read();
+    // The read that runs ahead may fail after its reader has gone; who still reads gets the error from its own await.
     next.catch(() => undefined);
     yield value;
+  }
+}
+
+async function* blobPieces(blob: Blob): AsyncGenerator<Uint8Array> {
+  try {
+    yield* piecesOf(blob.stream());
+  } catch (error) {
+    // A stream calls whatever is wrong an error of the network; a slice says what it is.
+    await blob.slice(0, 1).arrayBuffer();
+    throw error;
   }
 }
 
@@ -76,7 +76,7 @@ function isGzip(bytes: Uint8Array): boolean {
 
 /** The bytes of `source`, in order. */
 export async function* chunks(source: Bytes): AsyncGenerator<Chunk> {
-  const raw = typeof source === "string" ? urlChunks(source) : blobChunks(source);
+  const raw = typeof source === "string" ? piecesOf(await download(source)) : blobPieces(source);
   let read = 0;
   let packed = false;
   const counted = async () => {

@@ -176,7 +176,8 @@ export class RankPool {
   #respare(): void {
     if (this.#spare === null) return;
     this.#spare.end();
-    this.#spare = this.#modules.spawn();
+    const early = this.#queue.length + this.#loading.size + this.#idle.length === 0;
+    this.#spare = this.#modules.spawn({ early });
   }
 
   /** All views are answered, or this is the first file, whose picture should not wait for that: if it is quick to read again. */

@@ -8,7 +8,7 @@
 //                                                               newer request overtakes the rest of an older one
 
 import * as first from "../../wasm/memstrata_worker.js";
-import type { Failure, Response } from "../generated/protocol.js";
+import type { Failure, Request, Response } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
 import { chunks } from "./chunks.js";
 import { stopped, wordsOf } from "./faults.js";
@@ -19,6 +19,8 @@ type RankWorker = InstanceType<Engine["RankWorker"]>;
 type RunWorker = InstanceType<Engine["RunWorker"]>;
 
 const PROGRESS_MS = 50;
+/** What is there so soon needs no word of how far it is. */
+const QUIET_MS = 150;
 
 /** Milliseconds until a worker that has no file reads to no end. */
 const WARM_AFTER_MS = 300;
@@ -46,6 +48,8 @@ function isFailure(error: unknown): error is Failure {
 class WorkerHost {
   #engine: Promise<Engine> | null = null;
   #rank: RankWorker | null = null;
+  /** What was asked while the file was being read: it is on screen already if it was released and is read again. */
+  readonly #early: Request[] = [];
   #run: RunWorker | null = null;
   #stepping = false;
   #threads = 1;
@@ -80,10 +84,7 @@ class WorkerHost {
         this.#load(message).catch((error: unknown) => this.#crashed(error));
         break;
       case "ask":
-        this.#guard(() => {
-          this.#rank?.post(message.request);
-          this.#wake();
-        });
+        this.#guard(() => this.#ask(message.request));
         break;
       case "run":
         this.#plan(message).catch((error: unknown) => this.#crashed(error));
@@ -109,6 +110,7 @@ class WorkerHost {
     if (this.#asked) return;
     const read = () => {
       if (engine.RankWorker.warmUp(times)) this.#warmUp(engine, times + 1);
+      else performance.mark("memstrata warm");
     };
     this.#warming = setTimeout(() => this.#guard(read), times === 0 ? WARM_AFTER_MS : 0);
   }
@@ -123,7 +125,7 @@ class WorkerHost {
     const { RankWorker } = await this.#prepared();
     const { memory, events } = bounds;
     const rank = RankWorker.within?.(path, bytes, memory, events?.first, events?.last) ?? new RankWorker(path, bytes);
-    let shown = performance.now();
+    let shown = performance.now() + QUIET_MS - PROGRESS_MS;
     for await (const { bytes: chunk, read } of chunks(source)) {
       rank.feed(chunk, read);
       const now = performance.now();
@@ -134,6 +136,16 @@ class WorkerHost {
     const response: Response = rank.finish();
     this.#rank = rank;
     this.#reply(response, {}, rank);
+    for (const request of this.#early.splice(0)) this.#ask(request);
+  }
+
+  #ask(request: Request): void {
+    if (this.#rank === null) {
+      this.#early.push(request);
+      return;
+    }
+    this.#rank.post(request);
+    this.#wake();
   }
 
   async #plan(message: ToWorker & { kind: "run" }): Promise<void> {

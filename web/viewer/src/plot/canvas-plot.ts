@@ -2,10 +2,11 @@
 // has to show as text over the canvas. What the plot is of, its subclasses know.
 
 import { type Signal, signal } from "@preact/signals";
-import { type Labels, TimelineView, type Hit as ViewHit } from "../../wasm/memstrata_view.js";
+import type { Labels, TimelineView, Hit as ViewHit } from "../../wasm/memstrata_view.js";
 import type { LayerKind, Range, RankClient, TileReply } from "../client/rank-client.js";
 import type { AxisKind, DeviceRef, Layer, Query, TileKey } from "../generated/protocol.js";
 import { type Draft, Gestures, type Marked } from "./gestures.js";
+import { discard, type Surface } from "./surface.js";
 
 /** Where tiles come from. */
 export interface TileSource {
@@ -59,6 +60,7 @@ export abstract class CanvasPlot<H> {
   readonly lost: Signal<boolean> = signal(false);
   readonly canvas: HTMLCanvasElement;
   protected readonly view: TimelineView;
+  readonly #surface: Surface;
   protected source: TileSource | null = null;
   readonly #kind: LayerKind;
   readonly #events: PlotEvents;
@@ -69,10 +71,12 @@ export abstract class CanvasPlot<H> {
   #pointer: { x: number; y: number } | null = null;
   #picks = 0;
 
-  constructor(kind: LayerKind, canvas: HTMLCanvasElement, events: PlotEvents, hand: HandOptions) {
+  constructor(kind: LayerKind, surface: Surface, events: PlotEvents, hand: HandOptions) {
     this.#kind = kind;
+    const { canvas, view } = surface;
+    this.#surface = surface;
     this.canvas = canvas;
-    this.view = new TimelineView(canvas);
+    this.view = view;
     this.#events = events;
     this.#gestures = new Gestures(canvas, this, events, hand);
   }
@@ -222,10 +226,7 @@ export abstract class CanvasPlot<H> {
     cancelAnimationFrame(this.#frame);
     this.source?.client?.draw(this.#kind, null);
     this.source = null;
-    this.view.destroy();
-    this.view.free();
-    // A context is else kept until the garbage is collected, and a page may have few.
-    this.canvas.getContext("webgl2")?.getExtension("WEBGL_lose_context")?.loseContext();
+    discard(this.#surface);
   }
 
   /** From here on tiles are of this. */
@@ -244,6 +245,12 @@ export abstract class CanvasPlot<H> {
   /** What was asked for and has not come is asked for again: the worker is a new one. */
   protected askAgain(): void {
     this.#ask(this.#outstanding);
+  }
+
+  /** Asks for what is missing at once: the worker can begin before the next frame. */
+  protected askNow(): void {
+    const wanted = this.view.wanted();
+    if (wanted.length > 0) this.#ask(wanted);
   }
 
   protected forgetTiles(): void {
@@ -265,8 +272,7 @@ export abstract class CanvasPlot<H> {
       this.labels.value = null;
       return;
     }
-    const wanted = this.view.wanted();
-    if (wanted.length > 0) this.#ask(wanted);
+    this.askNow();
     this.labels.value = this.view.labels();
     this.boxes.value = this.view.boxes();
     const { x0, x1 } = this.view.getView();

@@ -5,6 +5,7 @@ import type { Range, RankClient } from "../client/rank-client.js";
 import type { RankFile } from "../client/rank-file.js";
 import type { Axis, BlockDetail, ColourBy, DeviceRef, DeviceSummary, Hit, Layer } from "../generated/protocol.js";
 import { CanvasPlot, type HandOptions, type PlotEvents } from "./canvas-plot.js";
+import type { Surface } from "./surface.js";
 
 /** Room for the labels on the left, in CSS pixels. */
 export const GUTTER = 64;
@@ -43,8 +44,8 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   #latest: Shown | null = null;
   #selected: Selected | null = null;
 
-  constructor(canvas: HTMLCanvasElement, events: PlotEvents, hand: HandOptions) {
-    super("timeline", canvas, events, hand);
+  constructor(surface: Surface, events: PlotEvents, hand: HandOptions) {
+    super("timeline", surface, events, hand);
   }
 
   /** What is drawn now. */
@@ -67,6 +68,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
       this.clearHover();
       this.#selected = null;
       this.#open();
+      this.askNow();
     } else if (before.client !== shown.client) {
       this.#attach(shown);
       // What only a worker of the second module draws is not there yet.

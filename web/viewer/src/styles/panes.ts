@@ -39,8 +39,7 @@ export const panes = `
 .toolbar-end { display: inline-flex; align-items: center; gap: 2px; margin-left: auto; }
 .toolbar .button { height: 24px; gap: 4px; font-size: 12px; }
 .toolbar .icon { width: 13px; height: 13px; }
-.strip { flex: none; min-height: 41px; border-top: 1px solid var(--line); }
-.strip[data-tracks="true"] { min-height: 62px; }
+.strip { flex: none; min-height: 62px; border-top: 1px solid var(--line); }
 
 @container (width < 1120px) {
   .tab { padding-inline: 7px; }

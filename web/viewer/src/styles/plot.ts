@@ -7,6 +7,7 @@ export const plot = `
 .view-header > .dim { overflow: hidden; text-overflow: ellipsis; }
 .facts { display: flex; flex: none; gap: 16px; margin-left: auto; font-family: var(--mono); font-size: 12px; white-space: nowrap; }
 .plot { position: relative; flex: 1; min-height: 0; overflow: hidden; background: var(--sunk); }
+.surface { position: absolute; inset: 0; }
 .plot canvas { position: absolute; inset: 0; width: 100%; height: 100%; display: block; touch-action: none; cursor: default; }
 .plot canvas:focus-visible { outline-width: 1px; outline-offset: -1px; }
 .plot canvas[data-dragging] { cursor: grabbing; }

@@ -148,7 +148,8 @@ button.mark::after { pointer-events: auto; }
 .tracks-laid { position: relative; height: 100%; will-change: transform; }
 .track { position: absolute; height: 14px; min-width: 1px; padding: 0; overflow: hidden; border: 0; border-radius: 2px; background: color-mix(in oklab, var(--hue) 30%, var(--surface)); box-shadow: inset 2px 0 var(--hue); color: var(--text); font: 400 10px / 14px var(--sans); text-align: left; cursor: pointer; }
 .track span { display: block; padding: 0 4px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.minimap { contain: content; height: 40px; padding: 3px 0 5px var(--left); }
+.minimap { contain: content; height: 61px; padding: 3px 0 5px var(--left); }
+.tracks + .minimap { height: 40px; }
 .minimap svg { display: block; width: var(--width); height: 100%; background: var(--sunk); border-radius: 2px; cursor: crosshair; touch-action: none; }
 .minimap-fill { fill: var(--line-strong); }
 .minimap-line { fill: none; stroke: var(--faint); stroke-width: 1; vector-effect: non-scaling-stroke; }

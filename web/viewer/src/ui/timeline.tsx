@@ -1,10 +1,12 @@
 // The timeline view: a canvas that Rust draws on, its texts as real text over it, and in words what there is to know
 // when there is nothing to draw.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
+import type { Surface } from "../plot/surface.js";
 import { TimelinePlot } from "../plot/timeline-plot.js";
 import type { Session } from "../session.js";
 import { AxisLabels } from "./axis-labels.js";
+import { Canvas } from "./canvas.js";
 import { PlotState } from "./plot-state.js";
 import { Tooltip } from "./tooltip.js";
 import { Warnings } from "./warnings.js";
@@ -12,33 +14,39 @@ import { Warnings } from "./warnings.js";
 /** A pointer that rests this long on a block has it read out. */
 const SPEAK_MS = 500;
 
+const CANVAS = {
+  "data-testid": "timeline-canvas",
+  tabindex: "0",
+  "aria-label": "Memory timeline: press ? for its keys",
+  "aria-keyshortcuts": "W S A D Enter F 0",
+};
+
 export function Timeline({ session }: { session: Session }) {
-  const canvas = useRef<HTMLCanvasElement>(null);
   const views = session.workspace.value;
-  const generation = session.canvas.value;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another canvas is attached anew
-  useEffect(() => (canvas.current ? attach(session, canvas.current) : undefined), [session, generation]);
+  useEffect(() => speak(session), [session]);
   return (
     <div class="timeline">
       <div class="toolbar">{views ? <views.ui.TimelineTools session={session} workspace={views} /> : null}</div>
       {views && <views.ui.PartLine session={session} />}
-      <div class="plot" role="application" aria-roledescription="timeline" aria-label={describe(session)}>
-        <canvas
-          key={generation}
-          ref={canvas}
-          data-testid="timeline-canvas"
-          tabIndex={0}
-          aria-label="Memory timeline: press ? for its keys"
-          aria-keyshortcuts="W S A D Enter F 0"
+      <div
+        class="plot"
+        role="application"
+        aria-roledescription="timeline"
+        aria-label={describe(session)}
+        onFocusCapture={() => pointAtMiddle(session)}
+      >
+        <Canvas
+          session={session}
+          plot={session.plot}
+          attributes={CANVAS}
+          make={(surface) => plotOf(session, surface)}
         />
         <AxisLabels plot={session.shown.value && session.plot.value} />
         {views && <views.ui.TimelineMarks session={session} workspace={views} />}
         <Tooltip session={session} plot={session.plot.value} />
         <PlotState session={session} />
       </div>
-      <div class="strip" data-tracks={(session.trace.value?.part.annotations ?? 0) > 0}>
-        {views && <views.ui.Strip session={session} workspace={views} />}
-      </div>
+      <div class="strip">{views && <views.ui.Strip session={session} workspace={views} />}</div>
       <Warnings session={session} />
     </div>
   );
@@ -68,56 +76,25 @@ function describe(session: Session): string {
   return `Memory timeline of ${trace.file.path}, ${label}: ${peakText}; ${events.exact}, ${blocks.exact}`;
 }
 
-/** Gives the canvas to the Rust view, and takes it back. */
-function attach(session: Session, canvas: HTMLCanvasElement): () => void {
-  const gone = new AbortController();
-  const { signal } = gone;
-  let plot: TimelinePlot | null = null;
+function plotOf(session: Session, surface: Surface): TimelinePlot {
+  return new TimelinePlot(
+    surface,
+    {
+      click: (x, y) => void session.selectAt(x, y),
+      doubleClick: (x, y) => void session.fitAt(x, y),
+      marked: (marked) => session.workspace.peek()?.marked(marked),
+      failed: (error) => session.cannotDraw(error),
+    },
+    session.hand,
+  );
+}
 
-  const size = new ResizeObserver(() => plot?.resize(canvas.clientWidth, canvas.clientHeight));
-  const start = async () => {
-    await session.modules.view;
-    if (signal.aborted) return;
-    plot = new TimelinePlot(
-      canvas,
-      {
-        click: (x, y) => void session.selectAt(x, y),
-        doubleClick: (x, y) => void session.fitAt(x, y),
-        marked: (marked) => session.workspace.peek()?.marked(marked),
-        failed: (error) => session.cannotDraw(error),
-      },
-      session.hand,
-    );
-    plot.setTheme(session.dark.peek());
-    size.observe(canvas);
-    plot.resize(canvas.clientWidth, canvas.clientHeight);
-    session.plot.value = plot;
-  };
-  start().catch((error: unknown) => session.cannotDraw(error));
-
-  const lost = (event: Event) => {
-    event.preventDefault();
-    plot?.contextLost();
-  };
-  // The GL context can be taken away at any time; the browser gives it back only to those who ask.
-  canvas.addEventListener("webglcontextlost", lost, { signal });
-  canvas.addEventListener("webglcontextrestored", () => plot?.contextRestored(), { signal });
-  // With the keyboard the cursor is in the middle of the plot.
-  const pointAtMiddle = () => {
-    const point = plot?.focusPoint();
-    if (point && canvas.matches(":focus-visible")) plot?.point(point.x, point.y);
-  };
-  canvas.addEventListener("focus", pointAtMiddle, { signal });
-  canvas.addEventListener("blur", () => plot?.clearHover(), { signal });
-  const silence = speak(session);
-
-  return () => {
-    gone.abort();
-    size.disconnect();
-    silence();
-    session.plot.value = null;
-    plot?.destroy();
-  };
+/** With the keyboard the cursor is in the middle of the plot. */
+function pointAtMiddle(session: Session): void {
+  const plot = session.plot.peek();
+  if (!plot?.canvas.matches(":focus-visible")) return;
+  const { x, y } = plot.focusPoint();
+  plot.point(x, y);
 }
 
 /** Reads out what the cursor rests on. */

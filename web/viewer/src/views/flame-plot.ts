@@ -4,6 +4,7 @@ import type { Hit as ViewHit } from "../../wasm/memstrata_view.js";
 import type { RankClient } from "../client/rank-client.js";
 import { type DeviceRef, type FlameInfo, type FlameSpec, ROW_UNITS } from "../generated/protocol.js";
 import { CanvasPlot, type HandOptions, type PlotEvents } from "../plot/canvas-plot.js";
+import type { Surface } from "../plot/surface.js";
 import type { Tip } from "../ui/tooltip.js";
 
 /** CSS pixels of a row. */
@@ -19,8 +20,8 @@ export interface FlameShown {
 export class FlamePlot extends CanvasPlot<Tip> {
   #shown: FlameShown | null = null;
 
-  constructor(canvas: HTMLCanvasElement, events: PlotEvents, hand: HandOptions) {
-    super("flame", canvas, events, hand);
+  constructor(surface: Surface, events: PlotEvents, hand: HandOptions) {
+    super("flame", surface, events, hand);
   }
 
   show(shown: FlameShown | null): void {

@@ -4,13 +4,14 @@ import { effect, type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { FlameBox, FlameSpec, FlameWeight } from "../generated/protocol.js";
 import type { Session } from "../session.js";
+import { Canvas } from "../ui/canvas.js";
 import { Tooltip } from "../ui/tooltip.js";
-import { Canvas, endAll } from "./canvas.js";
+import { NoPicture } from "../ui/words.js";
 import { Toggle } from "./controls.js";
 import { FlamePlot } from "./flame-plot.js";
 import { type Box, Overlay, placed } from "./overlay.js";
 import { PictureButtons } from "./picture-buttons.js";
-import { resource } from "./resource.js";
+import { endAll, resource } from "./resource.js";
 import type { ViewProperties } from "./ui.js";
 import type { Workspace } from "./workspace.js";
 
@@ -97,6 +98,13 @@ function open(session: Session, workspace: Workspace) {
 interface NodeBox extends Box {
   box: FlameBox;
 }
+
+const CANVAS = {
+  "data-testid": "flame-canvas",
+  tabindex: "0",
+  role: "img",
+  "aria-label": "Flame graph: Tab goes through its frames, Backspace goes up",
+};
 
 export function Flame({ session, workspace }: ViewProperties) {
   const state = useMemo(() => open(session, workspace), [session, workspace]);
@@ -193,12 +201,10 @@ export function Flame({ session, workspace }: ViewProperties) {
         <Canvas
           session={session}
           plot={plot}
-          testid="flame-canvas"
-          what="The flame graph"
-          label="Flame graph: Tab goes through its frames, Backspace goes up"
-          make={(canvas) =>
+          attributes={CANVAS}
+          make={(surface) =>
             new FlamePlot(
-              canvas,
+              surface,
               {
                 click: (x, y, event) => {
                   const hit = plot.peek()?.hitAt(x, y);
@@ -213,6 +219,7 @@ export function Flame({ session, workspace }: ViewProperties) {
             )
           }
         />
+        <NoPicture session={session} plot={plot.value} what="The flame graph" />
         <Overlay plot={plot.value} items={items} class="names" label="Frames">
           {({ box }, place) =>
             place.width >= NAME && (

@@ -66,3 +66,8 @@ export function readable(session: Session): Promise<void> {
     });
   });
 }
+
+/** Ends what a view has begun. */
+export function endAll(stop: readonly (() => void)[]): void {
+  for (const end of stop) end();
+}

@@ -4,6 +4,7 @@ import type { Hit as ViewHit } from "../../wasm/memstrata_view.js";
 import type { ColourBy, Hit, SegmentRows, SegmentSpec } from "../generated/protocol.js";
 import { ROW_UNITS } from "../generated/protocol.js";
 import { CanvasPlot, type HandOptions, type PlotEvents } from "../plot/canvas-plot.js";
+import type { Surface } from "../plot/surface.js";
 import { GUTTER, type Shown } from "../plot/timeline-plot.js";
 
 export interface SegmentsLook {
@@ -21,8 +22,8 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
   #shown: Shown | null = null;
   #look: SegmentsLook | null = null;
 
-  constructor(canvas: HTMLCanvasElement, events: PlotEvents, hand: HandOptions) {
-    super("segments", canvas, events, hand);
+  constructor(surface: Surface, events: PlotEvents, hand: HandOptions) {
+    super("segments", surface, events, hand);
   }
 
   /** Draws these rows of this trace; what is in view stays where the rows are the same ones. */

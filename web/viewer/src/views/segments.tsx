@@ -7,13 +7,14 @@ import type { SegmentRow, SegmentSort, SegmentSpec } from "../generated/protocol
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Session } from "../session.js";
 import { AxisLabels } from "../ui/axis-labels.js";
+import { Canvas } from "../ui/canvas.js";
 import { Tooltip } from "../ui/tooltip.js";
-import { Canvas, endAll } from "./canvas.js";
+import { NoPicture } from "../ui/words.js";
 import { Choice } from "./controls.js";
 import { DraftBox } from "./marks.js";
 import { type Box, Overlay, placed } from "./overlay.js";
 import { PictureButtons } from "./picture-buttons.js";
-import { resource } from "./resource.js";
+import { endAll, resource } from "./resource.js";
 import { saveTable } from "./save.js";
 import { SegmentsPlot } from "./segments-plot.js";
 import type { ViewProperties } from "./ui.js";
@@ -118,6 +119,13 @@ interface Label extends Box {
   row: SegmentRow;
 }
 
+const CANVAS = {
+  "data-testid": "segments-canvas",
+  tabindex: "0",
+  role: "img",
+  "aria-label": "Segments: one row each, blocks at their place",
+};
+
 export function Segments({ session, workspace }: ViewProperties) {
   const state = useMemo(() => open(session, workspace), [session, workspace]);
   useEffect(() => () => state.stop(), [state]);
@@ -168,12 +176,10 @@ export function Segments({ session, workspace }: ViewProperties) {
         <Canvas
           session={session}
           plot={plot}
-          testid="segments-canvas"
-          what="The segments"
-          label="Segments: one row each, blocks at their place"
-          make={(canvas) =>
+          attributes={CANVAS}
+          make={(surface) =>
             new SegmentsPlot(
-              canvas,
+              surface,
               {
                 click: (x, y) => void select(x, y),
                 doubleClick: () => plot.peek()?.act((view) => view.fit()),
@@ -184,6 +190,7 @@ export function Segments({ session, workspace }: ViewProperties) {
             )
           }
         />
+        <NoPicture session={session} plot={plot.value} what="The segments" />
         <AxisLabels plot={list ? plot.value : null} />
         <Overlay plot={plot.value} items={items} class="rows-overlay" label="Segments">
           {(item, place, index) =>
