@@ -86,10 +86,9 @@ test("two viewers on a page have files, views, themes and events of their own, a
   await expect(page.locator("#a .app")).toHaveAttribute("data-theme", "dark");
   await expect(page.locator("#b .app")).toHaveAttribute("data-theme", "light");
   await drawn(page, "#a memstrata-viewer");
-  expect(await page.evaluate(() => (window as unknown as { heard: string[] }).heard.toSorted())).toEqual([
-    "a f01.pickle",
-    "b f02.pickle",
-  ]);
+  await expect
+    .poll(() => page.evaluate(() => (window as unknown as { heard: string[] }).heard.toSorted()))
+    .toEqual(["a f01.pickle", "b f02.pickle"]);
   await page.evaluate(() => document.querySelector("#a memstrata-viewer")?.remove());
   await page.evaluate(() => {
     const [left] = document.getElementsByTagName("memstrata-viewer");
