@@ -59,6 +59,30 @@ test("what the first file needs is made while nobody has chosen one", async ({ v
   expect(await alive()).toBe(2);
 });
 
+test("blocks are asked for before all else, and lines when they are there", async ({ viewer, page }) => {
+  const alive = await contexts(page);
+  await page.addInitScript(() => {
+    const { postMessage } = Worker.prototype;
+    const asked: unknown[] = [];
+    Object.assign(window, { asked });
+    Worker.prototype.postMessage = function (this: Worker, ...what: unknown[]) {
+      const [message] = what as [{ kind: string; request: unknown }];
+      if (message.kind === "ask") asked.push(message.request);
+      Reflect.apply(postMessage, this, what);
+    } as typeof postMessage;
+  });
+  await page.reload();
+  await prepared(page, alive);
+  await viewer.show(F01);
+  await answering(page);
+  type Asked = { tiles?: { layer: { timeline?: { bands: boolean } } } };
+  const asked = await page.evaluate(() => (window as unknown as { asked: Asked[] }).asked);
+  const bands = asked.flatMap(({ tiles }) => tiles?.layer.timeline?.bands ?? []);
+  expect(asked[0]?.tiles?.layer.timeline).toMatchObject({ bands: false });
+  expect(bands.at(-1)).toBe(true);
+  expect(bands.indexOf(true)).toBe(bands.lastIndexOf(false) + 1);
+});
+
 test("a canvas that was lost before its use is replaced", async ({ viewer, page }) => {
   const alive = await contexts(page);
   await page.reload();

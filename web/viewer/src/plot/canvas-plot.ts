@@ -253,6 +253,11 @@ export abstract class CanvasPlot<H> {
     if (wanted.length > 0) this.#ask(wanted);
   }
 
+  /** All that was asked for has come. */
+  protected tilesCame(): void {
+    // Nobody waits for it here.
+  }
+
   protected forgetTiles(): void {
     this.#outstanding = [];
   }
@@ -297,6 +302,7 @@ export abstract class CanvasPlot<H> {
     if (tile.axis !== source.axis || tile.target.part !== part || tile.target.device !== device) return;
     this.#outstanding = this.#outstanding.filter((key) => !sameKey(key, tile.key));
     this.view.putTile(tile.key, positions, colours, blocks);
+    if (this.#outstanding.length === 0) this.tilesCame();
     this.draw();
   }
 

@@ -43,6 +43,8 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   /** What was asked for last; differs from what is shown while a range is being mapped to another axis. */
   #latest: Shown | null = null;
   #selected: Selected | null = null;
+  /** The first tiles have not all come. They are without lines, for which block sizes have to be known: blocks are there sooner. */
+  #plain = false;
 
   constructor(surface: Surface, events: PlotEvents, hand: HandOptions) {
     super("timeline", surface, events, hand);
@@ -121,6 +123,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     const shown = this.#shown;
     if (shown === null) return;
     this.forgetTiles();
+    this.#plain = true;
     this.#attach(shown);
     this.view.open(shown.axis, Number(shown.device.peak.raw), "bytes", GUTTER);
     this.#fitHeights(shown);
@@ -133,7 +136,13 @@ export class TimelinePlot extends CanvasPlot<Hit> {
 
   #layer(): Layer {
     const { colour, bands, search } = this.#look;
-    return { timeline: { colour, bands, search } };
+    return { timeline: { colour, bands: bands && !this.#plain, search } };
+  }
+
+  protected override tilesCame(): void {
+    if (!this.#plain) return;
+    this.#plain = false;
+    if (this.#look.bands && this.#shown?.client?.full) this.#redraw();
   }
 
   #isRich(): boolean {
