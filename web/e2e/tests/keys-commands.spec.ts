@@ -147,6 +147,8 @@ test("Ctrl+O opens the file dialog, before and after a file is open", async ({ v
   for (const opened of [false, true]) {
     if (opened) await work(viewer, testData("scenarios/f01.pickle"));
     const asked = page.waitForEvent("filechooser");
+    // A key may overtake the word that somebody waits for the dialog.
+    await page.evaluate(() => undefined);
     await page.keyboard.press("Control+o");
     const chooser = await asked;
     expect(chooser.isMultiple()).toBe(true);

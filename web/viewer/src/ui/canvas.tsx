@@ -15,23 +15,17 @@ interface CanvasProperties<P extends CanvasPlot<unknown>> {
 }
 
 export function Canvas<P extends CanvasPlot<unknown>>(properties: CanvasProperties<P>) {
-  const { session, plot, make, attributes } = properties;
+  const { session } = properties;
   const place = useRef<HTMLDivElement>(null);
   const generation = session.canvas.value;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a plot is made once for its canvas
-  useLayoutEffect(
-    () => (place.current ? mount(session, plot, make, attributes, place.current) : undefined),
-    [session, generation],
-  );
+  useLayoutEffect(() => (place.current ? mount(properties, place.current) : undefined), [session, generation]);
   return <div class="surface" ref={place} />;
 }
 
 /** Puts a canvas there, and takes it away again. */
 function mount<P extends CanvasPlot<unknown>>(
-  session: Session,
-  plot: Signal<P | null>,
-  make: (surface: Surface) => P,
-  attributes: Readonly<Record<string, string>>,
+  { session, plot, make, attributes }: CanvasProperties<P>,
   place: HTMLElement,
 ): () => void {
   const gone = new AbortController();
