@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Child;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 const POLL: Duration = Duration::from_millis(400);
 
@@ -69,13 +69,26 @@ fn compiler(web: &Path) -> Result<String> {
     bail!("npm has not installed a TypeScript compiler for this machine in {}", packages.display())
 }
 
-/// Whether the page comes, isolated from other origins: threads and exact clocks need that.
-fn served(port: u16) -> Result<()> {
+/// What the server sends for the page.
+fn page(port: u16) -> Result<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     write!(stream, "GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/html\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).context("reading the page")?;
+    Ok(answer)
+}
+
+/// Whether the page comes, isolated from other origins: threads and exact clocks need that. While the server starts it may end a
+/// connection, so it is asked for as long as half a minute.
+fn served(port: u16) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let answer = loop {
+        match page(port) {
+            Err(_) if Instant::now() < deadline => std::thread::sleep(POLL),
+            answer => break answer?,
+        }
+    };
     let low = answer.to_lowercase();
     for want in [
         "http/1.1 200",
