@@ -128,6 +128,7 @@ impl<'a> Finding<'a> {
             spans: Vec::new(),
             open: BTreeMap::new(),
             slots: device.events.len() as u32 + 1,
+            following: 0,
             report: Report::default(),
         };
         let before = snapshot.segments_of(device).iter().map(|s| (s.address.0, of_final(s))).collect();
@@ -268,6 +269,8 @@ struct Forward<'a> {
     spans: Vec<Span>,
     open: BTreeMap<u64, u32>,
     slots: u32,
+    /// The first row that is no segment's event behind the last segment that was reserved.
+    following: u32,
     report: Report,
 }
 
@@ -330,10 +333,15 @@ impl Forward<'_> {
     }
 
     /// A segment is made for the allocation that follows it; that one's size tells the pool.
-    fn type_of(&self, row: u32, span: &Span) -> SegmentType {
-        let events = &self.snapshot.events;
-        let following = (row + 1..self.device.events.end).find(|&r| segment_event(events.action(r)).is_none());
-        let request = following.filter(|&r| events.action(r) == Action::ALLOC).map(|r| events.size(r).0);
+    fn type_of(&mut self, row: u32, span: &Span) -> SegmentType {
+        let (events, end) = (&self.snapshot.events, self.device.events.end);
+        // Segments that are reserved one after the other, of which a part of a trace has very many, are for the same one.
+        if self.following <= row {
+            let is_other = |&row: &u32| segment_event(events.action(row)).is_none();
+            self.following = (row + 1..end).find(is_other).unwrap_or(end);
+        }
+        let is_request = self.following < end && events.action(self.following) == Action::ALLOC;
+        let request = is_request.then(|| events.size(self.following).0);
         match request {
             Some(bytes) if bytes <= SMALL_SIZE => SegmentType::Small,
             None if span.size.0 <= 2 * SMALL_SIZE => SegmentType::Small,

@@ -1,7 +1,7 @@
 //! A range of events read by itself: every state in it is that of the whole file.
 
-use memstrata_analysis::{Carving, Exactness, Trace};
-use memstrata_snapshot::{Action, Reader, Snapshot};
+use memstrata_analysis::{Carving, Exactness, Segments, Trace};
+use memstrata_snapshot::{Action, Reader, SegmentType, Snapshot};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -148,6 +148,21 @@ fn all_events_are_no_part() {
     let bytes = bytes_of("recorded/t26/gpt_small.pickle.gz");
     let (whole, all) = (load(&bytes, None, usize::MAX), load(&bytes, Some(0..u32::MAX), usize::MAX));
     assert_eq!(memstrata_snapshot::dump(&all), memstrata_snapshot::dump(&whole));
+}
+
+#[test]
+fn segments_in_a_row_are_for_what_comes_behind_the_last() {
+    // Behind a part nothing else stays. If each of these looked for it by itself, this would take minutes.
+    let (count, size) = (100_000u64, 2 << 20);
+    let segment = |i: u64| format!(r#"{{"action":"segment_alloc","addr":{},"size":{size}}}"#, (i + 1) * size);
+    let mut events: Vec<String> = (0..count).map(segment).collect();
+    events.push(format!(r#"{{"action":"alloc","addr":{},"size":512}}"#, count * size));
+    events.push(segment(count));
+    let json = format!(r#"{{"device_traces":[[{}]],"segments":[]}}"#, events.join(","));
+    let snapshot = load(json.as_bytes(), None, usize::MAX);
+    let segments = Segments::new(&snapshot, &snapshot.devices[0]);
+    let types: Vec<SegmentType> = segments.spans.iter().filter(|s| s.event.is_some()).map(|s| s.segment_type).collect();
+    assert_eq!(types, vec![SegmentType::Small; count as usize + 1]);
 }
 
 /// Action, address and size; address, whether it is active, and whether it waits to be free.

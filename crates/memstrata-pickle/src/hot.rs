@@ -29,7 +29,7 @@ fn refers(code: u8) -> bool {
 fn plain(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)> {
     let four = [window[1], window[2], window[3], window[4]];
     Some(match window[0] {
-        op::BINGET => (memo.near(u32::from(window[1]))?, 2),
+        op::BINGET => (memo.first(window[1])?, 2),
         op::LONG_BINGET => (memo.near(u32::from_le_bytes(four))?, 5),
         op::BININT1 => (Value::int(i32::from(window[1])), 2),
         op::BININT2 => (Value::int(i32::from(u16::from_le_bytes([window[1], window[2]]))), 3),
@@ -64,7 +64,7 @@ impl<S: Sink> Machine<S> {
         while let Some(window) = rest.first_chunk::<WINDOW>() {
             // Every second operation is one of these. A branch of its own is guessed better than the jump of a `match`.
             if window[0] == op::BINGET {
-                let Some(value) = self.memo.near(u32::from(window[1])) else { break };
+                let Some(value) = self.memo.first(window[1]) else { break };
                 self.stack.push(value);
                 rest = &rest[2..];
                 continue;
@@ -85,15 +85,15 @@ impl<S: Sink> Machine<S> {
                 code @ (op::EMPTY_DICT | op::EMPTY_LIST) => {
                     let fits = self.marks.len() as u64 <= MAX_DEPTH && self.memo.is_dense();
                     if fits && window[1] == op::MEMOIZE && window[2] == op::MARK {
-                        let (dict, inside) = (code == op::EMPTY_DICT, &rest[3..]);
-                        let (memo, place) = (self.memo.next(), self.stack.len() as u32);
-                        self.memo.append(memo, Value::open(dict, place));
-                        self.stack.push(Value::open(dict, memo));
-                        rest = inside;
+                        let memo = self.memo.reserve();
+                        rest = &rest[3..];
                         let at = base + (stop - rest.len()) as u64;
-                        if dict {
-                            rest = &rest[self.dict(rest, at)..];
-                        } else if refers(window[3])
+                        if code == op::EMPTY_DICT {
+                            rest = &rest[self.dict(memo, rest, at)..];
+                            continue;
+                        }
+                        self.open(false, memo);
+                        if refers(window[3])
                             && let Some(len) = self.list_of_references(rest, at)
                         {
                             rest = &rest[len..];
@@ -148,11 +148,19 @@ impl<S: Sink> Machine<S> {
         stop - rest.len()
     }
 
-    /// What goes into the open dict on top of the stack: `bytes` begin after its MARK, and stand at `at` in the stream. A dict of
+    /// Puts a container that is open on the stack, with this memo entry. Tells its place.
+    fn open(&mut self, dict: bool, memo: u32) -> usize {
+        let place = self.stack.len();
+        self.memo.set(memo, Value::open(dict, place as u32));
+        self.stack.push(Value::open(dict, memo));
+        place
+    }
+
+    /// A dict, for which this memo entry is reserved: `bytes` begin after its MARK, and stand at `at` in the stream. One of
     /// nothing but plain values and lists that were there before, as nearly all events are, is done to its end, and its items
-    /// never come to the stack. Others are done up to what is not plain. Tells how many bytes were done.
+    /// never come to the stack. Others are opened, and done up to what is not plain. Tells how many bytes were done.
     #[inline(never)]
-    fn dict(&mut self, bytes: &[u8], at: ByteOffset) -> usize {
+    fn dict(&mut self, memo: u32, bytes: &[u8], at: ByteOffset) -> usize {
         let (mut items, mut n) = ([Value::NONE; ITEMS], 0);
         let mut rest = bytes;
         while n < ITEMS
@@ -163,15 +171,17 @@ impl<S: Sink> Machine<S> {
                     // It is one deeper than the dict is.
                     let fits = (self.marks.len() as u64) < MAX_DEPTH;
                     let Some((value, len)) = fits.then(|| self.runs.known(&rest[3..])).flatten() else { break };
-                    self.memo.append(self.memo.next(), value);
+                    let memo = self.memo.reserve();
+                    self.memo.set(memo, value);
                     (value, 3 + len)
                 }
                 op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.any_unsettled() => {
                     let (used, items) = (bytes.len() - rest.len() + 1, &items[..n]);
-                    let place = self.stack.len() - 1;
                     if let Some(instead) = self.sink.dict(&mut self.heap, None, items, at + used as u64) {
-                        self.stand_in(place, instead);
+                        self.memo.set(memo, instead);
+                        self.stack.push(instead);
                     } else {
+                        let place = self.open(true, memo);
                         let dict = self.make_object(place);
                         self.heap.extend(dict, items);
                     }
@@ -186,6 +196,7 @@ impl<S: Sink> Machine<S> {
             n += 1;
             rest = &rest[len..];
         }
+        self.open(true, memo);
         self.marks.push(self.stack.len() as u32);
         self.stack.extend_from_slice(&items[..n]);
         bytes.len() - rest.len()

@@ -9,7 +9,7 @@ use crate::value::Value;
 
 /// Reads one pickle from chunks of any size, and pushes what it holds into a [`Sink`].
 ///
-/// Memory: the parser keeps what its sink leaves to it, eight bytes a memo entry and a container, and at most one
+/// Memory: the parser keeps what its sink leaves to it, four bytes a memo entry, eight a container, and at most one
 /// operand that is cut by the end of a chunk; never the file.
 pub struct Parser<S> {
     machine: Machine<S>,
@@ -130,7 +130,6 @@ impl<S: Sink> Parser<S> {
     /// `rest` times as much of the stream is left as was read since the last time that this was said: make room for it. It
     /// is a matter of memory alone, and need be neither said nor right.
     pub fn foresee(&mut self, rest: f64) {
-        self.machine.memo.foresee(rest);
         self.machine.heap.foresee(rest);
         self.machine.sink.foresee(rest);
     }

@@ -4,6 +4,44 @@
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value(u64);
 
+/// A value in half the room: a code in the low five bits, a payload above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Brief(u32);
+
+const CODE_BITS: u32 = 5;
+/// Codes are tags and one; then those of open lists and dicts, then the kinds of a sink's own values.
+const CODE_LIST: u32 = 14;
+const CODE_DICT: u32 = 15;
+const CODE_EXT: u32 = 16;
+
+/// What a code stands for: the value with a payload of 0.
+const HEADS: [u64; 32] = {
+    let mut heads = [UNSET; 32];
+    let mut code = 1;
+    while code < 32 {
+        heads[code as usize] = match code {
+            CODE_LIST => OPEN_LIST << TAG_BITS | UNSET,
+            CODE_DICT => OPEN_DICT << TAG_BITS | UNSET,
+            CODE_EXT.. => ((code - CODE_EXT) as u64) << (32 + TAG_BITS) | EXT,
+            _ => code as u64 - 1,
+        };
+        code += 1;
+    }
+    heads
+};
+
+impl Brief {
+    /// No value, or one that needs more room.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// The value.
+    #[inline]
+    pub(crate) const fn value(self) -> Option<Value> {
+        let head = HEADS[(self.0 % 32) as usize];
+        if self.0 == 0 { None } else { Some(Value(head | ((self.0 >> CODE_BITS) as u64) << TAG_BITS)) }
+    }
+}
+
 /// Index of an interned string in [`Strings`](crate::Strings). Equal strings have equal ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StrId(pub u32);
@@ -162,6 +200,19 @@ impl Value {
         self.0 & TAG_MASK != UNSET
     }
 
+    /// The same in half the room; [`Brief::NONE`] when it does not fit.
+    #[inline]
+    pub(crate) const fn brief(self) -> Brief {
+        let (tag, payload) = (self.0 & TAG_MASK, self.0 >> TAG_BITS);
+        let (code, payload) = match tag {
+            EXT => (CODE_EXT as u64 + (payload >> 32), payload as u32 as u64),
+            UNSET => (CODE_LIST as u64 - 1 + (payload >> 32), payload as u32 as u64),
+            _ => (tag + 1, payload),
+        };
+        let fits = code < 32 && payload >> (32 - CODE_BITS) == 0 && self.0 != Self::UNSET.0;
+        if fits { Brief((payload as u32) << CODE_BITS | code as u32) } else { Brief::NONE }
+    }
+
     /// The slot of an empty container, and the memo entry that refers to it.
     pub(crate) const fn empty_slot(memo: Option<u32>) -> Self {
         Self::new(
@@ -231,6 +282,34 @@ impl std::fmt::Debug for Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_brief_value_is_the_value_or_none() {
+        let most = (1 << 27) - 1;
+        let fit = [
+            Value::NONE,
+            Value::bool(true),
+            Value::int(7),
+            Value::str(StrId(most)),
+            Value::BYTES,
+            Value::list(0),
+            Value::dict(1),
+            Value::tuple(2),
+            Value::long(3),
+            Value::float(4),
+            Value::class(StrId(5)),
+            Value::opaque(StrId(most)),
+            Value::ext(0, 0),
+            Value::ext(15, most),
+            Value::open(false, most),
+            Value::open(true, 0),
+        ];
+        assert_eq!(fit.map(|value| value.brief().value()), fit.map(Some));
+        let others =
+            [Value::int(-1), Value::ext(16, 0), Value::ext(0, most + 1), Value::open(true, most + 1), Value::UNSET];
+        assert!(others.iter().all(|value| value.brief() == Brief::NONE), "{others:?}");
+        assert_eq!(Brief::NONE.value(), None);
+    }
 
     #[test]
     fn values_come_back_as_they_went_in() {

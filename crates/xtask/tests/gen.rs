@@ -179,15 +179,17 @@ fn reading_takes_little_memory() {
     assert!(events >= 400_000 && memo_entries > 2 * events, "{events} events, {memo_entries} memo entries");
 
     // 21 bytes an event in columns, and what is read ahead. The copies of vectors that grow are in it.
-    let most = 28 * events + 9 * memo_entries;
+    let most = 28 * events + 9 * memo_entries / 2;
     assert!(parsing.bytes_max <= most, "{} bytes at once while {events} events are read", parsing.bytes_max);
-    assert!(parsing.count_total < events / 100, "{} allocations", parsing.count_total);
+    // The memo's pages are never copied.
+    let pages = memo_entries / (1 << 14) + 1;
+    assert!(parsing.count_total < events / 100 + pages, "{} allocations", parsing.count_total);
     let left = parsing.bytes_current + finishing.bytes_current;
     assert!(left <= 24 * events as i64, "{left} bytes are left of {events} events");
     assert!(left <= bytes.len() as i64 * 2 / 10, "{left} bytes are left of {}", bytes.len());
     // The memo is gone before anything else is made.
     assert!(finishing.bytes_max < 9 * events, "{} bytes to make a snapshot of tables", finishing.bytes_max);
-    assert!(finishing.bytes_current < -8 * memo_entries as i64, "{} bytes", finishing.bytes_current);
+    assert!(finishing.bytes_current < -4 * memo_entries as i64, "{} bytes", finishing.bytes_current);
 
     let mut traces = Vec::new();
     let pairing = measure(|| traces = Trace::all(&snapshot));

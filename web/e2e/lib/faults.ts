@@ -6,7 +6,7 @@ import type { Page } from "@playwright/test";
 export const WORKER = /\/assets\/worker-[^/]*\.js$/;
 
 /** How a worker may end. */
-export type End = "throw" | "panic" | "outgrow";
+export type End = "throw" | "panic" | "outgrow" | "overflow";
 
 /**
  * Before all that a worker does. It ends when it is told to: at once, outside of everything that it does, or with a trap of
@@ -34,6 +34,7 @@ WebAssembly.instantiate = async (module, imports) => {
       const end = told.armed;
       told.armed = "";
       if (end === "panic") console.error("panicked at crates/some/where.rs:7:5:\\nindex out of bounds\\n\\nStack:\\n\\nat a wall of it");
+      if (end === "overflow") console.error("panicked at library/alloc/src/raw_vec/mod.rs:28:5:\\ncapacity overflow\\n\\nStack:\\n\\nat a wall of it");
       if (end === "outgrow") instance.exports.memory.grow(16_400);
       if (end) trap();
       return instance.exports[name](...rest);

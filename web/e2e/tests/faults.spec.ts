@@ -47,6 +47,7 @@ for (const [how, what, words] of [
     /stopped on this file: panicked at crates\/some\/where\.rs:7:5: index out of bounds$/,
   ],
   ["outgrow", "has no more memory for a question", /Memory ran out: a browser tab has 4 GiB/],
+  ["overflow", "needs one table of more than its addresses", /Memory ran out: a browser tab has 4 GiB/],
 ] as const) {
   test(`a worker that ${what} says so on its row, and is loaded again where it was`, async ({ viewer, page }) => {
     viewer.expectedErrors.push("boom", "panicked at");

@@ -106,6 +106,35 @@ test("the picture takes the ranges along without making or placing one anew", as
   expect(await page.evaluate(() => Reflect.get(window, "seen"))).toEqual({ made: 0, placed: 0 });
 });
 
+test("the next stretch makes only what comes, and what stays is not touched", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  await views.open(annotated());
+  await page.evaluate(() => window.memstrata.setState({ x0: 20_000, x1: 20_100 }));
+  const one = page.getByRole("button", { name: "forward" });
+  await expect.poll(() => one.count()).toBeGreaterThan(50);
+  const count = await one.count();
+  await page.locator(".tracks-laid").evaluate((laid) => {
+    const seen = { made: 0, gone: 0, touched: 0 };
+    const stays = new Set(laid.children);
+    Object.assign(window, { seen });
+    new MutationObserver((changes) => {
+      const here = changes.filter(({ target }) => target === laid);
+      seen.made += here.reduce((sum, { addedNodes }) => sum + addedNodes.length, 0);
+      seen.gone += here.reduce((sum, { removedNodes }) => sum + removedNodes.length, 0);
+      // What goes all the way is cut elsewhere.
+      seen.touched += changes.filter(({ target }) => target !== laid && stays.has(target as Element)).length;
+    }).observe(laid, { childList: true, subtree: true, attributes: true, attributeFilter: ["style"] });
+  });
+  await page.evaluate(() => window.memstrata.setState({ x0: 20_040, x1: 20_140 }));
+  const seen = () =>
+    page.evaluate(() => Reflect.get(window, "seen") as { made: number; gone: number; touched: number });
+  await expect.poll(async () => (await seen()).made).toBeGreaterThan(5);
+  const { made, gone, touched } = await seen();
+  expect(made).toBeLessThan(count / 2);
+  expect(gone).toBeLessThan(count / 2);
+  expect(touched).toBeLessThan(5);
+});
+
 test("keys enter the ranges at one that is in view, and the picture goes along", async ({ viewer, page }) => {
   const views = new Views(viewer);
   await views.open(annotated());

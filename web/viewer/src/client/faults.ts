@@ -51,6 +51,8 @@ const OF_FILE = "This is a fault in memstrata, not in the file. The other files 
 const OF_RUN = "This is a fault in memstrata, not in the files. The next question starts it anew.";
 
 const NO_MEMORY = /out of memory|allocation failed|could not allocate|cannot allocate/i;
+/** A vector of more than half of all addresses. */
+const TOO_LONG = /capacity overflow/;
 const NO_EVAL = /content.security.policy|unsafe-eval|\bCSP\b/i;
 
 export const wordsOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
@@ -59,6 +61,7 @@ export const wordsOf = (error: unknown) => (error instanceof Error ? error.messa
 export function stopped({ words, panic, trapped, bytes, full }: Stop, run = false): Failure {
   // A panic has words. What Rust cannot allocate ends without any.
   if (trapped && panic === "" && bytes > MUCH) return OUTGROWN;
+  if (TOO_LONG.test(panic)) return OUTGROWN;
   if ((trapped && panic === "" && full) || NO_MEMORY.test(words)) return EXHAUSTED;
   if (NO_EVAL.test(words)) return FORBIDDEN;
   const said = (panic || words).replace(/\s+/g, " ");

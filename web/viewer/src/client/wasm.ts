@@ -71,6 +71,24 @@ export interface PreparedWorker {
   onmessage(listen: (message: FromWorker) => void): void;
 }
 
+/** So many words of colours are kept. */
+const WORDS = 4096;
+
+/** The CSS colours of a theme by words. Each comes once: to bring a string over takes longer than to find it. */
+function swatches(dark: boolean): (colour: number) => string {
+  const palette = new Swatches(dark);
+  const known = new Map<number, string>();
+  return (colour) => {
+    let css = known.get(colour);
+    if (css === undefined) {
+      css = palette.css(colour);
+      if (known.size === WORDS) known.clear();
+      known.set(colour, css);
+    }
+    return css;
+  };
+}
+
 /** The modules of one element. */
 export class Modules {
   readonly #first: Made<WebAssembly.Module>;
@@ -83,7 +101,7 @@ export class Modules {
   full = false;
 
   /** The colours of the dark and the light theme, once the view is there. */
-  readonly #swatches: Signal<Record<"dark" | "light", Swatches> | null> = signal(null);
+  readonly #swatches: Signal<Record<"dark" | "light", (colour: number) => string> | null> = signal(null);
   readonly #places: Places;
 
   constructor(places: Places) {
@@ -93,7 +111,7 @@ export class Modules {
     this.#first = new Made(() => this.#compile("memstrata_worker", first));
     this.#view = new Made(async () => {
       await initView({ module_or_path: await this.#compile("memstrata_view", view) });
-      this.#swatches.value = { dark: new Swatches(true), light: new Swatches(false) };
+      this.#swatches.value = { dark: swatches(true), light: swatches(false) };
     });
     void this.ready().catch(() => undefined);
   }
@@ -105,7 +123,7 @@ export class Modules {
 
   /** The colour of a word in a theme. */
   swatch(colour: number, dark: boolean): string | undefined {
-    return this.#swatches.value?.[dark ? "dark" : "light"].css(colour);
+    return this.#swatches.value?.[dark ? "dark" : "light"](colour);
   }
 
   /** Bundlers look for the addresses as they are written above, so each is there, if only to be passed over. */

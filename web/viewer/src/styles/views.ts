@@ -215,7 +215,7 @@ button.share:hover { background: var(--hover); }
 .share-text { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .share .num { flex: none; }
 .copy-line { margin-top: 10px; }
-.plot-state:has(> .part-form) { overflow: auto; place-items: safe center; }
+.plot-state:has(> .part-form) { overflow: auto; place-items: safe center; padding-block: 12px; }
 .plot-state > .part-form { width: min(680px, 100%); padding: 22px 24px 24px; border: 1px solid var(--line); border-radius: 10px; background: var(--surface); text-align: left; overflow-wrap: anywhere; }
 .part-form p + p { margin-top: 2px; }
 .part-form figure { margin: 18px 0 0; }

@@ -4,7 +4,8 @@ import type { Session } from "../session.js";
 import { Icon } from "./icons.js";
 
 export function Warnings({ session }: { session: Session }) {
-  const warnings = session.trace.value?.part.warnings ?? [];
+  // That it is a part of the file stands over the plot.
+  const warnings = session.trace.value?.part.warnings.filter(({ code }) => code !== "part") ?? [];
   const [first, ...others] = warnings;
   if (!first) return null;
   return (

@@ -55,6 +55,9 @@ export function Unread({ session, file, load: { failure, again } }: UnreadProper
   useEffect(() => {
     session.spoken.value = failure.message;
   }, [session, failure]);
+  // Where a part can be chosen, the timeline has the words, and the form.
+  if (file.tooLarge.value?.choice)
+    return <Lines title="No part is open" text="Choose one in the timeline." hint={null} />;
   return (
     <Lines
       title={`${file.path} ${again ? "is not loaded" : "could not be read"}`}

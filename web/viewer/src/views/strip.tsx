@@ -1,5 +1,6 @@
 // Below the timeline: annotated ranges, and the whole course with a brush over what is in view.
 
+import { useComputed } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import { MINIMAP } from "../generated/protocol.js";
 import type { Session } from "../session.js";
@@ -18,8 +19,9 @@ export function Strip({ session, workspace }: { session: Session; workspace: Wor
 function Minimap({ session, workspace }: { session: Session; workspace: Workspace }) {
   const course = workspace.course.value.value;
   const axis = session.shown.value?.axis;
-  const range = session.plot.value?.range.value;
-  const plot = session.plot.value?.labels.value?.plot;
+  // Labels come anew with every frame of a picture that moves; where the plot lies does not.
+  const left = useComputed(() => session.plot.value?.labels.value?.plot.left).value;
+  const room = useComputed(() => session.plot.value?.labels.value?.plot.width).value;
   const box = useRef<SVGSVGElement>(null);
   const grip = useRef<{ x: number; x0: number; x1: number; mode: "move" | "new" } | null>(null);
   const paths = useMemo(
@@ -32,7 +34,7 @@ function Minimap({ session, workspace }: { session: Session; workspace: Workspac
       ),
     [course],
   );
-  if (!axis || !plot) return <div class="minimap" />;
+  if (!axis || left === undefined || room === undefined) return <div class="minimap" />;
   const [width, height] = MINIMAP;
   const part = (slot: number) => Math.max(0, Math.min(1, slot / axis.extent)) * width;
   const slotAt = (event: PointerEvent) => {
@@ -40,6 +42,7 @@ function Minimap({ session, workspace }: { session: Session; workspace: Workspac
     return (Math.max(0, Math.min(pixels, event.clientX - left)) / pixels) * axis.extent;
   };
   const down = (event: PointerEvent) => {
+    const range = session.plot.peek()?.range.peek();
     if (event.button !== 0 || !range) return;
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
     const x = slotAt(event);
@@ -58,7 +61,7 @@ function Minimap({ session, workspace }: { session: Session; workspace: Workspac
   const marks = (course?.marks ?? []).filter(({ kind }) => kind !== "peak");
   const cursor = workspace.moment.value.value?.spans.find(({ kind }) => kind === axis.kind);
   return (
-    <div class="minimap" style={{ "--left": `${plot.left}px`, "--width": `${plot.width}px` }}>
+    <div class="minimap" style={{ "--left": `${left}px`, "--width": `${room}px` }}>
       <svg
         ref={box}
         viewBox={`0 0 ${width} ${height}`}
@@ -88,20 +91,23 @@ function Minimap({ session, workspace }: { session: Session; workspace: Workspac
         {cursor && session.linked.cursor.value !== null && (
           <rect class="minimap-cursor" x={part(cursor.x0)} width="1.5" height={height} />
         )}
-        {range && (
-          <>
-            <rect class="minimap-out" width={part(range.x0)} height={height} />
-            <rect class="minimap-out" x={part(range.x1)} width={width - part(range.x1)} height={height} />
-            <rect
-              class="minimap-brush"
-              data-testid="brush"
-              x={part(range.x0)}
-              width={Math.max(2, part(range.x1) - part(range.x0))}
-              height={height}
-            />
-          </>
-        )}
+        <Brush session={session} part={part} />
       </svg>
     </div>
+  );
+}
+
+/** What of the course is in view: all that moves with the picture. */
+function Brush({ session, part }: { session: Session; part(slot: number): number }) {
+  const range = session.plot.value?.range.value;
+  if (!range) return null;
+  const [width, height] = MINIMAP;
+  const [from, to] = [part(range.x0), part(range.x1)];
+  return (
+    <>
+      <rect class="minimap-out" width={from} height={height} />
+      <rect class="minimap-out" x={to} width={width - to} height={height} />
+      <rect class="minimap-brush" data-testid="brush" x={from} width={Math.max(2, to - from)} height={height} />
+    </>
   );
 }
