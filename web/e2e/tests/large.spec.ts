@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
-import { work } from "../lib/work.js";
+import { pane, work } from "../lib/work.js";
 
 const REAL = "recorded/gpt_leak.pickle.gz";
 const NAME = "gpt_leak.pickle.gz";
@@ -23,6 +23,9 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   await expect(form).toContainText("in a browser tab");
   await expect(form).toContainText(`memstrata summary ${NAME}`);
   await expect(page.getByTestId("part-events")).toHaveAttribute("data-value", String(events));
+
+  // The pane below does not say all that again.
+  await expect(pane(page, "segments")).toHaveText(/^No part is open\s*Choose one in the timeline\.$/);
 
   // What is offered lies around the top of the curve, and is a part.
   const [first, last] = [form.getByLabel("First event"), form.getByLabel("Last event")];
@@ -56,6 +59,8 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   const line = page.getByTestId("part-line");
   await expect(line).toContainText("events #12,000 to #12,499 of");
   await expect(viewer.canvas).toBeVisible();
+  // Which part it is stands there once.
+  await expect(page.getByTestId("view-timeline").getByText("a part of the file")).toHaveCount(1);
 
   // And there are other parts.
   await line.getByRole("button", { name: "Choose another part" }).click();
