@@ -30,22 +30,38 @@ pub struct Block {
     pub address: Addr,
     /// Requested bytes.
     pub bytes: Bytes,
-    /// How it came to be known.
-    pub origin: Origin,
+    facts: Facts,
     /// The first slot in which it is live.
     pub enters: u32,
     /// The first slot after that in which it is not; the number of slots if it is live at the end.
     pub leaves: u32,
     free_requested: MaybeEvent,
-    free_completed: MaybeEvent,
     /// Its stack: of the alloc, of the final block, or of the free ([`Origin::PreexistingFreed`] and lost allocs).
     pub stack: StackId,
     /// Its stream.
     pub stream: StreamId,
     /// Its pool, as far as an event or a segment names it.
     pub pool: PoolIndex,
-    /// How many earlier blocks of the window had this address.
-    pub reuse: u32,
+}
+
+/// What else is known of a block, in four bytes, since a trace has millions of them: its origin in the lowest two bits, then whether
+/// its free was completed, then how many earlier ones had its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Facts(u32);
+
+impl Facts {
+    const ORIGINS: [Origin; 4] = [Origin::Alloc, Origin::PreexistingLive, Origin::PreexistingFreed, Origin::LostAlloc];
+    const COMPLETED: u32 = 1 << 2;
+    const REUSE: u32 = 3;
+
+    /// Of one whose free was not completed.
+    fn new(origin: Origin, reuse: u32) -> Self {
+        Self(reuse << Self::REUSE | origin as u32)
+    }
+
+    fn origin(self) -> Origin {
+        Self::ORIGINS[(self.0 % 4) as usize]
+    }
 }
 
 /// An event, or none, in four bytes: no trace has so many events that the last number is one.
@@ -67,6 +83,16 @@ impl MaybeEvent {
 }
 
 impl Block {
+    /// How it came to be known.
+    pub fn origin(&self) -> Origin {
+        self.facts.origin()
+    }
+
+    /// How many earlier blocks of the window had this address.
+    pub fn reuse(&self) -> u32 {
+        self.facts.0 >> Facts::REUSE
+    }
+
     /// The event that asked for its free.
     pub fn free_requested(&self) -> Option<EventIndex> {
         self.free_requested.get()
@@ -74,12 +100,12 @@ impl Block {
 
     /// The event that completed its free. `None` for blocks that are live at the end, and for those whose free was lost.
     pub fn free_completed(&self) -> Option<EventIndex> {
-        self.free_completed.get()
+        (self.facts.0 & Facts::COMPLETED != 0).then(|| EventIndex(self.leaves - 1))
     }
 
     /// The event that allocated it.
     pub fn alloc_event(&self) -> Option<EventIndex> {
-        (self.origin == Origin::Alloc).then(|| EventIndex(self.enters - 1))
+        (self.origin() == Origin::Alloc).then(|| EventIndex(self.enters - 1))
     }
 
     /// Whether it was there before the window.
@@ -89,7 +115,7 @@ impl Block {
 
     /// Whether its stack is that of its free.
     pub fn has_stack_of_free(&self) -> bool {
-        match self.origin {
+        match self.origin() {
             Origin::PreexistingFreed => true,
             Origin::LostAlloc => self.free_completed().is_some(),
             Origin::Alloc | Origin::PreexistingLive => false,
@@ -158,7 +184,7 @@ fn expected(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32)]) -> 
 
 /// Where a block stands in the stack. No two have the same place, so they are sorted in place: that takes no memory.
 fn place(block: &Block) -> (u8, u64) {
-    match block.origin {
+    match block.origin() {
         Origin::PreexistingLive => (0, block.address.0),
         Origin::PreexistingFreed => (1, u64::from(u32::MAX - block.leaves)),
         Origin::Alloc | Origin::LostAlloc => (2, u64::from(block.enters)),
@@ -168,7 +194,7 @@ fn place(block: &Block) -> (u8, u64) {
 /// Blocks from before the window to the front, and all in the order of the stack. Those are few and the others nearly in
 /// order, so hardly anything is compared, and what moves moves in long runs: blocks are large to swap one by one.
 fn into_stack_order(blocks: &mut [Block]) {
-    let is_before = |b: &Block| matches!(b.origin, Origin::PreexistingLive | Origin::PreexistingFreed);
+    let is_before = |b: &Block| matches!(b.origin(), Origin::PreexistingLive | Origin::PreexistingFreed);
     let mut before: Vec<Block> = blocks.iter().filter(|b| is_before(b)).copied().collect();
     before.sort_unstable_by_key(place);
     // Everything above `end` is in its place; every block below `start` is still to be looked at.
@@ -184,40 +210,38 @@ fn into_stack_order(blocks: &mut [Block]) {
 }
 
 /// The block that an event is of, live in these slots.
-fn block(snapshot: &Snapshot, row: u32, origin: Origin, slots: Range<u32>) -> Block {
+fn block(snapshot: &Snapshot, row: u32, facts: Facts, slots: Range<u32>) -> Block {
     let events = &snapshot.events;
     Block {
         address: events.addr(row),
         bytes: events.size(row),
-        origin,
+        facts,
         enters: slots.start,
         leaves: slots.end,
         free_requested: MaybeEvent::NONE,
-        free_completed: MaybeEvent::NONE,
         stack: events.stack(row),
         stream: events.stream(row),
         pool: events.pool(row),
-        reuse: 0,
     }
 }
 
 impl Replay<'_> {
     fn alloc(&mut self, event: u32, row: u32, report: &mut Report) {
-        let block = block(self.snapshot, row, Origin::Alloc, event + 1..self.slots);
-        let place = self.addresses.entry(key(block.address)).or_default();
+        let address = self.snapshot.events.addr(row);
+        let place = self.addresses.entry(key(address)).or_default();
         if let Some(old) = place.live {
             self.blocks[old as usize].leaves = event + 1;
             report.warn("lost_free", None, || {
                 format!(
-                    "{} is allocated at {} while it is live: its free was lost, and the old block ends there",
-                    block.address,
+                    "{address} is allocated at {} while it is live: its free was lost, and the old block ends there",
                     EventIndex(event)
                 )
             });
         }
         place.live = Some(self.blocks.len() as u32);
         place.requested = MaybeEvent::NONE;
-        self.blocks.push(Block { reuse: place.uses, ..block });
+        let facts = Facts::new(Origin::Alloc, place.uses);
+        self.blocks.push(block(self.snapshot, row, facts, event + 1..self.slots));
         place.uses += 1;
     }
 
@@ -235,7 +259,7 @@ impl Replay<'_> {
         if let Some(live) = place.live.take() {
             let known = &mut self.blocks[live as usize];
             known.leaves = event + 1;
-            known.free_completed = MaybeEvent(event);
+            known.facts.0 |= Facts::COMPLETED;
             if known.bytes != bytes {
                 report.warn("free_size", None, || {
                     format!(
@@ -247,18 +271,16 @@ impl Replay<'_> {
                 });
             }
         } else {
-            let mut block = block(self.snapshot, row, Origin::PreexistingFreed, 0..self.slots);
+            let (mut origin, mut enters) = (Origin::PreexistingFreed, 0);
             if let Some(EventIndex(before)) = place.completed.get() {
-                block.origin = Origin::LostAlloc;
-                block.enters = before + 1;
+                (origin, enters) = (Origin::LostAlloc, before + 1);
                 report.warn("lost_alloc", None, || {
-                    format!("{} is freed at {} for the second time: its alloc was lost, and it counts from the first free on", block.address, EventIndex(event))
+                    format!("{address} is freed at {} for the second time: its alloc was lost, and it counts from the first free on", EventIndex(event))
                 });
             }
-            block.leaves = event + 1;
-            block.free_completed = MaybeEvent(event);
+            let mut block = block(self.snapshot, row, Facts::new(origin, place.uses), enters..event + 1);
+            block.facts.0 |= Facts::COMPLETED;
             block.free_requested = place.requested;
-            block.reuse = place.uses;
             place.uses += 1;
             self.blocks.push(block);
         }
@@ -297,15 +319,13 @@ impl Replay<'_> {
                 self.blocks.push(Block {
                     address: found.address,
                     bytes: found.requested_size,
-                    origin,
+                    facts: Facts::new(origin, place.uses),
                     enters,
                     leaves: self.slots,
                     free_requested: if pending { place.requested } else { MaybeEvent::NONE },
-                    free_completed: MaybeEvent::NONE,
                     stack: found.stack,
                     stream: segment.stream,
                     pool: segment.pool,
-                    reuse: place.uses,
                 });
                 place.uses += 1;
             }

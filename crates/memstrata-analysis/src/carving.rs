@@ -506,7 +506,7 @@ fn allocated_until(block: &Block, finals: &Finals) -> u32 {
         return event.0 + 1;
     }
     let pending_at_end = || finals.get(&block.address.0).is_some_and(|f| f.1 == BlockState::PendingFree);
-    match block.origin {
+    match block.origin() {
         Origin::PreexistingFreed => 0,
         Origin::PreexistingLive if pending_at_end() => 0,
         _ => block.leaves,

@@ -38,8 +38,8 @@ impl Measure {
             Self::Active(slot) if live(slot) => size(),
             Self::Allocated(slot) if carving.is_allocated(trace, index, slot) => size(),
             Self::ByteTime => bytes * u128::from(lifetime(trace, block)),
-            Self::Count if block.origin == Origin::Alloc => 1,
-            Self::Churn if block.origin == Origin::Alloc => bytes,
+            Self::Count if block.origin() == Origin::Alloc => 1,
+            Self::Churn if block.origin() == Origin::Alloc => bytes,
             _ => 0,
         }
     }

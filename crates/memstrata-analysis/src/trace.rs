@@ -121,7 +121,7 @@ impl Trace {
         let requested_band =
             Band::of(requested[0] as i64, requested.windows(2).map(|pair| pair[1] as i64 - pair[0] as i64));
         let reserved_band = reserved(snapshot, device, &mut report);
-        let count = |origin| blocks.iter().filter(|b| b.origin == origin).count() as u32;
+        let count = |origin| blocks.iter().filter(|b| b.origin() == origin).count() as u32;
         let (preexisting_freed, preexisting_live) = (count(Origin::PreexistingFreed), count(Origin::PreexistingLive));
         let end_live_blocks = check_end(snapshot, device, requested_band.end, &mut report);
         let coverage = match preexisting_freed + preexisting_live {

@@ -103,7 +103,7 @@ fn live_blocks_add_up_to_the_curve_at_every_event() {
 fn lives_are_in_order_and_do_not_overlap_at_an_address() {
     all_traces(|name, _, trace| {
         let mut lives: Vec<(u64, u32, u32, u32)> =
-            trace.blocks.iter().map(|b| (b.address.0, b.enters, b.leaves, b.reuse)).collect();
+            trace.blocks.iter().map(|b| (b.address.0, b.enters, b.leaves, b.reuse())).collect();
         lives.sort_unstable();
         for &(address, enters, leaves, _) in &lives {
             assert!(enters < leaves && leaves <= trace.slots(), "{name}: {address:#x} lives {enters}..{leaves}");

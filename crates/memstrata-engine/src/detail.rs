@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 /// A block whose alloc was lost is named by its address and the event from which it counts, marked with `~`.
 pub(crate) fn reference(trace: &Trace, block: &Block) -> String {
     let (device, address) = (trace.device.device, block.address.plain());
-    match block.origin {
+    match block.origin() {
         Origin::Alloc => format!("{device}:{address}@{}", block.enters - 1),
         Origin::LostAlloc => format!("{device}:{address}@~{}", block.enters - 1),
         Origin::PreexistingLive | Origin::PreexistingFreed => format!("{device}:{address}@pre"),
@@ -23,7 +23,7 @@ pub(crate) fn reference(trace: &Trace, block: &Block) -> String {
 
 /// The address, with the number of earlier blocks at it: `0x7600_2a00_0000_3`.
 pub(crate) fn reused(block: &Block) -> String {
-    match block.reuse {
+    match block.reuse() {
         0 => block.address.to_string(),
         earlier => format!("{}_{earlier}", block.address),
     }
@@ -89,7 +89,7 @@ fn rows(part: &Part, trace: &Trace, block: &Block, index: u32) -> Vec<DetailRow>
         row("block_bytes", "block size", size.exact(), Some(size.0.to_string()));
     }
     row("address", "address", reused(block), None);
-    match (block.alloc_event(), block.origin) {
+    match (block.alloc_event(), block.origin()) {
         (Some(event), _) => row("alloc_event", "allocated", text::event(trace, event), raw(event)),
         (None, Origin::LostAlloc) => {
             row("alloc_event", "allocated", "not recorded: lost between two events of the trace".into(), None);

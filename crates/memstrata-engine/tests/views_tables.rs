@@ -21,7 +21,7 @@ impl Opened {
         let trace = self.report().trace();
         let rows = blocks(self.report(), Sort::Size, None).blocks.into_iter().map(|row| {
             let is_it = |b: &memstrata_analysis::Block| {
-                b.address.plain() == row.address && b.reuse == row.reuse && b.bytes.0 == row.bytes
+                b.address.plain() == row.address && b.reuse() == row.reuse && b.bytes.0 == row.bytes
             };
             (trace.blocks.iter().position(is_it).expect("a block of the trace") as u32, row)
         });

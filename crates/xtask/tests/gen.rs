@@ -194,7 +194,7 @@ fn reading_takes_little_memory() {
     let mut traces = Vec::new();
     let pairing = measure(|| traces = Trace::all(&snapshot));
     let blocks = traces[0].blocks.len() as u64;
-    assert!(pairing.bytes_current as u64 <= 17 * events + 57 * blocks, "{} bytes", pairing.bytes_current);
+    assert!(pairing.bytes_current as u64 <= 17 * events + 49 * blocks, "{} bytes", pairing.bytes_current);
     let scratch = pairing.bytes_max as i64 - pairing.bytes_current;
     assert!(scratch < 2 * events as i64, "{scratch} bytes that are needed for pairing alone");
     assert!(pairing.count_total < 200, "{} allocations", pairing.count_total);

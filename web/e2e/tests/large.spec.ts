@@ -27,6 +27,9 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   // The pane below does not say all that again.
   await expect(pane(page, "segments")).toHaveText(/^No part is open\s*Choose one in the timeline\.$/);
 
+  // Nor is there room kept for what comes with a picture.
+  await expect(page.locator(".strip")).toBeHidden();
+
   // What is offered lies around the top of the curve, and is a part.
   const [first, last] = [form.getByLabel("First event"), form.getByLabel("Last event")];
   const offered = async () => [Number(await first.inputValue()), Number(await last.inputValue())] as const;
@@ -59,6 +62,7 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   const line = page.getByTestId("part-line");
   await expect(line).toContainText("events #12,000 to #12,499 of");
   await expect(viewer.canvas).toBeVisible();
+  await expect(page.locator(".strip")).toBeVisible();
   // Which part it is stands there once.
   await expect(page.getByTestId("view-timeline").getByText("a part of the file")).toHaveCount(1);
 

@@ -83,7 +83,7 @@ async fn entries(
         pace.spend(4 * part.len() as u64).await;
         for (block, b) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
             let (enters, leaves) = (steps.before(b.enters), steps.before(b.leaves));
-            let stays = b.leaves == cx.trace.slots() && b.origin == Origin::Alloc;
+            let stays = b.leaves == cx.trace.slots() && b.origin() == Origin::Alloc;
             if enters == leaves && !stays {
                 continue;
             }
@@ -105,7 +105,7 @@ async fn rotating(cx: &Context<'_>, steps: &Steps, warm_up: usize, pace: &mut Pa
     let mut sizes = FxHashMap::default();
     for part in strides(cx.trace.blocks.len()) {
         pace.spend(part.len() as u64).await;
-        for block in cx.trace.blocks[part].iter().filter(|b| b.origin == Origin::PreexistingFreed) {
+        for block in cx.trace.blocks[part].iter().filter(|b| b.origin() == Origin::PreexistingFreed) {
             let step = steps.before(block.leaves);
             if step > warm_up && step < steps.begins.len() {
                 *sizes.entry(block.bytes.0).or_default() += 1;

@@ -38,7 +38,7 @@ pub(super) async fn never_freed(
     for part in strides(cx.trace.blocks.len()) {
         pace.spend(2 * part.len() as u64).await;
         let blocks = (part.start as u32..).zip(&cx.trace.blocks[part]);
-        for (i, block) in blocks.filter(|(_, b)| b.origin == Origin::Alloc) {
+        for (i, block) in blocks.filter(|(_, b)| b.origin() == Origin::Alloc) {
             let habit = &mut habits[block.stack.0 as usize];
             if block.leaves < slots {
                 habit.freed += 1;

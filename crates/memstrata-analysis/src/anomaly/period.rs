@@ -93,7 +93,7 @@ async fn freed_before(trace: &Trace, allocs: &[(u32, u64)], pace: &mut Pace) -> 
     let mut is_freed = vec![false; trace.slots() as usize];
     for part in strides(trace.blocks.len()) {
         pace.spend(2 * part.len() as u64).await;
-        for block in trace.blocks[part].iter().filter(|b| b.origin == Origin::Alloc) {
+        for block in trace.blocks[part].iter().filter(|b| b.origin() == Origin::Alloc) {
             is_freed[block.enters as usize] = block.leaves < trace.slots();
         }
     }

@@ -120,7 +120,7 @@ impl Judge<'_> {
         }
         match block.alloc_event() {
             Some(event) => self.profiled(event.0).unwrap_or_else(|| self.born(block, event.0, says)),
-            None if block.origin == Origin::LostAlloc && !says.frames => is(Category::Unknown, 0.0),
+            None if block.origin() == Origin::LostAlloc && !says.frames => is(Category::Unknown, 0.0),
             None if says.frames => self.stack_only(block, says),
             None => self.before(block),
         }

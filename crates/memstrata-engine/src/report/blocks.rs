@@ -103,7 +103,7 @@ pub(crate) fn row(target: Target<'_>, index: u32) -> BlockRow<'_> {
     let number = |event: Option<EventIndex>| event.map(|EventIndex(e)| e);
     BlockRow {
         address: block.address.plain(),
-        reuse: block.reuse,
+        reuse: block.reuse(),
         bytes: block.bytes.0,
         block_bytes: target.part.carving(target.index).sizes[index as usize].0,
         category: guess.category.name(),

@@ -188,7 +188,7 @@ fn line(at: Target<'_>, index: u32) -> BlockLine {
         bytes: text::bytes(block.bytes),
         block_bytes: text::bytes(part.carving(at.index).sizes[index as usize]),
         category: part.categories(at.index).get(index).category.name().to_owned(),
-        allocated: match (block.alloc_event(), block.origin) {
+        allocated: match (block.alloc_event(), block.origin()) {
             (Some(event), _) => event.to_string(),
             (None, Origin::LostAlloc) => "not recorded".to_owned(),
             (None, _) => "before the window".to_owned(),

@@ -166,7 +166,7 @@ impl Address {
     }
 
     fn is_use(&self, block: &Block) -> bool {
-        self.reused == Some((block.address.0, block.reuse))
+        self.reused == Some((block.address.0, block.reuse()))
     }
 }
 

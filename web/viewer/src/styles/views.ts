@@ -217,6 +217,7 @@ button.share:hover { background: var(--hover); }
 .copy-line { margin-top: 10px; }
 .plot-state:has(> .part-form) { overflow: auto; place-items: safe center; padding-block: 12px; }
 .plot-state > .part-form { width: min(680px, 100%); padding: 22px 24px 24px; border: 1px solid var(--line); border-radius: 10px; background: var(--surface); text-align: left; overflow-wrap: anywhere; }
+.plot:has(> .plot-state > .part-form) + .strip { display: none; }
 .part-form p + p { margin-top: 2px; }
 .part-form figure { margin: 18px 0 0; }
 .part-form svg { display: block; width: 100%; height: 132px; border-radius: var(--radius); background: var(--sunk); box-shadow: inset 0 0 0 1px var(--line); cursor: crosshair; touch-action: none; }
