@@ -6,10 +6,11 @@ document.addEventListener("memstrata-loaded", ({ detail: { path, remaining } }) 
   said.value = `${path} is open, ${remaining} to come`;
 });
 
-const viewer = await openViewer(document.querySelector("main"), {
+const opening = openViewer(document.querySelector("main"), {
   view: "timeline",
   wasmUrl: "./",
   workerUrl: "./worker.js",
 });
-document.querySelector("input").addEventListener("change", ({ target }) => viewer.load(target.files));
-document.querySelector("button").addEventListener("click", () => viewer.remove());
+// Whatever is done before the viewer is there waits for it.
+document.querySelector("input").addEventListener("change", async ({ target }) => (await opening).load(target.files));
+document.querySelector("button").addEventListener("click", async () => (await opening).remove());

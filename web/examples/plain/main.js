@@ -6,6 +6,7 @@ document.addEventListener("memstrata-loaded", ({ detail: { path, remaining } }) 
   said.value = `${path} is open, ${remaining} to come`;
 });
 
-const viewer = await openViewer(document.querySelector("main"), { view: "timeline" });
-document.querySelector("input").addEventListener("change", ({ target }) => viewer.load(target.files));
-document.querySelector("button").addEventListener("click", () => viewer.remove());
+const opening = openViewer(document.querySelector("main"), { view: "timeline" });
+// Whatever is done before the viewer is there waits for it.
+document.querySelector("input").addEventListener("change", async ({ target }) => (await opening).load(target.files));
+document.querySelector("button").addEventListener("click", async () => (await opening).remove());
