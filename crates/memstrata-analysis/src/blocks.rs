@@ -45,7 +45,7 @@ pub struct Block {
 }
 
 /// What else is known of a block, in four bytes, since a trace has millions of them: its origin in the lowest two bits, then whether
-/// its free was completed, then how many earlier ones had its address.
+/// its free was completed, then how many earlier ones had its address, for which there are 29.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Facts(u32);
 
@@ -57,10 +57,6 @@ impl Facts {
     /// Of one whose free was not completed.
     fn new(origin: Origin, reuse: u32) -> Self {
         Self(reuse << Self::REUSE | origin as u32)
-    }
-
-    fn origin(self) -> Origin {
-        Self::ORIGINS[(self.0 % 4) as usize]
     }
 }
 
@@ -85,7 +81,7 @@ impl MaybeEvent {
 impl Block {
     /// How it came to be known.
     pub fn origin(&self) -> Origin {
-        self.facts.origin()
+        Facts::ORIGINS[(self.facts.0 % 4) as usize]
     }
 
     /// How many earlier blocks of the window had this address.

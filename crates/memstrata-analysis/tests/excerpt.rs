@@ -152,7 +152,7 @@ fn all_events_are_no_part() {
 
 #[test]
 fn segments_in_a_row_are_for_what_comes_behind_the_last() {
-    // Behind a part nothing else stays. If each of these looked for it by itself, this would take minutes.
+    // Behind a part nothing else stays. If each of these looked for it by itself, that would be five billion looks.
     let (count, size) = (100_000u64, 2 << 20);
     let segment = |i: u64| format!(r#"{{"action":"segment_alloc","addr":{},"size":{size}}}"#, (i + 1) * size);
     let mut events: Vec<String> = (0..count).map(segment).collect();

@@ -1,7 +1,8 @@
 // Annotated ranges below the timeline: as many elements as can be seen, and none made anew while the picture moves.
 
-import type { Page } from "@playwright/test";
+import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "../lib/test.js";
+import type { Viewer } from "../lib/viewer.js";
 import { Views } from "../lib/views.js";
 
 const STEPS = 20_000;
@@ -72,12 +73,17 @@ test("twenty thousand ranges are some hundred elements, and none is lost", async
   expect(Math.abs(to - right)).toBeLessThanOrEqual(1);
 });
 
-test("the picture takes the ranges along without making or placing one anew", async ({ viewer, page }) => {
-  const views = new Views(viewer);
-  await views.open(annotated());
-  await page.evaluate(() => window.memstrata.setState({ x0: 20_000, x1: 20_100 }));
-  const one = page.getByRole("button", { name: "forward" });
+/** Ranges that have an element each, a hundred slots of the trace in view. */
+async function near(viewer: Viewer): Promise<Locator> {
+  await new Views(viewer).open(annotated());
+  await viewer.page.evaluate(() => window.memstrata.setState({ x0: 20_000, x1: 20_100 }));
+  const one = viewer.page.getByRole("button", { name: "forward" });
   await expect.poll(() => one.count()).toBeGreaterThan(50);
+  return one;
+}
+
+test("the picture takes the ranges along without making or placing one anew", async ({ viewer, page }) => {
+  const one = await near(viewer);
   await page.locator(".tracks-laid").evaluate((laid) => {
     const seen = { made: 0, placed: 0 };
     Object.assign(window, { seen });
@@ -107,11 +113,7 @@ test("the picture takes the ranges along without making or placing one anew", as
 });
 
 test("the next stretch makes only what comes, and what stays is not touched", async ({ viewer, page }) => {
-  const views = new Views(viewer);
-  await views.open(annotated());
-  await page.evaluate(() => window.memstrata.setState({ x0: 20_000, x1: 20_100 }));
-  const one = page.getByRole("button", { name: "forward" });
-  await expect.poll(() => one.count()).toBeGreaterThan(50);
+  const one = await near(viewer);
   const count = await one.count();
   await page.locator(".tracks-laid").evaluate((laid) => {
     const seen = { made: 0, gone: 0, touched: 0 };
