@@ -175,6 +175,7 @@ fn questions(events: u32) -> Vec<(&'static str, Query)> {
         ("next of a stack", next(Looked::Stack { block: events / 4 })),
         ("segments, by size", Query::Segments { rows: rows(SegmentSort::Size) }),
         ("segments, by occupancy", Query::Segments { rows: rows(SegmentSort::Occupancy) }),
+        ("segments, rows in view", Query::SegmentRows { rows: rows(SegmentSort::Size), y0: 0.0, y1: 4096.0 * 60.0 }),
         ("segment", Query::Segment { segment: 0, event: middle }),
         ("segment of a block", Query::SegmentOf { block: events / 4 }),
         ("flame graph, peak", Query::Flame { flame: FlameSpec::default() }),

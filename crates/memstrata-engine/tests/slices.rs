@@ -1,7 +1,8 @@
 //! Tiles that take long are drawn in slices: what is asked meanwhile does not wait for them.
 
 use memstrata_engine::protocol::views::{
-    Answer, At, BlockSort, BlockTable, ColourBy, FlameSpec, FlameWeight, Layer, Query, SegmentSpec, Table, TextForm,
+    Answer, At, BlockSort, BlockTable, ColourBy, FlameSpec, FlameWeight, GROWN, Layer, Query, ROW_UNITS, SegmentSort,
+    SegmentSpec, Table, TextForm,
 };
 use memstrata_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 use memstrata_engine::{Column, Engine, Slice};
@@ -33,6 +34,11 @@ fn engine() -> Engine {
         }
     }
     json.push_str("]]}");
+    opened(&json)
+}
+
+/// A file in JSON, whole.
+fn opened(json: &str) -> Engine {
     let mut engine = Engine::new("made.json", json.len() as u64);
     engine.feed(json.as_bytes()).expect("a snapshot");
     assert!(matches!(engine.finish(), Response::Loaded(_)));
@@ -308,4 +314,43 @@ fn short_questions_do_not_wait_for_long_ones_and_a_newer_one_takes_their_place()
         })
         .collect();
     assert_eq!(ids, [5, 2, 1], "those that are known to be long are last");
+}
+
+/// So many segments come and go, a block in each.
+const SEGMENTS: u32 = 30_000;
+
+#[test]
+fn rows_of_many_segments_are_put_in_order_in_slices_and_told_a_page_at_a_time() {
+    let mut json = String::from("{\"segments\":[],\"device_traces\":[[");
+    for segment in 0..SEGMENTS {
+        let (address, mib) = (u64::from(segment % 100) << 30, 2 + segment * 7919 % 1000);
+        for (action, size) in [("segment_alloc", mib), ("alloc", 1), ("free_completed", 1), ("segment_free", mib)] {
+            let comma = if json.ends_with('[') { "" } else { "," };
+            let size = u64::from(size) << 20;
+            write!(json, "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":{size}}}")
+                .expect("a String takes all text");
+        }
+    }
+    json.push_str("]]}");
+    let mut engine = opened(&json);
+    let ask = |query| Request::View { id: 1, target: TARGET, query };
+    // Block sizes are there before.
+    engine.post(ask(Query::SegmentOf { block: 0 }));
+    next(&mut engine);
+    let spec = SegmentSpec { sort: SegmentSort::Occupancy, event: 1, grown: Some(17) };
+    engine.post(ask(Query::Segments { rows: spec.clone() }));
+    let (response, _, slices) = next(&mut engine);
+    let Response::View { answer: Answer::Segments(info), .. } = response else { panic!("{response:?}") };
+    assert_eq!(info.units, f64::from((SEGMENTS + GROWN - 1) * ROW_UNITS));
+    assert!(cfg!(feature = "parallel") || slices > 1, "{slices} slices");
+    // The order is kept, whichever row is higher.
+    let (high, page) = (info.units, f64::from(40 * ROW_UNITS));
+    for (y0, y1, least, most) in [(0.0, page, 37, 40), (high - page, high, 37, 40), (0.0, high, 500, 500)] {
+        let rows = SegmentSpec { grown: Some(18), ..spec.clone() };
+        engine.post(ask(Query::SegmentRows { rows, y0, y1 }));
+        let (response, _, slices) = next(&mut engine);
+        let Response::View { answer: Answer::SegmentRows(rows), .. } = response else { panic!("{response:?}") };
+        assert!(slices == 1 && (least..=most).contains(&rows.len()), "{slices} slices, {} rows", rows.len());
+        assert_eq!(rows[0].y1, y1);
+    }
 }

@@ -51,6 +51,17 @@ macro_rules! answer {
     }};
 }
 
+/// The rows of the segments view, page by page from the top.
+fn all_rows(engine: &mut Engine, spec: &SegmentSpec) -> (SegmentsInfo, Vec<SegmentRow>) {
+    let info = answer!(*engine, Query::Segments { rows: spec.clone() }, Segments);
+    let (mut rows, mut y1) = (Vec::<SegmentRow>::new(), info.units);
+    while y1 > 0.0 {
+        rows.extend(answer!(*engine, Query::SegmentRows { rows: spec.clone(), y0: 0.0, y1 }, SegmentRows));
+        y1 = rows.last().expect("rows down to the bottom").y0;
+    }
+    (info, rows)
+}
+
 fn raw(row: &DetailRow) -> i64 {
     row.raw.as_deref().and_then(|r| r.parse().ok()).unwrap_or_else(|| panic!("{} has an integer", row.key))
 }
@@ -306,22 +317,29 @@ fn segments_are_rows_in_every_order() {
         let event = i64::from(trace.slots()) - 2;
         for sort in [SegmentSort::Size, SegmentSort::Address, SegmentSort::Pool, SegmentSort::Occupancy] {
             let spec = SegmentSpec { sort, event, grown: Some(0) };
-            let rows = answer!(engine, Query::Segments { rows: spec }, Segments);
+            let (info, rows) = all_rows(&mut engine, &spec);
             // Each segment once, one on top of the other.
-            let mut indices: Vec<u32> = rows.rows.iter().map(|r| r.segment).collect();
-            let mut top = rows.units;
-            for row in &rows.rows {
+            let mut indices: Vec<u32> = rows.iter().map(|r| r.segment).collect();
+            let mut top = info.units;
+            for row in &rows {
                 assert_eq!(row.y1, top, "{name}");
                 let height = if row.segment == 0 { ROW_UNITS * GROWN } else { ROW_UNITS };
                 assert_eq!(row.y1 - row.y0, f64::from(height), "{name}");
+                assert!(row.segment != 0 || info.grown == Some((row.y0, row.y1)), "{name}");
                 top = row.y0;
             }
             assert_eq!(top, 0.0);
             indices.sort_unstable();
-            assert!(indices.iter().copied().eq(0..rows.rows.len() as u32));
+            assert!(indices.iter().copied().eq(0..rows.len() as u32));
+            // Of a part those that reach into it, where they are among all.
+            let part = (info.units * 0.4, info.units * 0.6);
+            let query = Query::SegmentRows { rows: spec, y0: part.0, y1: part.1 };
+            let within: Vec<_> = rows.iter().filter(|r| r.y0 < part.1 && part.0 < r.y1).cloned().collect();
+            assert_eq!(answer!(engine, query, SegmentRows), within);
+            assert!(!within.is_empty() && within.len() <= rows.len(), "{name}");
             match sort {
-                SegmentSort::Size => assert!(rows.rows.is_sorted_by_key(|r| std::cmp::Reverse(number(&r.size)))),
-                SegmentSort::Address => assert!(rows.rows.is_sorted_by_key(|r| (r.address.len(), r.address.clone()))),
+                SegmentSort::Size => assert!(rows.is_sorted_by_key(|r| std::cmp::Reverse(number(&r.size)))),
+                SegmentSort::Address => assert!(rows.is_sorted_by_key(|r| (r.address.len(), r.address.clone()))),
                 SegmentSort::Pool => {}
                 SegmentSort::Occupancy => {
                     let mut fill = |row: &SegmentRow| {
@@ -331,7 +349,7 @@ fn segments_are_rows_in_every_order() {
                         if there { value(&card.rows, "active_bytes") as f64 / number(&row.size) as f64 } else { 2.0 }
                     };
                     let mut fills = Vec::new();
-                    for row in &rows.rows {
+                    for row in &rows {
                         fills.push(fill(row));
                     }
                     assert!(fills.is_sorted_by(|a, b| a <= &(b + 1e-9)), "{name}: {fills:?}");
@@ -349,7 +367,7 @@ fn a_segment_is_as_full_as_the_program_prints() {
         let (mut engine, _) = engine(name);
         let file = file(name);
         let trace = &file.parts[0].traces[0];
-        let rows = answer!(engine, Query::Segments { rows: SegmentSpec::default() }, Segments).rows;
+        let rows = all_rows(&mut engine, &SegmentSpec::default()).1;
         for slot in [0, trace.slots() / 2, trace.slots() - 1] {
             let told = segments(target(name, &file.parts[0]), slot);
             let mut there = Vec::new();
@@ -391,7 +409,7 @@ fn segments_together_are_the_bands() {
     // Among them blocks whose free was asked for before the window, and blocks that lie over several mapped ranges.
     for name in ["scenarios/f08.pickle", "recorded/gpt_state_only.pickle", "recorded/t26/expandable_gpt.pickle.gz"] {
         let (mut engine, loaded) = engine(name);
-        let rows = answer!(engine, Query::Segments { rows: SegmentSpec::default() }, Segments).rows;
+        let rows = all_rows(&mut engine, &SegmentSpec::default()).1;
         let end = loaded.parts[0].devices[0].axes[0].extent as i64 - 2;
         for event in [-1, end / 2, end] {
             let moment = answer!(engine, Query::Moment { at: At::Event { event } }, Moment);
@@ -415,12 +433,12 @@ fn segments_together_are_the_bands() {
 #[test]
 fn blocks_lie_in_their_segments() {
     let (mut engine, _) = engine("recorded/t26/expandable_gpt.pickle.gz");
-    let rows = answer!(engine, Query::Segments { rows: SegmentSpec::default() }, Segments);
-    assert!(rows.rows.iter().any(|r| r.label == "expandable"));
-    assert!(rows.text.contains("mapped range") && rows.text.ends_with(" reserved at most"), "{}", rows.text);
+    let (info, rows) = all_rows(&mut engine, &SegmentSpec::default());
+    assert!(rows.iter().any(|r| r.label == "expandable"));
+    assert!(info.text.contains("mapped range") && info.text.ends_with(" reserved at most"), "{}", info.text);
     for block in [0, 1, 100, 1000] {
         let segment = answer!(engine, Query::SegmentOf { block }, SegmentOf).expect("it lies in one");
-        let row = rows.rows.iter().find(|r| r.segment == segment).expect("a row");
+        let row = rows.iter().find(|r| r.segment == segment).expect("a row");
         engine.post(Request::Block { id: 1, target: TARGET, block });
         let Some(Response::Block { detail: Some(detail), .. }) = engine.step().map(|r| r.response) else {
             panic!("a block")
@@ -551,6 +569,8 @@ fn odd_files_are_answered_too() {
                     queries.push(Query::Moment { at: At::Event { event } });
                     queries.push(Query::Segment { segment: 0, event });
                     let rows = SegmentSpec { sort: SegmentSort::Occupancy, event, grown: Some(99) };
+                    let high = [-1.0, 5e4, f64::INFINITY, f64::NAN];
+                    queries.extend(high.map(|y1| Query::SegmentRows { rows: rows.clone(), y0: 0.0, y1 }));
                     queries.push(Query::Segments { rows });
                 }
                 queries.push(Query::SegmentOf { block: 0 });

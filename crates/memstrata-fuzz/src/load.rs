@@ -178,6 +178,7 @@ fn queries() -> Vec<Query> {
         Query::Names { blocks: vec![0, 1, u32::MAX] },
         Query::Search { text: "<2GiB".to_owned() },
         Query::Segments { rows: SegmentSpec { sort: SegmentSort::Occupancy, event: 2, grown: Some(0) } },
+        Query::SegmentRows { rows: SegmentSpec::default(), y0: -1.0, y1: 1e6 },
         Query::Segment { segment: 0, event: 1 },
         Query::SegmentOf { block: 0 },
         Query::Flame { flame: flame.clone() },

@@ -5,8 +5,10 @@
 
 mod draw;
 mod merge;
+mod rows;
 
 pub use draw::SegmentDrawing;
+pub use rows::SegmentRows;
 
 use memstrata_analysis::pace::{Pace, STRIDE, at_once, strides};
 use memstrata_analysis::{Carving, Span, Trace};

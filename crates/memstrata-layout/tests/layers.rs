@@ -3,8 +3,8 @@
 use memstrata_analysis::pace::{Pace, at_once};
 use memstrata_analysis::{Carving, Content, Flame, History, Measure, Sites, Trace, by_stack};
 use memstrata_layout::{
-    Axis, AxisKind, Cell, Colour, Colours, FlameRows, MERGED, NO_BLOCK, STRIP_BUDGET, SegmentDrawing, SegmentTiles,
-    States, Strips, lines,
+    Axis, AxisKind, Cell, Colour, Colours, FlameRows, MERGED, NO_BLOCK, STRIP_BUDGET, SegmentDrawing, SegmentRows,
+    SegmentTiles, States, Strips, lines,
 };
 use memstrata_snapshot::{Reader, Snapshot};
 use std::path::Path;
@@ -28,12 +28,6 @@ const FILES: [&str; 8] = [
     "recorded/t26/expandable_gpt.pickle.gz",
     "recorded/gpt_late.pickle.gz",
 ];
-
-/// A row a span, as high as told, the first at the top.
-fn rows_of(spans: usize, height: f64) -> Vec<(u32, f64, f64)> {
-    let top = spans as f64 * height;
-    (0..spans as u32).map(|s| (s, top - f64::from(s + 1) * height, top - f64::from(s) * height)).collect()
-}
 
 /// The state that a column shows: the first at which the total is largest, by looking at all.
 fn shown(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u32> {
@@ -68,7 +62,8 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
             // So high that the smallest block of the largest segment can be told.
             let largest = spans.iter().map(|s| s.size.0).max().unwrap_or(0);
             let height = (largest as f64 / 512.0 * 1.2).max(f64::from(ROW));
-            let rows = rows_of(spans.len(), height);
+            let order: Vec<u32> = (0..spans.len() as u32).collect();
+            let rows = SegmentRows::new(&order, height, None);
             let total = (spans.len() as f64 * height) as u32 + 1;
             for kind in [AxisKind::Event, AxisKind::Time] {
                 let Some(axis) = Axis::new(trace, kind) else { continue };
@@ -76,7 +71,7 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
                 for (kx, at) in [(0, 0), (0, axis.extent() / 2), (fit, 0), (fit / 2, axis.extent() / 3)] {
                     // Some columns only: all of a long row would not be within the budget, and then something merges.
                     let cell = Cell { kx, ky: 0, slot: at >> kx << kx, columns: 4, low: 0, rows: total };
-                    let strips = tiles.strips(axis, &carving, &rows, cell, &colours);
+                    let strips = tiles.strips(axis, &carving, rows, cell, &colours);
                     assert!(strips.len() <= STRIP_BUDGET, "{name}");
                     assert!(strips.blocks.iter().all(|&b| b == NO_BLOCK || b & MERGED == 0), "{name} merges");
                     for column in 0..cell.columns {
@@ -111,7 +106,7 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
                         assert_eq!(grounds, carving.segments.at(state).len(), "{name}: segments in state {state}");
                     }
                     for (i, p) in strips.positions.iter().enumerate() {
-                        let (_, low, high) = rows[rows.len() - 1 - (f64::from(p[1]) / height) as usize];
+                        let [low, high] = rows.edges(order.len() - 1 - (f64::from(p[1]) / height) as usize);
                         let gap = (high - low) / 16.0 - 0.01 * height;
                         assert!(f64::from(p[1]) >= low + gap && f64::from(p[3]) <= high - gap, "{name}: strip {i}");
                     }
@@ -130,14 +125,15 @@ fn segments_drawn_in_slices_are_the_same() {
             let tiles = SegmentTiles::new(trace, &carving);
             let colours = Colours::by_site(trace, &Sites::new(&snapshot));
             let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
-            let rows = rows_of(carving.segments.spans.len(), f64::from(ROW));
+            let order: Vec<u32> = (0..carving.segments.spans.len() as u32).collect();
+            let rows = SegmentRows::new(&order, f64::from(ROW), None);
             let kx = (axis.extent() / 256).max(1).ilog2() as u8 + 1;
             for ky in [4, 9] {
                 let cell = Cell { kx, ky, slot: 0, columns: 256, low: 0, rows: 1024 };
-                let whole = tiles.strips(axis, &carving, &rows, cell, &colours);
+                let whole = tiles.strips(axis, &carving, rows, cell, &colours);
                 let mut drawing = SegmentDrawing::new(cell);
                 let mut slices = 1;
-                while !tiles.draw(&mut drawing, axis, &carving, &rows, &colours, 40) {
+                while !tiles.draw(&mut drawing, axis, &carving, rows, &colours, 40) {
                     slices += 1;
                 }
                 assert_eq!(drawing.finish(), whole, "{name} in {slices} slices");
@@ -156,14 +152,15 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
             let tiles = SegmentTiles::new(trace, &carving);
             let by_size = at_once(Colours::by_size(trace, &mut Pace::endless()));
             let colours = at_once(by_size.dimmed(|block| block % 2 == 0, &mut Pace::endless()));
-            let rows = rows_of(carving.segments.spans.len(), f64::from(ROW));
+            let order: Vec<u32> = (0..carving.segments.spans.len() as u32).collect();
+            let rows = SegmentRows::new(&order, f64::from(ROW), None);
             let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
             let kx = (axis.extent() / 64).max(1).ilog2() as u8;
             // From rows of 64 that are easily told to such that are not.
             for ky in [6, 10, 13, 16] {
                 let lines = ((carving.segments.spans.len() as u64 * u64::from(ROW)) >> ky) as u32 + 1;
                 let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows: lines };
-                let strips = tiles.strips(axis, &carving, &rows, cell, &colours);
+                let strips = tiles.strips(axis, &carving, rows, cell, &colours);
                 // Twice the rows are as much as can be told, with what they lie on.
                 assert!(strips.len() <= 3 * 64 * (2 * lines as usize + 2), "{name}: {} strips", strips.len());
                 for column in 0..64u32 {
@@ -205,8 +202,8 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
                 all
             };
             let (one, other) = (
-                tiles.strips(axis, &carving, &rows, whole, &colours),
-                tiles.strips(axis, &carving, &rows, part, &colours),
+                tiles.strips(axis, &carving, rows, whole, &colours),
+                tiles.strips(axis, &carving, rows, part, &colours),
             );
             assert_eq!(cut(&one, 16.0), cut(&other, 0.0), "{name}");
         }

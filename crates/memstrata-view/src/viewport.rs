@@ -127,7 +127,7 @@ impl Bounds {
     }
 
     /// What takes the place of a view when these bounds become others: all heights where all were in view, else the same
-    /// from its upper edge down, with rows as high as before.
+    /// from its upper edge down, with rows as high and as far from the first one as before.
     pub fn carry(&self, view: Area, now: &Self) -> Area {
         let (before, all) = (self.fit(), now.fit());
         let near = |a: f64, b: f64| (a - b).abs() <= before.height() * 1e-9;
@@ -135,7 +135,9 @@ impl Bounds {
         now.clamp(if near(view.y0, before.y0) && near(view.y1, before.y1) {
             Area { y0: all.y0, y1: all.y1, ..view }
         } else {
-            Area { y0: view.y1 - view.height() * scale, ..view }
+            let units = |bounds: &Self| bounds.rows.map_or(0.0, |rows| rows.units);
+            let y1 = view.y1 + units(now) - units(self);
+            Area { y0: y1 - view.height() * scale, y1, ..view }
         })
     }
 

@@ -165,6 +165,67 @@ test("a click on a block in its segment selects it everywhere", async ({ viewer,
   expect(Math.abs(at - peak_event), "the cursor is where the click was").toBeLessThanOrEqual(8);
 });
 
+const MANY = 3000;
+
+/** So many segments that come and go, one after the other and each smaller than the one before, with a block in each. */
+function many() {
+  const trace = Array.from({ length: MANY }, (_, segment) => {
+    const at = { addr: (segment + 1) * 2 ** 34, stream: 0, frames: [] };
+    const [size, block] = [(MANY + 1 - segment) * 2 ** 21, 2 ** 20];
+    return [
+      { ...at, action: "segment_alloc", size },
+      { ...at, action: "alloc", size: block },
+      { ...at, action: "free_completed", size: block },
+      { ...at, action: "segment_free", size },
+    ];
+  }).flat();
+  const json = JSON.stringify({ segments: [], device_traces: [trace] });
+  return { name: "many.json", mimeType: "application/json", buffer: Buffer.from(json) };
+}
+
+test("of thousands of segments those near the view have labels, and a selected block brings its own into view", async ({
+  viewer,
+  page,
+}) => {
+  const views = new Views(viewer);
+  await views.open(many());
+  const pane = await views.main("Segments");
+  const box = await views.plot("segments-canvas").box();
+  /** Which rows are in sight: each is as large as its place says. */
+  const seen = async () => {
+    const labels = await labelsOf(pane);
+    const inSight = labels.filter(({ top, height }) => top + height > box.y && top < box.y + box.height);
+    return inSight.map(({ bytes }) => MANY + 1 - bytes / 2 ** 21);
+  };
+  const from = (first: number) => (rows: number[]) => rows.length > 20 && rows.every((row, at) => row === first + at);
+  await expect.poll(async () => from(0)(await seen())).toBe(true);
+  await expect(pane.getByTestId("segments-text")).toContainText("3,000 segments");
+  expect(await pane.locator(".segment-label").count()).toBeLessThan(100);
+  // With the block of a segment far down its row comes, four times as high.
+  const far = 2000;
+  await views.setState({ sel: `0:0x${((far + 1) * 2 ** 34).toString(16)}@${4 * far + 1}` });
+  const own = pane.locator(`.segment-label[data-value="${(MANY + 1 - far) * 2 ** 21}"]`);
+  await expect(own).toBeInViewport();
+  const middle = await seen();
+  expect(middle).toEqual(middle.map((_, at) => (middle[0] ?? 0) + at));
+  expect(middle).toContain(far);
+  const height = async () => (await own.boundingBox())?.height ?? 0;
+  await expect.poll(height).toBeGreaterThan(45);
+  // It is low again, and nothing has moved, when nothing is selected.
+  await page.keyboard.press("Escape");
+  await expect.poll(height).toBeLessThan(20);
+  await expect.poll(async () => from(middle[0] ?? -1)(await seen())).toBe(true);
+  // The bar beside the rows says where they are, and takes them to the last one.
+  const bar = pane.getByTestId("rows-bar");
+  const place = () => bar.evaluate(({ scrollTop, scrollHeight }) => scrollTop / scrollHeight);
+  expect(await place()).toBeCloseTo((middle[0] ?? 0) / MANY, 2);
+  await bar.hover();
+  await page.mouse.wheel(0, 1e6);
+  await expect.poll(async () => (await seen()).at(-1)).toBe(MANY - 1);
+  await page.mouse.wheel(0, -1e6);
+  await expect.poll(async () => from(0)(await seen())).toBe(true);
+});
+
 /** Where the labels below a plot are, and what they say. */
 const ticksOf = (pane: Locator) =>
   pane

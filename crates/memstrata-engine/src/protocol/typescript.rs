@@ -88,7 +88,7 @@ fn declarations() -> String {
         BlockPage,
         BlockLine,
         SearchResult,
-        SegmentRows,
+        SegmentsInfo,
         SegmentRow,
         FlameInfo,
         FlameStep,

@@ -233,10 +233,19 @@ pub enum Query {
         /// A word of a frame or file, `0x...`, or a size: `>512MiB`.
         text: String,
     },
-    /// The rows of the segments view.
+    /// The rows of the segments view, all together.
     Segments {
         /// Which.
         rows: SegmentSpec,
+    },
+    /// Those of them that reach into what is between two heights; of more than 500 the upper ones.
+    SegmentRows {
+        /// Of which.
+        rows: SegmentSpec,
+        /// The lower height, in units.
+        y0: f64,
+        /// The upper height.
+        y1: f64,
     },
     /// One segment at a moment.
     Segment {

@@ -66,6 +66,8 @@ impl Query {
                 | Self::Hit { .. }
                 | Self::Names { .. }
                 | Self::Search { .. }
+                | Self::Segments { .. }
+                | Self::SegmentRows { .. }
         )
     }
 }
@@ -82,6 +84,7 @@ impl Query {
             Self::Picture { .. } => Needs { categories: false, anomalies: false, ..all },
             Self::Findings {} => Needs { carving: true, anomalies: true, ..Needs::default() },
             Self::Segments { .. }
+            | Self::SegmentRows { .. }
             | Self::Segment { .. }
             | Self::SegmentOf { .. }
             | Self::Flame { .. }
@@ -118,6 +121,9 @@ impl Views {
             Query::Flame { flame } | Query::FlameBoxes { flame, .. } | Query::FlameNode { flame, .. } => {
                 self.flames.is_ready(file, target, flame)
             }
+            Query::Segments { rows } | Query::SegmentRows { rows, .. } => {
+                self.tiles.orders.is_ready(file, target, rows)
+            }
             _ => true,
         }
     }
@@ -139,6 +145,10 @@ impl Views {
             }
             Query::FlameNode { flame, node } => {
                 Answer::FlameNode(self.flames.get(at, target, flame).node(at, *node).map(Box::new))
+            }
+            Query::Segments { rows } => Answer::Segments(self.tiles.orders.get(at, target, rows).info(rows)),
+            Query::SegmentRows { rows, y0, y1 } => {
+                Answer::SegmentRows(self.tiles.orders.get(at, target, rows).rows(at, rows, *y0, *y1))
             }
             _ => return None,
         }))
@@ -179,7 +189,6 @@ pub(crate) async fn answer(file: Arc<File>, target: DeviceRef, query: Query, mut
         &Query::Hit { block } => Answer::Hit(detail::hit(at, block).map(Box::new)),
         Query::Names { blocks } => Answer::Names(blocks.iter().map(|&block| detail::name(at, block)).collect()),
         Query::Search { text } => Answer::Search(search::search(at, text, pace).await),
-        Query::Segments { rows } => Answer::Segments(segments::rows(at, rows, pace).await),
         &Query::Segment { segment, event } => {
             Answer::Detail(segments::segment(at, segment, event, pace).await.map(Box::new))
         }
@@ -194,7 +203,9 @@ pub(crate) async fn answer(file: Arc<File>, target: DeviceRef, query: Query, mut
         | Query::Blocks { .. }
         | Query::Flame { .. }
         | Query::FlameBoxes { .. }
-        | Query::FlameNode { .. } => return None,
+        | Query::FlameNode { .. }
+        | Query::Segments { .. }
+        | Query::SegmentRows { .. } => return None,
     })
 }
 

@@ -110,7 +110,7 @@ pub(super) async fn picture(file: &Arc<File>, target: DeviceRef, query: &Query, 
             sheet.text(x, y, &format!("fill=\"{quiet}\" text-anchor=\"middle\""), &tick.text);
         }
     }
-    names(views, file, target, layer, &mut sheet, &quiet, pace).await;
+    names(views, file, target, layer, &mut sheet, &quiet);
     sheet.put(format_args!("</svg>"));
     sheet.out
 }
@@ -221,21 +221,14 @@ async fn tile(
 }
 
 /// Names in a flame graph, sizes beside segments.
-async fn names(
-    views: &mut Views,
-    file: &File,
-    target: DeviceRef,
-    layer: &Layer,
-    sheet: &mut Sheet,
-    quiet: &str,
-    pace: &mut Pace,
-) {
+fn names(views: &mut Views, file: &File, target: DeviceRef, layer: &Layer, sheet: &mut Sheet, quiet: &str) {
     let Some(at) = super::find(file, target) else { return };
     let [x0, x1] = sheet.x;
     match layer {
         Layer::Timeline { .. } => {}
         Layer::Segments { rows, .. } => {
-            for row in super::segments::rows(at, rows, pace).await.rows {
+            let [y0, y1] = sheet.y;
+            for row in views.tiles.orders.get(at, target, rows).rows(at, rows, y0, y1) {
                 let middle = f64::midpoint(row.y0, row.y1);
                 if (sheet.y[0]..sheet.y[1]).contains(&middle) {
                     let y = sheet.top(middle) + 4.0;

@@ -1,56 +1,112 @@
 //! The rows of the segments view, and a segment in words.
 
+use super::events::PAGE;
+use super::find;
+use super::kept::Kept;
 use super::moment::{live, slot_after, stack_rows};
 use crate::detail;
-use crate::protocol::DetailRow;
-use crate::protocol::views::{DetailCard, GROWN, ROW_UNITS, SegmentRow, SegmentRows, SegmentSort, SegmentSpec};
+use crate::engine::SLICE;
+use crate::file::File;
+use crate::protocol::views::{DetailCard, GROWN, ROW_UNITS, SegmentRow, SegmentSort, SegmentSpec, SegmentsInfo};
+use crate::protocol::{DetailRow, DeviceRef};
 use crate::report::{Target, segment_type};
 use crate::text;
-use memstrata_analysis::pace::{Pace, STRIDE, strides};
+use memstrata_analysis::pace::{Pace, STRIDE, at_once, strides};
 use memstrata_analysis::{Span, Trace, sort};
+use memstrata_layout::SegmentRows;
 use memstrata_snapshot::{PoolId, PoolIndex, Snapshot, StackId};
 use memstrata_units::{Bytes, EventIndex};
+use std::sync::Arc;
 
 /// How many call stacks of a segment are listed.
 const STACKS: usize = 12;
 
-/// A row for every segment of the window, and for every mapped range of an expandable one.
-pub(crate) async fn rows(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> SegmentRows {
-    let (trace, spans) = (at.trace(), spans(at));
-    let order = order(at, spec, pace).await;
-    let (edges, units) = edges(&order, spec.grown);
-    let row = |(&segment, &[y0, y1]): (&u32, &[f64; 2])| {
-        let span = &spans[segment as usize];
-        SegmentRow {
-            segment,
-            y0,
-            y1,
-            label: label(span).to_owned(),
-            size: text::bytes(span.size),
-            address: span.address.to_string(),
-            title: title(at, span),
-        }
-    };
-    let mut rows = Vec::with_capacity(order.len());
-    for both in order.iter().zip(&edges) {
-        // Each has a sentence of its own.
-        pace.spend(128).await;
-        rows.push(row(both));
+/// How many orders are kept: those of the view and of what was there before.
+const ORDERS: usize = 2;
+
+/// The orders of rows that were asked for last. Which row is higher does not change them.
+pub(crate) struct Orders(Kept<(DeviceRef, SegmentSpec), Order>);
+
+impl Default for Orders {
+    fn default() -> Self {
+        Self(Kept::new(ORDERS))
     }
-    let count = |expandable: bool| spans.iter().filter(|s| s.is_expandable == expandable).count() as u64;
-    let (segments, ranges) = (
-        text::count(count(false), "segment", "segments").exact,
-        text::count(count(true), "mapped range", "mapped ranges").exact,
-    );
-    let what = match (count(false), count(true)) {
-        (_, 0) => segments,
-        (0, _) => ranges,
-        _ => format!("{segments} and {ranges}"),
-    };
-    SegmentRows {
-        units,
-        text: format!("{what}, {} reserved at most", text::signed_bytes(trace.reserved_band.peak).text),
-        rows,
+}
+
+impl Orders {
+    /// Whether an order is there; if not, makes a slice of it.
+    pub(crate) fn is_ready(&mut self, file: &Arc<File>, target: DeviceRef, spec: &SegmentSpec) -> bool {
+        let wanted = (target, order_of(spec));
+        self.0.is_ready(&wanted, || made(file.clone(), wanted.clone()))
+    }
+
+    /// An order; made in one go if it is not there.
+    pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, spec: &SegmentSpec) -> &Order {
+        let wanted = (target, order_of(spec));
+        self.0.get(&wanted, || at_once(Order::paced(at, spec, &mut Pace::endless())))
+    }
+}
+
+async fn made(file: Arc<File>, (target, spec): (DeviceRef, SegmentSpec)) -> Option<Order> {
+    Some(Order::paced(find(&file, target)?, &spec, &mut Pace::of(SLICE)).await)
+}
+
+/// What decides the order: no row's height, and of the cursor only what it looks at.
+fn order_of(spec: &SegmentSpec) -> SegmentSpec {
+    let event = if spec.sort == SegmentSort::Occupancy { spec.event } else { -1 };
+    SegmentSpec { event, grown: None, ..spec.clone() }
+}
+
+/// Every segment of the window, and every mapped range of an expandable one, in the order of the rows.
+pub(crate) struct Order {
+    /// From the top, by index into `Carving::segments.spans`.
+    spans: Vec<u32>,
+    text: String,
+}
+
+impl Order {
+    pub(super) async fn paced(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> Self {
+        let expandable = spans(at).iter().filter(|s| s.is_expandable).count();
+        let segments = text::count((spans(at).len() - expandable) as u64, "segment", "segments").exact;
+        let ranges = text::count(expandable as u64, "mapped range", "mapped ranges").exact;
+        let what = match (spans(at).len() - expandable, expandable) {
+            (_, 0) => segments,
+            (0, _) => ranges,
+            _ => format!("{segments} and {ranges}"),
+        };
+        let most = text::signed_bytes(at.trace().reserved_band.peak).text;
+        Self { spans: order(at, spec, pace).await, text: format!("{what}, {most} reserved at most") }
+    }
+
+    /// Where the rows are.
+    pub(crate) fn places(&self, spec: &SegmentSpec) -> SegmentRows<'_> {
+        SegmentRows::new(&self.spans, f64::from(ROW_UNITS), spec.grown.map(|span| (span, GROWN)))
+    }
+
+    pub(crate) fn info(&self, spec: &SegmentSpec) -> SegmentsInfo {
+        let places = self.places(spec);
+        let grown = places.grown().map(|[low, high]| (low, high));
+        SegmentsInfo { units: places.units(), text: self.text.clone(), grown }
+    }
+
+    /// Those between two heights, from the top.
+    pub(crate) fn rows(&self, at: Target<'_>, spec: &SegmentSpec, y0: f64, y1: f64) -> Vec<SegmentRow> {
+        let (places, spans) = (self.places(spec), spans(at));
+        let row = |row: usize| {
+            let segment = places.order()[row];
+            let span = &spans[segment as usize];
+            let [y0, y1] = places.edges(row);
+            SegmentRow {
+                segment,
+                y0,
+                y1,
+                label: label(span).to_owned(),
+                size: text::bytes(span.size),
+                address: span.address.to_string(),
+                title: title(at, span),
+            }
+        };
+        places.between(y0, y1).take(PAGE as usize).map(row).collect()
     }
 }
 
@@ -110,7 +166,7 @@ pub(crate) fn segment_of(at: Target<'_>, block: u32) -> Option<u32> {
 }
 
 /// The segments in the order of the rows, from the top, by index into `Carving::segments.spans`.
-pub(crate) async fn order(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> Vec<u32> {
+async fn order(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> Vec<u32> {
     let (snapshot, spans) = (at.snapshot(), spans(at));
     let slot = slot_after(at.trace(), spec.event);
     let active = if spec.sort == SegmentSort::Occupancy { active(at, slot, pace).await } else { Vec::new() };
@@ -139,19 +195,6 @@ pub(crate) async fn order(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -
     }
     sort(&mut order, pace).await;
     order.into_iter().map(|(_, index)| index).collect()
-}
-
-/// Lower and upper edge of each row in units, from the top row on; and the height of all.
-pub(crate) fn edges(order: &[u32], grown: Option<u32>) -> (Vec<[f64; 2]>, f64) {
-    let height = |&segment: &u32| u64::from(ROW_UNITS) * if grown == Some(segment) { u64::from(GROWN) } else { 1 };
-    let units: u64 = order.iter().map(height).sum();
-    let mut top = units;
-    let edge = |segment: &u32| {
-        let upper = top;
-        top -= height(segment);
-        [top as f64, upper as f64]
-    };
-    (order.iter().map(edge).collect(), units as f64)
 }
 
 fn spans(at: Target<'_>) -> &[Span] {

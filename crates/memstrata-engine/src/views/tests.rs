@@ -1,6 +1,6 @@
 //! Answers in slices are those in one go, wherever they pause.
 
-use super::{answer, blocks, events, find, flame};
+use super::{answer, blocks, events, find, flame, segments};
 use crate::file::{File, Loader};
 use crate::protocol::views::{
     At, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked, Query, SegmentSort,
@@ -72,8 +72,6 @@ fn questions(slots: f64) -> Vec<Query> {
         next(Looked::Stack { block: 1 }, false),
         Query::Search { text: "py".into() },
         Query::Search { text: "0x7".into() },
-        Query::Segments { rows: rows(SegmentSort::Pool) },
-        Query::Segments { rows: rows(SegmentSort::Occupancy) },
         Query::Segment { segment: 0, event },
         Query::Frame { name: "forward".into(), file: "/train/model.py".into(), line: 1 },
         Query::Settings {},
@@ -144,6 +142,14 @@ fn tables_and_graphs_in_the_smallest_slices_are_those_in_one_go() {
                 found.rows(0..found.total()).collect::<Vec<u32>>()
             };
             assert_eq!(rows(Pace::of(1)), rows(Pace::endless()), "{name}: {text:?}");
+        }
+        for sort in [SegmentSort::Size, SegmentSort::Address, SegmentSort::Pool, SegmentSort::Occupancy] {
+            let spec = SegmentSpec { sort, event: 2, grown: None };
+            let rows = |mut pace: Pace| {
+                let order = at_once(segments::Order::paced(at, &spec, &mut pace));
+                format!("{:?} {:?}", order.info(&spec), order.rows(at, &spec, 0.0, f64::INFINITY))
+            };
+            assert_eq!(rows(Pace::of(1)), rows(Pace::endless()), "{name}: {sort:?}");
         }
         for weight in [FlameWeight::Peak, FlameWeight::Cursor, FlameWeight::ByteSeconds, FlameWeight::Count] {
             let said = |mut pace: Pace| {

@@ -4,10 +4,10 @@ use super::{Views, find, search, segments};
 use crate::engine::{Half, SLICE, device, with_timelines};
 use crate::file::File;
 use crate::making::{Making, Needs};
-use crate::protocol::views::{ColourBy, Layer, SegmentSpec};
+use crate::protocol::views::{ColourBy, Layer};
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
-use memstrata_analysis::pace::{Pace, Paced, at_once};
+use memstrata_analysis::pace::{Pace, Paced};
 use memstrata_analysis::parallel;
 use memstrata_layout::{Axis, Colour, Colours, SegmentDrawing, SegmentTiles, States, Timeline, lines};
 use std::sync::Arc;
@@ -21,11 +21,9 @@ pub(crate) struct Tiles {
     devices: Vec<(DeviceRef, Device)>,
     /// The latest last.
     colours: Vec<(Colouring, Paced<Option<Colours>>)>,
-    rows: Option<Rows>,
+    /// Of the segments' rows, which are also told in words.
+    pub(super) orders: segments::Orders,
 }
-
-/// The rows of a segments view: spans with their edges, from the top.
-type Rows = (DeviceRef, SegmentSpec, Vec<(u32, f64, f64)>);
 
 /// What colours depend on.
 type Colouring = (DeviceRef, ColourBy, String);
@@ -128,8 +126,8 @@ impl Tiles {
             Layer::Segments { colour, rows, search } => {
                 let colouring = self.colour(file, target, *colour, search)?;
                 let tiles = self.segments(file, target)?;
-                self.order(at, target, rows);
-                let places = self.rows.as_ref().map_or(&[][..], |(_, _, places)| places);
+                self.orders.is_ready(file, target, rows).then_some(())?;
+                let places = self.orders.get(at, target, rows).places(rows);
                 let (carving, colours) = (at.part.carving(at.index), self.colours[colouring].1.done()?.as_ref()?);
                 parallel::each_mut(halves, |half| {
                     let drawing = half.segments.get_or_insert_with(|| SegmentDrawing::new(half.timeline.cell()));
@@ -141,17 +139,6 @@ impl Tiles {
             Layer::Flame { .. } => {}
         }
         Some(())
-    }
-
-    /// The rows of the segments view, from the top.
-    fn order(&mut self, at: Target<'_>, target: DeviceRef, spec: &SegmentSpec) {
-        if self.rows.as_ref().is_some_and(|(of, known, _)| *of == target && known == spec) {
-            return;
-        }
-        let order = at_once(segments::order(at, spec, &mut Pace::endless()));
-        let (edges, _) = segments::edges(&order, spec.grown);
-        let places = order.into_iter().zip(edges).map(|(span, [low, high])| (span, low, high)).collect();
-        self.rows = Some((target, spec.clone(), places));
     }
 
     /// Which blocks lie in which segment; `None` while that is being made.
@@ -242,7 +229,7 @@ mod tests {
     use super::*;
     use crate::file::Loader;
     use crate::protocol::TileKey;
-    use crate::protocol::views::{FlameSpec, ROW_UNITS};
+    use crate::protocol::views::{FlameSpec, ROW_UNITS, SegmentSpec};
     use memstrata_layout::{NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
     use std::path::Path;
 

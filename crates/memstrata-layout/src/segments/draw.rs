@@ -1,12 +1,13 @@
 //! The strips of a cell of the segments view.
 
-use super::SegmentTiles;
 use super::merge::{Merge, Small};
+use super::{SegmentRows, SegmentTiles};
 use crate::axis::Axis;
 use crate::colour::Colours;
 use crate::tile::{Cell, STRIP_BUDGET, States};
 use memstrata_analysis::{Carving, Trace};
 use memstrata_render::{Colour, MERGED, NO_BLOCK, Strips};
+use std::ops::Range;
 
 /// A cell of the segments view on its way to strips, some blocks at a time.
 #[derive(Debug)]
@@ -53,13 +54,12 @@ impl SegmentDrawing {
 }
 
 impl SegmentTiles {
-    /// The strips of a cell, whose rows count units of the y axis. `rows` are spans of [`Carving::segments`] with their
-    /// lower and upper edges in units, from the top one down. A segment's ground comes before what lies in it.
+    /// The strips of a cell, whose rows count units of the y axis, as `rows` do. A segment's ground comes before what lies in it.
     pub fn strips(
         &self,
         axis: Axis<'_>,
         carving: &Carving,
-        rows: &[(u32, f64, f64)],
+        rows: SegmentRows<'_>,
         cell: Cell,
         colours: &Colours,
     ) -> Strips {
@@ -75,7 +75,7 @@ impl SegmentTiles {
         drawing: &mut SegmentDrawing,
         axis: Axis<'_>,
         carving: &Carving,
-        rows: &[(u32, f64, f64)],
+        rows: SegmentRows<'_>,
         colours: &Colours,
         work: u64,
     ) -> bool {
@@ -107,28 +107,35 @@ struct Draw<'a> {
 
 impl Draw<'_> {
     /// Whether all is done. If not, it has come to its end, or has to begin anew.
-    fn all(&mut self, rows: &[(u32, f64, f64)]) -> bool {
-        while let Some(rest @ [(_, low, high), ..]) = rows.get(self.on.at[0]..) {
-            let (low, high) = (*low, *high);
+    fn all(&mut self, rows: SegmentRows<'_>) -> bool {
+        loop {
+            let seen = self.seen(rows);
+            let first = self.on.at[0].max(seen.start);
+            if first >= seen.end {
+                return true;
+            }
+            let [low, high] = rows.edges(first);
             // Rows that are too low to see are drawn together, as many as can be seen.
             let mut bottom = low;
-            let mut count = 1;
-            while high - bottom < self.on.least
-                && let Some(&(_, next, top)) = rest.get(count)
-                && top - next < self.on.least
-            {
-                bottom = next;
-                count += 1;
-            }
-            if self.is_near(bottom, high) {
-                let group = &rest[..count];
-                if self.on.at[1..] == [0, 0] {
-                    self.ground(group);
+            let mut end = first + 1;
+            while high - bottom < self.on.least && end < seen.end {
+                let [next, top] = rows.edges(end);
+                if top - next >= self.on.least {
+                    break;
                 }
-                while let Some(&(span, low, high)) = group.get(self.on.at[1]) {
-                    let content = content(low, high);
+                bottom = next;
+                end += 1;
+            }
+            self.on.at[0] = first;
+            if self.is_near(bottom, high) {
+                if self.on.at[1..] == [0, 0] {
+                    self.ground(rows, first..end);
+                }
+                while first + self.on.at[1] < end {
+                    let row = first + self.on.at[1];
+                    let content = content(rows.edges(row));
                     // Parts of a row are counted from its own ground, so that no merged strip crosses into the next row.
-                    if !self.pieces(span, content, if count == 1 { content.0 } else { bottom }) {
+                    if !self.pieces(rows.order()[row], content, if end == first + 1 { content.0 } else { bottom }) {
                         return false;
                     }
                     self.on.at[1] += 1;
@@ -142,21 +149,31 @@ impl Draw<'_> {
                 self.on.again();
                 continue;
             }
-            self.on.work += count as u64;
-            self.on.at = [self.on.at[0] + count, 0, 0];
+            self.on.work += (end - first) as u64;
+            self.on.at = [end, 0, 0];
             if self.on.work >= self.end {
                 return false;
             }
         }
-        true
+    }
+
+    /// The rows that may have something in the cell. Such as are drawn together are counted from the first of all, so that
+    /// they are the same in every cell.
+    fn seen(&self, rows: SegmentRows<'_>) -> Range<usize> {
+        let [bottom, top] = self.reach();
+        if rows.height() < self.on.least { 0..rows.order().len() } else { rows.between(bottom, top) }
+    }
+
+    /// The heights between which something is in the cell, or so near that it may be merged with what is.
+    fn reach(&self) -> [f64; 2] {
+        let Cell { low, rows, ky, .. } = self.on.cell;
+        [low as f64 - self.on.least, low as f64 + f64::from(rows) * (1u64 << ky) as f64 + self.on.least]
     }
 
     /// Whether something is in the cell, or so near that it may be merged with what is.
     fn is_near(&self, low: f64, high: f64) -> bool {
-        let cell = self.on.cell;
-        let bottom = cell.low as f64;
-        let top = bottom + f64::from(cell.rows) * (1u64 << cell.ky) as f64;
-        high > bottom - self.on.least && low < top + self.on.least
+        let [bottom, top] = self.reach();
+        high > bottom && low < top
     }
 
     /// The columns that show a state from `enters` on and before `leaves`.
@@ -164,11 +181,11 @@ impl Draw<'_> {
         [enters, leaves].map(|slot| self.on.states.found().partition_point(|&s| s < slot) as u32)
     }
 
-    fn ground(&mut self, rows: &[(u32, f64, f64)]) {
-        for &(span, low, high) in rows {
-            let known = &self.carving.segments.spans[span as usize];
+    fn ground(&mut self, rows: SegmentRows<'_>, which: Range<usize>) {
+        for row in which {
+            let known = &self.carving.segments.spans[rows.order()[row] as usize];
             let columns = self.columns(known.enters, known.leaves);
-            let (low, high) = content(low, high);
+            let (low, high) = content(rows.edges(row));
             if columns[0] < columns[1] {
                 let (weight, pending) = (known.size.0, columns[1]);
                 self.on.merge.push(Small { bucket: 0, low, high, columns, pending, weight, block: NO_BLOCK });
@@ -270,7 +287,7 @@ impl Draw<'_> {
 }
 
 /// What of a row its segment takes: a sixteenth below and above is the gap to its neighbours.
-fn content(low: f64, high: f64) -> (f64, f64) {
+fn content([low, high]: [f64; 2]) -> (f64, f64) {
     let gap = (high - low) / 16.0;
     (low + gap, high - gap)
 }

@@ -4,7 +4,7 @@ use super::{Open, Place, Scene};
 use crate::axes::{measure_x, measure_y};
 use crate::boxes::boxes;
 use crate::screen::sane;
-use crate::tile::{Area, power};
+use crate::tile::{Area, Rows, power};
 use crate::viewport::Bounds;
 use memstrata_render::NO_BLOCK;
 
@@ -35,6 +35,28 @@ impl<G> Scene<G> {
     pub fn set_base(&mut self, bytes: f64) {
         if let Some(Open { bounds, .. }) = self.open {
             self.rebound(Bounds { base: sane(bytes), ..bounds });
+        }
+    }
+
+    /// There are other rows, so many units high together; those that were in view stay there. If none of the row between the
+    /// heights `shown` is in view, it comes to the middle.
+    pub fn set_rows(&mut self, units: f64, shown: Option<[f64; 2]>) {
+        let Some(Open { bounds: bounds @ Bounds { rows: Some(rows), .. }, .. }) = self.open else { return };
+        let units = sane(units);
+        let bounds = Bounds { rows: Some(Rows { units, ..rows }), ..bounds };
+        if units == rows.units {
+            self.refresh();
+        } else {
+            // Heights count from the last row: what was drawn would be at another one.
+            self.cache.clear();
+            self.asked.clear();
+            self.placed.clear();
+        }
+        self.rebound(bounds);
+        let view = self.target();
+        if let Some([low, high]) = shown.filter(|[low, high]| *high <= view.y0 || view.y1 <= *low) {
+            let y0 = f64::midpoint(low, high) - view.height() / 2.0;
+            self.show(bounds.clamp(Area { y0, y1: y0 + view.height(), ..view }));
         }
     }
 

@@ -26,6 +26,13 @@ impl TimelineView {
         self.scene.set_capacity(bytes);
     }
 
+    /// There are other rows, so many units high together. What is in view stays as far from the first one as it was; unless the
+    /// row from `low` to `high` is then not in view: it comes to the middle.
+    #[wasm_bindgen(js_name = setRows)]
+    pub fn set_rows(&mut self, units: f64, low: Option<f64>, high: Option<f64>) {
+        self.scene.set_rows(units, low.zip(high).map(|(low, high)| [low, high]));
+    }
+
     /// Shows these slots at once, or the nearest that are allowed; heights stay. Numbers that are none change nothing.
     #[wasm_bindgen(js_name = setRange)]
     pub fn set_range(&mut self, x0: f64, x1: f64) {

@@ -834,7 +834,19 @@ text: string, } } | { "segments": {
 /**
  * Which.
  */
-rows: SegmentSpec, } } | { "segment": { 
+rows: SegmentSpec, } } | { "segmentRows": { 
+/**
+ * Of which.
+ */
+rows: SegmentSpec, 
+/**
+ * The lower height, in units.
+ */
+y0: number, 
+/**
+ * The upper height.
+ */
+y1: number, } } | { "segment": { 
 /**
  * [`SegmentRow::segment`].
  */
@@ -1006,7 +1018,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": Array<FindingRow> } | { "course": Course } | { "tracks": Tracks } | { "moment": Moment } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<string> } | { "search": SearchResult | null } | { "segments": SegmentRows } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
+export type Answer = { "card": RankCard } | { "findings": Array<FindingRow> } | { "course": Course } | { "tracks": Tracks } | { "moment": Moment } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<string> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
 
 export type RankCard = { 
 /**
@@ -1506,9 +1518,9 @@ bytes: Quantity,
  */
 text: string, };
 
-export type SegmentRows = { 
+export type SegmentsInfo = { 
 /**
- * The height of all rows in units.
+ * The height of all rows in units; 0 when there are none.
  */
 units: number, 
 /**
@@ -1516,9 +1528,9 @@ units: number,
  */
 text: string, 
 /**
- * From the top.
+ * The lower and the upper edge of the higher row in units; null when there is no such row.
  */
-rows: Array<SegmentRow>, };
+grown: [number, number] | null, };
 
 export type SegmentRow = { 
 /**

@@ -43,6 +43,12 @@ export interface HandOptions {
   ruling(): "x" | "y" | null;
 }
 
+/** In bytes, or in units of rows. */
+export interface Heights {
+  y0: number;
+  y1: number;
+}
+
 const NO_BOXES = new Float64Array();
 
 const sameKey = (a: TileKey, b: TileKey) => a.kx === b.kx && a.ky === b.ky && a.ix === b.ix && a.iy === b.iy;
@@ -52,6 +58,8 @@ export abstract class CanvasPlot<H> {
   readonly hover: Signal<Hover<H> | null> = signal(null);
   /** The visible range along x; null while nothing is shown. */
   readonly range: Signal<Range | null> = signal(null);
+  /** The visible heights, from the lower to the upper edge; null while nothing is shown. */
+  readonly heights: Signal<Heights | null> = signal(null);
   /** What is being dragged out, in CSS pixels of the canvas. */
   readonly draft: Signal<Draft | null> = signal(null);
   /** Index, left, top, width and height of every box that is in view: see `setBoxes`. */
@@ -240,6 +248,7 @@ export abstract class CanvasPlot<H> {
     this.view.close();
     this.clearHover();
     this.range.value = null;
+    this.heights.value = null;
   }
 
   /** What was asked for and has not come is asked for again: the worker is a new one. */
@@ -280,7 +289,9 @@ export abstract class CanvasPlot<H> {
     this.askNow();
     this.labels.value = this.view.labels();
     this.boxes.value = this.view.boxes();
-    const { x0, x1 } = this.view.getView();
+    const { x0, x1, y0, y1 } = this.view.getView();
+    const heights = this.heights.peek();
+    if (heights?.y0 !== y0 || heights.y1 !== y1) this.heights.value = { y0, y1 };
     const range = this.range.peek();
     if (range?.x0 === x0 && range.x1 === x1) return;
     this.range.value = { x0, x1 };

@@ -137,6 +137,7 @@ button.mark::after { pointer-events: auto; }
 .draft { position: absolute; top: 0; left: 0; z-index: 4; }
 .draft[data-kind="box"] { border: 1px solid var(--accent); background: var(--tint); }
 .draft[data-kind="range"] { top: 8px; height: auto !important; bottom: 24px; transform-origin: 0 0; background: var(--tint); box-shadow: inset 1px 0 var(--accent), inset -1px 0 var(--accent); translate: none; }
+.rows-bar { position: absolute; top: 8px; right: 0; bottom: 24px; z-index: 3; width: 11px; overflow: hidden scroll; scrollbar-width: thin; scrollbar-color: var(--faint) transparent; }
 .names { z-index: 1; }
 .flame-name { padding: 0 4px; border: 0; background: none; color: #14181d; font: 400 var(--small) / 20px var(--sans); text-align: left; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; pointer-events: auto; cursor: pointer; }
 .flame-name:focus-visible { outline-offset: -2px; outline-color: var(--text); }

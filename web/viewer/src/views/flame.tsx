@@ -2,9 +2,10 @@
 
 import { effect, type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { FlameBox, FlameSpec, FlameWeight } from "../generated/protocol.js";
+import { type FlameBox, type FlameSpec, type FlameWeight, ROW_UNITS } from "../generated/protocol.js";
 import type { Session } from "../session.js";
 import { Canvas } from "../ui/canvas.js";
+import { RowsBar } from "../ui/rows-bar.js";
 import { Tooltip } from "../ui/tooltip.js";
 import { NoPicture } from "../ui/words.js";
 import { Toggle } from "./controls.js";
@@ -241,6 +242,7 @@ export function Flame({ session, workspace }: ViewProperties) {
             )
           }
         </Overlay>
+        <RowsBar plot={plot.value} units={(graph?.rows ?? 0) * ROW_UNITS} />
         <Tooltip session={session} plot={plot.value} />
         {graph && graph.total.raw === "0" && <p class="plot-state">Nothing is counted here.</p>}
       </div>

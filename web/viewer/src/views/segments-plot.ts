@@ -1,7 +1,7 @@
 // The segments: one row each, blocks at their place in it, along the same axis as the timeline.
 
 import type { Hit as ViewHit } from "../../wasm/memstrata_view.js";
-import type { ColourBy, Hit, SegmentRows, SegmentSpec } from "../generated/protocol.js";
+import type { ColourBy, Hit, SegmentSpec, SegmentsInfo } from "../generated/protocol.js";
 import { ROW_UNITS } from "../generated/protocol.js";
 import { CanvasPlot, type HandOptions, type PlotEvents } from "../plot/canvas-plot.js";
 import type { Surface } from "../plot/surface.js";
@@ -11,7 +11,7 @@ export interface SegmentsLook {
   colour: ColourBy;
   search: string;
   spec: SegmentSpec;
-  rows: SegmentRows;
+  info: SegmentsInfo;
 }
 
 /** CSS pixels of a row: the least, and the most when all have room. */
@@ -29,7 +29,7 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
   /** Draws these rows of this trace; what is in view stays where the rows are the same ones. */
   show(shown: Shown | null, look: SegmentsLook | null): void {
     const before = this.#shown;
-    const rows = this.#look?.rows;
+    const info = this.#look?.info;
     this.#shown = shown;
     this.#look = look;
     if (shown === null || look === null || !shown.client?.full) {
@@ -41,12 +41,14 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
       before?.file === shown.file &&
       before.target.device === shown.target.device &&
       before.target.part === shown.target.part &&
-      before.axis.kind === shown.axis.kind &&
-      rows?.units === look.rows.units;
+      before.axis.kind === shown.axis.kind;
     if (same && this.source) {
+      const { units, grown } = look.info;
+      // The row of the selected block is brought into view once: from there the hand may scroll away.
+      const [low, high] = (info !== look.info && grown) || [];
       this.#attach(shown, look);
       this.forgetTiles();
-      this.view.refresh();
+      this.view.setRows(units, low, high);
     } else {
       this.#open();
     }
@@ -67,7 +69,7 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
     if (!shown || !look) return;
     this.forgetTiles();
     this.#attach(shown, look);
-    const rows = { units: look.rows.units, rowUnits: ROW_UNITS, least: LEAST, most: MOST };
+    const rows = { units: look.info.units, rowUnits: ROW_UNITS, least: LEAST, most: MOST };
     this.view.open(shown.axis, 0, { rows }, GUTTER);
   }
 

@@ -1,13 +1,14 @@
 // The segments view: a row a segment through its life, locked to the timeline's x axis.
 
-import { effect, signal, untracked } from "@preact/signals";
+import { computed, effect, signal, untracked } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Range } from "../client/rank-client.js";
 import type { SegmentRow, SegmentSort, SegmentSpec } from "../generated/protocol.js";
-import type { CanvasPlot } from "../plot/canvas-plot.js";
+import type { CanvasPlot, Heights } from "../plot/canvas-plot.js";
 import type { Session } from "../session.js";
 import { AxisLabels } from "../ui/axis-labels.js";
 import { Canvas } from "../ui/canvas.js";
+import { RowsBar } from "../ui/rows-bar.js";
 import { Tooltip } from "../ui/tooltip.js";
 import { NoPicture } from "../ui/words.js";
 import { Choice } from "./controls.js";
@@ -37,6 +38,13 @@ function follow(plot: CanvasPlot<unknown> | null, range: Range): void {
   if (plot && !sameRange(range, plot.range.peek())) plot.setRange(range);
 }
 
+/** The heights that rows are asked for: some screens of them, and the same ones while the view stays among them. */
+function stretch({ y0, y1 }: Heights): Heights {
+  const page = 2 ** Math.ceil(Math.log2(y1 - y0));
+  const middle = Math.round((y0 + y1) / 2 / page) * page;
+  return { y0: middle - 1.5 * page, y1: middle + 1.5 * page };
+}
+
 /** The state of the view, and what keeps it and the timeline together. */
 function open(session: Session, workspace: Workspace) {
   const plot = workspace.segments;
@@ -48,17 +56,28 @@ function open(session: Session, workspace: Workspace) {
     const event = sort === "occupancy" ? (linked.cursor.value ?? -1) : -1;
     return { sort, event, grown: grown.value };
   };
-  const rows = resource(session, "segments", () => ({ segments: { rows: spec() } }));
+  const info = resource(session, "segments", () => ({ segments: { rows: spec() } }));
+  let asked: Heights | null = null;
+  const near = computed(() => {
+    const heights = plot.value?.heights.value;
+    const next = heights ? stretch(heights) : null;
+    if (next?.y0 !== asked?.y0 || next?.y1 !== asked?.y1) asked = next;
+    return asked;
+  });
+  const rows = resource(session, "segmentRows", () =>
+    near.value ? { segmentRows: { rows: spec(), ...near.value } } : null,
+  );
   const stop = [
+    () => info.stop(),
     () => rows.stop(),
     effect(() => {
       const shown = session.drawn.value;
-      const list = rows.value.value;
-      const look = list && {
+      const all = info.value.value;
+      const look = all && {
         colour: linked.colour.value,
         search: linked.search.value,
         spec: untracked(spec),
-        rows: list,
+        info: all,
       };
       plot.value?.show(shown, look);
       // Not as the timeline was at its last frame: where it has been sent since would be lost when this is drawn first.
@@ -87,7 +106,7 @@ function open(session: Session, workspace: Workspace) {
       const span = detail?.spans.find((candidate) => candidate.kind === kind);
       plot.value?.setSelected(detail?.block ?? null, span?.x0, span?.x1);
       // Which rows there are is told anew: a selection must not be lost by it.
-      rows.value.value;
+      info.value.value;
     }),
     effect(() => {
       const detail = session.selected.value;
@@ -109,10 +128,10 @@ function open(session: Session, workspace: Workspace) {
       session.select(await session.asked.client.block(session.asked.target, hit.block));
       return;
     }
-    const row = place && rows.value.peek()?.rows.find(({ y0, y1 }) => place.y >= y0 && place.y < y1);
+    const row = place && rows.value.peek()?.find(({ y0, y1 }) => place.y >= y0 && place.y < y1);
     if (row) await workspace.showSegment(row.segment);
   };
-  return { plot, rows, select, stop: () => endAll(stop) };
+  return { plot, info, rows, select, stop: () => endAll(stop) };
 }
 
 interface Label extends Box {
@@ -129,13 +148,14 @@ const CANVAS = {
 export function Segments({ session, workspace }: ViewProperties) {
   const state = useMemo(() => open(session, workspace), [session, workspace]);
   useEffect(() => () => state.stop(), [state]);
-  const { plot, rows, select } = state;
+  const { plot, info, rows, select } = state;
+  const all = info.value.value;
   const list = rows.value.value;
   const axis = session.drawn.value?.axis;
   const cursor = session.linked.cursor.value === null ? null : workspace.moment.value.value;
   const labels = useMemo<Label[]>(
     () =>
-      (list?.rows ?? []).map((row) => ({
+      (list ?? []).map((row) => ({
         row,
         x0: Number.NEGATIVE_INFINITY,
         x1: Number.POSITIVE_INFINITY,
@@ -152,7 +172,7 @@ export function Segments({ session, workspace }: ViewProperties) {
   return (
     <div class="segments">
       <div class="toolbar">
-        <span data-testid="segments-text">{list?.text}</span>
+        <span data-testid="segments-text">{all?.text}</span>
         <Choice label="Order" value={session.linked.segmentSort} options={SORTS} testid="segment-sort" />
         <span class="legend" aria-hidden="true">
           <span class="key" data-key="free" /> free
@@ -172,7 +192,7 @@ export function Segments({ session, workspace }: ViewProperties) {
           </button>
         </span>
       </div>
-      <div class="plot" role="application" aria-roledescription="segments" aria-label={list?.text ?? "Segments"}>
+      <div class="plot" role="application" aria-roledescription="segments" aria-label={all?.text ?? "Segments"}>
         <Canvas
           session={session}
           plot={plot}
@@ -191,7 +211,7 @@ export function Segments({ session, workspace }: ViewProperties) {
           }
         />
         <NoPicture session={session} plot={plot.value} what="The segments" />
-        <AxisLabels plot={list ? plot.value : null} />
+        <AxisLabels plot={all ? plot.value : null} />
         <Overlay plot={plot.value} items={items} class="rows-overlay" label="Segments">
           {(item, place, index) =>
             "row" in item ? (
@@ -218,12 +238,13 @@ export function Segments({ session, workspace }: ViewProperties) {
             )
           }
         </Overlay>
+        <RowsBar plot={plot.value} units={all?.units ?? 0} />
         <DraftBox draft={plot.value?.draft.value ?? null} />
         <Tooltip session={session} plot={plot.value} />
-        {list && list.rows.length === 0 && <p class="plot-state">No segments: nothing was reserved on this device.</p>}
+        {all?.units === 0 && <p class="plot-state">No segments: nothing was reserved on this device.</p>}
       </div>
       <p class="visually-hidden" aria-live="polite">
-        {selected && list ? `${selected.bytes.text} at ${selected.address}` : ""}
+        {selected && all ? `${selected.bytes.text} at ${selected.address}` : ""}
       </p>
     </div>
   );

@@ -35,7 +35,9 @@ pub enum Answer {
     /// Of `Search`: null when the text cannot be understood or is empty.
     Search(Option<SearchResult>),
     /// Of `Segments`.
-    Segments(SegmentRows),
+    Segments(SegmentsInfo),
+    /// Of `SegmentRows`, from the top.
+    SegmentRows(Vec<SegmentRow>),
     /// Of `SegmentOf`: null when it lies in none that is known.
     SegmentOf(Option<u32>),
     /// Of `Flame`.
@@ -407,17 +409,17 @@ pub struct SearchResult {
     pub text: String,
 }
 
-/// The rows of the segments view.
+/// The rows of the segments view, all together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
-pub struct SegmentRows {
-    /// The height of all rows in units.
+pub struct SegmentsInfo {
+    /// The height of all rows in units; 0 when there are none.
     pub units: f64,
     /// `45 segments, 2.10 GiB at most`.
     pub text: String,
-    /// From the top.
-    pub rows: Vec<SegmentRow>,
+    /// The lower and the upper edge of the higher row in units; null when there is no such row.
+    pub grown: Option<(f64, f64)>,
 }
 
 /// A segment in the list.

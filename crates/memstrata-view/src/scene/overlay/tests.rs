@@ -273,3 +273,32 @@ fn boxes_and_gutters_are_those_of_what_is_open() {
     scene.close();
     assert!(scene.boxes().is_empty() && scene.measure_x(1.0).is_empty());
 }
+
+#[test]
+fn other_rows_leave_what_is_in_view_where_it_is() {
+    // All that fits goes on to fit.
+    let mut scene = segments(20.0);
+    scene.set_rows(23.0 * ROW, None);
+    near(seen(&scene, 23.0), [400.0 / 23.0, 0.0]);
+    // Of many the first 200 are above the plot, however many there are below.
+    let mut scene = segments(500.0);
+    let Area { x0, x1, y0, y1 } = scene.target();
+    scene.set_view(Area { x0, x1, y0: y0 - 200.0 * ROW, y1: y1 - 200.0 * ROW });
+    for rows in [503.0, 503.0, 500.0, 900.0] {
+        scene.set_rows(rows * ROW, None);
+        near(seen(&scene, rows), [14.0, 200.0 * ROW]);
+    }
+    // A row that is in view stays where it is, and so does one that is so in part; any other comes to the middle.
+    let row = |from_top: f64| Some([(900.0 - from_top - 4.0) * ROW, (900.0 - from_top) * ROW]);
+    for (from_top, above) in
+        [(210.0, 200.0), (197.0, 200.0), (400.0, 402.0 - 200.0 / 14.0), (0.0, 0.0), (896.0, 900.0 - 400.0 / 14.0)]
+    {
+        scene.set_rows(900.0 * ROW, row(from_top));
+        near(seen(&scene, 900.0), [14.0, above * ROW]);
+    }
+    // Heights in bytes are no rows.
+    let mut bytes = timeline();
+    let before = bytes.target();
+    bytes.set_rows(5.0, Some([0.0, 1.0]));
+    assert_eq!(bytes.target(), before);
+}
