@@ -72,6 +72,16 @@ pub fn strides(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> + S
     (0..count).step_by(STRIDE).map(move |from| from..count.min(from + STRIDE))
 }
 
+/// As `vec![value; count]`, in slices: memory that nobody has touched yet is slow to touch.
+pub async fn filled<T: Copy + Send>(value: T, count: usize, pace: &mut Pace) -> Vec<T> {
+    let mut all = Vec::with_capacity(count);
+    for part in strides(count) {
+        pace.spend((part.len() * size_of::<T>()).div_ceil(16) as u64).await;
+        all.resize(part.end, value);
+    }
+    all
+}
+
 /// Work that is under way, or what came of it.
 #[derive(Default)]
 pub enum Paced<T> {

@@ -5,7 +5,7 @@
 //! each such pool as a whole in place of its blocks.
 
 use crate::carving::Carving;
-use crate::pace::{Pace, STRIDE, at_once, strides};
+use crate::pace::{Pace, STRIDE, at_once, filled, strides};
 use crate::segments::Span;
 use crate::trace::Trace;
 use memstrata_snapshot::{PoolId, PoolIndex, Snapshot};
@@ -75,7 +75,7 @@ pub async fn pool_envelope_paced(
     let (mut entered, mut left) = (0, 0);
     let mut open: BTreeMap<u64, u32> = BTreeMap::new();
     // The pool of every block that has entered.
-    let mut of = vec![PoolIndex::UNKNOWN; trace.blocks.len()];
+    let mut of = filled(PoolIndex::UNKNOWN, trace.blocks.len(), pace).await;
     let mut sweep = Sweep { pools: vec![Pool::default(); snapshot.pools.len()], ..Sweep::default() };
     let (mut height, mut size) = (Vec::with_capacity(slots as usize), Vec::with_capacity(slots as usize));
     for part in strides(slots as usize) {

@@ -1,7 +1,8 @@
 //! Sorting that can pause.
 
-use crate::pace::{Pace, STRIDE};
+use crate::pace::{Pace, STRIDE, join};
 use crate::parallel;
+use std::pin::Pin;
 
 /// So many items are sorted in one go.
 const PIECE: usize = 1 << 13;
@@ -9,11 +10,37 @@ const PIECE: usize = 1 << 13;
 const SAMPLE: usize = 63;
 
 /// Sorts what has no two equals that could be told apart, in slices: what comes out is what any other sort gives. Several threads
-/// sort side by side, and do so in one go.
+/// sort parts of it side by side.
 pub async fn sort<T: Ord + Clone + Send>(items: &mut [T], pace: &mut Pace) {
-    if !cfg!(feature = "slices") || parallel::threads() > 1 {
+    if !cfg!(feature = "slices") {
         return parallel::sort(items);
     }
+    match parallel::threads() {
+        1 => alone(items, pace).await,
+        // Twice as many parts as threads: they are not all as long.
+        threads => shared(items, threads.ilog2() + 2, pace).await,
+    }
+}
+
+/// Parts it so many times, and sorts the parts side by side.
+fn shared<'a, T: Ord + Clone + Send>(
+    items: &'a mut [T],
+    times: u32,
+    pace: &'a mut Pace,
+) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+    Box::pin(async move {
+        if times == 0 || items.len() <= PIECE {
+            return alone(items, pace).await;
+        }
+        let middle = partition(items, pace).await;
+        let (low, high) = items.split_at_mut(middle);
+        let (mut of_low, mut of_high) = (pace.beside(), pace.beside());
+        join(shared(low, times - 1, &mut of_low), shared(&mut high[1..], times - 1, &mut of_high)).await;
+    })
+}
+
+/// By one thread.
+async fn alone<T: Ord + Clone>(items: &mut [T], pace: &mut Pace) {
     // Parts with how often each was parted already. Where the middle is missed again and again, the standard sort knows a way out.
     let deepest = 3 * items.len().max(1).ilog2();
     let mut open = vec![(0..items.len(), 0)];
@@ -95,9 +122,6 @@ mod tests {
     #[cfg(feature = "slices")]
     #[test]
     fn it_pauses() {
-        if parallel::threads() > 1 {
-            return;
-        }
         let mut work = crate::pace::Paced::default();
         let mut slices = 0;
         let begin = || async {
@@ -109,7 +133,7 @@ mod tests {
             slices += 1;
         }
         assert!(work.done().is_some_and(|items| items.is_sorted()));
-        // Five or more times over the whole, and the pieces.
-        assert!(slices > (5 << 17) / (1 << 15), "{slices}");
+        // Five or more times over the whole, and the pieces, by all threads at once where there are some.
+        assert!(slices * parallel::threads() > (5 << 17) / (1 << 15), "{slices}");
     }
 }

@@ -251,7 +251,7 @@ fn a_pick_and_tiles_do_not_wait_for_a_long_answer() {
     for (asked, fewest) in long() {
         alone.post(query(2, &asked));
         let (expected, _, slices) = next(&mut alone);
-        // Several threads do more in a slice, and sort in one.
+        // Several threads do more in a slice.
         let fewest = if cfg!(feature = "parallel") { 2 } else { fewest };
         assert!(slices >= fewest, "{slices} slices of {asked:?}");
         disturbed.post(query(2, &asked));

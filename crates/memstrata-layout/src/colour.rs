@@ -1,7 +1,7 @@
 //! Which colour a block has: that of its call site, the same in every rank and after every reload; or what else is asked.
 
 use crate::segments::SegmentTiles;
-use memstrata_analysis::pace::{Pace, STRIDE, at_once, strides};
+use memstrata_analysis::pace::{Pace, STRIDE, at_once, filled, strides};
 use memstrata_analysis::{Block, Categories, Sites, Trace, lifetime, name_hash};
 use memstrata_render::Colour;
 use memstrata_snapshot::{Snapshot, StackId};
@@ -10,6 +10,9 @@ use memstrata_snapshot::{Snapshot, StackId};
 pub struct Colours {
     words: Vec<Colour>,
 }
+
+/// What it costs to colour a block, as [`Pace`] counts it.
+const COLOURED: u64 = 4;
 
 /// The smallest size that the allocator gives.
 const SMALLEST: u64 = 512;
@@ -55,7 +58,7 @@ impl Colours {
 
     /// By the segment that they are allocated in, in slices; grey where none is known.
     pub async fn by_segment(trace: &Trace, segments: &SegmentTiles, pace: &mut Pace) -> Self {
-        let mut words = vec![Colour::NO_STACK; trace.blocks.len()];
+        let mut words = filled(Colour::NO_STACK, trace.blocks.len(), pace).await;
         // The first that a block was in comes last: spans are in the order in which they enter.
         for span in (0..segments.spans()).rev() {
             for blocks in segments.blocks_in(span).chunks(STRIDE) {
@@ -90,7 +93,7 @@ impl Colours {
     async fn of_blocks(trace: &Trace, word: impl Fn(u32, &Block) -> Colour + Send, pace: &mut Pace) -> Self {
         let mut words = Vec::with_capacity(trace.blocks.len());
         for part in strides(trace.blocks.len()) {
-            pace.spend(part.len() as u64).await;
+            pace.spend(part.len() as u64 * COLOURED).await;
             words.extend((part.start as u32..).zip(&trace.blocks[part]).map(|(i, block)| word(i, block)));
         }
         Self { words }

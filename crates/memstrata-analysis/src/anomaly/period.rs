@@ -4,7 +4,7 @@
 //! loss. Stacks that occur equally often and take turns give the boundaries.
 
 use crate::blocks::Origin;
-use crate::pace::{Pace, STRIDE, strides};
+use crate::pace::{Pace, STRIDE, filled, strides};
 use crate::sort;
 use crate::trace::Trace;
 use memstrata_snapshot::{Action, Snapshot, StackId};
@@ -90,7 +90,7 @@ async fn places(allocs: &[(u32, u64)], pace: &mut Pace) -> Vec<Vec<u32>> {
 
 /// Of the first `i` allocs, how many are freed in the window.
 async fn freed_before(trace: &Trace, allocs: &[(u32, u64)], pace: &mut Pace) -> Vec<u32> {
-    let mut is_freed = vec![false; trace.slots() as usize];
+    let mut is_freed = filled(false, trace.slots() as usize, pace).await;
     for part in strides(trace.blocks.len()) {
         pace.spend(2 * part.len() as u64).await;
         for block in trace.blocks[part].iter().filter(|b| b.origin() == Origin::Alloc) {

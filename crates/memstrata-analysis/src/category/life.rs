@@ -36,7 +36,7 @@ pub(super) const WORKSPACES: [u64; 3] = [8_519_680, 33_554_432, 1 << 20];
 pub(super) const MANY_WORKSPACES: u32 = 4;
 
 /// What it costs to look at a block's life, as [`Pace`] counts it.
-const JUDGED: u64 = 4;
+const JUDGED: u64 = 12;
 
 struct Judge<'a> {
     snapshot: &'a Snapshot,

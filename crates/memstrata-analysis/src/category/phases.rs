@@ -3,7 +3,8 @@
 use super::stacks::{Phase, Says};
 use crate::pace::{Pace, STRIDE, strides};
 use crate::trace::Trace;
-use memstrata_snapshot::{Action, Snapshot, StackId, Stage};
+use memstrata_snapshot::{Action, Snapshot, StackId, Stage, StrId};
+use rustc_hash::FxHashMap;
 
 /// The phases of one device's window.
 pub(super) struct Phases {
@@ -45,13 +46,19 @@ impl Phases {
             }
         }
         frees_repeat &= !frees_tell;
-        let named = named(snapshot, trace);
-        let mut phases =
-            Self { runs: Vec::new(), at: [const { Vec::new() }; 3], named, framed, frees_repeat, frees_tell };
-        let updates = updates(snapshot, trace);
+        let ends = ends(snapshot, trace, pace).await;
+        let mut phases = Self {
+            runs: Vec::new(),
+            at: [const { Vec::new() }; 3],
+            named: named(&ends),
+            framed,
+            frees_repeat,
+            frees_tell,
+        };
+        let updates = updates(&ends);
         let mut updates = updates.iter().copied().peekable();
         for part in strides(rows.len()) {
-            pace.spend(part.len() as u64).await;
+            pace.spend(part.len() as u64 * SHOWN).await;
             for event in part.start as u32..part.end as u32 {
                 while updates.next_if(|&at| at <= event).is_some() {
                     phases.mark(event, Phase::Update);
@@ -151,23 +158,38 @@ fn phase_of_name(name: &str) -> Option<Phase> {
     }
 }
 
-/// Ends of named ranges with the first event at or after them, in order.
-fn ends(snapshot: &Snapshot, trace: &Trace) -> Vec<(u32, Stage, Phase)> {
+/// What it costs to look at what an event shows, as [`Pace`] counts it.
+const SHOWN: u64 = 4;
+
+/// What it costs to find the event of a range's end.
+const FOUND: u64 = 64;
+
+/// An end of a named range: the first event at or after it, which end, and the phase.
+type End = (u32, Stage, Phase);
+
+/// Ends of named ranges, in order.
+async fn ends(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Vec<End> {
     let Some(clock) = &trace.clock else { return Vec::new() };
-    let ends = snapshot.annotations.iter().filter_map(|a| {
-        let phase = phase_of_name(&snapshot.text(a.name))?;
-        let offset = a.time?.0.saturating_sub(clock.start.0).max(0) as u64;
-        Some((clock.events_before(offset), a.stage, phase))
-    });
-    let mut ends: Vec<_> = ends.collect();
+    // Thousands of ranges have a handful of names.
+    let mut phases: FxHashMap<StrId, Option<Phase>> = FxHashMap::default();
+    let mut ends: Vec<End> = Vec::new();
+    for annotations in snapshot.annotations.chunks(STRIDE) {
+        pace.spend(annotations.len() as u64 * FOUND).await;
+        ends.extend(annotations.iter().filter_map(|a| {
+            let phase = (*phases.entry(a.name).or_insert_with(|| phase_of_name(&snapshot.text(a.name))))?;
+            let offset = a.time?.0.saturating_sub(clock.start.0).max(0) as u64;
+            Some((clock.events_before(offset), a.stage, phase))
+        }));
+    }
     ends.sort_by_key(|e| e.0);
     ends
 }
 
-fn named(snapshot: &Snapshot, trace: &Trace) -> Vec<(u32, Option<Phase>)> {
+/// Where the innermost phase changes.
+fn named(ends: &[End]) -> Vec<(u32, Option<Phase>)> {
     let mut open: Vec<Phase> = Vec::new();
-    let mut changes = Vec::new();
-    for (event, stage, phase) in ends(snapshot, trace) {
+    let mut changes = Vec::with_capacity(ends.len());
+    for &(event, stage, phase) in ends {
         match stage {
             Stage::Start => open.push(phase),
             // Ends pair as a stack: a lost start leaves nothing to close, a lost end closes with the range around it.
@@ -183,7 +205,7 @@ fn named(snapshot: &Snapshot, trace: &Trace) -> Vec<(u32, Option<Phase>)> {
 }
 
 /// Where `Optimizer.step` and `Optimizer.zero_grad` start: nothing else may show them, when they allocate nothing.
-fn updates(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
-    let starts = ends(snapshot, trace).into_iter().filter(|e| e.1 == Stage::Start && e.2 == Phase::Update);
-    starts.map(|e| e.0).collect()
+fn updates(ends: &[End]) -> Vec<u32> {
+    let starts = ends.iter().filter(|end| end.1 == Stage::Start && end.2 == Phase::Update);
+    starts.map(|end| end.0).collect()
 }

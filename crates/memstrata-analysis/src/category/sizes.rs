@@ -5,7 +5,7 @@ use super::phases::Phases;
 use super::stacks::{Phase, Says};
 use super::{Category, Guess};
 use crate::blocks::Block;
-use crate::pace::{Pace, strides};
+use crate::pace::{Pace, filled, strides};
 use crate::trace::Trace;
 use memstrata_snapshot::StackId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -167,7 +167,7 @@ pub(super) async fn settle(
     // A good part of the activations is live at the end. Inference frees them as it goes.
     settle.unfinished = 4 * live > activations;
     settle.multiples(judged, pace).await;
-    let mut guesses = vec![Guess::default(); verdicts.len()];
+    let mut guesses = filled(Guess::default(), verdicts.len(), pace).await;
     // Those whose stacks say more take their share first.
     for turn in [Verdict::Either, Verdict::Program] {
         let look = |i: u32, block: &Block, verdict| {

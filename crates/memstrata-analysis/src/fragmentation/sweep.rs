@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// Parts are added up every so many slots, so that little is kept of each; and what a slot costs.
 const WINDOW: u32 = 1 << 13;
-const COST: u64 = 16;
+const COST: u64 = 24;
 
 /// Of so many blocks at most it is looked at where they lie, to make parts of about the same work.
 const SAMPLE: usize = 1 << 12;
