@@ -69,6 +69,21 @@ test("each weight adds up to what the command line adds up", async ({ viewer, pa
   await expectTotal(cli("flame", REAL, "--weight", "cursor", "--event", "3001").total);
 });
 
+test("a graph that is higher than the pane is scrolled by the bar beside it", async ({ viewer, page }) => {
+  const { pane } = await openFlame(viewer);
+  const bar = pane.getByTestId("rows-bar");
+  await expect(bar, "all of it has room").toHaveCount(0);
+  await page.setViewportSize({ width: 1440, height: 300 });
+  const root = pane.getByRole("button", { name: "(all)", exact: true });
+  await expect(root).toBeVisible();
+  await bar.hover();
+  await page.mouse.wheel(0, 1e4);
+  await expect(root).toHaveCount(0);
+  await expect(pane.locator(".flame-name").first()).toBeVisible();
+  await page.mouse.wheel(0, -1e4);
+  await expect(root).toBeVisible();
+});
+
 test("a click on a name zooms to that node, Backspace and the path lead back", async ({ viewer, page }) => {
   const { pane, expectTotal } = await openFlame(viewer);
   const tree = treeOf();
