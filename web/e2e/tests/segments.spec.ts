@@ -54,6 +54,7 @@ test("segments that were given back have rows too", async ({ viewer }) => {
   await expect(pane.locator(".segment-label")).toHaveCount(ever.size);
   const labels = await labelsOf(pane);
   expect(labels.map(({ address, bytes }) => `${address} ${bytes}`).toSorted()).toEqual([...ever].toSorted());
+  await expect(pane.getByTestId("rows-bar"), "all have room").toHaveCount(0);
 });
 
 test("the rows are the segments of the command line, in the order that is chosen", async ({ viewer, page }) => {

@@ -18,7 +18,8 @@ export function RowsBar({ plot, units }: RowsBarProperties) {
   const set = useRef(0);
   const heights = plot?.heights.value;
   const inView = heights ? heights.y1 - heights.y0 : units;
-  const hidden = units - inView;
+  // Less than a unit, of which a row has thousands, is rounding.
+  const hidden = Math.floor(units - inView);
   useLayoutEffect(() => {
     const { current } = bar;
     if (!current || !heights || hidden <= 0) return;
