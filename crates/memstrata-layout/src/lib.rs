@@ -45,5 +45,5 @@ pub use flame::FlameRows;
 pub use memstrata_render::{Colour, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
 pub use memstrata_render::{PALETTE_LEN, Palette, Surfaces, Theme};
 pub use pick::{LISTED, Picked, Place};
-pub use segments::{SegmentDrawing, SegmentRows, SegmentTiles};
+pub use segments::{RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
 pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};

@@ -1,14 +1,16 @@
 //! Which blocks lie in which segment, and when; and the tiles of the segments view.
 //!
-//! Blocks do not move, so in a row each is one rectangle. What is lower than half a row of the cell is merged with its
-//! neighbours in the same part of the segment.
+//! Segments that were at one place one after the other share a row. Blocks do not move, so in a row each is one rectangle.
+//! What is lower than half a row of the cell is merged with its neighbours in the same part of the segment.
 
 mod draw;
 mod merge;
 mod rows;
+mod shared;
 
 pub use draw::SegmentDrawing;
 pub use rows::SegmentRows;
+pub use shared::RowOrder;
 
 use memstrata_analysis::pace::{Pace, STRIDE, at_once, strides};
 use memstrata_analysis::{Carving, Span, Trace};

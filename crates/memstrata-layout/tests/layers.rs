@@ -3,8 +3,8 @@
 use memstrata_analysis::pace::{Pace, at_once};
 use memstrata_analysis::{Carving, Content, Flame, History, Measure, Sites, Trace, by_stack};
 use memstrata_layout::{
-    Axis, AxisKind, Cell, Colour, Colours, FlameRows, MERGED, NO_BLOCK, STRIP_BUDGET, SegmentDrawing, SegmentRows,
-    SegmentTiles, States, Strips, lines,
+    Axis, AxisKind, Cell, Colour, Colours, FlameRows, MERGED, NO_BLOCK, RowOrder, STRIP_BUDGET, SegmentDrawing,
+    SegmentRows, SegmentTiles, States, Strips, lines,
 };
 use memstrata_snapshot::{Reader, Snapshot};
 use std::path::Path;
@@ -29,6 +29,10 @@ const FILES: [&str; 8] = [
     "recorded/gpt_late.pickle.gz",
 ];
 
+fn shared(carving: &Carving) -> RowOrder {
+    at_once(RowOrder::shared(&carving.segments.spans, &mut Pace::endless()))
+}
+
 /// The state that a column shows: the first at which the total is largest, by looking at all.
 fn shown(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u32> {
     let states = axis.states_in(from..to);
@@ -50,6 +54,38 @@ fn assert_apart(name: &str, strips: &Strips, column: u32, is_ground: bool) {
 }
 
 #[test]
+fn what_was_at_one_place_one_after_the_other_shares_a_row() {
+    let mut fewer = 0;
+    for name in FILES {
+        let snapshot = test_data(name);
+        for trace in &Trace::all(&snapshot) {
+            let carving = Carving::new(&snapshot, trace);
+            let (spans, order) = (&carving.segments.spans, shared(&carving));
+            assert_eq!(at_once(RowOrder::shared(spans, &mut Pace::of(1))), order, "{name}");
+            let mut seen = vec![false; spans.len()];
+            for row in (0..order.len()).map(|row| order.row(row)) {
+                for pair in row.windows(2) {
+                    let [one, next] = [pair[0], pair[1]].map(|span| &spans[span as usize]);
+                    assert!(one.leaves <= next.enters, "{name}: {one:?} and {next:?} are there together");
+                    assert_eq!((one.address, one.size), (next.address, next.size), "{name}");
+                }
+                for &span in row {
+                    assert!(!std::mem::replace(&mut seen[span as usize], true), "{name}: {span} is in two rows");
+                    assert_eq!(RowOrder::row_with(spans, span).as_deref(), Some(row), "{name}");
+                }
+            }
+            assert!(seen.iter().all(|&seen| seen), "{name}");
+            let mut places: Vec<_> = spans.iter().map(|s| (s.address, s.size, s.stream)).collect();
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(order.len(), places.len(), "{name}: here no place changes its pool");
+            fewer += spans.len() - order.len();
+        }
+    }
+    assert!(fewer > 0, "some share a row");
+}
+
+#[test]
 fn segments_hold_the_blocks_of_the_state_that_is_shown() {
     for name in FILES {
         let snapshot = test_data(name);
@@ -62,9 +98,9 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
             // So high that the smallest block of the largest segment can be told.
             let largest = spans.iter().map(|s| s.size.0).max().unwrap_or(0);
             let height = (largest as f64 / 512.0 * 1.2).max(f64::from(ROW));
-            let order: Vec<u32> = (0..spans.len() as u32).collect();
+            let order = shared(&carving);
             let rows = SegmentRows::new(&order, height, None);
-            let total = (spans.len() as f64 * height) as u32 + 1;
+            let total = (order.len() as f64 * height) as u32 + 1;
             for kind in [AxisKind::Event, AxisKind::Time] {
                 let Some(axis) = Axis::new(trace, kind) else { continue };
                 let fit = (axis.extent() / 64).max(1).ilog2() as u8;
@@ -125,7 +161,7 @@ fn segments_drawn_in_slices_are_the_same() {
             let tiles = SegmentTiles::new(trace, &carving);
             let colours = Colours::by_site(trace, &Sites::new(&snapshot));
             let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
-            let order: Vec<u32> = (0..carving.segments.spans.len() as u32).collect();
+            let order = shared(&carving);
             let rows = SegmentRows::new(&order, f64::from(ROW), None);
             let kx = (axis.extent() / 256).max(1).ilog2() as u8 + 1;
             for ky in [4, 9] {
@@ -152,13 +188,13 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
             let tiles = SegmentTiles::new(trace, &carving);
             let by_size = at_once(Colours::by_size(trace, &mut Pace::endless()));
             let colours = at_once(by_size.dimmed(|block| block % 2 == 0, &mut Pace::endless()));
-            let order: Vec<u32> = (0..carving.segments.spans.len() as u32).collect();
+            let order = shared(&carving);
             let rows = SegmentRows::new(&order, f64::from(ROW), None);
             let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
             let kx = (axis.extent() / 64).max(1).ilog2() as u8;
             // From rows of 64 that are easily told to such that are not.
             for ky in [6, 10, 13, 16] {
-                let lines = ((carving.segments.spans.len() as u64 * u64::from(ROW)) >> ky) as u32 + 1;
+                let lines = ((order.len() as u64 * u64::from(ROW)) >> ky) as u32 + 1;
                 let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows: lines };
                 let strips = tiles.strips(axis, &carving, rows, cell, &colours);
                 // Twice the rows are as much as can be told, with what they lie on.

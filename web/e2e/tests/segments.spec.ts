@@ -166,6 +166,57 @@ test("a click on a block in its segment selects it everywhere", async ({ viewer,
   expect(Math.abs(at - peak_event), "the cursor is where the click was").toBeLessThanOrEqual(8);
 });
 
+/** One place that is reserved and given back so many times, four events a turn, with a block of one more MiB in it each time. */
+function again(turns: number) {
+  const at = { addr: 2 ** 34, stream: 0, frames: [] };
+  const trace = Array.from({ length: turns }, (_, turn) => [
+    { ...at, action: "segment_alloc", size: 2 ** 25 },
+    { ...at, action: "alloc", size: (turn + 2) * 2 ** 20 },
+    { ...at, action: "free_completed", size: (turn + 2) * 2 ** 20 },
+    { ...at, action: "segment_free", size: 2 ** 25 },
+  ]).flat();
+  const json = JSON.stringify({ segments: [], device_traces: [trace] });
+  return { name: "again.json", mimeType: "application/json", buffer: Buffer.from(json) };
+}
+
+test("segments at one place share a row, and its card is of the one at the cursor", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  await views.show(again(5));
+  const pane = await views.drawer("Segments");
+  await expect(pane.locator(".segment-label")).toHaveCount(1);
+  await expect(pane.getByTestId("segments-text")).toContainText("5 segments in 1 row, ");
+  await expect(pane.locator(".segment-label")).toHaveAttribute("title", /5 .*segments at 0x.* from #0 to #19/);
+  await views.cursor(1);
+  await pane.locator(".segment-label").click();
+  const card = viewer.details.locator("[data-kind=Segment]");
+  await expect(card).toBeVisible();
+  const shows = async (turn: number, active: number | null) => {
+    await expect(views.fact("turn")).toHaveAttribute("data-value", String(turn));
+    if (active === null) await expect(views.fact("now")).toHaveText("given back already");
+    else await expect(views.fact("active_bytes")).toHaveAttribute("data-value", String(active * 2 ** 20));
+  };
+  await shows(1, 2);
+  // It goes with the cursor, also where nothing is reserved.
+  await views.cursor(9);
+  await shows(3, 4);
+  await views.cursor(10);
+  await shows(3, 0);
+  await views.cursor(11);
+  await shows(3, null);
+  // A click on what is free takes the cursor along: to the fourth, in the upper half, before its block is there.
+  const box = await viewer.plot.box();
+  const scale = await viewer.plot.scale();
+  const row = await pane.locator(".segment-label").boundingBox();
+  if (!row) throw new Error("the row is in sight");
+  await page.mouse.click(box.x + scale.x(12.5), row.y + row.height * 0.4);
+  await shows(4, 0);
+  // Once it is closed, the cursor does not bring it back.
+  await page.keyboard.press("Escape");
+  await expect(card).toHaveCount(0);
+  await views.cursor(17);
+  await expect(card).toHaveCount(0);
+});
+
 const MANY = 3000;
 
 /** So many segments that come and go, one after the other and each smaller than the one before, with a block in each. */

@@ -99,7 +99,7 @@ pub struct SegmentSpec {
     /// The event at which `Occupancy` is told; -1 is the state before the window.
     #[cfg_attr(test, ts(type = "number"))]
     pub event: i64,
-    /// The segment whose row is [`GROWN`] times as high, by [`SegmentRow::segment`].
+    /// Whose row is [`GROWN`] times as high: any segment, as `SegmentOf` tells it.
     pub grown: Option<u32>,
 }
 
@@ -247,9 +247,9 @@ pub enum Query {
         /// The upper height.
         y1: f64,
     },
-    /// One segment at a moment.
+    /// One segment at a moment: of those that share its row the one that is there, or else the last one before.
     Segment {
-        /// [`SegmentRow::segment`].
+        /// [`SegmentRow::segment`], or what `SegmentOf` tells.
         segment: u32,
         /// The event; -1 is the state before the window.
         #[cfg_attr(test, ts(type = "number"))]

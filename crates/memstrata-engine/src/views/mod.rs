@@ -19,6 +19,7 @@ mod overview;
 mod picture;
 mod range;
 mod search;
+mod segment;
 mod segments;
 mod settings;
 #[cfg(test)]
@@ -190,9 +191,9 @@ pub(crate) async fn answer(file: Arc<File>, target: DeviceRef, query: Query, mut
         Query::Names { blocks } => Answer::Names(blocks.iter().map(|&block| detail::name(at, block)).collect()),
         Query::Search { text } => Answer::Search(search::search(at, text, pace).await),
         &Query::Segment { segment, event } => {
-            Answer::Detail(segments::segment(at, segment, event, pace).await.map(Box::new))
+            Answer::Detail(segment::segment(at, segment, event, pace).await.map(Box::new))
         }
-        &Query::SegmentOf { block } => Answer::SegmentOf(segments::segment_of(at, block)),
+        &Query::SegmentOf { block } => Answer::SegmentOf(segment::segment_of(at, block)),
         Query::Frame { name, file, line } => {
             Answer::Detail(detail::frame(at, name, file, *line, pace).await.map(Box::new))
         }

@@ -1,25 +1,22 @@
-//! The rows of the segments view, and a segment in words.
+//! The rows of the segments view.
 
 use super::events::PAGE;
 use super::find;
 use super::kept::Kept;
-use super::moment::{live, slot_after, stack_rows};
+use super::moment::{live, slot_after};
 use crate::detail;
 use crate::engine::SLICE;
 use crate::file::File;
-use crate::protocol::views::{DetailCard, GROWN, ROW_UNITS, SegmentRow, SegmentSort, SegmentSpec, SegmentsInfo};
-use crate::protocol::{DetailRow, DeviceRef};
+use crate::protocol::DeviceRef;
+use crate::protocol::views::{GROWN, ROW_UNITS, SegmentRow, SegmentSort, SegmentSpec, SegmentsInfo};
 use crate::report::{Target, segment_type};
 use crate::text;
 use memstrata_analysis::pace::{Pace, STRIDE, at_once, strides};
 use memstrata_analysis::{Span, Trace, sort};
-use memstrata_layout::SegmentRows;
-use memstrata_snapshot::{PoolId, PoolIndex, Snapshot, StackId};
-use memstrata_units::{Bytes, EventIndex};
+use memstrata_layout::{RowOrder, SegmentRows};
+use memstrata_snapshot::{PoolId, PoolIndex, Snapshot};
+use memstrata_units::EventIndex;
 use std::sync::Arc;
-
-/// How many call stacks of a segment are listed.
-const STACKS: usize = 12;
 
 /// How many orders are kept: those of the view and of what was there before.
 const ORDERS: usize = 2;
@@ -59,8 +56,7 @@ fn order_of(spec: &SegmentSpec) -> SegmentSpec {
 
 /// Every segment of the window, and every mapped range of an expandable one, in the order of the rows.
 pub(crate) struct Order {
-    /// From the top, by index into `Carving::segments.spans`.
-    spans: Vec<u32>,
+    rows: RowOrder,
     text: String,
 }
 
@@ -75,12 +71,18 @@ impl Order {
             _ => format!("{segments} and {ranges}"),
         };
         let most = text::signed_bytes(at.trace().reserved_band.peak).text;
-        Self { spans: order(at, spec, pace).await, text: format!("{what}, {most} reserved at most") }
+        let rows = order(at, spec, pace).await;
+        let shared = if rows.len() == rows.spans() {
+            String::new()
+        } else {
+            format!(" in {}", text::count(rows.len() as u64, "row", "rows").exact)
+        };
+        Self { rows, text: format!("{what}{shared}, {most} reserved at most") }
     }
 
     /// Where the rows are.
     pub(crate) fn places(&self, spec: &SegmentSpec) -> SegmentRows<'_> {
-        SegmentRows::new(&self.spans, f64::from(ROW_UNITS), spec.grown.map(|span| (span, GROWN)))
+        SegmentRows::new(&self.rows, f64::from(ROW_UNITS), spec.grown.map(|span| (span, GROWN)))
     }
 
     pub(crate) fn info(&self, spec: &SegmentSpec) -> SegmentsInfo {
@@ -91,183 +93,79 @@ impl Order {
 
     /// Those between two heights, from the top.
     pub(crate) fn rows(&self, at: Target<'_>, spec: &SegmentSpec, y0: f64, y1: f64) -> Vec<SegmentRow> {
-        let (places, spans) = (self.places(spec), spans(at));
+        let places = self.places(spec);
         let row = |row: usize| {
-            let segment = places.order()[row];
-            let span = &spans[segment as usize];
+            let inside = self.rows.row(row);
+            let span = &spans(at)[inside[0] as usize];
             let [y0, y1] = places.edges(row);
             SegmentRow {
-                segment,
+                segment: inside[0],
                 y0,
                 y1,
                 label: label(span).to_owned(),
                 size: text::bytes(span.size),
                 address: span.address.to_string(),
-                title: title(at, span),
+                title: title(at, inside),
             }
         };
         places.between(y0, y1).take(PAGE as usize).map(row).collect()
     }
 }
 
-/// One segment at a moment: what is known of it, how full it is, and what holds it.
-pub(crate) async fn segment(at: Target<'_>, segment: u32, event: i64, pace: &mut Pace) -> Option<DetailCard> {
-    let (trace, snapshot) = (at.trace(), at.snapshot());
-    let span = spans(at).get(segment as usize)?;
-    let slot = slot_after(trace, event);
-    let mut rows: Vec<DetailRow> = Vec::new();
-    let mut row = |key: &str, label: &str, text: String, raw: Option<String>| {
-        rows.push(DetailRow { key: key.to_owned(), label: label.to_owned(), text, raw });
-    };
-    row("address", "address", span.address.to_string(), None);
-    row("segment_type", "type", type_text(span), None);
-    row("pool", "pool", pool_text(snapshot, span.pool), None);
-    row("stream", "stream", detail::stream(snapshot, span.stream), Some(snapshot.stream(span.stream).to_string()));
-    row("created", "reserved", created(trace, span), Some(span.event.map_or(-1, |e| i64::from(e.0)).to_string()));
-    match freed_by(trace, span) {
-        Some(event) => row("freed", "given back", text::event(trace, event), Some(event.0.to_string())),
-        None => row("freed", "given back", "there at the end".to_owned(), None),
-    }
-    let inside = if is_there(span, slot) { inside(at, span, slot, pace).await } else { Vec::new() };
-    if is_there(span, slot) {
-        let fill = Fill::new(at, span, slot, &inside);
-        let mut bytes = |key: &str, label: &str, bytes: u64| {
-            row(key, label, Bytes(bytes).to_string(), Some(bytes.to_string()));
-        };
-        bytes("allocated_bytes", "allocated", fill.allocated);
-        bytes("active_bytes", "active", fill.active);
-        bytes("requested_bytes", "requested", fill.requested);
-        bytes("free", "free", fill.free);
-        bytes("largest_free", "largest free piece", fill.largest_free);
-        let blocks = text::count(inside.len() as u64, "block", "blocks");
-        row("blocks", "blocks", blocks.text, Some(blocks.raw));
-    } else {
-        let text = if slot < span.enters { "not reserved yet" } else { "given back already" };
-        row("now", "at the cursor", text.to_owned(), None);
-    }
-    // A block that begins in the range before is counted there.
-    let own: Vec<u32> = inside.iter().filter(|i| i.is_own).map(|i| i.block).collect();
-    let stacks = stack_rows(at, &own, STACKS, pace).await;
-    let stack = (span.stack != StackId::EMPTY).then(|| detail::stack(snapshot, span.stack, None));
-    let title = text::bytes(span.size);
-    let none = detail::stack(snapshot, StackId::EMPTY, None);
-    let mut copy = detail::copy(&title.exact, "Segment", &rows, stack.as_ref().unwrap_or(&none));
-    let heading = if stacks.is_empty() { "" } else { "Holds it at the cursor" };
-    let lines = stacks.iter().map(|row| format!("  {}  {}  {}\n", row.bytes.text, row.site, row.note));
-    copy.extend((!stacks.is_empty()).then(|| format!("{heading}:\n")).into_iter().chain(lines));
-    Some(DetailCard { kind: "Segment".to_owned(), title, rows, heading: heading.to_owned(), stacks, stack, copy })
-}
-
-/// The segment that holds a block when it enters.
-pub(crate) fn segment_of(at: Target<'_>, block: u32) -> Option<u32> {
-    let block = at.trace().blocks.get(block as usize)?;
-    let holds = |s: &Span| s.address <= block.address && block.address.0 < s.end() && is_there(s, block.enters);
-    spans(at).iter().position(holds).map(|i| i as u32)
-}
-
-/// The segments in the order of the rows, from the top, by index into `Carving::segments.spans`.
-async fn order(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> Vec<u32> {
+/// The rows in their order.
+async fn order(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> RowOrder {
     let (snapshot, spans) = (at.snapshot(), spans(at));
     let slot = slot_after(at.trace(), spec.event);
     let active = if spec.sort == SegmentSort::Occupancy { active(at, slot, pace).await } else { Vec::new() };
+    let rows = RowOrder::shared(spans, pace).await;
     // One kind of key for all orders; the largest first is the smallest complement first.
-    let key = |index: u32| -> [u64; 6] {
-        let span = &spans[index as usize];
-        let (largest, address) = (!span.size.0, span.address.0);
+    let key = |row: &[u32]| -> [u64; 6] {
+        let span = &spans[row[0] as usize];
+        let (largest, address, enters) = (!span.size.0, span.address.0, u64::from(span.enters));
         match spec.sort {
-            SegmentSort::Size => [largest, address, u64::from(span.enters), 0, 0, 0],
-            SegmentSort::Address => [address, u64::from(span.enters), 0, 0, 0, 0],
+            SegmentSort::Size => [largest, address, enters, 0, 0, 0],
+            SegmentSort::Address => [address, enters, 0, 0, 0, 0],
             SegmentSort::Pool => {
-                let pool = snapshot.pool(span.pool);
+                // The last one's is known in every file that tells of the state at the end.
+                let pool = row.last().and_then(|&last| snapshot.pool(spans[last as usize].pool));
                 let PoolId(a, b) = pool.unwrap_or(PoolId::DEFAULT);
                 [u64::from(pool.is_none()), a, b, snapshot.stream(span.stream) as u64, largest, address]
             }
             SegmentSort::Occupancy => {
-                let parts = (u128::from(active[index as usize]) << 32) / u128::from(span.size.0.max(1));
-                [u64::from(!is_there(span, slot)), parts as u64, largest, address, 0, 0]
+                let next = row.get(row.partition_point(|&s| spans[s as usize].leaves <= slot));
+                let there = next.filter(|&&s| is_there(&spans[s as usize], slot));
+                let active = there.map_or(0, |&s| active[s as usize]);
+                let parts = (u128::from(active) << 32) / u128::from(span.size.0.max(1));
+                [u64::from(there.is_none()), parts as u64, largest, address, enters, 0]
             }
         }
     };
-    let mut order: Vec<([u64; 6], u32)> = Vec::with_capacity(spans.len());
-    for part in strides(spans.len()) {
+    let mut keys: Vec<([u64; 6], u32)> = Vec::with_capacity(rows.len());
+    for part in strides(rows.len()) {
         pace.spend(4 * part.len() as u64).await;
-        order.extend(part.map(|i| (key(i as u32), i as u32)));
+        keys.extend(part.map(|row| (key(rows.row(row)), row as u32)));
     }
-    sort(&mut order, pace).await;
-    order.into_iter().map(|(_, index)| index).collect()
+    sort(&mut keys, pace).await;
+    let mut order = RowOrder::default();
+    for part in strides(keys.len()) {
+        pace.spend(4 * part.len() as u64).await;
+        keys[part].iter().for_each(|&(_, row)| order.push(rows.row(row as usize)));
+    }
+    order
 }
 
-fn spans(at: Target<'_>) -> &[Span] {
+pub(super) fn spans(at: Target<'_>) -> &[Span] {
     &at.part.carving(at.index).segments.spans
 }
 
-fn is_there(span: &Span, slot: u32) -> bool {
+pub(super) fn is_there(span: &Span, slot: u32) -> bool {
     span.enters <= slot && slot < span.leaves
 }
 
-/// What of a block lies in a span.
-struct Inside {
-    from: u64,
-    to: u64,
-    block: u32,
-    /// Whether it begins there: in expandable segments a block can lie over several mapped ranges.
-    is_own: bool,
-}
-
 /// Where a block lies.
-fn extent(at: Target<'_>, block: u32) -> (u64, u64) {
+pub(super) fn extent(at: Target<'_>, block: u32) -> (u64, u64) {
     let address = at.trace().blocks[block as usize].address.0;
     (address, address.saturating_add(at.part.carving(at.index).sizes[block as usize].0))
-}
-
-/// What lies in a span in a slot, by address.
-async fn inside(at: Target<'_>, span: &Span, slot: u32, pace: &mut Pace) -> Vec<Inside> {
-    let (low, high) = (span.address.0, span.end());
-    let part = |block: u32| {
-        let (from, to) = extent(at, block);
-        let is_own = low <= from && from < high;
-        let is_in = is_own || from < high && low < to;
-        is_in.then(|| Inside { from: from.max(low), to: to.min(high), block, is_own })
-    };
-    let live = live(at.trace(), slot, pace).await;
-    pace.spend(4 * live.len() as u64).await;
-    let mut inside: Vec<Inside> = live.into_iter().filter_map(part).collect();
-    inside.sort_unstable_by_key(|i| (i.from, i.block));
-    inside
-}
-
-/// How full a segment is.
-#[derive(Default)]
-struct Fill {
-    allocated: u64,
-    active: u64,
-    requested: u64,
-    free: u64,
-    largest_free: u64,
-}
-
-impl Fill {
-    fn new(at: Target<'_>, span: &Span, slot: u32, inside: &[Inside]) -> Self {
-        let (trace, carving) = (at.trace(), at.part.carving(at.index));
-        let mut fill = Self::default();
-        let mut end = span.address.0;
-        for part in inside {
-            fill.gap(end, part.from);
-            end = end.max(part.to);
-            let bytes = part.to - part.from;
-            fill.active += bytes;
-            fill.allocated += if carving.is_allocated(trace, part.block, slot) { bytes } else { 0 };
-            fill.requested += if part.is_own { trace.blocks[part.block as usize].bytes.0 } else { 0 };
-        }
-        fill.gap(end, span.end());
-        fill
-    }
-
-    fn gap(&mut self, from: u64, to: u64) {
-        let free = to.saturating_sub(from);
-        self.free += free;
-        self.largest_free = self.largest_free.max(free);
-    }
 }
 
 /// Block bytes in each span in a slot, by the span's index.
@@ -298,52 +196,36 @@ fn label(span: &Span) -> &'static str {
     if span.is_expandable { "expandable" } else { segment_type(span.segment_type) }
 }
 
-fn type_text(span: &Span) -> String {
-    let kind = segment_type(span.segment_type);
-    if span.is_expandable { format!("mapped range of an expandable segment ({kind})") } else { kind.to_owned() }
-}
-
-fn pool_text(snapshot: &Snapshot, pool: PoolIndex) -> String {
+pub(super) fn pool_text(snapshot: &Snapshot, pool: PoolIndex) -> String {
     snapshot.pool(pool).map_or_else(|| "unknown".to_owned(), |p| p.to_string())
 }
 
 /// The event that gave it back; `None` if it is there at the end.
-fn freed_by(trace: &Trace, span: &Span) -> Option<EventIndex> {
+pub(super) fn freed_by(trace: &Trace, span: &Span) -> Option<EventIndex> {
     (span.leaves < trace.slots()).then(|| EventIndex(span.leaves.saturating_sub(1)))
 }
 
-/// When it was reserved. What an unmap left over of a larger range is as old as that.
-fn created(trace: &Trace, span: &Span) -> String {
-    let made = match span.event {
-        Some(event) => text::event(trace, event),
-        None => "before the window".to_owned(),
-    };
-    let enters = span.enters.checked_sub(1).map(EventIndex);
-    if enters == span.event {
-        made
-    } else {
-        let since = enters.map(|event| event.to_string()).unwrap_or_default();
-        format!("{made}; left over at {since}, where the rest was given back")
-    }
-}
-
-/// `large segment at 0x7600_2a00_0000, pool default, stream 0 (default), from #12 to the end`.
-fn title(at: Target<'_>, span: &Span) -> String {
+/// `large segment at 0x7600_2a00_0000, pool default, stream 0 (default), from #12 to the end`; of a row that some share
+/// `12 large segments at 0x7600_2a00_0000 one after the other, pool ...`.
+fn title(at: Target<'_>, row: &[u32]) -> String {
     let (trace, snapshot) = (at.trace(), at.snapshot());
-    let kind = if span.is_expandable {
+    let [first, last] = [row.first(), row.last()].map(|span| &spans(at)[*span.expect("a row has a span") as usize]);
+    let kind = if first.is_expandable {
         "mapped range".to_owned()
     } else {
-        format!("{} segment", segment_type(span.segment_type))
+        format!("{} segment", segment_type(first.segment_type))
     };
-    let from = match span.enters {
+    let place = match row.len() as u64 {
+        1 => format!("{kind} at {}", first.address),
+        many => {
+            format!("{} at {} one after the other", text::count(many, &kind, &format!("{kind}s")).exact, first.address)
+        }
+    };
+    let from = match first.enters {
         0 => "before the window".to_owned(),
         slot => EventIndex(slot - 1).to_string(),
     };
-    let to = freed_by(trace, span).map_or_else(|| "the end".to_owned(), |event| event.to_string());
-    format!(
-        "{kind} at {}, pool {}, stream {}, from {from} to {to}",
-        span.address,
-        pool_text(snapshot, span.pool),
-        detail::stream(snapshot, span.stream),
-    )
+    let to = freed_by(trace, last).map_or_else(|| "the end".to_owned(), |event| event.to_string());
+    let (pool, stream) = (pool_text(snapshot, last.pool), detail::stream(snapshot, first.stream));
+    format!("{place}, pool {pool}, stream {stream}, from {from} to {to}")
 }

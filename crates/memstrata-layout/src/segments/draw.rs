@@ -19,9 +19,9 @@ pub struct SegmentDrawing {
     strips: Strips,
     /// What is too low to see of the rows that are being drawn.
     merge: Merge,
-    /// Where it goes on: the first row of a group of them, a row of the group, and a block of its span.
-    at: [usize; 3],
-    /// What it cost, as [`Cost::work`](crate::Cost::work) counts it: states, rows and blocks that were looked at.
+    /// Where it goes on: the first row of a group of them, a row of the group, a column, and a block of the span there.
+    at: [usize; 4],
+    /// What it cost, as [`Cost::work`](crate::Cost::work) counts it: states, rows, spans and blocks that were looked at.
     work: u64,
 }
 
@@ -34,7 +34,7 @@ impl SegmentDrawing {
             least: (1u64 << cell.ky) as f64 / 2.0,
             strips: Strips::default(),
             merge: Merge::new(cell.columns),
-            at: [0; 3],
+            at: [0; 4],
             work: 0,
         }
     }
@@ -49,7 +49,7 @@ impl SegmentDrawing {
         self.strips.clear();
         self.merge.clear();
         self.least *= 2.0;
-        self.at = [0; 3];
+        self.at = [0; 4];
     }
 }
 
@@ -128,18 +128,17 @@ impl Draw<'_> {
             }
             self.on.at[0] = first;
             if self.is_near(bottom, high) {
-                if self.on.at[1..] == [0, 0] {
+                if self.on.at[1..] == [0; 3] {
                     self.ground(rows, first..end);
                 }
                 while first + self.on.at[1] < end {
                     let row = first + self.on.at[1];
                     let content = content(rows.edges(row));
                     // Parts of a row are counted from its own ground, so that no merged strip crosses into the next row.
-                    if !self.pieces(rows.order()[row], content, if end == first + 1 { content.0 } else { bottom }) {
+                    if !self.row(rows.order().row(row), content, if end == first + 1 { content.0 } else { bottom }) {
                         return false;
                     }
-                    self.on.at[1] += 1;
-                    self.on.at[2] = 0;
+                    self.on.at = [first, self.on.at[1] + 1, 0, 0];
                 }
                 if !self.flush(self.end) {
                     return false;
@@ -150,7 +149,7 @@ impl Draw<'_> {
                 continue;
             }
             self.on.work += (end - first) as u64;
-            self.on.at = [end, 0, 0];
+            self.on.at = [end, 0, 0, 0];
             if self.on.work >= self.end {
                 return false;
             }
@@ -181,34 +180,63 @@ impl Draw<'_> {
         [enters, leaves].map(|slot| self.on.states.found().partition_point(|&s| s < slot) as u32)
     }
 
+    /// The first span of a row that is there in this column or a later one, and the columns that show it. Each takes a column
+    /// at least, so that spans too short to see are passed by, however many there are.
+    fn next(&self, row: &[u32], column: u32) -> Option<(u32, [u32; 2])> {
+        let (spans, states) = (&self.carving.segments.spans, self.on.states.found());
+        let mut column = column as usize;
+        loop {
+            let &state = states.get(column)?;
+            let &span = row.get(row.partition_point(|&s| spans[s as usize].leaves <= state))?;
+            let known = &spans[span as usize];
+            if known.enters <= state {
+                let behind = states[column..].partition_point(|&s| s < known.leaves);
+                return Some((span, [column as u32, (column + behind) as u32]));
+            }
+            column += states[column..].partition_point(|&s| s < known.enters);
+        }
+    }
+
     fn ground(&mut self, rows: SegmentRows<'_>, which: Range<usize>) {
         for row in which {
-            let known = &self.carving.segments.spans[rows.order()[row] as usize];
-            let columns = self.columns(known.enters, known.leaves);
             let (low, high) = content(rows.edges(row));
-            if columns[0] < columns[1] {
-                let (weight, pending) = (known.size.0, columns[1]);
-                self.on.merge.push(Small { bucket: 0, low, high, columns, pending, weight, block: NO_BLOCK });
+            let mut column = 0;
+            while let Some((span, columns)) = self.next(rows.order().row(row), column) {
+                column = columns[1];
+                self.on.work += 1;
+                let weight = self.carving.segments.spans[span as usize].size.0;
+                self.on.merge.push(Small { bucket: 0, low, high, columns, pending: column, weight, block: NO_BLOCK });
             }
         }
         // Rows that are drawn together are no more than have room within what can be seen.
         self.flush(u64::MAX);
     }
 
-    /// Draws the blocks of a span that can be seen, and notes the others. False when it has to stop, or to begin anew.
-    fn pieces(&mut self, span: u32, (bottom, top): (f64, f64), base: f64) -> bool {
-        let states = self.on.states.found();
-        let (Some(&first), Some(&last)) = (states.first(), states.last()) else { return true };
-        let known = &self.carving.segments.spans[span as usize];
-        if known.enters > last || known.leaves <= first {
-            return true;
+    /// Draws the blocks of a row that can be seen, and notes the others. False when it has to stop, or to begin anew.
+    fn row(&mut self, row: &[u32], content: (f64, f64), base: f64) -> bool {
+        while let Some((span, columns)) = self.next(row, self.on.at[2] as u32) {
+            if !self.pieces(span, columns, content, base) {
+                return false;
+            }
+            self.on.at[2..].copy_from_slice(&[columns[1] as usize, 0]);
+            self.on.work += 1;
+            if self.on.work >= self.end {
+                return false;
+            }
         }
+        true
+    }
+
+    /// The same of a span that these columns show.
+    fn pieces(&mut self, span: u32, columns: [u32; 2], (bottom, top): (f64, f64), base: f64) -> bool {
+        let [first, last] = [columns[0], columns[1] - 1].map(|column| self.on.states.found()[column as usize]);
+        let known = &self.carving.segments.spans[span as usize];
         let scale = (top - bottom) / known.size.0.max(1) as f64;
         let y = |address: u64| bottom + (address - known.address.0) as f64 * scale;
         let tiles = self.tiles;
-        for (next, looked, block) in tiles.live(self.trace, span, first, last, self.on.at[2]) {
+        for (next, looked, block) in tiles.live(self.trace, span, first, last, self.on.at[3]) {
             self.on.work += looked + COST;
-            self.on.at[2] = next;
+            self.on.at[3] = next;
             self.piece(block, span, base, y);
             if self.on.strips.len() > STRIP_BUDGET {
                 self.on.again();

@@ -1,31 +1,29 @@
 //! Where the rows of the segments view are.
 
+use super::RowOrder;
 use std::ops::Range;
 
-/// The rows of the segments view, from the top down: a span each, all as high as the others but for one that may be higher.
+/// The rows of the segments view, from the top down: all as high as the others but for one that may be higher.
 ///
 /// Heights count from the bottom. Nothing is kept for a row, so that half a million of them cost nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentRows<'a> {
-    order: &'a [u32],
+    order: &'a RowOrder,
     height: f64,
     /// The row that is higher, and by how much.
     grown: Option<(usize, f64)>,
 }
 
 impl<'a> SegmentRows<'a> {
-    /// Spans of [`Segments::spans`](memstrata_analysis::Segments::spans) from the top down, so many units high each; that of
-    /// `grown` so many times as high.
-    pub fn new(order: &'a [u32], height: f64, grown: Option<(u32, u32)>) -> Self {
-        let place = |(span, times): (u32, u32)| {
-            let row = order.iter().position(|&s| s == span)?;
-            Some((row, height * f64::from(times.saturating_sub(1))))
-        };
+    /// Rows so many units high each; that of the span `grown` so many times as high.
+    pub fn new(order: &'a RowOrder, height: f64, grown: Option<(u32, u32)>) -> Self {
+        let place =
+            |(span, times): (u32, u32)| Some((order.row_of(span)?, height * f64::from(times.saturating_sub(1))));
         Self { order, height, grown: grown.and_then(place) }
     }
 
-    /// Spans from the top down.
-    pub fn order(&self) -> &'a [u32] {
+    /// What is in the rows.
+    pub fn order(&self) -> &'a RowOrder {
         self.order
     }
 
@@ -80,27 +78,38 @@ impl<'a> SegmentRows<'a> {
 mod tests {
     use super::*;
 
+    fn order(rows: &[&[u32]]) -> RowOrder {
+        let mut order = RowOrder::default();
+        for row in rows {
+            order.push(row);
+        }
+        order
+    }
+
     #[test]
     fn rows_lie_on_top_of_each_other_and_one_is_higher() {
-        let order = [7, 3, 9, 4];
+        let order = order(&[&[7], &[1, 3, 5], &[9, 2], &[4]]);
         for (grown, units) in [(None, 40.0), (Some((3, 4)), 70.0), (Some((8, 4)), 40.0)] {
             let rows = SegmentRows::new(&order, 10.0, grown);
-            assert_eq!((rows.units(), rows.order()), (units, &order[..]));
+            assert_eq!((rows.units(), rows.order()), (units, &order));
             let mut top = units;
-            for (row, &span) in order.iter().enumerate() {
-                let high = if span == 3 && units > 40.0 { 40.0 } else { 10.0 };
+            for row in 0..order.len() {
+                let high = if row == 1 && units > 40.0 { 40.0 } else { 10.0 };
                 assert_eq!(rows.edges(row), [top - high, top], "row {row}");
                 top -= high;
             }
             assert_eq!(top, 0.0);
             assert_eq!(rows.grown(), (units > 40.0).then_some([20.0, 60.0]));
         }
-        assert_eq!(SegmentRows::new(&[], 10.0, Some((1, 4))).units(), 0.0);
+        assert_eq!(SegmentRows::new(&RowOrder::default(), 10.0, Some((1, 4))).units(), 0.0);
     }
 
     #[test]
     fn rows_between_are_those_that_reach_into_it() {
-        let order: Vec<u32> = (0..50).collect();
+        let mut order = RowOrder::default();
+        for span in 0..50 {
+            order.push(&[span]);
+        }
         for grown in [None, Some((0, 4)), Some((20, 4)), Some((49, 2))] {
             let rows = SegmentRows::new(&order, 10.0, grown);
             for low in (-3..60).map(|n| f64::from(n) * 10.0) {

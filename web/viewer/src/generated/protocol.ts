@@ -692,7 +692,7 @@ sort: SegmentSort,
  */
 event: number, 
 /**
- * The segment whose row is [`GROWN`] times as high, by [`SegmentRow::segment`].
+ * Whose row is [`GROWN`] times as high: any segment, as `SegmentOf` tells it.
  */
 grown: number | null, };
 
@@ -848,7 +848,7 @@ y0: number,
  */
 y1: number, } } | { "segment": { 
 /**
- * [`SegmentRow::segment`].
+ * [`SegmentRow::segment`], or what `SegmentOf` tells.
  */
 segment: number, 
 /**
@@ -1524,7 +1524,7 @@ export type SegmentsInfo = {
  */
 units: number, 
 /**
- * `45 segments, 2.10 GiB at most`.
+ * `45 segments in 40 rows, 2.10 GiB reserved at most`.
  */
 text: string, 
 /**
@@ -1534,7 +1534,7 @@ grown: [number, number] | null, };
 
 export type SegmentRow = { 
 /**
- * Index among the device's segments, whatever the order of rows.
+ * Its first one's index among the device's segments, whatever the order of rows.
  */
 segment: number, 
 /**
@@ -1550,7 +1550,7 @@ y1: number,
  */
 label: string, 
 /**
- * Its size.
+ * The size of each.
  */
 size: Quantity, 
 /**
@@ -1558,7 +1558,7 @@ size: Quantity,
  */
 address: string, 
 /**
- * Address, pool, stream and life in words.
+ * How many, address, pool, stream and life in words.
  */
 title: string, };
 

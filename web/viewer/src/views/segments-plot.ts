@@ -1,4 +1,4 @@
-// The segments: one row each, blocks at their place in it, along the same axis as the timeline.
+// The segments: a row for each place in memory, blocks at their place in it, along the same axis as the timeline.
 
 import type { Hit as ViewHit } from "../../wasm/memstrata_view.js";
 import type { ColourBy, Hit, SegmentSpec, SegmentsInfo } from "../generated/protocol.js";

@@ -1,4 +1,4 @@
-// The segments view: a row a segment through its life, locked to the timeline's x axis.
+// The segments view: a row a place in memory with the segments that were there through their lives, locked to the timeline's x axis.
 
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -129,7 +129,7 @@ function open(session: Session, workspace: Workspace) {
       return;
     }
     const row = place && rows.value.peek()?.find(({ y0, y1 }) => place.y >= y0 && place.y < y1);
-    if (row) await workspace.showSegment(row.segment);
+    if (row) workspace.showSegment(row.segment);
   };
   return { plot, info, rows, select, stop: () => endAll(stop) };
 }
@@ -142,7 +142,7 @@ const CANVAS = {
   "data-testid": "segments-canvas",
   tabindex: "0",
   role: "img",
-  "aria-label": "Segments: one row each, blocks at their place",
+  "aria-label": "Segments: a row for each place in memory, blocks where they lie in it",
 };
 
 export function Segments({ session, workspace }: ViewProperties) {
@@ -229,7 +229,7 @@ export function Segments({ session, workspace }: ViewProperties) {
                   height: `${place.height}px`,
                   width: `${place.left - 6}px`,
                 }}
-                onClick={() => void workspace.showSegment(item.row.segment)}
+                onClick={() => workspace.showSegment(item.row.segment)}
               >
                 {item.row.size.text}
               </button>

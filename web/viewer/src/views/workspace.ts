@@ -15,6 +15,7 @@ import { ViewHistory } from "./history.js";
 import { Player } from "./player.js";
 import { Ranks } from "./ranks.js";
 import { readable, resource } from "./resource.js";
+import { SegmentCard } from "./segment-card.js";
 import type { SegmentsPlot } from "./segments-plot.js";
 import { MORE_SHORTCUTS } from "./shortcuts.js";
 import { stretchOf } from "./tracks.js";
@@ -45,6 +46,7 @@ export class Workspace {
   readonly found;
   /** Findings of all ranks that have been read, the most severe first. */
   readonly allFindings = computed(() => this.ranks.overview.value?.findings ?? this.findings.value.value);
+  readonly #segment: SegmentCard;
   readonly #stop: (() => void)[];
   /** Of which the annotated ranges are laid out. */
   #stretch: Signal<ReturnType<typeof stretchOf> | null> = signal(null);
@@ -72,6 +74,7 @@ export class Workspace {
     this.comparing = new Comparing(session);
     this.history = new ViewHistory(session);
     this.names = new BlockNames(session);
+    this.#segment = new SegmentCard(session, (card) => this.showSubject(card));
     // A link may have marked it before there were views.
     if (session.selected.peek() === null) void this.showRange();
     this.#stop = [
@@ -91,6 +94,7 @@ export class Workspace {
       () => this.comparing.destroy(),
       () => this.history.destroy(),
       () => this.names.destroy(),
+      () => this.#segment.destroy(),
       () => {
         for (const { stop } of [this.moment, this.findings, this.course, this.tracks, this.settings, this.found])
           stop();
@@ -260,12 +264,8 @@ export class Workspace {
     this.#say(`${subject.kind} ${subject.title.text}`);
   }
 
-  async showSegment(segment: number): Promise<void> {
-    const { asked, linked } = this.session;
-    if (!asked) return;
-    const event = linked.cursor.peek() ?? Number.MAX_SAFE_INTEGER;
-    const detail = await asked.client.view(asked.target, "detail", { segment: { segment, event } });
-    if (detail) this.showSubject(detail);
+  showSegment(segment: number): void {
+    this.#segment.show(segment);
   }
 
   async showFrame(name: string, file: string, line: number): Promise<void> {

@@ -416,18 +416,18 @@ pub struct SearchResult {
 pub struct SegmentsInfo {
     /// The height of all rows in units; 0 when there are none.
     pub units: f64,
-    /// `45 segments, 2.10 GiB at most`.
+    /// `45 segments in 40 rows, 2.10 GiB reserved at most`.
     pub text: String,
     /// The lower and the upper edge of the higher row in units; null when there is no such row.
     pub grown: Option<(f64, f64)>,
 }
 
-/// A segment in the list.
+/// A row of the segments view: a segment, or some of one size that were at one place one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct SegmentRow {
-    /// Index among the device's segments, whatever the order of rows.
+    /// Its first one's index among the device's segments, whatever the order of rows.
     pub segment: u32,
     /// Its lower edge in units.
     pub y0: f64,
@@ -435,11 +435,11 @@ pub struct SegmentRow {
     pub y1: f64,
     /// `large`, `small` or `expandable`.
     pub label: String,
-    /// Its size.
+    /// The size of each.
     pub size: Quantity,
     /// `0x...`.
     pub address: String,
-    /// Address, pool, stream and life in words.
+    /// How many, address, pool, stream and life in words.
     pub title: String,
 }
 
