@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import AxeBuilder from "@axe-core/playwright";
+import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { expect, test } from "../lib/test.js";
 
 const DOC = readFileSync(fileURLToPath(new URL("../../../docs/recording.md", import.meta.url)), "utf8");
@@ -62,14 +62,12 @@ test("it can reach nothing", async ({ page }) => {
   expect(await asked("http://localhost:1/")).toBe(false);
 });
 
-for (const colorScheme of ["light", "dark"] as const) {
+for (const colorScheme of THEMES) {
   test(`no serious barrier, and no wider than a phone, ${colorScheme}`, async ({ page }) => {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width: 420, height: 900 });
     await page.goto("/record/");
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(420);
-    const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).analyze();
-    const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-    expect(grave.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join(", ")}`)).toEqual([]);
+    await expectNoBarrier(page, colorScheme, "record");
   });
 }
