@@ -39,6 +39,19 @@ export const panes = `
 .toolbar-end { display: inline-flex; align-items: center; gap: 2px; margin-left: auto; }
 .toolbar .button { height: 24px; gap: 4px; font-size: 12px; }
 .toolbar .icon { width: 13px; height: 13px; }
+/* What has more than there is room for fades out on the side where there is more. */
+@supports (animation-timeline: scroll()) {
+  .tablist, .toolbar {
+    mask: linear-gradient(to right, transparent, #000 var(--before, 0px), #000 calc(100% - var(--behind, 0px)), transparent);
+    animation: more linear;
+    animation-timeline: scroll(self inline);
+  }
+}
+@keyframes more {
+  0% { --behind: 28px; }
+  2%, 98% { --before: 28px; --behind: 28px; }
+  100% { --before: 28px; }
+}
 .strip { flex: none; min-height: 62px; border-top: 1px solid var(--line); }
 
 @container (width < 1120px) {
