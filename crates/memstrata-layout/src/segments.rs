@@ -1,7 +1,8 @@
 //! Which blocks lie in which segment, and when; and the tiles of the segments view.
 //!
 //! Segments that were at one place one after the other share a row. Blocks do not move, so in a row each is one rectangle.
-//! What is lower than half a row of the cell is merged with its neighbours in the same part of the segment.
+//! What is lower than half a row of the cell is merged with its neighbours in the same part of the segment. A segment that comes
+//! and goes within a column is shown in it, unless the column shows another one of its row.
 
 mod draw;
 mod merge;

@@ -84,7 +84,7 @@ impl SegmentTiles {
             return false;
         }
         let mut is_done = drawing.states.found().is_empty();
-        let mut draw = Draw { tiles: self, trace: axis.trace(), carving, colours, end, on: drawing };
+        let mut draw = Draw { tiles: self, axis, trace: axis.trace(), carving, colours, end, on: drawing };
         while !is_done && draw.on.work < end {
             is_done = draw.all(rows);
         }
@@ -95,8 +95,17 @@ impl SegmentTiles {
 /// What it costs to place a block, as [`Cost::work`](crate::Cost::work) counts it.
 const COST: u64 = 8;
 
+/// A span in the columns that show it: each as it is in the column's state, or one of them as it was in another.
+#[derive(Clone, Copy)]
+struct Seen {
+    span: u32,
+    columns: [u32; 2],
+    state: Option<u32>,
+}
+
 struct Draw<'a> {
     tiles: &'a SegmentTiles,
+    axis: Axis<'a>,
     trace: &'a Trace,
     carving: &'a Carving,
     colours: &'a Colours,
@@ -180,32 +189,63 @@ impl Draw<'_> {
         [enters, leaves].map(|slot| self.on.states.found().partition_point(|&s| s < slot) as u32)
     }
 
-    /// The first span of a row that is there in this column or a later one, and the columns that show it. Each takes a column
-    /// at least, so that spans too short to see are passed by, however many there are.
-    fn next(&self, row: &[u32], column: u32) -> Option<(u32, [u32; 2])> {
+    /// The first span of a row that is to be seen in this column or a later one. Each takes a column at least, so that however
+    /// many there are, no more are looked at than there are columns.
+    ///
+    /// A column shows what is there in its state. Where that is nothing of this row, it shows the last that was reserved in
+    /// it, as it was when what it was reserved for was allocated: so none that comes and goes between two states is lost.
+    fn next(&self, row: &[u32], column: u32) -> Option<Seen> {
         let (spans, states) = (&self.carving.segments.spans, self.on.states.found());
+        let known = |at: usize| row.get(at).map(|&span| (span, &spans[span as usize]));
         let mut column = column as usize;
         loop {
             let &state = states.get(column)?;
-            let &span = row.get(row.partition_point(|&s| spans[s as usize].leaves <= state))?;
-            let known = &spans[span as usize];
-            if known.enters <= state {
-                let behind = states[column..].partition_point(|&s| s < known.leaves);
-                return Some((span, [column as u32, (column + behind) as u32]));
+            if let Some((span, known)) = known(row.partition_point(|&s| spans[s as usize].leaves <= state))
+                && known.enters <= state
+            {
+                let behind = column + states[column..].partition_point(|&s| s < known.leaves);
+                return Some(Seen { span, columns: [column as u32, behind as u32], state: None });
             }
-            column += states[column..].partition_point(|&s| s < known.enters);
+            let within = self.states_in(column);
+            let behind = row.partition_point(|&s| spans[s as usize].enters < within.end);
+            if let Some((span, known)) = behind.checked_sub(1).and_then(known)
+                && known.enters >= within.start
+            {
+                let first = self.tiles.blocks_in(span).first().map(|&b| self.trace.blocks[b as usize].enters);
+                let during = known.enters..known.leaves.min(within.end);
+                let state = first.filter(|first| during.contains(first)).unwrap_or(known.enters);
+                return Some(Seen { span, columns: [column as u32, column as u32 + 1], state: Some(state) });
+            }
+            let Cell { slot, kx, .. } = self.on.cell;
+            let entering = self.axis.slot_of(known(behind)?.1.enters).saturating_sub(slot) >> kx;
+            column = (entering as usize).max(column + 1);
         }
+    }
+
+    /// The states of a column.
+    fn states_in(&self, column: usize) -> Range<u32> {
+        let Cell { slot, kx, .. } = self.on.cell;
+        let from = slot.saturating_add((column as u64) << kx);
+        self.axis.states_in(from..from.saturating_add(1 << kx))
     }
 
     fn ground(&mut self, rows: SegmentRows<'_>, which: Range<usize>) {
         for row in which {
             let (low, high) = content(rows.edges(row));
-            let mut column = 0;
-            while let Some((span, columns)) = self.next(rows.order().row(row), column) {
-                column = columns[1];
-                self.on.work += 1;
-                let weight = self.carving.segments.spans[span as usize].size.0;
-                self.on.merge.push(Small { bucket: 0, low, high, columns, pending: column, weight, block: NO_BLOCK });
+            let row = rows.order().row(row);
+            let mut next = self.next(row, 0);
+            while let Some(Seen { span, mut columns, .. }) = next {
+                // Those that follow each other without a gap have one ground.
+                loop {
+                    self.on.work += 1;
+                    next = self.next(row, columns[1]);
+                    match next {
+                        Some(seen) if seen.columns[0] == columns[1] => columns[1] = seen.columns[1],
+                        _ => break,
+                    }
+                }
+                let (pending, weight) = (columns[1], self.carving.segments.spans[span as usize].size.0);
+                self.on.merge.push(Small { bucket: 0, low, high, columns, pending, weight, block: NO_BLOCK });
             }
         }
         // Rows that are drawn together are no more than have room within what can be seen.
@@ -214,11 +254,11 @@ impl Draw<'_> {
 
     /// Draws the blocks of a row that can be seen, and notes the others. False when it has to stop, or to begin anew.
     fn row(&mut self, row: &[u32], content: (f64, f64), base: f64) -> bool {
-        while let Some((span, columns)) = self.next(row, self.on.at[2] as u32) {
-            if !self.pieces(span, columns, content, base) {
+        while let Some(seen) = self.next(row, self.on.at[2] as u32) {
+            if !self.pieces(seen, content, base) {
                 return false;
             }
-            self.on.at[2..].copy_from_slice(&[columns[1] as usize, 0]);
+            self.on.at[2..].copy_from_slice(&[seen.columns[1] as usize, 0]);
             self.on.work += 1;
             if self.on.work >= self.end {
                 return false;
@@ -227,9 +267,11 @@ impl Draw<'_> {
         true
     }
 
-    /// The same of a span that these columns show.
-    fn pieces(&mut self, span: u32, columns: [u32; 2], (bottom, top): (f64, f64), base: f64) -> bool {
-        let [first, last] = [columns[0], columns[1] - 1].map(|column| self.on.states.found()[column as usize]);
+    /// The same of a span.
+    fn pieces(&mut self, seen: Seen, (bottom, top): (f64, f64), base: f64) -> bool {
+        let shown = |column: u32| seen.state.unwrap_or(self.on.states.found()[column as usize]);
+        let [first, last] = [seen.columns[0], seen.columns[1] - 1].map(shown);
+        let span = seen.span;
         let known = &self.carving.segments.spans[span as usize];
         let scale = (top - bottom) / known.size.0.max(1) as f64;
         let y = |address: u64| bottom + (address - known.address.0) as f64 * scale;
@@ -237,7 +279,7 @@ impl Draw<'_> {
         for (next, looked, block) in tiles.live(self.trace, span, first, last, self.on.at[3]) {
             self.on.work += looked + COST;
             self.on.at[3] = next;
-            self.piece(block, span, base, y);
+            self.piece(block, seen, base, y);
             if self.on.strips.len() > STRIP_BUDGET {
                 self.on.again();
                 return false;
@@ -249,8 +291,8 @@ impl Draw<'_> {
         true
     }
 
-    fn piece(&mut self, block: u32, span: u32, base: f64, y: impl Fn(u64) -> f64) {
-        let known = &self.carving.segments.spans[span as usize];
+    fn piece(&mut self, block: u32, seen: Seen, base: f64, y: impl Fn(u64) -> f64) {
+        let known = &self.carving.segments.spans[seen.span as usize];
         let (it, size) = (&self.trace.blocks[block as usize], self.carving.sizes[block as usize].0);
         let from = it.address.0.max(known.address.0);
         let to = it.address.0.saturating_add(size).min(known.end());
@@ -261,12 +303,25 @@ impl Draw<'_> {
         if !self.is_near(low, high) {
             return;
         }
-        let columns = self.columns(it.enters.max(known.enters), it.leaves.min(known.leaves));
+        let columns = match seen.state {
+            Some(_) => seen.columns,
+            None => self.columns(it.enters.max(known.enters), it.leaves.min(known.leaves)),
+        };
         let [x0, x1] = columns;
         if x0 >= x1 {
             return;
         }
-        let pending = it.free_requested().map_or(x1, |event| self.columns(event.0 + 1, 0)[0].clamp(x0, x1));
+        let waits = |from: u32| match seen.state {
+            Some(state) => {
+                if from <= state {
+                    x0
+                } else {
+                    x1
+                }
+            }
+            None => self.columns(from, 0)[0].clamp(x0, x1),
+        };
+        let pending = it.free_requested().map_or(x1, |event| waits(event.0 + 1));
         if high - low < self.on.least {
             // Counted from below all that is near the cell.
             let part = |y: f64| ((y - base) / self.on.least).floor();
