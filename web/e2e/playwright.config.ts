@@ -38,7 +38,7 @@ export default defineConfig({
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
-        // The plots draw with GL; what is around them is put together without, which takes a seventh of the time away.
+        // The plots draw with GL; what is around them is put together without, to save time.
         "--disable-gpu-compositing",
         // A page that is not of this machine by its name: see lib/folder.ts.
         "--host-resolver-rules=MAP host.example 127.0.0.1",

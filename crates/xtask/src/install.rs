@@ -9,7 +9,7 @@ use std::time::Duration;
 const NODE_AT_LEAST: u32 = 20;
 
 /// Debian's names of the browser, and of the software GL that the browser and the picture tests draw with. The headless shell is
-/// Chromium without the program around its pages, whose windows and menus nobody sees in a test: without it the tests take three fifths of the time.
+/// Chromium without the program around its pages, whose windows and menus nobody sees in a test.
 const DEBIAN_BROWSER: &str = "chromium-headless-shell";
 const DEBIAN_GL: [&str; 4] = ["libegl1", "libegl-mesa0", "libgl1-mesa-dri", "libgles2"];
 /// Debian's names of Firefox, and of the X display without which it gives no page WebGL.

@@ -6,7 +6,7 @@ import type { Session } from "../session.js";
 import { endAll, resource } from "./resource.js";
 
 /** Beyond every trace: the state at its end. */
-const LAST = Number.MAX_SAFE_INTEGER;
+export const LAST = Number.MAX_SAFE_INTEGER;
 
 export class SegmentCard {
   readonly #chosen = signal<number | null>(null);

@@ -17,6 +17,7 @@ import { type Box, Overlay, placed } from "./overlay.js";
 import { PictureButtons } from "./picture-buttons.js";
 import { endAll, resource } from "./resource.js";
 import { saveTable } from "./save.js";
+import { LAST } from "./segment-card.js";
 import { SegmentsPlot } from "./segments-plot.js";
 import type { ViewProperties } from "./ui.js";
 import type { Workspace } from "./workspace.js";
@@ -27,9 +28,6 @@ const SORTS: readonly (readonly [SegmentSort, string])[] = [
   ["pool", "pool"],
   ["occupancy", "emptiest at the cursor"],
 ];
-
-/** Beyond every trace: the state at its end. */
-const LAST = Number.MAX_SAFE_INTEGER;
 
 const sameRange = (a: Range | null, b: Range | null) => a?.x0 === b?.x0 && a?.x1 === b?.x1;
 
