@@ -7,7 +7,7 @@
 use crate::arena::Arena;
 use crate::band::Band;
 use crate::blocks::{Block, Origin};
-use crate::pace::{Pace, STRIDE};
+use crate::pace::{Pace, STRIDE, at_once, filled};
 use crate::rounding::{MIN_BLOCK_SIZE, Rounding};
 use crate::segments::{Finding, SMALL_SIZE, Segments, Span, segment_event};
 use crate::trace::{Exactness, Trace};
@@ -43,14 +43,13 @@ pub struct Carving {
 impl Carving {
     /// Replay a device's window.
     pub fn new(snapshot: &Snapshot, trace: &Trace) -> Self {
-        let mut replay = Replay::new(snapshot, trace);
-        while replay.step().is_some() {}
-        replay.finish()
+        at_once(Self::paced(snapshot, trace, &mut Pace::endless()))
     }
 
     /// The same in slices.
     pub async fn paced(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Self {
-        let mut replay = Replay::new(snapshot, trace);
+        let sizes = filled(Bytes(0), trace.blocks.len(), pace).await;
+        let mut replay = Replay::new(snapshot, trace, sizes);
         while let Some(cost) = replay.step() {
             pace.spend(cost).await;
         }
@@ -121,7 +120,7 @@ enum Stage<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(snapshot: &'a Snapshot, trace: &'a Trace) -> Self {
+    fn new(snapshot: &'a Snapshot, trace: &'a Trace, sizes: Vec<Bytes>) -> Self {
         Self {
             snapshot,
             trace,
@@ -134,7 +133,7 @@ impl<'a> Replay<'a> {
             rounding: Rounding::new(snapshot),
             finals: Finals::default(),
             arena: if trace.device.excerpt.is_some() { Arena::with_gaps() } else { Arena::default() },
-            sizes: vec![Bytes(0); trace.blocks.len()],
+            sizes,
             slack: FxHashMap::default(),
             loose: BTreeMap::new(),
             met: (0, 0, None),
