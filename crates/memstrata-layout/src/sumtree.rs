@@ -1,7 +1,12 @@
 //! Sums over the stack: which bytes lie below a block, and what is large enough to see.
 
+use memstrata_analysis::pace::{Pace, filled, strides};
+
 /// So many blocks share a leaf: as many as a mask has bits.
 pub(crate) const LEAF: usize = u16::BITS as usize;
+
+/// What it costs to fill a leaf, as [`Pace`] counts it.
+const FILLED: u64 = 3;
 
 /// A complete binary tree over leaves of [`LEAF`] blocks in stack order, of which each has a mask of those that are live. The
 /// sizes of blocks are not in it: whoever asks lends them. So it takes few bytes a block, and what a sweep touches of it stays
@@ -38,9 +43,10 @@ impl Node {
 
 impl SumTree {
     /// Over so many blocks, none of them live.
-    pub(crate) fn new(blocks: usize) -> Self {
+    pub(crate) async fn new(blocks: usize, pace: &mut Pace) -> Self {
         let width = blocks.div_ceil(LEAF).next_power_of_two();
-        Self { width, nodes: vec![Node::default(); 2 * width], live: vec![0; width], changed: Vec::new() }
+        let nodes = filled(Node::default(), 2 * width, pace).await;
+        Self { width, nodes, live: filled(0, width, pace).await, changed: Vec::new() }
     }
 
     /// What was live no longer is, and the other way round, of these blocks, which are in stack order. Gives the number of
@@ -80,12 +86,21 @@ impl SumTree {
     }
 
     /// Sets all leaves at once: much cheaper than one by one. `masks` says which blocks of each leaf are live.
-    pub(crate) fn fill(&mut self, masks: impl Fn(usize) -> u16, bytes_of: &dyn Fn(u32) -> u64) {
-        for leaf in 0..self.width {
-            self.set_leaf(leaf, masks(leaf), bytes_of);
+    pub(crate) async fn fill<F: Fn(u32) -> u64>(&mut self, masks: impl Fn(usize) -> u16, bytes_of: F, pace: &mut Pace) {
+        for part in strides(self.width) {
+            pace.spend(part.len() as u64 * FILLED).await;
+            for leaf in part {
+                self.set_leaf(leaf, masks(leaf), &bytes_of);
+            }
         }
-        for node in (1..self.width).rev() {
-            self.pull(node);
+        // From the last one to the root, which is node 1.
+        let mut next = self.width;
+        for part in strides(self.width - 1) {
+            pace.spend(part.len() as u64).await;
+            for _ in part {
+                next -= 1;
+                self.pull(next);
+            }
         }
     }
 
@@ -240,12 +255,14 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memstrata_analysis::pace::at_once;
 
     fn tree(sizes: &[u64], live: impl Fn(usize) -> bool) -> SumTree {
-        let mut tree = SumTree::new(sizes.len());
+        let mut pace = Pace::endless();
+        let mut tree = at_once(SumTree::new(sizes.len(), &mut pace));
         let is_live = |block: usize| block < sizes.len() && live(block);
         let mask = |leaf| (0..LEAF).fold(0, |mask, bit| mask | u16::from(is_live(leaf * LEAF + bit)) << bit);
-        tree.fill(mask, &|block| sizes[block as usize]);
+        at_once(tree.fill(mask, |block| sizes[block as usize], &mut pace));
         tree
     }
 

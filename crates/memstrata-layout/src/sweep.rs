@@ -2,7 +2,7 @@
 
 use crate::sumtree::{LEAF, Piece, SumTree};
 use memstrata_analysis::Trace;
-use memstrata_analysis::pace::{Pace, STRIDE};
+use memstrata_analysis::pace::{Pace, STRIDE, at_once};
 
 /// Live bytes by block at one state of a trace.
 #[derive(Clone)]
@@ -32,8 +32,9 @@ impl Sweep {
             pace.spend(blocks.len() as u64 / 2).await;
             last.extend(blocks.chunks(LEAF).map(|leaf| leaf.iter().map(|b| b.leaves).max().unwrap_or(0)));
         }
-        let mut sweep = Self { tree: SumTree::new(trace.blocks.len()), state: 0, last, flips: Vec::new() };
-        sweep.jump(trace, 0);
+        let tree = SumTree::new(trace.blocks.len(), pace).await;
+        let mut sweep = Self { tree, state: 0, last, flips: Vec::new() };
+        sweep.jump(trace, 0, pace).await;
         sweep
     }
 
@@ -43,7 +44,7 @@ impl Sweep {
         let (first, last) = (self.state.min(state), self.state.max(state));
         let changes = trace.changes_in(first + 1..last + 1);
         if changes.len() > self.last.len() {
-            self.jump(trace, state);
+            at_once(self.jump(trace, state, &mut Pace::endless()));
             return Moved { settled: 0, changes: self.last.len() as u64, updates: 2 * self.last.len() as u64 };
         }
         self.flips.clear();
@@ -60,8 +61,7 @@ impl Sweep {
         Moved { settled: before.min(settled(&self.tree)), changes: changes.len() as u64, updates }
     }
 
-    #[inline(never)]
-    fn jump(&mut self, trace: &Trace, state: u32) {
+    async fn jump(&mut self, trace: &Trace, state: u32, pace: &mut Pace) {
         let live = |leaf: usize| {
             let from = leaf * LEAF;
             // Blocks are in the order in which they enter, but for those that were there from the start.
@@ -72,7 +72,7 @@ impl Sweep {
             let blocks = &trace.blocks[from..trace.blocks.len().min(from + LEAF)];
             blocks.iter().rev().fold(0, |mask, b| mask << 1 | u16::from(b.enters <= state && state < b.leaves))
         };
-        self.tree.fill(live, &|block| bytes(trace, block));
+        self.tree.fill(live, |block| bytes(trace, block), pace).await;
         self.state = state;
     }
 
