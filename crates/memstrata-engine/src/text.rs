@@ -67,11 +67,17 @@ pub(crate) fn file_name(path: &str) -> &str {
 
 /// `model.py:212`, or the file alone where the line is unknown.
 pub(crate) fn place(snapshot: &Snapshot, frame: Frame) -> String {
+    place_if_known(snapshot, frame).unwrap_or_else(|| with_line("(unknown file)", frame))
+}
+
+/// The same, where the file is known.
+pub(crate) fn place_if_known(snapshot: &Snapshot, frame: Frame) -> Option<String> {
     let file = snapshot.text(frame.file);
-    let name = match file_name(&file) {
-        "" | "??" => "(unknown file)",
-        name => name,
-    };
+    let name = file_name(&file);
+    (!matches!(name, "" | "??")).then(|| with_line(name, frame))
+}
+
+fn with_line(name: &str, frame: Frame) -> String {
     if frame.line == 0 { name.to_owned() } else { format!("{name}:{}", frame.line) }
 }
 

@@ -17,7 +17,9 @@ test("a click in the flame graph goes to that node and no other of the same name
   const names = () =>
     page
       .locator(".flame-name")
-      .evaluateAll((all) => all.map((name) => [name.textContent ?? "", name.getAttribute("data-node") ?? ""] as const));
+      .evaluateAll((all) =>
+        all.map((box) => [box.querySelector("span")?.textContent ?? "", box.getAttribute("data-node") ?? ""] as const),
+      );
   const shown = await still(names);
   const twice = shown.findLast(([text], index) => text !== "" && shown.findIndex((other) => other[0] === text) < index);
   if (!twice) throw new Error("no name is there twice");

@@ -245,8 +245,9 @@ fn names(views: &mut Views, file: &File, target: DeviceRef, layer: &Layer, sheet
                 if fits < 3 || !(sheet.y[0]..sheet.y[1]).contains(&middle) {
                     continue;
                 }
-                let text: String = name.text.chars().take(fits).collect();
-                sheet.text(left + 4.0, sheet.top(middle) + 4.0, "fill=\"#14181d\"", &text);
+                let whole = name.text.chars().chain([' ']).chain(name.place.chars());
+                let text: String = whole.take(fits).collect();
+                sheet.text(left + 4.0, sheet.top(middle) + 4.0, "fill=\"#14181d\"", text.trim_end());
             }
         }
     }

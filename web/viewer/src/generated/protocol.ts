@@ -1622,7 +1622,11 @@ y1: number,
 /**
  * `forward`.
  */
-text: string, };
+text: string, 
+/**
+ * `model.py:212`: what tells one `forward` from another. Empty where it is in `text`, or nowhere.
+ */
+place: string, };
 
 export type FlameNode = { 
 /**

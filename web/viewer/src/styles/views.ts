@@ -139,7 +139,9 @@ button.mark::after { pointer-events: auto; }
 .draft[data-kind="range"] { top: 8px; height: auto !important; bottom: 24px; transform-origin: 0 0; background: var(--tint); box-shadow: inset 1px 0 var(--accent), inset -1px 0 var(--accent); translate: none; }
 .rows-bar { position: absolute; top: 8px; right: 0; bottom: 24px; z-index: 3; width: 11px; overflow: hidden scroll; scrollbar-width: thin; scrollbar-color: var(--faint) transparent; }
 .names { z-index: 1; }
-.flame-name { padding: 0 4px; border: 0; background: none; color: #14181d; font: 400 var(--small) / 20px var(--sans); text-align: left; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; pointer-events: auto; cursor: pointer; }
+.flame-name { display: flex; padding: 0 4px; border: 0; background: none; color: #14181d; font: 400 var(--small) / 20px var(--sans); text-align: left; pointer-events: auto; cursor: pointer; }
+.flame-name > span { flex: none; max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: pre; }
+.flame-name > .flame-place { flex: 0 1 auto; min-width: 0; font: 400 var(--small) / 20px var(--mono); }
 .flame-name:focus-visible { outline-offset: -2px; outline-color: var(--text); }
 .segment-label { left: 0; padding: 0; border: 0; background: none; color: var(--faint); font: 400 10px / 1 var(--mono); text-align: right; overflow: hidden; white-space: nowrap; pointer-events: auto; cursor: pointer; }
 .segment-label:hover { color: var(--text); }

@@ -237,7 +237,8 @@ export function Flame({ session, workspace }: ViewProperties) {
                 }}
                 onPointerLeave={() => plot.peek()?.clearHover()}
               >
-                {box.text}
+                <span>{box.text}</span>
+                {box.place && <span class="flame-place"> {box.place}</span>}
               </button>
             )
           }

@@ -490,6 +490,8 @@ pub struct FlameBox {
     pub y1: f64,
     /// `forward`.
     pub text: String,
+    /// `model.py:212`: what tells one `forward` from another. Empty where it is in `text`, or nowhere.
+    pub place: String,
 }
 
 /// A node of a flame graph.

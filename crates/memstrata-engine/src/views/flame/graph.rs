@@ -147,9 +147,13 @@ impl Graph {
     fn named(&self, snapshot: &Snapshot, node: u32) -> FlameBox {
         let [x0, x1] = self.rows.span(&self.tree, node).map(|x| x as f64);
         let [y0, y1] = self.rows.edges(&self.tree, node).map(|y| y as f64);
-        let name = self.frame_of(node).map(|frame| snapshot.text(snapshot.frame(frame).name).into_owned());
-        let text = name.filter(|name| !name.is_empty()).unwrap_or_else(|| self.title(snapshot, node));
-        FlameBox { node, x0, x1, y0, y1, text }
+        let frame = self.frame_of(node).map(|frame| snapshot.frame(frame));
+        let named = frame.map(|frame| (snapshot.text(frame.name), frame)).filter(|(name, _)| !name.is_empty());
+        let (text, place) = match named {
+            Some((name, frame)) => (name.into_owned(), text::place_if_known(snapshot, frame).unwrap_or_default()),
+            None => (self.title(snapshot, node), String::new()),
+        };
+        FlameBox { node, x0, x1, y0, y1, text, place }
     }
 
     /// What is known of a node.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::file::{File, Loader};
-use crate::protocol::views::FlameNode;
+use crate::protocol::views::{FlameBox, FlameNode};
 use crate::report::flame::{Flame, Weight, flame};
 use memstrata_analysis::lifetime;
 use memstrata_layout::{Cell, Colour, NO_BLOCK};
@@ -173,6 +173,9 @@ fn a_root_and_a_search_change_what_is_shown() {
     let boxes = graph.boxes(at, 0.0, info.extent, info.extent / 100.0);
     assert!(boxes.iter().any(|b| b.node == deep.node) && boxes.iter().any(|b| b.node == 0 && b.text == "(all)"));
     assert!(boxes.iter().all(|b| b.x1 - b.x0 >= info.extent / 100.0 && b.y1 <= f64::from(info.rows * 4096)));
+    let whole = |b: &FlameBox| format!("{} {}", b.text, b.place).trim_end().to_owned();
+    let title = |node: u32| graph.node(at, node).expect("it is there").title;
+    assert!(boxes.iter().all(|b| whole(b) == title(b.node)) && boxes.iter().any(|b| b.place.contains(".py:")));
     assert!(graph.boxes(at, f64::NAN, 1.0, 0.0).is_empty());
 
     let spec = FlameSpec { search: found, ..FlameSpec::default() };
