@@ -337,7 +337,7 @@ fn blocks_are_filtered_and_add_up() {
         let (_, row) = all.iter().find(|(i, _)| *i == block).expect("a block");
         assert_eq!((line.block, line.category.as_str()), (block, row.category));
         assert_eq!((number(&line.bytes), number(&line.block_bytes)), (row.bytes as i64, row.block_bytes as i64));
-        assert_eq!(line.allocated == "before the window", row.alloc_event.is_none());
+        assert_eq!(line.allocated == "before window", row.alloc_event.is_none());
         assert_eq!(line.freed.starts_with('#'), row.free_completed_event.is_some(), "{}", line.freed);
     }
     let few = opened.blocks(&table(">1MiB"), 0, 1, None);
@@ -357,12 +357,12 @@ fn words_of_blocks_are_those_of_their_lives() {
         rows.into_iter().map(|r| format!("{} {} {}", r.reference, r.allocated, r.freed)).collect::<Vec<_>>()
     };
     assert!(
-        words("scenarios/f04.pickle").contains(&"0:0x1000@pre before the window #2".to_owned()),
+        words("scenarios/f04.pickle").contains(&"0:0x1000@pre before window #2".to_owned()),
         "{:?}",
         words("scenarios/f04.pickle")
     );
     let all: Vec<String> = all_files().iter().flat_map(|f| words(f)).collect();
-    for part in [" not recorded ", " pending", " live at the end", " lost before #"] {
+    for part in [" not recorded ", " pending", " live at end", " lost before #"] {
         assert!(all.iter().any(|w| w.contains(part)), "no file has a block that is {part}");
     }
 }

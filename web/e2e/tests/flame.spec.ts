@@ -115,7 +115,10 @@ test("a click on a name zooms to that node, Backspace and the path lead back", a
     node = tree
       .filter((child) => child.depth === above.depth + 1 && child.parent === index)
       .reduce((a, b) => (b.total > a.total ? b : a));
-    await pane.getByRole("button", { name: node.path.at(-1) ?? "", exact: true }).first().click();
+    await pane
+      .getByRole("button", { name: node.path.at(-1) ?? "", exact: true })
+      .first()
+      .click();
     await expect.poll(() => pathOf(pane)).toEqual(node.path);
     await expectTotal(node.total);
   }

@@ -191,7 +191,7 @@ fn line(at: Target<'_>, index: u32) -> BlockLine {
         allocated: match (block.alloc_event(), block.origin()) {
             (Some(event), _) => event.to_string(),
             (None, Origin::LostAlloc) => "not recorded".to_owned(),
-            (None, _) => "before the window".to_owned(),
+            (None, _) => "before window".to_owned(),
         },
         freed: freed(trace, block),
         lifetime: text::lifetime(trace, block),
@@ -210,6 +210,6 @@ fn freed(trace: &Trace, block: &Block) -> String {
         Some(event) => event.to_string(),
         None if block.leaves < trace.slots() => format!("lost before {}", EventIndex(block.leaves - 1)),
         None if block.free_requested().is_some() => "pending".to_owned(),
-        None => "live at the end".to_owned(),
+        None => "live at end".to_owned(),
     }
 }

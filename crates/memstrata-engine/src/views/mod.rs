@@ -3,6 +3,7 @@
 //! [`Views`] keeps, for each device, what answers are made of and what is worth keeping between two of them. A file a kind
 //! of answer; [`overview`] is the coordinator's side, where ranks are compared.
 
+mod apart;
 mod blocks;
 mod card;
 mod compare;

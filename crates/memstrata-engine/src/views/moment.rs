@@ -1,5 +1,6 @@
 //! The state at a moment, in numbers.
 
+use super::apart;
 use super::card::{category_label, category_row, share};
 use crate::detail;
 use crate::protocol::DetailRow;
@@ -162,6 +163,7 @@ pub(super) async fn stack_rows(at: Target<'_>, blocks: &[u32], most: usize, pace
         let category = category_label(Category::ALL[mostly]);
         StackShareRow {
             site: text::site(&part.snapshot, part.sites.get(stack).frame),
+            via: String::new(),
             bytes: text::bytes(Bytes(bytes)),
             blocks: text::count(group.len() as u64, "block", "blocks"),
             share: share(bytes, whole),
@@ -170,5 +172,8 @@ pub(super) async fn stack_rows(at: Target<'_>, blocks: &[u32], most: usize, pace
             note: if is_of_free { format!("{category}; freed here") } else { category.to_owned() },
         }
     };
-    groups.iter().map(row).collect()
+    let mut rows: Vec<_> = groups.iter().map(row).collect();
+    let stacks: Vec<_> = groups.iter().map(|(_, group)| key(group[0]).0).collect();
+    apart::tell(&part.snapshot, &mut rows, &stacks);
+    rows
 }

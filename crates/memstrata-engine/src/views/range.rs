@@ -1,5 +1,6 @@
 //! What happens between two places of the trace.
 
+use super::apart;
 use super::events::site;
 use crate::protocol::views::{DetailCard, StackShareRow};
 use crate::protocol::{AxisKind, DetailRow, Quantity};
@@ -194,6 +195,7 @@ pub(super) fn share_rows(
 ) -> Vec<StackShareRow> {
     let row = |share: &Share| StackShareRow {
         site: site(at, share.stack),
+        via: String::new(),
         bytes: text::bytes(Bytes(share.bytes)),
         blocks: text::count(share.blocks.into(), "block", "blocks"),
         share: part_of_whole(share.bytes, whole),
@@ -201,7 +203,11 @@ pub(super) fn share_rows(
         block: share.largest,
         note: note(share),
     };
-    shares.iter().take(most).map(row).collect()
+    let listed = &shares[..most.min(shares.len())];
+    let mut rows: Vec<_> = listed.iter().map(row).collect();
+    let stacks: Vec<_> = listed.iter().map(|share| share.stack).collect();
+    apart::tell(at.snapshot(), &mut rows, &stacks);
+    rows
 }
 
 /// 0 to 1; nothing is no part of nothing.
@@ -230,7 +236,9 @@ pub(super) fn card(
     }
     for stack in &stacks {
         let gap = if stack.note.is_empty() { "" } else { ", " };
-        line(format_args!("  {}  {}  {}{gap}{}", stack.bytes.text, stack.site, stack.blocks.exact, stack.note));
+        let via = if stack.via.is_empty() { String::new() } else { format!(" ({})", stack.via) };
+        let StackShareRow { bytes, site, blocks, note, .. } = stack;
+        line(format_args!("  {}  {site}{via}  {}{gap}{note}", bytes.text, blocks.exact));
     }
     DetailCard { kind: kind.to_owned(), title, rows, heading: heading.to_owned(), stacks, stack: None, copy }
 }

@@ -1310,6 +1310,10 @@ export type StackShareRow = {
  */
 site: string, 
 /**
+ * `_init_group adam.py:183`: where it parts from other rows of that site; empty where none has it.
+ */
+via: string, 
+/**
  * Bytes.
  */
 bytes: Quantity, 
@@ -1480,7 +1484,7 @@ category: string,
  */
 allocated: string, 
 /**
- * `#3,709`, `live at the end`, or `pending`.
+ * `#3,709`, `live at end`, or `pending`.
  */
 freed: string, 
 /**

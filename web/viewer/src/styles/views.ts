@@ -216,6 +216,7 @@ button.share { cursor: pointer; }
 button.share:hover { background: var(--hover); }
 .share-bar { position: absolute; bottom: 0; left: 0; height: 2px; border-radius: 1px; }
 .share-text { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.share-via { display: block; overflow: hidden; color: var(--dim); font-size: var(--small); text-overflow: ellipsis; }
 .share .num { flex: none; }
 .copy-line { margin-top: 10px; }
 .plot-state:has(> .part-form) { overflow: auto; place-items: safe center; padding-block: 12px; }

@@ -91,7 +91,7 @@ export function Blocks({ session, workspace }: ViewProperties) {
     {
       key: "site",
       title: "call site",
-      width: "minmax(150px, 3fr)",
+      width: "minmax(150px, 1fr)",
       ...by("site"),
       cell: (r) => (
         <>
@@ -99,12 +99,12 @@ export function Blocks({ session, workspace }: ViewProperties) {
         </>
       ),
     },
-    { key: "category", title: "category", width: "minmax(96px, 1fr)", ...by("category"), cell: (r) => r.category },
+    { key: "category", title: "category", width: "104px", ...by("category"), cell: (r) => r.category },
     {
       key: "allocated",
       title: "allocated",
       number: true,
-      width: "122px",
+      width: "110px",
       ...by("allocated"),
       cell: (r) => r.allocated,
     },

@@ -57,7 +57,7 @@ export function StackShares({
 }: Omit<SubjectProperties, "subject"> & { stacks: StackShareRow[] }) {
   return (
     <ul class="shares">
-      {stacks.map(({ site, bytes, blocks, share, colour, block, note }) => (
+      {stacks.map(({ site, via, bytes, blocks, share, colour, block, note }) => (
         <li key={block}>
           <button
             type="button"
@@ -66,7 +66,10 @@ export function StackShares({
             onClick={() => void workspace.showBlock(block)}
           >
             <span class="share-bar" style={{ width: `${share * 100}%`, background: session.swatch(colour) }} />
-            <span class="share-text">{site}</span>
+            <span class="share-text">
+              {site}
+              {via !== "" && <span class="share-via">{via}</span>}
+            </span>
             <span class="num" data-value={bytes.raw}>
               {bytes.text}
             </span>

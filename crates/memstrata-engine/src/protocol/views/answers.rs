@@ -267,6 +267,8 @@ pub struct Moment {
 pub struct StackShareRow {
     /// The call site.
     pub site: String,
+    /// `_init_group adam.py:183`: where it parts from other rows of that site; empty where none has it.
+    pub via: String,
     /// Bytes.
     pub bytes: Quantity,
     /// Blocks.
@@ -382,7 +384,7 @@ pub struct BlockLine {
     pub category: String,
     /// `#3,702`, or `before the window`.
     pub allocated: String,
-    /// `#3,709`, `live at the end`, or `pending`.
+    /// `#3,709`, `live at end`, or `pending`.
     pub freed: String,
     /// How long it lived.
     pub lifetime: String,
