@@ -122,6 +122,18 @@ fn a_word_becomes_its_palette_colour_and_a_hairline_tops_what_is_over_three_pixe
 }
 
 #[test]
+fn no_hairline_tops_what_is_several_blocks() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    let word = Colour::new(77, 3);
+    let colour = Palette::new(Theme::Dark).rgba(word);
+    let strips = one([10.0, 5.0, 30.0, 28.0], word, 1 | MERGED);
+    let (picture, _) = draw(&canvas, Theme::Dark, &style(Theme::Dark), &[(&strips, plain(0.0, 0.0))]);
+    for y in 5..28 {
+        assert_eq!(picture.at(20, y), colour, "row {y}");
+    }
+}
+
+#[test]
 fn only_the_selected_block_is_outlined_and_only_the_hovered_one_lifted() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     let theme = Theme::Dark;

@@ -22,7 +22,7 @@ layout(location = 1) in vec2 a_scale;      // device pixels a column, and a row
 layout(location = 2) in vec4 a_clip;       // the device pixels that the tile may touch
 layout(location = 3) in uvec2 a_chunk;     // the chunk's row in the textures, and how many strips it holds
 
-flat out vec4 v_look;    // the colour, and the pixel row above which it is hairline
+flat out vec4 v_look;    // the colour, and the pixel row above which it is hairline: the end of a block, and not of several
 flat out vec4 v_inner;   // what lies outside of this is outline
 
 const float FAR = 1.0e9;
@@ -52,6 +52,7 @@ void main() {
     uint word = texelFetch(u_colours, texel, 0).r;
     vec3 colour = texelFetch(u_palette, ivec2(int(word & 255u), int(min(word >> 8, 4u))), 0).rgb;
     uint block = texelFetch(u_blocks, texel, 0).r;
+    bool is_several = block >> 31 == 1u;
     float height = high.y - low.y;
     float hair = FAR;
     if (block == u_selected) {
@@ -60,7 +61,7 @@ void main() {
         v_inner = vec4(
             u_ends.x + u_line, near_edge.y ? -FAR : low.y + u_line,
             u_ends.y - u_line, far_edge.y ? FAR : high.y - u_line);
-    } else if (height > 3.0 && !far_edge.y) {
+    } else if (height > 3.0 && !far_edge.y && !is_several) {
         hair = high.y - 1.0;
     }
     if (block == u_hovered) {
