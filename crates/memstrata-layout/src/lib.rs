@@ -32,6 +32,7 @@ mod axis;
 mod bands;
 mod colour;
 mod flame;
+mod least;
 mod pick;
 mod segments;
 mod sumtree;

@@ -1,6 +1,7 @@
 //! What lies under a point of the timeline, exactly.
 
 use crate::axis::Axis;
+use crate::least::Least;
 use crate::tile::{Timeline, row_threshold, shown_state};
 
 /// What a strip stands for.
@@ -49,10 +50,10 @@ impl Timeline {
         let (low, high) = (at / cell * cell, (at / cell + 1).saturating_mul(cell));
         let sweep = self.sweep();
         let trace = axis.trace();
-        let least = row_threshold(place.ky);
-        sweep.seek(trace, state, least);
+        let least = Least::even(row_threshold(place.ky));
+        sweep.seek(trace, state, &least);
         let mut found = None;
-        sweep.walk(trace, low, high, least, &mut |piece| {
+        sweep.walk(trace, low, high, &least, &mut |piece| {
             if piece.low <= at && at < piece.high {
                 found = Some(piece);
             }
@@ -60,7 +61,7 @@ impl Timeline {
         let piece = found?;
         let mut largest: Vec<(u64, u32)> = Vec::new();
         let mut count = 0;
-        sweep.walk(trace, piece.low, piece.high, 1, &mut |member| {
+        sweep.walk(trace, piece.low, piece.high, &Least::even(1), &mut |member| {
             count += 1;
             largest.push((member.bytes(), member.block));
             if largest.len() > 64 {

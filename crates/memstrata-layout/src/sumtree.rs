@@ -1,5 +1,6 @@
 //! Sums over the stack: which bytes lie below a block, and what is large enough to see.
 
+use crate::least::Least;
 use memstrata_analysis::pace::{Pace, filled, strides};
 
 /// So many blocks share a leaf: as many as a mask has bits.
@@ -121,11 +122,11 @@ impl SumTree {
 
     /// A height below which a walk emits the same pieces whatever becomes of a block and of all above it, but for the last of
     /// them where that has not reached `least`: the foot of the highest node over the block that such a walk does not go into.
-    pub(crate) fn settled(&self, block: u32, least: u64) -> u64 {
+    pub(crate) fn settled(&self, block: u32, least: &Least) -> u64 {
         let leaf = self.width + block as usize / LEAF;
         let (mut below, mut node) = (0, 1);
         let mut levels = self.width.ilog2();
-        while levels > 0 && self.nodes[node].bytes >= least && !self.nodes[node].is_alone() {
+        while levels > 0 && self.nodes[node].bytes >= least.at(below) && !self.nodes[node].is_alone() {
             levels -= 1;
             if (leaf >> levels) % 2 == 1 {
                 below += self.nodes[2 * node].bytes;
@@ -136,16 +137,16 @@ impl SumTree {
     }
 
     /// Walk the live bytes within `[low, high)` upwards in pieces: whole blocks of at least `least` bytes, and runs of
-    /// smaller ones put together until they reach it. Returns the number of nodes and blocks visited.
+    /// smaller ones put together until they reach it, each by what counts where it begins. Returns the number of nodes and blocks visited.
     pub(crate) fn walk(
         &self,
         low: u64,
         high: u64,
-        least: u64,
+        least: &Least,
         bytes_of: &dyn Fn(u32) -> u64,
         emit: &mut dyn FnMut(Piece),
     ) -> u64 {
-        let mut walk = Walk { tree: self, low, high, least: least.max(1), pending: None, visited: 0, bytes_of, emit };
+        let mut walk = Walk { tree: self, low, high, least, pending: None, visited: 0, bytes_of, emit };
         walk.node(1, 0);
         walk.flush();
         walk.visited
@@ -186,7 +187,7 @@ struct Walk<'a> {
     tree: &'a SumTree,
     low: u64,
     high: u64,
-    least: u64,
+    least: &'a Least,
     /// What has not reached `least`, and the size of its block.
     pending: Option<(Piece, u64)>,
     visited: u64,
@@ -201,7 +202,7 @@ impl Walk<'_> {
         if !self.is_near(below, found.bytes) {
             return;
         }
-        if found.bytes < self.least || found.is_alone() {
+        if found.bytes < self.least.at(below) || found.is_alone() {
             self.unit(below, found);
         } else if node < self.tree.width {
             self.node(2 * node, below);
@@ -227,7 +228,7 @@ impl Walk<'_> {
     /// What is not looked into: a block, or several that are small together.
     fn unit(&mut self, below: u64, found: Node) {
         let mut piece = Piece { low: below, high: below + found.bytes, block: found.block, merged: !found.is_alone() };
-        if found.bytes >= self.least {
+        if found.bytes >= self.least.at(below) {
             self.flush();
             (self.emit)(piece);
             return;
@@ -240,7 +241,7 @@ impl Walk<'_> {
             }
         }
         self.pending = Some((piece, most));
-        if piece.bytes() >= self.least {
+        if piece.bytes() >= self.least.at(piece.low) {
             self.flush();
         }
     }
@@ -255,6 +256,7 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::least::Least;
     use memstrata_analysis::pace::at_once;
 
     fn tree(sizes: &[u64], live: impl Fn(usize) -> bool) -> SumTree {
@@ -269,7 +271,9 @@ mod tests {
     fn pieces(sizes: &[u64], low: u64, high: u64, least: u64) -> Vec<(u64, u64, u32, bool)> {
         let mut out = Vec::new();
         let tree = tree(sizes, |_| true);
-        tree.walk(low, high, least, &|b| sizes[b as usize], &mut |p| out.push((p.low, p.high, p.block, p.merged)));
+        tree.walk(low, high, &Least::even(least), &|b| sizes[b as usize], &mut |p| {
+            out.push((p.low, p.high, p.block, p.merged));
+        });
         out
     }
 
@@ -309,7 +313,7 @@ mod tests {
     #[test]
     fn below_what_changes_a_walk_is_settled() {
         let sizes = sizes();
-        let walk = |tree: &SumTree, least| {
+        let walk = |tree: &SumTree, least: &Least| {
             let mut out = Vec::new();
             tree.walk(0, u64::MAX, least, &|b| sizes[b as usize], &mut |piece| out.push(piece));
             out
@@ -319,7 +323,10 @@ mod tests {
             let lowest = seed * 37 % 1000;
             // Some of the blocks above change with it.
             let flips: Vec<u32> = (lowest..1000).filter(|b| *b == lowest || b * seed % 11 == 0).collect();
-            let least = [1, 7, 60, 300][seed as usize % 4];
+            let mut least = Least::of_rows(0, 16, 11, [1, 7, 60, 300][seed as usize % 4]);
+            // Often it is coarser in places.
+            least.coarsen((0..seed % 5).map(|i| u64::from(i * seed * 977 % 30_000)), 1 + seed as usize % 9, 3);
+            let least = &least;
             let mut tree = tree(&sizes, |b| !(b as u32 * (seed + 1)).is_multiple_of(3));
             let before = (walk(&tree, least), tree.settled(lowest, least));
             tree.flip(&flips, &|b| sizes[b as usize]);
@@ -327,10 +334,11 @@ mod tests {
             let settled = before.1.min(after.1);
             let same = |pieces: &[Piece]| {
                 let end = pieces.partition_point(|p| p.high <= settled);
-                let end = if end > 0 && pieces[end - 1].bytes() < least { end - 1 } else { end };
+                let end =
+                    if end > 0 && pieces[end - 1].bytes() < least.at(pieces[end - 1].low) { end - 1 } else { end };
                 pieces[..end].to_vec()
             };
-            assert_eq!(same(&before.0), same(&after.0), "{lowest} {least}");
+            assert_eq!(same(&before.0), same(&after.0), "{lowest} {least:?}");
             kept += same(&after.0).len();
         }
         assert!(kept > 1000, "{kept}");

@@ -1,5 +1,6 @@
 //! The state of the stack at one moment, moved along the trace.
 
+use crate::least::Least;
 use crate::sumtree::{LEAF, Piece, SumTree};
 use memstrata_analysis::Trace;
 use memstrata_analysis::pace::{Pace, STRIDE, at_once};
@@ -40,7 +41,7 @@ impl Sweep {
 
     /// Goes to a state, through the changes in between where those are few, else at once. Blocks that are in neither of the two
     /// states cost a look and no more.
-    pub(crate) fn seek(&mut self, trace: &Trace, state: u32, least: u64) -> Moved {
+    pub(crate) fn seek(&mut self, trace: &Trace, state: u32, least: &Least) -> Moved {
         let (first, last) = (self.state.min(state), self.state.max(state));
         let changes = trace.changes_in(first + 1..last + 1);
         if changes.len() > self.last.len() {
@@ -77,7 +78,7 @@ impl Sweep {
     }
 
     /// As [`SumTree::walk`].
-    pub(crate) fn walk(&self, trace: &Trace, low: u64, high: u64, least: u64, emit: &mut dyn FnMut(Piece)) -> u64 {
+    pub(crate) fn walk(&self, trace: &Trace, low: u64, high: u64, least: &Least, emit: &mut dyn FnMut(Piece)) -> u64 {
         self.tree.walk(low, high, least, &|block| bytes(trace, block), emit)
     }
 }

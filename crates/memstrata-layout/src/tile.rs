@@ -6,6 +6,7 @@
 
 use crate::axis::Axis;
 use crate::colour::Colours;
+use crate::least::Least;
 use crate::sumtree::Piece;
 use crate::sweep::Sweep;
 use memstrata_analysis::Trace;
@@ -58,8 +59,8 @@ impl Cost {
 /// `tests/budget.rs` holds queries to this, on made traces and on recordings: at most 4 nodes visited for each of the cell's
 /// columns times rows; each change of the trace in its range looked at once, and a sixteenth of all blocks at most to get there,
 /// as much again for each retry; for each change at most as many nodes made anew as the tree has levels. (That 4 is no theorem:
-/// blocks could be placed so that a walk goes down all levels for each piece.) A retry at least doubles what is merged; after
-/// seven even a column full of pieces is within its share of the budget, and tests see no more than four.
+/// blocks could be placed so that a walk goes down all levels for each piece.) A retry at least doubles what is merged where most of
+/// it is, and leaves the rest of the cell alone; tests see no more than four.
 #[derive(Clone)]
 pub struct Timeline {
     sweep: Sweep,
@@ -70,7 +71,7 @@ pub struct Timeline {
 pub struct Drawing {
     cell: Cell,
     /// What is lower is merged.
-    least: u64,
+    least: Least,
     /// The next column, and the state that the one before shows.
     column: u32,
     state: Option<u32>,
@@ -87,7 +88,7 @@ impl Drawing {
     pub fn new(cell: Cell) -> Self {
         Self {
             cell,
-            least: row_threshold(cell.ky),
+            least: Least::of_rows(cell.low, cell.rows, cell.ky, row_threshold(cell.ky)),
             column: 0,
             state: None,
             open: Vec::new(),
@@ -115,7 +116,7 @@ impl Drawing {
     fn settled(&self, settled: u64) -> usize {
         let end = self.open.partition_point(|(piece, _)| piece.high <= settled);
         // The last one would go on to grow, if what is above it became smaller.
-        let grows = end > 0 && self.open[end - 1].0.bytes() < self.least;
+        let grows = end > 0 && self.open[end - 1].0.bytes() < self.least.at(self.open[end - 1].0.low);
         end - usize::from(grows)
     }
 
@@ -139,12 +140,16 @@ impl Drawing {
         self.column = self.cell.columns;
     }
 
-    /// Everything anew, coarser: half as much as it takes when the columns that are left are like those so far, since they may
-    /// have less in them.
+    /// Everything anew, and coarser where most of it is, so that what is still looks the same in this cell and in those beside it.
+    /// The columns that are left count half of what they have if they are like those so far, since they may have less in them.
     fn again(&mut self) {
         let ahead = self.cell.columns / (self.column + 1);
         self.cost.retries += 1;
-        self.least = self.least.saturating_mul(1 << (ahead / 2).max(2).ilog2());
+        let (low, ky) = (self.cell.low, self.cell.ky);
+        let drawn = self.strips.positions.iter().map(|strip| low + ((strip[1] as u64) << ky));
+        let open = self.open.iter().map(|(piece, _)| piece.low);
+        let each = (ahead / 2).max(1) as usize;
+        self.least.coarsen(drawn.chain(open), each, STRIP_BUDGET * each.min(2) / 2);
         self.column = 0;
         self.state = None;
         self.open.clear();
@@ -188,7 +193,7 @@ impl Timeline {
     }
 
     fn seek(&mut self, drawing: &mut Drawing, axis: Axis<'_>, state: u32) -> u64 {
-        let moved = self.sweep.seek(axis.trace(), state, drawing.least);
+        let moved = self.sweep.seek(axis.trace(), state, &drawing.least);
         drawing.cost.changes += moved.changes;
         drawing.cost.updates += moved.updates;
         moved.settled
@@ -211,8 +216,10 @@ impl Timeline {
             // Both go upwards, so equal pieces are met in one pass.
             let mut before = closing.drain(..).peekable();
             let bottom = drawing.open.last().map_or(low, |(piece, _)| piece.high);
-            let (high, least, column) = (drawing.high(), drawing.least, drawing.column);
-            let nodes = self.sweep.walk(axis.trace(), bottom, high, least, &mut |piece| {
+            let (high, column) = (drawing.high(), drawing.column);
+            // Lent to the walk, which hands pieces to the drawing.
+            let least = std::mem::replace(&mut drawing.least, Least::even(1));
+            let nodes = self.sweep.walk(axis.trace(), bottom, high, &least, &mut |piece| {
                 while let Some(strip) = before.next_if(|(old, _)| old.low < piece.low) {
                     drawing.put(strip, column, colours);
                 }
@@ -222,6 +229,7 @@ impl Timeline {
             for strip in before {
                 drawing.put(strip, column, colours);
             }
+            drawing.least = least;
             drawing.cost.nodes += nodes;
             drawing.closing = closing;
             if drawing.strips.len() + drawing.open.len() > STRIP_BUDGET {

@@ -236,3 +236,58 @@ fn a_column_is_the_same_alone_and_after_others() {
     }
     assert!(compared > 100_000, "{compared}");
 }
+
+#[test]
+fn what_is_still_looks_the_same_below_what_is_restless() {
+    // 2,000 small blocks stay, and above them thousands come and go: in two thirds of the trace only.
+    let mut random = Random(5);
+    let mut json = String::from("{\"segments\":[],\"device_traces\":[[");
+    let mut put = |action: &str, block: u64, size: u64| {
+        let comma = if json.ends_with('[') { "" } else { "," };
+        let address = (block + 1) << 30;
+        write!(json, "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":{size}}}")
+            .expect("a String takes all text");
+    };
+    let mut still = 0;
+    for block in 0..2000 {
+        let size = 512 * (1 + random.below(40));
+        still += size;
+        put("alloc", block, size);
+    }
+    let sizes: Vec<u64> = (0..2000).map(|_| 512 * (1 + random.below(40))).collect();
+    for round in 0..30 {
+        for (block, &size) in (2000 + 2000 * round..).zip(&sizes) {
+            put("alloc", block, size);
+        }
+        for (block, &size) in (2000 + 2000 * round..).zip(&sizes) {
+            put("free_completed", block, size);
+        }
+    }
+    for round in 0..30_000 {
+        put("alloc", 100_000 + round, 512);
+        put("free_completed", 100_000 + round, 512);
+    }
+    json.push_str("]]}");
+    let snapshot = load(json.as_bytes());
+    let trace = &Trace::all(&snapshot)[0];
+    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let mut timeline = Timeline::new(trace);
+    let cell = |slot: u64| Cell { kx: 7, ky: 15, slot, columns: TILE_COLUMNS, low: 0, rows: TILE_ROWS };
+    // In the middle of a column of both, well below the highest block that stays.
+    let mut below = |slot: u64| {
+        let (strips, cost) = timeline.strips(axis, cell(slot), &colours);
+        let mut list: Vec<(u32, u32, u32)> = (0..strips.len())
+            .map(|i| (strips.positions[i], strips.blocks[i]))
+            .filter(|(p, _)| p[0] <= 100.0 && 100.0 < p[2] && f64::from(p[3]) < (still >> 15) as f64 * 0.9)
+            .map(|(p, block)| (p[1].to_bits(), p[3].to_bits(), block))
+            .collect();
+        list.sort_unstable();
+        (list, cost.retries)
+    };
+    let (restless, again) = below(0);
+    let (calm, once) = below(2000 + 120_000);
+    assert!(again > 0 && once == 0, "{again} {once}");
+    assert!(calm.len() > 300, "{}", calm.len());
+    assert!(restless == calm, "{} strips and {}", restless.len(), calm.len());
+}
