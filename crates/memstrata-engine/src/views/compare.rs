@@ -191,7 +191,11 @@ impl Compared {
         let has = |of: &str| of.to_lowercase().contains(&wanted);
         let is_wanted = |s: &StackDiff| {
             let category = s.category.as_deref().is_some_and(has);
-            wanted.is_empty() || category || has(&s.site) || s.frames.iter().any(|f| has(&f.name) || has(&f.file))
+            wanted.is_empty()
+                || category
+                || has(&s.site)
+                || has(&site(s))
+                || s.frames.iter().any(|f| has(&f.name) || has(&f.file))
         };
         let found: Vec<usize> = (0..self.stacks.len()).filter(|&i| is_wanted(&self.stacks[i])).collect();
         let change = found.iter().fold(0i64, |sum, &i| sum.saturating_add(self.stacks[i].bytes.change));
@@ -203,7 +207,7 @@ impl Compared {
             let stack = &self.stacks[i];
             ComparedStack {
                 row: i as u32,
-                site: stack.site.clone(),
+                site: site(stack),
                 category: stack.category.clone().unwrap_or_default(),
                 a: text::signed_bytes(stack.bytes.a),
                 b: text::signed_bytes(stack.bytes.b),
@@ -326,4 +330,12 @@ fn matched(stack: &StackDiff) -> Option<String> {
         _ => return None,
     };
     Some(text.to_owned())
+}
+
+/// `forward model.py:212`, as all views say it; reports and sentences begin with the file.
+fn site(stack: &StackDiff) -> String {
+    let frame = stack.frames.iter().find(|frame| frame.short() == stack.site);
+    let place = frame.and_then(|frame| Some((frame, stack.site.strip_suffix(&*frame.name)?.trim_end())));
+    let place = place.filter(|(_, place)| !place.is_empty());
+    place.map_or_else(|| stack.site.clone(), |(frame, place)| format!("{} {place}", frame.name))
 }

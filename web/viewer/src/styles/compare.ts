@@ -10,7 +10,7 @@ export const compare = `
 .compare-key { display: grid; place-items: center; width: 18px; height: 18px; border-radius: 4px; box-shadow: inset 0 0 0 1.5px var(--side); color: var(--side); font-weight: 600; font-size: var(--small); }
 .compare .segmented button:disabled { color: var(--faint); opacity: 0.55; cursor: default; }
 .compare-add { margin: 14px 0; }
-.compare-body { display: grid; flex: 1; min-height: 0; grid-template: minmax(120px, 38%) minmax(0, 1fr) / fit-content(480px) minmax(0, 1fr); }
+.compare-body { display: grid; flex: 1; min-height: 0; grid-template: minmax(120px, 38%) minmax(0, 1fr) / fit-content(492px) minmax(0, 1fr); }
 .compare-curves { grid-column: 1 / -1; display: flex; flex-direction: column; min-height: 0; min-width: 0; margin: 0; padding: 8px 14px 22px; border-bottom: 1px solid var(--line); }
 .compare-curves figcaption { display: flex; flex: none; flex-wrap: wrap; justify-content: space-between; gap: 2px 16px; padding-bottom: 8px; }
 .compare-curves .legend .line { margin-right: 0; border-color: var(--side); }
@@ -23,8 +23,8 @@ export const compare = `
 .compare-y:first-child { border-color: transparent; }
 .compare-x { position: absolute; top: 100%; padding: 3px 0 0 4px; border-left: 1px solid var(--line-strong); color: var(--dim); font: 400 var(--small) / 14px var(--mono); white-space: nowrap; }
 .compare-x[data-last="true"] { padding: 3px 4px 0 0; border-width: 0 1px 0 0; border-right: 1px solid var(--line-strong); transform: translateX(-100%); }
-.compare-totals { min-height: 0; overflow: auto; border-right: 1px solid var(--line); }
-.compare-totals td, .compare-totals thead th { padding: 0 6px; }
+.compare-totals { min-height: 0; overflow: auto; scrollbar-gutter: stable; border-right: 1px solid var(--line); }
+.compare-totals td, .compare-totals thead th { padding: 0 5px; }
 .compare-totals td, .compare-totals tbody th { height: 24px; border-bottom: 0; color: var(--dim); }
 .compare-totals tr[data-strong="true"] > * { color: var(--text); }
 .compare-totals tr[data-strong="true"] > th { font-weight: 500; }
@@ -36,12 +36,18 @@ export const compare = `
 .compare-findings li { padding: 3px 0; overflow-wrap: anywhere; }
 .compare-findings strong { color: var(--text); font-weight: 500; }
 .compare-findings li[data-new="true"] strong { color: var(--warn); }
-.compare-stacks { display: flex; flex-direction: column; min-height: 0; min-width: 0; }
+.compare-stacks { display: flex; flex-direction: column; min-height: 0; min-width: 0; container-type: inline-size; }
 .compare-stacks .field input { width: 170px; }
-.compare-stacks .table-head, .compare-stacks .table-row { min-width: 640px; }
-.compare-stacks .table-body { min-width: 640px; }
+.compare-stacks .table-row { min-width: 640px; }
+.compare-stacks .table-head, .compare-stacks .table-body { min-width: 668px; }
 .compare-stacks .table-row > [data-column="change"] { position: relative; }
 .compare-bar { position: absolute; right: 0; bottom: 1px; left: 0; height: 2px; border-radius: 1px; background: var(--side); transform: scaleX(var(--share)); transform-origin: 100% 0; }
+/* What the details say of a call stack, too, gives way to its name. */
+@container (width < 620px) {
+  .compare-stacks :is(.table-head, .table-row, .table-body) { min-width: 398px; }
+  .compare-stacks :is(.table-head, .table-row) { grid-template-columns: 86px minmax(100px, 1fr) 74px 74px; }
+  .compare-stacks :is(.table-head, .table-row) > :nth-child(n + 5) { display: none; }
+}
 @container (width < 1120px) {
   .compare-x[data-last="true"] { display: none; }
   .compare-body { grid-template: 190px max-content 340px / minmax(0, 1fr); overflow: auto; }

@@ -54,8 +54,8 @@ const parts = `
 .overview, .anomalies, .blocks, .events, .segments, .flame { display: flex; flex-direction: column; flex: 1; min-height: 0; min-width: 0; }
 .table { display: flex; flex-direction: column; flex: 1; min-height: 0; overflow: auto hidden; font-size: 12px; }
 .table-head, .table-row { display: grid; grid-template-columns: var(--columns); column-gap: 12px; padding: 0 14px; min-width: 960px; }
-.table-head { flex: none; height: 26px; align-items: center; border-bottom: 1px solid var(--line); color: var(--dim); font-size: var(--small); }
-.table-body { flex: 1; min-height: 0; min-width: 988px; overflow: hidden auto; contain: strict; }
+.table-head { flex: none; min-width: 988px; height: 26px; overflow: hidden; scrollbar-gutter: stable; align-items: center; border-bottom: 1px solid var(--line); color: var(--dim); font-size: var(--small); }
+.table-body { flex: 1; min-height: 0; min-width: 988px; overflow: hidden auto; scrollbar-gutter: stable; contain: strict; }
 .table-row { height: 24px; align-items: center; cursor: pointer; font-family: var(--mono); }
 .table-row > div { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .table-row .swatch { display: inline-block; margin-right: 2px; }
