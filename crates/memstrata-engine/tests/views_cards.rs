@@ -496,7 +496,7 @@ fn tracks_show_every_range_and_no_more_than_can_be_seen() {
     let colour = |engine: &mut Engine, extent: f64| {
         let query = Query::Tracks { axis: AxisKind::Event, x0: 0.0, x1: extent, columns: 100_000 };
         let tracks = answer!(*engine, query, Tracks);
-        let item = tracks.items.into_iter().find(|i| i.text == "## forward ##").expect("a forward pass");
+        let item = tracks.items.into_iter().find(|i| i.text == "forward").expect("a forward pass");
         assert!(item.title.starts_with("## forward ##, ") && item.title.ends_with('s'), "{}", item.title);
         item.colour
     };

@@ -65,13 +65,21 @@ fn words(snapshot: &Snapshot, item: &Item) -> TrackItem {
     let name = snapshot.text(item.longest.name);
     let title = format!("{name}, {}", Micros(length(&item.longest)));
     let (text, title) = match item.count {
-        1 => (name.as_ref().to_owned(), title),
+        1 => (plain(&name).to_owned(), title),
         several => {
             let several = text::count(several, "range", "ranges").exact;
             (several.clone(), format!("{several}, the longest {title}"))
         }
     };
     TrackItem { lane: item.lane, x0: item.x0, x1: item.x1, text, title, colour: name_colour(&name).word() }
+}
+
+/// A name without what is around it in PyTorch's examples, `record_function("## forward ##")`: little of it would be seen.
+fn plain(name: &str) -> &str {
+    match name.trim_matches(|c: char| c == '#' || c.is_whitespace()) {
+        "" => name,
+        plain => plain,
+    }
 }
 
 /// A lane for every range in which it lies alone, and how many lanes there are. What nests in one lane of the analysis
