@@ -23,13 +23,18 @@ pub(crate) fn hit(at: Target<'_>, block: u32) -> Option<Hit> {
     Some(hover::words(at.part, at.trace(), colour, &picked))
 }
 
-/// What stands in a block: the function that asked for it, and how much.
-pub(crate) fn name(at: Target<'_>, block: u32) -> String {
-    let Some(found) = at.trace().blocks.get(block as usize) else { return String::new() };
-    match at.part.sites.get(found.stack).frame {
-        Some(frame) => format!("{}  {}", at.snapshot().text(frame.name), found.bytes),
-        None => found.bytes.to_string(),
+/// What may stand in a block, from the longest to the shortest: the function that asked for it and where that is, and how much.
+pub(crate) fn names(at: Target<'_>, block: u32) -> Vec<String> {
+    let Some(found) = at.trace().blocks.get(block as usize) else { return Vec::new() };
+    let (snapshot, bytes) = (at.snapshot(), found.bytes);
+    let mut names = Vec::new();
+    if let Some(frame) = at.part.sites.get(found.stack).frame {
+        let name = snapshot.text(frame.name);
+        names.extend(text::place_if_known(snapshot, frame).map(|place| format!("{name} {place}  {bytes}")));
+        names.push(format!("{name}  {bytes}"));
     }
+    names.push(bytes.to_string());
+    names
 }
 
 /// What a frame holds when `requested_bytes` is largest, at any level of the stacks, each counted once.

@@ -189,7 +189,7 @@ pub(crate) async fn answer(file: Arc<File>, target: DeviceRef, query: Query, mut
             Answer::Next(next::next(at, of, *event, *block, *backwards, pace).await.map(Box::new))
         }
         &Query::Hit { block } => Answer::Hit(detail::hit(at, block).map(Box::new)),
-        Query::Names { blocks } => Answer::Names(blocks.iter().map(|&block| detail::name(at, block)).collect()),
+        Query::Names { blocks } => Answer::Names(blocks.iter().map(|&block| detail::names(at, block)).collect()),
         Query::Search { text } => Answer::Search(search::search(at, text, pace).await),
         &Query::Segment { segment, event } => {
             Answer::Detail(segment::segment(at, segment, event, pace).await.map(Box::new))

@@ -68,11 +68,10 @@ export class BlockNames {
     const scale = view.plot.width / (range.x1 - range.x0);
     this.shown.value = blocks.flatMap((block, index) => {
       const [x0 = 0, x1 = 0, y0 = 0, y1 = 0] = found.subarray(index * 5 + 1, index * 5 + 5);
-      const text = names[index] ?? "";
-      const inView = Math.min(x1, range.x1) - Math.max(x0, range.x0);
-      // Only where it fits whole.
-      const fits = text.length * LETTER + PADDING <= inView * scale;
-      return fits && text !== "" ? [{ block, text, x0, x1, y: [y0, y1] as [number, number] }] : [];
+      const room = (Math.min(x1, range.x1) - Math.max(x0, range.x0)) * scale;
+      // Only what fits whole.
+      const text = names[index]?.find(({ length }) => length * LETTER + PADDING <= room);
+      return text === undefined ? [] : [{ block, text, x0, x1, y: [y0, y1] as [number, number] }];
     });
   }
 }

@@ -30,8 +30,8 @@ pub enum Answer {
     Next(Option<Box<BlockDetail>>),
     /// Of `Hit`: null when there is no such block.
     Hit(Option<Box<Hit>>),
-    /// Of `Names`, in the order of the blocks; empty where there is no such block.
-    Names(Vec<String>),
+    /// Of `Names`, in the order of the blocks: what may stand in each, from the longest to the shortest. None where there is no such block.
+    Names(Vec<Vec<String>>),
     /// Of `Search`: null when the text cannot be understood or is empty.
     Search(Option<SearchResult>),
     /// Of `Segments`.
