@@ -11,7 +11,7 @@ export const details = `
 .rows { margin-top: 12px; }
 .row { display: flex; gap: 10px; padding: 2px 0; }
 .row dt { flex: 0 0 108px; color: var(--dim); }
-.row dd { flex: 1; min-width: 0; overflow-wrap: anywhere; font-family: var(--mono); font-size: 12px; line-height: 19px; }
+.row dd { flex: 1; min-width: 0; overflow-wrap: anywhere; text-wrap: balance; font-family: var(--mono); font-size: 12px; line-height: 19px; }
 .hint { margin-top: 16px; padding-top: 12px; border-top: 1px solid var(--line); color: var(--dim); }
 .stack { margin-top: 18px; }
 .stack-head { display: flex; align-items: baseline; justify-content: space-between; padding-bottom: 4px; }
