@@ -595,24 +595,3 @@ fn odd_files_are_answered_too() {
     }
     assert!(asked > 1000, "{asked}");
 }
-
-#[test]
-fn what_may_stand_in_a_block_becomes_shorter_down_to_its_size() {
-    let (mut engine, _) = engine("recorded/t26/gpt_small.pickle.gz");
-    let trace = &file("recorded/t26/gpt_small.pickle.gz").parts[0].traces[0];
-    let blocks: Vec<u32> = (0..trace.blocks.len() as u32 + 1).collect();
-    let names = answer!(engine, Query::Names { blocks: blocks.clone() }, Names);
-    assert_eq!((names.len(), names.last().map(Vec::len)), (blocks.len(), Some(0)));
-    for (block, names) in trace.blocks.iter().zip(&names) {
-        let size = block.bytes.to_string();
-        assert_eq!(names.last(), Some(&size));
-        assert!(
-            names.iter().all(|name| name.ends_with(&size)) && names.is_sorted_by_key(|name| usize::MAX - name.len())
-        );
-    }
-    assert!(
-        names.iter().any(|names| names.len() == 3 && names[0].starts_with("forward gpt.py:43  ")),
-        "{:?}",
-        names[0]
-    );
-}

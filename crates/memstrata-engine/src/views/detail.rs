@@ -110,3 +110,30 @@ pub(crate) async fn frame(at: Target<'_>, name: &str, file: &str, line: u32, pac
     let heading = if stacks.is_empty() { "" } else { "Call stacks through it at the peak" };
     Some(card("Frame", text::bytes(Bytes(inclusive)), rows, heading, stacks))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::Loader;
+    use std::path::Path;
+
+    #[test]
+    fn what_may_stand_in_a_block_becomes_shorter_down_to_its_size() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/recorded/t26/gpt_small.pickle.gz");
+        let mut loader = Loader::new("gpt_small", 0);
+        loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+        let file = loader.finish().expect("a snapshot");
+        let at = Target { path: "", part: &file.parts[0], index: 0 };
+        let blocks = &at.trace().blocks;
+        let mut whole = 0;
+        for (block, index) in blocks.iter().zip(0..) {
+            let (names, size) = (names(at, index), block.bytes.to_string());
+            assert_eq!(names.last(), Some(&size));
+            assert!(names.iter().all(|name| name.ends_with(&size)), "{names:?}");
+            assert!(names.windows(2).all(|pair| pair[0].len() > pair[1].len()), "{names:?}");
+            whole += u32::from(names.len() == 3 && names[0].starts_with("forward gpt.py:43  "));
+        }
+        assert!(whole > 0, "no name says where its function is");
+        assert!(names(at, blocks.len() as u32).is_empty());
+    }
+}
