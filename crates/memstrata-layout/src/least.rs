@@ -56,17 +56,20 @@ impl Least {
 
 /// What each may have at most, if all of them together have no more than `budget`: who needs less leaves the rest to the others.
 fn share(counts: &[usize], budget: usize) -> usize {
-    let mut sorted = counts.to_vec();
-    sorted.sort_unstable();
-    let mut left = budget;
-    for (i, &count) in sorted.iter().enumerate() {
-        let share = left / (sorted.len() - i);
-        if count > share {
+    let mut share = 0;
+    loop {
+        let few = || counts.iter().filter(|&&count| count <= share);
+        let others = counts.len() - few().count();
+        if others == 0 {
+            return usize::MAX;
+        }
+        // It only grows: whoever is found to need no more than it leaves something.
+        let more = budget.saturating_sub(few().sum()) / others;
+        if more <= share {
             return share.max(1);
         }
-        left -= count;
+        share = more;
     }
-    usize::MAX
 }
 
 #[cfg(test)]
