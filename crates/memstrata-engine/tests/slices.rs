@@ -13,6 +13,8 @@ const BLOCKS: u32 = 200_000;
 const LIVE: u32 = 10_000;
 /// All events in a tile's columns: 2^10 slots in each of 512.
 const WHOLE: TileKey = TileKey { kx: 10, ky: 14, ix: 0, iy: 0 };
+/// As much, and so fine that it takes several slices.
+const FINE: TileKey = TileKey { ky: 12, ..WHOLE };
 const ABOVE: TileKey = TileKey { iy: 1, ..WHOLE };
 const NEAR: TileKey = TileKey { kx: 0, ..WHOLE };
 
@@ -132,28 +134,28 @@ fn a_tile_that_is_asked_for_again_goes_on() {
     // What is made once is no part of what is counted.
     engine.post(tiles(0, ColourBy::Stack, &[NEAR]));
     next(&mut engine);
-    engine.post(tiles(1, ColourBy::Stack, &[WHOLE]));
+    engine.post(tiles(1, ColourBy::Stack, &[FINE]));
     let (_, all, whole) = next(&mut engine);
     assert!(whole > 2, "{whole} slices");
-    engine.post(tiles(2, ColourBy::Stack, &[WHOLE]));
+    engine.post(tiles(2, ColourBy::Stack, &[FINE]));
     for id in 3..whole + 2 {
         working(&mut engine);
-        engine.post(tiles(id, ColourBy::Stack, &[NEAR, WHOLE]));
+        engine.post(tiles(id, ColourBy::Stack, &[NEAR, FINE]));
     }
     let (response, columns, slices) = next(&mut engine);
-    assert!(matches!(response, Response::Tile { id, key: WHOLE, .. } if id == whole + 1), "{response:?}");
+    assert!(matches!(response, Response::Tile { id, key: FINE, .. } if id == whole + 1), "{response:?}");
     assert!(slices == 1 && columns == all);
     let (response, _, _) = next(&mut engine);
     assert!(matches!(response, Response::Tile { key: NEAR, .. }), "{response:?}");
     assert!(matches!(engine.slice(), Slice::Idle));
     // Tiles of another kind do not replace it.
-    engine.post(tiles(1, ColourBy::Stack, &[WHOLE]));
+    engine.post(tiles(1, ColourBy::Stack, &[FINE]));
     working(&mut engine);
     let layer = Layer::Flame { flame: memstrata_engine::protocol::views::FlameSpec::default() };
     let flame = vec![TileKey { kx: 24, ky: 8, ix: 0, iy: 0 }];
     engine.post(Request::Tiles { id: 9, target: TARGET, axis: AxisKind::Event, layer, tiles: flame });
     let (response, columns, _) = next(&mut engine);
-    assert!(matches!(response, Response::Tile { id: 1, key: WHOLE, .. }) && columns == all, "{response:?}");
+    assert!(matches!(response, Response::Tile { id: 1, key: FINE, .. }) && columns == all, "{response:?}");
     assert!(matches!(next(&mut engine).0, Response::Tile { id: 9, .. }));
 }
 
