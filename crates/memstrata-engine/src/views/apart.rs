@@ -28,18 +28,14 @@ fn words(snapshot: &Snapshot, frame: Frame) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Loader;
     use crate::report::Target;
     use crate::views::moment::{live, stack_rows};
+    use crate::views::tests::load;
     use memstrata_analysis::pace::{Pace, at_once};
-    use std::path::Path;
 
     #[test]
     fn rows_of_one_site_say_where_they_part_and_others_say_nothing() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/recorded/t26/gpt_small.pickle.gz");
-        let mut loader = Loader::new("gpt_small", 0);
-        loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
-        let file = loader.finish().expect("a snapshot");
+        let file = load("recorded/t26/gpt_small.pickle.gz");
         let at = Target { path: "", part: &file.parts[0], index: 0 };
         let (trace, snapshot) = (at.trace(), at.snapshot());
         let mut told = 0;

@@ -114,15 +114,11 @@ pub(crate) async fn frame(at: Target<'_>, name: &str, file: &str, line: u32, pac
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Loader;
-    use std::path::Path;
+    use crate::views::tests::load;
 
     #[test]
     fn what_may_stand_in_a_block_becomes_shorter_down_to_its_size() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/recorded/t26/gpt_small.pickle.gz");
-        let mut loader = Loader::new("gpt_small", 0);
-        loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
-        let file = loader.finish().expect("a snapshot");
+        let file = load("recorded/t26/gpt_small.pickle.gz");
         let at = Target { path: "", part: &file.parts[0], index: 0 };
         let blocks = &at.trace().blocks;
         let mut whole = 0;

@@ -21,7 +21,7 @@ const FILES: [&str; 6] = [
     "edge/no_time.pickle",
 ];
 
-fn load(name: &str) -> Arc<File> {
+pub(super) fn load(name: &str) -> Arc<File> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
     let mut loader = Loader::new(name, 0);
     loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
