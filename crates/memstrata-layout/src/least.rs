@@ -1,6 +1,6 @@
 //! What is too low to see, and merged: by height, since a stack is mostly still and restless in places.
 
-/// Into so many bands a cell's height is parted, at least; half as many again at most.
+/// Into so many bands a cell's height is parted, at least; twice as many at most.
 const BANDS: u32 = 16;
 
 /// The height below which pieces are merged, which is coarser in some bands of a cell than in others.
