@@ -1480,7 +1480,7 @@ blockBytes: Quantity,
  */
 category: string, 
 /**
- * `#3,702`, or `before the window`.
+ * `#3,702`, `before window`, or `not recorded`.
  */
 allocated: string, 
 /**

@@ -382,7 +382,7 @@ pub struct BlockLine {
     pub block_bytes: Quantity,
     /// What it is.
     pub category: String,
-    /// `#3,702`, or `before the window`.
+    /// `#3,702`, `before window`, or `not recorded`.
     pub allocated: String,
     /// `#3,709`, `live at end`, or `pending`.
     pub freed: String,
