@@ -40,6 +40,13 @@ pub(crate) struct Options {
     frames: u16,
 }
 
+impl Options {
+    /// One rank, of which everything else is as usual.
+    pub(crate) fn of(events: u64, live: u64, out: PathBuf) -> Self {
+        Self { events, ranks: 1, live, out: Some(out), seed: 1, frames: 32 }
+    }
+}
+
 /// One file a rank.
 pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
     ensure!(options.live >= 100, "--live {} is too few: a layer alone has a dozen activations", options.live);

@@ -1,4 +1,4 @@
-//! The project's one task runner: `cargo xtask dev|build|examples|types|gen|tidy|size|test`.
+//! The project's one task runner: `cargo xtask dev|build|examples|types|gen|tidy|size|cost|test`.
 //!
 //! Nothing here is needed by a user of the product. Every step of the continuous integration is a command that a developer
 //! can run; `cargo xtask test` is all of them in order.
@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to the person who runs it")]
 
 mod cmd;
+mod cost;
 mod dev;
 mod examples;
 mod files;
@@ -53,6 +54,12 @@ enum Task {
     Tidy,
     /// Sizes of the built site, against its budget
     Size,
+    /// What the workers' modules do with files, counted, against bench/cost.json
+    Cost {
+        /// Write bench/cost.json instead
+        #[arg(long)]
+        update: bool,
+    },
     /// Everything that the continuous integration checks
     Test {
         /// Run only these steps, in the order of the whole; without any, all
@@ -73,6 +80,7 @@ fn main() -> ExitCode {
         Task::Gen(options) => generate::run(&repo, &options),
         Task::Tidy => tidy::run(&repo),
         Task::Size => size::run(&repo),
+        Task::Cost { update } => cost::run(&repo, update),
         Task::Test { list: true, .. } => {
             test::list();
             Ok(())

@@ -1,6 +1,6 @@
 //! Everything that the continuous integration checks, in order; the first failure stops it.
 
-use crate::{cmd, dev, examples, install, repo::Repo, site, size, threads, tidy};
+use crate::{cmd, cost, dev, examples, install, repo::Repo, site, size, threads, tidy};
 use anyhow::{Context, Result, bail};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ struct Step {
     run: fn(&Repo) -> Result<()>,
 }
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     Step { name: "install", what: "wasm targets, library sources, npm packages, browser", run: install_all },
     Step { name: "fmt", what: "rustfmt", run: fmt },
     Step { name: "tidy", what: "dependencies, lengths, paths", run: tidy::run },
@@ -25,6 +25,7 @@ const STEPS: [Step; 15] = [
     Step { name: "build", what: "wasm, TypeScript, the site", run: site::build },
     Step { name: "web", what: "types of all TypeScript, Biome", run: web },
     Step { name: "size", what: "the page's weight", run: size::run },
+    Step { name: "cost", what: "instructions and memory that files take", run: |repo| cost::run(repo, false) },
     Step { name: "dev", what: "the development server", run: |repo| dev::run(repo, 5173, true) },
     Step { name: "examples", what: "the npm package, and apps that are built with it", run: examples::run },
     Step { name: "e2e", what: "the built site in a browser", run: e2e },
