@@ -97,6 +97,12 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
 
 /// One block, by index.
 pub(crate) fn row(target: Target<'_>, index: u32) -> BlockRow<'_> {
+    let stack = target.trace().blocks[index as usize].stack;
+    BlockRow { frames: frames(target.snapshot(), stack), ..line(target, index) }
+}
+
+/// The same without frames, for tables that have none: to look them up takes more than all the rest.
+pub(crate) fn line(target: Target<'_>, index: u32) -> BlockRow<'_> {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let block = &trace.blocks[index as usize];
     let guess = target.part.categories(target.index).get(index);
@@ -117,6 +123,6 @@ pub(crate) fn row(target: Target<'_>, index: u32) -> BlockRow<'_> {
         stream: snapshot.stream(block.stream),
         of_free: block.has_stack_of_free(),
         site: site(target.part, block.stack),
-        frames: frames(snapshot, block.stack),
+        frames: Vec::new(),
     }
 }

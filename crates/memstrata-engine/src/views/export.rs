@@ -8,7 +8,7 @@ use super::events::{self, subject, subjects};
 use crate::detail::reference;
 use crate::protocol::views::{Table, TextForm};
 use crate::report::anomalies::{AnomalyRow, of_device};
-use crate::report::blocks::row;
+use crate::report::blocks::{line, row};
 use crate::report::export::quoted;
 use crate::report::segments::{SegmentRow, segments_paced};
 use crate::report::{FrameRow, Target, site, time_of};
@@ -131,7 +131,7 @@ fn number<T: ToString>(value: Option<T>) -> String {
 }
 
 fn block_line(at: Target<'_>, index: u32) -> String {
-    let row = row(at, index);
+    let row = line(at, index);
     let reference = reference(at.trace(), &at.trace().blocks[index as usize]);
     format!(
         "{reference},{},{},{},{},{},{},{},{},{},{}",
