@@ -11,8 +11,8 @@ use crate::queries::processor_time;
 use anyhow::{Context, Result, bail};
 use memstrata_analysis::parallel;
 use memstrata_engine::protocol::views::{
-    At, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked, Query, SegmentSort,
-    SegmentSpec, Table, TextForm,
+    At, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked, MarkedRange, Query,
+    SegmentSort, SegmentSpec, Table, TextForm,
 };
 use memstrata_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 use memstrata_engine::report::peak::BandKind;
@@ -153,7 +153,7 @@ fn questions(events: u32) -> Vec<(&'static str, Query)> {
         ("tracks", Query::Tracks { axis, x0: 0.0, x1: end, columns: 1000 }),
         ("moment, in the middle", Query::Moment { at: At::Event { event: middle } }),
         ("moment, at the end", Query::Moment { at: At::Event { event: i64::from(events) } }),
-        ("range, the whole", Query::Range { axis, x0: 0.0, x1: end }),
+        ("range, the whole", Query::Range(MarkedRange { axis, x0: 0.0, x1: end })),
         ("events, all", events_page("")),
         ("events, by a word", events_page("forward")),
         ("events, by a word, again", events_page("forward")),

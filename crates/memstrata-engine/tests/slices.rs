@@ -1,8 +1,8 @@
 //! Tiles that take long are drawn in slices: what is asked meanwhile does not wait for them.
 
 use memstrata_engine::protocol::views::{
-    Answer, At, BlockSort, BlockTable, ColourBy, FlameSpec, FlameWeight, GROWN, Layer, Query, ROW_UNITS, SegmentSort,
-    SegmentSpec, Table, TextForm,
+    Answer, At, BlockSort, BlockTable, ColourBy, FlameSpec, FlameWeight, GROWN, Layer, MarkedRange, Query, ROW_UNITS,
+    SegmentSort, SegmentSpec, Table, TextForm,
 };
 use memstrata_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 use memstrata_engine::{Column, Engine, Slice};
@@ -95,7 +95,7 @@ fn a_question_is_answered_before_the_tile_that_is_half_drawn() {
 
 #[test]
 fn the_first_picture_comes_before_what_is_said_about_it() {
-    let short = Query::Range { axis: AxisKind::Event, x0: 0.0, x1: 10.0 };
+    let short = Query::Range(MarkedRange { axis: AxisKind::Event, x0: 0.0, x1: 10.0 });
     let question = || Request::View { id: 1, target: TARGET, query: short.clone() };
     let mut engine = engine();
     for first in [true, false] {
@@ -224,7 +224,7 @@ fn long() -> [(Query, u32); 7] {
     [
         (Query::Findings {}, 12),
         (Query::Card {}, 2),
-        (Query::Range { axis: AxisKind::Event, x0: 0.0, x1: 4e5 }, 3),
+        (Query::Range(MarkedRange { axis: AxisKind::Event, x0: 0.0, x1: 4e5 }), 3),
         (page(table("", BlockSort::Size)), 10),
         (page(table(">0", BlockSort::Site)), 10),
         (Query::Flame { flame }, 2),

@@ -3,7 +3,7 @@
 mod asking;
 
 use asking::{GPT, Opened, TARGET, all_files, hit, number, open, table};
-use memstrata_engine::protocol::views::{Answer, BlockSort, BlockTable, DetailCard, Looked, Query};
+use memstrata_engine::protocol::views::{Answer, BlockSort, BlockTable, DetailCard, Looked, MarkedRange, Query};
 use memstrata_engine::protocol::{AxisKind, BlockDetail, DeviceRef, Request, Response};
 use memstrata_engine::report::peak::{BandKind, peak};
 
@@ -24,7 +24,7 @@ impl Opened {
     }
 
     fn range(&mut self, axis: AxisKind, x0: f64, x1: f64) -> Option<DetailCard> {
-        match self.ask(Query::Range { axis, x0, x1 }) {
+        match self.ask(Query::Range(MarkedRange { axis, x0, x1 })) {
             Answer::Detail(card) => card.map(|c| *c),
             other => panic!("{other:?}"),
         }
@@ -137,7 +137,7 @@ fn ranges_add_up() {
             for i in 0..=n {
                 for j in i..=n {
                     let x = |k: i32| axis.extent * f64::from(k) / f64::from(n);
-                    let query = Query::Range { axis: axis.kind, x0: x(i), x1: x(j) };
+                    let query = Query::Range(MarkedRange { axis: axis.kind, x0: x(i), x1: x(j) });
                     let Answer::Detail(Some(card)) = opened.ask_of(target, query) else { panic!("a range") };
                     // The curve can only be told apart from others in sums that fit.
                     check_range(&name, &card, &curve);

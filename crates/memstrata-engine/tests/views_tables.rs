@@ -5,7 +5,7 @@ mod asking;
 use asking::{GPT, Opened, TARGET, all_files, hit, number, open, table, test_data};
 use memstrata_engine::Engine;
 use memstrata_engine::protocol::views::{
-    Answer, BlockSort, BlockTable, EventFilter, EventPage, Looked, Query, SearchResult, Table, TextForm,
+    Answer, BlockSort, BlockTable, EventFilter, EventPage, Looked, MarkedRange, Query, SearchResult, Table, TextForm,
 };
 use memstrata_engine::protocol::{AxisKind, DeviceRef, Request, Response};
 use memstrata_engine::report::FrameRow;
@@ -535,7 +535,7 @@ fn odd_files_are_answered_too() {
                     Query::Next { of: Looked::Stack { block: 0 }, event: 5, block: None, backwards: true },
                     Query::Hit { block: 0 },
                     Query::Frame { name: text.into(), file: String::new(), line: 0 },
-                    Query::Range { axis: AxisKind::Time, x0: -5.0, x1: 1e12 },
+                    Query::Range(MarkedRange { axis: AxisKind::Time, x0: -5.0, x1: 1e12 }),
                     Query::Export { what: Table::Events { filter: filter.clone() }, form: TextForm::Json },
                 ];
                 for query in queries {

@@ -2,8 +2,8 @@
 
 use crate::pieces;
 use memstrata_engine::protocol::views::{
-    At as Moment, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked, Query,
-    SegmentSort, SegmentSpec, Table, TextForm,
+    At as Moment, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked, MarkedRange,
+    Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use memstrata_engine::protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use memstrata_engine::report::peak::BandKind;
@@ -160,7 +160,7 @@ fn queries() -> Vec<Query> {
         Query::Tracks { axis, x0: -5.0, x1: f64::NAN, columns: 100 },
         Query::Moment { at: Moment::Event { event: i64::MAX } },
         Query::Moment { at: Moment::Slot { axis, slot: f64::INFINITY } },
-        Query::Range { axis, x0: 10.0, x1: 2.0 },
+        Query::Range(MarkedRange { axis, x0: 10.0, x1: 2.0 }),
         Query::Events { filter: EventFilter::default(), from: 0, count: 40, near: Some(7) },
         Query::Events {
             filter: EventFilter { actions: vec!["alloc".to_owned()], text: ">1".to_owned() },

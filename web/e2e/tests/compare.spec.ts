@@ -114,6 +114,31 @@ test("a call stack opens in the details, and words filter them", async ({ viewer
   await expect(rows).toHaveCount(0);
 });
 
+test("it fits beside the ranks and the details, and heads stand over their columns", async ({ viewer, page }) => {
+  await open(viewer, ["a.gz", SMALL], ["b.gz", LEAK]);
+  await page.keyboard.press("6");
+  const table = page.getByTestId("compare-stacks");
+  await expect(table.locator(".table-row").first()).toBeVisible();
+  await expect(viewer.details).toBeVisible();
+  const beyond = await pane(page, "compare").evaluate((view) =>
+    [...view.querySelectorAll(".table, .compare-body, .compare-totals, .toolbar")].flatMap((one) =>
+      one.scrollWidth > one.clientWidth + 1 ? [`${one.className}: ${one.scrollWidth} in ${one.clientWidth}`] : [],
+    ),
+  );
+  expect(beyond).toEqual([]);
+  const rights = (row: Locator) =>
+    row
+      .locator("> *")
+      .evaluateAll((all) =>
+        all
+          .map((one) => one.getBoundingClientRect())
+          .flatMap(({ width, right }) => (width > 0 ? [Math.round(right)] : [])),
+      );
+  const heads = await rights(table.locator(".table-head"));
+  expect(heads.length).toBeGreaterThanOrEqual(4);
+  expect(await rights(table.locator(".table-row").first())).toEqual(heads);
+});
+
 test("the backslash pins what is in focus, and then turns the two round", async ({ viewer, page }) => {
   await open(viewer, ["rank0.gz", SMALL], ["rank1.gz", LEAK], ["rank2.gz", OLD]);
   const [a, b] = [page.getByTestId("compare-a"), page.getByTestId("compare-b")];

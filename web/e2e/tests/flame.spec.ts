@@ -232,4 +232,39 @@ test("only what happens in the marked range is counted in it", async ({ viewer }
   await expectTotal(inside.length);
   await pane.getByRole("button", { name: "churn", exact: true }).click();
   await expectTotal(bytes);
+
+  // What is live at the peak is so at the peak of the range; at the cursor no range counts.
+  const inRange = pane.getByRole("button", { name: "in the range" });
+  await pane.getByRole("button", { name: "at cursor", exact: true }).click();
+  await expect(inRange).toBeHidden();
+  await pane.getByRole("button", { name: "at peak", exact: true }).click();
+  await expect(pane.getByText(/live at the peak of the range, #/)).toBeVisible();
+  await expectTotal(await raw("peak"));
+  await inRange.click();
+  await expectTotal(cli("flame", REAL).total);
+});
+
+test("a range of time counts as one of events does", async ({ viewer, page }) => {
+  const { views, pane, expectTotal } = await openFlame(viewer);
+  await views.main("Timeline");
+  await viewer.plot.drawn();
+  await page.getByRole("button", { name: "time", exact: true }).click();
+  await expect.poll(async () => (await viewer.state()).axis).toBe("time");
+  await viewer.plot.drawn();
+  // Nearly all of this recording happens in its last thirtieth.
+  const { width } = await viewer.plot.box();
+  await views.drag("timeline-canvas", [0.5 * width, 60], [0.97 * width, 90], "Alt");
+  await expect(viewer.details.locator("[data-kind=Range]")).toBeVisible();
+  const raw = async (key: string) => Number(await views.fact(key).getAttribute("data-value"));
+  const [from, to, bytes] = [await raw("from"), await raw("to"), await raw("allocated")];
+  const inside = cli("blocks", REAL).blocks.filter(
+    ({ alloc_event }) => alloc_event !== null && from < alloc_event && alloc_event <= to,
+  );
+  expect(inside.length).toBeGreaterThan(10);
+  await views.main("Flame");
+  await pane.getByRole("button", { name: "in the range" }).click();
+  await pane.getByRole("button", { name: "allocations", exact: true }).click();
+  await expectTotal(inside.length);
+  await pane.getByRole("button", { name: "churn", exact: true }).click();
+  await expectTotal(bytes);
 });

@@ -3,6 +3,7 @@
 import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
+import { Views } from "../lib/views.js";
 
 test("nothing can be sent elsewhere", async ({ viewer, page, baseURL }) => {
   await viewer.show(testData("scenarios/f01.pickle"));
@@ -93,6 +94,29 @@ test("nothing is cut off in a small window", async ({ viewer, page }) => {
   const box = await viewer.plot.box();
   expect(box.width).toBeGreaterThan(400);
   expect(box.height).toBeGreaterThan(250);
+});
+
+test("in a narrow window all controls keep their size, and the tab of what is shown is in view", async ({
+  viewer,
+  page,
+}) => {
+  await page.setViewportSize({ width: 760, height: 900 });
+  const views = new Views(viewer);
+  await views.open(testData("recorded/t26/gpt_small.pickle.gz"));
+  for (const title of ["Compare", "Flame", "Timeline", "Segments", "Overview"] as const) {
+    const pane = await views.main(title);
+    const tab = page.getByRole("tablist", { name: "Views" }).getByRole("tab", { name: title });
+    const inView = () =>
+      tab.evaluate((one) => {
+        const [list, at] = [one.parentElement?.getBoundingClientRect(), one.getBoundingClientRect()];
+        return list !== undefined && list.left <= at.left && at.right <= list.right + 0.5;
+      });
+    await expect.poll(inView, title).toBe(true);
+    const cut = await pane
+      .locator(".toolbar .segmented, .toolbar .button, .toolbar .toggle")
+      .evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent));
+    expect(cut, title).toEqual([]);
+  }
 });
 
 test("a lost GL context comes back", async ({ viewer }) => {

@@ -1,7 +1,7 @@
 // What all views share: which of them are open, one time cursor, one range, one search, and what colours say.
 
 import { type Signal, signal } from "@preact/signals";
-import type { AxisKind, ColourBy, FlameSpec, SegmentSort, Span } from "./generated/protocol.js";
+import type { AxisKind, ColourBy, FlameSpec, MarkedRange, SegmentSort, Span } from "./generated/protocol.js";
 
 /** The views, by the number of their key, then the tables. */
 export const VIEWS = [
@@ -28,13 +28,6 @@ export const VIEW_TITLES: Record<View, string> = {
   events: "Events",
   settings: "Settings",
 };
-
-/** A part of the trace that was marked. */
-export interface MarkedRange {
-  axis: AxisKind;
-  x0: number;
-  x1: number;
-}
 
 /** The row that others are compared with, as a link says it: it may not be open. */
 export interface Pin {

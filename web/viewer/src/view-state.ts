@@ -1,8 +1,8 @@
 // What is on screen, as a value that can be kept in a link: every field may be missing, and a bad one is left out
 // without taking the others with it.
 
-import type { AxisKind, ColourBy } from "./generated/protocol.js";
-import { type MarkedRange, VIEWS, type View } from "./linked.js";
+import type { AxisKind, ColourBy, MarkedRange } from "./generated/protocol.js";
+import { VIEWS, type View } from "./linked.js";
 
 export type Theme = "auto" | "light" | "dark";
 

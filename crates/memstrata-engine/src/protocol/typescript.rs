@@ -58,6 +58,7 @@ fn declarations() -> String {
         PlannedRow,
         ColourBy,
         FlameWeight,
+        MarkedRange,
         FlameSpec,
         SegmentSort,
         SegmentSpec,

@@ -51,6 +51,19 @@ pub enum FlameWeight {
     Churn,
 }
 
+/// A part of the trace that was marked.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct MarkedRange {
+    /// On which axis.
+    pub axis: AxisKind,
+    /// Left edge in slots.
+    pub x0: f64,
+    /// Right edge in slots.
+    pub x1: f64,
+}
+
 /// A flame graph. Two equal specs are the same graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -61,8 +74,8 @@ pub struct FlameSpec {
     /// The event after which `Cursor` counts; -1 is the state before the window.
     #[cfg_attr(test, ts(type = "number"))]
     pub event: i64,
-    /// Events `[from, to]` in which `ByteSeconds`, `Count` and `Churn` count; null for the whole window.
-    pub range: Option<(u32, u32)>,
+    /// Whose peak `Peak` is at, and in which `ByteSeconds`, `Count` and `Churn` count; null for the whole window.
+    pub range: Option<MarkedRange>,
     /// Innermost frame first.
     pub inverted: bool,
     /// Leave out frames of PyTorch, Python and C++.
@@ -169,14 +182,7 @@ pub enum Query {
         at: At,
     },
     /// What was allocated, freed and kept between two slots.
-    Range {
-        /// Which axis.
-        axis: AxisKind,
-        /// Left edge in slots.
-        x0: f64,
-        /// Right edge in slots.
-        x1: f64,
-    },
+    Range(MarkedRange),
     /// A page of the trace.
     Events {
         /// Which of them.

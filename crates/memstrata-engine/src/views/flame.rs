@@ -56,10 +56,10 @@ pub(super) async fn blocks_below(at: Target<'_>, flame: &FlameSpec, node: u32, p
 
 /// What decides the tree: neither what of it is shown, nor what its weight does not look at.
 fn tree_of(flame: &FlameSpec) -> FlameSpec {
-    let live = matches!(flame.weight, FlameWeight::Peak | FlameWeight::Cursor);
+    let at_cursor = flame.weight == FlameWeight::Cursor;
     FlameSpec {
-        event: if flame.weight == FlameWeight::Cursor { flame.event } else { 0 },
-        range: if live { None } else { flame.range },
+        event: if at_cursor { flame.event } else { 0 },
+        range: if at_cursor { None } else { flame.range },
         root: String::new(),
         search: String::new(),
         ..flame.clone()

@@ -183,7 +183,7 @@ pub(crate) async fn answer(file: Arc<File>, target: DeviceRef, query: Query, mut
         Query::Course { axis } => Answer::Course(course::course(at, *axis, pace).await),
         &Query::Tracks { axis, x0, x1, columns } => Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns)),
         &Query::Moment { at: moment } => Answer::Moment(Box::new(moment::moment(at, moment, pace).await)),
-        &Query::Range { axis, x0, x1 } => Answer::Detail(range::range(at, axis, x0, x1, pace).await.map(Box::new)),
+        Query::Range(marked) => Answer::Detail(range::range(at, marked, pace).await.map(Box::new)),
         Query::Export { what, form } => Answer::Text(export::export(at, what, *form, pace).await),
         Query::Next { of, event, block, backwards } => {
             Answer::Next(next::next(at, of, *event, *block, *backwards, pace).await.map(Box::new))

@@ -2,8 +2,8 @@
 
 use super::apart;
 use super::events::site;
-use crate::protocol::views::{DetailCard, StackShareRow};
-use crate::protocol::{AxisKind, DetailRow, Quantity};
+use crate::protocol::views::{DetailCard, MarkedRange, StackShareRow};
+use crate::protocol::{DetailRow, Quantity};
 use crate::report::{Target, event_of};
 use crate::text;
 use memstrata_analysis::Trace;
@@ -20,18 +20,9 @@ const STACKS: usize = 50;
 /// What is allocated and freed after the state that is shown at the left edge, up to the one at the right edge.
 ///
 /// It counts as the curve of requested bytes does, by when blocks enter and leave: what a lost free ends is freed there.
-pub(crate) async fn range(at: Target<'_>, axis: AxisKind, x0: f64, x1: f64, pace: &mut Pace) -> Option<DetailCard> {
+pub(crate) async fn range(at: Target<'_>, marked: &MarkedRange, pace: &mut Pace) -> Option<DetailCard> {
     let trace = at.trace();
-    let axis = Axis::new(trace, axis.into())?;
-    if x0.is_nan() || x1.is_nan() {
-        return None;
-    }
-    let last = (axis.extent() - 1) as f64;
-    let state = |x: f64| axis.state_at(x.clamp(0.0, last) as u64);
-    let from = state(x0.min(x1).floor());
-    // The end of a range is where its last slot ends.
-    let to = state(x0.max(x1).ceil() - 1.0).max(from);
-
+    let (from, to) = states(trace, marked)?;
     let is_in = |slot: u32| from < slot && slot <= to;
     let (mut allocated, mut freed, mut survived) = (Sum::default(), Sum::default(), Sum::default());
     let mut shares = Shares::new(at, to);
@@ -52,15 +43,7 @@ pub(crate) async fn range(at: Target<'_>, axis: AxisKind, x0: f64, x1: f64, pace
     }
     let shares = shares.finish();
     let requested = |slot: u32| trace.requested[slot as usize];
-    let mut peak = from;
-    for part in strides((to - from) as usize + 1) {
-        pace.spend(part.len() as u64).await;
-        for slot in part.map(|i| from + i as u32) {
-            if requested(slot) > requested(peak) {
-                peak = slot;
-            }
-        }
-    }
+    let peak = peak_of(trace, (from, to), pace).await;
     let row = |key: &str, label: &str, text: String, raw: String| DetailRow {
         key: key.to_owned(),
         label: label.to_owned(),
@@ -96,6 +79,34 @@ pub(crate) async fn range(at: Target<'_>, axis: AxisKind, x0: f64, x1: f64, pace
     let stacks = share_rows(at, &shares, STACKS, allocated.bytes, note);
     let heading = if stacks.is_empty() { "" } else { "Allocated in this range, by call stack" };
     Some(card("Range", title, rows, heading, stacks))
+}
+
+/// The states, as slots of events, at the edges of a range; `None` where the trace has no such axis.
+pub(super) fn states(trace: &Trace, &MarkedRange { axis, x0, x1 }: &MarkedRange) -> Option<(u32, u32)> {
+    let axis = Axis::new(trace, axis.into())?;
+    if x0.is_nan() || x1.is_nan() {
+        return None;
+    }
+    let last = (axis.extent() - 1) as f64;
+    let state = |x: f64| axis.state_at(x.clamp(0.0, last) as u64);
+    let from = state(x0.min(x1).floor());
+    // The end of a range is where its last slot ends.
+    Some((from, state(x0.max(x1).ceil() - 1.0).max(from)))
+}
+
+/// The first of the states from one to another, both included, in which most bytes are requested.
+pub(super) async fn peak_of(trace: &Trace, (from, to): (u32, u32), pace: &mut Pace) -> u32 {
+    let requested = |slot: u32| trace.requested[slot as usize];
+    let mut peak = from;
+    for part in strides((to - from) as usize + 1) {
+        pace.spend(part.len() as u64).await;
+        for slot in part.map(|i| from + i as u32) {
+            if requested(slot) > requested(peak) {
+                peak = slot;
+            }
+        }
+    }
+    peak
 }
 
 /// Bytes and blocks.

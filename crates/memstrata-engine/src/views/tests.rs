@@ -3,8 +3,8 @@
 use super::{answer, blocks, events, find, flame, segments};
 use crate::file::{File, Loader};
 use crate::protocol::views::{
-    At, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked, Query, SegmentSort,
-    SegmentSpec, Table, TextForm,
+    At, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked, MarkedRange, Query,
+    SegmentSort, SegmentSpec, Table, TextForm,
 };
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::peak::BandKind;
@@ -64,8 +64,8 @@ fn questions(slots: f64) -> Vec<Query> {
         Query::Course { axis: AxisKind::Time },
         Query::Moment { at: At::Event { event } },
         Query::Moment { at: At::Event { event: -1 } },
-        Query::Range { axis, x0: 1.0, x1: slots - 2.0 },
-        Query::Range { axis, x0: 0.0, x1: slots },
+        Query::Range(MarkedRange { axis, x0: 1.0, x1: slots - 2.0 }),
+        Query::Range(MarkedRange { axis, x0: 0.0, x1: slots }),
         next(search("py"), false),
         next(search("no such frame"), true),
         next(Looked::Stack { block: 1 }, true),

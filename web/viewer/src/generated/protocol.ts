@@ -650,6 +650,20 @@ export type ColourBy = "stack" | "category" | "size" | "age" | "stream" | "segme
 
 export type FlameWeight = "peak" | "cursor" | "byteSeconds" | "count" | "churn";
 
+export type MarkedRange = { 
+/**
+ * On which axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, };
+
 export type FlameSpec = { 
 /**
  * What is added up.
@@ -660,9 +674,9 @@ weight: FlameWeight,
  */
 event: number, 
 /**
- * Events `[from, to]` in which `ByteSeconds`, `Count` and `Churn` count; null for the whole window.
+ * Whose peak `Peak` is at, and in which `ByteSeconds`, `Count` and `Churn` count; null for the whole window.
  */
-range: [number, number] | null, 
+range: MarkedRange | null, 
 /**
  * Innermost frame first.
  */
@@ -750,19 +764,7 @@ columns: number, } } | { "moment": {
 /**
  * When.
  */
-at: At, } } | { "range": { 
-/**
- * Which axis.
- */
-axis: AxisKind, 
-/**
- * Left edge in slots.
- */
-x0: number, 
-/**
- * Right edge in slots.
- */
-x1: number, } } | { "events": { 
+at: At, } } | { "range": MarkedRange } | { "events": { 
 /**
  * Which of them.
  */

@@ -36,6 +36,8 @@ export const panes = `
 .splitter:hover, .splitter:focus-visible { background: linear-gradient(transparent 3px, var(--accent) 3px 5px, transparent 5px); outline: 0; }
 .panes[data-drawer="false"] .splitter { display: none; }
 .toolbar { display: flex; flex: none; flex-wrap: nowrap; align-items: center; gap: 12px; height: 34px; padding: 0 14px; overflow: auto hidden; border-bottom: 1px solid var(--line); font-size: 12px; white-space: nowrap; scrollbar-width: none; }
+/* It scrolls: what hides its own overflow would else shrink to nothing. */
+.toolbar > * { flex: none; }
 .toolbar-end { display: inline-flex; align-items: center; gap: 2px; margin-left: auto; }
 .toolbar .button { height: 24px; gap: 4px; font-size: 12px; }
 .toolbar .icon { width: 13px; height: 13px; }

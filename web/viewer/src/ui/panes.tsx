@@ -2,7 +2,7 @@
 // stay once they have been opened, since a canvas is dear; the others come and go.
 
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { VIEW_TITLES, type View } from "../linked.js";
 import type { Session } from "../session.js";
 import { Icon } from "./icons.js";
@@ -148,6 +148,8 @@ interface TabsProperties {
 }
 
 const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
+/** So many pixels at the ends of a list fade out where it goes on (see `panes.ts` of the styles). */
+const FADE = 28;
 
 function Tabs({ session, label, views, current, open, keys = false }: TabsProperties) {
   const count = session.workspace.value?.ranks.overview.value?.notable ?? 0;
@@ -161,8 +163,18 @@ function Tabs({ session, label, views, current, open, keys = false }: TabsProper
     buttons[(at + by + buttons.length) % buttons.length]?.focus();
   };
   const reachable = current !== null && views.includes(current) ? current : views[0];
+  const list = useRef<HTMLDivElement>(null);
+  // The tab of what is shown is in view where there is no room for all. `scrollIntoView` would scroll the page around the viewer, too.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the tab that is selected changes with it
+  useEffect(() => {
+    const tab = list.current?.querySelector("[aria-selected=true]");
+    if (!list.current || !tab) return;
+    const [of, at] = [list.current.getBoundingClientRect(), tab.getBoundingClientRect()];
+    const [before, behind] = [of.left + FADE - at.left, at.right + FADE - of.right];
+    list.current.scrollLeft += before > 0 ? -before : Math.max(behind, 0);
+  }, [current]);
   return (
-    <div class="tablist" role="tablist" aria-label={label} onKeyDown={keydown}>
+    <div class="tablist" role="tablist" aria-label={label} onKeyDown={keydown} ref={list}>
       {views.map((view, index) => (
         <button
           key={view}

@@ -27,14 +27,6 @@ const WEIGHTS: readonly (readonly [FlameWeight, string, string])[] = [
 /** A name needs so many pixels; narrower nodes have none. */
 const NAME = 28;
 
-/** The events of the range that is marked: slots to events on the axis of events. */
-function eventsOf(session: Session): [number, number] | null {
-  const range = session.linked.range.value;
-  if (range?.axis !== "event") return null;
-  // Slot n is after event n - 1: what happens in the range is from the event after its first state on.
-  return [Math.max(0, Math.floor(range.x0)), Math.max(0, Math.ceil(range.x1) - 2)];
-}
-
 function open(session: Session, workspace: Workspace) {
   const plot = workspace.flame;
   const { linked } = session;
@@ -42,8 +34,7 @@ function open(session: Session, workspace: Workspace) {
     const { weight, inverted, root, ranged } = linked.flame.value;
     const hideFramework = linked.hideFramework.value;
     const event = weight === "cursor" ? (linked.cursor.value ?? -1) : -1;
-    const range =
-      ranged && (weight === "byteSeconds" || weight === "count" || weight === "churn") ? eventsOf(session) : null;
+    const range = ranged && weight !== "cursor" ? linked.range.value : null;
     return { weight, event, range, inverted, hideFramework, root, search: linked.search.value };
   };
   const asked: Signal<FlameSpec | null> = signal(null);
@@ -150,6 +141,7 @@ export function Flame({ session, workspace }: ViewProperties) {
           ))}
         </fieldset>
         {linked.range.value &&
+          choice.weight !== "cursor" &&
           pressed("in the range", "Only what happens in the range that is marked", choice.ranged, {
             ranged: !choice.ranged,
           })}

@@ -32,7 +32,7 @@ impl Graph {
     /// From the blocks of a device; `spec` is without root and search.
     pub(crate) async fn paced(at: Target<'_>, spec: &FlameSpec, pace: &mut Pace) -> Self {
         let (trace, carving) = (at.trace(), at.part.carving(at.index));
-        let weight = Weight::new(trace, spec);
+        let weight = Weight::paced(trace, spec, pace).await;
         let framework = framework_frames(at.snapshot());
         let weighs = |i: u32| weight.measure.within(trace, carving, i, weight.events);
         let shares = by_stack_paced(trace, weighs, pace).await;

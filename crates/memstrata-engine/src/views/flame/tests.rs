@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::file::{File, Loader};
-use crate::protocol::views::{FlameBox, FlameNode};
+use crate::protocol::AxisKind;
+use crate::protocol::views::{FlameBox, FlameNode, MarkedRange};
 use crate::report::flame::{Flame, Weight, flame};
 use memstrata_analysis::lifetime;
-use memstrata_layout::{Cell, Colour, NO_BLOCK};
+use memstrata_layout::{Axis, Cell, Colour, NO_BLOCK};
 use std::path::Path;
 
 const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };
@@ -32,6 +33,11 @@ fn of(weight: FlameWeight) -> FlameSpec {
     FlameSpec { weight, ..FlameSpec::default() }
 }
 
+/// The range in which these events happen, both included, as the axis of events has it: slot `n + 1` is after event `n`.
+fn events(first: u32, last: u32) -> MarkedRange {
+    MarkedRange { axis: AxisKind::Event, x0: f64::from(first), x1: f64::from(last) + 2.0 }
+}
+
 fn below(graph: &Graph, at: Target<'_>, node: u32) -> Vec<u32> {
     at_once(graph.blocks_below(at, node, &mut Pace::endless()))
 }
@@ -49,7 +55,7 @@ fn totals_and_nodes_are_those_that_the_program_prints() {
         let peak = trace.requested_band.peak_event.map_or(0, |e| e + 1);
         let middle = trace.slots() / 2;
         let cursor = FlameSpec { event: i64::from(middle) - 1, ..of(FlameWeight::Cursor) };
-        let whole = FlameSpec { range: Some((0, trace.slots())), ..of(FlameWeight::ByteSeconds) };
+        let whole = FlameSpec { range: Some(events(0, trace.slots())), ..of(FlameWeight::ByteSeconds) };
         let pairs = [
             (of(FlameWeight::Peak), Weight::Bytes(peak)),
             (cursor, Weight::Bytes(middle)),
@@ -83,6 +89,40 @@ fn totals_and_nodes_are_those_that_the_program_prints() {
 }
 
 #[test]
+fn a_range_of_time_is_that_of_its_events_and_has_a_peak_of_its_own() {
+    for name in ["recorded/t26/linear_seed_all.pickle", "truth/gpt_backward.pickle.gz"] {
+        let file = load(name);
+        let at = target(&file);
+        let trace = at.trace();
+        let (axis, last) = (Axis::new(trace, AxisKind::Time.into()).expect("a recording has times"), trace.slots() - 2);
+        let time = |event: u32| axis.slot_of(event + 1) as f64;
+        // Between two events of different times, which the marked stretch of time begins and ends with.
+        let apart = |event: &u32| time(*event) > time(*event - 1) && time(*event) < time(*event + 1);
+        let first = (last / 3..last).find(apart).expect("times differ");
+        let end = (2 * last / 3..last).find(apart).expect("times differ");
+        let of_time = MarkedRange { axis: AxisKind::Time, x0: time(first - 1), x1: time(end) + 1.0 };
+        let mut kept = Graphs::default();
+        let mut info = |weight, range| kept.get(at, DEVICE, &FlameSpec { range: Some(range), ..of(weight) }).info(at);
+        for weight in [FlameWeight::Peak, FlameWeight::ByteSeconds, FlameWeight::Count, FlameWeight::Churn] {
+            let (by_time, by_event) = (info(weight, of_time), info(weight, events(first, end)));
+            assert_eq!((by_time.total, by_time.text), (by_event.total, by_event.text), "{name} {weight:?}");
+        }
+        let peak = trace.requested[first as usize..=end as usize + 1].iter().max().expect("states");
+        let shown = info(FlameWeight::Peak, of_time);
+        assert_eq!(shown.total.raw, peak.to_string(), "{name}");
+        assert!(shown.text.starts_with("requested bytes live at the peak of the range, #"), "{}", shown.text);
+        let turned = MarkedRange { x0: of_time.x1, x1: of_time.x0, ..of_time };
+        assert_eq!(info(FlameWeight::Count, turned).total, info(FlameWeight::Count, of_time).total, "{name}");
+        // A range within one state has no event.
+        let none = info(FlameWeight::Count, MarkedRange { axis: AxisKind::Event, x0: 5.2, x1: 5.8 });
+        assert_eq!(
+            (none.total.raw.as_str(), none.text.as_str()),
+            ("0", "allocations in the range, which has no event")
+        );
+    }
+}
+
+#[test]
 fn a_range_counts_what_is_in_it_and_its_parts_add_up() {
     for name in ["edge/no_time.pickle", "recorded/t26/linear_seed_all.pickle", "truth/gpt_backward.pickle.gz"] {
         let file = load(name);
@@ -90,7 +130,8 @@ fn a_range_counts_what_is_in_it_and_its_parts_add_up() {
         let trace = at.trace();
         let last = trace.slots() - 2;
         let mut kept = Graphs::default();
-        let mut total = |weight, range| -> u128 {
+        let mut total = |weight, of_events: Option<(u32, u32)>| -> u128 {
+            let range = of_events.map(|(first, last)| events(first, last));
             let spec = FlameSpec { range, ..of(weight) };
             kept.get(at, DEVICE, &spec).info(at).total.raw.parse().expect("a number")
         };
@@ -108,8 +149,7 @@ fn a_range_counts_what_is_in_it_and_its_parts_add_up() {
         assert_eq!(parts, total(FlameWeight::ByteSeconds, None), "{name}");
         let sum: u128 = trace.blocks.iter().map(|b| u128::from(b.bytes.0) * u128::from(lifetime(trace, b))).sum();
         assert_eq!(parts, sum, "{name}");
-        // Ranges that are none.
-        assert_eq!(total(FlameWeight::ByteSeconds, Some((9, 3))), 0, "{name}");
+        // A range that none of the events is in.
         assert_eq!(total(FlameWeight::Churn, Some((u32::MAX, u32::MAX))), 0, "{name}");
     }
 }
@@ -215,6 +255,6 @@ fn every_weight_says_its_unit() {
     assert_eq!(says, "requested bytes times seconds of life in the window");
     let (text, exact, _) = words(FlameWeight::Churn);
     assert!(text.ends_with("iB") && exact.ends_with(" bytes"), "{text} {exact}");
-    let weight = super::words::Weight::new(at.trace(), &of(FlameWeight::Churn));
+    let weight = at_once(super::words::Weight::paced(at.trace(), &of(FlameWeight::Churn), &mut Pace::endless()));
     assert_eq!(weight.quantity(u128::MAX).raw, u128::MAX.to_string());
 }

@@ -3,8 +3,13 @@
 use crate::protocol::Quantity;
 use crate::protocol::views::{FlameSpec, FlameWeight};
 use crate::text;
+use crate::views::range::{peak_of, states};
+use memstrata_analysis::pace::Pace;
 use memstrata_analysis::{Measure, Trace};
 use memstrata_units::{Bytes, EventIndex, grouped};
+
+/// Every event.
+const WHOLE: (u32, u32) = (0, u32::MAX);
 
 /// What a graph adds up.
 #[derive(Clone, Copy, Debug)]
@@ -24,11 +29,16 @@ enum Unit {
 }
 
 impl Weight {
-    pub(super) fn new(trace: &Trace, spec: &FlameSpec) -> Self {
+    pub(super) async fn paced(trace: &Trace, spec: &FlameSpec, pace: &mut Pace) -> Self {
         let last = i64::from(trace.slots()) - 1;
+        let between = spec.range.and_then(|marked| states(trace, &marked));
         let (measure, unit) = match spec.weight {
             FlameWeight::Peak => {
-                (Measure::Requested(trace.requested_band.peak_event.map_or(0, |e| e + 1)), Unit::Bytes)
+                let slot = match between {
+                    Some(between) => peak_of(trace, between, pace).await,
+                    None => trace.requested_band.peak_event.map_or(0, |e| e + 1),
+                };
+                (Measure::Requested(slot), Unit::Bytes)
             }
             FlameWeight::Cursor => {
                 (Measure::Requested(spec.event.saturating_add(1).clamp(0, last) as u32), Unit::Bytes)
@@ -38,7 +48,13 @@ impl Weight {
             FlameWeight::Count => (Measure::Count, Unit::Allocations),
             FlameWeight::Churn => (Measure::Churn, Unit::Bytes),
         };
-        Self { measure, events: spec.range.unwrap_or((0, u32::MAX)), unit }
+        // What happens between two states are the events after the first, up to the second.
+        let events = match between {
+            Some((from, to)) if from < to => (from, to - 1),
+            Some(_) => (1, 0),
+            None => WHOLE,
+        };
+        Self { measure, events, unit }
     }
 
     /// `1.20 GiB`, `2,431 allocations` or `1.20 GiB·s`.
@@ -73,11 +89,18 @@ impl Weight {
             FlameWeight::Count => "allocations",
             FlameWeight::Churn => "requested bytes of allocations",
         };
-        match (self.measure, spec.range) {
-            (Measure::Requested(0), _) => format!("{what}, before the window"),
-            (Measure::Requested(slot), _) => format!("{what}, {}", EventIndex(slot - 1)),
-            (_, Some((from, to))) => format!("{what}, {} to {}", EventIndex(from), EventIndex(to)),
-            (_, None) => format!("{what} in the window"),
+        let is_ranged = self.events != WHOLE;
+        match self.measure {
+            Measure::Requested(slot) => {
+                let of = if is_ranged { " of the range" } else { "" };
+                let place = slot.checked_sub(1).map_or("before the window".to_owned(), |e| EventIndex(e).to_string());
+                format!("{what}{of}, {place}")
+            }
+            _ if !is_ranged => format!("{what} in the window"),
+            _ => match self.events {
+                (first, last) if first > last => format!("{what} in the range, which has no event"),
+                (first, last) => format!("{what} in the range, {} to {}", EventIndex(first), EventIndex(last)),
+            },
         }
     }
 }
