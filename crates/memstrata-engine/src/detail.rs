@@ -176,7 +176,7 @@ pub(crate) fn stack(snapshot: &Snapshot, stack: StackId, note: Option<&str>) -> 
         name: snapshot.text(frame.name).into_owned(),
         file: snapshot.text(frame.file).into_owned(),
         line: frame.line,
-        place: text::place(snapshot, frame),
+        place: text::place(&snapshot.text(frame.file), frame.line),
         framework: text::is_framework(snapshot, frame),
     };
     StackDetail { frames: snapshot.stack(stack).map(row).collect(), note: note.map(str::to_owned) }

@@ -66,25 +66,29 @@ pub(crate) fn file_name(path: &str) -> &str {
 }
 
 /// `model.py:212`, or the file alone where the line is unknown.
-pub(crate) fn place(snapshot: &Snapshot, frame: Frame) -> String {
-    place_if_known(snapshot, frame).unwrap_or_else(|| with_line("(unknown file)", frame))
+pub(crate) fn place(file: &str, line: u32) -> String {
+    place_if_known(file, line).unwrap_or_else(|| with_line("(unknown file)", line))
 }
 
 /// The same, where the file is known.
-pub(crate) fn place_if_known(snapshot: &Snapshot, frame: Frame) -> Option<String> {
-    let file = snapshot.text(frame.file);
-    let name = file_name(&file);
-    (!matches!(name, "" | "??")).then(|| with_line(name, frame))
+pub(crate) fn place_if_known(file: &str, line: u32) -> Option<String> {
+    let name = file_name(file);
+    (!matches!(name, "" | "??")).then(|| with_line(name, line))
 }
 
-fn with_line(name: &str, frame: Frame) -> String {
-    if frame.line == 0 { name.to_owned() } else { format!("{name}:{}", frame.line) }
+fn with_line(name: &str, line: u32) -> String {
+    if line == 0 { name.to_owned() } else { format!("{name}:{line}") }
+}
+
+/// [`place_if_known`] of a frame.
+pub(crate) fn place_of(snapshot: &Snapshot, frame: Frame) -> Option<String> {
+    place_if_known(&snapshot.text(frame.file), frame.line)
 }
 
 /// `forward model.py:212`.
 pub(crate) fn site(snapshot: &Snapshot, frame: Option<Frame>) -> String {
     match frame {
-        Some(frame) => format!("{} {}", snapshot.text(frame.name), place(snapshot, frame)),
+        Some(frame) => format!("{} {}", snapshot.text(frame.name), place(&snapshot.text(frame.file), frame.line)),
         None => "no call stack".to_owned(),
     }
 }

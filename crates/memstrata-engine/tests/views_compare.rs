@@ -1,5 +1,6 @@
 //! The comparison on the page, against the one that the program prints.
 
+use memstrata_engine::protocol::FrameRow;
 use memstrata_engine::protocol::views::{
     Answer, CompareAnswer, CompareQuery, ComparedCurves, ComparedStacks, Comparison, DetailCard, Query,
 };
@@ -104,6 +105,30 @@ fn the_page_says_what_the_program_prints() {
             assert!(row.share.abs() <= 1.0 && (row.share > 0.0) == (stack.bytes.change > 0));
         }
     }
+}
+
+#[test]
+fn stacks_of_one_site_say_where_they_part() {
+    let mut coordinator = Coordinator::default();
+    compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
+    let rows = stacks(&mut coordinator, "", 0, u32::MAX).rows;
+    let said = rows.iter().filter(|row| !row.via.is_empty()).count();
+    assert!(said > 10 && said < rows.len(), "{said} of {}", rows.len());
+    for row in &rows {
+        let same: Vec<_> = rows.iter().filter(|other| other.site == row.site).collect();
+        assert!(same.len() > 1 || row.via.is_empty(), "{row:?}");
+        // It is a frame of the stack, and one that all others of the site do not have at that place: no two rows read the same.
+        let frames = detail(&mut coordinator, row.row).and_then(|card| card.stack).expect("a stack").frames;
+        let is_it = |f: &FrameRow| row.via == f.name || row.via == format!("{} {}", f.name, f.place);
+        assert!(row.via.is_empty() || frames.iter().any(is_it), "{row:?}");
+    }
+    let mut names: Vec<_> = rows.iter().map(|row| (&row.site, &row.via)).collect();
+    names.sort();
+    assert!(names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
+    // What is said is found, too.
+    let some = rows.iter().find(|row| !row.via.is_empty()).expect("one of them");
+    let found = stacks(&mut coordinator, &some.via, 0, u32::MAX);
+    assert!(found.rows.iter().any(|row| row.row == some.row), "{some:?}");
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub mod state;
 pub mod summary;
 
 use crate::file::Part;
+use crate::text;
 use memstrata_analysis::{Category, Exactness, Trace};
 use memstrata_snapshot::{Frame, FrameId, PoolIndex, SegmentType, Snapshot, StackId};
 use serde::Serialize;
@@ -93,12 +94,12 @@ impl FrameRow<'_> {
 
     /// `file.py:31 function`, the file without its folders; a C++ function without its arguments.
     pub fn short(&self) -> String {
-        let file = crate::text::file_name(&self.file);
-        match (file, self.line) {
-            (_, 0) if self.name.contains("::") => self.name.split('(').next().unwrap_or_default().to_owned(),
-            ("" | "??", _) => self.name.to_string(),
-            (file, 0) => format!("{file} {}", self.name),
-            (file, line) => format!("{file}:{line} {}", self.name),
+        match text::place_if_known(&self.file, self.line) {
+            _ if self.line == 0 && self.name.contains("::") => {
+                self.name.split('(').next().unwrap_or_default().to_owned()
+            }
+            None => self.name.to_string(),
+            Some(place) => format!("{place} {}", self.name),
         }
     }
 }

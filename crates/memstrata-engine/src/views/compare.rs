@@ -1,5 +1,6 @@
 //! Two recordings beside each other: what a worker gives of its own, and what the coordinator says of both.
 
+use super::apart::{partings, words};
 use super::card::category_label;
 use super::course::{columns, outline};
 use super::findings;
@@ -73,6 +74,8 @@ pub(crate) struct Compared {
     a: Side,
     b: Side,
     stacks: Vec<StackDiff>,
+    /// What each stack is called, and where it parts from others that are called so.
+    names: Vec<[String; 2]>,
 }
 
 impl Compared {
@@ -96,7 +99,8 @@ impl Compared {
     fn new(a: &str, b: &str) -> Option<Self> {
         let (a, b): (Side, Side) = (serde_json::from_str(a).ok()?, serde_json::from_str(b).ok()?);
         let stacks = stacks(&a, &b);
-        Some(Self { a, b, stacks })
+        let names = names(&stacks);
+        Some(Self { a, b, stacks, names })
     }
 
     fn comparison(&self) -> Comparison {
@@ -189,25 +193,24 @@ impl Compared {
     fn page(&self, text: &str, from: u32, count: u32) -> ComparedStacks {
         let wanted = text.trim().to_lowercase();
         let has = |of: &str| of.to_lowercase().contains(&wanted);
-        let is_wanted = |s: &StackDiff| {
+        let is_wanted = |i: &usize| {
+            let (s, [site, via]) = (&self.stacks[*i], &self.names[*i]);
             let category = s.category.as_deref().is_some_and(has);
-            wanted.is_empty()
-                || category
-                || has(&s.site)
-                || has(&site(s))
-                || s.frames.iter().any(|f| has(&f.name) || has(&f.file))
+            let words = category || has(&s.site) || has(site) || has(via);
+            wanted.is_empty() || words || s.frames.iter().any(|f| has(&f.name) || has(&f.file))
         };
-        let found: Vec<usize> = (0..self.stacks.len()).filter(|&i| is_wanted(&self.stacks[i])).collect();
+        let found: Vec<usize> = (0..self.stacks.len()).filter(is_wanted).collect();
         let change = found.iter().fold(0i64, |sum, &i| sum.saturating_add(self.stacks[i].bytes.change));
         let (some, all) =
             (grouped(found.len() as u64), text::count(self.stacks.len() as u64, "call stack", "call stacks"));
         let of_all = if wanted.is_empty() { all.exact } else { format!("{some} of {}", all.exact) };
         let largest = self.stacks.first().map_or(0, |s| s.bytes.change.unsigned_abs()).max(1);
         let row = |&i: &usize| {
-            let stack = &self.stacks[i];
+            let (stack, [site, via]) = (&self.stacks[i], &self.names[i]);
             ComparedStack {
                 row: i as u32,
-                site: site(stack),
+                site: site.clone(),
+                via: via.clone(),
                 category: stack.category.clone().unwrap_or_default(),
                 a: text::signed_bytes(stack.bytes.a),
                 b: text::signed_bytes(stack.bytes.b),
@@ -245,16 +248,12 @@ impl Compared {
         rows.extend(words.into_iter().filter_map(|(key, label, text)| {
             Some(DetailRow { key: key.to_owned(), label: label.to_owned(), text: text?, raw: None })
         }));
-        let frame = |f: &crate::report::FrameRow<'_>| {
-            let file = text::file_name(&f.file);
-            let file = if file.is_empty() || file == "??" { "(unknown file)" } else { file };
-            FrameRow {
-                name: f.name.to_string(),
-                file: f.file.to_string(),
-                line: f.line,
-                place: if f.line == 0 { file.to_owned() } else { format!("{file}:{}", f.line) },
-                framework: f.is_framework(),
-            }
+        let frame = |f: &crate::report::FrameRow<'_>| FrameRow {
+            name: f.name.to_string(),
+            file: f.file.to_string(),
+            line: f.line,
+            place: text::place(&f.file, f.line),
+            framework: f.is_framework(),
         };
         let note = match (stack.frames.is_empty(), stack.of_free) {
             (true, _) => Some("No call stack was recorded for these blocks.".to_owned()),
@@ -332,10 +331,21 @@ fn matched(stack: &StackDiff) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// `forward model.py:212`, as all views say it; reports and sentences begin with the file.
-fn site(stack: &StackDiff) -> String {
-    let frame = stack.frames.iter().find(|frame| frame.short() == stack.site);
-    let place = frame.and_then(|frame| Some((frame, stack.site.strip_suffix(&*frame.name)?.trim_end())));
-    let place = place.filter(|(_, place)| !place.is_empty());
-    place.map_or_else(|| stack.site.clone(), |(frame, place)| format!("{} {place}", frame.name))
+/// What call stacks are called, as all views say it (reports and sentences begin with the file), and where those part that are called
+/// alike.
+fn names(stacks: &[StackDiff]) -> Vec<[String; 2]> {
+    let site = |stack: &StackDiff| {
+        let frame = stack.frames.iter().find(|frame| frame.short() == stack.site);
+        let place = frame.and_then(|f| Some((f, text::place_if_known(&f.file, f.line)?)));
+        place.map_or_else(|| stack.site.clone(), |(frame, place)| format!("{} {place}", frame.name))
+    };
+    let sites: Vec<String> = stacks.iter().map(site).collect();
+    let key = |f: &'_ crate::report::FrameRow<'static>| (f.name.clone(), f.file.clone(), f.line);
+    let keys: Vec<Vec<_>> = stacks.iter().map(|stack| stack.frames.iter().rev().map(key).collect()).collect();
+    let partings = partings(&sites.iter().map(String::as_str).collect::<Vec<_>>(), &keys);
+    let via = |(stack, at): (&StackDiff, Option<usize>)| {
+        let frame = at.and_then(|at| stack.frames.iter().rev().nth(at));
+        frame.map_or_else(String::new, |f| words(&f.name, &f.file, f.line))
+    };
+    sites.into_iter().zip(stacks.iter().zip(partings).map(via)).map(<[String; 2]>::from).collect()
 }

@@ -30,7 +30,7 @@ pub(crate) fn names(at: Target<'_>, block: u32) -> Vec<String> {
     let mut names = Vec::new();
     if let Some(frame) = at.part.sites.get(found.stack).frame {
         let name = snapshot.text(frame.name);
-        names.extend(text::place_if_known(snapshot, frame).map(|place| format!("{name} {place}  {bytes}")));
+        names.extend(text::place_of(snapshot, frame).map(|place| format!("{name} {place}  {bytes}")));
         names.push(format!("{name}  {bytes}"));
     }
     names.push(bytes.to_string());

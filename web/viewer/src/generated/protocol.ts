@@ -1958,6 +1958,10 @@ row: number,
  */
 site: string, 
 /**
+ * Where it parts from others of that site; empty where there is none.
+ */
+via: string, 
+/**
  * What most of it is.
  */
 category: string, 

@@ -2,15 +2,15 @@
 
 import { useEffect } from "preact/hooks";
 import { fromInput } from "../client/files.js";
-import type { BandKind, ComparedCurves, ComparedRow, ComparedStack, Comparison } from "../generated/protocol.js";
+import type { BandKind, ComparedCurves, ComparedRow, Comparison } from "../generated/protocol.js";
 import { COMPARED } from "../generated/protocol.js";
 import type { Row } from "../run.js";
 import type { Session } from "../session.js";
 import { Icon } from "../ui/icons.js";
 import { OpenButton } from "../ui/open-button.js";
+import { Stacks } from "./compare-stacks.js";
 import type { Comparing } from "./comparing.js";
 import { Choice } from "./controls.js";
-import { type Column, Table } from "./table.js";
 import type { ViewProperties } from "./ui.js";
 
 const BANDS: readonly (readonly [BandKind, string])[] = [
@@ -282,69 +282,5 @@ function Curves({ curves, text, peaks }: { curves: ComparedCurves; text: string;
         ))}
       </div>
     </figure>
-  );
-}
-
-function Stacks({ session, comparing }: { session: Session; comparing: Comparing }) {
-  const page = comparing.stacks.value;
-  const columns: Column<ComparedStack>[] = [
-    {
-      key: "change",
-      title: "change",
-      number: true,
-      width: "92px",
-      cell: ({ share, change }) => (
-        <>
-          <span class="compare-bar" data-side={share < 0 ? "A" : "B"} style={{ "--share": Math.abs(share) }} />
-          <span title={change.exact}>{change.text}</span>
-        </>
-      ),
-      raw: (r) => r.change.raw,
-    },
-    { key: "site", title: "call site", width: "minmax(140px, 2fr)", cell: (r) => <span title={r.site}>{r.site}</span> },
-    { key: "a", title: "A", number: true, width: "76px", cell: (r) => r.a.text, raw: (r) => r.a.raw },
-    { key: "b", title: "B", number: true, width: "76px", cell: (r) => r.b.text, raw: (r) => r.b.raw },
-    {
-      key: "blocks",
-      title: "blocks",
-      number: true,
-      width: "46px",
-      cell: (r) => r.blocks.text,
-      raw: (r) => r.blocks.raw,
-    },
-    { key: "category", title: "category", width: "minmax(76px, 1fr)", cell: (r) => r.category },
-    { key: "note", title: "", width: "76px", cell: (r) => <span class="dim">{r.note}</span> },
-  ];
-  return (
-    <div class="compare-stacks">
-      <div class="toolbar">
-        <span data-testid="compare-stacks-text">{page?.text}</span>
-        <label class="field toolbar-end">
-          <span class="visually-hidden">Filter call stacks</span>
-          <input
-            type="search"
-            placeholder="Filter: function, file"
-            data-testid="compare-filter"
-            value={comparing.text.value}
-            onInput={(event) => {
-              comparing.text.value = event.currentTarget.value;
-            }}
-          />
-        </label>
-      </div>
-      <Table
-        label="Call stacks by change at the peak"
-        testid="compare-stacks"
-        columns={columns}
-        total={page?.total ?? 0}
-        from={page?.from ?? 0}
-        rows={page?.rows ?? []}
-        rowKey={(row) => row.row}
-        current={session.subject.value?.kind === "Change" ? comparing.chosen.value : null}
-        reveal={null}
-        ask={comparing.ask}
-        open={(row) => void comparing.openStack(row)}
-      />
-    </div>
   );
 }

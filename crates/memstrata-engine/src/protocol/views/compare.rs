@@ -156,6 +156,8 @@ pub struct ComparedStack {
     pub row: u32,
     /// The call site.
     pub site: String,
+    /// Where it parts from others of that site; empty where there is none.
+    pub via: String,
     /// What most of it is.
     pub category: String,
     /// Bytes before.

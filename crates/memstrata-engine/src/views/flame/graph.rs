@@ -150,7 +150,7 @@ impl Graph {
         let frame = self.frame_of(node).map(|frame| snapshot.frame(frame));
         let named = frame.map(|frame| (snapshot.text(frame.name), frame)).filter(|(name, _)| !name.is_empty());
         let (text, place) = match named {
-            Some((name, frame)) => (name.into_owned(), text::place_if_known(snapshot, frame).unwrap_or_default()),
+            Some((name, frame)) => (name.into_owned(), text::place_of(snapshot, frame).unwrap_or_default()),
             None => (self.title(snapshot, node), String::new()),
         };
         FlameBox { node, x0, x1, y0, y1, text, place }
