@@ -28,7 +28,7 @@ export const compare = `
 .compare-totals td, .compare-totals tbody th { height: 24px; border-bottom: 0; color: var(--dim); }
 .compare-totals tr[data-strong="true"] > * { color: var(--text); }
 .compare-totals tr[data-strong="true"] > th { font-weight: 500; }
-.compare-totals tr:not([data-none="true"]) > [data-column="change"] { color: var(--text); font-weight: 500; }
+.compare-totals tbody tr:not([data-none="true"]) > [data-column="change"] { color: var(--text); font-weight: 500; }
 .compare-totals tbody th:first-child, .compare-totals thead th:first-child { padding-left: 14px; }
 .compare-totals td:last-child, .compare-totals thead th:last-child { padding-right: 14px; }
 .compare-totals .compare-heading th { height: 30px; padding-top: 6px; border-top: 1px solid var(--line); color: var(--dim); font-size: var(--small); }
@@ -47,6 +47,12 @@ export const compare = `
   .compare-stacks :is(.table-head, .table-row, .table-body) { min-width: 398px; }
   .compare-stacks :is(.table-head, .table-row) { grid-template-columns: 86px minmax(100px, 1fr) 74px 74px; }
   .compare-stacks :is(.table-head, .table-row) > :nth-child(n + 5) { display: none; }
+}
+/* Beside ranks and details a percentage is in the title of its change, so that call sites can be read. */
+@container (1120px <= width < 1500px) {
+  .compare-body { grid-template-columns: fit-content(424px) minmax(0, 1fr); }
+  .compare-totals [data-column="percent"] { display: none; }
+  .compare-totals :is(td, th)[data-column="change"] { padding-right: 14px; }
 }
 @container (width < 1120px) {
   .compare-x[data-last="true"] { display: none; }

@@ -187,10 +187,10 @@ function Both({ session, comparing, comparison }: BothProperties) {
               <th scope="col" data-number="true">
                 B
               </th>
-              <th scope="col" data-number="true">
+              <th scope="col" data-number="true" data-column="change">
                 change
               </th>
-              <th scope="col" data-number="true">
+              <th scope="col" data-number="true" data-column="percent">
                 %
               </th>
             </tr>
@@ -242,7 +242,7 @@ function Total({ row: { key, label, a, b, change, percent } }: { row: ComparedRo
       <td class="num" data-column="b" data-value={b.raw} title={b.exact}>
         {b.text}
       </td>
-      <td class="num" data-column="change" data-value={change.raw} title={change.exact}>
+      <td class="num" data-column="change" data-value={change.raw} title={`${change.exact}, ${percent}`}>
         {change.text}
       </td>
       <td class="num" data-column="percent">
