@@ -81,6 +81,7 @@ fn with_line(name: &str, line: u32) -> String {
 }
 
 /// [`place_if_known`] of a frame.
+#[cfg(feature = "views")]
 pub(crate) fn place_of(snapshot: &Snapshot, frame: Frame) -> Option<String> {
     place_if_known(&snapshot.text(frame.file), frame.line)
 }
