@@ -32,6 +32,11 @@ impl Least {
         self.bands[self.band(height)]
     }
 
+    /// The most that counts anywhere between two heights.
+    pub(crate) fn over(&self, low: u64, high: u64) -> u64 {
+        self.bands[self.band(low)..=self.band(high)].iter().copied().max().unwrap_or(1)
+    }
+
     fn band(&self, height: u64) -> usize {
         let band = height.saturating_sub(self.low) >> self.shift;
         (band as usize).min(self.bands.len() - 1)
@@ -93,6 +98,7 @@ mod tests {
         assert_eq!((least.band(0), least.band((1 << 20) + 512), least.band(u64::MAX)), (0, 1, 15));
         let heights = || (0..1000).map(|i| (1 << 20) + 512 * 3 + i % 512).chain([0, 1 << 20, u64::MAX]);
         least.coarsen(heights(), 1, 503);
+        assert_eq!((least.over(0, 1 << 20), least.over(0, u64::MAX)), (8, 16));
         assert_eq!(least.bands.iter().filter(|&&b| b == 8).count(), 15);
         assert_eq!(least.at((1 << 20) + 512 * 3), 16);
         // There is nothing to spare: the next time it is as coarse again.

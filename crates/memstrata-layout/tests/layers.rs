@@ -14,8 +14,12 @@ const ROW: u32 = 4096;
 
 fn test_data(name: &str) -> Snapshot {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    read(&std::fs::read(path).expect("a file of test_data"))
+}
+
+fn read(bytes: &[u8]) -> Snapshot {
     let mut reader = Reader::default();
-    reader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+    reader.feed(bytes).expect("a snapshot");
     reader.finish().expect("a snapshot").remove(0).snapshot
 }
 
@@ -268,6 +272,75 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
             assert_eq!(cut(&one, 16.0), cut(&other, 0.0), "{name}");
         }
     }
+}
+
+#[test]
+fn a_still_segment_looks_the_same_beside_a_restless_one() {
+    // Three segments: in one 350 blocks stay, in one 400 come and go for half of the trace, in one a block comes and goes in the other.
+    let (size, segments) = (160 << 10, [1u64 << 32, 2 << 32, 3 << 32]);
+    let address = |segment: usize, place: u64| segments[segment] + place * size;
+    let mut events: Vec<String> = Vec::new();
+    let mut put = |action: &str, address: u64, size: u64| {
+        events.push(format!("{{\"action\":\"{action}\",\"addr\":{address},\"size\":{size}}}"));
+    };
+    for segment in segments {
+        put("segment_alloc", segment, 64 << 20);
+    }
+    for place in 0..350 {
+        put("alloc", address(0, place), size);
+    }
+    let half = 1 << 17;
+    let (mut live, mut random) = ([false; 400], 7u64);
+    for _ in 0..half {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let place = (random >> 33) as usize % live.len();
+        put(if live[place] { "free_completed" } else { "alloc" }, address(1, place as u64), size);
+        live[place] ^= true;
+    }
+    for place in (0..live.len()).filter(|&place| live[place]) {
+        put("free_completed", address(1, place as u64), size);
+    }
+    for _ in 0..half {
+        for action in ["alloc", "free_completed"] {
+            put(action, address(2, 0), size);
+        }
+    }
+    let block = |size: u64, state: &str| format!("{{\"size\":{size},\"requested_size\":{size},\"state\":\"{state}\"}}");
+    let stay: Vec<String> = (0..350).map(|_| block(size, "active_allocated")).collect();
+    let rest =
+        [format!("{},{}", stay.join(","), block((64 << 20) - 350 * size, "inactive")), block(64 << 20, "inactive")];
+    let segment = |at: usize| {
+        let (address, blocks) = (segments[at], &rest[at.min(1)]);
+        format!("{{\"address\":{address},\"total_size\":{},\"blocks\":[{blocks}]}}", 64 << 20)
+    };
+    let segments = (0..3).map(segment).collect::<Vec<_>>().join(",");
+    let snapshot = read(format!("{{\"segments\":[{segments}],\"device_traces\":[[{}]]}}", events.join(",")).as_bytes());
+
+    let trace = &Trace::all(&snapshot)[0];
+    let carving = Carving::new(&snapshot, trace);
+    let tiles = SegmentTiles::new(trace, &carving);
+    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+    let order = shared(&carving);
+    let rows = SegmentRows::new(&order, f64::from(ROW), None);
+    // What of a segment is in the middle column: where, whose, and whether it is several.
+    let there = |slot: u64, of: u64| {
+        let cell = Cell { kx: 9, ky: 3, slot, columns: 256, low: 0, rows: 3 * ROW >> 3 };
+        let strips = tiles.strips(axis, &carving, rows, cell, &colours);
+        assert!(strips.len() <= STRIP_BUDGET);
+        let mut of_it: Vec<_> = (0..strips.len())
+            .map(|i| (strips.positions[i], strips.blocks[i]))
+            .filter(|&(p, block)| p[0] <= 128.0 && 128.0 < p[2] && block != NO_BLOCK)
+            .filter(|&(_, block)| trace.blocks[(block & !MERGED) as usize].address.0 >> 32 == of)
+            .map(|(p, block)| (p[1].to_bits(), p[3].to_bits(), block))
+            .collect();
+        of_it.sort_unstable();
+        of_it
+    };
+    let calm = there(half + 4096, 1);
+    assert_eq!(calm.len(), 350);
+    assert!(there(512, 2).iter().any(|&(.., block)| block & MERGED != 0), "it has to be drawn coarser");
+    assert!(there(512, 1) == calm);
 }
 
 #[test]

@@ -78,11 +78,12 @@ async fn entries(
     group_of: impl Fn(StackId) -> Option<u64>,
     pace: &mut Pace,
 ) -> Vec<Entry> {
-    let mut entries = Vec::new();
+    let (mut entries, mut enters) = (Vec::new(), 0);
     for part in strides(cx.trace.blocks.len()) {
         pace.spend(4 * part.len() as u64).await;
         for (block, b) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            let (enters, leaves) = (steps.before(b.enters), steps.before(b.leaves));
+            enters = steps.before_near(b.enters, enters);
+            let leaves = steps.before_near(b.leaves, enters);
             let stays = b.leaves == cx.trace.slots() && b.origin() == Origin::Alloc;
             if enters == leaves && !stays {
                 continue;

@@ -72,6 +72,12 @@ impl Steps {
     pub(super) fn before(&self, slot: u32) -> usize {
         self.begins.partition_point(|&b| b < slot)
     }
+
+    /// The same, which is mostly `near`: neighbours enter in one step, and most blocks leave in the step in which they enter.
+    pub(super) fn before_near(&self, slot: u32, near: usize) -> usize {
+        let is_behind = near == 0 || self.begins.get(near - 1).is_some_and(|&b| b < slot);
+        if is_behind && self.begins.get(near).is_none_or(|&b| slot <= b) { near } else { self.before(slot) }
+    }
 }
 
 /// The slot of the state at a time.
@@ -121,4 +127,21 @@ fn tidy(mut begins: Vec<u32>) -> Vec<u32> {
     begins.sort_unstable();
     begins.dedup();
     begins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn from_any_guess_the_step_is_the_same() {
+        for begins in [vec![], vec![0], vec![3, 7, 8, 20]] {
+            let steps = Steps { begins, source: StepSource::Periodicity };
+            for slot in 0..25 {
+                for near in 0..7 {
+                    assert_eq!(steps.before_near(slot, near), steps.before(slot), "{steps:?} {slot} {near}");
+                }
+            }
+        }
+    }
 }

@@ -4,6 +4,7 @@ use super::merge::{Merge, Small};
 use super::{SegmentRows, SegmentTiles};
 use crate::axis::Axis;
 use crate::colour::Colours;
+use crate::least::Least;
 use crate::tile::{Cell, STRIP_BUDGET, States};
 use memstrata_analysis::{Carving, Trace};
 use memstrata_render::{Colour, MERGED, NO_BLOCK, Strips};
@@ -14,7 +15,9 @@ use std::ops::Range;
 pub struct SegmentDrawing {
     cell: Cell,
     states: States,
-    /// What is lower is merged.
+    /// How many times the least height that can be told is what is merged: more where most strips are.
+    coarser: Least,
+    /// What is lower is merged, of the rows that are being drawn.
     least: f64,
     strips: Strips,
     /// What is too low to see of the rows that are being drawn.
@@ -31,7 +34,8 @@ impl SegmentDrawing {
         Self {
             cell,
             states: States::new(cell),
-            least: (1u64 << cell.ky) as f64 / 2.0,
+            coarser: Least::of_rows(cell.low, cell.rows, cell.ky, 1),
+            least: 0.0,
             strips: Strips::default(),
             merge: Merge::new(cell.columns),
             at: [0; 4],
@@ -44,11 +48,24 @@ impl SegmentDrawing {
         std::mem::take(&mut self.strips)
     }
 
-    /// Everything anew, coarser.
-    fn again(&mut self) {
+    /// What is merged anywhere between two heights.
+    fn least_of(&self, low: f64, high: f64) -> f64 {
+        // Half of a row of the cell.
+        let finest = (1u64 << self.cell.ky) as f64 / 2.0;
+        finest * self.coarser.over(low.max(0.0) as u64, high.max(0.0) as u64) as f64
+    }
+
+    /// Everything anew, and coarser where most of it is: segments in which little happens look the same in this cell and in those
+    /// beside it. Rows that are left below this height may have as much in them as those so far, or half of it.
+    fn again(&mut self, drawn: f64) {
+        let Cell { low, rows, ky, .. } = self.cell;
+        let height = f64::from(rows) * (1u64 << ky) as f64;
+        let ahead = height / (low as f64 + height - drawn).clamp(height / 16.0, height);
+        let each = (ahead / 2.0).max(1.0) as usize;
+        let heights = self.strips.positions.iter().map(|strip| low + ((strip[1] as u64) << ky));
+        self.coarser.coarsen(heights, each, STRIP_BUDGET * each.min(2) / 2);
         self.strips.clear();
         self.merge.clear();
-        self.least *= 2.0;
         self.at = [0; 4];
     }
 }
@@ -124,12 +141,14 @@ impl Draw<'_> {
                 return true;
             }
             let [low, high] = rows.edges(first);
+            let least = self.on.least_of(low, high);
+            self.on.least = least;
             // Rows that are too low to see are drawn together, as many as can be seen.
             let mut bottom = low;
             let mut end = first + 1;
-            while high - bottom < self.on.least && end < seen.end {
+            while high - bottom < least && end < seen.end {
                 let [next, top] = rows.edges(end);
-                if top - next >= self.on.least {
+                if top - next >= least {
                     break;
                 }
                 bottom = next;
@@ -154,7 +173,7 @@ impl Draw<'_> {
                 }
             }
             if self.on.strips.len() > STRIP_BUDGET {
-                self.on.again();
+                self.on.again(bottom);
                 continue;
             }
             self.on.work += (end - first) as u64;
@@ -168,19 +187,20 @@ impl Draw<'_> {
     /// The rows that may have something in the cell. Such as are drawn together are counted from the first of all, so that
     /// they are the same in every cell.
     fn seen(&self, rows: SegmentRows<'_>) -> Range<usize> {
-        let [bottom, top] = self.reach();
-        if rows.height() < self.on.least { 0..rows.order().len() } else { rows.between(bottom, top) }
+        let least = self.on.least_of(0.0, f64::MAX);
+        let [bottom, top] = self.reach(least);
+        if rows.height() < least { 0..rows.order().len() } else { rows.between(bottom, top) }
     }
 
     /// The heights between which something is in the cell, or so near that it may be merged with what is.
-    fn reach(&self) -> [f64; 2] {
+    fn reach(&self, least: f64) -> [f64; 2] {
         let Cell { low, rows, ky, .. } = self.on.cell;
-        [low as f64 - self.on.least, low as f64 + f64::from(rows) * (1u64 << ky) as f64 + self.on.least]
+        [low as f64 - least, low as f64 + f64::from(rows) * (1u64 << ky) as f64 + least]
     }
 
-    /// Whether something is in the cell, or so near that it may be merged with what is.
+    /// Whether something of the rows that are being drawn is in the cell, or so near that it may be merged with what is.
     fn is_near(&self, low: f64, high: f64) -> bool {
-        let [bottom, top] = self.reach();
+        let [bottom, top] = self.reach(self.on.least);
         high > bottom && low < top
     }
 
@@ -281,7 +301,7 @@ impl Draw<'_> {
             self.on.at[3] = next;
             self.piece(block, seen, base, y);
             if self.on.strips.len() > STRIP_BUDGET {
-                self.on.again();
+                self.on.again(bottom);
                 return false;
             }
             if self.on.work >= self.end {
