@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 const COMMITTED: &str = "bench/cost.json";
 const MODULES: [&str; 2] = ["memstrata_worker", "memstrata_worker_views"];
-/// By how much a count may differ from the committed one: what the compiler inlines changes with code elsewhere, by up to a fortieth so far.
-const SLACK: f64 = 0.05;
+/// By how much a count may differ from the committed one: what the compiler inlines changes with code elsewhere, by a twentieth so far.
+const SLACK: f64 = 0.1;
 
 /// Events of the generated files, of which the second is larger than 100 MB, and how many blocks are live in both.
 const EVENTS: [u64; 2] = [50_000, 800_000];
@@ -169,12 +169,12 @@ mod tests {
     fn a_count_that_is_another_is_told_and_so_is_one_that_is_gone_or_new() {
         let files = |rows: &[(&str, u64)]| BTreeMap::from([("file".to_owned(), of(rows))]);
         let before = files(&[("card", 1000), ("read", 1000), ("range", 1000)]);
-        assert_eq!(changed(&before, &files(&[("card", 1045), ("read", 955), ("range", 1000)])), Vec::<String>::new());
-        let told = changed(&before, &files(&[("card", 1055), ("read", 945), ("flame", 5)]));
+        assert_eq!(changed(&before, &files(&[("card", 1095), ("read", 905), ("range", 1000)])), Vec::<String>::new());
+        let told = changed(&before, &files(&[("card", 1105), ("read", 895), ("flame", 5)]));
         let starts = [
-            "file, card: 1000 committed, 1055 now (+5.5 %)",
+            "file, card: 1000 committed, 1105 now (+10.5 %)",
             "file, range: 1000 committed, nothing",
-            "file, read: 1000 committed, 945 now (-5.5 %)",
+            "file, read: 1000 committed, 895 now (-10.5 %)",
             "file, flame: nothing",
         ];
         assert_eq!(told.len(), starts.len() + 1, "{told:?}");
