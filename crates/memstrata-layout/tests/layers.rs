@@ -325,7 +325,7 @@ fn a_still_segment_looks_the_same_beside_a_restless_one() {
     let rows = SegmentRows::new(&order, f64::from(ROW), None);
     // What of a segment is in the middle column: where, whose, and whether it is several.
     let there = |slot: u64, of: u64| {
-        let cell = Cell { kx: 9, ky: 3, slot, columns: 256, low: 0, rows: 3 * ROW >> 3 };
+        let cell = Cell { kx: 9, ky: 3, slot, columns: 256, low: 0, rows: (3 * ROW) >> 3 };
         let strips = tiles.strips(axis, &carving, rows, cell, &colours);
         assert!(strips.len() <= STRIP_BUDGET);
         let mut of_it: Vec<_> = (0..strips.len())
