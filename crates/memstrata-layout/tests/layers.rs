@@ -34,6 +34,36 @@ const FILES: [&str; 8] = [
     "recorded/gpt_late.pickle.gz",
 ];
 
+/// What the segments of a trace are drawn from.
+struct Drawn<'a> {
+    axis: Axis<'a>,
+    carving: Carving,
+    tiles: SegmentTiles,
+    colours: Colours,
+    order: RowOrder,
+}
+
+impl<'a> Drawn<'a> {
+    fn of(snapshot: &Snapshot, trace: &'a Trace) -> Self {
+        let carving = Carving::new(snapshot, trace);
+        Self {
+            axis: Axis::new(trace, AxisKind::Event).expect("every trace has one"),
+            tiles: SegmentTiles::new(trace, &carving),
+            colours: Colours::by_site(trace, &Sites::new(snapshot)),
+            order: shared(&carving),
+            carving,
+        }
+    }
+
+    fn rows(&self) -> SegmentRows<'_> {
+        SegmentRows::new(&self.order, f64::from(ROW), None)
+    }
+
+    fn strips(&self, cell: Cell) -> Strips {
+        self.tiles.strips(self.axis, &self.carving, self.rows(), cell, &self.colours)
+    }
+}
+
 fn shared(carving: &Carving) -> RowOrder {
     at_once(RowOrder::shared(&carving.segments.spans, &mut Pace::endless()))
 }
@@ -189,19 +219,15 @@ fn segments_drawn_in_slices_are_the_same() {
     for name in FILES {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
-            let carving = Carving::new(&snapshot, trace);
-            let tiles = SegmentTiles::new(trace, &carving);
-            let colours = Colours::by_site(trace, &Sites::new(&snapshot));
-            let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
-            let order = shared(&carving);
-            let rows = SegmentRows::new(&order, f64::from(ROW), None);
+            let drawn = Drawn::of(&snapshot, trace);
+            let Drawn { axis, carving, tiles, colours, .. } = &drawn;
             let kx = (axis.extent() / 256).max(1).ilog2() as u8 + 1;
             for ky in [4, 9] {
                 let cell = Cell { kx, ky, slot: 0, columns: 256, low: 0, rows: 1024 };
-                let whole = tiles.strips(axis, &carving, rows, cell, &colours);
+                let whole = drawn.strips(cell);
                 let mut drawing = SegmentDrawing::new(cell);
                 let mut slices = 1;
-                while !tiles.draw(&mut drawing, axis, &carving, rows, &colours, 40) {
+                while !tiles.draw(&mut drawing, *axis, carving, drawn.rows(), colours, 40) {
                     slices += 1;
                 }
                 assert_eq!(drawing.finish(), whole, "{name} in {slices} slices");
@@ -317,16 +343,11 @@ fn a_still_segment_looks_the_same_beside_a_restless_one() {
     let snapshot = read(format!("{{\"segments\":[{segments}],\"device_traces\":[[{}]]}}", events.join(",")).as_bytes());
 
     let trace = &Trace::all(&snapshot)[0];
-    let carving = Carving::new(&snapshot, trace);
-    let tiles = SegmentTiles::new(trace, &carving);
-    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
-    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
-    let order = shared(&carving);
-    let rows = SegmentRows::new(&order, f64::from(ROW), None);
+    let drawn = Drawn::of(&snapshot, trace);
     // What of a segment is in the middle column: where, whose, and whether it is several.
     let there = |slot: u64, of: u64| {
         let cell = Cell { kx: 9, ky: 3, slot, columns: 256, low: 0, rows: (3 * ROW) >> 3 };
-        let strips = tiles.strips(axis, &carving, rows, cell, &colours);
+        let strips = drawn.strips(cell);
         assert!(strips.len() <= STRIP_BUDGET);
         let mut of_it: Vec<_> = (0..strips.len())
             .map(|i| (strips.positions[i], strips.blocks[i]))
