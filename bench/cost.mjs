@@ -16,14 +16,14 @@ const packed = readFileSync(path);
 const file = path.endsWith(".gz") ? gunzipSync(packed) : packed;
 const counts = {};
 
-/** The worker of a module, with the file; `count` adds what a piece of work takes to a row. */
+/** The worker of a module, and what reads the file; `count` notes what a piece of work takes. */
 async function open(name) {
   const { initSync, RankWorker } = await import(`../web/viewer/wasm/${name}.js`);
   const { instructions } = initSync({ module: readFileSync(join(folder, `${name}_bg.wasm`)) });
   const count = (row, work) => {
     const before = instructions.value;
     const out = work();
-    counts[row] = (counts[row] ?? 0) + Number(instructions.value - before);
+    counts[row] = Number(instructions.value - before);
     return out;
   };
   const worker = new RankWorker("cost", file.length);

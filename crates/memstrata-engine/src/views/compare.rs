@@ -340,8 +340,8 @@ fn names(stacks: &[StackDiff]) -> Vec<[String; 2]> {
         place.map_or_else(|| stack.site.clone(), |(frame, place)| format!("{} {place}", frame.name))
     };
     let sites: Vec<String> = stacks.iter().map(site).collect();
-    let key = |f: &'_ crate::report::FrameRow<'static>| (f.name.clone(), f.file.clone(), f.line);
-    let keys: Vec<Vec<_>> = stacks.iter().map(|stack| stack.frames.iter().rev().map(key).collect()).collect();
+    let keys: Vec<Vec<(&str, &str, u32)>> =
+        stacks.iter().map(|stack| stack.frames.iter().rev().map(|f| (&*f.name, &*f.file, f.line)).collect()).collect();
     let partings = partings(&sites.iter().map(String::as_str).collect::<Vec<_>>(), &keys);
     let via = |(stack, at): (&StackDiff, Option<usize>)| {
         let frame = at.and_then(|at| stack.frames.iter().rev().nth(at));
