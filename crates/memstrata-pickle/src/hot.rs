@@ -13,9 +13,9 @@ use crate::sink::Sink;
 use crate::value::{Kind, Slot, Value};
 
 /// The longest operation with an operand of fixed size: LONG1 with eight bytes.
-const WINDOW: usize = 10;
+pub(crate) const WINDOW: usize = 10;
 /// Keys and values of the largest dict that is done at once; events have up to 28.
-const ITEMS: usize = 32;
+pub(crate) const ITEMS: usize = 32;
 /// Bytes after which the loop returns: engines replace a function by an optimised one only when it is called again.
 const BURST: usize = 1 << 14;
 
@@ -26,7 +26,7 @@ fn refers(code: u8) -> bool {
 
 /// The number, or the memo's value, that an operation comes to, and how long the operation is; `None` for all others.
 #[inline]
-fn plain(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)> {
+pub(crate) fn plain(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)> {
     let four = [window[1], window[2], window[3], window[4]];
     Some(match window[0] {
         op::BINGET => (memo.first(window[1])?, 2),
@@ -157,12 +157,13 @@ impl<S: Sink> Machine<S> {
     }
 
     /// A dict, for which this memo entry is reserved: `bytes` begin after its MARK, and stand at `at` in the stream. One of
-    /// nothing but plain values and lists that were there before, as nearly all events are, is done to its end, and its items
-    /// never come to the stack. Others are opened, and done up to what is not plain. Tells how many bytes were done.
+    /// nothing but plain values, short texts, pairs of those and lists that were there before, as nearly all events are, is done
+    /// to its end, and its items never come to the stack. Others are opened, and done up to what is not plain. Tells how many bytes were done.
     #[inline(never)]
     fn dict(&mut self, memo: u32, bytes: &[u8], at: ByteOffset) -> usize {
-        let (mut items, mut n) = ([Value::NONE; ITEMS], 0);
-        let mut rest = bytes;
+        let followed = self.layouts.follow(&mut self.memo, bytes);
+        let place = followed.place;
+        let (mut n, mut rest) = (followed.items, &bytes[followed.used..]);
         while n < ITEMS
             && let Some(window) = rest.first_chunk::<WINDOW>()
         {
@@ -176,29 +177,51 @@ impl<S: Sink> Machine<S> {
                     (value, 3 + len)
                 }
                 op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.any_unsettled() => {
-                    let (used, items) = (bytes.len() - rest.len() + 1, &items[..n]);
+                    let used = bytes.len() - rest.len() + 1;
+                    if !followed.is_whole() {
+                        self.layouts.missed(followed, &bytes[..used], n, |value| self.sink.repeats(value));
+                    }
+                    let items = &self.layouts.items(place)[..n];
                     if let Some(instead) = self.sink.dict(&mut self.heap, None, items, at + used as u64) {
                         self.memo.set(memo, instead);
                         self.stack.push(instead);
                     } else {
-                        let place = self.open(true, memo);
-                        let dict = self.make_object(place);
-                        self.heap.extend(dict, items);
+                        let below = self.open(true, memo);
+                        let dict = self.make_object(below);
+                        self.heap.extend(dict, &self.layouts.items(place)[..n]);
                     }
                     return used;
+                }
+                op::SHORT_BINUNICODE => {
+                    let end = 2 + usize::from(window[1]);
+                    let Some(text) = rest.get(2..end) else { break };
+                    (self.heap.make_str(text), end)
+                }
+                op::MEMOIZE if n > 0 => {
+                    let memo = self.memo.reserve();
+                    self.memo.set(memo, self.layouts.items(place)[n - 1]);
+                    rest = &rest[1..];
+                    continue;
+                }
+                op::TUPLE2 if n >= followed.items + 2 && !self.heap.any_unsettled() => {
+                    let at = at + (bytes.len() - rest.len()) as u64;
+                    n -= 2;
+                    let pair = &self.layouts.items(place)[n..n + 2];
+                    let value = self.sink.tuple(&mut self.heap, pair, at);
+                    (value.unwrap_or_else(|| self.heap.make_tuple(pair)), 1)
                 }
                 _ => {
                     let Some(plain) = plain(&self.memo, window) else { break };
                     plain
                 }
             };
-            items[n] = value;
+            self.layouts.items(place)[n] = value;
             n += 1;
             rest = &rest[len..];
         }
         self.open(true, memo);
         self.marks.push(self.stack.len() as u32);
-        self.stack.extend_from_slice(&items[..n]);
+        self.stack.extend_from_slice(&self.layouts.items(place)[..n]);
         bytes.len() - rest.len()
     }
 

@@ -47,6 +47,7 @@ mod error;
 mod fill;
 mod heap;
 mod hot;
+mod layouts;
 mod machine;
 mod memo;
 pub mod opcode;

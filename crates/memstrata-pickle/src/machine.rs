@@ -2,6 +2,7 @@
 
 use crate::error::{ByteOffset, PickleError};
 use crate::heap::{Heap, Oddity};
+use crate::layouts::Layouts;
 use crate::memo::Memo;
 use crate::opcode as op;
 use crate::parser::{Held, Ran};
@@ -23,6 +24,7 @@ pub(crate) struct Machine<S> {
     pub(crate) marks: Vec<u32>,
     pub(crate) memo: Memo,
     pub(crate) runs: Runs,
+    pub(crate) layouts: Layouts,
 }
 
 /// Why an operation did not happen: it is not all there yet, or it is wrong.
@@ -53,6 +55,7 @@ impl<S: Sink> Machine<S> {
             marks: Vec::new(),
             memo: Memo::default(),
             runs: Runs::default(),
+            layouts: Layouts::default(),
         }
     }
 
@@ -63,7 +66,10 @@ impl<S: Sink> Machine<S> {
             memo: self.memo.memory(),
             objects: self.heap.memory() - strings,
             strings,
-            other: self.runs.memory() + self.stack.capacity() * size_of::<Value>() + self.marks.capacity() * 4,
+            other: self.runs.memory()
+                + self.layouts.memory()
+                + self.stack.capacity() * size_of::<Value>()
+                + self.marks.capacity() * 4,
         }
     }
 
@@ -238,6 +244,7 @@ impl<S: Sink> Machine<S> {
         let value = self.top("MEMOIZE", at)?;
         if self.memo.put(index, value) {
             self.runs.forget();
+            self.layouts.forget();
         }
         self.heap.memoized(value, index);
         Ok(())

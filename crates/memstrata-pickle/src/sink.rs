@@ -21,9 +21,10 @@ pub trait Sink {
     /// `items` are the list's, from the end of what was seen of it before.
     fn list(&mut self, heap: &mut Heap, so_far: Option<Value>, items: &[Value], at: ByteOffset) -> Option<Value>;
 
-    /// Whether [`Sink::list`], which has just given this value for a new list, would give the same again for the same
-    /// items, and change nothing that anyone sees by giving it once. Then it is not asked again for a list of nothing but
-    /// memo references that was read before: the machine puts the value in its place.
+    /// Whether [`Sink::list`], which has just given this value for a new list, or [`Sink::tuple`], which gave it for a tuple,
+    /// would give the same again for the same items, and change nothing that anyone sees by giving it once. Then it is not
+    /// asked again for a list of nothing but memo references that was read before, nor for a tuple that is in the same place
+    /// of a dict that is written in the same way: the machine puts the value in its place.
     ///
     /// Only values whose meaning never changes are such: the machine may put one in many places, each of which may
     /// come back in `so_far`.

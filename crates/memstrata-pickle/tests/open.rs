@@ -116,6 +116,7 @@ proptest! {
     fn any_program_comes_to_the_same_in_small_pieces(parts in prop::collection::vec(prop::sample::select(vec![
         &b"]\x94("[..], b"}\x94(", b"]\x94(", b"}\x94(", b"]\x94", b"]", b"(", b"e", b"e", b"u", b"u", b"0", b"1", b"2", b"t",
         b"d", b"l", b"a", b"s", b"h\x00", b"h\x01", b"h\x02", b"q\x00", b"q\x01", b"K\x01", b"K\x02", b"N", b"\x94", b"\x85",
+        b"\x86",
     ]), 0..40)) {
         // Programs that break off early show little: what a program needs to go on is put below it.
         let program = [&b"]\x94(NN"[..], &parts.concat()].concat();

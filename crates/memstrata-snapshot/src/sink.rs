@@ -1,6 +1,6 @@
 //! Which table a dict, list or tuple goes to: told by its keys, or by what its first item has become.
 
-use crate::ids::StackId;
+use crate::ids::{PoolIndex, StackId};
 use crate::keys::{self, bit};
 use crate::tables::{Tables, ext};
 use memstrata_pickle::{ByteOffset, Heap, Kind, Sink, StrId, Value};
@@ -51,9 +51,14 @@ impl Sink for Tables {
         }
     }
 
-    /// A stack is a number for its frames, and stays one; but what is odd about it has to be counted every time.
+    /// A stack is a number for its frames, and stays one, as a pool's is for its id; but what is odd about one has to be
+    /// counted every time.
     fn repeats(&self, value: Value) -> bool {
-        self.only_frames && value.as_ext(ext::STACK).is_some()
+        match value.kind() {
+            Kind::Ext(ext::STACK, _) => self.only_frames,
+            Kind::Ext(ext::POOL, pool) => pool != u32::from(PoolIndex::UNKNOWN.0),
+            _ => false,
+        }
     }
 
     fn foresee(&mut self, rest: f64) {

@@ -1,0 +1,222 @@
+//! Dicts that are written as one before was: the same bytes but for their numbers.
+//!
+//! A recorder writes its dicts by the thousand with the same keys in the same order. Their bytes differ in what an integer
+//! or a reference says, and in how many bytes an integer takes. So what stays is compared, many bytes at once, and only what
+//! an operand says is looked at. Keys are not looked up again, and texts and tuples that are always the same not made again.
+//!
+//! Nothing depends on it: a dict that goes on otherwise is read on from there in the way of all others.
+
+mod learn;
+
+use crate::hot::{ITEMS, WINDOW, plain};
+use crate::memo::Memo;
+use crate::opcode as op;
+use crate::value::Value;
+
+/// Bytes that are compared at once.
+const WIDE: usize = 32;
+/// Layouts that are kept: a snapshot has one or two of events, and some of blocks.
+const MOST: usize = 8;
+/// Operands and memo entries of one part.
+const FEW: usize = 6;
+/// Of so many dicts that none fits one is learnt: in files in which nothing repeats that costs nothing.
+const RARELY: u32 = 64;
+
+/// The layouts, and which was of use last.
+pub(crate) struct Layouts {
+    known: Vec<Layout>,
+    /// The items of a dict that is being read. Each layout has a place of its own, in which its keys stay from dict to dict;
+    /// the last one is for all other dicts.
+    items: [[Value; ITEMS]; MOST + 1],
+    last: usize,
+    /// Dicts that none fitted since one was learnt.
+    missed: u32,
+}
+
+impl Default for Layouts {
+    fn default() -> Self {
+        Self { known: Vec::new(), items: [[Value::NONE; ITEMS]; MOST + 1], last: 0, missed: 0 }
+    }
+}
+
+/// How a dict begins.
+struct Layout {
+    parts: Vec<Part>,
+    /// Dicts that were read by it, halved now and then.
+    uses: u32,
+}
+
+/// Some operations of which all bytes stay the same but for operands, and often an integer of any length after them.
+#[derive(Clone, Copy)]
+struct Part {
+    bytes: [u8; WIDE],
+    /// Ones where bytes stay the same.
+    same: [u8; WIDE],
+    len: usize,
+    /// Operations with an operand: where they begin, and which item they make.
+    operands: Few<(u8, u8)>,
+    /// The values that get memo entries.
+    memoized: Few<Value>,
+    /// How many items there are after it, less the integer.
+    items: usize,
+    /// Whether an integer follows.
+    open: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Few<T> {
+    all: [T; FEW],
+    len: usize,
+}
+
+impl<T: Copy> Few<T> {
+    fn get(&self) -> &[T] {
+        &self.all[..self.len]
+    }
+}
+
+impl Part {
+    #[inline]
+    fn fits(&self, window: &[u8; WIDE]) -> bool {
+        let words = |bytes: &[u8; WIDE]| {
+            let (halves, _) = bytes.as_chunks::<16>();
+            [u128::from_le_bytes(halves[0]), u128::from_le_bytes(halves[1])]
+        };
+        let ([a, b], [c, d], [e, f]) = (words(window), words(&self.bytes), words(&self.same));
+        (a ^ c) & e | (b ^ d) & f == 0
+    }
+
+    /// What its operands come to; false when one is not plain, with no memo entry made.
+    #[inline]
+    fn read(&self, memo: &mut Memo, window: &[u8; WIDE], items: &mut [Value; ITEMS]) -> bool {
+        for &(at, item) in self.operands.get() {
+            let operation = window[usize::from(at)..].first_chunk();
+            let Some((value, _)) = operation.and_then(|operation| plain(memo, operation)) else { return false };
+            items[usize::from(item) % ITEMS] = value;
+        }
+        for &value in self.memoized.get() {
+            let index = memo.reserve();
+            memo.set(index, value);
+        }
+        true
+    }
+}
+
+/// How much of a dict was read.
+#[derive(Clone, Copy)]
+pub(crate) struct Followed {
+    /// Where its items are.
+    pub(crate) place: usize,
+    /// How many.
+    pub(crate) items: usize,
+    /// Bytes.
+    pub(crate) used: usize,
+}
+
+impl Followed {
+    const NOTHING: Self = Self { place: MOST, items: 0, used: 0 };
+
+    /// Whether a layout came to its end.
+    pub(crate) fn is_whole(self) -> bool {
+        self.place < MOST
+    }
+}
+
+impl Layouts {
+    /// Reads the dict at the start of `bytes`, after its MARK, as far as it is as one before.
+    #[inline]
+    pub(crate) fn follow(&mut self, memo: &mut Memo, bytes: &[u8]) -> Followed {
+        let Some(window) = bytes.first_chunk::<WIDE>() else { return Followed::NOTHING };
+        let fits = |layout: &Layout| layout.parts[0].fits(window);
+        if !self.known.get(self.last).is_some_and(fits) {
+            let Some(found) = self.known.iter().position(fits) else { return Followed::NOTHING };
+            self.last = found;
+        }
+        let (layout, items) = (&mut self.known[self.last], &mut self.items[self.last]);
+        let (mut n, mut rest) = (0, bytes);
+        for part in &layout.parts {
+            let window = rest.first_chunk::<WIDE>().filter(|window| part.fits(window));
+            if !window.is_some_and(|window| part.read(memo, window, items)) {
+                return self.partly(n, bytes.len() - rest.len());
+            }
+            (n, rest) = (part.items, &rest[part.len..]);
+            if part.open {
+                let open = |window| integer(window).or_else(|| plain(memo, window));
+                let Some((value, len)) = rest.first_chunk().and_then(open) else {
+                    return self.partly(n, bytes.len() - rest.len());
+                };
+                items[n % ITEMS] = value;
+                (n, rest) = (n + 1, &rest[len..]);
+            }
+        }
+        layout.uses += 1;
+        Followed { place: self.last, items: n, used: bytes.len() - rest.len() }
+    }
+
+    /// The dict goes on in another way.
+    #[cold]
+    fn partly(&mut self, n: usize, used: usize) -> Followed {
+        self.items[MOST] = self.items[self.last];
+        Followed { place: MOST, items: n, used }
+    }
+
+    /// The items that are at this place.
+    #[inline]
+    pub(crate) fn items(&mut self, place: usize) -> &mut [Value; ITEMS] {
+        &mut self.items[place.min(MOST)]
+    }
+
+    /// A dict was read to its end, and no layout was all of its beginning; now and then one such is learnt. `bytes` begin after
+    /// its MARK; `repeats` says whether a tuple that came to this value would come to it again.
+    #[inline(never)]
+    pub(crate) fn missed(&mut self, so_far: Followed, bytes: &[u8], n: usize, repeats: impl Fn(Value) -> bool) {
+        self.missed += 1;
+        if self.missed < RARELY {
+            return;
+        }
+        self.missed = 0;
+        let items = self.items[MOST];
+        let Some(layout) = Layout::of(bytes, &items[..n], repeats) else { return };
+        self.known.iter_mut().for_each(|layout| layout.uses /= 2);
+        let least = || (0..MOST).min_by_key(|&place| self.known[place].uses);
+        let place = match self.known.len() {
+            _ if so_far.used > 0 => self.last,
+            MOST => least().unwrap_or(0),
+            free => free,
+        };
+        self.items[place] = items;
+        if place < self.known.len() {
+            self.known[place] = layout;
+        } else {
+            self.known.push(layout);
+        }
+    }
+
+    /// A memo entry means something else from now on.
+    pub(crate) fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        let parts: usize = self.known.iter().map(|layout| layout.parts.capacity() * size_of::<Part>()).sum();
+        self.known.capacity() * size_of::<Layout>() + parts
+    }
+}
+
+/// An integer of four bytes at most, and how long its operation is. Which of the three it is differs from dict to dict without
+/// rule, so nothing branches on it.
+#[inline]
+fn integer(window: &[u8; WINDOW]) -> Option<(Value, usize)> {
+    if !matches!(window[0], op::BININT | op::BININT1 | op::BININT2) {
+        return None;
+    }
+    let bytes = (BYTES >> (4 * u32::from(window[0] % 8))) as usize % 8;
+    let operand = u32::from_le_bytes([window[1], window[2], window[3], window[4]]);
+    // To the top, and back; only that of four bytes has a sign, and it need not go anywhere.
+    let unused = (32 - 8 * bytes as u32) % 32;
+    let operand = (operand << unused) >> unused;
+    Some((Value::int(operand as i32), 1 + bytes))
+}
+
+/// Bytes of the operands of BININT, BININT1 and BININT2, each four bits at the place that its code has among eight.
+const BYTES: u32 = 4 << (4 * (op::BININT % 8)) | 1 << (4 * (op::BININT1 % 8)) | 2 << (4 * (op::BININT2 % 8));
