@@ -35,7 +35,7 @@ pub struct Block {
     pub enters: u32,
     /// The first slot after that in which it is not; the number of slots if it is live at the end.
     pub leaves: u32,
-    free_requested: MaybeEvent,
+    free_requested: Maybe,
     /// Its stack: of the alloc, of the final block, or of the free ([`Origin::PreexistingFreed`] and lost allocs).
     pub stack: StackId,
     /// Its stream.
@@ -60,21 +60,21 @@ impl Facts {
     }
 }
 
-/// An event, or none, in four bytes: no trace has so many events that the last number is one.
+/// The number of an event or of a block, or none, in four bytes: no trace has so many that the last number is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct MaybeEvent(u32);
+struct Maybe(u32);
 
-impl Default for MaybeEvent {
+impl Default for Maybe {
     fn default() -> Self {
         Self::NONE
     }
 }
 
-impl MaybeEvent {
+impl Maybe {
     const NONE: Self = Self(u32::MAX);
 
-    fn get(self) -> Option<EventIndex> {
-        (self != Self::NONE).then_some(EventIndex(self.0))
+    fn get(self) -> Option<u32> {
+        (self != Self::NONE).then_some(self.0)
     }
 }
 
@@ -91,7 +91,7 @@ impl Block {
 
     /// The event that asked for its free.
     pub fn free_requested(&self) -> Option<EventIndex> {
-        self.free_requested.get()
+        self.free_requested.get().map(EventIndex)
     }
 
     /// The event that completed its free. `None` for blocks that are live at the end, and for those whose free was lost.
@@ -119,13 +119,13 @@ impl Block {
     }
 }
 
-/// What an address is up to during the replay.
+/// What an address is up to during the replay. There are as many as addresses, looked for in no order: what counts is how small it is.
 #[derive(Default)]
 struct Use {
-    live: Option<u32>,
-    completed: MaybeEvent,
+    live: Maybe,
+    completed: Maybe,
     /// A request that met no live block: of one that the trace does not know yet.
-    requested: MaybeEvent,
+    requested: Maybe,
     uses: u32,
 }
 
@@ -214,7 +214,7 @@ fn block(snapshot: &Snapshot, row: u32, facts: Facts, slots: Range<u32>) -> Bloc
         facts,
         enters: slots.start,
         leaves: slots.end,
-        free_requested: MaybeEvent::NONE,
+        free_requested: Maybe::NONE,
         stack: events.stack(row),
         stream: events.stream(row),
         pool: events.pool(row),
@@ -225,7 +225,7 @@ impl Replay<'_> {
     fn alloc(&mut self, event: u32, row: u32, report: &mut Report) {
         let address = self.snapshot.events.addr(row);
         let place = self.addresses.entry(key(address)).or_default();
-        if let Some(old) = place.live {
+        if let Some(old) = place.live.get() {
             self.blocks[old as usize].leaves = event + 1;
             report.warn("lost_free", None, || {
                 format!(
@@ -234,8 +234,8 @@ impl Replay<'_> {
                 )
             });
         }
-        place.live = Some(self.blocks.len() as u32);
-        place.requested = MaybeEvent::NONE;
+        place.live = Maybe(self.blocks.len() as u32);
+        place.requested = Maybe::NONE;
         let facts = Facts::new(Origin::Alloc, place.uses);
         self.blocks.push(block(self.snapshot, row, facts, event + 1..self.slots));
         place.uses += 1;
@@ -243,16 +243,16 @@ impl Replay<'_> {
 
     fn request(&mut self, event: u32, row: u32) {
         let place = self.addresses.entry(key(self.snapshot.events.addr(row))).or_default();
-        match place.live {
-            Some(live) => self.blocks[live as usize].free_requested = MaybeEvent(event),
-            None => place.requested = MaybeEvent(event),
+        match place.live.get() {
+            Some(live) => self.blocks[live as usize].free_requested = Maybe(event),
+            None => place.requested = Maybe(event),
         }
     }
 
     fn complete(&mut self, event: u32, row: u32, report: &mut Report) {
         let (address, bytes) = (self.snapshot.events.addr(row), self.snapshot.events.size(row));
         let place = self.addresses.entry(key(address)).or_default();
-        if let Some(live) = place.live.take() {
+        if let Some(live) = std::mem::take(&mut place.live).get() {
             let known = &mut self.blocks[live as usize];
             known.leaves = event + 1;
             known.facts.0 |= Facts::COMPLETED;
@@ -268,7 +268,7 @@ impl Replay<'_> {
             }
         } else {
             let (mut origin, mut enters) = (Origin::PreexistingFreed, 0);
-            if let Some(EventIndex(before)) = place.completed.get() {
+            if let Some(before) = place.completed.get() {
                 (origin, enters) = (Origin::LostAlloc, before + 1);
                 report.warn("lost_alloc", None, || {
                     format!("{address} is freed at {} for the second time: its alloc was lost, and it counts from the first free on", EventIndex(event))
@@ -280,8 +280,8 @@ impl Replay<'_> {
             place.uses += 1;
             self.blocks.push(block);
         }
-        place.requested = MaybeEvent::NONE;
-        place.completed = MaybeEvent(event);
+        place.requested = Maybe::NONE;
+        place.completed = Maybe(event);
     }
 
     /// Active blocks of the final segments that the trace does not leave live; and for those that it does, what only the
@@ -293,7 +293,7 @@ impl Replay<'_> {
                     continue;
                 }
                 let place = self.addresses.entry(key(found.address)).or_default();
-                if let Some(live) = place.live {
+                if let Some(live) = place.live.get() {
                     let known = &mut self.blocks[live as usize];
                     if known.pool == PoolIndex::UNKNOWN {
                         known.pool = segment.pool;
@@ -302,7 +302,7 @@ impl Replay<'_> {
                 }
                 let (origin, enters) = match place.completed.get() {
                     None => (Origin::PreexistingLive, 0),
-                    Some(EventIndex(completed)) => {
+                    Some(completed) => {
                         report.warn("lost_alloc", None, || {
                             format!("{} is live at the end, but was freed at {}: its alloc was lost, and it counts from there on", found.address, EventIndex(completed))
                         });
@@ -311,14 +311,14 @@ impl Replay<'_> {
                 };
                 let pending = found.state == BlockState::PendingFree;
                 // The same address twice in the final segments is damage; the first stands.
-                place.live = Some(self.blocks.len() as u32);
+                place.live = Maybe(self.blocks.len() as u32);
                 self.blocks.push(Block {
                     address: found.address,
                     bytes: found.requested_size,
                     facts: Facts::new(origin, place.uses),
                     enters,
                     leaves: self.slots,
-                    free_requested: if pending { place.requested } else { MaybeEvent::NONE },
+                    free_requested: if pending { place.requested } else { Maybe::NONE },
                     stack: found.stack,
                     stream: segment.stream,
                     pool: segment.pool,
