@@ -211,6 +211,12 @@ impl Writer {
         self.out.push(b'u');
     }
 
+    /// A tuple, which is a new one each time.
+    fn default_pool(&mut self) {
+        self.out.extend_from_slice(b"K\0K\0\x86");
+        self.memoize();
+    }
+
     fn segment(&mut self, segment: u32, blocks: u32) {
         let places = segment * PLACES..(segment + 1) * PLACES;
         let block_at = |place: u32| (blocks.saturating_sub(LIVE)..blocks).find(|block| block % (2 * LIVE) == place);
@@ -228,8 +234,7 @@ impl Writer {
         ]);
         self.words(&[("segment_type", "large")]);
         self.word("segment_pool_id");
-        self.out.extend_from_slice(b"K\0K\0\x86");
-        self.memoize();
+        self.default_pool();
         self.word("is_expandable");
         self.out.push(b'\x89');
         self.stack(segment);
@@ -261,6 +266,15 @@ impl Writer {
             ("stream", 0),
             ("time_us", time(number)),
         ]);
+        // Since PyTorch 2.9 there is more, in an order and in operations of their own.
+        if number / BATCH % 2 == 1 {
+            self.word("compile_context");
+            self.out.extend_from_slice(b"\x8c\x03N/A");
+            self.memoize();
+            self.words(&[("user_metadata", "")]);
+            self.word("segment_pool_id");
+            self.default_pool();
+        }
         self.stack(block);
         self.out.push(b'u');
     }
