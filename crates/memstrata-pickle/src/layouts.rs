@@ -78,12 +78,12 @@ impl<T: Copy> Few<T> {
 impl Part {
     #[inline]
     fn fits(&self, window: &[u8; WIDE]) -> bool {
-        let words = |bytes: &[u8; WIDE]| {
-            let (halves, _) = bytes.as_chunks::<16>();
-            [u128::from_le_bytes(halves[0]), u128::from_le_bytes(halves[1])]
-        };
-        let ([a, b], [c, d], [e, f]) = (words(window), words(&self.bytes), words(&self.same));
-        (a ^ c) & e | (b ^ d) & f == 0
+        let mut differ = [0; WIDE / 2];
+        for (i, differ) in differ.iter_mut().enumerate() {
+            let at = |i: usize| (window[i] ^ self.bytes[i]) & self.same[i];
+            *differ = at(i) | at(i + WIDE / 2);
+        }
+        u128::from_le_bytes(differ) == 0
     }
 
     /// What its operands come to; false when one is not plain, with no memo entry made.
