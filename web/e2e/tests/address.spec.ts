@@ -136,6 +136,21 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
   }
 });
 
+test("a bad field of a state that a script gives is left out, and a newer state changes nothing", async ({
+  viewer,
+  page,
+}) => {
+  await work(viewer, TWO);
+  const set = (fields: Record<string, unknown>) => page.evaluate((state) => window.memstrata.setState(state), fields);
+  await set({ view: "timeline", drawer: "none", colour: "size", find: "alloc", at: 3 });
+  await set({ view: "ranks", drawer: "blocks", colour: 7, theme: null, at: "first", device: {}, x0: [], more: 1 });
+  await expect.poll(() => viewer.state()).toMatchObject({ view: "timeline", drawer: "blocks", colour: "size", at: 3 });
+  await set({ v: 2, view: "flame" });
+  expect((await viewer.state()).view).toBe("timeline");
+  await set({ find: "" });
+  expect((await viewer.state()).find).toBeUndefined();
+});
+
 test("a marked range comes back with what happens in it, and goes with a step back", async ({ viewer, page }) => {
   await work(viewer, TWO);
   await page.evaluate(() => window.memstrata.setState({ range: "event:2:30" }));

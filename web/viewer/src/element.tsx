@@ -15,7 +15,7 @@ import { styleSheets } from "./styles/sheets.js";
 import { App, type Opening } from "./ui/app.js";
 import { DropTarget } from "./ui/drop.js";
 import { Keyboard } from "./ui/keyboard.js";
-import { formatState, type Theme, type ViewState } from "./view-state.js";
+import { formatState, soundState, type Theme, type ViewState } from "./view-state.js";
 
 /** What the viewer costs. */
 export interface Stats {
@@ -156,9 +156,9 @@ export class MemstrataViewer extends HTMLElement {
     return this.#session.address.state();
   }
 
-  /** Goes there; what the open files do not offer is kept until they do. */
+  /** Goes there; what the open files do not offer is kept until they do, and a field that is none of ours is left out. */
   setState(state: ViewState): void {
-    this.#session.address.go(state);
+    this.#session.address.go(soundState({ ...state }));
   }
 
   /** The block at a point of a view's canvas, in CSS pixels; null over empty ground. */

@@ -71,22 +71,24 @@ const FIELDS = {
   sel: reference,
   range: (text: string) => (rangeOf(text) ? text : undefined),
   at: event,
-  find: (text: string) => text.slice(0, 500) || undefined,
+  find: (text: string) => text.slice(0, 500),
   colour: oneOf("stack", "category", "size", "age", "stream", "segment"),
   theme: oneOf("auto", "light", "dark"),
 };
 
-/** Reads `#v=1&path=..`. A newer version than ours is not guessed at. */
-export function parseState(fragment: string): ViewState {
-  const parameters = new URLSearchParams(fragment.replace(/^#/, ""));
-  if ((parameters.get("v") ?? "1") !== "1") return {};
+/** What of a state is sound: one that a script or a host gives may be of another version. A newer one is not guessed at. */
+export function soundState(state: { readonly v?: unknown; readonly [field: string]: unknown }): ViewState {
+  if (String(state.v ?? 1) !== "1") return {};
   const found = Object.entries(FIELDS).flatMap(([name, read]) => {
-    const text = parameters.get(name);
-    const value = text === null ? undefined : read(text);
-    return value === undefined ? [] : [[name, value] as const];
+    const value = read(String(state[name] ?? ""));
+    return value === undefined || state[name] === undefined ? [] : [[name, value] as const];
   });
   return Object.fromEntries(found);
 }
+
+/** Reads `#v=1&path=..`. */
+export const parseState = (fragment: string): ViewState =>
+  soundState(Object.fromEntries(new URLSearchParams(fragment.replace(/^#/, ""))));
 
 /** Three digits behind the point are less than a pixel at the deepest zoom that is of use. */
 const written = (value: string | number) => String(typeof value === "number" ? Math.round(value * 1000) / 1000 : value);
