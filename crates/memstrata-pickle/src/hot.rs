@@ -176,6 +176,13 @@ impl<S: Sink> Machine<S> {
                     self.memo.set(memo, value);
                     (value, 3 + len)
                 }
+                op::EMPTY_LIST if window[1] == op::MEMOIZE && window[2] == op::SETITEMS => {
+                    // The frames of an event without a call stack.
+                    let memo = self.memo.reserve();
+                    let list = self.heap.new_memoized(false, memo);
+                    self.memo.set(memo, list);
+                    (list, 2)
+                }
                 op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.any_unsettled() => {
                     let used = bytes.len() - rest.len() + 1;
                     if !followed.is_whole() {
