@@ -76,7 +76,10 @@ impl<T: Copy> Few<T> {
 }
 
 impl Part {
-    #[expect(clippy::inline_always, reason = "a dozen instructions that LLVM counts as forty, three times a dict")]
+    #[expect(
+        clippy::inline_always,
+        reason = "some instructions, several times a dict, of which a call is made otherwise"
+    )]
     #[inline(always)]
     fn fits(&self, window: &[u8; WIDE]) -> bool {
         let mut differ = [0; WIDE / 2];
