@@ -19,7 +19,7 @@ const WIDE: usize = 32;
 const MOST: usize = 8;
 /// Operands and memo entries of one part.
 const FEW: usize = 6;
-/// Of so many dicts that none fits one is learnt: in files in which nothing repeats that costs nothing.
+/// Of so many dicts that none fits one is learnt: in files in which nothing repeats that is all it costs.
 const RARELY: u32 = 64;
 
 /// The layouts, and which was of use last.

@@ -130,8 +130,10 @@ fn changed(committed: &BTreeMap<String, Counts>, now: &BTreeMap<String, Counts>)
             let [before, after] = [before, after].map(|counts| counts.get(name).copied());
             let change = after.unwrap_or(0) as f64 / before.unwrap_or(0) as f64 - 1.0;
             let hole = if name.starts_with("memory") { HOLE } else { 0 };
-            let is_known = before.is_some() && after.is_some();
-            if change.abs() > SLACK && !(is_known && before.unwrap_or(0).abs_diff(after.unwrap_or(0)) <= hole) {
+            let is_within = before.zip(after).is_some_and(|(before, after)| {
+                before.abs_diff(after) as f64 <= (SLACK * before as f64).max(hole as f64)
+            });
+            if !is_within {
                 let words = [before, after].map(|n| n.map_or_else(|| "nothing".to_owned(), |n| n.to_string()));
                 let [before, after] = words;
                 faults.push(format!("{file}, {name}: {before} committed, {after} now ({:+.1} %)", change * 100.0));

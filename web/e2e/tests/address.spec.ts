@@ -143,8 +143,9 @@ test("a bad field of a state that a script gives is left out, and a newer state 
   await work(viewer, TWO);
   const set = (fields: Record<string, unknown>) => page.evaluate((state) => window.memstrata.setState(state), fields);
   await set({ view: "timeline", drawer: "none", colour: "size", find: "alloc", at: 3 });
-  await set({ view: "ranks", drawer: "blocks", colour: 7, theme: null, at: "first", device: {}, x0: [], more: 1 });
-  await expect.poll(() => viewer.state()).toMatchObject({ view: "timeline", drawer: "blocks", colour: "size", at: 3 });
+  await set({ view: "ranks", drawer: "blocks", colour: 7, find: null, at: "first", device: {}, x0: [], more: 1 });
+  const kept = { view: "timeline", drawer: "blocks", colour: "size", find: "alloc", at: 3 };
+  await expect.poll(() => viewer.state()).toMatchObject(kept);
   await set({ v: 2, view: "flame" });
   expect((await viewer.state()).view).toBe("timeline");
   await set({ find: "" });

@@ -80,8 +80,9 @@ const FIELDS = {
 export function soundState(state: { readonly v?: unknown; readonly [field: string]: unknown }): ViewState {
   if (String(state.v ?? 1) !== "1") return {};
   const found = Object.entries(FIELDS).flatMap(([name, read]) => {
-    const value = read(String(state[name] ?? ""));
-    return value === undefined || state[name] === undefined ? [] : [[name, value] as const];
+    const given = state[name] ?? undefined;
+    const value = given === undefined ? undefined : read(String(given));
+    return value === undefined ? [] : [[name, value] as const];
   });
   return Object.fromEntries(found);
 }
