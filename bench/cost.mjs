@@ -1,10 +1,11 @@
-// What the worker's modules do with a file, counted: instructions, and bytes of memory. `cargo xtask cost` makes modules that count, calls this
-// with their folder and one file, and reads what it prints: a JSON object of numbers by name.
+// What the modules do with a file, counted: instructions, bytes of memory, and what a frame draws. `cargo xtask cost` makes modules that
+// count, calls this with their folder and one file, and reads what it prints: a JSON object of numbers by name.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { argv, stdout } from "node:process";
 import { gunzipSync } from "node:zlib";
+import { frames } from "./frames.mjs";
 
 const CHUNK = 1 << 18;
 /** The plot of the timeline, in pixels. */
@@ -37,12 +38,15 @@ async function open(name) {
   return { worker, count, read };
 }
 
-/** Steps until everything that was asked is answered; an answer that says no ends all. */
+/** Steps until everything that was asked is answered, and gives the answers; one that says no ends all. */
 function answer(worker, request) {
+  const answers = [];
   worker.post(request);
   for (let step = worker.step(); step !== undefined; step = worker.step()) {
     if (step?.response.kind === "failed") throw new Error(`${JSON.stringify(request)}: ${step.response.message}`);
+    if (step) answers.push(step);
   }
+  return answers;
 }
 
 /** The keys of the tiles of a part of the plot around the middle: of slots and of bytes. */
@@ -74,6 +78,13 @@ const draw = (row, of, layer, part) => ask(row, of, "tiles", { axis, layer, tile
 const timeline = (colour, bands) => ({ timeline: { colour, bands, search: "" } });
 draw("timeline, whole", first, timeline("stack", false), 1);
 draw("timeline, a hundredth", first, timeline("stack", false), 0.01);
+const tilesOf = (keys) =>
+  keys.length === 0
+    ? []
+    : answer(first.worker, { tiles: { id: 1, target, axis, layer: timeline("stack", false), tiles: keys } })
+        .filter(({ response }) => response.kind === "tile")
+        .map(({ response, columns }) => ({ key: response.key, columns }));
+await frames(folder, counts, { axis: summary.axes.find(({ kind }) => kind === axis), peak, tilesOf });
 
 const all = await open("memstrata_worker_views");
 all.read();

@@ -1,4 +1,4 @@
-//! What the workers' modules do with files, counted, against what they did when `bench/cost.json` was written and against budgets.
+//! What the page's modules do with files, counted, against what they did when `bench/cost.json` was written and against budgets.
 //!
 //! Times differ from machine to machine and from one minute to the next. A module executes the same instructions for the same file
 //! everywhere, so these counts can be held, and a piece of work that grows faster than the file is seen in a small one.
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const COMMITTED: &str = "bench/cost.json";
-const MODULES: [&str; 2] = ["memstrata_worker", "memstrata_worker_views"];
+const MODULES: [&str; 3] = ["memstrata_worker", "memstrata_worker_views", "memstrata_view"];
 /// By how much a count may differ from the committed one: what the compiler inlines changes with code elsewhere, by a twentieth so far.
 const SLACK: f64 = 0.1;
 /// By how many bytes memory may in any case: by a vector that found a hole to be in, or just did not.
@@ -33,6 +33,13 @@ const OF_THE_FILE: f64 = 0.6;
 
 /// What was recorded, beside what is generated: a leak, and a rank of several.
 const RECORDED: [&str; 2] = ["gpt_leak.pickle.gz", "ranks_fsdp/rank3_memory_snapshot.pickle.gz"];
+
+/// How the counts of a frame begin: each is what one took at most, whatever the file.
+const FRAME: &str = "a frame";
+/// How those of its instructions end, and of what is drawn in how many calls. Of these it may take so many.
+const INSTRUCTIONS: &str = ": instructions";
+const DRAWS: &str = ": draw calls";
+const MOST_DRAWS: u64 = 20;
 
 /// Counts by name.
 type Counts = BTreeMap<String, u64>;
@@ -90,10 +97,16 @@ fn each(counts: &Counts, name: &str, events: u64) -> f64 {
 }
 
 fn print([small, large]: &[Counts; 2]) {
+    let (frames, rest): (Vec<_>, Vec<_>) = small.keys().partition(|name| name.starts_with(FRAME));
     println!("\nby event of {} and of {}, instructions where nothing else is said:", EVENTS[0], EVENTS[1]);
-    for name in small.keys() {
+    for name in rest {
         let [before, after] = [each(small, name, EVENTS[0]), each(large, name, EVENTS[1])];
         println!("{before:>10.1} {after:>10.1} {:>6.2}  {name}", after / before);
+    }
+    println!("\nat most:");
+    for name in frames {
+        let [before, after] = [small, large].map(|counts| counts.get(name).copied().unwrap_or_default());
+        println!("{before:>10} {after:>10}         {name}");
     }
 }
 
@@ -107,6 +120,15 @@ fn over_budget([small, large]: &[Counts; 2], bytes: u64) -> Vec<String> {
                 "{name}: {growth:.2} times as much an event of {} as of {}, of {GROWTH}",
                 EVENTS[1], EVENTS[0]
             ));
+        }
+    }
+    for (name, &count) in large.iter().filter(|(name, _)| name.starts_with(FRAME)) {
+        let growth = count as f64 / small.get(name).copied().unwrap_or_default() as f64;
+        if name.ends_with(INSTRUCTIONS) && growth > GROWTH {
+            faults.push(format!("{name}: {growth:.2} times as many in the larger file, of {GROWTH}"));
+        }
+        if name.ends_with(DRAWS) && count > MOST_DRAWS {
+            faults.push(format!("{name}: {count}, of {MOST_DRAWS}"));
         }
     }
     let memory = large.get(MEMORY).copied().unwrap_or(u64::MAX);
@@ -169,6 +191,24 @@ mod tests {
         let [small, mut full] = linear;
         full.insert(MEMORY.to_owned(), 85 * large);
         assert_eq!(over_budget(&[small, full], 1000 * large).len(), 2);
+    }
+
+    #[test]
+    fn a_frame_is_over_budget_when_it_grows_with_the_file_or_draws_often() {
+        let panned = |instructions, draws| {
+            let bytes = ("a frame of panning: bytes for the GPU", instructions);
+            let rows = [("a frame of panning: instructions", instructions), ("a frame of panning: draw calls", draws)];
+            of(&[&rows[..], &[bytes, (MEMORY, 0)]].concat())
+        };
+        let told = |large| over_budget(&[panned(1000, 4), large], 0);
+        assert_eq!(told(panned(1300, MOST_DRAWS)), Vec::<String>::new());
+        let grown = told(panned(1310, MOST_DRAWS));
+        assert!(
+            matches!(&grown[..], [one] if one.starts_with("a frame of panning: instructions: 1.31 times")),
+            "{grown:?}"
+        );
+        let often = told(panned(1000, MOST_DRAWS + 1));
+        assert!(matches!(&often[..], [one] if one.starts_with("a frame of panning: draw calls: 21")), "{often:?}");
     }
 
     #[test]
