@@ -3,7 +3,7 @@
 mod asking;
 
 use asking::{GPT, Opened, TARGET, all_files, hit, number, open, table};
-use memstrata_engine::protocol::views::{Answer, BlockSort, BlockTable, DetailCard, Looked, MarkedRange, Query};
+use memstrata_engine::protocol::views::{Answer, At, BlockSort, BlockTable, DetailCard, Looked, MarkedRange, Query};
 use memstrata_engine::protocol::{AxisKind, BlockDetail, DeviceRef, Request, Response};
 use memstrata_engine::report::peak::{BandKind, peak};
 
@@ -232,4 +232,23 @@ fn a_tooltip_is_the_same_wherever_the_block_is_drawn() {
         assert_eq!(hit(&mut opened, picked.block), Some(picked));
     }
     assert!(hit(&mut opened, u32::MAX).is_none());
+}
+
+#[test]
+fn a_marker_is_where_the_moment_is_and_has_its_name() {
+    let mut opened = open(GPT);
+    let last = opened.file.parts[0].traces[0].device.events.len() as i64 - 1;
+    let there = [last, -1, 0, 1234];
+    let absent = [last + 1, -2, i64::MIN, i64::MAX, i64::from(u32::MAX)];
+    let Answer::Markers(markers) = opened.ask(Query::Markers { events: [&absent[..], &there].concat() }) else {
+        panic!("markers")
+    };
+    assert_eq!(markers.len(), there.len());
+    for (marker, event) in markers.iter().zip(there) {
+        let Answer::Moment(moment) = opened.ask(Query::Moment { at: At::Event { event } }) else { panic!("a moment") };
+        assert_eq!((marker.event, &marker.spans, &marker.label), (event, &moment.spans, &moment.label));
+        let [by_event, by_time] = &marker.spans[..] else { panic!("a place on each axis") };
+        assert_eq!([by_event.x0, by_event.x1], [event + 1, event + 2].map(|slot| slot as f64));
+        assert!(by_time.x0 >= 0.0 && by_time.x0 <= by_time.x1);
+    }
 }

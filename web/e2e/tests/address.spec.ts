@@ -5,8 +5,9 @@ import type { ViewState } from "memstrata-viewer";
 import { blocksOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
-import { answering, expectCursor, expectPlace, restedRange, select, work } from "../lib/work.js";
+import { answering, drag, expectCursor, expectPlace, marks, restedRange, select, work } from "../lib/work.js";
 
+const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 const TWO = testData("recorded/t26/two_devices.pickle.gz");
 
 /** A block of the second device, with events around it. */
@@ -81,6 +82,58 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
   await expect(page.getByRole("button", { name: "time", exact: true })).toHaveAttribute("aria-pressed", "true");
 });
 
+test("a reload brings back markers, rulers and the device's memory, where they were", async ({ viewer, page }) => {
+  await work(viewer, REAL);
+  for (const event of [3000, 500]) {
+    await page.evaluate((at) => window.memstrata.setState({ at }), event);
+    await expectCursor(page, event);
+    await page.keyboard.press("m");
+  }
+  await page.getByTestId("capacity").fill("1.5");
+  await page.getByTestId("capacity").press("Enter");
+  await viewer.canvas.focus();
+  await page.keyboard.press("0");
+  await restedRange(viewer);
+  await drag(viewer, [300, 300], [320, 200], "r");
+  await drag(viewer, [300, 60], [500, 80], "t");
+  await page.getByRole("button", { name: "time", exact: true }).click();
+  await expect.poll(async () => (await viewer.state()).axis).toBe("time");
+  await drag(viewer, [600, 60], [700, 80], "t");
+  const laid = async () => {
+    const all = ["marker", "ruler-y", "ruler-x", "capacity"].map(async (kind) => {
+      const of = await marks(page, kind).all();
+      return Promise.all(
+        of.map(async (mark) => {
+          const { x, y, width, height } = (await mark.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+          const text = (await mark.getAttribute("aria-label")) ?? (await mark.innerText());
+          return { kind, text, place: [x, y, width, height].map(Math.round) };
+        }),
+      );
+    });
+    return (await Promise.all(all)).flat();
+  };
+  // A ruler along events has no place on the axis of time.
+  const kinds = ["marker", "marker", "ruler-y", "ruler-x", "capacity"].filter((kind) => kind !== "ruler-y");
+  await expect.poll(async () => (await laid()).map(({ kind }) => kind)).toEqual(kinds);
+  await restedRange(viewer);
+  const before = { state: await viewer.state(), laid: await laid() };
+  expect(before.state).toMatchObject({ markers: "500,3000", capacity: 1.5 });
+  expect(before.state.rulers).toMatch(/^y:event:[^,]+,x:event:[^,]+,x:time:[^,]+$/);
+  expect(before.laid.map(({ text }) => text)).toContain("capacity 1.50 GiB");
+  await expect.poll(() => page.url()).toMatch(/markers=500,3000&rulers=y:event:.*&capacity=1\.5/);
+
+  await page.reload();
+  await page.waitForFunction(() => "memstrata" in window);
+  await viewer.open(REAL);
+  await expect.poll(() => viewer.state()).toMatchObject({ markers: "500,3000", capacity: 1.5 });
+  await expect(page.getByTestId("capacity")).toHaveValue("1.5 GiB");
+  await restedRange(viewer);
+  await expect.poll(laid).toEqual(before.laid);
+  await page.getByRole("button", { name: "event", exact: true }).click();
+  await expect(marks(page, "ruler-y")).toHaveCount(1);
+  await expect(marks(page, "ruler-x")).toHaveCount(1);
+});
+
 test("a bad field of a link is left out, and takes no other with it", async ({ viewer, page }) => {
   await work(viewer, TWO);
   const { reference, event } = blockOfTheSecond();
@@ -93,11 +146,14 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
     sel: reference,
     at: String(event),
     range: "event:2:5",
+    markers: "-1,4",
+    rulers: "x:event:1:3:0:0",
+    capacity: "2.5",
     find: "main",
     colour: "age",
     theme: "light",
   };
-  const wanted: Record<string, unknown> = { ...good, at: event };
+  const wanted: Record<string, unknown> = { ...good, at: event, capacity: 2.5 };
   const bad: Record<string, string[]> = {
     view: ["nonsense", "<script>"],
     drawer: ["nowhere"],
@@ -108,14 +164,27 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
     sel: ["1:zz@3", "0x1000"],
     at: ["-2", "first"],
     range: ["event:5:2", "event:2", "weight:2:5", "event:a:b", "time:1..2:3"],
+    markers: ["4,", "4,x", "1.5", "-2", "1e3"],
+    rulers: [
+      "x:event:1:3:0",
+      "x:event:1:3:0:0:0",
+      "z:event:1:3:0:0",
+      "x:weight:1:3:0:0",
+      "x:event:1:3:0:NaN",
+      "x:event:1:3:0:0,",
+    ],
+    capacity: ["0", "-1", "much", "Infinity", "1e9"],
     colour: ["red"],
     theme: ["blue"],
   };
   // What is there before each link, so that a field that is left out can be told from one that is not.
   const reset = { view: "timeline", drawer: "none", axis: "event", colour: "size", theme: "dark", device: 1 } as const;
+  const bare = { find: "", at: 0, markers: "", rulers: "", capacity: 1 } as const;
+  const gone = { sel: undefined, range: undefined, markers: undefined, rulers: undefined };
+  const before: Record<string, unknown> = { ...reset, at: 0, capacity: 1, ...gone };
   for (const [field, values] of Object.entries(bad)) {
     for (const value of values) {
-      await page.evaluate((state) => window.memstrata.setState({ ...state, find: "", at: 0 }), reset);
+      await page.evaluate((state) => window.memstrata.setState(state), { ...reset, ...bare });
       await expectCursor(page, 0);
       await clear(page);
       const fields = { ...good, device: "1", [field]: value };
@@ -128,10 +197,7 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
       const others = Object.fromEntries(Object.entries(wanted).filter(([name]) => name !== field));
       await expect.poll(() => viewer.state(), `with ${field}=${value}`).toMatchObject(others);
       const state = await viewer.state();
-      if (field in reset)
-        expect(state, `${field}=${value}`).toMatchObject({ [field]: reset[field as keyof typeof reset] });
-      if (field === "sel" || field === "range") expect(state[field]).toBeUndefined();
-      if (field === "at") expect(state.at).toBe(0);
+      if (field in before) expect(state[field as keyof ViewState], `${field}=${value}`).toEqual(before[field]);
     }
   }
 });

@@ -91,13 +91,16 @@ test("the device's memory is a line where it is told to be", async ({ viewer, pa
   const field = page.getByTestId("capacity");
   const line = views.pane("Timeline").locator(".mark[data-kind=capacity]");
   await expect(line).toHaveCount(0);
-  for (const [typed, gib] of [
-    ["4", 4],
-    ["A10G 24 GB", 22.1],
+  for (const [typed, gib, said] of [
+    ["4", 4, "4.00 GiB"],
+    ["A10G 24 GB", 22.1, "22.10 GiB"],
+    [" 5120MiB", 5, "5.00 GiB"],
+    [".5 gb", 0.5, "512.0 MiB"],
   ] as const) {
     await field.fill(typed);
     await field.press("Enter");
-    await expect(line).toBeVisible();
+    await expect(line).toHaveText(`capacity ${said}`);
+    await expect(field).toHaveValue(typed);
     await page.getByTestId("timeline-canvas").focus();
     await page.keyboard.press("0");
     await expect
@@ -107,6 +110,29 @@ test("the device's memory is a line where it is told to be", async ({ viewer, pa
       }, typed)
       .toBeLessThanOrEqual(2);
   }
+  // What says nothing is told, and changes nothing.
+  for (const typed of ["much", "0", "-4", "4 bits", "9e9", "99999999 TiB"]) {
+    await field.fill(typed);
+    await field.press("Enter");
+    await expect(field, typed).toHaveAttribute("aria-invalid", "true");
+    await expect(field).toHaveValue(typed);
+    await expect(line).toHaveText("capacity 512.0 MiB");
+  }
+  // Another one, from a link or a script, is shown as an amount.
+  await page.evaluate(() => window.memstrata.setState({ capacity: 0.75 }));
+  await expect(field).toHaveValue("0.75 GiB");
+  await expect(field).toHaveAttribute("aria-invalid", "false");
+  await expect(line).toHaveText("capacity 768.0 MiB");
+  const room = await field.evaluate((input: HTMLInputElement) => {
+    input.value = "";
+    input.style.width = "0";
+    input.value = input.placeholder;
+    const wanted = input.scrollWidth;
+    input.value = "0.75 GiB";
+    input.style.width = "";
+    return input.clientWidth - wanted;
+  });
+  expect(room, "all of the placeholder can be read, with its arrow beside it").toBeGreaterThan(16);
   await field.fill("");
   await field.press("Enter");
   await expect(line).toHaveCount(0);

@@ -1,8 +1,9 @@
 // Where a session is, as a value, and how it goes to another place: links, scripts and the way back use the same one.
 
 import type { RankFile } from "./client/rank-file.js";
+import { GIB } from "./linked.js";
 import type { Session } from "./session.js";
-import { rangeOf, rangeText, type ViewState } from "./view-state.js";
+import { markersOf, rangeOf, rangeText, rulersOf, rulersText, type ViewState } from "./view-state.js";
 
 export class Address {
   readonly #session: Session;
@@ -17,8 +18,19 @@ export class Address {
     return this.#wish;
   }
 
-  /** What is on screen. */
+  /** What is on screen, and what was put there to stay. */
   state(): ViewState {
+    const { markers, rulers, capacity } = this.#session.linked;
+    return {
+      ...this.place(),
+      ...(markers.value.length > 0 && { markers: markers.value.join(",") }),
+      ...(rulers.value.length > 0 && { rulers: rulersText(rulers.value) }),
+      ...(capacity.value !== null && { capacity: capacity.value / GIB }),
+    };
+  }
+
+  /** Where one is: the way back leads from one such to another, and leaves markers and the like as they are. */
+  place(): ViewState {
     const session = this.#session;
     const shown = session.shown.value;
     const range = session.plot.value?.range.value;
@@ -75,15 +87,18 @@ export class Address {
   /** Gives a link what it asked for, once there is a view to give it in. */
   grant(): void {
     const session = this.#session;
-    const { path, x0, x1, sel, at, range } = this.#wish;
+    const { path, x0, x1, sel, at, range, markers, rulers } = this.#wish;
     const shown = session.shown.peek();
     if (path !== undefined && path !== shown?.file.path) return;
     this.#wish = {};
     if (x0 !== undefined && x1 !== undefined && x0 < x1) session.plot.peek()?.setRange({ x0, x1 });
     if (sel !== undefined) void session.selectReference(sel);
-    if (at !== undefined) session.linked.cursor.value = at;
+    const { linked } = session;
+    if (at !== undefined) linked.cursor.value = at;
+    if (markers !== undefined) linked.markers.value = markersOf(markers) ?? [];
+    if (rulers !== undefined) linked.rulers.value = rulersOf(rulers) ?? [];
     const marked = range === undefined ? undefined : rangeOf(range);
-    if (marked) session.linked.range.value = marked;
+    if (marked) linked.range.value = marked;
     if (marked && sel === undefined) void session.workspace.peek()?.showRange();
   }
 
@@ -96,6 +111,7 @@ export class Address {
     if (state.drawer) linked.drawer.value = state.drawer === "none" ? null : state.drawer;
     if (state.find !== undefined) linked.search.value = state.find;
     if (state.colour) linked.colour.value = state.colour;
+    if (state.capacity !== undefined) linked.capacity.value = state.capacity * GIB;
     if (state.a !== undefined) linked.pinned.value = { path: state.a, part: state.aPart ?? 0 };
   }
 }

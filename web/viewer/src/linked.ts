@@ -1,7 +1,7 @@
 // What all views share: which of them are open, one time cursor, one range, one search, and what colours say.
 
 import { type Signal, signal } from "@preact/signals";
-import type { AxisKind, ColourBy, FlameSpec, MarkedRange, SegmentSort, Span } from "./generated/protocol.js";
+import type { AxisKind, ColourBy, FlameSpec, MarkedRange, SegmentSort } from "./generated/protocol.js";
 
 /** The views, by the number of their key, then the tables. */
 export const VIEWS = [
@@ -29,6 +29,10 @@ export const VIEW_TITLES: Record<View, string> = {
   settings: "Settings",
 };
 
+export const GIB = 2 ** 30;
+/** No device has as much memory, in GiB. */
+export const TOO_LARGE = 2 ** 20;
+
 /** The row that others are compared with, as a link says it: it may not be open. */
 export interface Pin {
   path: string;
@@ -43,13 +47,6 @@ export interface Ruler {
   x1: number;
   y0: number;
   y1: number;
-}
-
-/** A place that was marked. */
-export interface Marker {
-  event: number;
-  label: string;
-  spans: readonly Span[];
 }
 
 /** Half of what the browser says that the machine has, which is at most 8 GiB; not all browsers say it. */
@@ -93,7 +90,8 @@ export class Linked {
     ranged: false,
   });
   readonly rulers: Signal<readonly Ruler[]> = signal([]);
-  readonly markers: Signal<readonly Marker[]> = signal([]);
+  /** Events that were marked, in their order; -1 is before the window. */
+  readonly markers: Signal<readonly number[]> = signal([]);
   /** The blocks table shows only what is below this node of the flame graph. */
   readonly node: Signal<{ flame: FlameSpec; node: number; title: string } | null> = signal(null);
 

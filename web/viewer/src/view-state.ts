@@ -2,7 +2,7 @@
 // without taking the others with it.
 
 import type { AxisKind, ColourBy, MarkedRange } from "./generated/protocol.js";
-import { VIEWS, type View } from "./linked.js";
+import { type Ruler, TOO_LARGE, VIEWS, type View } from "./linked.js";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -29,6 +29,12 @@ export interface ViewState {
   range?: string;
   /** The event of the time cursor; -1 is before the window. */
   at?: number;
+  /** The events that are marked: `500,1500`. */
+  markers?: string;
+  /** What rulers measure, in bytes or in slots of an axis, as it lies: `y:event:1000:1000:0:2048`, the next behind a comma. */
+  rulers?: string;
+  /** The device's memory in GiB. */
+  capacity?: number;
   /** What is searched. */
   find?: string;
   colour?: ColourBy;
@@ -57,6 +63,33 @@ export function rangeOf(text: string): MarkedRange | undefined {
 
 export const rangeText = ({ axis, x0, x1 }: MarkedRange) => `${axis}:${written(x0)}:${written(x1)}`;
 
+/** Marked events from their text. */
+export const markersOf = (text: string): number[] | undefined => listOf(text, event);
+
+/** Rulers from their text. */
+export const rulersOf = (text: string): Ruler[] | undefined =>
+  listOf(text, (one) => {
+    const [along, kind, ...places] = one.split(":");
+    const [x0, x1, y0, y1] = places.map(number);
+    const axis = AXES(kind ?? "");
+    if ((along !== "x" && along !== "y") || !axis || places.length !== 4) return undefined;
+    if (x0 === undefined || x1 === undefined || y0 === undefined || y1 === undefined) return undefined;
+    return { along, axis, x0, x1, y0, y1 };
+  });
+
+export const rulersText = (rulers: readonly Ruler[]) =>
+  rulers
+    .map(({ along, axis, ...at }) => [along, axis, ...[at.x0, at.x1, at.y0, at.y1].map(written)].join(":"))
+    .join(",");
+
+/** What stands between commas; nothing when one of them is not sound. */
+function listOf<T>(text: string, read: (one: string) => T | undefined): T[] | undefined {
+  const all = text === "" ? [] : text.split(",").map(read);
+  return all.every((one) => one !== undefined) ? all : undefined;
+}
+
+const soundText = (read: (text: string) => unknown) => (text: string) => (read(text) ? text : undefined);
+
 const FIELDS = {
   path,
   view: oneOf(...VIEWS),
@@ -69,8 +102,11 @@ const FIELDS = {
   x0: number,
   x1: number,
   sel: reference,
-  range: (text: string) => (rangeOf(text) ? text : undefined),
+  range: soundText(rangeOf),
   at: event,
+  markers: soundText(markersOf),
+  rulers: soundText(rulersOf),
+  capacity: (text: string) => (Number(text) > 0 && Number(text) < TOO_LARGE ? Number(text) : undefined),
   find: (text: string) => text.slice(0, 500),
   colour: oneOf("stack", "category", "size", "age", "stream", "segment"),
   theme: oneOf("auto", "light", "dark"),
@@ -102,5 +138,5 @@ export function formatState(state: ViewState): string {
     if (value !== undefined) parameters.set(name, written(value));
   }
   // These are allowed in a fragment, and a link is easier to read with them.
-  return `#${parameters}`.replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%40", "@");
+  return `#${parameters}`.replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%40", "@").replaceAll("%2C", ",");
 }

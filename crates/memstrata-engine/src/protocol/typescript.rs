@@ -82,6 +82,7 @@ fn declarations() -> String {
         Tracks,
         TrackItem,
         Moment,
+        Marker,
         StackShareRow,
         DetailCard,
         EventPage,

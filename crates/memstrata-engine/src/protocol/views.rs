@@ -5,9 +5,11 @@
 
 mod answers;
 mod compare;
+mod ranks;
 
 pub use answers::*;
 pub use compare::*;
+pub use ranks::*;
 
 use super::AxisKind;
 use crate::report::peak::BandKind;
@@ -180,6 +182,12 @@ pub enum Query {
     Moment {
         /// When.
         at: At,
+    },
+    /// Where events that somebody marked are, and what they are called.
+    Markers {
+        /// The events, -1 for the state before the window; of one that is not there is no answer.
+        #[cfg_attr(test, ts(type = "number[]"))]
+        events: Vec<i64>,
     },
     /// What was allocated, freed and kept between two slots.
     Range(MarkedRange),

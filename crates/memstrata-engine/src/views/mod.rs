@@ -60,6 +60,7 @@ impl Query {
             self,
             Self::Tracks { .. }
                 | Self::Moment { .. }
+                | Self::Markers { .. }
                 | Self::Range { .. }
                 | Self::Events { .. }
                 | Self::Blocks { .. }
@@ -95,6 +96,7 @@ impl Query {
             | Self::Settings {} => Needs { carving: true, ..Needs::default() },
             Self::Frame { .. } => Needs { categories: true, ..Needs::default() },
             Self::Tracks { .. }
+            | Self::Markers { .. }
             | Self::Range { .. }
             | Self::Events { .. }
             | Self::Next { .. }
@@ -183,6 +185,7 @@ pub(crate) async fn answer(file: Arc<File>, target: DeviceRef, query: Query, mut
         Query::Course { axis } => Answer::Course(course::course(at, *axis, pace).await),
         &Query::Tracks { axis, x0, x1, columns } => Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns)),
         &Query::Moment { at: moment } => Answer::Moment(Box::new(moment::moment(at, moment, pace).await)),
+        Query::Markers { events } => Answer::Markers(moment::markers(at.trace(), events)),
         Query::Range(marked) => Answer::Detail(range::range(at, marked, pace).await.map(Box::new)),
         Query::Export { what, form } => Answer::Text(export::export(at, what, *form, pace).await),
         Query::Next { of, event, block, backwards } => {

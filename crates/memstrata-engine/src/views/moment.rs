@@ -4,7 +4,7 @@ use super::apart;
 use super::card::{category_label, category_row, share};
 use crate::detail;
 use crate::protocol::DetailRow;
-use crate::protocol::views::{At, Moment, StackShareRow};
+use crate::protocol::views::{At, Marker, Moment, StackShareRow};
 use crate::report::{Target, by_category, event_of};
 use crate::text;
 use memstrata_analysis::pace::{Pace, strides};
@@ -48,7 +48,7 @@ pub(crate) async fn moment(at: Target<'_>, when: At, pace: &mut Pace) -> Moment 
     let categories: Vec<_> =
         shares.iter().filter_map(|s| Some(category_row(Category::parse(s.category)?, s.bytes, requested))).collect();
     let blocks = text::count(live.len() as u64, "block", "blocks");
-    let label = event.map_or_else(|| "before the window".to_owned(), |event| text::event(trace, event));
+    let Marker { event: after, spans, label } = marker(trace, slot);
     let most = categories.first().map(|c| format!("; {} of it are {}", c.bytes.text, c.label)).unwrap_or_default();
     let spoken = format!(
         "{}: {} requested in {}, {} reserved{most}.",
@@ -58,8 +58,8 @@ pub(crate) async fn moment(at: Target<'_>, when: At, pace: &mut Pace) -> Moment 
         Bytes(reserved),
     );
     Moment {
-        event: event_of(slot),
-        spans: detail::spans(trace, slot, slot + 1),
+        event: after,
+        spans,
         label,
         action: event.map_or_else(|| "before the window".to_owned(), |event| action(at, event)),
         block,
@@ -68,6 +68,22 @@ pub(crate) async fn moment(at: Target<'_>, when: At, pace: &mut Pace) -> Moment 
         categories,
         stacks,
         spoken,
+    }
+}
+
+/// What is at these events.
+pub(super) fn markers(trace: &Trace, events: &[i64]) -> Vec<Marker> {
+    let slots = events.iter().filter_map(|event| u32::try_from(event.checked_add(1)?).ok());
+    slots.filter(|&slot| slot < trace.slots()).map(|slot| marker(trace, slot)).collect()
+}
+
+/// Where a slot is, and what it is called.
+fn marker(trace: &Trace, slot: u32) -> Marker {
+    let event = slot.checked_sub(1).map(EventIndex);
+    Marker {
+        event: event_of(slot),
+        spans: detail::spans(trace, slot, slot + 1),
+        label: event.map_or_else(|| "before the window".to_owned(), |event| text::event(trace, event)),
     }
 }
 

@@ -764,7 +764,11 @@ columns: number, } } | { "moment": {
 /**
  * When.
  */
-at: At, } } | { "range": MarkedRange } | { "events": { 
+at: At, } } | { "markers": { 
+/**
+ * The events, -1 for the state before the window; of one that is not there is no answer.
+ */
+events: number[], } } | { "range": MarkedRange } | { "events": { 
 /**
  * Which of them.
  */
@@ -1020,7 +1024,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": Array<FindingRow> } | { "course": Course } | { "tracks": Tracks } | { "moment": Moment } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
+export type Answer = { "card": RankCard } | { "findings": Array<FindingRow> } | { "course": Course } | { "tracks": Tracks } | { "moment": Moment } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
 
 export type RankCard = { 
 /**
@@ -1305,6 +1309,20 @@ stacks: Array<StackShareRow>,
  * In one sentence, for a screen reader.
  */
 spoken: string, };
+
+export type Marker = { 
+/**
+ * Its number; -1 is before the window.
+ */
+event: number, 
+/**
+ * Where it is on each axis: its slot, and the one after it.
+ */
+spans: Array<Span>, 
+/**
+ * `#3,737  +1.204 s`.
+ */
+label: string, };
 
 export type StackShareRow = { 
 /**

@@ -32,6 +32,8 @@ const parts = `
   color: var(--text);
   font: inherit;
 }
+.field.capacity input { width: 118px; }
+.field input[aria-invalid="true"] { border-color: var(--error); }
 .field input::placeholder { color: var(--faint); opacity: 1; }
 .legend { display: inline-flex; flex: none; align-items: center; gap: 2px 10px; min-width: 0; color: var(--dim); font-size: var(--small); }
 .legend li, .legend > span { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; }
@@ -131,7 +133,7 @@ button.mark::after { pointer-events: auto; }
 .mark[data-kind="finding"]::before { border-left-style: none; }
 .mark[data-kind="finding"]::after { border-radius: 50%; }
 .mark[data-kind="marker"] { --mark: var(--accent); z-index: 2; }
-.mark[data-kind="capacity"] .mark-text { right: 4px; bottom: 3px; color: var(--warn); background: none; }
+.mark[data-kind="capacity"] .mark-text { right: 4px; bottom: 3px; color: var(--warn); }
 .mark[data-kind="name"] { display: flex; align-items: center; overflow: hidden; }
 .mark[data-kind="name"] .mark-text { position: static; padding: 0 4px; background: none; color: #14181d; font-family: var(--sans); white-space: pre; }
 .draft { position: absolute; top: 0; left: 0; z-index: 4; }

@@ -18,7 +18,7 @@ export class ViewHistory {
   constructor(session: Session) {
     this.#session = session;
     this.#stop = effect(() => {
-      const state = session.address.state();
+      const state = session.address.place();
       clearTimeout(this.#waiting);
       this.#waiting = window.setTimeout(() => this.#remember(state), REST_MS);
     });
@@ -27,7 +27,7 @@ export class ViewHistory {
   go(by: 1 | -1): void {
     // What is on screen right now counts, even if it has not rested yet.
     clearTimeout(this.#waiting);
-    this.#remember(this.#session.address.state());
+    this.#remember(this.#session.address.place());
     const state = this.#states[this.#at + by];
     if (!state) return;
     this.#at += by;

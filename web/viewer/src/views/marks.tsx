@@ -2,8 +2,8 @@
 // memory, and what is being dragged out.
 
 import { useMemo } from "preact/hooks";
-import type { Axis, AxisKind, Mark, Moment } from "../generated/protocol.js";
-import type { Marker, Ruler } from "../linked.js";
+import type { Axis, AxisKind, Mark, Marker, Moment } from "../generated/protocol.js";
+import type { Ruler } from "../linked.js";
 import type { Draft } from "../plot/gestures.js";
 import type { TimelinePlot } from "../plot/timeline-plot.js";
 import type { Session } from "../session.js";
@@ -50,9 +50,10 @@ function markersOf(workspace: Workspace, axis: AxisKind, markers: readonly Marke
   });
 }
 
-function capacityOf(axis: Axis, capacity: number | null): Item[] {
+function capacityOf(plot: TimelinePlot | null, axis: Axis, capacity: number | null): Item[] {
   if (capacity === null) return [];
-  return [{ key: "capacity", kind: "capacity", text: "capacity", x0: 0, x1: axis.extent, y: [capacity, capacity] }];
+  const text = `capacity ${plot?.measured("y", { x: 0, y: 0 }, { x: 0, y: capacity }) ?? ""}`;
+  return [{ key: "capacity", kind: "capacity", text, x0: 0, x1: axis.extent, y: [capacity, capacity] }];
 }
 
 function namesOf(names: readonly BlockName[]): Item[] {
@@ -71,7 +72,7 @@ export function TimelineMarks({ session, workspace }: { session: Session; worksp
   const course = workspace.course.value.value;
   const range = linked.range.value;
   const rulers = linked.rulers.value;
-  const markers = linked.markers.value;
+  const markers = workspace.markers.value.value;
   const capacity = linked.capacity.value;
   const cursor = linked.cursor.value;
   const names = workspace.names.shown.value;
@@ -82,8 +83,8 @@ export function TimelineMarks({ session, workspace }: { session: Session; worksp
       ...(range?.axis === kind ? [{ key: "range", kind: "range" as const, text: "", x0: range.x0, x1: range.x1 }] : []),
       ...marksOf(workspace, course?.marks ?? []),
       ...rulersOf(plot.peek(), kind, rulers),
-      ...markersOf(workspace, kind, markers),
-      ...capacityOf(axis, capacity),
+      ...markersOf(workspace, kind, markers ?? []),
+      ...capacityOf(plot.peek(), axis, capacity),
       ...namesOf(names),
       ...(cursor === null ? [] : cursorOf(kind, moment)),
     ];

@@ -2,6 +2,7 @@
 
 import type { ColourBy } from "../generated/protocol.js";
 import type { Session } from "../session.js";
+import { Capacity } from "./capacity.js";
 import { Choice, Toggle } from "./controls.js";
 import { PictureButtons } from "./picture-buttons.js";
 import type { Workspace } from "./workspace.js";
@@ -13,20 +14,6 @@ export const COLOURS: readonly [ColourBy, string][] = [
   ["age", "age"],
   ["stream", "stream"],
   ["segment", "segment"],
-];
-
-const GIB = 1024 ** 3;
-/** Memory of devices as their makers name it, in GiB. */
-const DEVICES: readonly [string, number][] = [
-  ["B200 180 GiB", 180],
-  ["H200 141 GB", 131.3],
-  ["H100 80 GB", 79.1],
-  ["A100 80 GB", 79.1],
-  ["A100 40 GB", 39.4],
-  ["L40S 48 GB", 44.5],
-  ["A10G 24 GB", 22.1],
-  ["V100 32 GB", 31.7],
-  ["RTX 4090 24 GB", 23.6],
 ];
 
 const BANDS = "Lines of reserved, active and allocated bytes";
@@ -74,31 +61,5 @@ function Legend({ session, workspace }: { session: Session; workspace: Workspace
         </li>
       ))}
     </ul>
-  );
-}
-
-function Capacity({ session }: { session: Session }) {
-  const { capacity } = session.linked;
-  const typed = (text: string) => {
-    const known = DEVICES.find(([name]) => name === text);
-    const amount = known ? known[1] : Number.parseFloat(text);
-    capacity.value = Number.isFinite(amount) && amount > 0 ? amount * GIB : null;
-  };
-  return (
-    <label class="field" title="A line at the memory of the device: an amount in GiB, or a name from the list">
-      <span>Capacity</span>
-      <input
-        list="memstrata-devices"
-        size={9}
-        placeholder="GiB or GPU"
-        data-testid="capacity"
-        onChange={(event) => typed(event.currentTarget.value)}
-      />
-      <datalist id="memstrata-devices">
-        {DEVICES.map(([name]) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
-    </label>
   );
 }

@@ -39,6 +39,7 @@ export class Workspace {
   readonly flame: Signal<FlamePlot | null> = signal(null);
 
   readonly moment;
+  readonly markers;
   readonly findings;
   readonly course;
   readonly tracks;
@@ -59,6 +60,7 @@ export class Workspace {
       const event = linked.cursor.value;
       return event === null ? null : { moment: { at: { event: { event: event } } } };
     });
+    this.markers = resource(session, "markers", () => ({ markers: { events: [...linked.markers.value] } }));
     this.findings = resource(session, "findings", () => ({ findings: {} }));
     this.course = resource(session, "course", () => ({ course: { axis: axis() } }));
     this.settings = resource(session, "settings", () => ({ settings: {} }));
@@ -96,8 +98,8 @@ export class Workspace {
       () => this.names.destroy(),
       () => this.#segment.destroy(),
       () => {
-        for (const { stop } of [this.moment, this.findings, this.course, this.tracks, this.settings, this.found])
-          stop();
+        const { moment, markers, findings, course, tracks, settings, found } = this;
+        for (const { stop } of [moment, markers, findings, course, tracks, settings, found]) stop();
       },
     ];
   }
@@ -281,27 +283,24 @@ export class Workspace {
   }
 
   addMarker(): void {
-    const { linked } = this.session;
-    const moment = this.moment.value.peek();
-    if (linked.cursor.peek() === null || !moment) return;
-    const { event, label, spans } = moment;
-    const others = linked.markers.peek().filter((marker) => marker.event !== event);
-    linked.markers.value = [...others, { event, label, spans }].toSorted((a, b) => a.event - b.event);
+    const { cursor, markers } = this.session.linked;
+    const event = cursor.peek();
+    if (event !== null) markers.value = [...new Set([...markers.peek(), event])].toSorted((a, b) => a - b);
   }
 
   nextMarker(): void {
     const { linked } = this.session;
     const markers = linked.markers.peek();
     const at = linked.cursor.peek() ?? -2;
-    const next = markers.find(({ event }) => event > at) ?? markers[0];
-    if (next) this.goTo(next.event);
+    const next = markers.find((event) => event > at) ?? markers[0];
+    if (next !== undefined) this.goTo(next);
   }
 
   /** The last ruler goes; without one the marker at the cursor. */
   removeLast(): void {
     const { linked } = this.session;
     if (linked.rulers.peek().length > 0) linked.rulers.value = linked.rulers.peek().slice(0, -1);
-    else linked.markers.value = linked.markers.peek().filter(({ event }) => event !== linked.cursor.peek());
+    else linked.markers.value = linked.markers.peek().filter((event) => event !== linked.cursor.peek());
   }
 
   /** `>` in an empty search box asks for a command. */
