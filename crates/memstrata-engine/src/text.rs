@@ -108,15 +108,30 @@ pub(crate) fn event(trace: &Trace, event: EventIndex) -> String {
 
 /// `412 events, 38.2 ms`: how long a block was live within the window.
 pub(crate) fn lifetime(trace: &Trace, block: &Block) -> String {
-    let events = u64::from(block.leaves - block.enters);
-    let lived = count(events, "event", "events").exact;
-    let last = trace.slots() - 1;
-    match (&trace.clock, last) {
-        (Some(clock), 1..) => {
-            // A state begins with its event; the state before the window begins with the first.
-            let at = |slot: u32| clock.offset(slot.clamp(1, last) - 1) as i64;
-            format!("{lived}, {}", Micros(at(block.leaves.min(last)) - at(block.enters)))
-        }
-        _ => lived,
+    match life(trace, block) {
+        (events, Some(time)) => format!("{events}, {time}"),
+        (events, None) => events,
     }
+}
+
+/// The same where there is little room: `38.2 ms`, or `412 events` where there is no clock.
+#[cfg(feature = "views")]
+pub(crate) fn lived(trace: &Trace, block: &Block) -> Quantity {
+    let (events, time) = life(trace, block);
+    let raw = memstrata_analysis::lifetime(trace, block).to_string();
+    let text = time.map_or_else(|| events.clone(), |time| time.to_string());
+    let exact = if time.is_some() { format!("{events}, {text}") } else { events };
+    Quantity { raw, text, exact }
+}
+
+fn life(trace: &Trace, block: &Block) -> (String, Option<Micros>) {
+    let events = count(u64::from(block.leaves - block.enters), "event", "events").exact;
+    let last = trace.slots() - 1;
+    let clock = trace.clock.as_ref().filter(|_| last > 0);
+    // A state begins with its event; the state before the window begins with the first.
+    let time = clock.map(|clock| {
+        let at = |slot: u32| clock.offset(slot.clamp(1, last) - 1) as i64;
+        Micros(at(block.leaves.min(last)) - at(block.enters))
+    });
+    (events, time)
 }

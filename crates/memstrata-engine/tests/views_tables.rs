@@ -339,6 +339,8 @@ fn blocks_are_filtered_and_add_up() {
         assert_eq!((number(&line.bytes), number(&line.block_bytes)), (row.bytes as i64, row.block_bytes as i64));
         assert_eq!(line.allocated == "before window", row.alloc_event.is_none());
         assert_eq!(line.freed.starts_with('#'), row.free_completed_event.is_some(), "{}", line.freed);
+        assert_eq!((number(&line.lifetime), number(&line.stream)), (row.lifetime as i64, row.stream));
+        assert!(line.lifetime.exact.ends_with(&format!(", {}", line.lifetime.text)), "{:?}", line.lifetime);
     }
     let few = opened.blocks(&table(">1MiB"), 0, 1, None);
     let all = opened.report().trace().blocks.len();
@@ -362,7 +364,7 @@ fn words_of_blocks_are_those_of_their_lives() {
         words("scenarios/f04.pickle")
     );
     let all: Vec<String> = all_files().iter().flat_map(|f| words(f)).collect();
-    for part in [" not recorded ", " pending", " live at end", " lost before #"] {
+    for part in [" not recorded ", " pending", " live at end", " before #"] {
         assert!(all.iter().any(|w| w.contains(part)), "no file has a block that is {part}");
     }
 }

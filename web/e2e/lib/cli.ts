@@ -113,6 +113,7 @@ export interface BlockRow {
   live_at_end: boolean;
   /** The stack is that of its free. */
   of_free: boolean;
+  stream: number;
   site: string;
   frames: FrameRow[];
 }

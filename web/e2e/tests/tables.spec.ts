@@ -50,10 +50,55 @@ test("all blocks, by size and by how long they lived, to the last", async ({ vie
 
   const longest = cli("blocks", REAL, "--sort", "lifetime").blocks.map(({ lifetime }) => lifetime);
   const lifetimes = async () => (await rowsOf(table, blocks, SHOWN)).map((block) => block?.lifetime);
+  const shown = async () => (await table.values("lifetime")).slice(0, SHOWN);
   await table.sortBy("lifetime");
+  await expect.poll(shown).toEqual(longest.slice(0, SHOWN));
   await expect.poll(lifetimes).toEqual(longest.slice(0, SHOWN));
   await table.sortBy("lifetime");
   await expect.poll(lifetimes).toEqual(longest.toReversed().slice(0, SHOWN));
+});
+
+test("nothing of a block's row is cut but a long call site, and in a narrow window all of it can be scrolled to", async ({
+  viewer,
+  page,
+}) => {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const views = new Views(viewer);
+  const streams = "recorded/t26/streams.pickle.gz";
+  await views.open(testData(streams));
+  await views.drawer("Blocks");
+  const { grid, rows } = views.table("blocks");
+  await expect(rows.first()).toBeVisible();
+  const cut = () =>
+    grid
+      .locator("[role=gridcell], [role=columnheader]")
+      .evaluateAll((cells) =>
+        cells.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ textContent }) => textContent),
+      );
+  expect(await cut()).toEqual([]);
+  // Streams that are not the default one are told from each other by their ends.
+  const { blocks } = cli("blocks", streams, "--sort", "size");
+  const cells = grid.locator("[data-column=stream]");
+  const [texts, handles] = [
+    await cells.allInnerTexts(),
+    await cells.evaluateAll((all) => all.map((cell) => cell.getAttribute("title"))),
+  ];
+  expect(new Set(texts).size).toBe(new Set(blocks.slice(0, texts.length).map(({ stream }) => stream)).size);
+  for (const [index, text] of texts.entries()) {
+    const handle = BigInt((handles[index] ?? "").replaceAll("_", ""));
+    expect(handle).toBe(BigInt(blocks[index]?.stream ?? -1));
+    expect(handle.toString(16).endsWith(text.replace("…", ""))).toBe(true);
+  }
+  await page.setViewportSize({ width: 600, height: 800 });
+  expect(await cut()).toEqual([]);
+  await grid.evaluate((table) => {
+    table.scrollLeft = table.scrollWidth;
+  });
+  const [pane, cell] = [await grid.boundingBox(), await cells.first().boundingBox()];
+  expect((cell?.x ?? 0) + (cell?.width ?? 0)).toBeLessThanOrEqual((pane?.x ?? 0) + (pane?.width ?? 0));
+  // A row's ground goes as far as its cells.
+  const row = await rows.first().boundingBox();
+  expect((row?.x ?? 0) + (row?.width ?? 0)).toBeGreaterThanOrEqual((cell?.x ?? 0) + (cell?.width ?? 0));
 });
 
 test("blocks of one category, of a search, and those that are live at the cursor", async ({ viewer }) => {

@@ -4,18 +4,18 @@ use super::events::{PAGE, site};
 use super::kept;
 use super::search::{Matcher, part_of};
 use super::{find, flame};
-use crate::detail::{reference, reused};
+use crate::detail::{reference, reused, stream};
 use crate::engine::SLICE;
 use crate::file::File;
-use crate::protocol::DeviceRef;
 use crate::protocol::views::{BlockLine, BlockPage, BlockSort, BlockTable};
+use crate::protocol::{DeviceRef, Quantity};
 use crate::report::Target;
 use crate::text;
 use memstrata_analysis::pace::{Pace, STRIDE, at_once};
 use memstrata_analysis::{Block, Category, Origin, Trace, lifetime, parallel, sort};
 use memstrata_layout::site_colour;
-use memstrata_snapshot::StackId;
-use memstrata_units::{Addr, Bytes, EventIndex};
+use memstrata_snapshot::{Snapshot, StackId, StreamId};
+use memstrata_units::{Bytes, EventIndex};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -194,12 +194,9 @@ fn line(at: Target<'_>, index: u32) -> BlockLine {
             (None, _) => "before window".to_owned(),
         },
         freed: freed(trace, block),
-        lifetime: text::lifetime(trace, block),
+        lifetime: text::lived(trace, block),
         address: reused(block),
-        stream: match at.snapshot().stream(block.stream) {
-            0 => "0".to_owned(),
-            stream => Addr(stream as u64).to_string(),
-        },
+        stream: short_stream(at.snapshot(), block.stream),
         site: site(at, block.stack),
         colour: site_colour(&part.sites, block.stack).word(),
     }
@@ -208,8 +205,40 @@ fn line(at: Target<'_>, index: u32) -> BlockLine {
 fn freed(trace: &Trace, block: &Block) -> String {
     match block.free_completed() {
         Some(event) => event.to_string(),
-        None if block.leaves < trace.slots() => format!("lost before {}", EventIndex(block.leaves - 1)),
+        None if block.leaves < trace.slots() => format!("before {}", EventIndex(block.leaves - 1)),
         None if block.free_requested().is_some() => "pending".to_owned(),
         None => "live at end".to_owned(),
+    }
+}
+
+/// A stream where there is little room: of the handle only its end.
+fn short_stream(snapshot: &Snapshot, id: StreamId) -> Quantity {
+    let handle = snapshot.stream(id);
+    let text = if handle == 0 { "0".to_owned() } else { end_of(handle as u64, &snapshot.streams) };
+    Quantity { raw: handle.to_string(), text, exact: stream(snapshot, id) }
+}
+
+/// `…9ab0`: as many of a handle's last digits as tell it from all others; four at least.
+fn end_of(handle: u64, all: &[i64]) -> String {
+    let others = all.iter().map(|&other| other as u64).filter(|&other| other != handle && other != 0);
+    let digits = others.map(|other| (other ^ handle).trailing_zeros() / 4 + 1).fold(4, u32::max);
+    match handle.checked_shr(4 * digits) {
+        None | Some(0) => format!("{handle:#x}"),
+        Some(rest) => format!("…{:0width$x}", handle ^ (rest << (4 * digits)), width = digits as usize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_of;
+
+    #[test]
+    fn a_handle_is_told_by_its_end() {
+        let all = [0, 0x55bd_0000_9ab0, 0x55bd_0001_9ab0, 0x55bd_0000_0010, 0x7, -0x10];
+        let ends: Vec<String> = all[1..].iter().map(|&handle| end_of(handle as u64, &all)).collect();
+        assert_eq!(ends, ["…09ab0", "…19ab0", "…0010", "0x7", "…fff0"]);
+        // Another handle of that end, but for the highest digit.
+        assert_eq!(end_of(0x1000_0000_0000_0001, &[1]), "0x1000000000000001");
+        assert_eq!(end_of(0x1234_5678, &[0x1234_5678]), "…5678");
     }
 }

@@ -1504,21 +1504,21 @@ category: string,
  */
 allocated: string, 
 /**
- * `#3,709`, `live at end`, or `pending`.
+ * `#3,709`, `live at end`, `pending`, or `before #3,709`, where the free was lost.
  */
 freed: string, 
 /**
- * How long it lived.
+ * How long it lived: microseconds, or events where there is no clock.
  */
-lifetime: string, 
+lifetime: Quantity, 
 /**
  * `0x7600_2a00_0000_3`.
  */
 address: string, 
 /**
- * The stream's handle.
+ * The stream's handle, a signed number; of the text only its end where it is long.
  */
-stream: string, 
+stream: Quantity, 
 /**
  * The call site.
  */

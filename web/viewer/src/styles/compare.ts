@@ -38,13 +38,10 @@ export const compare = `
 .compare-findings li[data-new="true"] strong { color: var(--warn); }
 .compare-stacks { display: flex; flex-direction: column; min-height: 0; min-width: 0; container-type: inline-size; }
 .compare-stacks .field input { width: 170px; }
-.compare-stacks .table-row { min-width: 640px; }
-.compare-stacks .table-head, .compare-stacks .table-body { min-width: 668px; }
 .compare-stacks .table-row > [data-column="change"] { position: relative; }
 .compare-bar { position: absolute; right: 0; bottom: 1px; left: 0; height: 2px; border-radius: 1px; background: var(--side); transform: scaleX(var(--share)); transform-origin: 100% 0; }
 /* What the details say of a call stack, too, gives way to its name. */
 @container (width < 620px) {
-  .compare-stacks :is(.table-head, .table-row, .table-body) { min-width: 398px; }
   .compare-stacks :is(.table-head, .table-row) { grid-template-columns: 86px minmax(100px, 1fr) 74px 74px; }
   .compare-stacks :is(.table-head, .table-row) > :nth-child(n + 5) { display: none; }
 }

@@ -54,10 +54,11 @@ const parts = `
 [aria-sort="ascending"] > .sort::after { content: " \\2191" / ""; }
 [aria-sort="descending"] > .sort::after { content: " \\2193" / ""; }
 .overview, .anomalies, .blocks, .events, .segments, .flame { display: flex; flex-direction: column; flex: 1; min-height: 0; min-width: 0; }
-.table { display: flex; flex-direction: column; flex: 1; min-height: 0; overflow: auto hidden; font-size: 12px; }
-.table-head, .table-row { display: grid; grid-template-columns: var(--columns); column-gap: 12px; padding: 0 14px; min-width: 960px; }
-.table-head { flex: none; min-width: 988px; height: 26px; overflow: hidden; scrollbar-gutter: stable; align-items: center; border-bottom: 1px solid var(--line); color: var(--dim); font-size: var(--small); }
-.table-body { flex: 1; min-height: 0; min-width: 988px; overflow: hidden auto; scrollbar-gutter: stable; contain: strict; }
+/* As wide as its head needs: what is in the body is drawn in part, and has no say. */
+.table { display: grid; grid-template: auto minmax(0, 1fr) / minmax(min-content, 1fr); flex: 1; min-height: 0; overflow: auto hidden; font-size: 12px; }
+.table-head, .table-row { display: grid; grid-template-columns: var(--columns); column-gap: 12px; padding: 0 14px; }
+.table-head { height: 26px; overflow: hidden; scrollbar-gutter: stable; align-items: center; border-bottom: 1px solid var(--line); color: var(--dim); font-size: var(--small); }
+.table-body { overflow: hidden auto; scrollbar-gutter: stable; contain: strict; }
 .table-row { height: 24px; align-items: center; cursor: pointer; font-family: var(--mono); }
 .table-row > div { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .table-row .swatch { display: inline-block; margin-right: 2px; }

@@ -77,6 +77,7 @@ export function Blocks({ session, workspace }: ViewProperties) {
       width: "80px",
       ...by("size"),
       cell: (r) => r.bytes.text,
+      words: (r) => r.bytes.exact,
       raw: (r) => r.bytes.raw,
     },
     {
@@ -86,32 +87,52 @@ export function Blocks({ session, workspace }: ViewProperties) {
       width: "80px",
       ...by("blockSize"),
       cell: (r) => r.blockBytes.text,
+      words: (r) => r.blockBytes.exact,
       raw: (r) => r.blockBytes.raw,
     },
     {
       key: "site",
       title: "call site",
-      width: "minmax(150px, 1fr)",
+      width: "minmax(220px, 1fr)",
       ...by("site"),
+      words: (r) => r.site,
       cell: (r) => (
         <>
           <span class="swatch" style={{ background: swatch(r.colour) }} /> {r.site}
         </>
       ),
     },
-    { key: "category", title: "category", width: "104px", ...by("category"), cell: (r) => r.category },
+    { key: "category", title: "category", width: "112px", ...by("category"), cell: (r) => r.category },
     {
       key: "allocated",
       title: "allocated",
       number: true,
-      width: "110px",
+      width: "96px",
       ...by("allocated"),
       cell: (r) => r.allocated,
     },
-    { key: "freed", title: "freed", number: true, width: "108px", ...by("freed"), cell: (r) => r.freed },
-    { key: "lifetime", title: "lifetime", number: true, width: "172px", ...by("lifetime"), cell: (r) => r.lifetime },
+    { key: "freed", title: "freed", number: true, width: "104px", ...by("freed"), cell: (r) => r.freed },
+    {
+      key: "lifetime",
+      title: "lifetime",
+      number: true,
+      width: "88px",
+      ...by("lifetime"),
+      cell: (r) => r.lifetime.text,
+      words: (r) => r.lifetime.exact,
+      raw: (r) => r.lifetime.raw,
+    },
     { key: "address", title: "address", width: "152px", ...by("address"), cell: (r) => r.address },
-    { key: "stream", title: "stream", number: true, width: "52px", ...by("stream"), cell: (r) => r.stream },
+    {
+      key: "stream",
+      title: "stream",
+      number: true,
+      width: "44px",
+      ...by("stream"),
+      cell: (r) => r.stream.text,
+      words: (r) => r.stream.exact,
+      raw: (r) => r.stream.raw,
+    },
   ];
   const node = linked.node.value;
   return (

@@ -23,6 +23,8 @@ export interface Column<R> {
   sort?: () => void;
   sorted?: "ascending" | "descending" | "none";
   cell: (row: R) => ComponentChildren;
+  /** All of it in words, where the cell has no room; a text tells itself. */
+  words?: (row: R) => string;
   /** The exact value, for tools. */
   raw?: (row: R) => string | number | null;
 }
@@ -137,16 +139,25 @@ export function Table<R>(properties: TableProperties<R>) {
                 data-key={rowKey(row)}
                 onClick={() => open(row)}
               >
-                {columns.map(({ key, number, cell, raw }) => (
-                  <div key={key} role="gridcell" data-number={number} data-column={key} data-value={raw?.(row)}>
-                    {cell(row)}
-                  </div>
+                {columns.map((column) => (
+                  <Cell key={column.key} column={column} row={row} />
                 ))}
               </div>
             ))}
           </div>
         </div>
       </div>
+    </div>
+  );
+}
+
+function Cell<R>({ column, row }: { column: Column<R>; row: R }) {
+  const { key, number, cell, words, raw } = column;
+  const shown = cell(row);
+  const title = words?.(row) ?? (typeof shown === "string" ? shown : undefined);
+  return (
+    <div role="gridcell" data-number={number} data-column={key} data-value={raw?.(row)} title={title}>
+      {shown}
     </div>
   );
 }

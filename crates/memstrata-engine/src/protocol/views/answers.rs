@@ -324,14 +324,14 @@ pub struct BlockLine {
     pub category: String,
     /// `#3,702`, `before window`, or `not recorded`.
     pub allocated: String,
-    /// `#3,709`, `live at end`, or `pending`.
+    /// `#3,709`, `live at end`, `pending`, or `before #3,709`, where the free was lost.
     pub freed: String,
-    /// How long it lived.
-    pub lifetime: String,
+    /// How long it lived: microseconds, or events where there is no clock.
+    pub lifetime: Quantity,
     /// `0x7600_2a00_0000_3`.
     pub address: String,
-    /// The stream's handle.
-    pub stream: String,
+    /// The stream's handle, a signed number; of the text only its end where it is long.
+    pub stream: Quantity,
     /// The call site.
     pub site: String,
     /// The colour word.
