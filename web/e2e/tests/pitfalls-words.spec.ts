@@ -1,5 +1,6 @@
 // What other viewers of these files get wrong in names, units and shares: each test would catch one such mistake here.
 
+import type { ViewState } from "memstrata-viewer";
 import { anomaliesOf, cli, deviceOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { life, made, onDisk } from "../lib/made.js";
@@ -199,3 +200,40 @@ test("ranks of one number in different folders are apart", async ({ viewer, page
   await page.keyboard.press("1");
   await expect(page.getByTestId("overview-row")).toHaveCount(2);
 });
+
+/** Texts in sight that have no room, and that nothing says in full. */
+function unsaid(root: ParentNode): string[] {
+  return [...root.querySelectorAll("*")].flatMap((element) => {
+    if (element.shadowRoot) return unsaid(element.shadowRoot);
+    const cut = element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1;
+    // Names in a flame graph have the tooltip of their box.
+    if (!cut || element.closest("[title], .flame-name, svg")) return [];
+    const { overflowX } = getComputedStyle(element);
+    const { top, bottom, left, right } = element.getBoundingClientRect();
+    const seen = top < innerHeight && bottom > 0 && left < innerWidth && right > 0;
+    return seen && ["hidden", "clip"].includes(overflowX) ? [element.textContent ?? ""] : [];
+  });
+}
+
+for (const width of [1440, 420]) {
+  test(`what is cut in a window of ${width} pixels is whole in a title`, async ({ viewer, page }) => {
+    await page.setViewportSize({ width, height: 900 });
+    const names = [
+      "rank0_memory_snapshot.pickle.gz",
+      "rank1_with_a_name_of_its_own_memory_snapshot.pickle.gz",
+    ] as const;
+    await viewer.open([
+      renamed("recorded/t26/gpt_small.pickle.gz", names[0]),
+      renamed("recorded/gpt_leak.pickle.gz", names[1]),
+    ]);
+    for (const name of names) await viewer.expectRow(name, "ready");
+    for (const view of ["overview", "segments", "anomalies", "compare", "blocks", "events", "settings"] as const) {
+      const below = view === "blocks" || view === "events" || view === "settings";
+      const state: ViewState = below ? { view: "timeline", drawer: view } : { view, drawer: "none" };
+      await page.evaluate((to) => window.memstrata.setState(to), state);
+      await expect(pane(page, view)).toBeVisible();
+      await still(() => pane(page, view).innerText());
+      expect(await page.evaluate(`(${unsaid.toString()})(document)`), view).toEqual([]);
+    }
+  });
+}

@@ -73,7 +73,11 @@ function Finding({ finding, several, open }: { finding: FindingRow; several: boo
           {bytes.text}
         </span>
         {at !== "" && <span class="num dim">{at}</span>}
-        {several && <span class="dim path">{path}</span>}
+        {several && (
+          <span class="dim path" title={path}>
+            {path}
+          </span>
+        )}
       </span>
       <span class="finding-text">{text}</span>
     </button>

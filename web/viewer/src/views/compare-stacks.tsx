@@ -25,10 +25,11 @@ export function Stacks({ session, comparing }: { session: Session; comparing: Co
       key: "site",
       title: "call site",
       width: "minmax(140px, 2fr)",
+      words: ({ site, via }) => (via === "" ? site : `${site} · ${via}`),
       cell: ({ site, via }) => (
-        <span title={via === "" ? site : `${site} · ${via}`}>
+        <>
           {site} <span class="dim">{via}</span>
-        </span>
+        </>
       ),
     },
     { key: "a", title: "A", number: true, width: "76px", cell: (r) => r.a.text, raw: (r) => r.a.raw },

@@ -58,6 +58,7 @@ export function Events({ session, workspace }: ViewProperties) {
       key: "site",
       title: "call site",
       width: "minmax(180px, 1fr)",
+      words: (r) => r.site,
       cell: (r) => (
         <>
           <span class="swatch" style={{ background: swatch(r.colour) }} /> {r.site}

@@ -9,6 +9,8 @@ import { CategoryBars } from "./category-bars.js";
 import type { ViewProperties } from "./ui.js";
 import type { Workspace } from "./workspace.js";
 
+const BARS = "at the peak, by category, within what is reserved";
+
 const RANK: readonly [RankSort, string] = ["rank", "rank"];
 const COLUMNS: readonly (readonly [RankSort, string])[] = [
   ["peak", "peak"],
@@ -57,7 +59,9 @@ export function Overview({ session, workspace }: ViewProperties) {
           <thead>
             <tr>
               <Head workspace={workspace} column={RANK} />
-              <th scope="col">at the peak, by category, within what is reserved</th>
+              <th scope="col" title={BARS}>
+                {BARS}
+              </th>
               {COLUMNS.map((column) => (
                 <Head key={column[0]} workspace={workspace} column={column} />
               ))}
