@@ -266,7 +266,9 @@ fn the_stacks_of_a_moment_are_those_of_the_peak() {
     let (mut engine, loaded) = engine(name);
     let file = file(name);
     let report = peak(target(name, &file.parts[0]), BandKind::Requested, Some(12));
-    let moment = answer!(engine, Query::Moment { at: At::Event { event: report.event } }, Moment);
+    let moment = answer!(engine, Query::Peak {}, Moment);
+    let same = answer!(engine, Query::Moment { at: At::Event { event: report.event } }, Moment);
+    assert_eq!((moment.event, format!("{moment:?}")), (report.event, format!("{same:?}")));
     let told: Vec<_> = report.stacks.iter().map(|s| (s.bytes, u64::from(s.blocks))).collect();
     let found: Vec<_> = moment.stacks.iter().map(|s| (number(&s.bytes), number(&s.blocks))).collect();
     assert_eq!(found, told);

@@ -28,6 +28,55 @@ test("P goes to the peak, and what holds it is the command line's", async ({ vie
   await expect(views.pane("Timeline").locator(".mark[data-kind=cursor]")).toBeVisible();
 });
 
+test("an opened file says who holds its peak, until something else is asked", async ({ viewer, page }) => {
+  const peak = cli("peak", REAL);
+  const views = new Views(viewer);
+  await views.open(testData(REAL));
+  const held = page.getByTestId("at-peak");
+  await expect(held).toHaveAttribute("data-event", String(peak.event));
+  await expect(held.locator("p[data-value]")).toHaveAttribute("data-value", String(peak.blocks));
+  await expect(held.locator(".share[data-category]")).toHaveCount(peak.categories.length);
+  for (const { category, bytes } of peak.categories)
+    await expect(held.locator(`[data-category=${category}] .num`)).toHaveAttribute("data-value", String(bytes));
+  const stacks = held.locator("button.share");
+  const shown = await stacks
+    .locator(".num")
+    .evaluateAll((all) => all.map((one) => Number(one.getAttribute("data-value"))));
+  expect(shown).toEqual(peak.stacks.slice(0, 8).map(({ bytes }) => bytes));
+  // What a row has no room for is in its title.
+  for (const row of await stacks.all())
+    expect(await row.getAttribute("title")).toContain(await row.locator(".share-site").innerText());
+  await held.getByRole("button", { name: "all as a flame graph" }).click();
+  await expect(views.pane("Flame")).toHaveAttribute("data-place", "main");
+
+  await held.getByRole("button", { name: "go there" }).click();
+  await views.expectCursor(peak.event);
+  await expect(held).toHaveCount(0);
+  await page.evaluate(() => window.memstrata.setState({ at: 100 }));
+  await views.expectCursor(100);
+  await views.moment.getByRole("button", { name: "clear" }).click();
+  await expect(views.moment).toHaveCount(0);
+  await stacks.first().click();
+  await expect(viewer.details.locator("[data-reference]")).toBeVisible();
+  await expect(held).toHaveCount(0);
+  // The cursor goes along with what is selected.
+  await page.evaluate(() => window.memstrata.select(null));
+  await views.moment.getByRole("button", { name: "clear" }).click();
+  await expect(held).toBeVisible();
+});
+
+test("a snapshot without a trace says who holds what is left", async ({ viewer, page }) => {
+  const name = "recorded/gpt_state_only.pickle";
+  await viewer.open(testData(name));
+  const held = page.getByTestId("at-peak");
+  const { requested_bytes } = deviceOf(name);
+  await expect(held).toHaveAttribute("data-event", "-1");
+  const bytes = await held
+    .locator(".share[data-category] .num")
+    .evaluateAll((all) => all.reduce((sum, one) => sum + Number(one.getAttribute("data-value")), 0));
+  expect(bytes).toBe(requested_bytes.peak);
+});
+
 test("a call stack of the moment leads to its largest block, and a full stop to its next use", async ({
   viewer,
   page,

@@ -178,6 +178,8 @@ pub enum Query {
         /// How many can be told apart.
         columns: u32,
     },
+    /// The state at the peak of requested bytes: a moment that stays, whichever others are asked for.
+    Peak {},
     /// The state at a moment.
     Moment {
         /// When.

@@ -34,7 +34,7 @@ pub(crate) use overview::Ranks;
 use crate::engine::Half;
 use crate::file::File;
 use crate::making::{Making, Needs};
-use crate::protocol::views::{Answer, Query};
+use crate::protocol::views::{Answer, At, Query};
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
 use memstrata_analysis::pace::Pace;
@@ -48,6 +48,7 @@ impl Query {
             Self::Card {}
                 | Self::Side { .. }
                 | Self::Findings {}
+                | Self::Peak {}
                 | Self::Course { .. }
                 | Self::Export { .. }
                 | Self::Picture { .. }
@@ -80,7 +81,7 @@ impl Query {
     pub(crate) fn needs(&self) -> Needs {
         let all = Needs { carving: true, categories: true, pools: true, anomalies: true };
         match self {
-            Self::Moment { .. } => Needs { anomalies: false, ..all },
+            Self::Moment { .. } | Self::Peak {} => Needs { anomalies: false, ..all },
             Self::Card {} | Self::Side { .. } => Needs { pools: false, ..all },
             Self::Blocks { .. } | Self::Export { .. } => Needs { pools: false, anomalies: false, ..all },
             Self::Course { .. } => Needs { categories: false, ..all },
@@ -185,6 +186,10 @@ pub(crate) async fn answer(file: Arc<File>, target: DeviceRef, query: Query, mut
         Query::Course { axis } => Answer::Course(course::course(at, *axis, pace).await),
         &Query::Tracks { axis, x0, x1, columns } => Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns)),
         &Query::Moment { at: moment } => Answer::Moment(Box::new(moment::moment(at, moment, pace).await)),
+        Query::Peak {} => {
+            let event = at.trace().requested_band.peak_event.map_or(-1, i64::from);
+            Answer::Moment(Box::new(moment::moment(at, At::Event { event }, pace).await))
+        }
         Query::Markers { events } => Answer::Markers(moment::markers(at.trace(), events)),
         Query::Range(marked) => Answer::Detail(range::range(at, marked, pace).await.map(Box::new)),
         Query::Export { what, form } => Answer::Text(export::export(at, what, *form, pace).await),

@@ -64,6 +64,7 @@ fn questions(slots: f64) -> Vec<Query> {
         Query::Course { axis: AxisKind::Time },
         Query::Moment { at: At::Event { event } },
         Query::Moment { at: At::Event { event: -1 } },
+        Query::Peak {},
         Query::Markers { events: vec![0, -1, event] },
         Query::Range(MarkedRange { axis, x0: 1.0, x1: slots - 2.0 }),
         Query::Range(MarkedRange { axis, x0: 0.0, x1: slots }),

@@ -760,7 +760,7 @@ x1: number,
 /**
  * How many can be told apart.
  */
-columns: number, } } | { "moment": { 
+columns: number, } } | { "peak": Record<symbol, never> } | { "moment": { 
 /**
  * When.
  */

@@ -211,7 +211,9 @@ const lists = `
 .toggles { display: flex; flex-wrap: wrap; gap: 6px; }
 .moment { margin-top: 18px; padding-top: 12px; border-top: 1px solid var(--line); }
 .moment h3 { display: flex; justify-content: space-between; }
+.moment h3 .link { font-weight: 400; }
 .moment .mono { font-size: 12px; }
+.moment > .link { margin-top: 6px; font-size: var(--small); }
 .details h4 { margin: 12px 0 2px; color: var(--dim); font-size: var(--small); font-weight: 500; }
 .shares { margin-top: 4px; }
 .share { position: relative; display: flex; align-items: baseline; justify-content: space-between; gap: 8px; width: 100%; padding: 2px 4px; border: 0; border-radius: 3px; background: none; text-align: left; font-size: 12px; }
@@ -219,6 +221,7 @@ button.share { cursor: pointer; }
 button.share:hover { background: var(--hover); }
 .share-bar { position: absolute; bottom: 0; left: 0; height: 2px; border-radius: 1px; }
 .share-text { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.share-site { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; overflow-wrap: anywhere; white-space: normal; }
 .share-via { display: block; overflow: hidden; color: var(--dim); font-size: var(--small); text-overflow: ellipsis; }
 .share .num { flex: none; }
 .copy-line { margin-top: 10px; }

@@ -25,6 +25,9 @@ export function Details({ session }: { session: Session }) {
     <aside class="details" part="details" aria-label="Details" data-testid="details">
       {first()}
       {views && <views.ui.Moment session={session} workspace={views} />}
+      {!subject && !detail && trace?.device?.note === null && (
+        <p class="hint">Click a block to see where it was allocated and when it was freed.</p>
+      )}
     </aside>
   );
 }
@@ -113,7 +116,6 @@ function FileFacts({ file, trace }: { file: RankFile; trace: Trace | null }) {
             </Fact>
           ))}
       </dl>
-      {device?.note === null && <p class="hint">Click a block to see where it was allocated and when it was freed.</p>}
     </article>
   );
 }

@@ -1,31 +1,70 @@
-// The state at the time cursor: what is held, by whom.
+// What is held, by whom: at the time cursor, and at the peak when nothing else was asked for.
 
+import type { Moment as State } from "../generated/protocol.js";
 import type { Session } from "../session.js";
 import { Rows } from "./settings.js";
 import { StackShares } from "./subject.js";
 import type { Workspace } from "./workspace.js";
 
-export function Moment({ session, workspace }: { session: Session; workspace: Workspace }) {
+/** Call stacks that hold most at the peak: what has room without scrolling. */
+const FIRST = 8;
+
+interface MomentProperties {
+  session: Session;
+  workspace: Workspace;
+}
+
+export function Moment({ session, workspace }: MomentProperties) {
+  const { cursor } = session.linked;
   const moment = workspace.moment.value.value;
-  if (session.linked.cursor.value === null || !moment) return null;
-  const { event, label, action, bands, blocks, categories, stacks } = moment;
+  if (cursor.value === null) return <AtPeak session={session} workspace={workspace} />;
+  if (!moment) return null;
+  const { event, label, action } = moment;
+  const clear = () => {
+    cursor.value = null;
+  };
   return (
     <section class="moment" aria-labelledby="moment-title" data-testid="moment" data-event={event}>
       <h3 id="moment-title">
         At the cursor{" "}
-        <button
-          type="button"
-          class="link"
-          onClick={() => {
-            session.linked.cursor.value = null;
-          }}
-        >
+        <button type="button" class="link" onClick={clear}>
           clear
         </button>
       </h3>
       <p class="mono">{label}</p>
       <p class="dim mono">{action}</p>
-      <Rows rows={bands} />
+      <Rows rows={moment.bands} />
+      <Held session={session} workspace={workspace} moment={moment} />
+    </section>
+  );
+}
+
+/** What somebody who has just opened a file asks. The bands' peaks are above it. */
+function AtPeak({ session, workspace }: MomentProperties) {
+  const moment = workspace.peak.value.value;
+  const busy = session.subject.value !== null || session.selected.value !== null;
+  if (busy || !moment || moment.stacks.length === 0) return null;
+  const go = () => workspace.goTo(moment.event);
+  return (
+    <section class="moment" aria-labelledby="peak-title" data-testid="at-peak" data-event={moment.event}>
+      <h3 id="peak-title">
+        At the peak{" "}
+        <button type="button" class="link" title="The cursor to the peak (P)" onClick={go}>
+          go there
+        </button>
+      </h3>
+      <Held session={session} workspace={workspace} moment={{ ...moment, stacks: moment.stacks.slice(0, FIRST) }} />
+      <button type="button" class="link" onClick={() => workspace.open("flame")}>
+        all as a flame graph
+      </button>
+    </section>
+  );
+}
+
+function Held({ session, workspace, moment }: MomentProperties & { moment: State }) {
+  const { blocks, categories, stacks } = moment;
+  return (
+    <>
       <p class="dim" data-value={blocks.raw}>
         {blocks.exact} live
       </p>
@@ -42,6 +81,6 @@ export function Moment({ session, workspace }: { session: Session; workspace: Wo
       </ul>
       {stacks.length > 0 && <h4>By call stack</h4>}
       <StackShares session={session} workspace={workspace} stacks={stacks} />
-    </section>
+    </>
   );
 }

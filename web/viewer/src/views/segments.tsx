@@ -22,6 +22,9 @@ import { SegmentsPlot } from "./segments-plot.js";
 import type { ViewProperties } from "./ui.js";
 import type { Workspace } from "./workspace.js";
 
+const BRIEF =
+  "A segment that comes and goes within a pixel is drawn as it was when what it was reserved for was allocated";
+
 const SORTS: readonly (readonly [SegmentSort, string])[] = [
   ["size", "size"],
   ["address", "address"],
@@ -170,7 +173,9 @@ export function Segments({ session, workspace }: ViewProperties) {
   return (
     <div class="segments">
       <div class="toolbar">
-        <span data-testid="segments-text">{all?.text}</span>
+        <span data-testid="segments-text" title={BRIEF}>
+          {all?.text}
+        </span>
         <Choice label="Order" value={session.linked.segmentSort} options={SORTS} testid="segment-sort" />
         <span class="legend" aria-hidden="true">
           <span class="key" data-key="free" /> free

@@ -62,12 +62,12 @@ export function StackShares({
           <button
             type="button"
             class="share"
-            title={`${bytes.exact}, ${blocks.exact}${note === "" ? "" : `, ${note}`}`}
+            title={[site, via, bytes.exact, blocks.exact, note].filter((said) => said !== "").join(", ")}
             onClick={() => void workspace.showBlock(block)}
           >
             <span class="share-bar" style={{ width: `${share * 100}%`, background: session.swatch(colour) }} />
             <span class="share-text">
-              {site}
+              <span class="share-site">{site}</span>
               {via !== "" && <span class="share-via">{via}</span>}
             </span>
             <span class="num" data-value={bytes.raw}>

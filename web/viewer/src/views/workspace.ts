@@ -39,6 +39,7 @@ export class Workspace {
   readonly flame: Signal<FlamePlot | null> = signal(null);
 
   readonly moment;
+  readonly peak;
   readonly markers;
   readonly findings;
   readonly course;
@@ -60,6 +61,7 @@ export class Workspace {
       const event = linked.cursor.value;
       return event === null ? null : { moment: { at: { event: { event: event } } } };
     });
+    this.peak = resource(session, "moment", () => (session.detailsOpen.value ? { peak: {} } : null));
     this.markers = resource(session, "markers", () => ({ markers: { events: [...linked.markers.value] } }));
     this.findings = resource(session, "findings", () => ({ findings: {} }));
     this.course = resource(session, "course", () => ({ course: { axis: axis() } }));
@@ -97,10 +99,8 @@ export class Workspace {
       () => this.history.destroy(),
       () => this.names.destroy(),
       () => this.#segment.destroy(),
-      () => {
-        const { moment, markers, findings, course, tracks, settings, found } = this;
-        for (const { stop } of [moment, markers, findings, course, tracks, settings, found]) stop();
-      },
+      ...[this.moment, this.peak, this.markers, this.findings].map(({ stop }) => stop),
+      ...[this.course, this.tracks, this.settings, this.found].map(({ stop }) => stop),
     ];
   }
 

@@ -17,7 +17,7 @@ pub enum Answer {
     Course(Course),
     /// Of `Tracks`.
     Tracks(Tracks),
-    /// Of `Moment`.
+    /// Of `Moment` and `Peak`.
     Moment(Box<Moment>),
     /// Of `Markers`, in the order of the events.
     Markers(Vec<Marker>),
