@@ -1,7 +1,7 @@
 // The state at a moment, what happens over a range, and how the file was recorded.
 
 import type { Locator } from "@playwright/test";
-import { cli, deviceOf } from "../lib/cli.js";
+import { anomaliesOf, cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { Views } from "../lib/views.js";
@@ -42,7 +42,7 @@ test("an opened file says who holds its peak, until something else is asked", as
   const shown = await stacks
     .locator(".num")
     .evaluateAll((all) => all.map((one) => Number(one.getAttribute("data-value"))));
-  expect(shown).toEqual(peak.stacks.slice(0, 8).map(({ bytes }) => bytes));
+  expect(shown).toEqual(peak.stacks.slice(0, 6).map(({ bytes }) => bytes));
   // What a row has no room for is in its title.
   for (const row of await stacks.all())
     expect(await row.getAttribute("title")).toContain(await row.locator(".share-site").innerText());
@@ -63,6 +63,23 @@ test("an opened file says who holds its peak, until something else is asked", as
   await page.evaluate(() => window.memstrata.select(null));
   await views.moment.getByRole("button", { name: "clear" }).click();
   await expect(held).toBeVisible();
+});
+
+test("an opened file says that it ran out of memory, and where", async ({ viewer, page }) => {
+  const name = "recorded/oom_expandable.pickle.gz";
+  await viewer.open(testData(name));
+  const ooms = anomaliesOf(name).filter(({ kind }) => kind === "oom");
+  const list = viewer.details.getByRole("list", { name: "Findings" });
+  const rows = list.locator(".finding-line");
+  await expect(rows).toHaveCount(3);
+  const titles = await rows.evaluateAll((all) => all.map((row) => row.getAttribute("title")));
+  expect(titles).toEqual(ooms.slice(0, 3).map(({ text }) => text));
+  await expect(rows.first()).toContainText("Out of memory");
+  await list.getByRole("button", { name: /^\d+ more$/ }).click();
+  await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
+  await rows.first().click();
+  await new Views(viewer).expectCursor(ooms[0]?.events[0] ?? Number.NaN);
+  await expect(list).toHaveCount(0);
 });
 
 test("a snapshot without a trace says who holds what is left", async ({ viewer, page }) => {

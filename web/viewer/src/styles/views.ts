@@ -192,6 +192,10 @@ const lists = `
 .rail-mark[data-severity="high"] { background: var(--error); }
 .outliers { flex: none; max-height: 84px; overflow: auto; padding: 4px 14px; border-bottom: 1px solid var(--line); }
 .finding-line { width: 100%; padding: 2px 0 2px 12px; border: 0; background: none; box-shadow: inset 3px 0 var(--warn); text-align: left; cursor: pointer; }
+.finding-line[data-severity="high"] { box-shadow: inset 3px 0 var(--error); }
+.notable { margin-top: 16px; }
+.notable .finding-line { margin: 2px 0; }
+.notable .num { margin-left: 6px; }
 .finding-line:hover { background: var(--hover); }
 .findings { flex: 1; min-height: 0; overflow: auto; }
 .finding { display: block; width: 100%; padding: 9px 14px 10px; border: 0; border-bottom: 1px solid var(--line); background: none; text-align: left; cursor: pointer; }
@@ -213,6 +217,7 @@ const lists = `
 .moment h3 { display: flex; justify-content: space-between; }
 .moment h3 .link { font-weight: 400; }
 .moment .mono { font-size: 12px; }
+.notable .link { padding-left: 12px; font-size: var(--small); }
 .moment > .link { margin-top: 6px; font-size: var(--small); }
 .details h4 { margin: 12px 0 2px; color: var(--dim); font-size: var(--small); font-weight: 500; }
 .shares { margin-top: 4px; }

@@ -7,7 +7,9 @@ import { StackShares } from "./subject.js";
 import type { Workspace } from "./workspace.js";
 
 /** Call stacks that hold most at the peak: what has room without scrolling. */
-const FIRST = 8;
+const FIRST = 6;
+/** Findings that are shown there; all are in their view. */
+const FEW = 3;
 
 interface MomentProperties {
   session: Session;
@@ -17,7 +19,7 @@ interface MomentProperties {
 export function Moment({ session, workspace }: MomentProperties) {
   const { cursor } = session.linked;
   const moment = workspace.moment.value.value;
-  if (cursor.value === null) return <AtPeak session={session} workspace={workspace} />;
+  if (cursor.value === null) return <Answers session={session} workspace={workspace} />;
   if (!moment) return null;
   const { event, label, action } = moment;
   const clear = () => {
@@ -40,10 +42,50 @@ export function Moment({ session, workspace }: MomentProperties) {
 }
 
 /** What somebody who has just opened a file asks. The bands' peaks are above it. */
+function Answers({ session, workspace }: MomentProperties) {
+  if (session.subject.value !== null || session.selected.value !== null) return null;
+  return (
+    <>
+      <Notable session={session} workspace={workspace} />
+      <AtPeak session={session} workspace={workspace} />
+    </>
+  );
+}
+
+/** An out-of-memory error, most of all. */
+function Notable({ workspace }: MomentProperties) {
+  const all = workspace.findings.value.value?.filter(({ severity }) => severity !== "low") ?? [];
+  const more = all.length - FEW;
+  if (all.length === 0) return null;
+  return (
+    <ul class="notable" aria-label="Findings">
+      {all.slice(0, FEW).map((finding) => (
+        <li key={finding.id}>
+          <button
+            type="button"
+            class="finding-line"
+            data-severity={finding.severity}
+            title={finding.text}
+            onClick={() => void workspace.openFinding(finding)}
+          >
+            {finding.label} <span class="num">{finding.bytes.text}</span> <span class="num dim">{finding.at}</span>
+          </button>
+        </li>
+      ))}
+      {more > 0 && (
+        <li>
+          <button type="button" class="link" onClick={() => workspace.open("anomalies")}>
+            {more} more
+          </button>
+        </li>
+      )}
+    </ul>
+  );
+}
+
 function AtPeak({ session, workspace }: MomentProperties) {
   const moment = workspace.peak.value.value;
-  const busy = session.subject.value !== null || session.selected.value !== null;
-  if (busy || !moment || moment.stacks.length === 0) return null;
+  if (!moment || moment.stacks.length === 0) return null;
   const go = () => workspace.goTo(moment.event);
   return (
     <section class="moment" aria-labelledby="peak-title" data-testid="at-peak" data-event={moment.event}>
