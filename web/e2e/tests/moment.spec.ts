@@ -270,3 +270,21 @@ test("the settings and the provenance are what the command line says", async ({ 
     if (info.settings.length === 0) await expect(pane).toContainText("they are not in the file");
   }
 });
+
+test("questions that newer ones overtake are not waited for", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  await views.show(testData(REAL));
+  await views.drawer("Segments");
+  await page.evaluate(() => {
+    const markers: number[] = [];
+    for (let event = 100; event < 150; event += 1) {
+      markers.push(event);
+      window.memstrata.setState({ at: event, markers: markers.join(",") });
+    }
+  });
+  await expect(views.pane("Timeline").locator(".mark[data-kind=marker]")).toHaveCount(50);
+  await views.expectCursor(149);
+  // The line of one that waits comes after a third of a second, and would stay.
+  await page.waitForTimeout(700);
+  await expect(page.getByRole("progressbar", { name: "Computing" })).toHaveCount(0);
+});

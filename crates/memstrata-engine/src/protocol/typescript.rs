@@ -26,6 +26,9 @@ fn declarations() -> String {
     for (name, [width, height]) in [("SPARK", SPARK), ("MINIMAP", MINIMAP), ("COMPARED", COMPARED)] {
         writeln!(out, "export const {name} = [{width}, {height}] as const;").expect("writing to a string");
     }
+    // A variant is called as its field is, but for the first letter.
+    let kinds = Query::REPLACED.iter().map(|kind| kind[..1].to_lowercase() + &kind[1..]).collect::<Vec<_>>();
+    writeln!(out, "export const REPLACED = {kinds:?} as const;").expect("writing to a string");
     macro_rules! types {
         ($($t:ty),* $(,)?) => { $(write!(out, "\nexport {}\n", <$t>::decl(&config)).expect("writing to a string");)* };
     }

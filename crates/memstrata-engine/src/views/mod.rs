@@ -54,27 +54,38 @@ impl Query {
                 | Self::Picture { .. }
         )
     }
-
-    /// Whether a newer question of this kind makes an older one pointless, whose answer then never comes.
-    pub(crate) fn replaces(&self) -> bool {
-        matches!(
-            self,
-            Self::Tracks { .. }
-                | Self::Moment { .. }
-                | Self::Markers { .. }
-                | Self::Range { .. }
-                | Self::Events { .. }
-                | Self::Blocks { .. }
-                | Self::FlameBoxes { .. }
-                | Self::FlameNode { .. }
-                | Self::Hit { .. }
-                | Self::Names { .. }
-                | Self::Search { .. }
-                | Self::Segments { .. }
-                | Self::SegmentRows { .. }
-        )
-    }
 }
+
+macro_rules! replaced {
+    ($($kind:ident),* $(,)?) => {
+        impl Query {
+            /// Whether a newer question of this kind makes an older one pointless, whose answer then never comes.
+            pub(crate) fn replaces(&self) -> bool {
+                matches!(self, $(Self::$kind { .. })|*)
+            }
+
+            /// These kinds, for the page: nobody there may wait for such an answer.
+            #[cfg(test)]
+            pub(crate) const REPLACED: &[&str] = &[$(stringify!($kind)),*];
+        }
+    };
+}
+
+replaced!(
+    Tracks,
+    Moment,
+    Markers,
+    Range,
+    Events,
+    Blocks,
+    FlameBoxes,
+    FlameNode,
+    Hit,
+    Names,
+    Search,
+    Segments,
+    SegmentRows
+);
 
 impl Query {
     /// What the answer is made of.

@@ -1,21 +1,22 @@
 // One file in one worker: questions in, answers out, matched by id.
 
 import { signal } from "@preact/signals";
-import type {
-  Answer,
-  AxisKind,
-  BlockDetail,
-  DeviceRef,
-  Failure,
-  Hit,
-  Layer,
-  Loaded,
-  Progress,
-  Query,
-  Request,
-  Response,
-  TileKey,
-  TooLarge,
+import {
+  type Answer,
+  type AxisKind,
+  type BlockDetail,
+  type DeviceRef,
+  type Failure,
+  type Hit,
+  type Layer,
+  type Loaded,
+  type Progress,
+  type Query,
+  REPLACED,
+  type Request,
+  type Response,
+  type TileKey,
+  type TooLarge,
 } from "../generated/protocol.js";
 import type { Bounds, Columns, FromWorker } from "./messages.js";
 import type { Source } from "./rank-file.js";
@@ -57,19 +58,8 @@ type AnswerOf<K extends AnswerKind> = Extract<Answer, Record<K, unknown>>[K];
 export const LAYERS = ["timeline", "segments", "flame"] as const;
 export type LayerKind = (typeof LAYERS)[number];
 
-/** Of these a newer question makes an older one pointless; as `Query::replaces` says in the engine. */
-const REPLACED: ReadonlySet<string> = new Set<QueryKind>([
-  "tracks",
-  "moment",
-  "range",
-  "events",
-  "blocks",
-  "flameBoxes",
-  "flameNode",
-  "hit",
-  "names",
-  "search",
-]);
+/** Of these a newer question makes an older one pointless, and the engine never answers that. */
+const OVERTAKEN: ReadonlySet<string> = new Set<QueryKind>(REPLACED);
 
 /** Somebody waits, once an answer takes so long. */
 const WAIT_MS = 300;
@@ -159,7 +149,7 @@ export class RankClient {
     if (!this.full) return null;
     const id = this.#nextId();
     const [kind] = Object.keys(query);
-    if (kind !== undefined && REPLACED.has(kind)) this.#overtake(kind, id);
+    if (kind !== undefined && OVERTAKEN.has(kind)) this.#overtake(kind, id);
     const response = await this.#answer(id, { view: { id, target, query } });
     if (response?.kind !== "view" || !(answer in response.answer)) return null;
     return (response.answer as unknown as Record<K, AnswerOf<K>>)[answer];

@@ -9,6 +9,7 @@ export const ROW_UNITS = 4096;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
+export const REPLACED = ["tracks", "moment", "markers", "range", "events", "blocks", "flameBoxes", "flameNode", "hit", "names", "search", "segments", "segmentRows"] as const;
 
 export type Quantity = { 
 /**

@@ -62,7 +62,10 @@ export class Workspace {
       return event === null ? null : { moment: { at: { event: { event: event } } } };
     });
     this.peak = resource(session, "moment", () => (session.detailsOpen.value ? { peak: {} } : null));
-    this.markers = resource(session, "markers", () => ({ markers: { events: [...linked.markers.value] } }));
+    this.markers = resource(session, "markers", () => {
+      const events = [...linked.markers.value];
+      return events.length === 0 ? null : { markers: { events } };
+    });
     this.findings = resource(session, "findings", () => ({ findings: {} }));
     this.course = resource(session, "course", () => ({ course: { axis: axis() } }));
     this.settings = resource(session, "settings", () => ({ settings: {} }));
@@ -289,10 +292,8 @@ export class Workspace {
   }
 
   nextMarker(): void {
-    const { linked } = this.session;
-    const markers = linked.markers.peek();
-    const at = linked.cursor.peek() ?? -2;
-    const next = markers.find((event) => event > at) ?? markers[0];
+    const { cursor, markers } = this.session.linked;
+    const next = markers.peek().find((event) => event > (cursor.peek() ?? -2)) ?? markers.peek()[0];
     if (next !== undefined) this.goTo(next);
   }
 
