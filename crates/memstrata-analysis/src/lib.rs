@@ -55,8 +55,8 @@ mod state;
 mod trace;
 
 pub use anomaly::{
-    Anomaly, AnomalyKind, FreeAt, FreeMemory, RankFacts, StepSource, Steps, anomalies, anomalies_paced, free_slots,
-    outliers,
+    Anomaly, AnomalyKind, FreeAt, FreeMemory, RankFacts, Severity, StepSource, Steps, anomalies, anomalies_paced,
+    free_slots, outliers,
 };
 pub use band::Band;
 pub use blocks::{Block, Origin};

@@ -15,6 +15,9 @@ pub(crate) const FAINT: Style = Style::new().dimmed();
 /// What is wrong.
 pub(crate) const WARN: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
 
+/// What ends a run.
+pub(crate) const BAD: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+
 /// Text in a style; where the output has no colours, they are taken out again on the way.
 pub(crate) fn styled(style: Style, text: impl fmt::Display) -> String {
     format!("{style}{text}{style:#}")

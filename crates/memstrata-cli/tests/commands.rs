@@ -1,6 +1,7 @@
 //! Every command, by running it on recordings: what it prints adds up, and agrees with what does not come from memstrata.
 
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -159,6 +160,19 @@ fn anomalies_are_found_in_files_and_across_them() {
     let asked = oom["bytes"].as_u64().expect("a number");
     assert_eq!(asked.next_multiple_of(2 << 20), 413_138_944);
     assert!(oom["text"].as_str().is_some_and(|t| t.contains("the largest free block was")), "{oom}");
+}
+
+#[test]
+fn what_ended_a_run_comes_before_what_is_about_more_bytes() {
+    let found = json(&["anomalies", "recorded/gpt_leak.pickle.gz", "recorded/t26/oom_observer.pickle.gz"]);
+    let of = |a: &Value| {
+        let severity = ["high", "medium", "low"].iter().position(|s| a["severity"] == *s).expect("a severity");
+        (severity, Reverse(a["bytes"].as_u64().expect("a number")))
+    };
+    let rows = list(&found["anomalies"]);
+    assert!(rows.iter().map(of).is_sorted(), "{rows:?}");
+    // Otherwise the order would be that of the bytes, and this show nothing.
+    assert!(!rows.iter().map(|a| of(a).1).is_sorted(), "{rows:?}");
 }
 
 #[test]

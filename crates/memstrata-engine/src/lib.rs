@@ -45,7 +45,7 @@ mod text;
 mod views;
 pub mod warm;
 
-pub use memstrata_analysis::{RuleError, Rules};
+pub use memstrata_analysis::{RuleError, Rules, Severity};
 pub use memstrata_units as units;
 
 pub use engine::{Column, Engine, Reply, Slice};

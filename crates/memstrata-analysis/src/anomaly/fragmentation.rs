@@ -30,6 +30,7 @@ pub(super) fn fragmentation(cx: &Context) -> Option<Anomaly> {
         id: cx.id(AnomalyKind::Fragmentation, event),
         kind: AnomalyKind::Fragmentation,
         device: cx.trace.device.device,
+        severity: cx.severity(AnomalyKind::Fragmentation, never_used as u64),
         bytes: never_used as u64,
         text: format!(
             "When most was reserved ({}, after {}), {bound}{} of it ({} %) was not in use{largest}; the program never \

@@ -191,6 +191,7 @@ fn anomaly(cx: &Context, entries: &[&Entry], bytes: u64, text: impl Fn(&str) -> 
         id: cx.stack_id(AnomalyKind::Growth, stack),
         kind: AnomalyKind::Growth,
         device: cx.trace.device.device,
+        severity: cx.severity(AnomalyKind::Growth, bytes),
         bytes,
         text: text(&cx.label(stack)),
         events: sample(entries.iter().filter_map(|e| block(e).alloc_event()).map(|event| event.0).collect()),

@@ -12,9 +12,11 @@ mod pending;
 mod period;
 mod retry;
 mod settings;
+mod severity;
 mod steps;
 
 pub use outliers::{RankFacts, outliers};
+pub use severity::Severity;
 pub use steps::{StepSource, Steps};
 
 use crate::pace::{self, Pace, at_once, strides};
@@ -69,6 +71,8 @@ pub struct Anomaly {
     pub kind: AnomalyKind,
     /// The device's ordinal.
     pub device: u32,
+    /// How much it matters.
+    pub severity: Severity,
     /// How much memory it is about.
     pub bytes: u64,
     /// What an engineer should know, in a sentence or two.
@@ -99,7 +103,7 @@ struct Context<'a> {
     free_at: &'a FreeAt<'a>,
 }
 
-/// The findings on one device, the one about most bytes first. `free_at` tells the free blocks in a slot where a replay
+/// The findings on one device, the most severe first and of those the one about most bytes. `free_at` tells the free blocks in a slot where a replay
 /// of the allocator knows them: OOMs and fragmentation then say how large the largest was.
 pub fn anomalies(snapshot: &Snapshot, trace: &Trace, sites: &Sites, free_at: &FreeAt<'_>) -> Vec<Anomaly> {
     at_once(anomalies_paced(snapshot, trace, sites, free_at, &mut Pace::endless()))
@@ -149,10 +153,14 @@ async fn of_allocator(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
 }
 
 fn sort(found: &mut [Anomaly]) {
-    found.sort_unstable_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.id.cmp(&b.id)));
+    found.sort_unstable_by(|a, b| (a.severity, b.bytes, &a.id).cmp(&(b.severity, a.bytes, &b.id)));
 }
 
 impl Context<'_> {
+    fn severity(&self, kind: AnomalyKind, bytes: u64) -> Severity {
+        Severity::of(kind, bytes, self.trace.reserved_band.peak)
+    }
+
     /// `kind-device-what`.
     fn id(&self, kind: AnomalyKind, what: impl std::fmt::Display) -> String {
         format!("{}-{}-{what}", kind.name(), self.trace.device.device)

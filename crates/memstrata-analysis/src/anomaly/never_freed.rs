@@ -70,6 +70,7 @@ pub(super) async fn never_freed(
             id: cx.stack_id(AnomalyKind::NeverFreed, stack),
             kind: AnomalyKind::NeverFreed,
             device: cx.trace.device.device,
+            severity: cx.severity(AnomalyKind::NeverFreed, bytes),
             bytes,
             text: format!(
                 "{} made {} of {} at {first} that stayed, while {} of the same stack were freed within {}",

@@ -98,6 +98,7 @@ fn anomaly(cx: &Context, oom: &Oom, reserved: i64, holders: &[Holder]) -> Anomal
         id: cx.id(AnomalyKind::Oom, oom.event.0),
         kind: AnomalyKind::Oom,
         device: cx.trace.device.device,
+        severity: cx.severity(AnomalyKind::Oom, oom.requested.0),
         bytes: oom.requested.0,
         text: text.concat(),
         events: vec![oom.event.0],

@@ -3,7 +3,7 @@
 //! Ranks need not be alike: pipeline stages run different code, and batches differ. So ranks are compared only with
 //! those that allocate from the same call stacks, and only what stands out from the spread among them counts.
 
-use super::{Anomaly, AnomalyKind, sort};
+use super::{Anomaly, AnomalyKind, Severity, sort};
 use memstrata_units::Bytes;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -23,6 +23,12 @@ pub struct RankFacts {
     pub by_category: Vec<(&'static str, u64)>,
 }
 
+impl RankFacts {
+    fn reserved_peak(&self) -> i64 {
+        self.peaks.iter().find(|(band, _)| *band == "reserved_bytes").map_or(0, |(_, peak)| *peak)
+    }
+}
+
 /// Fewer ranks than this have no usual value.
 const LEAST_RANKS: usize = 4;
 
@@ -37,7 +43,7 @@ enum Item {
     Band(&'static str),
 }
 
-/// Ranks (by index) that hold far more than the others of their group, most first within a rank. A rank that holds less
+/// Ranks (by index) that hold far more than the others of their group, the most severe first within a rank. A rank that holds less
 /// is no outlier.
 pub fn outliers(ranks: &[RankFacts]) -> Vec<(usize, Anomaly)> {
     let mut found: Vec<Vec<Anomaly>> = vec![Vec::new(); ranks.len()];
@@ -137,11 +143,13 @@ fn anomaly(rank: &RankFacts, item: &Item, bytes: u64, usual: u64, ranks: usize) 
         Item::Category(name) => ((*name).to_owned(), format!("of category {name}")),
         Item::Band(name) => ((*name).to_owned(), format!("of {name} at its peak")),
     };
+    let excess = bytes.saturating_sub(usual);
     Anomaly {
         id: format!("{}-{}-{id}", AnomalyKind::Outlier.name(), rank.device),
         kind: AnomalyKind::Outlier,
         device: rank.device,
-        bytes: bytes.saturating_sub(usual),
+        severity: Severity::of(AnomalyKind::Outlier, excess, rank.reserved_peak()),
+        bytes: excess,
         text: format!(
             "{} holds {} {what}, where {} is usual among {ranks} similar ranks",
             rank.name,

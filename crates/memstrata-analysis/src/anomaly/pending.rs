@@ -62,6 +62,7 @@ fn group(cx: &Context, stack: StackId, stream: StreamId, waits: &[Wait], at_once
         id: cx.id(AnomalyKind::PendingFree, format_args!("{:016x}-{stream:x}", cx.sites.get(stack).stack_hash)),
         kind: AnomalyKind::PendingFree,
         device: cx.trace.device.device,
+        severity: cx.severity(AnomalyKind::PendingFree, at_once),
         bytes: at_once,
         text: format!(
             "{} of {} in all at {} (stream {stream:#x}) waited for another stream, up to {} at once; the \

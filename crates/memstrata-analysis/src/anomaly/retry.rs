@@ -149,6 +149,7 @@ fn anomaly(cx: &Context, side: &Side, what: &str, who: &str, why: &str) -> Anoma
         id: cx.id(AnomalyKind::Retry, what),
         kind: AnomalyKind::Retry,
         device: cx.trace.device.device,
+        severity: cx.severity(AnomalyKind::Retry, side.again_bytes),
         bytes: side.again_bytes,
         text: format!(
             "{who} {} in {} of {} {why}, and reserved {} of it again: every time, the device is waited for",

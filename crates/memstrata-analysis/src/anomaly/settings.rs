@@ -29,6 +29,7 @@ fn anomaly(cx: &Context, key: &str, bytes: u64, text: String, events: Vec<u32>) 
         id: cx.id(AnomalyKind::Settings, key),
         kind: AnomalyKind::Settings,
         device: cx.trace.device.device,
+        severity: cx.severity(AnomalyKind::Settings, bytes),
         bytes,
         text,
         events: sample(events),

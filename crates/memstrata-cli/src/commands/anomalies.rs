@@ -2,8 +2,9 @@
 
 use crate::Failure;
 use crate::arguments::Files;
-use crate::output::{self, STRONG, WARN, styled};
+use crate::output::{self, BAD, FAINT, STRONG, WARN, styled};
 use crate::read;
+use memstrata_engine::Severity;
 use memstrata_engine::report::anomalies::{Anomalies, across};
 use memstrata_engine::report::rank::RankSummary;
 use memstrata_engine::report::{FrameRow, Target};
@@ -35,7 +36,13 @@ fn text(out: &mut dyn Write, report: &Anomalies) -> io::Result<()> {
         return writeln!(out, "Nothing that deserves a look was found.");
     }
     for a in &report.anomalies {
-        writeln!(out, "{:>11}  {}  {}", Bytes(a.bytes).to_string(), styled(WARN, a.kind), styled(STRONG, &a.path))?;
+        let style = match a.severity {
+            Severity::High => BAD,
+            Severity::Medium => WARN,
+            Severity::Low => FAINT,
+        };
+        let severity = styled(style, format_args!("{:<6}", a.severity.name()));
+        writeln!(out, "{:>11}  {severity}  {}  {}", Bytes(a.bytes).to_string(), a.kind, styled(STRONG, &a.path))?;
         writeln!(out, "             {}", a.text)?;
         let own: Vec<String> = a.frames.iter().filter(|f| !f.is_framework()).map(FrameRow::short).collect();
         if own.len() > 1 {

@@ -2,16 +2,16 @@
 
 use super::rank::{RankSummary, owned};
 use super::{FrameRow, Target};
-use memstrata_analysis::{Anomaly, RankFacts, outliers};
+use memstrata_analysis::{Anomaly, RankFacts, Severity, outliers};
 use memstrata_snapshot::{Snapshot, StackId};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// `memstrata.anomalies/1`.
 #[derive(Debug, Serialize)]
 pub struct Anomalies {
     /// The name and version of this form.
     pub schema: &'static str,
-    /// The one about most bytes first.
+    /// The most severe first, and of those the one about most bytes.
     pub anomalies: Vec<AnomalyRow>,
 }
 
@@ -26,6 +26,9 @@ pub struct AnomalyRow {
     pub path: String,
     /// The device.
     pub device: u32,
+    /// `high`, `medium` or `low`.
+    #[serde(serialize_with = "name")]
+    pub severity: Severity,
     /// How much memory it is about.
     pub bytes: u64,
     /// What an engineer should know.
@@ -39,7 +42,12 @@ pub struct AnomalyRow {
     pub stack: Option<StackId>,
 }
 
-/// What is found on a device by itself.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn name<S: Serializer>(severity: &Severity, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(severity.name())
+}
+
+/// What is found on a device by itself, the most severe first.
 pub(crate) fn of_device(target: Target<'_>) -> Vec<AnomalyRow> {
     let found = target.part.anomalies(target.index);
     found.iter().map(|a| row(target.path, target.snapshot(), a.clone())).collect()
@@ -59,7 +67,7 @@ pub fn across(ranks: Vec<RankSummary>) -> Anomalies {
         })
         .collect();
     let mut all: Vec<AnomalyRow> = ranks.into_iter().flat_map(|r| r.anomalies).chain(beside).collect();
-    all.sort_unstable_by(|a, b| (b.bytes, &a.path, &a.id).cmp(&(a.bytes, &b.path, &b.id)));
+    all.sort_unstable_by(|a, b| (a.severity, b.bytes, &a.path, &a.id).cmp(&(b.severity, a.bytes, &b.path, &b.id)));
     Anomalies { schema: "memstrata.anomalies/1", anomalies: all }
 }
 
@@ -80,6 +88,7 @@ pub(crate) fn named(path: &str, anomaly: Anomaly, frames: Vec<FrameRow<'static>>
         kind: anomaly.kind.name(),
         path: path.to_owned(),
         device: anomaly.device,
+        severity: anomaly.severity,
         bytes: anomaly.bytes,
         text: anomaly.text,
         events: anomaly.events,

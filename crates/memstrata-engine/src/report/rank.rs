@@ -26,7 +26,7 @@ pub struct RankSummary {
     pub stacks: Vec<StackShare>,
     /// Out-of-memory events.
     pub ooms: Vec<OomSummary>,
-    /// Its own findings, the one about most bytes first.
+    /// Its own findings, the most severe first.
     pub anomalies: Vec<AnomalyRow>,
 }
 

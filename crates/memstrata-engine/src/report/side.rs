@@ -30,7 +30,7 @@ pub struct Side {
     pub blocks: u32,
     /// Out-of-memory events.
     pub ooms: u32,
-    /// Its own findings, the one about most bytes first.
+    /// Its own findings, the most severe first.
     pub findings: Vec<SideFinding>,
     /// What is live at the peak, by category: name, bytes, blocks.
     pub categories: Vec<(String, u64, u32)>,

@@ -43,8 +43,7 @@ pub(crate) async fn export(at: Target<'_>, what: &Table, form: TextForm, pace: &
             }
         }
         Table::Findings {} => {
-            let mut found = of_device(at);
-            found.sort_unstable_by(|a, b| (b.bytes, &a.id).cmp(&(a.bytes, &b.id)));
+            let found = of_device(at);
             match form {
                 TextForm::Csv => csv(FINDINGS, found.iter().map(finding_line), pace).await,
                 TextForm::Json => json("{\"anomalies\":", found.iter(), pace).await,
@@ -74,7 +73,7 @@ pub(crate) async fn export(at: Target<'_>, what: &Table, form: TextForm, pace: &
 const BLOCKS: &str = "reference,address,requested_bytes,block_bytes,category,alloc_event,free_requested_event,\
                       free_completed_event,lifetime,stream,site";
 const EVENTS: &str = "event,time_us,action,address,bytes,requested_bytes,stream,block,site";
-const FINDINGS: &str = "id,kind,device,bytes,events,first_event,last_event,text,stack,path";
+const FINDINGS: &str = "id,kind,severity,device,bytes,events,first_event,last_event,text,stack,path";
 const SEGMENTS: &str = "address,total_size,segment_type,stream,pool,is_expandable,allocated,active,requested,free,\
                         largest_free,site";
 
@@ -198,9 +197,10 @@ fn event_line(row: &EventOut) -> String {
 fn finding_line(row: &AnomalyRow) -> String {
     let stack: Vec<String> = row.frames.iter().map(FrameRow::short).collect();
     format!(
-        "{},{},{},{},{},{},{},{},{},{}",
+        "{},{},{},{},{},{},{},{},{},{},{}",
         quoted(&row.id),
         row.kind,
+        row.severity.name(),
         row.device,
         row.bytes,
         row.events.len(),

@@ -5,8 +5,8 @@ use crate::protocol::views::FindingRow;
 use crate::report::Target;
 use crate::report::anomalies::{AnomalyRow, of_device};
 use crate::text;
-use memstrata_analysis::Block;
 use memstrata_analysis::pace::{Pace, strides};
+use memstrata_analysis::{Block, Severity};
 use memstrata_snapshot::StackId;
 use memstrata_units::{Bytes, EventIndex};
 use std::cmp::Reverse;
@@ -33,7 +33,7 @@ pub(super) async fn rows(at: Target<'_>, found: Vec<AnomalyRow>, pace: &mut Pace
             },
             reference,
             stack: detail::stack(snapshot, finding.stack.unwrap_or(StackId::EMPTY), note),
-            ..plain(finding, trace.reserved_band.peak)
+            ..plain(finding)
         }
     };
     let mut rows: Vec<FindingRow> = Vec::with_capacity(found.len());
@@ -41,14 +41,13 @@ pub(super) async fn rows(at: Target<'_>, found: Vec<AnomalyRow>, pace: &mut Pace
         let reference = reference(at, &finding, pace).await;
         rows.push(row(finding, reference));
     }
-    sort(&mut rows);
     rows
 }
 
 /// A finding without what only its file's tables tell.
-pub(super) fn plain(finding: AnomalyRow, reserved_peak: i64) -> FindingRow {
+pub(super) fn plain(finding: AnomalyRow) -> FindingRow {
     FindingRow {
-        severity: severity(finding.kind, finding.bytes, reserved_peak).to_owned(),
+        severity: finding.severity.name().to_owned(),
         id: finding.id,
         kind: finding.kind.to_owned(),
         label: label(finding.kind).to_owned(),
@@ -64,27 +63,13 @@ pub(super) fn plain(finding: AnomalyRow, reserved_peak: i64) -> FindingRow {
     }
 }
 
-const SEVERITIES: [&str; 3] = ["high", "medium", "low"];
-
-/// The most severe first, then the one about most bytes.
+/// Of several ranks: the most severe first, then the one about most bytes.
 pub(super) fn sort(rows: &mut [FindingRow]) {
     let key = |row: &FindingRow| {
         let bytes: u64 = row.bytes.raw.parse().unwrap_or(0);
-        (SEVERITIES.iter().position(|s| *s == row.severity), Reverse(bytes))
+        (Severity::ALL.iter().position(|s| s.name() == row.severity), Reverse(bytes))
     };
     rows.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| (&a.path, &a.id).cmp(&(&b.path, &b.id))));
-}
-
-/// What ends a run is high; what is about hardly any memory is one step lower than its kind.
-fn severity(kind: &str, bytes: u64, reserved_peak: i64) -> &'static str {
-    let step = match kind {
-        "oom" => return SEVERITIES[0],
-        "growth" => 0,
-        "fragmentation" | "settings" => 2,
-        _ => 1,
-    };
-    let is_small = u128::from(bytes) * 100 < reserved_peak.max(0) as u128;
-    SEVERITIES[(step + usize::from(is_small)).min(2)]
 }
 
 /// A kind in words.
@@ -124,19 +109,4 @@ async fn reference(at: Target<'_>, finding: &AnomalyRow, pace: &mut Pace) -> Opt
         }
     }
     largest.or(waits).map(|block| detail::reference(trace, block))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn little_memory_is_less_severe() {
-        assert_eq!(severity("growth", 10, 1000), "high");
-        assert_eq!(severity("growth", 9, 1000), "medium");
-        assert_eq!(severity("retry", 9, 1000), "low");
-        assert_eq!(severity("settings", 0, 1000), "low");
-        assert_eq!(severity("oom", 0, 1000), "high");
-        assert_eq!(severity("outlier", 5, -3), "medium");
-    }
 }

@@ -126,7 +126,7 @@ impl Ranks {
     fn outlier_rows(&self) -> Vec<FindingRow> {
         let row = |(index, anomaly): &(usize, Anomaly)| {
             let rank = &self.rows[*index];
-            let mut row = findings::plain(named(&rank.card.path, anomaly.clone(), Vec::new()), rank.reserved);
+            let mut row = findings::plain(named(&rank.card.path, anomaly.clone(), Vec::new()));
             if let Some(site) = site(&rank.card, anomaly) {
                 row.stack.note = Some(format!("The call site is {site}; the rank's own timeline has its whole stack."));
             }
