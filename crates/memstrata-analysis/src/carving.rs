@@ -10,12 +10,12 @@ use crate::blocks::{Block, Origin};
 use crate::pace::{Pace, STRIDE, at_once, filled};
 use crate::rounding::{MIN_BLOCK_SIZE, Rounding};
 use crate::segments::{Finding, SMALL_SIZE, Segments, Span, segment_event};
+use crate::series::Series;
 use crate::trace::{Exactness, Trace};
 use memstrata_snapshot::{BlockState, Report, Snapshot, Warning};
 use memstrata_units::{Addr, Bytes, EventIndex};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Block sizes of one device's window, and the bands that they give.
 #[derive(Clone, Debug)]
@@ -25,9 +25,9 @@ pub struct Carving {
     /// Bytes carved out for each block of [`Trace::blocks`].
     pub sizes: Vec<Bytes>,
     /// `active_bytes` in every slot.
-    pub active: Vec<u64>,
+    pub active: Series,
     /// `allocated_bytes` in every slot.
-    pub allocated: Vec<u64>,
+    pub allocated: Series,
     /// `active_bytes` over the window.
     pub active_band: Band,
     /// `allocated_bytes` over the window.
@@ -99,8 +99,10 @@ struct Replay<'a> {
     loose: BTreeMap<u64, u32>,
     /// Of the final segments: blocks that were compared, that were different, and the first of those.
     met: (usize, u32, Option<Addr>),
-    active: Vec<u64>,
-    allocated: Vec<u64>,
+    /// What each slot adds to `allocated_bytes`; sums wrap, as changes below zero do.
+    changes: Vec<u64>,
+    active: Series,
+    allocated: Series,
     until: Vec<u32>,
     bands: [Band; 2],
     report: Report,
@@ -137,8 +139,9 @@ impl<'a> Replay<'a> {
             slack: FxHashMap::default(),
             loose: BTreeMap::new(),
             met: (0, 0, None),
-            active: Vec::new(),
-            allocated: Vec::new(),
+            changes: Vec::new(),
+            active: Series::default(),
+            allocated: Series::default(),
             until: Vec::with_capacity(trace.blocks.len()),
             bands: [Band::default(); 2],
             report: Report::default(),
@@ -180,12 +183,15 @@ impl<'a> Replay<'a> {
                 Stage::Events => Stage::Meet,
                 Stage::Meet => {
                     self.meet();
-                    self.active.reserve_exact(slots);
-                    self.allocated.reserve_exact(slots);
+                    self.changes.reserve_exact(slots);
                     Stage::Room
                 }
                 Stage::Room => Stage::Blocks,
-                Stage::Blocks | Stage::Sums => Stage::Sums,
+                Stage::Blocks | Stage::Sums => {
+                    let slots = slots - 1;
+                    (self.active, self.allocated) = (Series::with_capacity(slots), Series::with_capacity(slots));
+                    Stage::Sums
+                }
             };
             return Some(1);
         }
@@ -206,16 +212,9 @@ impl<'a> Replay<'a> {
         match self.stage {
             Stage::Events => (from..to).for_each(|event| self.event(EventIndex(event as u32))),
             // Nobody has touched that memory yet, and it is slow to touch here and there: so it is touched in order first.
-            Stage::Room => {
-                self.active.resize(to, 0);
-                self.allocated.resize(to, 0);
-            }
+            Stage::Room => self.changes.resize(to, 0),
             Stage::Blocks => (from..to).for_each(|block| self.count(block)),
-            _ => {
-                for (series, band) in [&mut self.active, &mut self.allocated].into_iter().zip(&mut self.bands) {
-                    sum(series, from..to, band);
-                }
-            }
+            _ => (from..to).for_each(|slot| self.sum(slot)),
         }
         Some((to - from) as u64 * REPLAYED)
     }
@@ -448,22 +447,29 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// What a block adds to both bands.
+    /// What a block adds to `allocated_bytes`.
     fn count(&mut self, i: usize) {
         let (block, size) = (&self.trace.blocks[i], self.sizes[i].0);
         let end = allocated_until(block, &self.finals).clamp(block.enters, block.leaves);
-        for (series, leaves) in [(&mut self.active, block.leaves), (&mut self.allocated, end)] {
-            // Sums wrap, as changes below zero do.
-            let [enters, leaves] = [block.enters, leaves].map(|slot| slot as usize);
-            series[enters] = series[enters].wrapping_add(size);
-            series[leaves] = series[leaves].wrapping_sub(size);
-        }
+        let [enters, leaves] = [block.enters, end].map(|slot| slot as usize);
+        self.changes[enters] = self.changes[enters].wrapping_add(size);
+        self.changes[leaves] = self.changes[leaves].wrapping_sub(size);
         self.until.push(end);
     }
 
-    fn finish(mut self) -> Carving {
-        self.active.pop();
-        self.allocated.pop();
+    /// Both bands in a slot.
+    fn sum(&mut self, slot: usize) {
+        let mut change = 0u64;
+        for part in self.trace.changes_at(slot as u32) {
+            let size = self.sizes[part.block() as usize].0;
+            change = if part.enters() { change.wrapping_add(size) } else { change.wrapping_sub(size) };
+        }
+        let [active, allocated] = &mut self.bands;
+        self.active.follow(active, change as i64);
+        self.allocated.follow(allocated, self.changes[slot] as i64);
+    }
+
+    fn finish(self) -> Carving {
         // Free memory was cut by blocks that a part of a trace does not have; it is said that sizes are estimates there.
         let is_whole = self.trace.device.excerpt.is_none();
         let replay = if is_whole { self.report.warnings() } else { &[] };
@@ -509,17 +515,5 @@ fn allocated_until(block: &Block, finals: &Finals) -> u32 {
         Origin::PreexistingFreed => 0,
         Origin::PreexistingLive if pending_at_end() => 0,
         _ => block.leaves,
-    }
-}
-
-/// Changes by slot become their running sum, in their place.
-fn sum(changes: &mut [u64], slots: Range<usize>, band: &mut Band) {
-    for (slot, changed) in (slots.start..).zip(&mut changes[slots]) {
-        let change = *changed as i64;
-        match slot.checked_sub(1) {
-            Some(event) => band.add(event as u32, change),
-            None => *band = Band::of(change, []),
-        }
-        *changed = band.end.max(0) as u64;
     }
 }

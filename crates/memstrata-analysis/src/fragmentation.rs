@@ -7,6 +7,7 @@ use crate::carving::Carving;
 use crate::pace::{Pace, at_once, strides};
 use crate::parallel;
 use crate::segments::segment_event;
+use crate::series::Series;
 use crate::trace::Trace;
 use memstrata_snapshot::{PoolIndex, SegmentType, Snapshot, StreamId};
 use memstrata_units::Bytes;
@@ -28,9 +29,9 @@ pub struct FreeKind {
 #[derive(Clone, Debug, Default)]
 pub struct Fragmentation {
     /// Cached-free bytes: reserved - active.
-    pub free: Vec<u64>,
+    pub free: Series,
     /// The largest piece of them.
-    pub largest: Vec<u64>,
+    pub largest: Series,
     /// Segment events of the window.
     pub churn: Churn,
 }
@@ -109,7 +110,7 @@ impl Fragmentation {
 
     /// 1 - largest / free: 0 when all free memory is one piece, near 1 when it is in crumbs.
     pub fn ratio(&self, slot: u32) -> f64 {
-        let (free, largest) = (self.free[slot as usize], self.largest[slot as usize]);
+        let (free, largest) = (self.free.at(slot), self.largest.at(slot));
         if free == 0 { 0.0 } else { 1.0 - largest as f64 / free as f64 }
     }
 }

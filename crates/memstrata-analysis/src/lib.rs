@@ -21,7 +21,7 @@
 //! reader.feed(json)?;
 //! let snapshot = reader.finish()?.remove(0).snapshot;
 //! let trace = &Trace::all(&snapshot)[0];
-//! assert_eq!(trace.requested, [0, 1000, 1500, 1500, 500]);
+//! assert_eq!(trace.requested.to_vec(), [0, 1000, 1500, 1500, 500]);
 //! assert_eq!(trace.requested_band.peak_event, Some(1));
 //! assert!(trace.warnings.is_empty());
 //! # Ok::<(), memstrata_snapshot::LoadError>(())
@@ -49,6 +49,7 @@ mod ranges;
 mod rollup;
 mod rounding;
 mod segments;
+mod series;
 mod site;
 mod sort;
 mod state;
@@ -71,6 +72,7 @@ pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_paced};
 pub use ranges::{NamedRange, named_ranges};
 pub use rollup::{FrameShare, Measure, Share, by_frame, by_stack, by_stack_paced, lifetime, reserved_by_stack};
 pub use segments::{Segments, Span};
+pub use series::Series;
 pub use site::{Site, Sites, is_framework_file, name_hash};
 pub use sort::sort;
 pub use state::{Content, Cursor, History, Piece, SegmentState};

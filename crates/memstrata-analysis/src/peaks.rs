@@ -1,6 +1,7 @@
 //! The next-highest separate peaks of a band.
 
 use crate::pace::{Pace, at_once, strides};
+use crate::series::Series;
 
 /// A peak of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +16,12 @@ pub struct Peak {
 
 /// The separate peaks of a series, highest first, at most `count`: those that stand out from what is around them by at
 /// least `least`. The first is the series' maximum.
-pub fn peaks(series: &[u64], count: usize, least: u64) -> Vec<Peak> {
+pub fn peaks(series: &Series, count: usize, least: u64) -> Vec<Peak> {
     at_once(peaks_paced(series, count, least, &mut Pace::endless()))
 }
 
 /// The same in slices.
-pub async fn peaks_paced(series: &[u64], count: usize, least: u64, pace: &mut Pace) -> Vec<Peak> {
+pub async fn peaks_paced(series: &Series, count: usize, least: u64, pace: &mut Pace) -> Vec<Peak> {
     let mut found = Vec::new();
     let mut close = |peak: Open, right: u64| {
         let prominence = peak.value - peak.left.max(right);
@@ -32,7 +33,9 @@ pub async fn peaks_paced(series: &[u64], count: usize, least: u64, pace: &mut Pa
     let mut open: Vec<Open> = Vec::new();
     for part in strides(series.len()) {
         pace.spend(part.len() as u64).await;
-        for (slot, &value) in (part.start as u32..).zip(&series[part]) {
+        let first = part.start as u32;
+        // Not a loop: the series goes through its chunks by itself.
+        series.values(first..part.end as u32).enumerate().for_each(|(i, value)| {
             let mut low = u64::MAX;
             while let Some(lower) = open.pop_if(|top| top.value < value) {
                 low = low.min(lower.since);
@@ -44,11 +47,11 @@ pub async fn peaks_paced(series: &[u64], count: usize, least: u64, pace: &mut Pa
                 top.since = left.min(value);
                 if left >= value {
                     // It only went down since then: this stands for nothing of its own.
-                    continue;
+                    return;
                 }
             }
-            open.push(Open { slot, value, left, since: value });
-        }
+            open.push(Open { slot: first + i as u32, value, left, since: value });
+        });
     }
     for peak in open {
         close(peak, 0);
@@ -72,15 +75,19 @@ struct Open {
 mod tests {
     use super::*;
 
+    fn series(values: &[u64]) -> Series {
+        values.iter().copied().collect()
+    }
+
     #[test]
     fn separate_peaks_by_height() {
-        let found = peaks(&[0, 5, 5, 2, 9, 3, 7, 6, 8, 0, 1], 9, 1);
+        let found = peaks(&series(&[0, 5, 5, 2, 9, 3, 7, 6, 8, 0, 1]), 9, 1);
         let tuples: Vec<_> = found.iter().map(|p| (p.slot, p.value, p.prominence)).collect();
         // 7 before 8 stands out by one only; 1 at the end by one.
         assert_eq!(tuples, [(4, 9, 9), (8, 8, 5), (6, 7, 1), (1, 5, 3), (10, 1, 1)]);
-        assert_eq!(peaks(&[0, 5, 5, 2, 9, 3, 7, 6, 8, 0, 1], 9, 2).len(), 3);
-        assert_eq!(peaks(&[4, 4, 4], 9, 1), [Peak { slot: 0, value: 4, prominence: 4 }]);
-        assert_eq!(peaks(&[0, 0], 9, 1), []);
+        assert_eq!(peaks(&series(&[0, 5, 5, 2, 9, 3, 7, 6, 8, 0, 1]), 9, 2).len(), 3);
+        assert_eq!(peaks(&series(&[4, 4, 4]), 9, 1), [Peak { slot: 0, value: 4, prominence: 4 }]);
+        assert_eq!(peaks(&series(&[0, 0]), 9, 1), []);
     }
 
     /// As it is defined: how low it gets on each side before it is as high again (on the right: higher).
@@ -108,7 +115,8 @@ mod tests {
                     state >> 61
                 })
                 .collect();
-            let mut found: Vec<_> = peaks(&series, 99, 1).iter().map(|p| (p.value, p.slot, p.prominence)).collect();
+            let mut found: Vec<_> =
+                peaks(&self::series(&series), 99, 1).iter().map(|p| (p.value, p.slot, p.prominence)).collect();
             found.sort_by_key(|p| p.1);
             assert_eq!(found, defined(&series), "{series:?}");
         }

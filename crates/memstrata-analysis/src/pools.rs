@@ -7,6 +7,7 @@
 use crate::carving::Carving;
 use crate::pace::{Pace, STRIDE, at_once, filled, strides};
 use crate::segments::Span;
+use crate::series::Series;
 use crate::trace::Trace;
 use memstrata_snapshot::{PoolId, PoolIndex, Snapshot};
 use memstrata_units::Bytes;
@@ -20,9 +21,9 @@ use std::collections::BTreeMap;
 pub struct PoolEnvelope {
     /// In every slot `requested_bytes` with the size of each private pool in place of the requested bytes of its blocks.
     /// It is never lower than `requested_bytes`.
-    pub height: Vec<u64>,
+    pub height: Series,
     /// The sizes of all private pools together in every slot.
-    pub size: Vec<u64>,
+    pub size: Series,
     /// The pools, in the file's order.
     pub pools: Vec<PoolPeak>,
 }
@@ -77,7 +78,7 @@ pub async fn pool_envelope_paced(
     // The pool of every block that has entered.
     let mut of = filled(PoolIndex::UNKNOWN, trace.blocks.len(), pace).await;
     let mut sweep = Sweep { pools: vec![Pool::default(); snapshot.pools.len()], ..Sweep::default() };
-    let (mut height, mut size) = (Vec::with_capacity(slots as usize), Vec::with_capacity(slots as usize));
+    let (mut height, mut size) = (Series::with_capacity(slots as usize), Series::with_capacity(slots as usize));
     for part in strides(slots as usize) {
         pace.spend(part.len() as u64 * 2).await;
         for slot in part.start as u32..part.end as u32 {
@@ -122,7 +123,7 @@ pub async fn pool_envelope_paced(
                 });
             }
             sweep.settle();
-            height.push(trace.requested[slot as usize].saturating_add(sweep.unused));
+            height.push(trace.requested.at(slot).saturating_add(sweep.unused));
             size.push(sweep.size);
         }
     }

@@ -7,6 +7,7 @@ use crate::excerpt;
 use crate::pace::{Pace, at_once, strides};
 use crate::parallel;
 use crate::segments::segment_event;
+use crate::series::Series;
 use memstrata_snapshot::{Action, Device, Report, Snapshot, Warning};
 use memstrata_units::{Bytes, EventIndex};
 use std::ops::Range;
@@ -50,7 +51,7 @@ pub struct Trace {
     /// Blocks in stack order, bottom first.
     pub blocks: Vec<Block>,
     /// Requested bytes in every slot: before the window, then after each event.
-    pub requested: Vec<u64>,
+    pub requested: Series,
     /// `requested_bytes` over the window.
     pub requested_band: Band,
     /// `reserved_bytes` over the window.
@@ -109,17 +110,16 @@ impl Trace {
         let blocks = pair(snapshot, device, &actions, &mut report);
         let slots = device.events.len() + 1;
         let (starts, changes) = changes(&blocks, slots);
-        let mut requested = Vec::with_capacity(slots);
+        let (mut requested, mut requested_band) = (Series::with_capacity(slots), Band::default());
         let mut total = 0;
         for slot in 0..slots {
+            let before = total;
             for change in &changes[starts[slot] as usize..starts[slot + 1] as usize] {
                 let bytes = blocks[change.block() as usize].bytes.0;
                 total = if change.enters() { total + bytes } else { total - bytes };
             }
-            requested.push(total);
+            requested.follow(&mut requested_band, total as i64 - before as i64);
         }
-        let requested_band =
-            Band::of(requested[0] as i64, requested.windows(2).map(|pair| pair[1] as i64 - pair[0] as i64));
         let reserved_band = reserved(snapshot, device, &mut report);
         let count = |origin| blocks.iter().filter(|b| b.origin() == origin).count() as u32;
         let (preexisting_freed, preexisting_live) = (count(Origin::PreexistingFreed), count(Origin::PreexistingLive));
@@ -158,21 +158,21 @@ impl Trace {
     }
 
     /// `reserved_bytes` in every slot.
-    pub fn reserved(&self, snapshot: &Snapshot) -> Vec<u64> {
+    pub fn reserved(&self, snapshot: &Snapshot) -> Series {
         at_once(self.reserved_paced(snapshot, &mut Pace::endless()))
     }
 
     /// The same in slices.
-    pub async fn reserved_paced(&self, snapshot: &Snapshot, pace: &mut Pace) -> Vec<u64> {
+    pub async fn reserved_paced(&self, snapshot: &Snapshot, pace: &mut Pace) -> Series {
         let mut total = self.reserved_band.start;
-        let mut series = Vec::with_capacity(self.slots() as usize);
+        let mut series = Series::with_capacity(self.slots() as usize);
         series.push(total.max(0) as u64);
         for part in strides(self.device.events.len()) {
             pace.spend(part.len() as u64).await;
-            series.extend(part.map(|event| {
+            for event in part {
                 total += reserve_change(snapshot, self.device.events.start + event as u32);
-                total.max(0) as u64
-            }));
+                series.push(total.max(0) as u64);
+            }
         }
         series
     }

@@ -81,15 +81,15 @@ fn check(model: &Model, from: usize) {
     for (slot, state) in states.iter().enumerate() {
         let blocks = || state.iter().flat_map(|s| &s.blocks);
         let sum = |f: fn(&Use) -> bool| blocks().filter(|b| f(&b.used)).map(|b| b.size).sum::<u64>();
-        assert_eq!(carving.active[slot], sum(|u| *u != Use::Free), "active at slot {slot} from {from}");
+        assert_eq!(carving.active.at(slot as u32), sum(|u| *u != Use::Free), "active at slot {slot} from {from}");
         let allocated = sum(|u| matches!(u, Use::Live { .. }));
-        assert_eq!(carving.allocated[slot], allocated, "allocated at slot {slot} from {from}");
+        assert_eq!(carving.allocated.at(slot as u32), allocated, "allocated at slot {slot} from {from}");
     }
     let cached = Fragmentation::new(&snapshot, trace, &carving);
     for (slot, state) in states.iter().enumerate() {
         let free = || state.iter().flat_map(|s| &s.blocks).filter(|b| b.used == Use::Free).map(|b| b.size);
-        assert_eq!(cached.free[slot], free().sum::<u64>(), "free at slot {slot}");
-        assert_eq!(cached.largest[slot], free().max().unwrap_or(0), "largest at slot {slot}");
+        assert_eq!(cached.free.at(slot as u32), free().sum::<u64>(), "free at slot {slot}");
+        assert_eq!(cached.largest.at(slot as u32), free().max().unwrap_or(0), "largest at slot {slot}");
     }
 
     let history = History::new(trace, &carving.segments);

@@ -39,7 +39,7 @@ fn all_twenty_scenarios_give_the_hand_made_numbers() {
             let band = &want["requested_bytes"];
             let mut after: Vec<i64> = vec![band["start"].as_i64().expect("a number")];
             after.extend(numbers(&band["after"]));
-            let found: Vec<i64> = trace.requested.iter().map(|&b| b as i64).collect();
+            let found: Vec<i64> = trace.requested.to_vec().into_iter().map(|bytes| bytes as i64).collect();
             assert_eq!(found, after, "{name}");
             for (band, found) in [("requested_bytes", trace.requested_band), ("reserved_bytes", trace.reserved_band)] {
                 let want = &want[band];
@@ -90,11 +90,11 @@ fn live_blocks_add_up_to_the_curve_at_every_event() {
                 let bytes = trace.blocks[change.block() as usize].bytes.0;
                 sum = if change.enters() { sum + bytes } else { sum - bytes };
             }
-            assert_eq!(sum, trace.requested[slot as usize], "{name} slot {slot}");
+            assert_eq!(sum, trace.requested.at(slot), "{name} slot {slot}");
         }
         let at_end: u64 = trace.blocks.iter().filter(|b| b.leaves == trace.slots()).map(|b| b.bytes.0).sum();
         assert_eq!(at_end as i64, trace.requested_band.end, "{name}");
-        let peak = trace.requested.iter().max().copied().unwrap_or(0);
+        let peak = trace.requested.to_vec().into_iter().max().unwrap_or(0);
         assert_eq!(peak as i64, trace.requested_band.peak, "{name}");
     });
 }

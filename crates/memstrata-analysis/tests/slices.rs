@@ -103,7 +103,7 @@ fn analyses_in_slices_are_those_in_one_go() {
         let (events, blocks) = (trace.device.events.len(), trace.blocks.len());
         let free = Fragmentation::new(snapshot, trace, carving);
         let memory = |free: &Fragmentation, slot: u32| {
-            let (&free, &largest) = (free.free.get(slot as usize)?, free.largest.get(slot as usize)?);
+            let (free, largest) = (free.free.get(slot)?, free.largest.get(slot)?);
             Some(FreeMemory { free, largest })
         };
         let sites = Sites::new(snapshot);

@@ -132,7 +132,7 @@ impl Part {
         let (snapshot, trace) = (&self.snapshot, &self.traces[index]);
         let cached = Fragmentation::until(snapshot, trace, self.carving(index), free_slots(trace), pace).await;
         let free_at = |slot: u32| {
-            let (&free, &largest) = (cached.free.get(slot as usize)?, cached.largest.get(slot as usize)?);
+            let (free, largest) = (cached.free.get(slot)?, cached.largest.get(slot)?);
             Some(FreeMemory { free, largest })
         };
         anomalies_paced(snapshot, trace, &self.sites, &free_at, pace).await

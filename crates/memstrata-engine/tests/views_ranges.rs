@@ -131,7 +131,7 @@ fn ranges_add_up() {
         let mut opened = open(&name);
         let Some(device) = opened.loaded.parts[0].devices.first().cloned() else { continue };
         let target = DeviceRef { part: 0, device: device.device };
-        let curve = opened.report().trace().requested.clone();
+        let curve = opened.report().trace().requested.to_vec();
         for axis in &device.axes {
             let n = 14;
             for i in 0..=n {

@@ -180,7 +180,7 @@ fn events_are_listed_with_what_they_did() {
         assert!(!page.rows.is_empty() && page.rows.len() <= 500, "a page is bounded");
         for row in &page.rows {
             assert_eq!(row.event, seen);
-            assert_eq!(number(&row.live), trace.requested[seen as usize + 1] as i64);
+            assert_eq!(number(&row.live), trace.requested.at(seen + 1) as i64);
             let block = row.block.map(|i| &trace.blocks[i as usize]);
             if ["alloc", "free_requested", "free_completed"].contains(&row.action.as_str()) {
                 let block = block.expect("allocs and frees are about a block");

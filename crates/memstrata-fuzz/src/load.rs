@@ -57,7 +57,7 @@ fn read(bytes: &[u8], size: usize) -> Result<File, Failure> {
 /// Enough of a file to tell two readings apart.
 fn totals(file: &File) -> Vec<(u32, usize, usize, Vec<u64>)> {
     let traces = file.parts.iter().flat_map(|part| &part.traces);
-    traces.map(|t| (t.device.device, t.device.events.len(), t.blocks.len(), t.requested.clone())).collect()
+    traces.map(|t| (t.device.device, t.device.events.len(), t.blocks.len(), t.requested.to_vec())).collect()
 }
 
 fn report(target: Target<'_>) {
@@ -67,9 +67,9 @@ fn report(target: Target<'_>) {
         // What is live adds up to the curve.
         let live = trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
         let sum: u128 = live.map(|b| u128::from(b.bytes.0)).sum();
-        assert_eq!(sum, u128::from(trace.requested[slot as usize]), "requested bytes in slot {slot}");
+        assert_eq!(sum, u128::from(trace.requested.at(slot)), "requested bytes in slot {slot}");
         let state = serde_json::to_value(state::state(target, slot)).expect("a state");
-        assert_eq!(state["requested_bytes"], trace.requested[slot as usize]);
+        assert_eq!(state["requested_bytes"], trace.requested.at(slot));
         print(&segments::segments(target, slot));
     }
     for band in [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved] {

@@ -2,11 +2,12 @@
 
 use crate::axis::Axis;
 use crate::tile::{Cell, States, shown_state};
+use memstrata_analysis::Series;
 use memstrata_render::{Colour, NO_BLOCK, Strips};
 
 /// Adds a line for each series, with a value a state, in its colour: at the values in the states that the columns of a cell show,
 /// which have been found, two rows high, and a column wide where it jumps.
-pub fn lines(axis: Axis<'_>, states: &States, series: &[(&[u64], Colour)], strips: &mut Strips) {
+pub fn lines(axis: Axis<'_>, states: &States, series: &[(&Series, Colour)], strips: &mut Strips) {
     let cell = states.cell();
     let before = cell.slot.checked_sub(1 << cell.kx).and_then(|from| shown_state(axis, from, cell.kx));
     for &(series, colour) in series {
@@ -14,12 +15,12 @@ pub fn lines(axis: Axis<'_>, states: &States, series: &[(&[u64], Colour)], strip
     }
 }
 
-fn line(cell: Cell, before: Option<u32>, states: &[u32], series: &[u64], colour: Colour, strips: &mut Strips) {
+fn line(cell: Cell, before: Option<u32>, states: &[u32], series: &Series, colour: Colour, strips: &mut Strips) {
     let rows = i64::from(cell.rows);
     let bottom = (cell.low >> cell.ky) as i64;
     // The middle of the line, in rows of the cell: on the lowest row it still stands on the ground.
     let row_at = |state: Option<u32>| {
-        let value = *series.get(state? as usize)?;
+        let value = series.at(state?);
         Some(((value >> cell.ky) as i64).max(1) - bottom)
     };
     let mut put = |x0: u32, x1: u32, y0: i64, y1: i64| {

@@ -297,12 +297,5 @@ impl States {
 /// The state that a column shows: the first at which the total is largest.
 pub(crate) fn shown_state(axis: Axis<'_>, from: u64, kx: u8) -> Option<u32> {
     let states = axis.states_in(from..from.saturating_add(1 << kx));
-    let totals = axis.trace().requested.get(states.start as usize..states.end as usize)?;
-    let mut best = (states.start, *totals.first()?);
-    for (state, &total) in (states.start..).zip(totals) {
-        if total > best.1 {
-            best = (state, total);
-        }
-    }
-    Some(best.0)
+    axis.trace().requested.largest(states).map(|(state, _)| state)
 }

@@ -209,7 +209,7 @@ fn a_column_is_the_same_alone_and_after_others() {
             let (columns, rows) = (128, 1024);
             let slot = random.below(axis.extent() - (u64::from(columns) << kx));
             // Where the newest blocks are, or anywhere.
-            let top = trace.requested[slot as usize];
+            let top = trace.requested.at(slot as u32);
             let height = if random.below(4) > 0 { top } else { random.below(top + 1) };
             let low = ((height >> ky) / u64::from(rows) * u64::from(rows)) << ky;
             let cell = Cell { kx, ky, slot, columns, low, rows };

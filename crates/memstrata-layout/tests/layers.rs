@@ -88,7 +88,7 @@ fn seen(carving: &Carving, tiles: &SegmentTiles, trace: &Trace, state: u32, stat
 /// The state that a column shows: the first at which the total is largest, by looking at all.
 fn shown(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u32> {
     let states = axis.states_in(from..to);
-    states.rev().max_by_key(|&s| trace.requested[s as usize])
+    states.rev().max_by_key(|&s| trace.requested.at(s))
 }
 
 /// Whether any two strips of a column overlap, in height.
@@ -373,7 +373,7 @@ fn lines_are_at_the_value_of_the_state_that_is_shown() {
             let reserved = trace.reserved(&snapshot);
             for series in [&carving.allocated, &carving.active, &reserved] {
                 let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
-                let most = series.iter().max().copied().unwrap_or(0);
+                let most = series.to_vec().into_iter().max().unwrap_or(0);
                 for (kx, ky) in [(0, 10), ((axis.extent() / 64).max(1).ilog2() as u8, (most / 64).max(1).ilog2() as u8)]
                 {
                     let rows = (most >> ky) as u32 + 2;
@@ -386,7 +386,7 @@ fn lines_are_at_the_value_of_the_state_that_is_shown() {
                     for column in 0..64u32 {
                         let from = u64::from(column) << kx;
                         let Some(state) = shown(axis, trace, from, from + (1 << kx)) else { continue };
-                        let value = series[state as usize] as f64 / (1u64 << ky) as f64;
+                        let value = series.at(state) as f64 / (1u64 << ky) as f64;
                         let at = |p: &&[f32; 4]| p[0] <= column as f32 && (column as f32) < p[2];
                         let flat: Vec<_> = strips.positions.iter().filter(at).filter(|p| p[3] - p[1] == 2.0).collect();
                         assert!(

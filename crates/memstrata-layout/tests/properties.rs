@@ -30,7 +30,7 @@ fn maximum(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u64> {
         // lasts into it.
         (from <= begins && begins < to) || (begins < from && from < ends)
     };
-    (0..trace.slots()).filter(|&s| visible(s)).map(|s| trace.requested[s as usize]).max()
+    (0..trace.slots()).filter(|&s| visible(s)).map(|s| trace.requested.at(s)).max()
 }
 
 /// All promises for all cells of a trace at one scale.
@@ -197,7 +197,7 @@ fn stack(axis: Axis<'_>, from: u64, to: u64) -> Vec<(u32, u64, u64)> {
     let is_shown = |&state: &u32| {
         let (begins, ends) = (axis.slot_of(state), axis.slot_of(state + 1));
         let is_in = (from <= begins && begins < to) || (begins < from && from < ends);
-        is_in && trace.requested[state as usize] == largest
+        is_in && trace.requested.at(state) == largest
     };
     let Some(state) = (0..trace.slots()).find(is_shown) else { return Vec::new() };
     let mut below = 0;

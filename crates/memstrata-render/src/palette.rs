@@ -4,8 +4,6 @@
 //! surfaces, one for light. In OKLCH that is a statement about how colours look, which it is not in HSL. Where sRGB has
 //! no such colour (cyan, mostly) the chroma gives way, never the hue or the lightness.
 
-use std::f64::consts::TAU;
-
 use crate::Colour;
 
 /// Dark or light surfaces.
@@ -195,7 +193,7 @@ impl Surfaces {
 
 /// The sRGB colour with this lightness, hue (degrees) and at most this chroma.
 fn srgb(lightness: f64, chroma: f64, hue: f64) -> Rgba {
-    let (sin, cos) = (hue / 360.0 * TAU).sin_cos();
+    let (sin, cos) = direction(hue);
     let linear = |chroma: f64| oklab_to_linear(lightness, chroma * cos, chroma * sin);
     let inside = |rgb: [f64; 3]| rgb.iter().all(|v| (-1e-6..=1.0 + 1e-6).contains(v));
     let (mut low, mut high) = (0.0, chroma);
@@ -213,6 +211,22 @@ fn srgb(lightness: f64, chroma: f64, hue: f64) -> Rgba {
     }
     let [r, g, b] = linear(low).map(encode);
     [r, g, b, 255]
+}
+
+/// Sine and cosine of an angle in degrees, to seven digits: by their series, of which an eighth of a turn needs a few terms. The
+/// library's take any angle, with tables that are several kilobytes of what the page waits for.
+fn direction(degrees: f64) -> (f64, f64) {
+    let quarters = (degrees / 90.0).round();
+    let x = (degrees - 90.0 * quarters).to_radians();
+    let square = x * x;
+    let sin = x * (1.0 - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0))));
+    let cos = 1.0 - square / 2.0 * (1.0 - square / 12.0 * (1.0 - square / 30.0 * (1.0 - square / 56.0)));
+    match quarters.rem_euclid(4.0) as u8 {
+        0 => (sin, cos),
+        1 => (cos, -sin),
+        2 => (-sin, -cos),
+        _ => (-cos, sin),
+    }
 }
 
 /// Björn Ottosson's matrices: <https://bottosson.github.io/posts/oklab/>.
@@ -237,7 +251,7 @@ fn encode(linear: f64) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::{PALETTE_LEN, Palette, Rgba, Surfaces, Theme, srgb};
+    use super::{PALETTE_LEN, Palette, Rgba, Surfaces, Theme, direction, srgb};
     use crate::Colour;
 
     /// Relative luminance (WCAG).
@@ -252,6 +266,15 @@ mod tests {
     fn contrast(a: Rgba, b: Rgba) -> f64 {
         let (a, b) = (luminance(a), luminance(b));
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn directions_are_those_of_the_library() {
+        for tenth in -7200..7200 {
+            let degrees = f64::from(tenth) / 10.0;
+            let ((sin, cos), known) = (direction(degrees), degrees.to_radians().sin_cos());
+            assert!((sin - known.0).abs() < 1e-7 && (cos - known.1).abs() < 1e-7, "{degrees}: {sin} {cos}");
+        }
     }
 
     #[test]

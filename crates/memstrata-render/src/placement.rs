@@ -86,11 +86,13 @@ impl Placement {
         let clip = self.clip;
         let x = |column: f32| ((column - self.reference[0]) * self.scale[0] + self.at[0] + 0.5).floor();
         let y = |row: f32| ((row - self.reference[1]) * self.scale[1] + self.at[1] + 0.5).floor();
+        // As GLSL's `clamp`; Rust's writes its bounds when they are none, and what writes floats is large.
+        let (in_x, in_y) = (|x: f32| x.max(clip.x0).min(clip.x1), |y: f32| y.max(clip.y0).min(clip.y1));
         PixelRect {
-            x0: if x0 <= 0.0 { clip.x0 } else { x(x0).clamp(clip.x0, clip.x1) },
-            y0: if y0 <= 0.0 { clip.y0 } else { y(y0).clamp(clip.y0, clip.y1) },
-            x1: if x1 >= TILE_COLUMNS as f32 { clip.x1 } else { x(x1).clamp(clip.x0, clip.x1) },
-            y1: if y1 >= TILE_ROWS as f32 { clip.y1 } else { y(y1).clamp(clip.y0, clip.y1) },
+            x0: if x0 <= 0.0 { clip.x0 } else { in_x(x(x0)) },
+            y0: if y0 <= 0.0 { clip.y0 } else { in_y(y(y0)) },
+            x1: if x1 >= TILE_COLUMNS as f32 { clip.x1 } else { in_x(x(x1)) },
+            y1: if y1 >= TILE_ROWS as f32 { clip.y1 } else { in_y(y(y1)) },
         }
     }
 

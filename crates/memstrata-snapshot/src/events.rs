@@ -2,6 +2,7 @@
 
 use crate::ids::{PoolIndex, StackId, StreamId};
 use crate::narrow::{ADDRESSES, Narrow, SIZES, TIMES};
+use crate::steady::Steady;
 use memstrata_pickle::{StrId, make_room};
 use memstrata_units::{Addr, Bytes, Micros};
 
@@ -39,8 +40,8 @@ pub struct Events {
     pub(crate) size: Narrow,
     pub(crate) time: Narrow,
     pub(crate) stack: Vec<StackId>,
-    pub(crate) stream: Vec<StreamId>,
-    pub(crate) pool: Vec<PoolIndex>,
+    pub(crate) stream: Steady<StreamId>,
+    pub(crate) pool: Steady<PoolIndex>,
     /// `device_free` of OOM events: bytes that the driver reported free.
     pub device_free: Sparse<Bytes>,
     /// The innermost `Torch-Compiled Region`, where there is one.
@@ -93,8 +94,8 @@ impl Default for Events {
             size: Narrow::new(SIZES),
             time: Narrow::new(TIMES),
             stack: Vec::new(),
-            stream: Vec::new(),
-            pool: Vec::new(),
+            stream: Steady::new(StreamId(0)),
+            pool: Steady::new(PoolIndex::UNKNOWN),
             device_free: Sparse::new(),
             compile_context: Sparse::new(),
             user_metadata: Sparse::new(),
@@ -145,12 +146,12 @@ impl Events {
 
     /// The stream.
     pub fn stream(&self, row: u32) -> StreamId {
-        self.stream[row as usize]
+        self.stream.get(row as usize)
     }
 
     /// The pool, where the event names it.
     pub fn pool(&self, row: u32) -> PoolIndex {
-        self.pool[row as usize]
+        self.pool.get(row as usize)
     }
 
     /// A sparse column's value at a row.
@@ -177,8 +178,8 @@ impl Events {
             size: self.size.get(i),
             time: self.time.get(i) as i64,
             stack: self.stack[i],
-            stream: self.stream[i],
-            pool: self.pool[i],
+            stream: self.stream.get(i),
+            pool: self.pool.get(i),
         }
     }
 
@@ -189,8 +190,8 @@ impl Events {
         self.size.set(i, event.size);
         self.time.set(i, event.time as u64);
         self.stack[i] = event.stack;
-        self.stream[i] = event.stream;
-        self.pool[i] = event.pool;
+        self.stream.set(i, event.stream);
+        self.pool.set(i, event.pool);
     }
 
     /// A second row like `row`, for files in which one entry stands in two lists.
@@ -217,7 +218,8 @@ impl Events {
     /// Bytes that a row takes, less what few rows have.
     #[cfg(feature = "parts")]
     pub(crate) fn row_bytes(&self) -> usize {
-        1 + self.addr.width() + self.size.width() + self.time.width() + 4 + 2 * 2
+        let numbers = self.addr.width() + self.size.width() + self.time.width();
+        size_of::<Action>() + numbers + size_of::<StackId>() + self.stream.width() + self.pool.width()
     }
 
     /// Make room for the rows in the rest of the file, `rest` times what came since the last time.
@@ -229,8 +231,8 @@ impl Events {
         self.size.make_room(late, rest);
         self.time.make_room(late, rest);
         make_room(&mut self.stack, late, rest);
-        make_room(&mut self.stream, late, rest);
-        make_room(&mut self.pool, late, rest);
+        self.stream.make_room(late, rest);
+        self.pool.make_room(late, rest);
     }
 
     /// Keep only some of these rows; those behind them move up. How many are gone.
@@ -281,8 +283,8 @@ impl Events {
         self.size.shrink();
         self.time.shrink();
         self.stack.shrink_to_fit();
-        self.stream.shrink_to_fit();
-        self.pool.shrink_to_fit();
+        self.stream.shrink();
+        self.pool.shrink();
     }
 
     /// Bytes of memory that the columns hold.
@@ -297,7 +299,8 @@ impl Events {
             + self.size.memory()
             + self.time.memory()
             + self.stack.capacity() * 4
-            + (self.stream.capacity() + self.pool.capacity()) * 2
+            + self.stream.memory()
+            + self.pool.memory()
             + self.device_free.capacity() * 16
             + sparse
     }

@@ -42,6 +42,7 @@ mod segments;
 mod sink;
 mod snapshot;
 mod source;
+mod steady;
 mod tables;
 #[cfg(feature = "parts")]
 mod window;

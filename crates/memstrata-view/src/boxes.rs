@@ -2,6 +2,7 @@
 
 use crate::screen::Screen;
 use crate::tile::Area;
+use crate::viewport::between;
 
 /// The boxes that are in view, as `[index, left, top, width, height]` in CSS pixels of the canvas, in order.
 ///
@@ -44,7 +45,7 @@ fn within([from, to]: [f64; 2], plot: [f32; 2], least: f64) -> Option<[f64; 2]> 
     let [low, high] = plot.map(f64::from);
     let (from, to) = if from > to { (to, from) } else { (from, to) };
     let seen = if from == to { low <= from && from <= high } else { from < high && to > low };
-    let pixel = |v: f64| (v + 0.5).floor().clamp(low, high);
+    let pixel = |v: f64| between((v + 0.5).floor(), [low, high]);
     let (from, to) = (pixel(from), pixel(to));
     seen.then(|| {
         let from = if to - from < least { from.min(high - least).max(low) } else { from };

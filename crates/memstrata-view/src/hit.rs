@@ -1,5 +1,6 @@
 //! What lies under the pointer, from the tiles that are on the screen.
 
+use crate::viewport::between;
 use memstrata_render::{MERGED, NO_BLOCK, Placement, StripColumns};
 
 /// A strip under the pointer.
@@ -37,7 +38,7 @@ pub fn strip_at(strips: StripColumns<'_>, placement: &Placement, pixel: [f32; 2]
 /// so the pixel of a strip may reach beyond what it stands for, and who asks what is there must ask about the strip.
 pub fn within(value: f64, low: f64, high: f64) -> f64 {
     let margin = ((high - low) / 4.0).min(0.01);
-    value.clamp(low + margin, high - margin)
+    between(value, [low + margin, high - margin])
 }
 
 #[cfg(test)]

@@ -55,8 +55,10 @@ impl Bounds {
     pub fn fit(&self) -> Area {
         let (y0, h) = match &self.rows {
             Some(rows) => {
-                let h = self
-                    .rows_height(rows, (self.plot.max(1.0) * rows.row_units / rows.units).clamp(rows.least, rows.most));
+                let h = self.rows_height(
+                    rows,
+                    between(self.plot.max(1.0) * rows.row_units / rows.units, [rows.least, rows.most]),
+                );
                 (rows.units - h, h)
             }
             None => {
@@ -89,7 +91,7 @@ impl Bounds {
 
     fn width(&self, wanted: f64) -> f64 {
         let all = self.extent.max(1.0);
-        wanted.clamp(LEAST_SLOTS.min(all), all)
+        between(wanted, [LEAST_SLOTS.min(all), all])
     }
 
     /// Units in view when a row is so many CSS pixels high.
@@ -98,9 +100,9 @@ impl Bounds {
     }
 
     fn height(&self, wanted: f64) -> f64 {
-        let Some(rows) = &self.rows else { return wanted.clamp(LEAST_BYTES, self.ceiling()) };
+        let Some(rows) = &self.rows else { return between(wanted, [LEAST_BYTES, self.ceiling()]) };
         let most = if rows.least < rows.most { rows.most * ROW_ZOOM } else { rows.most };
-        wanted.clamp(self.rows_height(rows, most), self.rows_height(rows, rows.least))
+        between(wanted, [self.rows_height(rows, most), self.rows_height(rows, rows.least)])
     }
 
     /// The nearest allowed view; a view with something other than numbers in it becomes the whole.
@@ -112,10 +114,10 @@ impl Bounds {
         let all = self.extent.max(1.0);
         // No margin when all is in view, so that the whole sits still.
         let margin = MARGIN * w * (1.0 - w / all);
-        let x0 = view.x0.clamp(-margin, all - w + margin);
+        let x0 = between(view.x0, [-margin, all - w + margin]);
         // Rows that leave room free leave it below them.
         let high = self.ceiling() - h;
-        let y0 = view.y0.clamp(high.min(0.0), high);
+        let y0 = between(view.y0, [high.min(0.0), high]);
         Area { x0, x1: x0 + w, y0, y1: y0 + h }
     }
 
@@ -159,6 +161,12 @@ impl Bounds {
     pub fn pan(&self, view: Area, dx: f64, dy: f64) -> Area {
         self.clamp(Area { x0: view.x0 + dx, x1: view.x1 + dx, y0: view.y0 + dy, y1: view.y1 + dy })
     }
+}
+
+/// As `f64::clamp`, which writes its bounds when they are none: what writes floats would be a tenth of the module.
+#[inline]
+pub(crate) fn between(value: f64, [low, high]: [f64; 2]) -> f64 {
+    value.max(low).min(high)
 }
 
 #[cfg(test)]

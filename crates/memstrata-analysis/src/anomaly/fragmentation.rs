@@ -15,7 +15,7 @@ pub(super) fn fragmentation(cx: &Context) -> Option<Anomaly> {
     // What was reserved before the window is no peak of anything that the window shows.
     let event = band.peak_event?;
     let slot = slot_in_use(cx, event);
-    let requested = cx.trace.requested[slot as usize];
+    let requested = cx.trace.requested.at(slot);
     let memory = (cx.free_at)(slot);
     // Without a replay, rounding counts as free too: an upper bound.
     let unused = memory.map_or(band.peak - requested as i64, |m| m.free as i64);

@@ -78,7 +78,7 @@ fn anomaly(cx: &Context, oom: &Oom, reserved: i64, holders: &[Holder]) -> Anomal
     if let Some(free) = oom.device_free {
         text.push(format!(": the device had {free} free"));
     }
-    let in_use = cx.trace.requested[slot as usize];
+    let in_use = cx.trace.requested.at(slot);
     text.push(format!("; {} were reserved, {} of them in use", Bytes(reserved.max(0) as u64), Bytes(in_use)));
     if let Some(memory) = (cx.free_at)(slot) {
         text.push(format!(", and the largest free block was {}", Bytes(memory.largest)));

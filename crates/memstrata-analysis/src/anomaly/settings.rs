@@ -89,7 +89,7 @@ async fn failed_beside_free(cx: &Context<'_>, pace: &mut Pace) -> Option<(u32, u
         let after = oom.event.0 + 1;
         reserved += cx.reserved_in(event..after, pace).await;
         event = after;
-        let unused = u64::try_from(reserved - cx.trace.requested[after as usize] as i64);
+        let unused = u64::try_from(reserved - cx.trace.requested.at(after) as i64);
         found.extend(unused.ok().filter(|&unused| unused >= oom.requested.0.max(LEAST)).map(|u| (oom.event.0, u)));
     }
     found.into_iter().max_by_key(|&(event, unused)| (unused, std::cmp::Reverse(event)))
@@ -120,7 +120,7 @@ async fn max_split_size(cx: &Context<'_>, pace: &mut Pace) -> Option<Anomaly> {
     let peak = u64::try_from(cx.trace.reserved_band.peak).ok()?;
     let often = large.len() >= 8 && used as usize <= large.len() * 2 && bytes >= peak / 4;
     let slot = slot_in_use(cx, cx.trace.reserved_band.peak_event?);
-    let unused = peak.saturating_sub(cx.trace.requested[slot as usize]);
+    let unused = peak.saturating_sub(cx.trace.requested.at(slot));
     (often && unused * 5 >= peak).then(|| {
         let text = format!(
             "max_split_size is {}: {} are larger and cannot be split, and {} were made in them in all; up to {} of {} \
@@ -152,7 +152,7 @@ async fn roundup(cx: &Context<'_>, pace: &mut Pace) -> Option<Anomaly> {
         pace.spend(part.len() as u64).await;
         wasted += cx.trace.blocks[part].iter().filter(live).map(|b| waste(b.bytes.0, &divisions)).sum::<u64>();
     }
-    let requested = cx.trace.requested[slot as usize];
+    let requested = cx.trace.requested.at(slot);
     (wasted >= LEAST_WASTE && wasted * 100 >= requested * LEAST_WASTE_PERCENT).then(|| {
         let text = format!(
             "roundup_power2_divisions adds {} to the {} in use at their peak ({} %)",

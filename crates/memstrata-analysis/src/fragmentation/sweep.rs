@@ -8,6 +8,7 @@ use crate::carving::Carving;
 use crate::pace::Pace;
 use crate::parallel;
 use crate::segments::segment_event;
+use crate::series::Series;
 use crate::trace::Trace;
 use memstrata_snapshot::Snapshot;
 use std::ops::Range;
@@ -27,7 +28,7 @@ pub(super) async fn series(
     slots: u32,
     parts: usize,
     pace: &mut Pace,
-) -> (Vec<u64>, Vec<u64>) {
+) -> (Series, Series) {
     let cuts = cuts(trace, carving, parts);
     if let Some(in_parts) = sweep(snapshot, trace, carving, slots, &cuts, pace).await {
         return in_parts;
@@ -74,11 +75,11 @@ async fn sweep(
     slots: u32,
     cuts: &[u64],
     pace: &mut Pace,
-) -> Option<(Vec<u64>, Vec<u64>)> {
+) -> Option<(Series, Series)> {
     let edges: Vec<u64> = [&[0], cuts, &[u64::MAX]].concat();
     let mut parts: Vec<Part<'_>> =
         edges.windows(2).map(|edge| Part::new(snapshot, trace, carving, edge[0]..edge[1])).collect();
-    let (mut free, mut largest) = (Vec::with_capacity(slots as usize), Vec::with_capacity(slots as usize));
+    let (mut free, mut largest) = (Series::with_capacity(slots as usize), Series::with_capacity(slots as usize));
     for start in (0..slots).step_by(WINDOW as usize) {
         let end = slots.min(start + WINDOW);
         let count = (end - start) as usize;
@@ -87,8 +88,10 @@ async fn sweep(
         if parts.iter().any(|part| part.is_crossed) {
             return None;
         }
-        free.extend((0..count).map(|i| parts.iter().fold(0, |sum: u64, p| sum.wrapping_add(p.window[i].0))));
-        largest.extend((0..count).filter_map(|i| parts.iter().map(|part| part.window[i].1).max()));
+        for i in 0..count {
+            free.push(parts.iter().fold(0, |sum: u64, part| sum.wrapping_add(part.window[i].0)));
+            largest.push(parts.iter().map(|part| part.window[i].1).max().unwrap_or(0));
+        }
     }
     Some((free, largest))
 }
@@ -172,7 +175,7 @@ mod tests {
 
     /// How many parts there are, what free memory they add up to, and what one part for all addresses gives: which is what
     /// comes out in any case.
-    fn swept(json: &str, parts: usize) -> (usize, Option<Vec<u64>>, Vec<u64>) {
+    fn swept(json: &str, parts: usize) -> (usize, Option<Series>, Series) {
         let mut reader = Reader::default();
         reader.feed(json.as_bytes()).expect("JSON");
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
@@ -183,7 +186,8 @@ mod tests {
         let whole = at_once(sweep(&snapshot, &trace, &carving, slots, &[], pace)).expect("nothing to cross");
         for until in 0..=slots {
             let (free, largest) = at_once(series(&snapshot, &trace, &carving, until, parts, pace));
-            assert_eq!((&free[..], &largest[..]), (&whole.0[..until as usize], &whole.1[..until as usize]));
+            assert!(free.values(0..until).eq(whole.0.values(0..until)) && free.len() as u32 == until);
+            assert!(largest.values(0..until).eq(whole.1.values(0..until)) && largest.len() as u32 == until);
         }
         (cuts.len() + 1, at_once(sweep(&snapshot, &trace, &carving, slots, &cuts, pace)).map(|s| s.0), whole.0)
     }
@@ -198,8 +202,8 @@ mod tests {
         format!(r#"{{"device_traces": [[{}]], "segments": []}}"#, events.join(", "))
     }
 
-    fn in_mib(series: &[u64]) -> Vec<u64> {
-        series.iter().map(|bytes| bytes / MIB).collect()
+    fn in_mib(series: &Series) -> Vec<u64> {
+        series.to_vec().into_iter().map(|bytes| bytes / MIB).collect()
     }
 
     /// Two neighbouring segments of 2 MiB, the second of which is given back, and a block of 1 MiB in each.

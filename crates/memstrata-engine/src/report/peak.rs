@@ -3,7 +3,7 @@
 use super::{CategoryShare, FrameRow, Target, by_category, event_of, exactness, frame, frames, site, slot_of, time_of};
 use memstrata_analysis::pace::{Pace, at_once, strides};
 use memstrata_analysis::{
-    Band, Category, Exactness, Measure, by_frame, by_stack_paced, peaks_paced, reserved_by_stack,
+    Band, Category, Exactness, Measure, Series, by_frame, by_stack_paced, peaks_paced, reserved_by_stack,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -52,18 +52,18 @@ impl BandKind {
     }
 
     /// Its value in every slot.
-    pub fn series(self, target: Target<'_>) -> Cow<'_, [u64]> {
+    pub fn series(self, target: Target<'_>) -> Cow<'_, Series> {
         at_once(self.series_paced(target, &mut Pace::endless()))
     }
 
     /// The same in slices.
-    pub(crate) async fn series_paced<'a>(self, target: Target<'a>, pace: &mut Pace) -> Cow<'a, [u64]> {
+    pub(crate) async fn series_paced<'a>(self, target: Target<'a>, pace: &mut Pace) -> Cow<'a, Series> {
         let carving = target.part.carving(target.index);
         match self {
-            Self::Requested => target.trace().requested.as_slice().into(),
-            Self::Active => carving.active.as_slice().into(),
-            Self::Allocated => carving.allocated.as_slice().into(),
-            Self::Reserved => target.trace().reserved_paced(target.snapshot(), pace).await.into(),
+            Self::Requested => Cow::Borrowed(&target.trace().requested),
+            Self::Active => Cow::Borrowed(&carving.active),
+            Self::Allocated => Cow::Borrowed(&carving.allocated),
+            Self::Reserved => Cow::Owned(target.trace().reserved_paced(target.snapshot(), pace).await),
         }
     }
 
@@ -156,7 +156,7 @@ pub struct PeakRow {
 const PEAKS: usize = 5;
 
 /// The highest separate peaks of a band. What stands out by less than a fiftieth of the whole is the same peak.
-pub(crate) async fn separate(series: &[u64], band: Band, pace: &mut Pace) -> Vec<memstrata_analysis::Peak> {
+pub(crate) async fn separate(series: &Series, band: Band, pace: &mut Pace) -> Vec<memstrata_analysis::Peak> {
     peaks_paced(series, PEAKS, band.peak.max(0) as u64 / 50, pace).await
 }
 

@@ -1,7 +1,7 @@
 //! `memstrata segments`: what is reserved at a moment, what is free in it, and what it cost over the window.
 
 use super::{FrameRow, Target, event_of, frames, pool, segment_type, site, time_of};
-use memstrata_analysis::pace::{Pace, at_once, strides};
+use memstrata_analysis::pace::{Pace, at_once};
 use memstrata_analysis::{Content, Fragmentation, History, SegmentState, free_shares};
 use memstrata_snapshot::Snapshot;
 use serde::Serialize;
@@ -142,16 +142,7 @@ pub(crate) async fn segments_paced<'a>(target: Target<'a>, slot: u32, pace: &mut
     let history = History::paced(trace, &carving.segments, pace).await;
     let states = history.cursor(slot).segments(carving);
     let cached = Fragmentation::paced(snapshot, trace, carving, pace).await;
-    let mut most = 0;
-    for part in strides(cached.free.len()) {
-        pace.spend(part.len() as u64).await;
-        for slot in part {
-            if cached.free[slot] > cached.free[most] {
-                most = slot;
-            }
-        }
-    }
-    let most = most as u32;
+    let (most, max_free) = cached.free.largest_paced(0..trace.slots(), pace).await.unwrap_or_default();
     let churn = cached.churn;
     Segments {
         schema: "memstrata.segments/1",
@@ -162,10 +153,10 @@ pub(crate) async fn segments_paced<'a>(target: Target<'a>, slot: u32, pace: &mut
         free: free_rows(snapshot, &states),
         segments: segment_rows(target, &states),
         fragmentation: FragmentationRow {
-            free: cached.free[slot as usize],
-            largest_free: cached.largest[slot as usize],
+            free: cached.free.at(slot),
+            largest_free: cached.largest.at(slot),
             ratio: cached.ratio(slot),
-            max_free: cached.free[most as usize],
+            max_free,
             max_free_event: event_of(most),
         },
         churn: ChurnRow {

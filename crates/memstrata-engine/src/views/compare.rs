@@ -16,7 +16,7 @@ use crate::report::peak::BandKind;
 use crate::report::side::{Align, Side, SideCurve, SideFinding};
 use crate::text;
 use memstrata_analysis::pace::Pace;
-use memstrata_analysis::{Category, Steps};
+use memstrata_analysis::{Category, Series, Steps};
 use memstrata_layout::{Axis, AxisKind};
 use memstrata_units::{Bytes, EventIndex, Tick, byte_ticks, event_ticks, grouped, time_ticks};
 
@@ -34,14 +34,14 @@ pub(crate) async fn side(at: Target<'_>, band: BandKind, pace: &mut Pace) -> Str
     serde_json::to_string(&side).unwrap_or_default()
 }
 
-async fn along(at: Target<'_>, kind: AxisKind, align: Align, series: &[u64], pace: &mut Pace) -> Option<SideCurve> {
+async fn along(at: Target<'_>, kind: AxisKind, align: Align, series: &Series, pace: &mut Pace) -> Option<SideCurve> {
     let axis = Axis::new(at.trace(), kind)?;
     let (origin, extent) = (axis.origin() as f64, axis.extent() as f64);
     Some(SideCurve { align, from: -origin, to: extent - origin, tops: columns(axis, series, COLUMNS, pace).await })
 }
 
 /// Every step is as wide as the others, and so is what is before the first and after the last.
-async fn by_step(at: Target<'_>, series: &[u64], pace: &mut Pace) -> Option<SideCurve> {
+async fn by_step(at: Target<'_>, series: &Series, pace: &mut Pace) -> Option<SideCurve> {
     let steps = Steps::paced(at.snapshot(), at.trace(), pace).await?;
     let (first, last) = (*steps.begins.first()?, *steps.begins.last()?);
     let end = series.len() as u32;
@@ -54,16 +54,13 @@ async fn by_step(at: Target<'_>, series: &[u64], pace: &mut Pace) -> Option<Side
         let place = f64::from(column) * parts as f64 / f64::from(COLUMNS);
         let part = (place as usize).min(parts - 1);
         let (low, high) = (f64::from(edges[part]), f64::from(edges[part + 1]));
-        (low + (high - low) * (place - part as f64)) as usize
-    };
-    let top = |column: u32| {
-        let (start, end) = (slot(column), slot(column + 1));
-        series.get(start..=end.max(start)).unwrap_or_default().iter().copied().max().unwrap_or(0)
+        (low + (high - low) * (place - part as f64)) as u32
     };
     let mut tops = Vec::with_capacity(COLUMNS as usize);
     for column in 0..COLUMNS {
-        pace.spend((slot(column + 1) - slot(column)) as u64 / 8).await;
-        tops.push(top(column));
+        let slots = slot(column)..slot(column + 1).max(slot(column)) + 1;
+        let (_, top) = series.largest_paced(slots, pace).await.unwrap_or_default();
+        tops.push(top);
     }
     Some(SideCurve { align: Align::Step, from, to: from + parts as f64, tops })
 }

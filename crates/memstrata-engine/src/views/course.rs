@@ -5,8 +5,8 @@ use crate::protocol::AxisKind;
 use crate::protocol::views::{Course, MINIMAP, Mark};
 use crate::report::Target;
 use crate::report::peak::separate;
-use memstrata_analysis::pace::{Pace, strides};
-use memstrata_analysis::{AnomalyKind, Oom, Trace};
+use memstrata_analysis::pace::Pace;
+use memstrata_analysis::{AnomalyKind, Oom, Series, Trace};
 use memstrata_layout::Axis;
 use memstrata_units::{Bytes, EventIndex};
 
@@ -77,19 +77,14 @@ fn oom_text(oom: &Oom) -> String {
 }
 
 /// The largest value in each of so many equal parts of an axis.
-pub(super) async fn columns(axis: Axis<'_>, series: &[u64], columns: u32, pace: &mut Pace) -> Vec<u64> {
+pub(super) async fn columns(axis: Axis<'_>, series: &Series, columns: u32, pace: &mut Pace) -> Vec<u64> {
     let extent = u128::from(axis.extent());
     let edge = |column: u32| (extent * u128::from(column) / u128::from(columns.max(1))) as u64;
     let mut tops = Vec::with_capacity(columns as usize);
     for column in 0..columns {
         let start = edge(column);
         let states = axis.states_in(start..edge(column + 1).max(start + 1));
-        let values = series.get(states.start as usize..states.end as usize).unwrap_or_default();
-        let mut most = 0;
-        for part in strides(values.len()) {
-            pace.spend(1 + part.len() as u64 / 8).await;
-            most = values[part].iter().copied().max().unwrap_or(0).max(most);
-        }
+        let (_, most) = series.largest_paced(states, pace).await.unwrap_or_default();
         tops.push(most);
     }
     tops

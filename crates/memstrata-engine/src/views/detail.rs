@@ -78,7 +78,7 @@ pub(crate) async fn frame(at: Target<'_>, name: &str, file: &str, line: u32, pac
     let inclusive = shares.iter().fold(0u64, |sum, s| sum.saturating_add(s.bytes));
     let own = shares.iter().filter(|s| is_innermost(s.stack));
     let exclusive = own.fold(0u64, |sum, s| sum.saturating_add(s.bytes));
-    let whole = trace.requested[slot as usize];
+    let whole = trace.requested.at(slot);
 
     let row = |key: &str, label: &str, text: String, raw: Option<String>| DetailRow {
         key: key.to_owned(),

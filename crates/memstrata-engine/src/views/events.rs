@@ -187,7 +187,7 @@ fn row(at: Target<'_>, subjects: &[u32], event: u32) -> EventRow {
         action: at.snapshot().action_name(events.action(row)).into_owned(),
         bytes: text::bytes(events.size(row)),
         address,
-        live: text::bytes(Bytes(trace.requested[event as usize + 1])),
+        live: text::bytes(Bytes(trace.requested.at(event + 1))),
         site: site(at, events.stack(row)),
         colour: site_colour(&at.part.sites, events.stack(row)).word(),
         block,

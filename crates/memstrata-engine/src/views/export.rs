@@ -172,7 +172,7 @@ fn event_row(at: Target<'_>, subjects: &[u32], event: u32) -> EventOut {
         action: snapshot.action_name(events.action(row)).into_owned(),
         address: (events.addr(row).0 != 0).then(|| events.addr(row).plain()),
         bytes: events.size(row).0,
-        requested_bytes: trace.requested[event as usize + 1],
+        requested_bytes: trace.requested.at(event + 1),
         stream: snapshot.stream(events.stream(row)),
         block: subject(subjects, event).map(|i| reference(trace, &trace.blocks[i as usize])),
         site: site(at.part, events.stack(row)),

@@ -24,8 +24,8 @@ pub(crate) async fn moment(at: Target<'_>, when: At, pace: &mut Pace) -> Moment 
     let slot = slot(trace, when);
     let live = live(trace, slot, pace).await;
     let event = slot.checked_sub(1).map(EventIndex);
-    let requested = trace.requested[slot as usize];
-    let (active, allocated) = (carving.active[slot as usize], carving.allocated[slot as usize]);
+    let requested = trace.requested.at(slot);
+    let (active, allocated) = (carving.active.at(slot), carving.allocated.at(slot));
     let reserved =
         carving.segments.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves).map(|s| s.size.0).sum();
     let mut bands = vec![
@@ -37,7 +37,7 @@ pub(crate) async fn moment(at: Target<'_>, when: At, pace: &mut Pace) -> Moment 
         band("cached_free", "cached-free", (reserved as i64).wrapping_sub(active as i64)),
     ];
     if let Some(pools) = at.part.pools(at.index) {
-        bands.push(band("private_pools", "private pools", pools.size[slot as usize] as i64));
+        bands.push(band("private_pools", "private pools", pools.size.at(slot) as i64));
     }
     let stacks = stack_rows(at, &live, STACKS, pace).await;
     let block = match event {

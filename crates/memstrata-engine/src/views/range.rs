@@ -42,7 +42,7 @@ pub(crate) async fn range(at: Target<'_>, marked: &MarkedRange, pace: &mut Pace)
         }
     }
     let shares = shares.finish();
-    let requested = |slot: u32| trace.requested[slot as usize];
+    let requested = |slot: u32| trace.requested.at(slot);
     let peak = peak_of(trace, (from, to), pace).await;
     let row = |key: &str, label: &str, text: String, raw: String| DetailRow {
         key: key.to_owned(),
@@ -96,17 +96,7 @@ pub(super) fn states(trace: &Trace, &MarkedRange { axis, x0, x1 }: &MarkedRange)
 
 /// The first of the states from one to another, both included, in which most bytes are requested.
 pub(super) async fn peak_of(trace: &Trace, (from, to): (u32, u32), pace: &mut Pace) -> u32 {
-    let requested = |slot: u32| trace.requested[slot as usize];
-    let mut peak = from;
-    for part in strides((to - from) as usize + 1) {
-        pace.spend(part.len() as u64).await;
-        for slot in part.map(|i| from + i as u32) {
-            if requested(slot) > requested(peak) {
-                peak = slot;
-            }
-        }
-    }
-    peak
+    trace.requested.largest_paced(from..to + 1, pace).await.map_or(from, |(slot, _)| slot)
 }
 
 /// Bytes and blocks.

@@ -244,8 +244,8 @@ fn roundup(at: Target<'_>, divisions: &[(u64, u64)]) -> SettingRow {
     };
     let trace = at.trace();
     let slot = crate::report::slot_of(trace.requested_band.peak_event);
-    let requested = trace.requested[slot as usize];
-    let active = at.part.carving(at.index).active[slot as usize];
+    let requested = trace.requested.at(slot);
+    let active = at.part.carving(at.index).active.at(slot);
     let waste = Bytes(active.saturating_sub(requested));
     let text = format!("{what} Here blocks are {waste} larger than the {} requested at the peak.", Bytes(requested));
     SettingRow { key: DIVISIONS.to_owned(), value, text }

@@ -8,7 +8,7 @@ use crate::protocol::views::{ColourBy, Layer};
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
 use memstrata_analysis::pace::{Pace, Paced};
-use memstrata_analysis::parallel;
+use memstrata_analysis::{Series, parallel};
 use memstrata_layout::{Axis, Colour, Colours, SegmentDrawing, SegmentTiles, States, Timeline, lines};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ struct Device {
     timelines: Paced<Vec<Timeline>>,
     segments: Paced<Option<Arc<SegmentTiles>>>,
     /// `reserved_bytes` in every slot.
-    reserved: Paced<Vec<u64>>,
+    reserved: Paced<Series>,
 }
 
 /// As [`Views::tile`].
@@ -110,11 +110,11 @@ impl Tiles {
                 }
                 device.timelines.advance(|| timelines(file.clone(), target)).then_some(())?;
                 let colours = self.colours[colouring].1.done()?.as_ref()?;
-                let mut series: Vec<(&[u64], Colour)> = Vec::new();
+                let mut series: Vec<(&Series, Colour)> = Vec::new();
                 if *bands {
                     let carving = at.part.carving(at.index);
                     series.push((device.reserved.done()?, Colour::RESERVED));
-                    series.extend(at.part.pools(at.index).map(|pools| (&pools.height[..], Colour::POOLS)));
+                    series.extend(at.part.pools(at.index).map(|pools| (&pools.height, Colour::POOLS)));
                     series.push((&carving.active, Colour::ACTIVE));
                     series.push((&carving.allocated, Colour::ALLOCATED));
                 }
@@ -167,7 +167,7 @@ impl Tiles {
 
 impl Half {
     /// Goes on with a timeline, and then with the lines over it.
-    fn timeline(&mut self, timeline: &mut Timeline, axis: Axis<'_>, colours: &Colours, series: &[(&[u64], Colour)]) {
+    fn timeline(&mut self, timeline: &mut Timeline, axis: Axis<'_>, colours: &Colours, series: &[(&Series, Colour)]) {
         if self.whole.is_some() {
             return;
         }
@@ -192,8 +192,8 @@ async fn timelines(file: Arc<File>, target: DeviceRef) -> Vec<Timeline> {
     vec![Timeline::paced(trace, &mut Pace::of(SLICE)).await]
 }
 
-async fn reserved(file: Arc<File>, target: DeviceRef) -> Vec<u64> {
-    let Some((part, trace)) = file.trace(target) else { return Vec::new() };
+async fn reserved(file: Arc<File>, target: DeviceRef) -> Series {
+    let Some((part, trace)) = file.trace(target) else { return Series::default() };
     trace.reserved_paced(&part.snapshot, &mut Pace::of(SLICE)).await
 }
 
@@ -311,7 +311,7 @@ mod tests {
         let pools = file.parts[0].pools(0).expect("it has private pools");
         let of_line = lines.colours.iter().zip(&lines.positions).filter(|(c, _)| **c == Colour::POOLS.word());
         let [_, low, _, high] = of_line.map(|(_, p)| *p).max_by(|a, b| a[2].total_cmp(&b[2])).expect("a line");
-        let end = (*pools.height.last().expect("a slot") >> key.ky) as f32;
+        let end = (pools.height.at(pools.height.len() as u32 - 1) >> key.ky) as f32;
         assert!(low <= end && end <= high, "{low} {end} {high}");
     }
 

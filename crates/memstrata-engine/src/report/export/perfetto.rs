@@ -58,7 +58,7 @@ pub(super) fn write(target: Target<'_>, out: &mut dyn Write) -> io::Result<()> {
         let series = band.series(target);
         let mut last = None;
         for slot in 0..trace.slots() {
-            let value = series[slot as usize];
+            let value = series.at(slot);
             // The last value of each moment is what it is left at.
             let is_last = slot + 1 == trace.slots() || time(slot + 1) > time(slot) || slot == 0;
             if is_last && last != Some(value) {

@@ -107,7 +107,7 @@ fn a_range_of_time_is_that_of_its_events_and_has_a_peak_of_its_own() {
             let (by_time, by_event) = (info(weight, of_time), info(weight, events(first, end)));
             assert_eq!((by_time.total, by_time.text), (by_event.total, by_event.text), "{name} {weight:?}");
         }
-        let peak = trace.requested[first as usize..=end as usize + 1].iter().max().expect("states");
+        let (_, peak) = trace.requested.largest(first..end + 2).expect("states");
         let shown = info(FlameWeight::Peak, of_time);
         assert_eq!(shown.total.raw, peak.to_string(), "{name}");
         assert!(shown.text.starts_with("requested bytes live at the peak of the range, #"), "{}", shown.text);
