@@ -223,11 +223,6 @@ impl Loader {
                 return Ok(());
             }
         }
-        // What is kept of a part is not told by the bytes.
-        #[cfg(feature = "parts")]
-        if self.events.is_some() {
-            return Ok(());
-        }
         self.reader.foresee(self.read, self.total);
         Ok(())
     }

@@ -226,6 +226,11 @@ impl Events {
     pub(crate) fn foresee(&mut self, rest: f64) {
         let late = self.len() - self.foreseen;
         self.foreseen += late;
+        self.make_room(late, rest);
+    }
+
+    /// The same, where `late` rows came since then.
+    pub(crate) fn make_room(&mut self, late: usize, rest: f64) {
         make_room(&mut self.action, late, rest);
         self.addr.make_room(late, rest);
         self.size.make_room(late, rest);

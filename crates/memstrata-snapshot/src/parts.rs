@@ -44,6 +44,8 @@ pub(crate) struct Parts {
     /// No row is kept, also not inside the range.
     pub(crate) only_counts: bool,
     pub(crate) recent: Recent,
+    /// How many events there had been when it was asked how many will come.
+    looked: usize,
 }
 
 /// Events that have passed since somebody last looked: most leave no row.
@@ -93,6 +95,18 @@ impl Parts {
         self.windows.iter().find(|(of, _)| *of == run).map(|(_, window)| window)
     }
 
+    /// How many events came since this was asked last, and how many times as many will stay of what is to come, if that is `rest`
+    /// times what came: those inside the range.
+    fn expected(&mut self, rest: f64) -> (usize, f64) {
+        let seen = self.windows.iter().map(|(_, window)| window.seen as usize).sum::<usize>();
+        let late = seen - std::mem::replace(&mut self.looked, seen);
+        let inside = match self.windows.last() {
+            Some((_, window)) if window.seen >= self.range.start => self.range.end.saturating_sub(window.seen),
+            _ => 0,
+        };
+        (late, rest.min(f64::from(inside) / late.max(1) as f64))
+    }
+
     pub(crate) fn memory(&self) -> usize {
         let windows: usize = self.windows.iter().map(|(_, w)| w.memory()).sum();
         let active = self.active.as_ref().map_or(0, |active| active.capacity() * size_of::<u64>());
@@ -109,6 +123,16 @@ impl Tables {
         let mut tables = Self::new();
         tables.parts = keep.0.clone().map(|range| Box::new(Parts { range, ..Parts::default() }));
         tables
+    }
+
+    /// Make room for the rows in the rest of the file, `rest` times what came since the last time.
+    pub(crate) fn foresee_part(&mut self, rest: f64) -> bool {
+        let Some(parts) = &mut self.parts else { return false };
+        if !parts.only_counts {
+            let (late, rest) = parts.expected(rest);
+            self.events.make_room(late, rest);
+        }
+        true
     }
 
     /// A list of events has grown: drop what is not needed of it.
@@ -134,8 +158,7 @@ impl Tables {
                 window.see(&range, known.as_ref(), self.events.action(row), self.events.addr(row).0);
             }
         }
-        let kept = window.rows() as usize - window.dropped;
-        let is_worth_it = window.dropped > kept.max(4096);
+        let is_worth_it = window.is_worth_it();
         parts.active = known;
         parts.recent.add(index, seen as usize, &self.events, new.clone());
         if only_counts {
@@ -152,7 +175,9 @@ impl Tables {
         let Some(mut parts) = self.parts.take() else { return };
         let run = self.runs[index];
         let window = parts.window(index);
-        self.drop_rows(run.range(), |row| window.keeps(row - run.start));
+        let moving = window.moving();
+        let rows = run.start + moving.start..run.start + moving.end;
+        self.drop_rows(rows, |row| window.keeps(row - run.start));
         window.renumber();
         self.runs[index].end = run.start + window.rows();
         self.parts = Some(parts);

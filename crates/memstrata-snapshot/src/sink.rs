@@ -62,6 +62,10 @@ impl Sink for Tables {
     }
 
     fn foresee(&mut self, rest: f64) {
+        #[cfg(feature = "parts")]
+        if self.foresee_part(rest) {
+            return;
+        }
         self.events.foresee(rest);
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct Window {
     marks: Vec<Mark>,
     /// How many of the rows are to go.
     pub(crate) dropped: usize,
+    /// The first of those.
+    first_dropped: Option<u32>,
     places: FxHashMap<u64, Place>,
     /// Addresses that were completed after the range.
     completed_after: FxHashSet<u64>,
@@ -84,6 +86,16 @@ impl Window {
         self.marks.len() as u32
     }
 
+    /// The rows that move when those go that are to go.
+    pub(crate) fn moving(&self) -> Range<u32> {
+        self.first_dropped.unwrap_or(self.rows())..self.rows()
+    }
+
+    /// Whether to take out now what is to go: what moves for it, and what has to be found anew, is not much more than that.
+    pub(crate) fn is_worth_it(&self) -> bool {
+        self.dropped > usize::midpoint(self.moving().len(), self.places.len()).max(4096)
+    }
+
     /// Whether a row stays, as far as is known.
     pub(crate) fn keeps(&self, row: u32) -> bool {
         self.marks.get(row as usize) != Some(&Mark::Dropped)
@@ -95,6 +107,7 @@ impl Window {
         {
             *mark = Mark::Dropped;
             self.dropped += 1;
+            self.first_dropped = Some(self.first_dropped.map_or(row, |first| first.min(row)));
         }
     }
 
@@ -207,18 +220,27 @@ impl Window {
 
     /// Forget the rows that were dropped, which the table no longer has.
     pub(crate) fn renumber(&mut self) {
-        let (mut next, mut numbers) = (0, Vec::with_capacity(self.marks.len()));
-        for (row, &mark) in (0..).zip(&self.marks) {
+        let moving = self.moving();
+        let (mut next, mut numbers) = (moving.start, Vec::with_capacity(moving.len()));
+        for row in moving.clone() {
+            let mark = self.marks[row as usize];
             let is_kept = mark != Mark::Dropped;
             numbers.push(if is_kept { next } else { NONE });
-            next += u32::from(is_kept);
+            if is_kept {
+                self.marks[next as usize] = mark;
+                next += 1;
+            }
             if row + 1 == self.before {
                 self.before = next;
             }
         }
-        self.marks.retain(|&mark| mark != Mark::Dropped);
-        self.dropped = 0;
-        let number = |row: &mut u32| *row = numbers.get(*row as usize).copied().unwrap_or(NONE);
+        self.marks.truncate(next as usize);
+        (self.dropped, self.first_dropped) = (0, None);
+        let number = |row: &mut u32| {
+            if let Some(place) = row.checked_sub(moving.start) {
+                *row = numbers.get(place as usize).copied().unwrap_or(NONE);
+            }
+        };
         let rows = self.places.values_mut().flat_map(|Place { live, request }| {
             let of_life = live.as_mut().map(|life| [&mut life.alloc, &mut life.request]);
             of_life.into_iter().flatten().chain([request])
