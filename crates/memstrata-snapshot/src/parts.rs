@@ -125,7 +125,7 @@ impl Tables {
         tables
     }
 
-    /// Make room for the rows in the rest of the file, `rest` times what came since the last time.
+    /// Make room for the rows in the rest of the file, `rest` times what came since the last time. False where all rows stay.
     pub(crate) fn foresee_part(&mut self, rest: f64) -> bool {
         let Some(parts) = &mut self.parts else { return false };
         if !parts.only_counts {
