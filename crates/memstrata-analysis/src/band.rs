@@ -26,6 +26,14 @@ impl Band {
         band
     }
 
+    /// In the next slot, counted from the one before the window, by what it has more than the one before it.
+    pub(crate) fn follow(&mut self, slot: usize, change: i64) {
+        match slot.checked_sub(1) {
+            Some(event) => self.add(event as u32, change),
+            None => *self = Self::of(change, []),
+        }
+    }
+
     /// With what the next event adds.
     pub(crate) fn add(&mut self, event: u32, change: i64) {
         self.end += change;

@@ -464,9 +464,13 @@ impl<'a> Replay<'a> {
             let size = self.sizes[part.block() as usize].0;
             change = if part.enters() { change.wrapping_add(size) } else { change.wrapping_sub(size) };
         }
-        let [active, allocated] = &mut self.bands;
-        self.active.follow(active, change as i64);
-        self.allocated.follow(allocated, self.changes[slot] as i64);
+        let changes = [change, self.changes[slot]];
+        for ((series, band), change) in
+            [&mut self.active, &mut self.allocated].into_iter().zip(&mut self.bands).zip(changes)
+        {
+            band.follow(slot, change as i64);
+            series.push(band.end.max(0) as u64);
+        }
     }
 
     fn finish(self) -> Carving {

@@ -118,7 +118,8 @@ impl Trace {
                 let bytes = blocks[change.block() as usize].bytes.0;
                 total = if change.enters() { total + bytes } else { total - bytes };
             }
-            requested.follow(&mut requested_band, total as i64 - before as i64);
+            requested.push(total);
+            requested_band.follow(slot, total as i64 - before as i64);
         }
         let reserved_band = reserved(snapshot, device, &mut report);
         let count = |origin| blocks.iter().filter(|b| b.origin() == origin).count() as u32;

@@ -145,3 +145,13 @@ fn blocks_are_found_by_their_stable_names() {
         }
     });
 }
+
+#[test]
+fn a_size_that_no_memory_has_stays_as_written() {
+    let json =
+        br#"{"device_traces": [[{"action": "alloc", "addr": 4096, "size": 9223372036854775808}]], "segments": []}"#;
+    let mut reader = Reader::default();
+    reader.feed(json).expect("JSON");
+    let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+    assert_eq!(Trace::all(&snapshot)[0].requested.to_vec(), [0, 1 << 63]);
+}
