@@ -75,5 +75,5 @@ pub use segments::{Segments, Span};
 pub use series::Series;
 pub use site::{Site, Sites, is_framework_file, name_hash};
 pub use sort::sort;
-pub use state::{Content, Cursor, History, Piece, SegmentState};
+pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use trace::{Change, Coverage, Exactness, Oom, Trace};

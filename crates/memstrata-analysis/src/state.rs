@@ -1,189 +1,67 @@
 //! The allocator's state after any event: which blocks were live, and how segments were laid out.
 //!
-//! [`History`] keeps the live set at regular slots; a [`Cursor`] starts from the nearest of them and applies the changes
-//! in between, forward or backward, so that going anywhere costs a search and a bounded replay.
+//! Every block says in which slots it is live, and every span in which it is there, so one look at each of them tells what
+//! there is in a slot. That is a few nanoseconds a block, which no list of earlier states would be worth.
 
 use crate::carving::Carving;
-use crate::pace::{Pace, at_once};
-use crate::segments::{Segments, Span};
+use crate::pace::{Pace, at_once, strides};
+use crate::segments::Span;
 use crate::trace::Trace;
 use memstrata_snapshot::{PoolIndex, SegmentType, StackId, StreamId};
 use memstrata_units::{Addr, Bytes};
-use std::collections::BTreeMap;
 
-/// Checkpoints are at least this many slots apart, and never more numerous than keeps them smaller than the trace.
-const SPACING: usize = 1024;
-
-/// Where a device's blocks and spans are, at any slot.
-pub struct History<'a> {
+/// The blocks that are live in one slot.
+#[derive(Clone, Debug)]
+pub struct LiveSet<'a> {
     trace: &'a Trace,
-    segments: &'a Segments,
-    spacing: u32,
-    /// Live blocks and spans at slots 0, `spacing`, 2 `spacing`...
-    checkpoints: Vec<(Vec<u32>, Vec<u32>)>,
-    /// Spans by the slot in which they enter, and by that in which they leave.
-    entering: Vec<(u32, u32)>,
-    leaving: Vec<(u32, u32)>,
+    slot: u32,
+    /// By address.
+    blocks: Vec<u32>,
 }
 
-impl<'a> History<'a> {
-    /// Walk the window once.
-    pub fn new(trace: &'a Trace, segments: &'a Segments) -> Self {
-        at_once(Self::paced(trace, segments, &mut Pace::endless()))
+impl<'a> LiveSet<'a> {
+    /// Those of a slot; a slot behind the last is the last.
+    pub fn new(trace: &'a Trace, slot: u32) -> Self {
+        at_once(Self::paced(trace, slot, &mut Pace::endless()))
     }
 
     /// The same in slices.
-    pub async fn paced(trace: &'a Trace, segments: &'a Segments, pace: &mut Pace) -> Self {
-        let slots = trace.slots();
-        let spans = || (0u32..).zip(&segments.spans);
-        let mut entering: Vec<(u32, u32)> = spans().map(|(i, s)| (s.enters, i)).collect();
-        let mut leaving: Vec<(u32, u32)> =
-            spans().filter(|(_, s)| s.leaves < slots).map(|(i, s)| (s.leaves, i)).collect();
-        entering.sort_unstable();
-        leaving.sort_unstable();
-        // A checkpoint costs what is live in it; with this spacing all together cost no more than the blocks do.
-        let spacing = SPACING.max(most_live(trace, pace).await) as u32;
-        let mut history = Self { trace, segments, spacing, checkpoints: Vec::new(), entering, leaving };
-        let mut cursor = Cursor { history: &history, slot: 0, live: BTreeMap::new(), spans: BTreeMap::new() };
-        cursor.enter(0);
-        let mut checkpoints = Vec::with_capacity((slots / spacing) as usize + 1);
-        for slot in 0..slots {
-            if slot > 0 {
-                cursor.forward();
-            }
-            pace.spend(16).await;
-            if slot % spacing == 0 {
-                checkpoints.push((cursor.live.values().copied().collect(), cursor.spans.values().copied().collect()));
-            }
+    pub async fn paced(trace: &'a Trace, slot: u32, pace: &mut Pace) -> Self {
+        let slot = slot.min(trace.slots() - 1);
+        let mut blocks = Vec::new();
+        for part in strides(trace.blocks.len()) {
+            pace.spend(part.len() as u64).await;
+            let of_part = (part.start as u32..).zip(&trace.blocks[part]);
+            blocks.extend(of_part.filter(|(_, b)| b.enters <= slot && slot < b.leaves).map(|(i, _)| i));
         }
-        history.checkpoints = checkpoints;
-        history
+        blocks.sort_unstable_by_key(|&i| (trace.blocks[i as usize].address, i));
+        Self { trace, slot, blocks }
     }
 
-    /// A cursor in a slot; a slot behind the last is the last.
-    pub fn cursor(&self, slot: u32) -> Cursor<'_, 'a> {
-        let slot = slot.min(self.trace.slots() - 1);
-        // From whichever checkpoint is nearer.
-        let index = ((slot + self.spacing / 2) / self.spacing).min(self.checkpoints.len() as u32 - 1);
-        let (blocks, spans) = &self.checkpoints[index as usize];
-        let live = blocks.iter().map(|&b| (self.trace.blocks[b as usize].address.0, b)).collect();
-        let spans = spans.iter().map(|&s| (self.segments.spans[s as usize].address.0, s)).collect();
-        let mut cursor = Cursor { history: self, slot: index * self.spacing, live, spans };
-        cursor.walk(slot);
-        cursor
-    }
-}
-
-/// The largest number of blocks that are live at once.
-async fn most_live(trace: &Trace, pace: &mut Pace) -> usize {
-    let (mut live, mut most) = (0usize, 0);
-    for slot in 0..trace.slots() {
-        pace.spend(1).await;
-        for change in trace.changes_at(slot) {
-            live = if change.enters() { live + 1 } else { live - 1 };
-        }
-        most = most.max(live);
-    }
-    most
-}
-
-/// A place in a window: the live blocks and the spans there, by address.
-#[derive(Clone)]
-pub struct Cursor<'h, 'a> {
-    history: &'h History<'a>,
-    slot: u32,
-    live: BTreeMap<u64, u32>,
-    spans: BTreeMap<u64, u32>,
-}
-
-impl<'a> Cursor<'_, 'a> {
-    /// The slot it is in.
-    pub fn slot(&self) -> u32 {
-        self.slot
+    /// Indices into [`Trace::blocks`], by address.
+    pub fn blocks(&self) -> &[u32] {
+        &self.blocks
     }
 
-    /// Live blocks, by address.
-    pub fn live(&self) -> impl ExactSizeIterator<Item = u32> {
-        self.live.values().copied()
-    }
-
-    /// Go to a slot: step by step when it is near, from a checkpoint otherwise.
-    pub fn seek(&mut self, slot: u32) {
-        if slot.abs_diff(self.slot) <= self.history.spacing {
-            self.walk(slot.min(self.history.trace.slots() - 1));
-        } else {
-            *self = self.history.cursor(slot);
-        }
-    }
-
-    fn walk(&mut self, slot: u32) {
-        while self.slot < slot {
-            self.forward();
-        }
-        while self.slot > slot {
-            self.backward();
-        }
-    }
-
-    /// One slot on.
-    fn forward(&mut self) {
-        self.slot += 1;
-        let (trace, segments) = (self.history.trace, self.history.segments);
-        for change in trace.changes_at(self.slot).iter().filter(|c| !c.enters()) {
-            remove(&mut self.live, trace.blocks[change.block() as usize].address.0, change.block());
-        }
-        for &(_, span) in at(&self.history.leaving, self.slot) {
-            remove(&mut self.spans, segments.spans[span as usize].address.0, span);
-        }
-        self.enter(self.slot);
-    }
-
-    fn enter(&mut self, slot: u32) {
-        let (trace, segments) = (self.history.trace, self.history.segments);
-        for &(_, span) in at(&self.history.entering, slot) {
-            self.spans.insert(segments.spans[span as usize].address.0, span);
-        }
-        for change in trace.changes_at(slot).iter().filter(|c| c.enters()) {
-            self.live.insert(trace.blocks[change.block() as usize].address.0, change.block());
-        }
-    }
-
-    /// One slot back: what entered is taken out, then what left is put back.
-    fn backward(&mut self) {
-        let (trace, segments) = (self.history.trace, self.history.segments);
-        for change in trace.changes_at(self.slot).iter().filter(|c| c.enters()) {
-            remove(&mut self.live, trace.blocks[change.block() as usize].address.0, change.block());
-        }
-        for &(_, span) in at(&self.history.entering, self.slot) {
-            remove(&mut self.spans, segments.spans[span as usize].address.0, span);
-        }
-        for &(_, span) in at(&self.history.leaving, self.slot) {
-            self.spans.insert(segments.spans[span as usize].address.0, span);
-        }
-        for change in trace.changes_at(self.slot).iter().filter(|c| !c.enters()) {
-            self.live.insert(trace.blocks[change.block() as usize].address.0, change.block());
-        }
-        self.slot -= 1;
-    }
-
-    /// The segments here, by address, with what lies in them.
+    /// The segments in this slot, by address, with what lies in them.
     pub fn segments(&self, carving: &Carving) -> Vec<SegmentState> {
-        let spans: Vec<&'a Span> = self.spans.values().map(|&s| &self.history.segments.spans[s as usize]).collect();
-        let mut live = self.live.range(..).peekable();
+        let spans = carving.segments.at(self.slot);
+        let known = |&block: &u32| (self.trace.blocks[block as usize], carving.sizes[block as usize], block);
+        let mut live = self.blocks.iter().map(known).peekable();
         let mut out = Vec::new();
         for run in spans.chunk_by(|a, b| belong(a, b)) {
             let mut segment = SegmentState::of(run);
             let end = run[run.len() - 1].end();
-            while live.next_if(|&(&address, _)| address < segment.address.0).is_some() {}
+            while live.next_if(|(known, ..)| known.address < segment.address).is_some() {}
             let mut at = segment.address.0;
-            while let Some((&address, &block)) = live.next_if(|&(&address, _)| address < end) {
+            while let Some((known, size, block)) = live.next_if(|(known, ..)| known.address.0 < end) {
+                let address = known.address.0;
                 if at < address {
                     segment.push(Piece { address: Addr(at), size: Bytes(address - at), content: Content::Free });
                 }
-                let (known, size) = (self.history.trace.blocks[block as usize], carving.sizes[block as usize]);
-                let pending = !carving.is_allocated(self.history.trace, block, self.slot);
+                let pending = !carving.is_allocated(self.trace, block, self.slot);
                 segment.requested.0 += known.bytes.0;
-                segment.push(Piece { address: Addr(address), size, content: Content::Block { block, pending } });
+                segment.push(Piece { address: known.address, size, content: Content::Block { block, pending } });
                 at = address.saturating_add(size.0).max(at);
             }
             if at < end {
@@ -192,19 +70,6 @@ impl<'a> Cursor<'_, 'a> {
             out.push(segment);
         }
         out
-    }
-}
-
-fn at(list: &[(u32, u32)], slot: u32) -> &[(u32, u32)] {
-    let from = list.partition_point(|&(s, _)| s < slot);
-    let to = from + list[from..].partition_point(|&(s, _)| s == slot);
-    &list[from..to]
-}
-
-/// In untidy traces two things can claim one address; the later stays.
-fn remove(map: &mut BTreeMap<u64, u32>, address: u64, which: u32) {
-    if map.get(&address) == Some(&which) {
-        map.remove(&address);
     }
 }
 

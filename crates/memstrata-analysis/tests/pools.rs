@@ -1,6 +1,6 @@
 //! Private pools on the stack: exact numbers by hand, and recordings against the state of their segments.
 
-use memstrata_analysis::{Carving, History, PoolEnvelope, Trace, pool_envelope};
+use memstrata_analysis::{Carving, LiveSet, PoolEnvelope, Trace, pool_envelope};
 use memstrata_snapshot::{PoolId, Reader, Snapshot};
 use std::path::{Path, PathBuf};
 
@@ -99,12 +99,9 @@ fn recorded_pools_are_those_of_the_state_in_every_slot() {
         let envelope = envelope.unwrap_or_else(|| panic!("{name} has private pools"));
         assert_eq!(envelope.pools.len(), count, "{name}");
         let reserved = trace.reserved(&snapshot);
-        let history = History::new(&trace, &carving.segments);
-        let mut cursor = history.cursor(0);
         let mut most = vec![(0, 0); envelope.pools.len()];
         for slot in 0..trace.slots() {
-            cursor.seek(slot);
-            let segments = cursor.segments(&carving);
+            let segments = LiveSet::new(&trace, slot).segments(&carving);
             let (mut size, mut height) = (0, 0);
             for (pool, most) in envelope.pools.iter().zip(&mut most) {
                 let own: Vec<_> = segments.iter().filter(|s| s.pool == pool.pool).collect();

@@ -1,6 +1,6 @@
 //! The hand-checkable scenarios: bytes before the window and after every event, worked out by hand.
 
-use memstrata_analysis::Trace;
+use memstrata_analysis::{LiveSet, Trace};
 use memstrata_snapshot::{Reader, Snapshot};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -91,6 +91,11 @@ fn live_blocks_add_up_to_the_curve_at_every_event() {
                 sum = if change.enters() { sum + bytes } else { sum - bytes };
             }
             assert_eq!(sum, trace.requested.at(slot), "{name} slot {slot}");
+        }
+        for slot in (0..trace.slots()).step_by(997).chain([trace.slots() - 1]) {
+            let live = LiveSet::new(trace, slot);
+            let of_blocks = live.blocks().iter().map(|&i| trace.blocks[i as usize].bytes.0);
+            assert_eq!(of_blocks.sum::<u64>(), trace.requested.at(slot), "{name}: the live set of slot {slot}");
         }
         let at_end: u64 = trace.blocks.iter().filter(|b| b.leaves == trace.slots()).map(|b| b.bytes.0).sum();
         assert_eq!(at_end as i64, trace.requested_band.end, "{name}");

@@ -2,7 +2,7 @@
 
 use memstrata_analysis::pace::{Pace, Paced, at_once};
 use memstrata_analysis::{
-    Carving, Categories, Flame, Fragmentation, FreeMemory, History, Measure, Rules, Sites, Steps, Trace, anomalies,
+    Carving, Categories, Flame, Fragmentation, FreeMemory, LiveSet, Measure, Rules, Sites, Steps, Trace, anomalies,
     anomalies_paced, by_stack, by_stack_paced, free_slots, peaks, peaks_paced, pool_envelope, pool_envelope_paced,
 };
 use memstrata_snapshot::{Reader, Snapshot};
@@ -141,11 +141,9 @@ fn analyses_in_slices_are_those_in_one_go() {
                 path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
             };
             assert_eq!(at_once(Flame::with_paths(&shares, path_of, pace)), Flame::new(snapshot, &shares), "{name}");
-            let (paced, plain) =
-                (at_once(History::paced(trace, &carving.segments, pace)), History::new(trace, &carving.segments));
             for slot in [0, trace.slots() / 2, trace.slots() - 1] {
-                let segments = |history: &History<'_>| history.cursor(slot).segments(carving);
-                assert_eq!(segments(&paced), segments(&plain), "{name}: slot {slot}");
+                let (paced, plain) = (at_once(LiveSet::paced(trace, slot, pace)), LiveSet::new(trace, slot));
+                assert_eq!(paced.blocks(), plain.blocks(), "{name}: slot {slot}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What the layers beside the plain timeline promise: segments, lines of bands, flame graphs.
 
 use memstrata_analysis::pace::{Pace, at_once};
-use memstrata_analysis::{Carving, Content, Flame, History, Measure, Piece, Sites, Trace, by_stack};
+use memstrata_analysis::{Carving, Content, Flame, LiveSet, Measure, Piece, Sites, Trace, by_stack};
 use memstrata_layout::{
     Axis, AxisKind, Cell, Colour, Colours, FlameRows, MERGED, NO_BLOCK, RowOrder, STRIP_BUDGET, SegmentDrawing,
     SegmentRows, SegmentTiles, States, Strips, lines,
@@ -145,7 +145,6 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
         for trace in &Trace::all(&snapshot) {
             let carving = Carving::new(&snapshot, trace);
             let tiles = SegmentTiles::new(trace, &carving);
-            let history = History::new(trace, &carving.segments);
             let colours = at_once(Colours::by_segment(trace, &tiles, &mut Pace::endless()));
             let spans = &carving.segments.spans;
             // So high that the smallest block of the largest segment can be told.
@@ -176,7 +175,7 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
                         let mut expected: Vec<(u32, bool)> = Vec::new();
                         for &(span, at) in &seen {
                             let (low, high) = (spans[span as usize].address.0, spans[span as usize].end());
-                            for segment in history.cursor(at).segments(&carving) {
+                            for segment in LiveSet::new(trace, at).segments(&carving) {
                                 let inside = |p: &&Piece| p.address.0 < high && low < p.address.0 + p.size.0;
                                 expected.extend(segment.pieces.iter().filter(inside).filter_map(|p| match p.content {
                                     Content::Block { block, pending } => Some((block, pending)),

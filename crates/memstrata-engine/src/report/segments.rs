@@ -2,7 +2,7 @@
 
 use super::{FrameRow, Target, event_of, frames, pool, segment_type, site, time_of};
 use memstrata_analysis::pace::{Pace, at_once};
-use memstrata_analysis::{Content, Fragmentation, History, SegmentState, free_shares};
+use memstrata_analysis::{Content, Fragmentation, LiveSet, SegmentState, free_shares};
 use memstrata_snapshot::Snapshot;
 use serde::Serialize;
 
@@ -130,6 +130,10 @@ pub struct ChurnRow {
     pub segment_unmap_bytes: u64,
 }
 
+/// What writing out a segment costs, with its stack, and one piece of it.
+const ROW: u64 = 512;
+const PIECE: u64 = 16;
+
 /// The segments in a slot.
 pub fn segments(target: Target<'_>, slot: u32) -> Segments<'_> {
     at_once(segments_paced(target, slot, &mut Pace::endless()))
@@ -137,10 +141,8 @@ pub fn segments(target: Target<'_>, slot: u32) -> Segments<'_> {
 
 /// The same in slices.
 pub(crate) async fn segments_paced<'a>(target: Target<'a>, slot: u32, pace: &mut Pace) -> Segments<'a> {
-    let (trace, snapshot) = (target.trace(), target.snapshot());
-    let carving = target.part.carving(target.index);
-    let history = History::paced(trace, &carving.segments, pace).await;
-    let states = history.cursor(slot).segments(carving);
+    let (trace, snapshot, carving) = (target.trace(), target.snapshot(), target.part.carving(target.index));
+    let states = states_paced(target, slot, pace).await;
     let cached = Fragmentation::paced(snapshot, trace, carving, pace).await;
     let (most, max_free) = cached.free.largest_paced(0..trace.slots(), pace).await.unwrap_or_default();
     let churn = cached.churn;
@@ -151,7 +153,7 @@ pub(crate) async fn segments_paced<'a>(target: Target<'a>, slot: u32, pace: &mut
         event: event_of(slot),
         time_us: time_of(trace, slot),
         free: free_rows(snapshot, &states),
-        segments: segment_rows(target, &states),
+        segments: rows_paced(target, &states, pace).await,
         fragmentation: FragmentationRow {
             free: cached.free.at(slot),
             largest_free: cached.largest.at(slot),
@@ -172,7 +174,27 @@ pub(crate) async fn segments_paced<'a>(target: Target<'a>, slot: u32, pace: &mut
     }
 }
 
-pub(crate) fn segment_rows<'a>(target: Target<'a>, states: &[SegmentState]) -> Vec<SegmentRow<'a>> {
+/// How segments were laid out in a slot, in slices.
+pub(crate) async fn states_paced(target: Target<'_>, slot: u32, pace: &mut Pace) -> Vec<SegmentState> {
+    LiveSet::paced(target.trace(), slot, pace).await.segments(target.part.carving(target.index))
+}
+
+/// A row for each of them, in slices.
+pub(crate) async fn rows_paced<'a>(
+    target: Target<'a>,
+    states: &[SegmentState],
+    pace: &mut Pace,
+) -> Vec<SegmentRow<'a>> {
+    let mut rows = Vec::with_capacity(states.len());
+    for state in states {
+        pace.spend(ROW + PIECE * state.pieces.len() as u64).await;
+        rows.push(segment_row(target, state));
+    }
+    rows
+}
+
+/// A segment with all that lies in it.
+pub(crate) fn segment_row<'a>(target: Target<'a>, state: &SegmentState) -> SegmentRow<'a> {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let piece = |p: &memstrata_analysis::Piece| {
         let (state, requested_size) = match p.content {
@@ -183,23 +205,22 @@ pub(crate) fn segment_rows<'a>(target: Target<'a>, states: &[SegmentState]) -> V
         };
         PieceRow { address: p.address.plain(), size: p.size.0, state, requested_size }
     };
-    let row = |s: &SegmentState| SegmentRow {
-        address: s.address.plain(),
-        total_size: s.size.0,
-        segment_type: segment_type(s.segment_type),
-        stream: snapshot.stream(s.stream),
-        pool: pool(snapshot, s.pool),
-        is_expandable: s.is_expandable,
-        allocated: s.allocated.0,
-        active: s.active.0,
-        requested: s.requested.0,
-        free: s.free.0,
-        largest_free: s.largest_free.0,
-        blocks: s.pieces.iter().map(piece).collect(),
-        site: site(target.part, s.stack),
-        frames: frames(snapshot, s.stack),
-    };
-    states.iter().map(row).collect()
+    SegmentRow {
+        address: state.address.plain(),
+        total_size: state.size.0,
+        segment_type: segment_type(state.segment_type),
+        stream: snapshot.stream(state.stream),
+        pool: pool(snapshot, state.pool),
+        is_expandable: state.is_expandable,
+        allocated: state.allocated.0,
+        active: state.active.0,
+        requested: state.requested.0,
+        free: state.free.0,
+        largest_free: state.largest_free.0,
+        blocks: state.pieces.iter().map(piece).collect(),
+        site: site(target.part, state.stack),
+        frames: frames(snapshot, state.stack),
+    }
 }
 
 pub(crate) fn free_rows(snapshot: &Snapshot, states: &[SegmentState]) -> Vec<FreeRow> {

@@ -1,8 +1,8 @@
 //! `memstrata state`: what is live, and how segments are laid out, after any event.
 
-use super::segments::{FreeRow, SegmentRow, free_rows, segment_rows};
+use super::segments::{FreeRow, SegmentRow, free_rows, segment_row};
 use super::{CategoryShare, FrameRow, Target, by_category, event_of, frames, pool, site, slot_of, time_of};
-use memstrata_analysis::{History, Trace};
+use memstrata_analysis::{LiveSet, Trace};
 use memstrata_units::EventIndex;
 use serde::Serialize;
 
@@ -112,10 +112,9 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
     let (trace, part, snapshot) = (target.trace(), target.part, target.snapshot());
     let carving = part.carving(target.index);
     let categories = part.categories(target.index);
-    let history = History::new(trace, &carving.segments);
-    let cursor = history.cursor(slot);
-    let segments = cursor.segments(carving);
-    let blocks: Vec<u32> = cursor.live().collect();
+    let live = LiveSet::new(trace, slot);
+    let segments = live.segments(carving);
+    let blocks = live.blocks();
     let row = |&i: &u32| {
         let block = &trace.blocks[i as usize];
         let guess = categories.get(i);
@@ -148,6 +147,6 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
         categories: by_category(blocks.iter().map(|i| (categories.get(*i).category, of(i)))),
         blocks: blocks.iter().map(row).collect(),
         free: free_rows(snapshot, &segments),
-        segments: segment_rows(target, &segments),
+        segments: segments.iter().map(|s| segment_row(target, s)).collect(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::events::{PAGE, site};
 use super::kept;
+use super::picked::Picked;
 use super::search::{Matcher, part_of};
 use super::{find, flame};
 use crate::detail::{reference, reused, stream};
@@ -103,18 +104,19 @@ impl Found {
         let sites = if table.sort == BlockSort::Site { site_ranks(at, pace).await } else { Vec::new() };
         // Rows show both: they are made before the work is shared.
         parallel::join(|| at.part.carving(at.index), || at.part.categories(at.index));
-        let mut wanted: Vec<u32> = Vec::new();
+        let mut wanted = Picked::default();
         let stride = (BLOCKS * parallel::threads()) as u32;
         let count = trace.blocks.len() as u32;
         for from in (0..count).step_by(stride as usize) {
             let is_wanted = |i: u32| Some(from + i).filter(|&i| is_wanted(i));
-            wanted.extend(parallel::filter_map(stride.min(count - from), is_wanted));
+            parallel::filter_map(stride.min(count - from), is_wanted).into_iter().for_each(|i| wanted.push(i));
             pace.spend(COST * BLOCKS as u64).await;
         }
         // They have their room from the start: a copy of so many would be a long slice.
-        let mut rows: Vec<(u128, u32)> = Vec::with_capacity(wanted.len());
-        for few in wanted.chunks(stride as usize) {
-            rows.extend(parallel::map(few, |&i| {
+        let mut rows: Vec<(u128, u32)> = Vec::with_capacity(wanted.len() as usize);
+        for from in (0..wanted.len()).step_by(stride as usize) {
+            let few: Vec<u32> = wanted.range(from..from + stride).collect();
+            rows.extend(parallel::map(&few, |&i| {
                 let key = key(at, table.sort, &sites, i);
                 // The other way round, equals stay in the order of the stack.
                 (if table.descending { !key } else { key }, i)

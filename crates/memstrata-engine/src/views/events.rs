@@ -1,5 +1,6 @@
 //! The trace as a list.
 
+use super::picked::Picked;
 use super::search::{Matcher, part_of};
 use super::{find, kept};
 use crate::detail::reused;
@@ -34,7 +35,7 @@ impl Default for Kept {
 /// The events that a filter leaves.
 pub(super) struct Found {
     /// In order; `None` for all of them.
-    list: Option<Vec<u32>>,
+    list: Option<Picked>,
     total: u32,
     /// Why there are none, when the search cannot be understood.
     unclear: Option<String>,
@@ -43,11 +44,11 @@ pub(super) struct Found {
 impl Found {
     pub(super) async fn paced(at: Target<'_>, filter: &EventFilter, pace: &mut Pace) -> Self {
         let total = at.trace().device.events.len() as u32;
-        let of = |list: Vec<u32>, unclear| Self { total: list.len() as u32, list: Some(list), unclear };
+        let of = |list: Picked, unclear| Self { total: list.len(), list: Some(list), unclear };
         let matcher = match Matcher::of_table(at, &filter.text, pace).await {
             Ok(None) if filter.actions.is_empty() => return Self { list: None, total, unclear: None },
             Ok(matcher) => matcher,
-            Err(unclear) => return of(Vec::new(), Some(unclear)),
+            Err(unclear) => return of(Picked::default(), Some(unclear)),
         };
         let snapshot = at.snapshot();
         let mut wanted = [filter.actions.is_empty(); 256];
@@ -59,10 +60,10 @@ impl Found {
             wanted[usize::from(snapshot.events.action(start + event).0)]
                 && matcher.as_ref().is_none_or(|m| m.event(at, event))
         };
-        let mut list = Vec::new();
+        let mut list = Picked::default();
         for part in strides(total as usize) {
             pace.spend(2 * part.len() as u64).await;
-            list.extend(part.map(|event| event as u32).filter(is_wanted));
+            part.map(|event| event as u32).filter(is_wanted).for_each(|event| list.push(event));
         }
         of(list, None)
     }
@@ -70,7 +71,10 @@ impl Found {
     /// The events in some rows.
     pub(super) fn rows(&self, rows: Range<u32>) -> impl Iterator<Item = u32> {
         let end = rows.end.min(self.total);
-        (rows.start.min(end)..end).map(|row| self.list.as_ref().map_or(row, |list| list[row as usize]))
+        let rows = rows.start.min(end)..end;
+        let mut left = self.list.as_ref().map(|list| list.range(rows.clone()));
+        // Where no filter is, a row is an event.
+        rows.map(move |row| left.as_mut().and_then(Iterator::next).unwrap_or(row))
     }
 
     /// How many there are.
@@ -81,7 +85,7 @@ impl Found {
     /// The last row at or before an event.
     fn row_near(&self, event: u32) -> Option<u32> {
         let before = match &self.list {
-            Some(list) => list.partition_point(|&e| e <= event) as u32,
+            Some(list) => list.up_to(event),
             None => event.saturating_add(1).min(self.total),
         };
         before.checked_sub(1)

@@ -10,7 +10,7 @@ use crate::protocol::views::{Table, TextForm};
 use crate::report::anomalies::{AnomalyRow, of_device};
 use crate::report::blocks::{line, row};
 use crate::report::export::quoted;
-use crate::report::segments::{SegmentRow, segments_paced};
+use crate::report::segments::{SegmentRow, rows_paced, segments_paced, states_paced};
 use crate::report::{FrameRow, Target, site, time_of};
 use memstrata_analysis::pace::Pace;
 use serde::Serialize;
@@ -51,10 +51,14 @@ pub(crate) async fn export(at: Target<'_>, what: &Table, form: TextForm, pace: &
         }
         Table::Segments { event } => {
             let slot = slot_after(at.trace(), *event);
-            let found = segments_paced(at, slot, pace).await;
             match form {
-                TextForm::Csv => csv(SEGMENTS, found.segments.iter().map(segment_line), pace).await,
+                TextForm::Csv => {
+                    let states = states_paced(at, slot, pace).await;
+                    let rows = rows_paced(at, &states, pace).await;
+                    csv(SEGMENTS, rows.iter().map(segment_line), pace).await
+                }
                 TextForm::Json => {
+                    let found = segments_paced(at, slot, pace).await;
                     let time = found.time_us.map_or("null".to_owned(), |time| time.to_string());
                     let head = format!("{{\"device\":{},\"event\":{},\"time_us\":{time},", found.device, found.event);
                     let rest = format!(

@@ -17,6 +17,7 @@ mod kept;
 mod moment;
 mod next;
 mod overview;
+mod picked;
 mod picture;
 mod range;
 mod search;
