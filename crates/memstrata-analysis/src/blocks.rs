@@ -8,6 +8,7 @@
 use memstrata_snapshot::{Action, BlockState, Device, PoolIndex, Report, Snapshot, StackId, StreamId};
 use memstrata_units::{Addr, Bytes, EventIndex};
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 /// How a block came to be known.
@@ -224,21 +225,31 @@ fn block(snapshot: &Snapshot, row: u32, facts: Facts, slots: Range<u32>) -> Bloc
 impl Replay<'_> {
     fn alloc(&mut self, event: u32, row: u32, report: &mut Report) {
         let address = self.snapshot.events.addr(row);
-        let place = self.addresses.entry(key(address)).or_default();
-        if let Some(old) = place.live.get() {
-            self.blocks[old as usize].leaves = event + 1;
-            report.warn("lost_free", None, || {
-                format!(
-                    "{address} is allocated at {} while it is live: its free was lost, and the old block ends there",
-                    EventIndex(event)
-                )
-            });
-        }
-        place.live = Maybe(self.blocks.len() as u32);
-        place.requested = Maybe::NONE;
-        let facts = Facts::new(Origin::Alloc, place.uses);
+        let live = Maybe(self.blocks.len() as u32);
+        // A new address is written once, and not looked at: it is not in the processor's cache yet.
+        let uses = match self.addresses.entry(key(address)) {
+            Entry::Vacant(place) => {
+                place.insert(Use { live, uses: 1, ..Use::default() });
+                0
+            }
+            Entry::Occupied(mut place) => {
+                let place = place.get_mut();
+                if let Some(old) = place.live.get() {
+                    self.blocks[old as usize].leaves = event + 1;
+                    report.warn("lost_free", None, || {
+                        format!(
+                            "{address} is allocated at {} while it is live: its free was lost, and the old block ends there",
+                            EventIndex(event)
+                        )
+                    });
+                }
+                (place.live, place.requested) = (live, Maybe::NONE);
+                place.uses += 1;
+                place.uses - 1
+            }
+        };
+        let facts = Facts::new(Origin::Alloc, uses);
         self.blocks.push(block(self.snapshot, row, facts, event + 1..self.slots));
-        place.uses += 1;
     }
 
     fn request(&mut self, event: u32, row: u32) {

@@ -76,7 +76,7 @@ pub fn strides(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> + S
 pub async fn filled<T: Copy + Send>(value: T, count: usize, pace: &mut Pace) -> Vec<T> {
     let mut all = Vec::with_capacity(count);
     for part in strides(count) {
-        pace.spend((part.len() * size_of::<T>()).div_ceil(16) as u64).await;
+        pace.spend((part.len() * size_of::<T>()).div_ceil(8) as u64).await;
         all.resize(part.end, value);
     }
     all

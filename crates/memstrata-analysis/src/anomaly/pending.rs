@@ -1,7 +1,7 @@
 //! Frees that wait: `Tensor.record_stream` makes the allocator hold a block until the other stream has passed an event.
 
 use super::{Anomaly, AnomalyKind, Context, counted, sample};
-use crate::pace::{Pace, strides};
+use crate::pace::{Pace, STRIDE, strides};
 use crate::sort;
 use memstrata_snapshot::{StackId, StreamId};
 use memstrata_units::{Bytes, EventIndex, Micros};
@@ -39,26 +39,27 @@ pub(super) async fn pending_frees(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anom
     }
     let mut found = Vec::new();
     for ((stack, stream), waits) in groups {
-        let at_once = at_once(&waits, pace).await;
-        found.extend(group(cx, stack, stream, &waits, at_once));
         pace.spend(waits.len() as u64).await;
+        let longest = waits.iter().max_by_key(|w| (w.to - w.from, std::cmp::Reverse(w.from)));
+        let Some(longest) = longest.filter(|w| w.to - w.from >= LEAST_WAIT) else { continue };
+        let at_once = at_once(&waits, pace).await;
+        if at_once >= LEAST_BYTES {
+            found.push(group(cx, stack, stream, &waits, longest, at_once));
+            pace.spend(waits.len() as u64).await;
+        }
     }
     found
 }
 
 /// What frees of one stack and stream waited, of which `at_once` bytes did at the same time.
-fn group(cx: &Context, stack: StackId, stream: StreamId, waits: &[Wait], at_once: u64) -> Option<Anomaly> {
-    let longest = waits.iter().max_by_key(|w| (w.to - w.from, std::cmp::Reverse(w.from)))?;
-    if longest.to - longest.from < LEAST_WAIT || at_once < LEAST_BYTES {
-        return None;
-    }
+fn group(cx: &Context, stack: StackId, stream: StreamId, waits: &[Wait], longest: &Wait, at_once: u64) -> Anomaly {
     let total = waits.iter().map(|w| w.bytes).sum();
     let time = cx.trace.clock.as_ref().map(|clock| {
         let time = |w: &Wait| clock.offset(w.to.min(cx.trace.slots() - 2)) - clock.offset(w.from);
         format!(", the longest in time {}", Micros(waits.iter().map(time).max().unwrap_or(0) as i64))
     });
     let stream = cx.snapshot.stream(stream);
-    Some(Anomaly {
+    Anomaly {
         id: cx.id(AnomalyKind::PendingFree, format_args!("{:016x}-{stream:x}", cx.sites.get(stack).stack_hash)),
         kind: AnomalyKind::PendingFree,
         device: cx.trace.device.device,
@@ -77,17 +78,24 @@ fn group(cx: &Context, stack: StackId, stream: StreamId, waits: &[Wait], at_once
         ),
         events: sample(waits.iter().map(|w| w.from).collect()),
         stack: Some(stack),
-    })
+    }
 }
 
 /// The most bytes that wait at the same time.
 async fn at_once(waits: &[Wait], pace: &mut Pace) -> u64 {
-    let mut changes: Vec<(u32, i64)> =
-        waits.iter().flat_map(|w| [(w.from, w.bytes as i64), (w.to, -(w.bytes as i64))]).collect();
+    let mut changes: Vec<(u32, i64)> = Vec::with_capacity(2 * waits.len());
+    for part in waits.chunks(STRIDE) {
+        pace.spend(4 * part.len() as u64).await;
+        changes.extend(part.iter().flat_map(|w| [(w.from, w.bytes as i64), (w.to, -(w.bytes as i64))]));
+    }
     sort(&mut changes, pace).await;
-    let mut now = 0;
-    changes.into_iter().fold(0, |most: i64, (_, change)| {
-        now += change;
-        most.max(now)
-    }) as u64
+    let (mut now, mut most) = (0i64, 0);
+    for part in changes.chunks(STRIDE) {
+        pace.spend(part.len() as u64).await;
+        for (_, change) in part {
+            now = now.wrapping_add(*change);
+            most = most.max(now);
+        }
+    }
+    most as u64
 }
