@@ -2,6 +2,7 @@
 
 use crate::band::Band;
 use crate::blocks::{Block, Origin, pair};
+use crate::changes::{Change, Changes};
 use crate::clock::Clock;
 use crate::excerpt;
 use crate::pace::{Pace, at_once, strides};
@@ -76,27 +77,8 @@ pub struct Trace {
     pub clock: Option<Clock>,
     /// What was odd about this trace.
     pub warnings: Vec<Warning>,
-    /// Who enters and leaves at each slot: `changes[starts[s]..starts[s + 1]]`.
-    starts: Vec<u32>,
-    changes: Vec<Change>,
-}
-
-/// A block enters or leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change(u32);
-
-impl Change {
-    const LEAVES: u32 = 1 << 31;
-
-    /// Index of the block.
-    pub fn block(self) -> u32 {
-        self.0 & !Self::LEAVES
-    }
-
-    /// Whether it enters (or leaves).
-    pub fn enters(self) -> bool {
-        self.0 & Self::LEAVES == 0
-    }
+    /// Who enters and leaves at each slot.
+    changes: Changes,
 }
 
 impl Trace {
@@ -109,12 +91,12 @@ impl Trace {
         let actions = actions(snapshot, device);
         let blocks = pair(snapshot, device, &actions, &mut report);
         let slots = device.events.len() + 1;
-        let (starts, changes) = changes(&blocks, slots);
+        let changes = Changes::new(&blocks.iter().map(|block| block.enters..block.leaves), slots);
         let (mut requested, mut requested_band) = (Series::with_capacity(slots), Band::default());
         let mut total = 0;
-        for slot in 0..slots {
+        for (slot, changes) in changes.each(slots).enumerate() {
             let before = total;
-            for change in &changes[starts[slot] as usize..starts[slot + 1] as usize] {
+            for change in changes {
                 let bytes = blocks[change.block() as usize].bytes.0;
                 total = if change.enters() { total + bytes } else { total - bytes };
             }
@@ -148,7 +130,6 @@ impl Trace {
             clock: Clock::new(snapshot, device),
             warnings: report.warnings().to_vec(),
             blocks,
-            starts,
             changes,
         }
     }
@@ -191,12 +172,12 @@ impl Trace {
 
     /// Who enters and leaves at a slot, compared with the one before; those that leave first.
     pub fn changes_at(&self, slot: u32) -> &[Change] {
-        self.changes_in(slot..slot + 1)
+        self.changes.at(slot as usize)
     }
 
     /// The same over a range of slots, in order.
     pub fn changes_in(&self, slots: Range<u32>) -> &[Change] {
-        &self.changes[self.starts[slots.start as usize] as usize..self.starts[slots.end as usize] as usize]
+        self.changes.within(slots.start as usize..slots.end as usize)
     }
 
     /// The block that a stable name means: the one at this address that `alloc` made, or that was there before the
@@ -214,48 +195,6 @@ impl Trace {
             }
         }
     }
-}
-
-/// Entries and exits by slot, exits first: where a lost free ends a block and a new one takes its place, the total must
-/// not count both.
-fn changes(blocks: &[Block], slots: usize) -> (Vec<u32>, Vec<Change>) {
-    // The entry behind a slot's own counts where its next change goes: it begins at the slot's start, and ends at its end, which
-    // is the start of the next.
-    let mut starts = vec![0u32; slots + 1];
-    let mut count = |slot: u32| {
-        if let Some(start) = starts.get_mut(slot as usize + 2) {
-            *start += 1;
-        }
-    };
-    let mut all = 0;
-    for block in blocks {
-        count(block.enters);
-        all += 1;
-        if (block.leaves as usize) < slots {
-            count(block.leaves);
-            all += 1;
-        }
-    }
-    let mut sum = 0;
-    for start in &mut starts {
-        sum += *start;
-        *start = sum;
-    }
-    let mut changes = vec![Change(0); all];
-    let mut put = |slot: u32, change: Change| {
-        let at = &mut starts[slot as usize + 1];
-        changes[*at as usize] = change;
-        *at += 1;
-    };
-    for (i, block) in (0u32..).zip(blocks) {
-        if (block.leaves as usize) < slots {
-            put(block.leaves, Change(i | Change::LEAVES));
-        }
-    }
-    for (i, block) in (0u32..).zip(blocks) {
-        put(block.enters, Change(i));
-    }
-    (starts, changes)
 }
 
 /// What an event adds to `reserved_bytes`.

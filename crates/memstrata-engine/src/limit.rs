@@ -11,8 +11,8 @@ use memstrata_units::Bytes;
 use std::ops::Range;
 
 /// Bytes for each event of what is made of the tables once they are read: blocks and their lives, and what the views need
-/// (`memstrata-bench memory` tells: 50 with block sizes, at most), and something to spare.
-const MADE: u64 = 62;
+/// (`memstrata-bench memory` tells: 42 with block sizes, at most), and something to spare.
+const MADE: u64 = 54;
 /// From this part of a file on, or from so many bytes, what is to come is told from what has come.
 const TELLING: (f64, u64) = (0.1, 64 << 20);
 /// Parts of fewer events are no use.

@@ -81,17 +81,17 @@ fn what_fits_is_read() {
 #[test]
 fn a_file_that_is_too_large_offers_a_part_around_its_top() {
     let bytes = pickle();
-    let limit = 3 << 20;
+    let limit = 5 << 19;
     let TooLarge { failure, choice } = too_large(read(&bytes, loader(&bytes).within(limit)));
     assert!(failure.message.starts_with("This snapshot needs about "), "{}", failure.message);
-    assert!(failure.message.contains("there are 3.00 MiB"), "{}", failure.message);
+    assert!(failure.message.contains("there are 2.50 MiB"), "{}", failure.message);
     assert!(failure.hint.is_some_and(|hint| hint.contains("memstrata summary rank0.pickle")));
     let choice = choice.expect("a part fits");
     assert_eq!((choice.events.raw.as_str(), choice.curve.text.as_str()), ("40000", "40,000 events"));
     assert_eq!((choice.edges[0], choice.edges.last()), (0, Some(&EVENTS)));
     assert!(choice.edges.is_sorted(), "columns follow each other");
     assert!(choice.first <= TOP && TOP <= choice.last && choice.last < EVENTS, "{} {}", choice.first, choice.last);
-    assert!(choice.last - choice.first > 1000, "3 MiB hold more than that");
+    assert!(choice.last - choice.first > 1000, "2.5 MiB hold more than that");
     assert!(choice.text.starts_with("About ") && choice.text.ends_with(" events can be opened at once."));
 
     // What was offered can be opened within the same limit, and shows the top.
@@ -105,7 +105,7 @@ fn a_file_that_is_too_large_offers_a_part_around_its_top() {
 #[test]
 fn a_part_that_is_too_large_is_told_like_a_file() {
     let bytes = pickle();
-    let all_but_one = loader(&bytes).of_events(1..EVENTS).within(3 << 20);
+    let all_but_one = loader(&bytes).of_events(1..EVENTS).within(5 << 19);
     let TooLarge { failure, choice } = too_large(read(&bytes, all_but_one));
     assert!(failure.message.starts_with("This part of the snapshot needs about "), "{}", failure.message);
     let choice = choice.expect("a smaller part fits");

@@ -135,8 +135,14 @@ impl Events {
 
     /// `time_us`, since the Unix epoch.
     pub fn time(&self, row: u32) -> Option<Micros> {
-        let time = self.time.get(row as usize) as i64;
-        (time != NO_TIME).then_some(Micros(time))
+        let time = self.recorded_time(row);
+        (time.0 != NO_TIME).then_some(time)
+    }
+
+    /// The same, of an event that is known to have one.
+    #[inline]
+    pub fn recorded_time(&self, row: u32) -> Micros {
+        Micros(self.time.get(row as usize) as i64)
     }
 
     /// The stack, [`StackId::EMPTY`] where none was recorded.

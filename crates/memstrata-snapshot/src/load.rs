@@ -11,6 +11,7 @@ use crate::snapshot::{Device, Excerpt, Host, Snapshot, Used};
 use crate::tables::{Tables, ext};
 use memstrata_pickle::{Heap, Held, Kind, Oddity, Parser, StrId, Value};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What is known of a trace before its file has ended. Lists come in pieces of a thousand events: it lags behind by as much.
 #[derive(Clone, Copy, Debug)]
@@ -219,7 +220,7 @@ pub(crate) fn build(heap: Heap, mut tables: Tables, root: Value, bytes: u64) -> 
         strings: heap.strings,
         frames: tables.frames,
         stacks: tables.stacks,
-        events: tables.events,
+        events: Arc::new(tables.events),
         segments: of_devices,
         blocks: tables.blocks,
         annotations,

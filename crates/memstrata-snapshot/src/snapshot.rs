@@ -9,6 +9,7 @@ use crate::segments::{Block, Segment};
 use memstrata_pickle::{StrId, Strings};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One snapshot: the allocator's state on every device when it was taken, and what was recorded before.
 #[derive(Clone, Debug)]
@@ -19,8 +20,8 @@ pub struct Snapshot {
     pub frames: Frames,
     /// Distinct stacks.
     pub stacks: Stacks,
-    /// Trace entries of all devices.
-    pub events: Events,
+    /// Trace entries of all devices. Others may hold them, too: they are most of a snapshot.
+    pub events: Arc<Events>,
     /// Segments, by device and address. Those of pinned host memory are in [`Host`].
     pub segments: Vec<Segment>,
     /// Blocks of all segments.

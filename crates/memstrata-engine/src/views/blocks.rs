@@ -109,7 +109,9 @@ impl Found {
         let count = trace.blocks.len() as u32;
         for from in (0..count).step_by(stride as usize) {
             let is_wanted = |i: u32| Some(from + i).filter(|&i| is_wanted(i));
-            parallel::filter_map(stride.min(count - from), is_wanted).into_iter().for_each(|i| wanted.push(i));
+            for i in parallel::filter_map(stride.min(count - from), is_wanted) {
+                wanted.push(i);
+            }
             pace.spend(COST * BLOCKS as u64).await;
         }
         // They have their room from the start: a copy of so many would be a long slice.

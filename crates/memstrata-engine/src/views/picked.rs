@@ -88,7 +88,9 @@ mod tests {
         ) {
             let plain: Vec<u32> = steps.iter().scan(0, |sum, step| { *sum += step; Some(*sum - 1) }).collect();
             let mut picked = Picked::default();
-            plain.iter().for_each(|&number| picked.push(number));
+            for &number in &plain {
+                picked.push(number);
+            }
             prop_assert_eq!(picked.len() as usize, plain.len());
             let rows = start.min(picked.len()) as usize..(start + count).min(picked.len()) as usize;
             let range = picked.range(start..start + count);
