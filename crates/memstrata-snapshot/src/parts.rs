@@ -44,8 +44,8 @@ pub(crate) struct Parts {
     /// No row is kept, also not inside the range.
     pub(crate) only_counts: bool,
     pub(crate) recent: Recent,
-    /// How many events there had been when it was asked how many will come.
-    looked: usize,
+    /// How many events there had been when it was asked how many will come, and how many of them of segments.
+    looked: (usize, usize),
 }
 
 /// Events that have passed since somebody last looked: most leave no row.
@@ -96,15 +96,22 @@ impl Parts {
     }
 
     /// How many events came since this was asked last, and how many times as many will stay of what is to come, if that is `rest`
-    /// times what came: those inside the range.
+    /// times what came: those inside the range, and outside of it those of segments, as many of them as of late.
     fn expected(&mut self, rest: f64) -> (usize, f64) {
-        let seen = self.windows.iter().map(|(_, window)| window.seen as usize).sum::<usize>();
-        let late = seen - std::mem::replace(&mut self.looked, seen);
+        let sum = |of: fn(&Window) -> u32| self.windows.iter().map(|(_, window)| of(window) as usize).sum::<usize>();
+        let now = (sum(|window| window.seen), sum(|window| window.segments));
+        let before = std::mem::replace(&mut self.looked, now);
+        let (late, segments) = (now.0 - before.0, now.1 - before.1);
         let inside = match self.windows.last() {
             Some((_, window)) if window.seen >= self.range.start => self.range.end.saturating_sub(window.seen),
             _ => 0,
         };
-        (late, rest.min(f64::from(inside) / late.max(1) as f64))
+        let inside = rest.min(f64::from(inside) / late.max(1) as f64);
+        // Inside it is too early to tell, since a trace begins with more of those. But room for as many events as come between two
+        // looks has to be left behind the range, too.
+        let outside =
+            if inside > 0.0 { f64::min(2.0, rest - inside) } else { rest * segments as f64 / late.max(1) as f64 };
+        (late, inside + outside)
     }
 
     pub(crate) fn memory(&self) -> usize {

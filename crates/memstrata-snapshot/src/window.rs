@@ -54,6 +54,8 @@ struct Place {
 #[derive(Default)]
 pub(crate) struct Window {
     pub(crate) seen: u32,
+    /// How many of those were of segments.
+    pub(crate) segments: u32,
     /// Rows before the range that are in the table.
     pub(crate) before: u32,
     marks: Vec<Mark>,
@@ -130,6 +132,7 @@ impl Window {
         self.seen += 1;
         self.before += u32::from(phase == Phase::Before);
         let is_segment = (Action::SEGMENT_ALLOC..=Action::SEGMENT_UNMAP).contains(&action);
+        self.segments += u32::from(is_segment);
         let pinned = self.reserved || is_segment;
         let row = self.marks.len() as u32;
         self.marks.push(if pinned || phase == Phase::Within { Mark::Pinned } else { Mark::Kept });
