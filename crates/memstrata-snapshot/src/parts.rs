@@ -102,11 +102,11 @@ impl Parts {
         let now = (sum(|window| window.seen), sum(|window| window.segments));
         let before = std::mem::replace(&mut self.looked, now);
         let (late, segments) = (now.0 - before.0, now.1 - before.1);
-        let inside = match self.windows.last() {
-            Some((_, window)) if window.seen >= self.range.start => self.range.end.saturating_sub(window.seen),
-            _ => 0,
+        // In front of the range nothing is known of it yet.
+        let Some((_, window)) = self.windows.last().filter(|(_, window)| window.seen >= self.range.start) else {
+            return (late, 0.0);
         };
-        let inside = rest.min(f64::from(inside) / late.max(1) as f64);
+        let inside = rest.min(f64::from(self.range.end.saturating_sub(window.seen)) / late.max(1) as f64);
         // Inside it is too early to tell, since a trace begins with more of those. But room for as many events as come between two
         // looks has to be left behind the range, too.
         let outside =
