@@ -165,7 +165,7 @@ impl Tables {
                 window.see(&range, known.as_ref(), self.events.action(row), self.events.addr(row).0);
             }
         }
-        let is_worth_it = window.is_worth_it();
+        let is_worth_it = window.is_worth_it(&range, seen);
         parts.active = known;
         parts.recent.add(index, seen as usize, &self.events, new.clone());
         if only_counts {

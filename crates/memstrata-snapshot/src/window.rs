@@ -93,9 +93,11 @@ impl Window {
         self.first_dropped.unwrap_or(self.rows())..self.rows()
     }
 
-    /// Whether to take out now what is to go: what moves for it, and what has to be found anew, is not much more than that.
-    pub(crate) fn is_worth_it(&self) -> bool {
-        self.dropped > usize::midpoint(self.moving().len(), self.places.len()).max(4096)
+    /// Whether to take out now what is to go, `before` events having been seen the last time: what moves for it, and what has to be
+    /// found anew, is not much more than that; or the range has begun. All of it stays, and would move for what is left in front of it.
+    pub(crate) fn is_worth_it(&self, range: &Range<u32>, before: u32) -> bool {
+        let begins = before < range.start && self.seen >= range.start;
+        begins || self.dropped > usize::midpoint(self.moving().len(), self.places.len()).max(4096)
     }
 
     /// Whether a row stays, as far as is known.
