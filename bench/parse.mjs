@@ -17,8 +17,9 @@ const size = fstatSync(file).size;
 const held = size < 1 << 30 ? readFileSync(argv[2]) : undefined;
 const piece = new Uint8Array(CHUNK);
 if (argv[4] === "warm") {
+  const madeUp = RankWorker.madeUp();
   for (let times = 0, more = true; more; times += 1) {
-    more = RankWorker.warmUp(times);
+    more = RankWorker.warmUp(madeUp, times);
     await sleep(0);
   }
   // What is optimised is made beside it. Nobody finds a file in less.

@@ -76,7 +76,14 @@ impl Heap {
     }
 
     /// The value itself, or what a sink put in its place.
+    #[inline]
     pub fn resolve(&self, value: Value) -> Value {
+        if value.is_container() { self.taken_for(value) } else { value }
+    }
+
+    /// The same of a container. Most values are none, and need no call.
+    #[inline(never)]
+    fn taken_for(&self, value: Value) -> Value {
         match value.kind() {
             Kind::List(id) | Kind::Dict(id) => match self.slot(id) {
                 Slot::Taken(instead) => instead,

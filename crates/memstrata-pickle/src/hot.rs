@@ -25,7 +25,8 @@ fn refers(code: u8) -> bool {
 }
 
 /// The number, or the memo's value, that an operation comes to, and how long the operation is; `None` for all others.
-#[inline]
+#[expect(clippy::inline_always, reason = "what it gives would go through memory, in WebAssembly, several times a dict")]
+#[inline(always)]
 pub(crate) fn plain(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)> {
     let four = [window[1], window[2], window[3], window[4]];
     Some(match window[0] {

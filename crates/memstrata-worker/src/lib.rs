@@ -23,7 +23,7 @@ const MEMORY: u64 = 3600 << 20;
 
 /// Blocks of the made-up trace that a worker reads before there is a file, and how often it does.
 const WARM_BLOCKS: u32 = 1000;
-const WARM_TIMES: u32 = 16;
+const WARM_TIMES: u32 = 48;
 /// Memory that is there before the first file, in bytes: about what one of ten megabytes needs.
 const WARM_MEMORY: usize = 8 << 20;
 
@@ -42,18 +42,22 @@ impl RankWorker {
         Self { engine: Engine::new(path, total as u64) }
     }
 
+    /// A snapshot for [`RankWorker::warm_up`], which is made once: that takes longer than reading it.
+    #[wasm_bindgen(js_name = madeUp)]
+    pub fn made_up() -> Vec<u8> {
+        warm::snapshot(WARM_BLOCKS)
+    }
+
     /// Have the browser optimise what reads files and draws them, before there is one: a made-up snapshot is read and drawn, and
-    /// asked what the views of a file ask.
-    /// That was done `times` times before; false when it is enough.
+    /// asked what the views of a file ask. That was done `times` times before; false when it is enough.
     ///
     /// # Errors
     /// As the functions that it calls.
     #[wasm_bindgen(js_name = warmUp)]
-    pub fn warm_up(times: u32) -> Result<bool, JsValue> {
-        let bytes = warm::snapshot(WARM_BLOCKS);
-        let total = bytes.len() as f64;
+    pub fn warm_up(made_up: &[u8], times: u32) -> Result<bool, JsValue> {
+        let total = made_up.len() as f64;
         let mut worker = Self::new("", total);
-        worker.feed(&bytes, total)?;
+        worker.feed(made_up, total)?;
         worker.finish()?;
         for question in warm::questions() {
             worker.engine.post(question);

@@ -101,18 +101,22 @@ class WorkerHost {
     }
     const engine: Engine = glue === "first" ? first : await import("../../wasm/memstrata_worker_views.js");
     this.#memory = (await engine.default({ module_or_path: module })).memory;
-    if (early) this.#warmUp(engine, 0);
+    if (early && !this.#asked) this.#later(() => this.#warmUp(engine), WARM_AFTER_MS);
     return engine;
   }
 
   /** Browsers optimise what they see run. Until something is asked for, they see it read. */
-  #warmUp(engine: Engine, times: number): void {
-    if (this.#asked) return;
-    const read = () => {
-      if (engine.RankWorker.warmUp(times)) this.#warmUp(engine, times + 1);
+  #warmUp({ RankWorker }: Engine): void {
+    const madeUp = RankWorker.madeUp();
+    const read = (times: number) => {
+      if (RankWorker.warmUp(madeUp, times)) this.#later(() => read(times + 1), 0);
       else performance.mark("memstrata warm");
     };
-    this.#warming = setTimeout(() => this.#guard(read), times === 0 ? WARM_AFTER_MS : 0);
+    this.#later(() => read(0), 0);
+  }
+
+  #later(warm: () => void, ms: number): void {
+    this.#warming = setTimeout(() => this.#guard(warm), ms);
   }
 
   /** Messages come in order, and the first of them says which engine. */
