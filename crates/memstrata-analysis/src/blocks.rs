@@ -143,9 +143,17 @@ fn key(address: Addr) -> u64 {
     address.0.rotate_right(9)
 }
 
-/// The blocks of a device, in stack order: those from before the window that are never freed by address, those that are
-/// (latest freed lowest), then all others by the event at which they enter. `actions` are how many events there are of each.
-pub(crate) fn pair(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32)], report: &mut Report) -> Vec<Block> {
+/// What a device's events are about.
+pub(crate) struct Pairing {
+    /// Its blocks, in stack order: those from before the window that are never freed by address, those that are (latest freed
+    /// lowest), then all others by the event at which they enter.
+    pub(crate) blocks: Vec<Block>,
+    /// The rows of events that are of no block, which are few.
+    pub(crate) others: Vec<u32>,
+}
+
+/// Pair a device's events with its final segments. `actions` are how many events there are of each.
+pub(crate) fn pair(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32)], report: &mut Report) -> Pairing {
     let slots = device.events.len() as u32 + 1;
     let mut replay = Replay {
         snapshot,
@@ -153,21 +161,27 @@ pub(crate) fn pair(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32
         addresses: FxHashMap::default(),
         slots,
     };
-    for (event, row) in (0..).zip(device.events.clone()) {
-        match snapshot.events.action(row) {
-            Action::ALLOC => replay.alloc(event, row, report),
-            Action::FREE_REQUESTED => replay.request(event, row),
-            Action::FREE_COMPLETED => replay.complete(event, row, report),
-            Action::FREE => {
-                replay.request(event, row);
-                replay.complete(event, row, report);
+    let (events, first) = (&snapshot.events, device.events.start);
+    let (mut rows, mut others) = (device.events.clone(), Vec::new());
+    while let Some(row) = rows.next() {
+        match events.action(row) {
+            Action::ALLOC => replay.alloc(row - first, row, report),
+            Action::FREE_REQUESTED => {
+                // Unless a stream still uses the block, its free is completed at once, and the address need not be looked for twice.
+                let completes = !rows.is_empty()
+                    && events.action(rows.start) == Action::FREE_COMPLETED
+                    && events.addr(rows.start) == events.addr(row);
+                let completed = completes.then(|| rows.next()).flatten();
+                replay.free(row, Some(row - first), completed.map(|row| (row - first, row)), report);
             }
-            _ => {}
+            Action::FREE_COMPLETED => replay.free(row, None, Some((row - first, row)), report),
+            Action::FREE => replay.free(row, Some(row - first), Some((row - first, row)), report),
+            _ => others.push(row),
         }
     }
     replay.final_blocks(device, report);
     into_stack_order(&mut replay.blocks);
-    replay.blocks
+    Pairing { blocks: replay.blocks, others }
 }
 
 /// How many blocks there are if the trace is tidy: whatever is live at the end, and whatever was freed. Room for exactly as
@@ -252,17 +266,18 @@ impl Replay<'_> {
         self.blocks.push(block(self.snapshot, row, facts, event + 1..self.slots));
     }
 
-    fn request(&mut self, event: u32, row: u32) {
-        let place = self.addresses.entry(key(self.snapshot.events.addr(row))).or_default();
-        match place.live.get() {
-            Some(live) => self.blocks[live as usize].free_requested = Maybe(event),
-            None => place.requested = Maybe(event),
-        }
-    }
-
-    fn complete(&mut self, event: u32, row: u32, report: &mut Report) {
-        let (address, bytes) = (self.snapshot.events.addr(row), self.snapshot.events.size(row));
+    /// A free of what is at the address in this row: the event that asked for it, and the one that completed it, with its row.
+    fn free(&mut self, row: u32, requested: Option<u32>, completed: Option<(u32, u32)>, report: &mut Report) {
+        let address = self.snapshot.events.addr(row);
         let place = self.addresses.entry(key(address)).or_default();
+        if let Some(event) = requested {
+            match place.live.get() {
+                Some(live) => self.blocks[live as usize].free_requested = Maybe(event),
+                None => place.requested = Maybe(event),
+            }
+        }
+        let Some((event, row)) = completed else { return };
+        let bytes = self.snapshot.events.size(row);
         if let Some(live) = std::mem::take(&mut place.live).get() {
             let known = &mut self.blocks[live as usize];
             known.leaves = event + 1;

@@ -52,16 +52,14 @@ impl Changes {
     /// Those of blocks which live in these slots. In a slot those that leave come first: where a lost free ends a block and a new
     /// one takes its place, the total must not count both.
     pub(crate) fn new(lives: &(impl Iterator<Item = Range<u32>> + Clone), slots: usize) -> Self {
-        let entering = || (0u32..).zip(lives.clone()).map(|(block, life)| (Change(block), life.start));
-        let leaving = || {
-            let ended = (0u32..).zip(lives.clone()).filter(|(_, life)| (life.end as usize) < slots);
-            ended.map(|(block, life)| (Change(block | Change::LEAVES), life.end))
-        };
         // The entry behind a slot's own counts where its next change goes: it begins at the slot's start, and ends at its end,
         // which is the start of the next.
         let mut starts = vec![0u32; slots + 2];
-        for (_, slot) in entering().chain(leaving()) {
-            starts[slot as usize + 2] += 1;
+        for life in lives.clone() {
+            starts[life.start as usize + 2] += 1;
+            if (life.end as usize) < slots {
+                starts[life.end as usize + 2] += 1;
+            }
         }
         let mut sum = 0;
         for start in &mut starts {
@@ -69,10 +67,18 @@ impl Changes {
             *start = sum;
         }
         let mut all = vec![Change(0); sum as usize];
-        for (change, slot) in leaving().chain(entering()) {
+        let mut add = |change: Change, slot: u32| {
             let at = &mut starts[slot as usize + 1];
             all[*at as usize] = change;
             *at += 1;
+        };
+        for (block, life) in (0..).zip(lives.clone()) {
+            if (life.end as usize) < slots {
+                add(Change(block | Change::LEAVES), life.end);
+            }
+        }
+        for (block, life) in (0..).zip(lives.clone()) {
+            add(Change(block), life.start);
         }
         Self::counted(all, &starts)
     }

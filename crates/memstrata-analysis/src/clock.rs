@@ -37,7 +37,8 @@ impl Clock {
     pub fn new(snapshot: &Snapshot, device: &Device) -> Option<Self> {
         let start = device.events.clone().find_map(|row| snapshot.events.time(row))?;
         let (events, rows) = (&snapshot.events, device.events.clone());
-        let times = if rises(rows.clone().map(|row| events.time(row))) {
+        let rises = events.times_rise(rows.clone()) || rises(rows.clone().map(|row| events.time(row)));
+        let times = if rises {
             Times::Recorded(Arc::clone(events), rows.start)
         } else {
             Times::Raised(Raised::new(start, rows.clone().map(|row| events.time(row))))

@@ -1,7 +1,7 @@
 //! One device's window: its blocks, when each enters and leaves, and the bands that follow.
 
 use crate::band::Band;
-use crate::blocks::{Block, Origin, pair};
+use crate::blocks::{Block, Origin, Pairing, pair};
 use crate::changes::{Change, Changes};
 use crate::clock::Clock;
 use crate::excerpt;
@@ -89,7 +89,7 @@ impl Trace {
             excerpt::tell(excerpt, device, &mut report);
         }
         let actions = actions(snapshot, device);
-        let blocks = pair(snapshot, device, &actions, &mut report);
+        let Pairing { blocks, others } = pair(snapshot, device, &actions, &mut report);
         let slots = device.events.len() + 1;
         let changes = Changes::new(&blocks.iter().map(|block| block.enters..block.leaves), slots);
         let (mut requested, mut requested_band) = (Series::with_capacity(slots), Band::default());
@@ -103,8 +103,12 @@ impl Trace {
             requested.push(total);
             requested_band.follow(slot, total as i64 - before as i64);
         }
-        let reserved_band = reserved(snapshot, device, &mut report);
-        let count = |origin| blocks.iter().filter(|b| b.origin() == origin).count() as u32;
+        let reserved_band = reserved(snapshot, device, &others, &mut report);
+        let mut origins = [0; 4];
+        for block in &blocks {
+            origins[block.origin() as usize] += 1;
+        }
+        let count = |origin: Origin| origins[origin as usize];
         let (preexisting_freed, preexisting_live) = (count(Origin::PreexistingFreed), count(Origin::PreexistingLive));
         let end_live_blocks = check_end(snapshot, device, requested_band.end, &mut report);
         let coverage = match preexisting_freed + preexisting_live {
@@ -125,7 +129,7 @@ impl Trace {
             preexisting_freed,
             preexisting_live,
             end_live_blocks,
-            ooms: ooms(snapshot, device, &actions),
+            ooms: ooms(snapshot, device, &others),
             actions,
             clock: Clock::new(snapshot, device),
             warnings: report.warnings().to_vec(),
@@ -204,9 +208,9 @@ pub(crate) fn reserve_change(snapshot: &Snapshot, row: u32) -> i64 {
     if grows { size } else { -size }
 }
 
-fn reserved(snapshot: &Snapshot, device: &Device, report: &mut Report) -> Band {
-    // Few events are of segments.
-    let changes = (0..).zip(device.events.clone()).map(|(event, row)| (event, reserve_change(snapshot, row)));
+/// `others` are the rows of events that are of no block.
+fn reserved(snapshot: &Snapshot, device: &Device, others: &[u32], report: &mut Report) -> Band {
+    let changes = others.iter().map(|&row| (row - device.events.start, reserve_change(snapshot, row)));
     let changes: Vec<(u32, i64)> = changes.filter(|(_, change)| *change != 0).collect();
     let net: i64 = changes.iter().map(|(_, change)| change).sum();
     let end: i64 = snapshot.segments_of(device).iter().map(|s| s.total_size.0 as i64).sum();
@@ -245,14 +249,11 @@ fn check_end(snapshot: &Snapshot, device: &Device, end: i64, report: &mut Report
     count
 }
 
-fn ooms(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32)]) -> Vec<Oom> {
+fn ooms(snapshot: &Snapshot, device: &Device, others: &[u32]) -> Vec<Oom> {
     let events = &snapshot.events;
-    if actions.iter().all(|(action, _)| *action != Action::OOM) {
-        return Vec::new();
-    }
-    let rows = (0..).zip(device.events.clone()).filter(|&(_, row)| events.action(row) == Action::OOM);
-    rows.map(|(event, row)| Oom {
-        event: EventIndex(event),
+    let rows = others.iter().filter(|&&row| events.action(row) == Action::OOM);
+    rows.map(|&row| Oom {
+        event: EventIndex(row - device.events.start),
         requested: events.size(row),
         device_free: memstrata_snapshot::Events::sparse(&events.device_free, row),
     })

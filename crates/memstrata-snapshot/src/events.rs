@@ -145,6 +145,17 @@ impl Events {
         Micros(self.time.get(row as usize) as i64)
     }
 
+    /// Whether all events in these rows are known to have a time, and none that is before the one in front of it: told at a glance,
+    /// as nearly all recordings have them. Where it is false, one has to look.
+    ///
+    /// # Panics
+    /// When there are no such rows.
+    pub fn times_rise(&self, rows: std::ops::Range<u32>) -> bool {
+        // What is damaged may run over the largest number, once: then the last is below the first.
+        let ends = self.time(rows.start) <= self.time(rows.end - 1);
+        ends && self.time.rises(rows.start as usize..rows.end as usize)
+    }
+
     /// The stack, [`StackId::EMPTY`] where none was recorded.
     pub fn stack(&self, row: u32) -> StackId {
         self.stack[row as usize]

@@ -5,6 +5,7 @@
 //! steps, beside it by row. Where they are not few after all, or come in no order, it becomes a column of 64 bits.
 
 use memstrata_pickle::make_room;
+use std::ops::Range;
 
 /// A column of numbers.
 #[derive(Clone, Debug)]
@@ -70,6 +71,13 @@ impl Narrow {
             Some(&near) if near != FAR => self.base.wrapping_add(u64::from(near) << self.kind.shift),
             _ => self.look_up(row),
         }
+    }
+
+    /// Whether all numbers in these rows are near, and none is before the one in front of it, counted from the base. Only four bytes
+    /// of each are looked at.
+    pub(crate) fn rises(&self, rows: Range<usize>) -> bool {
+        // What is not near would stand at the end of what is.
+        self.near.get(rows).is_some_and(|near| near.is_sorted() && near.last() != Some(&FAR))
     }
 
     #[cold]
@@ -200,6 +208,25 @@ mod tests {
             1 => Just(u64::from(u32::MAX)),
             1 => Just(i64::MIN as u64),
         ]
+    }
+
+    #[test]
+    fn near_numbers_rise() {
+        const DAY: u64 = 86_400_000_000;
+        let column = |numbers: &[u64]| {
+            let mut column = Narrow::new(TIMES);
+            numbers.iter().for_each(|&n| column.push(n));
+            column
+        };
+        let odd = column(&[9, 5, 5, 7, TIMES.missing, 8, DAY, 8, 9]);
+        for (rows, rises) in
+            [(1..4, true), (7..9, true), (2..2, true), (0..2, false), (3..5, false), (4..6, false), (6..7, false)]
+        {
+            assert_eq!(odd.rises(rows.clone()), rises, "{rows:?}");
+        }
+        assert!(!odd.rises(7..10), "there is no such row");
+        let wide = column(&(0..3000).map(|n| n * DAY).collect::<Vec<_>>());
+        assert!(!wide.rises(0..3000), "they need eight bytes");
     }
 
     proptest! {
