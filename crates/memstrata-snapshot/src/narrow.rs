@@ -215,7 +215,9 @@ mod tests {
         const DAY: u64 = 86_400_000_000;
         let column = |numbers: &[u64]| {
             let mut column = Narrow::new(TIMES);
-            numbers.iter().for_each(|&n| column.push(n));
+            for &n in numbers {
+                column.push(n);
+            }
             column
         };
         let odd = column(&[9, 5, 5, 7, TIMES.missing, 8, DAY, 8, 9]);
