@@ -4,32 +4,50 @@ use memstrata_snapshot::{Frame, Snapshot, StackId, StrId};
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Folders that are PyTorch's own wherever it is installed or built.
+/// Folders that only PyTorch has in one that is called `torch`, wherever it is installed or built.
 const TORCH: &[&str] = &[
-    "/site-packages/torch/",
-    "/dist-packages/torch/",
-    "/torch/nn/",
-    "/torch/autograd/",
-    "/torch/optim/",
-    "/torch/utils/",
-    "/torch/cuda/",
-    "/torch/distributed/",
-    "/torch/_dynamo/",
-    "/torch/_inductor/",
-    "/torch/_functorch/",
-    "/torch/_ops.py",
-    "/torch/_tensor.py",
-    "/torch/csrc/",
-    "/torch/fx/",
-    "/torch/amp/",
+    "nn",
+    "autograd",
+    "optim",
+    "utils",
+    "cuda",
+    "distributed",
+    "_dynamo",
+    "_inductor",
+    "_functorch",
+    "csrc",
+    "fx",
+    "amp",
 ];
 
 /// Whether a file belongs to PyTorch, to Python's library, or to compiled code: frames that stand between the user and
 /// the allocator. Packages that build on PyTorch count as the user's.
 pub fn is_framework_file(file: &str) -> bool {
-    let python = is_python(file);
-    let library = file.contains("/lib/python") && !file.contains("-packages/");
-    !python && !file.starts_with("<ipython") || library || TORCH.iter().any(|folder| file.contains(folder))
+    if !is_python(file) {
+        return !file.starts_with("<ipython");
+    }
+    let parts: Vec<&str> = file.split('/').collect();
+    is_torch(&parts) || is_library(&parts)
+}
+
+/// Whether it lies in a folder that is PyTorch's own.
+fn is_torch(parts: &[&str]) -> bool {
+    let below = parts.get(1..).unwrap_or_default();
+    let folder = |part: &[&str]| match *part {
+        ["site-packages" | "dist-packages", "torch", _] => true,
+        ["torch", folder, _] => TORCH.contains(&folder),
+        ["torch", file] => file.starts_with("_ops.py") || file.starts_with("_tensor.py"),
+        _ => false,
+    };
+    below.windows(3).any(folder) || below.windows(2).any(folder)
+}
+
+/// Whether it lies in what comes with Python, and not in a package that was added to it.
+fn is_library(parts: &[&str]) -> bool {
+    let below = parts.get(1..).unwrap_or_default();
+    let [folders @ .., _] = parts else { return false };
+    below.windows(2).any(|part| part[0] == "lib" && part[1].starts_with("python"))
+        && !folders.iter().any(|folder| folder.ends_with("-packages"))
 }
 
 #[expect(clippy::case_sensitive_file_extension_comparisons, reason = "Python imports no other spelling")]
@@ -39,8 +57,8 @@ fn is_python(file: &str) -> bool {
 
 /// Whether a C++ frame says what was computed, and not how memory for it was had: backward runs in a thread without
 /// Python frames.
-fn names_operation(name: &str) -> bool {
-    name.starts_with("torch::autograd::generated::") || name.starts_with("at::_ops::")
+fn names_operation(name: &[u8]) -> bool {
+    name.starts_with(b"torch::autograd::generated::") || name.starts_with(b"at::_ops::")
 }
 
 /// What a stack comes from.
@@ -64,7 +82,9 @@ pub struct Sites {
 impl Sites {
     /// Look at every stack once.
     pub fn new(snapshot: &Snapshot) -> Self {
-        // Many frames are in one file, and looking for so many folders in its name takes its time.
+        // What is hashed, in one buffer for all of it.
+        let mut said = Vec::new();
+        // Many frames are in one file.
         let mut files: FxHashMap<StrId, (bool, bool)> = FxHashMap::default();
         let mut frames: Vec<(u64, bool, bool, bool)> = Vec::with_capacity(snapshot.frames.len());
         for id in 0..snapshot.frames.len() as u32 {
@@ -73,19 +93,22 @@ impl Sites {
                 let file = snapshot.text(frame.file);
                 (!is_framework_file(&file), is_python(&file))
             });
-            let names = names_operation(&snapshot.text(frame.name));
-            frames.push((hash_frame(snapshot, frame), own, python, names));
+            let names = names_operation(snapshot.strings.bytes(frame.name));
+            frames.push((hash_frame(snapshot, frame, &mut said), own, python, names));
         }
         let site = |id: u32| {
             let ids = snapshot.stacks.frames(StackId(id));
             let at = |f: &memstrata_snapshot::FrameId| frames[f.0 as usize];
             let own = ids.iter().find(|f| at(f).1).or_else(|| ids.iter().find(|f| at(f).2));
             let own = own.or_else(|| ids.iter().find(|f| at(f).3)).or(ids.first());
-            let hashes: Vec<u8> = ids.iter().flat_map(|f| at(f).0.to_le_bytes()).collect();
+            said.clear();
+            for frame in ids {
+                said.extend_from_slice(&at(frame).0.to_le_bytes());
+            }
             Site {
                 frame: own.map(|&f| snapshot.frame(f)),
                 site_hash: own.map_or(0, |f| at(f).0),
-                stack_hash: xxh3_64(&hashes),
+                stack_hash: xxh3_64(&said),
             }
         };
         Self { sites: (0..snapshot.stacks.len() as u32).map(site).collect() }
@@ -93,7 +116,7 @@ impl Sites {
 
     /// The hash of a frame: that of the sites that it names.
     pub fn hash_of(snapshot: &Snapshot, frame: Frame) -> u64 {
-        hash_frame(snapshot, frame)
+        hash_frame(snapshot, frame, &mut Vec::new())
     }
 
     /// The site of a stack.
@@ -107,15 +130,21 @@ pub fn name_hash(name: &str) -> u64 {
     xxh3_64(name.as_bytes())
 }
 
-fn hash_frame(snapshot: &Snapshot, frame: Frame) -> u64 {
+fn hash_frame(snapshot: &Snapshot, frame: Frame, said: &mut Vec<u8>) -> u64 {
     let (name, file) = (snapshot.strings.bytes(frame.name), snapshot.strings.bytes(frame.file));
     // Zero bytes keep name and file apart; the line has a fixed width, the same on every target.
-    xxh3_64(&[name, b"\0", file, b"\0", &frame.line.to_le_bytes()].concat())
+    said.clear();
+    for part in [name, b"\0", file, b"\0", &frame.line.to_le_bytes()] {
+        said.extend_from_slice(part);
+    }
+    xxh3_64(said)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     #[test]
     fn framework_files_are_told_from_the_users() {
@@ -138,6 +167,34 @@ mod tests {
             "<ipython-input-3-abc>",
         ] {
             assert!(!is_framework_file(file), "{file}");
+        }
+    }
+
+    /// Every folder by its name, as the words above have it.
+    fn by_name(file: &str) -> bool {
+        let mut torch = Vec::from(["/site-packages/torch/", "/dist-packages/torch/"].map(String::from));
+        for folder in "nn autograd optim utils cuda distributed _dynamo _inductor _functorch csrc fx amp".split(' ') {
+            torch.push(format!("/torch/{folder}/"));
+        }
+        torch.extend(["/torch/_ops.py", "/torch/_tensor.py"].map(String::from));
+        let library = file.contains("/lib/python") && !file.contains("-packages/");
+        library || torch.iter().any(|folder| file.contains(folder))
+    }
+
+    proptest! {
+        #[test]
+        fn a_path_is_told_by_any_of_its_folders(
+            parts in vec(
+                prop_oneof![
+                    Just(""), Just("lib"), Just("python3.11"), Just("site-packages"), Just("my-packages"), Just("torch"),
+                    Just("nn"), Just("_functorch"), Just("csrc"), Just("_ops.py"), Just("_tensor.pyx"), Just("train"),
+                ],
+                0..7,
+            ),
+            name in prop_oneof![Just("_ops.py"), Just("model.py"), Just(".py")],
+        ) {
+            let file = [&parts[..], &[name]].concat().join("/");
+            prop_assert_eq!(is_framework_file(&file), by_name(&file), "{}", file);
         }
     }
 }

@@ -9,14 +9,15 @@ use crate::protocol::{AxisKind, DeviceRef, Request, TileKey};
 
 /// Frames that the call stacks are made of.
 const FRAMES: u32 = 256;
-/// Frames of a call stack.
-const DEPTH: u32 = 30;
+/// Frames of a call stack: so many, and up to so many more.
+const DEPTH: u32 = 24;
+const DEEPER: u32 = 16;
 /// How many different call stacks there are.
 const STACKS: u32 = 61;
 /// Blocks that are live at a time, also at the end.
 const LIVE: u32 = 40;
 /// Places for blocks in a segment, and how many segments there are: twice as many places as live blocks.
-const PLACES: u32 = 10;
+const PLACES: u32 = 2;
 const SEGMENTS: u32 = 2 * LIVE / PLACES;
 /// Bytes of a place, and where the first is.
 const PLACE: u64 = 2 << 20;
@@ -59,6 +60,13 @@ pub fn snapshot(blocks: u32) -> Vec<u8> {
     w.out.push(b'\x89');
     w.word("max_split_size");
     w.int(u64::MAX);
+    w.words(&[("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:False")]);
+    w.word("roundup_power2_divisions");
+    // A dict of one, which has an operation of its own.
+    w.out.push(b'}');
+    w.memoize();
+    w.numbers(&[("256", 4)]);
+    w.out.push(b's');
     w.out.push(b'u');
     w.word("external_annotations");
     w.open(b']');
@@ -190,9 +198,18 @@ impl Writer {
     /// The call stack of a block.
     fn stack(&mut self, block: u32) {
         self.word("frames");
+        let stack = block % STACKS;
+        if stack == 0 {
+            // A list of one, which has an operation of its own.
+            self.out.push(b']');
+            self.memoize();
+            self.frame(0);
+            self.out.push(b'a');
+            return;
+        }
         self.open(b']');
-        for depth in 0..DEPTH {
-            let frame = ((block % STACKS) * 7 + depth * 5) % FRAMES;
+        for depth in 0..DEPTH + stack % DEEPER {
+            let frame = (stack * 7 + depth * 5) % FRAMES;
             self.frame(frame);
         }
         self.out.push(b'e');
@@ -299,7 +316,7 @@ mod tests {
         let [device] = &summary.devices[..] else { panic!("one device") };
         let (events, live) = (3 * 2000 - 2 * LIVE as usize, LIVE);
         assert_eq!((device.events, device.allocations_in_window, device.end_live_blocks), (events, 2000, live));
-        assert_eq!((device.segments, summary.annotations), (8, 2));
+        assert_eq!((device.segments, summary.annotations), (40, 2));
         // As many as are live come before each block that is allocated.
         let at = |block: u32| (block.saturating_sub(LIVE - 1)..=block).map(requested).sum::<u64>() as i64;
         assert_eq!(device.requested_bytes.peak, (0..2000).map(at).max().expect("blocks"));

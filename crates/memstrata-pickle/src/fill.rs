@@ -161,6 +161,9 @@ impl<S: Sink> Machine<S> {
         }
         for i in from..self.stack.len() {
             let value = self.stack[i];
+            if !value.is_container() {
+                continue;
+            }
             let Some((id, items)) = self.heap.lend_unsettled(value) else {
                 self.stack[i] = self.heap.resolve(value);
                 continue;

@@ -21,9 +21,8 @@ pub use wasm_bindgen_rayon::init_thread_pool;
 #[cfg(feature = "views")]
 const MEMORY: u64 = 3600 << 20;
 
-/// Blocks of the made-up trace that a worker reads before there is a file, and how often it does.
+/// Blocks of the made-up trace that a worker reads, time and again, before there is a file.
 const WARM_BLOCKS: u32 = 1000;
-const WARM_TIMES: u32 = 48;
 /// Memory that is there before the first file, in bytes: about what one of ten megabytes needs.
 const WARM_MEMORY: usize = 8 << 20;
 
@@ -42,32 +41,21 @@ impl RankWorker {
         Self { engine: Engine::new(path, total as u64) }
     }
 
-    /// A snapshot for [`RankWorker::warm_up`], which is made once: that takes longer than reading it.
+    /// A made-up snapshot, for the browser to see read and drawn before there is a file: what it saw often, it optimises.
     #[wasm_bindgen(js_name = madeUp)]
     pub fn made_up() -> Vec<u8> {
+        // The system hands memory over when it is first written, page by page. What is freed here stays this module's.
+        drop(std::hint::black_box(vec![1_u8; WARM_MEMORY]));
         warm::snapshot(WARM_BLOCKS)
     }
 
-    /// Have the browser optimise what reads files and draws them, before there is one: a made-up snapshot is read and drawn, and
-    /// asked what the views of a file ask. That was done `times` times before; false when it is enough.
+    /// Ask of the made-up snapshot what a page asks of a file that it opens.
     ///
     /// # Errors
-    /// As the functions that it calls.
-    #[wasm_bindgen(js_name = warmUp)]
-    pub fn warm_up(made_up: &[u8], times: u32) -> Result<bool, JsValue> {
-        let total = made_up.len() as f64;
-        let mut worker = Self::new("", total);
-        worker.feed(made_up, total)?;
-        worker.finish()?;
-        for question in warm::questions() {
-            worker.engine.post(question);
-        }
-        while !worker.step()?.is_undefined() {}
-        if times == 0 {
-            // The system hands memory over when it is first written, page by page. What is freed here stays this module's.
-            drop(std::hint::black_box(vec![1_u8; WARM_MEMORY]));
-        }
-        Ok(times < WARM_TIMES - 1)
+    /// Only when a question cannot be turned into an object.
+    #[wasm_bindgen(js_name = postMadeUp)]
+    pub fn post_made_up(&mut self) -> Result<(), JsValue> {
+        warm::questions().into_iter().try_for_each(|question| self.post(to_js(&question)?))
     }
 
     /// As [`RankWorker::new`] makes one, which ends in words before more than `memory` bytes are needed; all that there are unless told. Of every

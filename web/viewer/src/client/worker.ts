@@ -22,8 +22,10 @@ const PROGRESS_MS = 50;
 /** What is there so soon needs no word of how far it is. */
 const QUIET_MS = 150;
 
-/** Milliseconds until a worker that has no file reads to no end. */
+/** Milliseconds until a worker that has no file reads to no end, how often it does, and how often it is asked for pictures then. */
 const WARM_AFTER_MS = 300;
+const WARM_TIMES = 200;
+const WARM_QUESTIONS = 48;
 
 /** Whether what has stopped, and needs its memory no more, could have had 16 MiB more. */
 function isFull(memory: WebAssembly.Memory | null): boolean {
@@ -101,22 +103,34 @@ class WorkerHost {
     }
     const engine: Engine = glue === "first" ? first : await import("../../wasm/memstrata_worker_views.js");
     this.#memory = (await engine.default({ module_or_path: module })).memory;
-    if (early && !this.#asked) this.#later(() => this.#warmUp(engine), WARM_AFTER_MS);
+    if (early && !this.#asked) this.#warming = setTimeout(() => this.#guard(() => this.#warmUp(engine)), WARM_AFTER_MS);
     return engine;
   }
 
-  /** Browsers optimise what they see run. Until something is asked for, they see it read. */
+  /** Browsers optimise what they see run often. Until something is asked for, they see a file read. */
   #warmUp({ RankWorker }: Engine): void {
     const madeUp = RankWorker.madeUp();
+    const half = madeUp.length >> 1;
     const read = (times: number) => {
-      if (RankWorker.warmUp(madeUp, times)) this.#later(() => read(times + 1), 0);
+      const rank = new RankWorker("", madeUp.length);
+      rank.feed(madeUp.subarray(0, half), half);
+      rank.feed(madeUp.subarray(half), madeUp.length);
+      rank.finish();
+      if (times < WARM_QUESTIONS) rank.postMadeUp();
+      while (rank.step() !== undefined);
+      rank.free();
+    };
+    let times = 0;
+    // A timer would wait for longer than one of these takes.
+    const turn = new MessageChannel();
+    const next = () => {
+      if (this.#asked) return;
+      read(times++);
+      if (times < WARM_TIMES) turn.port2.postMessage(null);
       else performance.mark("memstrata warm");
     };
-    this.#later(() => read(0), 0);
-  }
-
-  #later(warm: () => void, ms: number): void {
-    this.#warming = setTimeout(() => this.#guard(warm), ms);
+    turn.port1.onmessage = () => this.#guard(next);
+    next();
   }
 
   /** Messages come in order, and the first of them says which engine. */
