@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Every folder by its name, as the words above have it.
+    /// What [`is_framework_file`] tells, found by searching the name for each folder of its list, one after the other.
     fn by_name(file: &str) -> bool {
         let mut torch = Vec::from(["/site-packages/torch/", "/dist-packages/torch/"].map(String::from));
         for folder in "nn autograd optim utils cuda distributed _dynamo _inductor _functorch csrc fx amp".split(' ') {

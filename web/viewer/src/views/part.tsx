@@ -120,7 +120,8 @@ function Curve({ choice, part, choose }: CurveProperties) {
         drag(event);
       }}
       onPointerMove={drag}
-      onPointerUp={() => {
+      onPointerUp={(event) => {
+        drag(event);
         from.current = null;
       }}
       onPointerCancel={() => {
