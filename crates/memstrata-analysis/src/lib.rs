@@ -75,7 +75,7 @@ pub use ranges::{NamedRange, named_ranges};
 pub use rollup::{FrameShare, Measure, Share, by_frame, by_stack, by_stack_paced, lifetime, reserved_by_stack};
 pub use segments::{Segments, Span};
 pub use series::Series;
-pub use site::{Site, Sites, is_framework_file, name_hash};
+pub use site::{Site, Sites, is_framework_file, is_telling, name_hash};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use trace::{Coverage, Exactness, Oom, Trace};

@@ -61,6 +61,12 @@ fn names_operation(name: &[u8]) -> bool {
     name.starts_with(b"torch::autograd::generated::") || name.starts_with(b"at::_ops::")
 }
 
+/// Whether a frame says something of the program or of what it computes, which neither Python's interpreter nor the code between an
+/// operator and the allocator does: its file is Python, or its name is that of an operator or of a node of autograd.
+pub fn is_telling(name: &[u8], file: &str) -> bool {
+    is_python(file) || !is_framework_file(file) || names_operation(name)
+}
+
 /// What a stack comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {

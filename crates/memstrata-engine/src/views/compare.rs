@@ -16,7 +16,7 @@ use crate::report::peak::BandKind;
 use crate::report::side::{Align, Side, SideCurve, SideFinding};
 use crate::text;
 use memstrata_analysis::pace::Pace;
-use memstrata_analysis::{Category, Series, Steps};
+use memstrata_analysis::{Category, Series, Steps, is_telling};
 use memstrata_layout::{Axis, AxisKind};
 use memstrata_units::{Bytes, EventIndex, Tick, byte_ticks, event_ticks, grouped, time_ticks};
 
@@ -339,7 +339,8 @@ fn names(stacks: &[StackDiff]) -> Vec<[String; 2]> {
     let sites: Vec<String> = stacks.iter().map(site).collect();
     let keys: Vec<Vec<(&str, &str, u32)>> =
         stacks.iter().map(|stack| stack.frames.iter().rev().map(|f| (&*f.name, &*f.file, f.line)).collect()).collect();
-    let partings = partings(&sites.iter().map(String::as_str).collect::<Vec<_>>(), &keys);
+    let is_telling = |&(name, file, _): &(&str, &str, u32)| is_telling(name.as_bytes(), file);
+    let partings = partings(&sites.iter().map(String::as_str).collect::<Vec<_>>(), &keys, is_telling);
     let via = |(stack, at): (&StackDiff, Option<usize>)| {
         let frame = at.and_then(|at| stack.frames.iter().rev().nth(at));
         frame.map_or_else(String::new, |f| words(&f.name, &f.file, f.line))
