@@ -153,6 +153,27 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn what_says_something_is_told_from_what_stands_between() {
+        for (name, file) in [
+            ("forward", "/train/model.py"),
+            ("forward", "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py"),
+            ("<module>", "<ipython-input-3-abc>"),
+            ("at::_ops::mul_Tensor::call(at::Tensor const&, at::Tensor const&)", "??"),
+            ("torch::autograd::generated::MulBackward0::apply(std::vector<at::Tensor>&&)", ""),
+        ] {
+            assert!(is_telling(name.as_bytes(), file), "{name} {file}");
+        }
+        for (name, file) in [
+            ("do_call_core", "/usr/local/src/Python/ceval.c"),
+            ("_PyObject_VectorcallTstate", "/usr/local/include/internal/pycore_call.h"),
+            ("at::TensorIteratorBase::build(at::TensorIteratorConfig&)", "??"),
+            ("torch::unwind::unwind()", "??"),
+        ] {
+            assert!(!is_telling(name.as_bytes(), file), "{name} {file}");
+        }
+    }
+
+    #[test]
     fn framework_files_are_told_from_the_users() {
         for file in [
             "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py",

@@ -123,4 +123,21 @@ mod tests {
         }
         assert!(told > 100, "{told}");
     }
+
+    #[test]
+    fn rows_with_stacks_of_c_say_what_is_computed() {
+        let file = load("recorded/t29/gpt_small_all.pickle.gz");
+        let at = Target { path: "", part: &file.parts[0], index: 0 };
+        let mut told = Vec::new();
+        for slot in (0..at.trace().slots()).step_by(29) {
+            let pace = &mut Pace::endless();
+            let blocks = at_once(live(at.trace(), slot, pace));
+            told.extend(at_once(stack_rows(at, &blocks, 12, pace)).into_iter().map(|row| row.via));
+        }
+        told.retain(|via| !via.is_empty());
+        let says = |what: &str| told.iter().filter(|via| via.contains(what)).count();
+        assert!(says("at::_ops::") > 0, "{told:?}");
+        assert!(says(".py:") > 0, "{told:?}");
+        assert_eq!(says(".c:"), 0, "{told:?}");
+    }
 }

@@ -341,9 +341,9 @@ fn names(stacks: &[StackDiff]) -> Vec<[String; 2]> {
         stacks.iter().map(|stack| stack.frames.iter().rev().map(|f| (&*f.name, &*f.file, f.line)).collect()).collect();
     let is_telling = |&(name, file, _): &(&str, &str, u32)| is_telling(name.as_bytes(), file);
     let partings = partings(&sites.iter().map(String::as_str).collect::<Vec<_>>(), &keys, is_telling);
-    let via = |(stack, at): (&StackDiff, Option<usize>)| {
-        let frame = at.and_then(|at| stack.frames.iter().rev().nth(at));
-        frame.map_or_else(String::new, |f| words(&f.name, &f.file, f.line))
+    let via = |(frames, at): (&Vec<_>, Option<usize>)| {
+        at.and_then(|at| frames.get(at)).map_or_else(String::new, |&(name, file, line)| words(name, file, line))
     };
-    sites.into_iter().zip(stacks.iter().zip(partings).map(via)).map(<[String; 2]>::from).collect()
+    let vias: Vec<String> = keys.iter().zip(partings).map(via).collect();
+    sites.into_iter().zip(vias).map(<[String; 2]>::from).collect()
 }
