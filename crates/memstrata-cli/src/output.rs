@@ -3,6 +3,8 @@
 use crate::Failure;
 use crate::arguments::Format;
 use anstyle::{AnsiColor, Style};
+use memstrata_engine::report::FrameRow;
+use memstrata_engine::report::apart::apart;
 use memstrata_engine::units::Bytes;
 use serde::Serialize;
 use std::fmt;
@@ -99,6 +101,17 @@ pub(crate) fn percent(part: u128, whole: u128) -> String {
 /// A call site, and whether it is that of a free.
 pub(crate) fn site(site: &str, of_free: bool) -> String {
     if of_free { format!("{site} (of its free)") } else { site.to_owned() }
+}
+
+/// Call stacks of a table, given as their site, their frames and whether they are those of frees. What has the site of another row says
+/// what it is called through: `model.py:59 forward > linear.py:125 forward`.
+pub(crate) fn sites(stacks: &[(&str, &[FrameRow<'_>], bool)]) -> Vec<String> {
+    let named: Vec<_> = stacks.iter().map(|&(site, frames, _)| (site, frames)).collect();
+    let told = stacks.iter().zip(apart(&named)).map(|(&(name, _, of_free), via)| match via {
+        Some(via) => site(&format!("{name} > {}", via.short()), of_free),
+        None => site(name, of_free),
+    });
+    told.collect()
 }
 
 /// The place of a moment: its event.

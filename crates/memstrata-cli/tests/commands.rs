@@ -75,6 +75,34 @@ fn the_peak_of_every_band_is_the_sum_of_its_stacks() {
 }
 
 #[test]
+fn call_stacks_of_one_site_are_not_listed_as_equal_lines() {
+    const ALL: &str = "recorded/t29/gpt_small_all.pickle.gz";
+    let sites = |arguments: &[&str]| -> Vec<String> {
+        let text = text(arguments);
+        let column = |line: &str| line.find("call site");
+        let (heading, column) =
+            text.lines().enumerate().find_map(|(i, line)| Some((i, column(line)?))).expect("a table");
+        let rows = text.lines().skip(heading + 1).take_while(|line| !line.is_empty() && !line.starts_with("  and "));
+        rows.map(|line| line.chars().skip(column).collect()).collect()
+    };
+    let of_peak = ["peak", ALL, "--top", "1000"];
+    for arguments in
+        [&of_peak[..], &["peak", GPT], &["diff", GPT, ALL], &["diff", ALL, GPT, "--band", "allocated_bytes"]]
+    {
+        let mut sites = sites(arguments);
+        assert!(sites.len() > 10, "{sites:?}");
+        assert!(sites.iter().any(|site| site.contains(" > ")), "{sites:?}");
+        sites.sort();
+        assert!(sites.windows(2).all(|pair| pair[0] != pair[1]), "{arguments:?}: {sites:?}");
+    }
+    // As the file has it: the second of a layer's two stages is told by the function that only it is in.
+    let through = "gpt.py:26 forward > activation.py:816 forward".to_owned();
+    assert!(sites(&of_peak).contains(&through));
+    let markdown = text(&["diff", GPT, ALL, "--format", "markdown"]);
+    assert!(markdown.contains(&format!("| `{through}` |")), "{markdown}");
+}
+
+#[test]
 fn the_state_at_the_end_is_the_final_segments() {
     let stats = expected("t26/gpt_small.pickle.gz")["memory_stats"]["at_dump"]["0"].clone();
     let state = json(&["state", GPT, "--at", "end"]);

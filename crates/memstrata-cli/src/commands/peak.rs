@@ -60,13 +60,14 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, by: By, top: usize) -> io::Result<
 
 fn stacks(out: &mut dyn Write, peak: &Peak<'_>, what: &str) -> io::Result<()> {
     let mut table = Table::new(&["bytes", "share", what, "category", "call site"], &[true, true, true, false, false]);
-    for stack in &peak.stacks {
+    let named: Vec<_> = peak.stacks.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
+    for (stack, site) in peak.stacks.iter().zip(output::sites(&named)) {
         table.row(vec![
             Bytes(stack.bytes).to_string(),
             percent(stack.bytes.into(), peak.total.into()),
             grouped(stack.blocks.into()),
             stack.category.unwrap_or("").to_owned(),
-            output::site(&stack.site, stack.of_free),
+            site,
         ]);
     }
     table.write(out)?;

@@ -4,6 +4,7 @@
 //! program.
 
 pub mod anomalies;
+pub mod apart;
 pub mod blocks;
 pub mod check;
 pub mod diff;

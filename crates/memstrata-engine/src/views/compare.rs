@@ -1,6 +1,6 @@
 //! Two recordings beside each other: what a worker gives of its own, and what the coordinator says of both.
 
-use super::apart::{partings, words};
+use super::apart::words;
 use super::card::category_label;
 use super::course::{columns, outline};
 use super::findings;
@@ -11,12 +11,13 @@ use crate::protocol::views::{
 };
 use crate::protocol::{DetailRow, FrameRow, Quantity, StackDetail};
 use crate::report::Target;
+use crate::report::apart::apart;
 use crate::report::diff::{Change, Pair, StackDiff, stacks};
 use crate::report::peak::BandKind;
 use crate::report::side::{Align, Side, SideCurve, SideFinding};
 use crate::text;
 use memstrata_analysis::pace::Pace;
-use memstrata_analysis::{Category, Series, Steps, is_telling};
+use memstrata_analysis::{Category, Series, Steps};
 use memstrata_layout::{Axis, AxisKind};
 use memstrata_units::{Bytes, EventIndex, Tick, byte_ticks, event_ticks, grouped, time_ticks};
 
@@ -337,13 +338,10 @@ fn names(stacks: &[StackDiff]) -> Vec<[String; 2]> {
         place.map_or_else(|| stack.site.clone(), |(frame, place)| format!("{} {place}", frame.name))
     };
     let sites: Vec<String> = stacks.iter().map(site).collect();
-    let keys: Vec<Vec<(&str, &str, u32)>> =
-        stacks.iter().map(|stack| stack.frames.iter().rev().map(|f| (&*f.name, &*f.file, f.line)).collect()).collect();
-    let is_telling = |&(name, file, _): &(&str, &str, u32)| is_telling(name.as_bytes(), file);
-    let partings = partings(&sites.iter().map(String::as_str).collect::<Vec<_>>(), &keys, is_telling);
-    let via = |(frames, at): (&Vec<_>, Option<usize>)| {
-        at.and_then(|at| frames.get(at)).map_or_else(String::new, |&(name, file, line)| words(name, file, line))
+    let stacks: Vec<_> = sites.iter().map(String::as_str).zip(stacks.iter().map(|stack| &*stack.frames)).collect();
+    let via = |frame: Option<&crate::report::FrameRow<'_>>| {
+        frame.map_or_else(String::new, |f| words(&f.name, &f.file, f.line))
     };
-    let vias: Vec<String> = keys.iter().zip(partings).map(via).collect();
+    let vias: Vec<String> = apart(&stacks).into_iter().map(via).collect();
     sites.into_iter().zip(vias).map(<[String; 2]>::from).collect()
 }

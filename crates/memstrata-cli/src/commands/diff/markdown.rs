@@ -86,7 +86,8 @@ fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     let what = if diff.band.name() == "reserved_bytes" { "segments" } else { "blocks" };
     writeln!(out, "\nCall stacks at the peak of {}:\n", diff.band.name())?;
     writeln!(out, "| change | before | after | {what} | category | call site |\n|--:|--:|--:|--:|:--|:--|")?;
-    for stack in &changed {
+    let named: Vec<_> = changed.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
+    for (stack, site) in changed.iter().zip(output::sites(&named)) {
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} |",
@@ -95,7 +96,7 @@ fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
             signed(stack.bytes.b),
             signed_count(stack.blocks.change),
             stack.category.as_deref().unwrap_or(""),
-            cell(&output::site(&stack.site, stack.of_free)),
+            cell(&site),
         )?;
     }
     if pair.stacks_left_out > 0 && changed.len() == all.len() {

@@ -98,14 +98,15 @@ fn stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
         &["change", "before", "after", what, "category", "call site"],
         &[true, true, true, true, false, false],
     );
-    for stack in &changed {
+    let named: Vec<_> = changed.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
+    for (stack, site) in changed.iter().zip(output::sites(&named)) {
         table.row(vec![
             change_bytes(stack.bytes.change).text,
             signed(stack.bytes.a),
             signed(stack.bytes.b),
             signed_count(stack.blocks.change),
             stack.category.clone().unwrap_or_default(),
-            output::site(&stack.site, stack.of_free),
+            site,
         ]);
     }
     table.write(out)?;
