@@ -214,9 +214,7 @@ impl Loader {
         #[cfg(feature = "views")]
         if let Some(limit) = &mut self.limit {
             // People choose a part from the whole curve: it goes on when the rows do not.
-            if let Some(reading) = self.reader.reading() {
-                self.sketch.follow(reading);
-            }
+            self.sketch.follow(&self.reader);
             let fraction = if self.total == 0 { 0.0 } else { self.read as f64 / self.total as f64 };
             limit.watch(&self.path, self.events.as_ref(), (fraction, chunk.len()), &mut self.reader)?;
             if limit.is_met() {
@@ -243,10 +241,8 @@ impl Loader {
     pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<(), Failure> {
         self.read = read;
         self.take(chunk)?;
-        if self.total >= SKETCHED
-            && let Some(reading) = self.reader.reading()
-        {
-            self.sketch.follow(reading);
+        if self.total >= SKETCHED {
+            self.sketch.follow(&self.reader);
         }
         Ok(())
     }

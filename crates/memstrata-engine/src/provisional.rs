@@ -5,7 +5,7 @@
 
 use crate::protocol::Provisional;
 use crate::text::count;
-use memstrata_snapshot::{Action, Reading};
+use memstrata_snapshot::{Action, Reader, Reading};
 use std::fmt::Write as _;
 
 /// Columns of the sketch; as many again are kept for the time until they are halved.
@@ -31,8 +31,14 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    /// Go on with what has been read.
-    pub(crate) fn follow(&mut self, reading: Reading<'_>) {
+    /// Go on with what has been read. Every chunk has to be followed.
+    pub(crate) fn follow(&mut self, reader: &Reader) {
+        for reading in reader.readings(self.trace) {
+            self.add(reading);
+        }
+    }
+
+    fn add(&mut self, reading: Reading<'_>) {
         if self.trace != reading.trace || self.width == 0 {
             let before = std::mem::take(self);
             *self = Self { trace: reading.trace, width: 1, ..Self::default() };
@@ -127,7 +133,7 @@ mod tests {
 
     fn follow(sketch: &mut Sketch, trace: u32, actions: &[Action], sizes: &[u64]) {
         let sizes = &sizes.iter().copied().collect();
-        sketch.follow(Reading { trace, skipped: 0, actions, sizes: (sizes, 0) });
+        sketch.add(Reading { trace, skipped: 0, actions, sizes: (sizes, 0) });
     }
 
     #[test]

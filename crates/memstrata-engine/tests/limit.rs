@@ -20,27 +20,43 @@ fn size(pair: u32) -> u64 {
     512 * u64::from(1 + pair % 7) + if pair == TOP / 2 { 1 << 30 } else { 0 }
 }
 
-/// A pickle of one trace, in lists of a thousand as CPython writes them.
+/// A pickle of a segment, as real ones begin, and two traces, in lists of a thousand as CPython writes them.
 fn pickle() -> Vec<u8> {
     let event = |event: u32| {
         let (pair, action) = (event / 2, if event.is_multiple_of(2) { "alloc" } else { "free_completed" });
         let addr = int(0x7000_0000_0000 + u64::from(pair % 900) * (1 << 31));
-        let fields = [text("action"), text(action), text("addr"), addr, text("size"), int(size(pair))];
-        [&b"}("[..], &fields.concat(), b"u"].concat()
+        dict(&[("action", text(action)), ("addr", addr), ("size", int(size(pair)))])
     };
-    let batches = (0..EVENTS).step_by(1000).map(|first| {
-        let events: Vec<u8> = (first..first + 1000).flat_map(event).collect();
-        [&b"("[..], &events, b"e"].concat()
-    });
-    let batches: Vec<u8> = batches.flatten().collect();
-    let key = |key: &str| text(key);
-    [&b"\x80\x04}("[..], &key("segments"), b"]", &key("device_traces"), b"](]", &batches, b"eu."].concat()
+    let trace = |events: u32| {
+        let batches = (0..events).step_by(1000).map(|first| list((first..events.min(first + 1000)).map(event)));
+        [b"]".to_vec(), batches.flatten().collect()].concat()
+    };
+    let block = dict(&[("address", int(1 << 40)), ("size", int(2 << 20)), ("state", text("inactive"))]);
+    let blocks = [&b"]"[..], &list([block])].concat();
+    let segment = dict(&[("address", int(1 << 40)), ("total_size", int(2 << 20)), ("blocks", blocks)]);
+    let segments = [&b"]"[..], &list([segment])].concat();
+    let traces = [&b"]"[..], &list([trace(EVENTS), trace(EVENTS / 40)])].concat();
+    [&b"\x80\x04"[..], &dict(&[("segments", segments), ("device_traces", traces)]), b"."].concat()
+}
+
+fn dict(fields: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let fields = fields.iter().flat_map(|(key, value)| [text(key), value.clone()].concat());
+    [b"}(".to_vec(), fields.collect(), b"u".to_vec()].concat()
+}
+
+/// What is appended to the list on the stack.
+fn list(values: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
+    [b"(".to_vec(), values.into_iter().flatten().collect(), b"e".to_vec()].concat()
 }
 
 fn read(bytes: &[u8], loader: Loader) -> Response {
+    read_in(bytes, loader, 10_000)
+}
+
+fn read_in(bytes: &[u8], loader: Loader, chunk: usize) -> Response {
     let mut engine = Engine::reading(loader);
     let mut read = 0;
-    for chunk in bytes.chunks(10_000) {
+    for chunk in bytes.chunks(chunk) {
         read += chunk.len() as u64;
         if let Err(failure) = engine.feed_unpacked(chunk, read) {
             return Response::Failed(failure);
@@ -103,13 +119,29 @@ fn a_file_that_is_too_large_offers_a_part_around_its_top() {
 }
 
 #[test]
+fn the_curve_is_the_same_however_the_bytes_come() {
+    let bytes = pickle();
+    let curve = |chunk: usize| {
+        let offered = too_large(read_in(&bytes, loader(&bytes).within(5 << 19), chunk)).choice.expect("a part fits");
+        (offered.curve.text, offered.edges, offered.curve.path)
+    };
+    let (text, edges, path) = curve(100);
+    assert_eq!((text.as_str(), edges.last()), ("40,000 events", Some(&EVENTS)));
+    // The block at the top is in one column.
+    assert_eq!(path.matches("V0").count(), 1);
+    for chunk in (1_000..500_000).step_by(7_919) {
+        assert!(curve(chunk) == (text.clone(), edges.clone(), path.clone()), "in chunks of {chunk} bytes");
+    }
+}
+
+#[test]
 fn a_part_that_is_too_large_is_told_like_a_file() {
     let bytes = pickle();
     let all_but_one = loader(&bytes).of_events(1..EVENTS).within(5 << 19);
     let TooLarge { failure, choice } = too_large(read(&bytes, all_but_one));
     assert!(failure.message.starts_with("This part of the snapshot needs about "), "{}", failure.message);
     let choice = choice.expect("a smaller part fits");
-    assert_eq!(choice.events.raw, "40000");
+    assert_eq!((choice.events.raw.as_str(), choice.curve.text.as_str()), ("40000", "40,000 events"));
     assert!(choice.first <= TOP && TOP <= choice.last);
 }
 

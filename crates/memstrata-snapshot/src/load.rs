@@ -13,7 +13,8 @@ use memstrata_pickle::{Heap, Held, Kind, Oddity, Parser, StrId, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is known of a trace before its file has ended. Lists come in pieces of a thousand events: it lags behind by as much.
+/// What is known of a trace before its file has ended, once it has an event. Lists come in pieces of a thousand events: it lags behind
+/// by as much.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
     /// Tells one device's trace from the next.
@@ -77,12 +78,12 @@ impl PickleLoader {
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         #[cfg(feature = "parts")]
         if let Some(parts) = &mut self.parser.sink_mut().parts {
-            parts.recent.clear();
+            parts.forget_recent();
         }
         Ok(self.parser.feed(chunk)?)
     }
 
-    /// Keep no events from now on, and none of those that were read: only [`PickleLoader::reading`] goes on.
+    /// Keep no events from now on, and none of those that were read: only [`PickleLoader::readings`] goes on.
     #[cfg(feature = "parts")]
     pub(crate) fn only_count(&mut self) {
         self.parser.sink_mut().only_count();
@@ -96,28 +97,18 @@ impl PickleLoader {
         Rows { held, bytes: tables.events.len() * tables.events.row_bytes(), longest_trace: tables.longest_trace() }
     }
 
-    /// The trace that is being read, as far as its list has come.
-    pub fn reading(&self) -> Option<Reading<'_>> {
+    /// The traces from this one on, as far as their lists have come: of those that the last bytes brought something of, at least.
+    pub fn readings(&self, from: u32) -> impl Iterator<Item = Reading<'_>> {
         let tables = self.parser.sink();
-        #[cfg(feature = "parts")]
-        if let Some(parts) = &tables.parts {
-            let recent = &parts.recent;
-            let trace = recent.run as u32;
-            return Some(Reading {
-                trace,
-                skipped: recent.skipped,
-                actions: &recent.actions,
-                sizes: (&recent.sizes, 0),
-            });
-        }
-        let last = tables.runs.iter().rposition(|run| run.kind == ext::EVENT)?;
-        let run = tables.runs[last];
-        let rows = run.start as usize..run.end as usize;
-        Some(Reading {
-            trace: last as u32,
-            skipped: 0,
-            actions: tables.events.action.get(rows.clone())?,
-            sizes: (&tables.events.size, rows.start),
+        let runs = tables.runs.iter().enumerate().skip(from as usize).filter(|(_, run)| run.kind == ext::EVENT);
+        runs.filter_map(|(trace, run)| {
+            #[cfg(feature = "parts")]
+            if let Some(parts) = &tables.parts {
+                return parts.reading(trace);
+            }
+            let rows = run.start as usize..run.end as usize;
+            let actions = tables.events.action.get(rows.clone()).filter(|actions| !actions.is_empty())?;
+            Some(Reading { trace: trace as u32, skipped: 0, actions, sizes: (&tables.events.size, rows.start) })
         })
     }
 

@@ -1,6 +1,7 @@
 //! What of the traces stays in the tables: the rows that [`Window`] keeps of a range of events, or none but their number.
 
 use crate::events::{Action, Events};
+use crate::load::Reading;
 use crate::narrow::{Narrow, SIZES};
 use crate::segments::Block;
 use crate::snapshot::Excerpt;
@@ -43,43 +44,18 @@ pub(crate) struct Parts {
     active: Option<FxHashSet<u64>>,
     /// No row is kept, also not inside the range.
     pub(crate) only_counts: bool,
-    pub(crate) recent: Recent,
+    /// One for each list of events that has grown since somebody last looked.
+    recent: Vec<Recent>,
     /// How many events there had been when it was asked how many will come, and how many of them of segments.
     looked: (usize, usize),
 }
 
 /// Events that have passed since somebody last looked: most leave no row.
-pub(crate) struct Recent {
+struct Recent {
     /// Which list of events.
-    pub(crate) run: usize,
-    /// How many of its events came before these.
-    pub(crate) skipped: usize,
-    pub(crate) actions: Vec<Action>,
-    pub(crate) sizes: Narrow,
-}
-
-impl Default for Recent {
-    fn default() -> Self {
-        Self { run: 0, skipped: 0, actions: Vec::new(), sizes: Narrow::new(SIZES) }
-    }
-}
-
-impl Recent {
-    pub(crate) fn clear(&mut self) {
-        self.skipped += self.actions.len();
-        self.actions.clear();
-        self.sizes.truncate(0);
-    }
-
-    fn add(&mut self, run: usize, seen: usize, events: &Events, rows: Range<u32>) {
-        if self.run != run || self.skipped + self.actions.len() != seen {
-            *self = Self { run, skipped: seen, ..Self::default() };
-        }
-        for row in rows {
-            self.actions.push(events.action(row));
-            self.sizes.push(events.size(row).0);
-        }
-    }
+    run: usize,
+    actions: Vec<Action>,
+    sizes: Narrow,
 }
 
 impl Parts {
@@ -93,6 +69,30 @@ impl Parts {
 
     fn seen(&self, run: usize) -> Option<&Window> {
         self.windows.iter().find(|(of, _)| *of == run).map(|(_, window)| window)
+    }
+
+    fn remember(&mut self, run: usize, events: &Events, rows: Range<u32>) {
+        let at = self.recent.iter().position(|recent| recent.run == run).unwrap_or_else(|| {
+            self.recent.push(Recent { run, actions: Vec::new(), sizes: Narrow::new(SIZES) });
+            self.recent.len() - 1
+        });
+        let recent = &mut self.recent[at];
+        for row in rows {
+            recent.actions.push(events.action(row));
+            recent.sizes.push(events.size(row).0);
+        }
+    }
+
+    /// Somebody has looked.
+    pub(crate) fn forget_recent(&mut self) {
+        self.recent.clear();
+    }
+
+    /// Of a list of events what passed since somebody last looked; `None` where that is nothing.
+    pub(crate) fn reading(&self, run: usize) -> Option<Reading<'_>> {
+        let Recent { actions, sizes, .. } = self.recent.iter().find(|recent| recent.run == run)?;
+        let skipped = self.seen(run)?.seen as usize - actions.len();
+        Some(Reading { trace: run as u32, skipped, actions, sizes: (sizes, 0) })
     }
 
     /// How many events came since this was asked last, and how many times as many will stay of what is to come, if that is `rest`
@@ -117,7 +117,8 @@ impl Parts {
     pub(crate) fn memory(&self) -> usize {
         let windows: usize = self.windows.iter().map(|(_, w)| w.memory()).sum();
         let active = self.active.as_ref().map_or(0, |active| active.capacity() * size_of::<u64>());
-        windows + active + self.recent.actions.capacity() + self.recent.sizes.memory()
+        let recent: usize = self.recent.iter().map(|r| r.actions.capacity() + r.sizes.memory()).sum();
+        windows + active + recent
     }
 }
 
@@ -167,7 +168,7 @@ impl Tables {
         }
         let is_worth_it = window.is_worth_it(&range, seen);
         parts.active = known;
-        parts.recent.add(index, seen as usize, &self.events, new.clone());
+        parts.remember(index, &self.events, new.clone());
         if only_counts {
             self.drop_rows(new, |_| false);
             self.runs[index].end = run.start + there;

@@ -83,7 +83,7 @@ impl Reader {
         Self { keep, ..Self::default() }
     }
 
-    /// Keep no events from now on, and none of those that were read: only [`Reader::reading`] goes on, to the end of the
+    /// Keep no events from now on, and none of those that were read: only [`Reader::readings`] goes on, to the end of the
     /// file, which has no snapshot then. False for what is no plain pickle, which goes on as before.
     #[cfg(feature = "parts")]
     pub fn only_count(&mut self) -> bool {
@@ -178,12 +178,14 @@ impl Reader {
         }
     }
 
-    /// The trace that is being read, as far as it has come; `None` while there is none, and for what is no plain pickle.
-    pub fn reading(&self) -> Option<Reading<'_>> {
-        match &self.state {
-            State::Pickle(pickle) => pickle.reading(),
+    /// The traces from this one on, as far as they have come: of those that the last bytes brought something of, at least. None of what
+    /// is no plain pickle.
+    pub fn readings(&self, from: u32) -> impl Iterator<Item = Reading<'_>> {
+        let pickle = match &self.state {
+            State::Pickle(pickle) => Some(pickle),
             _ => None,
-        }
+        };
+        pickle.into_iter().flat_map(move |pickle| pickle.readings(from))
     }
 
     /// What the parser of a plain pickle holds; `None` for all else.
