@@ -5,7 +5,8 @@ use crate::arguments::Format;
 use anstyle::{AnsiColor, Style};
 use memstrata_engine::report::FrameRow;
 use memstrata_engine::report::apart::apart;
-use memstrata_engine::units::Bytes;
+use memstrata_engine::report::summary::WarningSummary;
+use memstrata_engine::units::{Bytes, grouped};
 use serde::Serialize;
 use std::fmt;
 use std::io::{self, Write};
@@ -86,6 +87,16 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// What is odd in a file; of a device, if it is one of several, with its ordinal.
+pub(crate) fn warnings(out: &mut dyn Write, warnings: &[WarningSummary], several_devices: bool) -> io::Result<()> {
+    for WarningSummary { message, device, count, .. } in warnings {
+        let device = device.filter(|_| several_devices).map_or_else(String::new, |d| format!("device {d}: "));
+        let times = if *count > 1 { format!(" ({} times)", grouped(u64::from(*count))) } else { String::new() };
+        writeln!(out, "  {} {device}{message}{times}", styled(WARN, "warning:"))?;
+    }
+    Ok(())
 }
 
 /// Bytes that a damaged file may put below zero.

@@ -317,6 +317,13 @@ fn a_part_of_the_events_has_the_states_of_the_whole() {
         other.sort();
         assert_eq!(mine, other, "blocks after event {event}");
     }
+    // Each device has a part of its own, and the text says whose it is.
+    for command in ["summary", "info"] {
+        let both = text(&[command, "recorded/t26/two_devices.pickle.gz", "--events", "300..400"]);
+        for device in ["device 0: a part of", "device 1: a part of"] {
+            assert_eq!(both.matches(device).count(), 1, "{both}");
+        }
+    }
     for wrong in ["20..10", "5", "a..b"] {
         assert_eq!(memstrata(&["summary", GPT, "--events", wrong]).status.code(), Some(64), "{wrong}");
     }

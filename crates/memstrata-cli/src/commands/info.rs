@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::Files;
-use crate::output::{self, FAINT, STRONG, WARN, styled};
+use crate::output::{self, FAINT, STRONG, styled};
 use crate::read;
 use memstrata_engine::report::info::{FileInfo, Info, info};
 use memstrata_engine::units::{Bytes, Micros, grouped};
@@ -67,9 +67,7 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
         let shown = names[..names.len().min(ANNOTATIONS)].join(", ");
         writeln!(out, "  annotated ranges: {}{}", styled(FAINT, shown), styled(FAINT, rest))?;
     }
-    for warning in &file.warnings {
-        writeln!(out, "  {} {}", styled(WARN, "warning:"), warning.message)?;
-    }
+    output::warnings(out, &file.warnings, file.devices.len() > 1)?;
     writeln!(out)
 }
 

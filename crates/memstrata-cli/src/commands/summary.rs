@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::Files;
-use crate::output::{self, FAINT, STRONG, WARN, signed, styled};
+use crate::output::{self, FAINT, STRONG, signed, styled};
 use crate::read;
 use memstrata_engine::report::summary::{BandSummary, DeviceSummary, FileSummary, Summary, summarize};
 use memstrata_engine::units::{Bytes, EventIndex, Micros, grouped};
@@ -42,11 +42,7 @@ fn text(out: &mut dyn Write, file: &FileSummary) -> io::Result<()> {
     if file.devices.is_empty() {
         writeln!(out, "  nothing was allocated")?;
     }
-    for warning in &file.warnings {
-        let times =
-            if warning.count > 1 { format!(" ({} times)", grouped(u64::from(warning.count))) } else { String::new() };
-        writeln!(out, "  {} {}{times}", styled(WARN, "warning:"), warning.message)?;
-    }
+    output::warnings(out, &file.warnings, file.devices.len() > 1)?;
     writeln!(out)
 }
 
