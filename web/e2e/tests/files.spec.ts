@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
-import { work } from "../lib/work.js";
+import { pane, work } from "../lib/work.js";
 
 test("bad files say so on their own rows, and the good ones beside them work", async ({ viewer }) => {
   await viewer.open([
@@ -186,9 +186,18 @@ test("several drops at once all come", async ({ viewer, page }) => {
 test("after a file that could not be read, the one that is added is looked at", async ({ viewer, page }) => {
   await drop(page, "damaged/text.pickle", "bad.pickle");
   await viewer.expectRow("bad.pickle", "error");
+  // Why stands in the centre, once; there is nothing to save, and no room kept for what comes with a picture.
+  const why = page.getByText(/starts with/).and(page.locator("p"));
+  await expect(why.filter({ visible: true })).toHaveCount(1);
+  await expect(pane(page, "segments")).toHaveText(/bad\.pickle could not be read/);
+  const save = pane(page, "timeline").getByRole("button", { name: "SVG" });
+  await expect(save).toBeDisabled();
+  await expect(page.locator(".strip")).toBeHidden();
   await drop(page, "scenarios/f06.pickle", "good.pickle");
   await expect(viewer.row("good.pickle")).toHaveAttribute("aria-selected", "true");
   await expect(viewer.peak).toHaveAttribute("data-value", "150");
+  await expect(save).toBeEnabled();
+  await expect(page.locator(".strip")).toBeVisible();
 });
 
 test("a place of its own, the buttons and scripts open files instead of what is open", async ({ viewer, page }) => {

@@ -32,6 +32,14 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   // Nor is there room kept for what comes with a picture.
   await expect(page.locator(".strip")).toBeHidden();
 
+  // On a narrow screen what has nothing to show makes room for all of the form.
+  const wide = page.viewportSize();
+  await page.setViewportSize({ width: 700, height: 900 });
+  await expect(pane(page, "segments")).toBeHidden();
+  await expect(form.getByRole("button", { name: "Open this part" })).toBeInViewport({ ratio: 1 });
+  await expect(viewer.row(NAME).locator(".rank-error")).toBeInViewport({ ratio: 1 });
+  if (wide) await page.setViewportSize(wide);
+
   // What is offered lies around the top of the curve, and is a part.
   const [first, last] = [form.getByLabel("First event"), form.getByLabel("Last event")];
   const offered = async () => [Number(await first.inputValue()), Number(await last.inputValue())] as const;

@@ -24,6 +24,7 @@ export const controls = `
 .button.primary:hover { filter: brightness(1.08); }
 .button.plain { height: 28px; padding: 0 6px; border-color: transparent; background: none; color: var(--dim); }
 .button.plain:hover { background: var(--raised); color: var(--text); }
+.button.plain:disabled { background: none; color: var(--faint); opacity: 0.55; cursor: default; }
 .link { padding: 0 2px; border: 0; border-radius: 3px; background: none; color: var(--dim); cursor: pointer; }
 .link:hover { color: var(--text); text-decoration: underline; }
 .stepper, .segmented, .select {

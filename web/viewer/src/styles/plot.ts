@@ -60,11 +60,12 @@ export const plot = `
 .plot-state { position: absolute; inset: 0; display: grid; place-items: center; padding: 20px; background: var(--sunk); text-align: center; }
 .plot-state > div { width: min(460px, 100%); overflow-wrap: anywhere; }
 .plot-state h3 { margin-bottom: 4px; font-size: 15px; }
+.words p::first-letter { text-transform: uppercase; }
 .words p + p { margin-top: 6px; }
 .words .words-action { margin-top: 14px; }
 /* What the centre says, the drawer need not say again. */
-.panes:has(.pane[data-place="main"] .words-action) .pane[data-place="drawer"] .words > p { display: none; }
-.panes:has(.pane[data-place="main"] .words-action) .pane[data-place="drawer"] .words h3 { color: var(--dim); font-weight: 400; font-size: inherit; }
+.panes:has(.pane[data-place="main"] :is(.words-action, [data-unread="true"])) .pane[data-place="drawer"] .words > p, .plot:has([data-unread="true"]) + .strip { display: none; }
+.panes:has(.pane[data-place="main"] :is(.words-action, [data-unread="true"])) .pane[data-place="drawer"] .words h3 { color: var(--dim); font-weight: 400; font-size: inherit; }
 .sketch { margin: 18px 0 0; }
 .sketch svg { display: block; width: 100%; height: 90px; }
 .sketch path { fill: var(--line-strong); }

@@ -58,7 +58,7 @@ export const rail = `
   .rank { flex: none; min-height: 34px; max-width: 260px; border-left: 0; border-bottom: 2px solid transparent; }
   .rank[aria-selected="true"] { border-bottom-color: var(--accent); }
   .app[data-rail="header"] .rail { order: 1; flex: 1 1 100%; }
-  .app[data-rail="header"] .rank { max-width: none; min-height: 28px; border: 0; }
+  .app[data-rail="header"] .rank { flex: 0 1 auto; min-width: 0; max-width: none; min-height: 28px; border: 0; }
   .rank[data-state="error"] { flex-wrap: nowrap; padding-block: 2px; }
   .rank-error { flex: 1 1 0; -webkit-line-clamp: 1; }
 }

@@ -252,6 +252,9 @@ button.share:hover { background: var(--hover); }
 }
 @container (width < 760px) {
   .bar-cell { min-width: 90px; }
+  /* Views that have nothing to show leave it their place. */
+  .panes:has(.part-form) { grid-template-rows: 34px minmax(0, 1fr) 0 0 0; }
+  .panes:has(.part-form) > :is(.splitter, .tabs[data-for="drawer"], .pane[data-place="drawer"]) { display: none; }
 }
 `;
 

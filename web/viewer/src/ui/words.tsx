@@ -10,6 +10,8 @@ interface WordsProperties {
   title: string;
   text: string;
   hint: string | null;
+  /** Nothing of the file can be shown. */
+  unread?: boolean;
   /** A button. */
   children?: ComponentChildren;
 }
@@ -24,9 +26,9 @@ export function Words({ title, text, hint, children }: WordsProperties) {
   );
 }
 
-function Lines({ title, text, hint, children }: WordsProperties) {
+function Lines({ title, text, hint, unread = false, children }: WordsProperties) {
   return (
-    <div class="words">
+    <div class="words" data-unread={unread}>
       <h3>{title}</h3>
       <p>{text}</p>
       {hint !== null && <p class="dim">{hint}</p>}
@@ -63,6 +65,7 @@ export function Unread({ session, file, load: { failure, again } }: UnreadProper
       title={`${file.path} ${again ? "is not loaded" : "could not be read"}`}
       text={failure.message}
       hint={failure.hint}
+      unread
     >
       {again && <Again session={session} file={file} class="button primary" />}
     </Lines>

@@ -1,5 +1,7 @@
 // Two buttons that save what a plot shows.
 
+import { computed } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Session } from "../session.js";
 import { Icon } from "../ui/icons.js";
@@ -12,6 +14,7 @@ interface PictureButtonsProperties {
 }
 
 export function PictureButtons({ session, plot, name }: PictureButtonsProperties) {
+  const isEmpty = useMemo(() => computed(() => !plot?.range.value), [plot]).value;
   return (
     <>
       {(["svg", "png"] as const).map((form) => (
@@ -19,6 +22,7 @@ export function PictureButtons({ session, plot, name }: PictureButtonsProperties
           key={form}
           type="button"
           class="button plain"
+          disabled={isEmpty}
           title={`Save the picture as ${form.toUpperCase()}`}
           onClick={() => void savePicture(session, form, plot, name)}
         >
