@@ -86,12 +86,45 @@ pub(crate) fn place_of(snapshot: &Snapshot, frame: Frame) -> Option<String> {
     place_if_known(&snapshot.text(frame.file), frame.line)
 }
 
-/// `forward model.py:212`.
+/// What a call site is called.
 pub(crate) fn site(snapshot: &Snapshot, frame: Option<Frame>) -> String {
     match frame {
-        Some(frame) => format!("{} {}", snapshot.text(frame.name), place(&snapshot.text(frame.file), frame.line)),
+        Some(frame) => called(&snapshot.text(frame.name), &snapshot.text(frame.file), frame.line),
         None => "no call stack".to_owned(),
     }
+}
+
+/// `forward model.py:212`; a function in C++ without its arguments, and alone where its file is unknown, as it mostly is.
+pub(crate) fn called(name: &str, file: &str, line: u32) -> String {
+    let name = without_arguments(name);
+    place_if_known(file, line).map_or_else(|| name.to_owned(), |place| format!("{name} {place}"))
+}
+
+/// All of a frame: `at::empty(c10::ArrayRef<long>) (unknown file)`.
+#[cfg(feature = "views")]
+pub(crate) fn whole(snapshot: &Snapshot, frame: Frame) -> String {
+    format!("{} {}", snapshot.text(frame.name), place(&snapshot.text(frame.file), frame.line))
+}
+
+/// `at::(anonymous namespace)::run` of `at::(anonymous namespace)::run(int) const`. Names in Python have no arguments.
+pub(crate) fn without_arguments(name: &str) -> &str {
+    let mut depth = 0;
+    for (at, byte) in name.bytes().enumerate().rev() {
+        match byte {
+            b')' => depth += 1,
+            b'(' => depth -= 1,
+            // What is in a function is named behind its arguments.
+            b':' if depth == 0 => break,
+            _ => continue,
+        }
+        if depth == 0 {
+            let before = &name[..at];
+            // `call::operator()` and `at::(anonymous namespace)` are names.
+            let is_name = before.is_empty() || before.ends_with(':') || before.ends_with("operator");
+            return if is_name { name } else { before };
+        }
+    }
+    name
 }
 
 pub(crate) fn is_framework(snapshot: &Snapshot, frame: Frame) -> bool {
@@ -134,4 +167,38 @@ fn life(trace: &Trace, block: &Block) -> (String, Option<Micros>) {
         Micros(at(block.leaves.min(last)) - at(block.enters))
     });
     (events, time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{called, without_arguments};
+
+    #[test]
+    fn a_call_site_is_a_name_and_its_place() {
+        assert_eq!(called("forward", "/train/model.py", 212), "forward model.py:212");
+        assert_eq!(called("at::_ops::mul::call(at::Tensor const&)", "??", 0), "at::_ops::mul::call");
+        assert_eq!(called("gather(bool, bool)", "../csrc/memory_snapshot.cpp", 0), "gather memory_snapshot.cpp");
+    }
+
+    #[test]
+    fn arguments_are_told_from_other_parentheses() {
+        for (name, without) in [
+            ("forward", "forward"),
+            ("<lambda>", "<lambda>"),
+            ("torch::(anonymous namespace)::gather()", "torch::(anonymous namespace)::gather"),
+            ("at::empty<long>(c10::ArrayRef<long>, std::function<void (int)>)", "at::empty<long>"),
+            ("c10::Scalar::equal<(void*)0>(int) const", "c10::Scalar::equal<(void*)0>"),
+            ("run(int) const [clone .isra.0]", "run"),
+            ("run(int)::{lambda(int)#1}::operator()(int) const", "run(int)::{lambda(int)#1}::operator()"),
+            ("std::function<void ()>::operator()", "std::function<void ()>::operator()"),
+            ("at::(anonymous namespace)", "at::(anonymous namespace)"),
+            ("(anonymous namespace)::run", "(anonymous namespace)::run"),
+            (")", ")"),
+            ("(a))", "(a))"),
+            ("é(ü)", "é"),
+            ("", ""),
+        ] {
+            assert_eq!(without_arguments(name), without, "{name}");
+        }
+    }
 }

@@ -96,9 +96,7 @@ impl FrameRow<'_> {
     /// `file.py:31 function`, the file without its folders; a C++ function without its arguments.
     pub fn short(&self) -> String {
         match text::place_if_known(&self.file, self.line) {
-            _ if self.line == 0 && self.name.contains("::") => {
-                self.name.split('(').next().unwrap_or_default().to_owned()
-            }
+            _ if self.line == 0 && self.name.contains("::") => text::without_arguments(&self.name).to_owned(),
             None => self.name.to_string(),
             Some(place) => format!("{place} {}", self.name),
         }

@@ -15,14 +15,9 @@ pub(super) fn tell(snapshot: &Snapshot, rows: &mut [StackShareRow], stacks: &[St
     let is_telling = |&(name, file, _): &(_, _, u32)| is_telling(snapshot.strings.bytes(name), &snapshot.text(file));
     for (row, at) in partings(&sites, &keys, is_telling).into_iter().enumerate() {
         if let Some(&(name, file, line)) = at.and_then(|at| keys[row].get(at)) {
-            rows[row].via = words(&snapshot.text(name), &snapshot.text(file), line);
+            rows[row].via = text::called(&snapshot.text(name), &snapshot.text(file), line);
         }
     }
-}
-
-/// `_init_group adam.py:183`, or the name alone where the file is unknown, as it is of most frames in C++.
-pub(super) fn words(name: &str, file: &str, line: u32) -> String {
-    text::place_if_known(file, line).map_or_else(|| name.to_owned(), |place| format!("{name} {place}"))
 }
 
 #[cfg(test)]
@@ -50,7 +45,8 @@ mod tests {
                 assert!(same.iter().filter(|other| other.via.is_empty()).count() <= 1, "{same:?}");
                 if !row.via.is_empty() {
                     let stack = trace.blocks[row.block as usize].stack;
-                    let is_it = |f: Frame| words(&snapshot.text(f.name), &snapshot.text(f.file), f.line) == row.via;
+                    let is_it =
+                        |f: Frame| text::called(&snapshot.text(f.name), &snapshot.text(f.file), f.line) == row.via;
                     assert!(snapshot.stack(stack).any(is_it), "{row:?}");
                     told += 1;
                 }

@@ -1,6 +1,5 @@
 //! Two recordings beside each other: what a worker gives of its own, and what the coordinator says of both.
 
-use super::apart::words;
 use super::card::category_label;
 use super::course::{columns, outline};
 use super::findings;
@@ -334,13 +333,12 @@ fn matched(stack: &StackDiff) -> Option<String> {
 fn names(stacks: &[StackDiff]) -> Vec<[String; 2]> {
     let site = |stack: &StackDiff| {
         let frame = stack.frames.iter().find(|frame| frame.short() == stack.site);
-        let place = frame.and_then(|f| Some((f, text::place_if_known(&f.file, f.line)?)));
-        place.map_or_else(|| stack.site.clone(), |(frame, place)| format!("{} {place}", frame.name))
+        frame.map_or_else(|| stack.site.clone(), |f| text::called(&f.name, &f.file, f.line))
     };
     let sites: Vec<String> = stacks.iter().map(site).collect();
     let stacks: Vec<_> = sites.iter().map(String::as_str).zip(stacks.iter().map(|stack| &*stack.frames)).collect();
     let via = |frame: Option<&crate::report::FrameRow<'_>>| {
-        frame.map_or_else(String::new, |f| words(&f.name, &f.file, f.line))
+        frame.map_or_else(String::new, |f| text::called(&f.name, &f.file, f.line))
     };
     let vias: Vec<String> = apart(&stacks).into_iter().map(via).collect();
     sites.into_iter().zip(vias).map(<[String; 2]>::from).collect()

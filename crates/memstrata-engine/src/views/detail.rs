@@ -88,7 +88,7 @@ pub(crate) async fn frame(at: Target<'_>, name: &str, file: &str, line: u32, pac
     };
     let blocks = text::count(live.len() as u64, "block", "blocks");
     let mut rows = vec![
-        row("frame", "frame", text::site(snapshot, Some(known)), None),
+        row("frame", "frame", text::whole(snapshot, known), None),
         row("file", "file", file.to_owned(), None),
         row("peak", "at the peak", place(trace, slot), Some(crate::report::event_of(slot).to_string())),
         row("inclusive", "in all stacks through it", Bytes(inclusive).exact(), Some(inclusive.to_string())),

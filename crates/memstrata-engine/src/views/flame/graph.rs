@@ -240,7 +240,7 @@ impl Graph {
     fn title(&self, snapshot: &Snapshot, node: u32) -> String {
         match self.tree.nodes[node as usize].frame {
             Some(FRAMEWORK_ONLY) => "(framework only)".to_owned(),
-            Some(frame) => text::site(snapshot, Some(snapshot.frame(frame))),
+            Some(frame) => text::whole(snapshot, snapshot.frame(frame)),
             None if node == 0 => "(all)".to_owned(),
             None => "(no stack)".to_owned(),
         }
@@ -296,5 +296,5 @@ fn frames_of(
 fn is_hit(snapshot: &Snapshot, id: FrameId, wanted: &str) -> bool {
     let frame = snapshot.frame(id);
     let whole = format!("{} {}:{}", snapshot.text(frame.name), snapshot.text(frame.file), frame.line);
-    whole.to_lowercase().contains(wanted) || text::site(snapshot, Some(frame)).to_lowercase().contains(wanted)
+    whole.to_lowercase().contains(wanted) || text::whole(snapshot, frame).to_lowercase().contains(wanted)
 }

@@ -223,7 +223,7 @@ fn a_root_and_a_search_change_what_is_shown() {
     let matched: u64 = graph.info(at).matched.expect("a search").raw.parse().expect("bytes");
     let snapshot = at.snapshot();
     let peak = at.trace().requested_band.peak_event.map_or(0, |e| e + 1);
-    let holds = |stack| snapshot.stack(stack).any(|f| crate::text::site(snapshot, Some(f)) == deep.title);
+    let holds = |stack| snapshot.stack(stack).any(|f| crate::text::whole(snapshot, f) == deep.title);
     let live = at.trace().blocks.iter().filter(|b| b.enters <= peak && peak < b.leaves);
     let expected: u64 = live.filter(|b| holds(b.stack)).map(|b| b.bytes.0).sum();
     assert_eq!(matched, expected, "each stack once");
