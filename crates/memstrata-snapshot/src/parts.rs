@@ -85,10 +85,15 @@ impl Parts {
 
     /// Somebody has looked.
     pub(crate) fn forget_recent(&mut self) {
-        self.recent.clear();
+        // The last list is the one that goes on: its memory stays.
+        self.recent.drain(..self.recent.len().saturating_sub(1));
+        if let Some(last) = self.recent.first_mut() {
+            last.actions.clear();
+            last.sizes.truncate(0);
+        }
     }
 
-    /// Of a list of events what passed since somebody last looked; `None` where that is nothing.
+    /// Of a list of events what passed since somebody last looked; `None` of one that had ended before.
     pub(crate) fn reading(&self, run: usize) -> Option<Reading<'_>> {
         let Recent { actions, sizes, .. } = self.recent.iter().find(|recent| recent.run == run)?;
         let skipped = self.seen(run)?.seen as usize - actions.len();
