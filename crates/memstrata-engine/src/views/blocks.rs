@@ -17,7 +17,7 @@ use memstrata_analysis::{Block, Category, Origin, Trace, lifetime, parallel, sor
 use memstrata_layout::site_colour;
 use memstrata_snapshot::{Snapshot, StackId, StreamId};
 use memstrata_units::{Bytes, EventIndex};
-use std::ops::Range;
+use std::ops::{Not, Range};
 use std::sync::Arc;
 
 /// What is kept so that scrolling costs nothing.
@@ -105,59 +105,80 @@ impl Found {
         // Rows show both: they are made before the work is shared.
         parallel::join(|| at.part.carving(at.index), || at.part.categories(at.index));
         let mut wanted = Picked::default();
+        let mut bytes = 0u64;
         let stride = (BLOCKS * parallel::threads()) as u32;
         let count = trace.blocks.len() as u32;
         for from in (0..count).step_by(stride as usize) {
             let is_wanted = |i: u32| Some(from + i).filter(|&i| is_wanted(i));
             for i in parallel::filter_map(stride.min(count - from), is_wanted) {
                 wanted.push(i);
+                bytes = bytes.saturating_add(trace.blocks[i as usize].bytes.0);
             }
             pace.spend(COST * BLOCKS as u64).await;
         }
-        // They have their room from the start: a copy of so many would be a long slice.
-        let mut rows: Vec<(u128, u32)> = Vec::with_capacity(wanted.len() as usize);
-        for from in (0..wanted.len()).step_by(stride as usize) {
-            let few: Vec<u32> = wanted.range(from..from + stride).collect();
-            rows.extend(parallel::map(&few, |&i| {
-                let key = key(at, table.sort, &sites, i);
-                // The other way round, equals stay in the order of the stack.
-                (if table.descending { !key } else { key }, i)
-            }));
-            pace.spend(COST * BLOCKS as u64).await;
-        }
-        drop(wanted);
-        sort(&mut rows, pace).await;
-        let mut order = Vec::with_capacity(rows.len());
-        let mut bytes = 0u64;
-        for part in rows.chunks(BLOCKS) {
-            order.extend(part.iter().map(|&(_, i)| i));
-            bytes = part.iter().fold(bytes, |sum, &(_, i)| sum.saturating_add(trace.blocks[i as usize].bytes.0));
-            pace.spend(part.len() as u64).await;
-        }
+        let order = match table.sort {
+            // Twice as wide as all others: what is sorted takes twice as much memory.
+            BlockSort::ByteSeconds => {
+                let key = |i: u32| {
+                    let block = &trace.blocks[i as usize];
+                    u128::from(block.bytes.0) * u128::from(lifetime(trace, block))
+                };
+                sorted(wanted, table.descending, key, pace).await
+            }
+            of => sorted(wanted, table.descending, |i| key(at, of, &sites, i), pace).await,
+        };
         let count = part_of(order.len(), trace.blocks.len(), "block", "blocks");
         Self { order, text: format!("{count}, {}", Bytes(bytes)) }
     }
 }
 
-/// What a block is sorted by, as a number.
-fn key(at: Target<'_>, sort: BlockSort, sites: &[u32], index: u32) -> u128 {
+/// Blocks by what they are sorted by, equals in the order of the stack.
+async fn sorted<K: Ord + Copy + Send + Not<Output = K>>(
+    blocks: Picked,
+    descending: bool,
+    key: impl Fn(u32) -> K + Sync,
+    pace: &mut Pace,
+) -> Vec<u32> {
+    // They have their room from the start: a copy of so many would be a long slice.
+    let mut rows: Vec<(K, u32)> = Vec::with_capacity(blocks.len() as usize);
+    let stride = (BLOCKS * parallel::threads()) as u32;
+    for from in (0..blocks.len()).step_by(stride as usize) {
+        let few: Vec<u32> = blocks.range(from..from + stride).collect();
+        rows.extend(parallel::map(&few, |&i| {
+            let key = key(i);
+            (if descending { !key } else { key }, i)
+        }));
+        pace.spend(COST * BLOCKS as u64).await;
+    }
+    drop(blocks);
+    sort(&mut rows, pace).await;
+    let mut order = Vec::with_capacity(rows.len());
+    for part in rows.chunks(BLOCKS) {
+        order.extend(part.iter().map(|&(_, i)| i));
+        pace.spend(part.len() as u64).await;
+    }
+    order
+}
+
+/// What a block is sorted by, as a number; byte-seconds as far as they fit into it.
+fn key(at: Target<'_>, sort: BlockSort, sites: &[u32], index: u32) -> u64 {
     let trace = at.trace();
     let block = &trace.blocks[index as usize];
     match sort {
-        BlockSort::Size => block.bytes.0.into(),
-        BlockSort::BlockSize => at.part.carving(at.index).sizes[index as usize].0.into(),
+        BlockSort::Size => block.bytes.0,
+        BlockSort::BlockSize => at.part.carving(at.index).sizes[index as usize].0,
         BlockSort::Category => {
             let name = at.part.categories(at.index).get(index).category.name();
-            Category::ALL.iter().filter(|c| c.name() < name).count() as u128
+            Category::ALL.iter().filter(|c| c.name() < name).count() as u64
         }
         BlockSort::Allocated => block.enters.into(),
         // Of what is there at the end, what waits for its free goes first.
-        BlockSort::Freed => u128::from(block.leaves) << 1 | u128::from(block.free_requested().is_none()),
-        BlockSort::Lifetime => lifetime(trace, block).into(),
-        BlockSort::ByteSeconds => u128::from(block.bytes.0) * u128::from(lifetime(trace, block)),
-        BlockSort::Address => block.address.0.into(),
+        BlockSort::Freed => u64::from(block.leaves) << 1 | u64::from(block.free_requested().is_none()),
+        BlockSort::Lifetime => lifetime(trace, block),
+        BlockSort::ByteSeconds => block.bytes.0.saturating_mul(lifetime(trace, block)),
+        BlockSort::Address => block.address.0,
         // The order of signed numbers, moved above zero.
-        BlockSort::Stream => (at.snapshot().stream(block.stream) as u64 ^ 1 << 63).into(),
+        BlockSort::Stream => at.snapshot().stream(block.stream) as u64 ^ 1 << 63,
         BlockSort::Site => sites[block.stack.0 as usize].into(),
     }
 }
