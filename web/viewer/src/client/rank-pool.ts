@@ -73,9 +73,8 @@ export class RankPool {
     this.#focused = file;
     if (this.#idle.includes(file)) {
       this.#idle = [...this.#idle.filter((other) => other !== file), file];
-    } else if (state === "queued" || (state === "ready" && !this.#loading.has(file))) {
-      this.#queue = [file, ...this.#queue.filter((other) => other !== file)];
-      this.#fill();
+    } else if (state === "queued" || state === "ready") {
+      this.#next([file]);
     }
   }
 
@@ -99,18 +98,14 @@ export class RankPool {
   /** Reads a file that could not be read, or whose worker has stopped, from its beginning. */
   again(file: RankFile): void {
     file.load.value = { state: "queued" };
-    this.#queue.unshift(file);
-    this.#fill();
+    this.#next([file]);
   }
 
   /** A worker for this file that answers all views, and stays until it is let go; null when the file cannot be read. */
   hold(file: RankFile): Promise<RankClient | null> {
     this.#held.set(file, (this.#held.get(file) ?? 0) + 1);
     const { state } = file.load.peek();
-    if (!this.#idle.includes(file) && (state === "queued" || (state === "ready" && !this.#loading.has(file)))) {
-      this.#queue = [file, ...this.#queue.filter((other) => other !== file)];
-      this.#fill();
-    }
+    if (!this.#idle.includes(file) && (state === "queued" || state === "ready")) this.#next([file]);
     return new Promise((resolve) => {
       const stop = effect(() => {
         const [load, client] = [file.load.value, file.client.value];
@@ -137,9 +132,7 @@ export class RankPool {
   /** From now on workers answer all views; those that do not are replaced when their file has been read again. */
   upgrade(): void {
     this.#respare();
-    const poor = this.#idle.filter((file) => file.client.peek()?.full === false);
-    this.#queue = [...poor.toReversed(), ...this.#queue];
-    this.#fill();
+    this.#next(this.#idle.filter((file) => file.client.peek()?.full === false).toReversed());
   }
 
   /** The module for all views did not come. */
@@ -185,6 +178,13 @@ export class RankPool {
     const alone = this.#loading.size === 0 && this.#idle.length === 0;
     const easy = file.source.bytes <= SMALL && !this.#beyond.has(file);
     return this.#modules.full || this.#first || (alone && easy);
+  }
+
+  /** Reads these before all that wait. A file that is being read already is not read a second time beside that. */
+  #next(files: readonly RankFile[]): void {
+    const first = files.filter((file) => !this.#loading.has(file));
+    this.#queue = [...first, ...this.#queue.filter((file) => !first.includes(file))];
+    this.#fill();
   }
 
   #fill(): void {
@@ -250,10 +250,9 @@ export class RankPool {
     // What was opened in the meantime has ended this worker.
     if (this.#loading.get(file) !== client) return;
     this.#loading.delete(file);
-    // The views came while it was being read.
-    if (this.#modules.full && !client.full) this.#queue.unshift(file);
     this.#release();
-    this.#fill();
+    // The views came while it was being read.
+    this.#next(this.#modules.full && !client.full ? [file] : []);
   }
 
   /** Ends the workers of the files that were looked at longest ago, never of the one on screen. */
@@ -287,9 +286,8 @@ export class RankPool {
     this.#loading.delete(file);
     if (tried?.full === false && !this.#first) {
       this.#beyond.add(file);
-      this.#queue.unshift(file);
+      this.#next([file]);
       this.#events.wanted();
-      this.#fill();
       return;
     }
     this.#idle = this.#idle.filter((other) => other !== file);
