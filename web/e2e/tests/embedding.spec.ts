@@ -1,65 +1,15 @@
-// The element in somebody else's page: several of them, wherever its parts lie, gone when it is gone; and addresses that name
-// snapshots.
+// The element in somebody else's page: several of them, wherever its parts lie; and addresses that name snapshots.
 
-import { test as base, expect, type Page } from "@playwright/test";
-import type { MemstrataViewer, openAddresses, openViewer, ViewerOptions } from "memstrata-viewer";
+import { expect, type Page } from "@playwright/test";
+import type { MemstrataViewer } from "memstrata-viewer";
 import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
+import { bare, open, test } from "../lib/embedded.js";
 import { drawn, example } from "../lib/examples.js";
-import { contexts, warmed, workers } from "../lib/faults.js";
-import { type Folder, serveFolder } from "../lib/folder.js";
-import { later } from "../lib/work.js";
-
-declare global {
-  interface Window {
-    /** What the tests' page imports. */
-    package: { openViewer: typeof openViewer; openAddresses: typeof openAddresses };
-  }
-}
-
-const BARE = `<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>A page</title>
-<style>body { display: grid; grid-auto-flow: column; height: 100vh; margin: 0 }</style><body>
-<div id="a"></div><div id="b"></div>
-<script type="module">window.package = await import("/memstrata/dist/client/standalone.js");</script>`;
+import { serveFolder } from "../lib/folder.js";
 
 const F01 = testData("scenarios/f01.pickle");
 const F02 = testData("scenarios/f02.pickle");
-
-interface Hands {
-  /** The package as a copy on a server, and an empty page. */
-  host: Folder;
-  wrong: string[];
-}
-
-const test = base.extend<Hands>({
-  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what is asked for from the pattern
-  host: async ({}, use) => {
-    const host = await serveFolder(example("plain"), { pages: { "/bare": BARE } });
-    await use(host);
-    await host.stop();
-  },
-  wrong: async ({ page }, use) => {
-    const wrong: string[] = [];
-    page.on("pageerror", (error) => wrong.push(`uncaught: ${error.message}`));
-    page.on("console", (message) => wrong.push(`${message.type()}: ${message.text()}`));
-    await use(wrong);
-  },
-});
-
-async function bare(page: Page, host: Folder, hash = ""): Promise<void> {
-  await page.goto(host.at(`/bare${hash}`));
-  await page.waitForFunction(() => "package" in window);
-}
-
-/** Opens a viewer in an element of the page, with these addresses. */
-const open = (page: Page, id: string, urls: string[], options: Omit<ViewerOptions, "files"> = {}) =>
-  page.evaluate(
-    async ([into, files, more]) => {
-      const container = document.getElementById(into);
-      if (container) await window.package.openViewer(container, { ...more, ...(files.length > 0 && { files }) });
-    },
-    [id, urls, options] as const,
-  );
 
 const peakIn = (page: Page, id: string) => page.locator(`#${id}`).getByTestId("peak-value");
 const peakOf = (file: string) => String(deviceOf(file).requested_bytes.peak);
@@ -97,87 +47,6 @@ test("two viewers on a page have files, views, themes and events of their own, a
   });
   await expect(peakIn(page, "b")).toHaveAttribute("data-value", peakOf(F02));
   await expect(page.locator("#b .app")).toHaveAttribute("data-theme", "dark");
-});
-
-test("twenty viewers come and go, and leave neither workers nor GL contexts", async ({ page, host, wrong }) => {
-  test.setTimeout(180_000);
-  const alive = await contexts(page);
-  const its = await workers(page);
-  await bare(page, host);
-  for (let round = 0; round < 20; round += 1) {
-    await open(page, "a", ["/data/scenarios/f01.pickle"]);
-    await drawn(page);
-    // Segments have a canvas of their own, below.
-    await expect.poll(alive).toBe(2);
-    const before = await page.evaluate(() => {
-      const { started } = (window as unknown as { workers: { started: number } }).workers;
-      const viewer = document.querySelector("memstrata-viewer");
-      // Both ways to end one.
-      viewer?.destroy();
-      viewer?.remove();
-      return started;
-    });
-    await expect(page.locator("memstrata-viewer")).toHaveCount(0);
-    await expect.poll(alive).toBe(0);
-    // Ending starts none, not even to end it at once. What has ended is counted a moment later.
-    await expect.poll(its).toEqual({ started: before, alive: 0 });
-  }
-  // That there are too many contexts is a warning of the browser's.
-  expect(wrong).toEqual([]);
-});
-
-test("a file that is read again for all views is read again once, however late their scripts come", async ({
-  page,
-  host,
-}) => {
-  const [views, first, again] = [later<void>(), later<void>(), later<void>()];
-  const asked: string[] = [];
-  await page.route("**/standalone-workspace.js", async (route) => {
-    await views.promise;
-    await route.continue();
-  });
-  await page.route("**/f01.pickle", async (route) => {
-    asked.push(route.request().url());
-    await (asked.length === 1 ? first : again).promise;
-    await route.continue();
-  });
-  await page.addInitScript(() => {
-    const compile = WebAssembly.compileStreaming;
-    WebAssembly.compileStreaming = async (...how) => {
-      const module = await compile(...how);
-      performance.mark("compiled");
-      return module;
-    };
-  });
-  const its = await workers(page);
-  await bare(page, host);
-  const opened = open(page, "a", ["/data/scenarios/f01.pickle"]);
-  // The view's, the small one, and the one that answers all views: it is there before the file, their scripts are not.
-  await page.waitForFunction(() => performance.getEntriesByName("compiled").length === 3);
-  first.resolve();
-  await opened;
-  await expect.poll(() => asked.length).toBe(2);
-  views.resolve();
-  await expect(page.locator("[data-view=segments]")).toBeVisible();
-  again.resolve();
-  // Beside those two readers: a coordinator, another that answers all views, and a warm one for the next drop.
-  await expect.poll(its).toEqual({ started: 5, alive: 3 });
-  expect(asked).toHaveLength(2);
-  await page.evaluate(() => document.querySelector("memstrata-viewer")?.destroy());
-  await expect.poll(its).toEqual({ started: 5, alive: 0 });
-});
-
-test("a page that is not all its own loses no GL context to a viewer without a file", async ({ page, host }) => {
-  const alive = await contexts(page);
-  await bare(page, host);
-  await page.evaluate(async () => {
-    const viewer = document.createElement("memstrata-viewer");
-    document.getElementById("a")?.append(viewer);
-    await viewer.ready;
-  });
-  // All that is made early has been made.
-  await expect.poll(() => warmed(page)).toBe(1);
-  expect(await alive()).toBe(0);
 });
 
 test("an element that is put elsewhere begins anew there", async ({ page, host }) => {
@@ -222,26 +91,6 @@ test("wasm that is not where it is said to be is told to who waits for it", asyn
   );
   expect(said).toMatch(/\/nowhere\/memstrata_.*_bg\.wasm answered 404/);
   await expect(page.locator("memstrata-viewer")).toHaveCount(0);
-});
-
-test("a viewer that has gone before its wasm fails to come starts no worker any more", async ({ page, host }) => {
-  const held = later<void>();
-  await page.route("**/*_bg.wasm", async (route) => {
-    await held.promise;
-    await route.fulfill({ status: 404, body: "not here" });
-  });
-  const its = await workers(page);
-  await bare(page, host);
-  await page.evaluate(() => {
-    const said = window.package.openViewer(document.body).catch((error: Error) => error.message);
-    Object.assign(window, { said });
-    document.querySelector("memstrata-viewer")?.remove();
-  });
-  const before = await its();
-  expect(before.started).toBeGreaterThan(0);
-  held.resolve();
-  expect(await page.evaluate(() => (window as unknown as { said: Promise<string> }).said)).toContain("answered 404");
-  expect(await its()).toEqual(before);
 });
 
 test("a worker that is not where it is said to be is told on the page", async ({ page, host }) => {

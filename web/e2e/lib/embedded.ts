@@ -1,0 +1,55 @@
+// The package as a copy on somebody else's server, and an empty page there that opens viewers.
+
+import { test as base, type Page } from "@playwright/test";
+import type { openAddresses, openViewer, ViewerOptions } from "memstrata-viewer";
+import { example } from "./examples.js";
+import { type Folder, serveFolder } from "./folder.js";
+
+declare global {
+  interface Window {
+    /** What the tests' page imports. */
+    package: { openViewer: typeof openViewer; openAddresses: typeof openAddresses };
+  }
+}
+
+const BARE = `<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>A page</title>
+<style>body { display: grid; grid-auto-flow: column; height: 100vh; margin: 0 }</style><body>
+<div id="a"></div><div id="b"></div>
+<script type="module">window.package = await import("/memstrata/dist/client/standalone.js");</script>`;
+
+interface Hands {
+  /** The package as a copy on a server, and an empty page. */
+  host: Folder;
+  wrong: string[];
+}
+
+export const test = base.extend<Hands>({
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what is asked for from the pattern
+  host: async ({}, use) => {
+    const host = await serveFolder(example("plain"), { pages: { "/bare": BARE } });
+    await use(host);
+    await host.stop();
+  },
+  wrong: async ({ page }, use) => {
+    const wrong: string[] = [];
+    page.on("pageerror", (error) => wrong.push(`uncaught: ${error.message}`));
+    page.on("console", (message) => wrong.push(`${message.type()}: ${message.text()}`));
+    await use(wrong);
+  },
+});
+
+/** Opens the empty page. */
+export async function bare(page: Page, host: Folder, hash = ""): Promise<void> {
+  await page.goto(host.at(`/bare${hash}`));
+  await page.waitForFunction(() => "package" in window);
+}
+
+/** Opens a viewer in an element of the page, with these addresses. */
+export const open = (page: Page, id: string, urls: string[], options: Omit<ViewerOptions, "files"> = {}) =>
+  page.evaluate(
+    async ([into, files, more]) => {
+      const container = document.getElementById(into);
+      if (container) await window.package.openViewer(container, { ...more, ...(files.length > 0 && { files }) });
+    },
+    [id, urls, options] as const,
+  );
