@@ -140,7 +140,10 @@ impl Trace {
 
     /// All devices of a snapshot.
     pub fn all(snapshot: &Snapshot) -> Vec<Self> {
-        parallel::map(&snapshot.devices, |device| Self::new(snapshot, device))
+        let new = |device: &Device| Self::new(snapshot, device);
+        // Where only one has a trace, as in most recordings, to wake a thread is all that would be had.
+        let traced = snapshot.devices.iter().filter(|device| !device.events.is_empty()).count();
+        if traced > 1 { parallel::map(&snapshot.devices, new) } else { snapshot.devices.iter().map(new).collect() }
     }
 
     /// `reserved_bytes` in every slot.

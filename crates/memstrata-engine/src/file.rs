@@ -12,7 +12,7 @@ use memstrata_analysis::pace::{Pace, at_once};
 use memstrata_analysis::pool_envelope_paced;
 use memstrata_analysis::{
     Anomaly, Carving, Categories, Fragmentation, FreeMemory, PoolEnvelope, Rules, Sites, Trace, anomalies_paced,
-    free_slots, parallel, pool_envelope,
+    free_slots, pool_envelope,
 };
 use memstrata_snapshot::{LoadError, Named, Reader, Snapshot};
 #[cfg(feature = "parts")]
@@ -55,7 +55,7 @@ pub struct Part {
 impl Part {
     fn new(file: &str, named: Named) -> Self {
         let Named { name, snapshot } = named;
-        let (traces, sites) = parallel::join(|| Trace::all(&snapshot), || Sites::new(&snapshot));
+        let (traces, sites) = (Trace::all(&snapshot), Sites::new(&snapshot));
         let carvings = traces.iter().map(|_| OnceLock::new()).collect();
         let pools = traces.iter().map(|_| OnceLock::new()).collect();
         let categories = traces.iter().map(|_| OnceLock::new()).collect();

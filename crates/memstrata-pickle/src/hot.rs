@@ -60,19 +60,29 @@ impl<S: Sink> Machine<S> {
     /// Do what is common from `from` on, and say where it stopped; `bytes` stand at `base` in the stream.
     #[inline(never)]
     pub(crate) fn hot(&mut self, bytes: &[u8], from: usize, base: ByteOffset) -> usize {
-        let stop = bytes.len().min(from.saturating_add(BURST));
-        let mut rest = &bytes[from..stop];
-        while let Some(window) = rest.first_chunk::<WINDOW>() {
-            // Every second operation is one of these. A branch of its own is guessed better than the jump of a `match`.
+        // What has begun within it may end behind it.
+        let enough = (bytes.len() - from).saturating_sub(BURST);
+        let mut rest = &bytes[from..];
+        while let Some(window) = rest.first_chunk::<WINDOW>()
+            && rest.len() > enough
+        {
+            // Most operations are one of these. A branch of its own is guessed better than the jump of a `match`.
             if window[0] == op::BINGET {
                 let Some(value) = self.memo.first(window[1]) else { break };
                 self.stack.push(value);
                 rest = &rest[2..];
                 continue;
             }
+            if window[0] == op::LONG_BINGET {
+                let index = u32::from_le_bytes([window[1], window[2], window[3], window[4]]);
+                let Some(value) = self.memo.near(index) else { break };
+                self.stack.push(value);
+                rest = &rest[5..];
+                continue;
+            }
             // What most operations come to is one value on the stack; the others go on by themselves.
             let (value, len) = match window[0] {
-                op::LONG_BINGET | op::BININT1 | op::BININT2 | op::BININT | op::LONG1 => {
+                op::BININT1 | op::BININT2 | op::BININT | op::LONG1 => {
                     let Some(plain) = plain_apart(&self.memo, window) else { break };
                     plain
                 }
@@ -88,7 +98,7 @@ impl<S: Sink> Machine<S> {
                     if fits && window[1] == op::MEMOIZE && window[2] == op::MARK {
                         let memo = self.memo.reserve();
                         rest = &rest[3..];
-                        let at = base + (stop - rest.len()) as u64;
+                        let at = base + (bytes.len() - rest.len()) as u64;
                         if code == op::EMPTY_DICT {
                             rest = &rest[self.dict(memo, rest, at)..];
                             continue;
@@ -123,7 +133,7 @@ impl<S: Sink> Machine<S> {
                         break;
                     }
                     rest = &rest[1..];
-                    let at = base + (stop - rest.len()) as u64;
+                    let at = base + (bytes.len() - rest.len()) as u64;
                     if refers(window[1])
                         && let Some(len) = self.list_of_references(rest, at)
                     {
@@ -134,7 +144,7 @@ impl<S: Sink> Machine<S> {
                     continue;
                 }
                 code @ (op::SETITEMS | op::APPENDS) => {
-                    let end = base + (stop - rest.len()) as u64 + 1;
+                    let end = base + (bytes.len() - rest.len()) as u64 + 1;
                     if !self.close(code == op::SETITEMS, end) {
                         break;
                     }
@@ -146,7 +156,7 @@ impl<S: Sink> Machine<S> {
             self.stack.push(value);
             rest = &rest[len..];
         }
-        stop - rest.len()
+        bytes.len() - rest.len()
     }
 
     /// Puts a container that is open on the stack, with this memo entry. Tells its place.

@@ -18,17 +18,56 @@ pub(crate) struct Runs {
     known: Vec<Known>,
     /// Indices into `known` by hash.
     table: HashTable<u32>,
-    /// The run that was read last.
-    last: usize,
+    past: Past,
+}
+
+/// What came before, and what came after it when it was last so.
+struct Past {
+    /// The last three lists, ten bits each: in a training step most stacks have several that may come next, and what came before
+    /// tells which.
+    lists: u32,
+    /// Which came next, by a hash of those three.
+    next: Box<[u32; 1 << PLACES]>,
+}
+
+/// Two to this power are as many as the loops of a training step need, and take 8 KiB.
+const PLACES: u32 = 11;
+
+impl Default for Past {
+    fn default() -> Self {
+        Self { lists: 0, next: Box::new([0; 1 << PLACES]) }
+    }
+}
+
+impl Past {
+    #[inline]
+    fn place(&self) -> usize {
+        (self.lists.wrapping_mul(SPREAD as u32) >> (u32::BITS - PLACES)) as usize
+    }
+
+    /// The list that will probably come.
+    #[inline]
+    fn next(&self) -> u32 {
+        self.next[self.place()]
+    }
+
+    /// The one that was guessed has come.
+    #[inline]
+    fn goes_on(&mut self, list: u32) {
+        self.lists = (self.lists << 10 ^ list) % (1 << 30);
+    }
+
+    /// Another one has come.
+    fn turns(&mut self, list: u32) {
+        self.next[self.place()] = list;
+        self.goes_on(list);
+    }
 }
 
 struct Known {
-    hash: u64,
     start: u32,
     len: u32,
     value: Value,
-    /// The run that came after it last time.
-    next: u32,
 }
 
 impl Known {
@@ -102,19 +141,20 @@ fn equal(a: &[u8], b: &[u8]) -> bool {
 }
 
 impl Runs {
-    /// The value for the run at the start of `bytes`, and how long it is, if it is the one that came after the last one
+    /// The value for the run at the start of `bytes`, and how long it is, if it is the one that came after the last ones
     /// before. Programs repeat themselves, so it mostly is; and where it ends need not be looked for, because no run is
     /// the beginning of another.
     #[inline]
     fn expected(&mut self, bytes: &[u8]) -> Option<(Value, usize)> {
-        let next = self.known.get(self.last)?.next as usize;
-        let known = &self.known[next];
+        let next = self.past.next();
+        let known = self.known.get(next as usize)?;
         let run = known.bytes(&self.bytes);
         if !bytes.get(..run.len()).is_some_and(|start| equal(start, run)) {
             return None;
         }
-        self.last = next;
-        Some((known.value, run.len()))
+        let found = (known.value, run.len());
+        self.past.goes_on(next);
+        Some(found)
     }
 
     /// The value for the run at the start of `bytes`, and how long it is, if it was there before.
@@ -130,12 +170,9 @@ impl Runs {
     fn find(&mut self, bytes: &[u8]) -> Option<(Value, usize)> {
         let run = &bytes[..length(bytes)?];
         let hash = hash(run);
-        let is_it = |&index: &u32| {
-            let known = &self.known[index as usize];
-            known.hash == hash && equal(known.bytes(&self.bytes), run)
-        };
+        let is_it = |&index: &u32| equal(self.known[index as usize].bytes(&self.bytes), run);
         let index = *self.table.find(hash, is_it)?;
-        self.follows(index);
+        self.past.turns(index);
         Some((self.known[index as usize].value, run.len()))
     }
 
@@ -146,17 +183,12 @@ impl Runs {
                 return;
             }
         }
-        let (index, hash) = (self.known.len() as u32, hash(run));
-        self.known.push(Known { hash, start: self.bytes.len() as u32, len: run.len() as u32, value, next: index });
+        let index = self.known.len() as u32;
+        self.known.push(Known { start: self.bytes.len() as u32, len: run.len() as u32, value });
         self.bytes.extend_from_slice(run);
-        let known = &self.known;
-        self.table.insert_unique(hash, index, |&i| known[i as usize].hash);
-        self.follows(index);
-    }
-
-    fn follows(&mut self, index: u32) {
-        self.known[self.last].next = index;
-        self.last = index as usize;
+        let (known, bytes) = (&self.known, &self.bytes);
+        self.table.insert_unique(hash(run), index, |&i| hash(known[i as usize].bytes(bytes)));
+        self.past.turns(index);
     }
 
     /// A memo entry means something else from now on.
@@ -168,7 +200,10 @@ impl Runs {
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.bytes.capacity() + self.known.capacity() * size_of::<Known>() + self.table.allocation_size()
+        self.bytes.capacity()
+            + self.known.capacity() * size_of::<Known>()
+            + self.table.allocation_size()
+            + size_of_val(&*self.past.next)
     }
 }
 
@@ -206,6 +241,24 @@ mod tests {
         assert_eq!(length(&long), Some(long.len()));
         runs.insert(&long, Value::NONE);
         assert_eq!(runs.known(&long), None);
+    }
+
+    #[test]
+    fn what_came_before_tells_what_comes() {
+        let run = |list: u8| [op::BINGET, list, op::APPENDS];
+        let mut runs = Runs::default();
+        for list in 0..5 {
+            runs.insert(&run(list), Value::int(list.into()));
+        }
+        // After 1 comes 2 or 4: the list in front of it says which.
+        let step = [0, 1, 2, 3, 1, 4];
+        let mut guessed = 0;
+        for list in step.repeat(10) {
+            let expected = runs.expected(&run(list));
+            guessed += usize::from(expected.is_some());
+            assert_eq!(expected.or_else(|| runs.find(&run(list))), Some((Value::int(list.into()), 3)));
+        }
+        assert!(guessed >= 9 * step.len(), "{guessed}");
     }
 
     #[test]
