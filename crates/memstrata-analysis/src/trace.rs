@@ -141,7 +141,7 @@ impl Trace {
     /// All devices of a snapshot.
     pub fn all(snapshot: &Snapshot) -> Vec<Self> {
         let new = |device: &Device| Self::new(snapshot, device);
-        // Where only one has a trace, as in most recordings, to wake a thread is all that would be had.
+        // Where only one has a trace, as in most recordings, another thread would be woken for nothing.
         let traced = snapshot.devices.iter().filter(|device| !device.events.is_empty()).count();
         if traced > 1 { parallel::map(&snapshot.devices, new) } else { snapshot.devices.iter().map(new).collect() }
     }
