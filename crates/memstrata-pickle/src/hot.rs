@@ -100,7 +100,8 @@ impl<S: Sink> Machine<S> {
                         rest = &rest[3..];
                         let at = base + (bytes.len() - rest.len()) as u64;
                         if code == op::EMPTY_DICT {
-                            rest = &rest[self.dict(memo, rest, at)..];
+                            let most = rest.len().saturating_sub(enough);
+                            rest = &rest[self.dicts(memo, rest, at, most)..];
                             continue;
                         }
                         self.open(false, memo);
@@ -167,11 +168,29 @@ impl<S: Sink> Machine<S> {
         place
     }
 
-    /// A dict, for which this memo entry is reserved: `bytes` begin after its MARK, and stand at `at` in the stream. One of
-    /// nothing but plain values, short texts, pairs of those and lists that were there before, as nearly all events are, is done
-    /// to its end, and its items never come to the stack. Others are opened, and done up to what is not plain. Tells how many bytes were done.
+    /// A dict, for which this memo entry is reserved, and those that follow it while they are done to their ends, of which none
+    /// begins after `most` bytes: `bytes` begin after its MARK, and stand at `at` in the stream. Tells how many bytes were done.
     #[inline(never)]
-    fn dict(&mut self, memo: u32, bytes: &[u8], at: ByteOffset) -> usize {
+    fn dicts(&mut self, mut memo: u32, bytes: &[u8], at: ByteOffset, most: usize) -> usize {
+        let mut done = 0;
+        loop {
+            let (used, is_closed) = self.dict(memo, &bytes[done..], at + done as u64);
+            done += used;
+            // Nothing that was checked for the first has changed: how deep it is, and that memo entries follow each other.
+            if !(is_closed && done < most && bytes[done..].starts_with(&[op::EMPTY_DICT, op::MEMOIZE, op::MARK])) {
+                return done;
+            }
+            memo = self.memo.reserve();
+            done += 3;
+        }
+    }
+
+    /// One of nothing but plain values, short texts, pairs of those and lists that were there before, as nearly all events are, is done
+    /// to its end, and its items never come to the stack. Others are opened, and done up to what is not plain. Tells how many
+    /// bytes were done, and whether that was to its end.
+    #[expect(clippy::inline_always, reason = "it is the body of a loop, and called nowhere else")]
+    #[inline(always)]
+    fn dict(&mut self, memo: u32, bytes: &[u8], at: ByteOffset) -> (usize, bool) {
         let followed = self.layouts.follow(&mut self.memo, bytes);
         let place = followed.place;
         let (mut n, mut rest) = (followed.items, &bytes[followed.used..]);
@@ -208,7 +227,7 @@ impl<S: Sink> Machine<S> {
                         let dict = self.make_object(below);
                         self.heap.extend(dict, &self.layouts.items(place)[..n]);
                     }
-                    return used;
+                    return (used, true);
                 }
                 op::SHORT_BINUNICODE => {
                     let end = 2 + usize::from(window[1]);
@@ -240,7 +259,7 @@ impl<S: Sink> Machine<S> {
         self.open(true, memo);
         self.marks.push(self.stack.len() as u32);
         self.stack.extend_from_slice(&self.layouts.items(place)[..n]);
-        bytes.len() - rest.len()
+        (bytes.len() - rest.len(), false)
     }
 
     /// Give the top of the stack the memo number that follows all others; false when it is another number.
@@ -274,15 +293,16 @@ impl<S: Sink> Machine<S> {
         }
         let len = runs::length(rest)?;
         let run = &rest[..len];
+        // What a container among them means may change while it is filled.
+        let mut settled = true;
         for index in runs::indices(run) {
             let Some(value) = self.memo.get(index).filter(|value| value.means_something()) else {
                 self.stack.truncate(from);
                 return None;
             };
+            settled &= !value.is_container();
             self.stack.push(value);
         }
-        // What a container among them means may change while it is filled.
-        let settled = self.stack[from..].iter().all(|item| !item.is_container());
         self.marks.push(from as u32);
         if !self.close(false, at + len as u64) {
             self.marks.pop();

@@ -53,14 +53,50 @@ struct Part {
     /// Ones where bytes stay the same.
     same: [u8; WIDE],
     len: usize,
-    /// Operations with an operand: where they begin, and which item they make.
-    operands: Few<(u8, u8)>,
+    operands: Few<Operand>,
     /// The values that get memo entries.
     memoized: Few<Value>,
     /// How many items there are after it, less the integer.
     items: usize,
     /// Whether an integer follows.
     open: bool,
+}
+
+/// An operation of which only the operand is looked at, since its first bytes stay.
+#[derive(Clone, Copy)]
+struct Operand {
+    /// Where it begins.
+    at: u8,
+    /// Which item it makes.
+    item: u8,
+    kind: OperandKind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum OperandKind {
+    /// Of [`op::BINGET`].
+    First,
+    /// Of [`op::LONG_BINGET`].
+    Near,
+    /// Of [`op::LONG1`] with at most seven bytes: so many bits less than 64.
+    Long(u8),
+}
+
+impl Operand {
+    /// What it comes to; `None` when that is not plain.
+    #[inline]
+    fn value(self, memo: &Memo, window: &[u8; WIDE]) -> Option<Value> {
+        let [_, a, b, c, d, ..] = *window[usize::from(self.at)..].first_chunk::<WINDOW>()?;
+        match self.kind {
+            OperandKind::First => memo.first(a),
+            OperandKind::Near => memo.near(u32::from_le_bytes([a, b, c, d])),
+            OperandKind::Long(unused) => {
+                let operand = window[usize::from(self.at) + 2..].first_chunk()?;
+                // To the top, so that what comes after the operand falls out and its sign fills what is missing.
+                Some(Value::seven_bytes((u64::from_le_bytes(*operand) << (unused % 64)) as i64 >> (unused % 64)))
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -82,21 +118,19 @@ impl Part {
     )]
     #[inline(always)]
     fn fits(&self, window: &[u8; WIDE]) -> bool {
-        let mut differ = [0; WIDE / 2];
-        for (i, differ) in differ.iter_mut().enumerate() {
-            let at = |i: usize| (window[i] ^ self.bytes[i]) & self.same[i];
-            *differ = at(i) | at(i + WIDE / 2);
-        }
-        u128::from_le_bytes(differ) == 0
+        let words = |bytes: &[u8; WIDE]| -> [u64; WIDE / 8] {
+            std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|j| bytes[8 * i + j])))
+        };
+        let (window, bytes, same) = (words(window), words(&self.bytes), words(&self.same));
+        (0..WIDE / 8).fold(0, |differ, i| differ | (window[i] ^ bytes[i]) & same[i]) == 0
     }
 
     /// What its operands come to; false when one is not plain, with no memo entry made.
     #[inline]
     fn read(&self, memo: &mut Memo, window: &[u8; WIDE], items: &mut [Value; ITEMS]) -> bool {
-        for &(at, item) in self.operands.get() {
-            let operation = window[usize::from(at)..].first_chunk();
-            let Some((value, _)) = operation.and_then(|operation| plain(memo, operation)) else { return false };
-            items[usize::from(item) % ITEMS] = value;
+        for operand in self.operands.get() {
+            let Some(value) = operand.value(memo, window) else { return false };
+            items[usize::from(operand.item) % ITEMS] = value;
         }
         for &value in self.memoized.get() {
             let index = memo.reserve();
@@ -131,15 +165,13 @@ impl Layouts {
     #[inline]
     pub(crate) fn follow(&mut self, memo: &mut Memo, bytes: &[u8]) -> Followed {
         let Some(window) = bytes.first_chunk::<WIDE>() else { return Followed::NOTHING };
-        let fits = |layout: &Layout| layout.parts[0].fits(window);
-        if !self.known.get(self.last).is_some_and(fits) {
-            let Some(found) = self.known.iter().position(fits) else { return Followed::NOTHING };
-            self.last = found;
+        if !self.known.get(self.last).is_some_and(|layout| layout.parts[0].fits(window)) && !self.turn_to(window) {
+            return Followed::NOTHING;
         }
         let (layout, items) = (&mut self.known[self.last], &mut self.items[self.last]);
         let (mut n, mut rest) = (0, bytes);
-        for part in &layout.parts {
-            let window = rest.first_chunk::<WIDE>().filter(|window| part.fits(window));
+        for (i, part) in layout.parts.iter().enumerate() {
+            let window = rest.first_chunk::<WIDE>().filter(|window| i == 0 || part.fits(window));
             if !window.is_some_and(|window| part.read(memo, window, items)) {
                 return self.partly(n, bytes.len() - rest.len());
             }
@@ -155,6 +187,14 @@ impl Layouts {
         }
         layout.uses += 1;
         Followed { place: self.last, items: n, used: bytes.len() - rest.len() }
+    }
+
+    /// Find a layout that begins so.
+    #[cold]
+    fn turn_to(&mut self, window: &[u8; WIDE]) -> bool {
+        let found = self.known.iter().position(|layout| layout.parts[0].fits(window));
+        self.last = found.unwrap_or(self.last);
+        found.is_some()
     }
 
     /// The dict goes on in another way.
@@ -180,11 +220,13 @@ impl Layouts {
         }
         self.missed = 0;
         let items = self.items[MOST];
-        let Some(layout) = Layout::of(bytes, &items[..n], repeats) else { return };
+        // One that did not go on as it was learnt: some of its integers do not stay, and all are looked at from now on.
+        let again = so_far.used > 0;
+        let Some(layout) = Layout::of(bytes, &items[..n], again, repeats) else { return };
         self.known.iter_mut().for_each(|layout| layout.uses /= 2);
         let least = || (0..MOST).min_by_key(|&place| self.known[place].uses);
         let place = match self.known.len() {
-            _ if so_far.used > 0 => self.last,
+            _ if again => self.last,
             MOST => least().unwrap_or(0),
             free => free,
         };
@@ -224,3 +266,48 @@ fn integer(window: &[u8; WINDOW]) -> Option<(Value, usize)> {
 
 /// Bytes of the operands of BININT, BININT1 and BININT2, each four bits at the place that its code has among eight.
 const BYTES: u32 = 4 << (4 * (op::BININT % 8)) | 1 << (4 * (op::BININT1 % 8)) | 2 << (4 * (op::BININT2 % 8));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::StrId;
+
+    #[test]
+    fn a_zero_is_taken_to_stay_until_it_does_not() {
+        let mut memo = Memo::default();
+        for text in 0..3 {
+            memo.append(text, Value::str(StrId(text)));
+        }
+        // Two integers, the second of which is mostly 0.
+        let dict = |size: u8, stream: u8| {
+            let dict =
+                [op::BINGET, 0, op::BININT1, size, op::BINGET, 1, op::BININT1, stream, op::BINGET, 2, op::BINGET, 1];
+            [&dict[..], &[op::SETITEMS; 40]].concat()
+        };
+        let item = |at: usize, bytes: &[u8]| match at {
+            1 | 3 => Value::int(bytes[2 * at + 1].into()),
+            _ => Value::str(StrId([0, 0, 1, 0, 2, 1][at])),
+        };
+        let mut layouts = Layouts::default();
+        let learn = |layouts: &mut Layouts, memo: &mut Memo, bytes: &[u8]| {
+            for _ in 0..RARELY {
+                let followed = layouts.follow(memo, bytes);
+                let items = layouts.items(MOST);
+                (0..6).for_each(|at| items[at] = item(at, bytes));
+                layouts.missed(followed, &bytes[..13], 6, |_| false);
+            }
+        };
+        let whole = |layouts: &mut Layouts, memo: &mut Memo, bytes: &[u8]| {
+            let followed = layouts.follow(memo, bytes);
+            let right = (0..followed.items).all(|at| layouts.items(followed.place)[at] == item(at, bytes));
+            assert!(right, "{bytes:?}");
+            followed.is_whole()
+        };
+        learn(&mut layouts, &mut memo, &dict(7, 0));
+        assert_eq!([dict(200, 0), dict(7, 5)].map(|dict| whole(&mut layouts, &mut memo, &dict)), [true, false]);
+        assert_eq!(layouts.known[0].parts.iter().filter(|part| part.open).count(), 1);
+        learn(&mut layouts, &mut memo, &dict(7, 5));
+        assert_eq!([dict(200, 0), dict(7, 5)].map(|dict| whole(&mut layouts, &mut memo, &dict)), [true, true]);
+        assert_eq!((layouts.known.len(), layouts.known[0].parts.iter().filter(|part| part.open).count()), (1, 2));
+    }
+}

@@ -66,5 +66,5 @@ pub use heap::{Heap, Note, Oddity};
 pub use parser::{Held, Parsed, Parser};
 pub use room::make_room;
 pub use sink::Sink;
-pub use strings::Strings;
+pub use strings::{Strings, insert_new};
 pub use value::{Kind, ObjectId, StrId, Value};

@@ -22,10 +22,12 @@ pub fn make_room<T>(vec: &mut Vec<T>, late: usize, rest: f64) {
 /// How many more entries to make room for in a vector of `len` entries that has room for `capacity`; 0 where it can wait.
 #[inline(never)]
 fn room(len: usize, capacity: usize, late: usize, rest: f64) -> usize {
-    if capacity - len >= late + late / 2 {
+    let to_come = late as f64 * rest;
+    // What is enough for now is looked at again later; towards the end what is enough for all is less than that.
+    let enough = to_come + to_come / 32.0 + late as f64 / 8.0;
+    if (capacity - len) as f64 >= enough.min(late as f64 * 1.5) {
         return 0;
     }
-    let to_come = late as f64 * rest;
     // A little more than that, and what half of such a part may bring: what is a little too small has to be copied once more.
     let all = (to_come + to_come / 32.0 + late as f64 / 2.0) as usize;
     if all <= len * ALL { all } else { len * STEP }
@@ -65,6 +67,12 @@ mod tests {
         let late = capacities(|part| if part <= 5 { 10 } else { 1000 });
         assert!((95_000..99_000).contains(&late[99]), "{late:?}");
         assert_eq!(room(0, 0, 0, 50.0), 0);
+    }
+
+    #[test]
+    fn nothing_is_copied_for_an_end_that_has_its_room() {
+        assert_eq!(room(32_881, 40_326, 5919, 0.66), 0);
+        assert!(room(134_936, 140_000, 13_819, 1.10) > 15_200, "what is to come does not fit");
         assert_eq!(room(5, 5, 5, f64::INFINITY), 15);
     }
 }

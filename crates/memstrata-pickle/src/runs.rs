@@ -4,7 +4,7 @@
 //! reference up, and asking the sink about every list, costs far more than comparing the bytes with those of last time.
 
 use crate::opcode as op;
-use crate::strings::SPREAD;
+use crate::strings::{SPREAD, insert_new};
 use crate::value::Value;
 use hashbrown::HashTable;
 
@@ -187,7 +187,7 @@ impl Runs {
         self.known.push(Known { start: self.bytes.len() as u32, len: run.len() as u32, value });
         self.bytes.extend_from_slice(run);
         let (known, bytes) = (&self.known, &self.bytes);
-        self.table.insert_unique(hash(run), index, |&i| hash(known[i as usize].bytes(bytes)));
+        insert_new(&mut self.table, hash(run), index, &|&i| hash(known[i as usize].bytes(bytes)));
         self.past.turns(index);
     }
 

@@ -71,7 +71,7 @@ impl Strings {
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
         let (ends, all) = (&self.ends, &self.bytes);
-        self.table.insert_unique(h, id, |&id| hash_of(id, ends, all));
+        insert_new(&mut self.table, h, id, &|&id| hash_of(id, ends, all));
         StrId(id)
     }
 
@@ -104,6 +104,13 @@ impl Strings {
             + self.table.allocation_size()
             + self.recent.capacity() * size_of::<(u64, StrId)>()
     }
+}
+
+/// Put an index that is not there yet into a table, under this hash; `hash_of` tells those of the others, should it grow.
+// Tables share one such function, which keeps the page's module small.
+#[inline(never)]
+pub fn insert_new(table: &mut HashTable<u32>, hash: u64, index: u32, hash_of: &dyn Fn(&u32) -> u64) {
+    table.insert_unique(hash, index, hash_of);
 }
 
 fn slice<'a>(ends: &[usize], all: &'a [u8], id: u32) -> &'a [u8] {

@@ -176,6 +176,9 @@ impl Events {
         column.binary_search_by_key(&row, |c| c.0).ok().map(|i| column[i].1)
     }
 
+    /// A row for this event.
+    #[expect(clippy::inline_always, reason = "where there are many the event is not copied to a call")]
+    #[inline(always)]
     pub(crate) fn push(&mut self, event: Event) -> u32 {
         self.action.push(event.action);
         self.addr.push(event.addr);
@@ -185,6 +188,12 @@ impl Events {
         self.stream.push(event.stream);
         self.pool.push(event.pool);
         self.action.len() as u32 - 1
+    }
+
+    /// The same, where there are few.
+    #[inline(never)]
+    pub(crate) fn push_apart(&mut self, event: Event) -> u32 {
+        self.push(event)
     }
 
     pub(crate) fn get(&self, row: u32) -> Event {
@@ -213,7 +222,7 @@ impl Events {
 
     /// A second row like `row`, for files in which one entry stands in two lists.
     pub(crate) fn copy(&mut self, row: u32) -> u32 {
-        let new = self.push(self.get(row));
+        let new = self.push_apart(self.get(row));
         copy_sparse(&mut self.device_free, row, new);
         for column in self.rare() {
             copy_sparse(column, row, new);

@@ -2,7 +2,7 @@
 
 use crate::ids::{FrameId, StackId};
 use hashbrown::HashTable;
-use memstrata_pickle::StrId;
+use memstrata_pickle::{StrId, insert_new};
 use rustc_hash::FxHasher;
 use std::hash::Hasher as _;
 
@@ -42,7 +42,7 @@ impl Frames {
         let id = self.rows.len() as u32;
         self.rows.push(frame);
         let rows = &self.rows;
-        self.table.insert_unique(hash, id, |&id| hash_of(rows[id as usize]));
+        insert_new(&mut self.table, hash, id, &|&id| hash_of(rows[id as usize]));
         FrameId(id)
     }
 
@@ -107,7 +107,7 @@ impl Stacks {
         self.frames.extend_from_slice(frames);
         self.ends.push(self.frames.len() as u32);
         let (all, ends) = (&self.frames, &self.ends);
-        self.table.insert_unique(hash, id, |&id| stack_hash(slice(all, ends, id)));
+        insert_new(&mut self.table, hash, id, &|&id| stack_hash(slice(all, ends, id)));
         StackId(id)
     }
 

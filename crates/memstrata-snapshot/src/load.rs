@@ -1,6 +1,7 @@
 //! From the root of a pickle to a [`Snapshot`].
 
 use crate::events::Action;
+use crate::ids::StackId;
 use crate::json_text::json_text;
 use crate::keys;
 use crate::narrow::Narrow;
@@ -324,13 +325,12 @@ fn devices(segments: &[Segment], traces: &[(Range<u32>, Option<Excerpt>)]) -> Ve
 fn used(snapshot: &Snapshot) -> Used {
     let mut stacks = vec![false; snapshot.stacks.len()];
     let mut frames = vec![false; snapshot.frames.len()];
-    let blocks = snapshot.blocks.iter().map(|b| b.stack);
-    let segments = snapshot.segments.iter().map(|s| s.stack);
-    for id in (0..snapshot.events.len() as u32).map(|row| snapshot.events.stack(row)).chain(blocks).chain(segments) {
-        stacks[id.0 as usize] = true;
-    }
+    let mut see = |id: &StackId| stacks[id.0 as usize] = true;
+    snapshot.events.stack.iter().for_each(&mut see);
+    snapshot.blocks.iter().for_each(|block| see(&block.stack));
+    snapshot.segments.iter().for_each(|segment| see(&segment.stack));
     for id in (0..snapshot.stacks.len() as u32).filter(|&id| stacks[id as usize]) {
-        for frame in snapshot.stacks.frames(crate::StackId(id)) {
+        for frame in snapshot.stacks.frames(StackId(id)) {
             frames[frame.0 as usize] = true;
         }
     }

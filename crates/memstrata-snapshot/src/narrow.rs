@@ -14,6 +14,8 @@ pub struct Narrow {
     base: u64,
     /// Whether there has been a number, which the base is told from.
     is_based: bool,
+    /// What is fewer steps from the base goes to what is near at once: nothing, before there is a base or once all is wide.
+    reach: u64,
     /// Steps from the base; [`FAR`] for what is not near.
     near: Vec<u32>,
     /// What is not near, in the order of rows; without what is missing.
@@ -48,7 +50,9 @@ const FEW: usize = 1 << 10;
 
 impl Narrow {
     pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, base: 0, is_based: kind.below == 0, near: Vec::new(), far: Vec::new(), wide: Vec::new() }
+        let is_based = kind.below == 0;
+        let reach = if is_based { u64::from(FAR) } else { 0 };
+        Self { kind, base: 0, is_based, reach, near: Vec::new(), far: Vec::new(), wide: Vec::new() }
     }
 
     /// How many numbers there are.
@@ -94,9 +98,8 @@ impl Narrow {
     /// What stands for a number that is near, or missing.
     #[inline]
     fn near(&self, value: u64) -> Option<u32> {
-        let (distance, shift) = (value.wrapping_sub(self.base), self.kind.shift);
-        let steps = distance >> shift;
-        if steps < u64::from(FAR) && steps << shift == distance && self.is_based {
+        let steps = value.wrapping_sub(self.base).rotate_right(u32::from(self.kind.shift));
+        if steps < u64::from(FAR) && self.is_based {
             return Some(steps as u32);
         }
         (value == self.kind.missing).then_some(FAR)
@@ -104,17 +107,22 @@ impl Narrow {
 
     #[inline]
     pub(crate) fn push(&mut self, value: u64) {
-        match self.near(value) {
-            Some(near) if self.wide.is_empty() => self.near.push(near),
-            _ => self.push_far(value),
+        // What is between two steps comes to the top, and so to more than any reach.
+        let steps = value.wrapping_sub(self.base).rotate_right(u32::from(self.kind.shift));
+        if steps < self.reach {
+            self.near.push(steps as u32);
+        } else {
+            self.push_odd(value);
         }
     }
 
-    #[cold]
+    /// A number that is far or missing, or any once all is wide.
     #[inline(never)]
-    fn push_far(&mut self, value: u64) {
+    fn push_odd(&mut self, value: u64) {
         if !self.wide.is_empty() {
             self.wide.push(value);
+        } else if let Some(near) = self.near(value) {
+            self.near.push(near);
         } else if self.is_based {
             self.far.push((self.near.len() as u32, value));
             self.near.push(FAR);
@@ -122,7 +130,7 @@ impl Narrow {
                 self.widen();
             }
         } else {
-            self.is_based = true;
+            (self.is_based, self.reach) = (true, u64::from(FAR));
             self.base = value.wrapping_sub(self.kind.below) >> self.kind.shift << self.kind.shift;
             self.push(value);
         }
@@ -145,7 +153,7 @@ impl Narrow {
 
     fn widen(&mut self) {
         self.wide = (0..self.near.len()).map(|row| self.get(row)).collect();
-        (self.near, self.far) = (Vec::new(), Vec::new());
+        (self.near, self.far, self.reach) = (Vec::new(), Vec::new(), 0);
     }
 
     pub(crate) fn make_room(&mut self, late: usize, rest: f64) {

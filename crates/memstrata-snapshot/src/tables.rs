@@ -1,7 +1,10 @@
 //! The tables while they fill: what the parser pushes becomes rows the moment it is complete.
 
+mod event;
+mod fields;
+
 use crate::annotations::{Annotation, Stage};
-use crate::events::{Action, Event, Events};
+use crate::events::{Event, Events};
 use crate::frames::{Frame, Frames, Stacks};
 use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 use crate::json_text::json_text;
@@ -9,6 +12,7 @@ use crate::keys;
 use crate::parts::Gone;
 use crate::report::Report;
 use crate::segments::{Block, BlockState, Segment, SegmentType};
+use fields::Fields;
 use memstrata_pickle::{ByteOffset, Heap, Kind, StrId, Value};
 use memstrata_units::{Addr, Bytes, Micros};
 use std::ops::Range;
@@ -58,6 +62,7 @@ pub(crate) struct Tables {
     pub(crate) history: Vec<(u64, StackId)>,
     pub(crate) report: Report,
     scratch: Vec<FrameId>,
+    fields: Fields,
     /// Whether the stack that was made last is nothing but frames.
     pub(crate) only_frames: bool,
     /// What is kept of the traces, where that is not all.
@@ -94,6 +99,7 @@ impl Tables {
             history: Vec::new(),
             report: Report::default(),
             scratch: Vec::new(),
+            fields: Fields::default(),
             only_frames: false,
             #[cfg(feature = "parts")]
             parts: None,
@@ -101,112 +107,40 @@ impl Tables {
         }
     }
 
-    /// The fields that `pairs` tells of the event in this row, over those in `event`.
-    pub(crate) fn event(
-        &mut self,
-        heap: &mut Heap,
-        row: u32,
-        mut event: Event,
-        pairs: &[Value],
-        at: ByteOffset,
-    ) -> Event {
-        for pair in pairs.chunks_exact(2) {
-            let (Kind::Str(key), value) = (pair[0].kind(), pair[1]) else { continue };
-            match key.0 {
-                keys::ACTION => event.action = self.action(heap, value, at),
-                keys::ADDR => event.addr = self.address(heap, value, at),
-                keys::SIZE => event.size = self.bytes(heap, value, at),
-                keys::TIME_US => {
-                    if let Some(time) = heap.small_int(value) {
-                        event.time = time;
-                    }
-                }
-                keys::STREAM => event.stream = self.stream(heap, value, at),
-                keys::FRAMES => event.stack = Self::stack(heap, value),
-                keys::POOL_ID | keys::SEGMENT_POOL_ID => event.pool = self.pool(heap, value, at),
-                keys::DEVICE_FREE => {
-                    let free = Bytes(self.bytes(heap, value, at));
-                    self.events.device_free.push((row, free));
-                }
-                keys::COMPILE_CONTEXT => {
-                    if let Some(text) = said(heap, value) {
-                        self.events.compile_context.push((row, text));
-                    }
-                }
-                keys::USER_METADATA => {
-                    if let Some(text) = said(heap, value) {
-                        self.events.user_metadata.push((row, text));
-                    }
-                }
-                keys::INTERNAL_METADATA => {
-                    if let Some(text) = said(heap, value) {
-                        self.events.internal_metadata.push((row, text));
-                    }
-                }
-                keys::CATEGORY => {
-                    if let Some(text) = said(heap, value) {
-                        self.events.category.push((row, text));
-                    }
-                }
-                keys::FORWARD_FRAMES => {
-                    if let Some(text) = Self::joined(heap, value) {
-                        self.events.forward_frames.push((row, text));
-                    }
-                }
-                _ => {}
-            }
-        }
-        event
-    }
-
-    pub(crate) fn new_event(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Value {
-        let event = self.event(heap, self.events.len() as u32, Event::UNKNOWN, pairs, at);
-        Value::ext(ext::EVENT, self.gone.number(self.events.push(event)))
-    }
-
-    fn action(&mut self, heap: &mut Heap, value: Value, at: ByteOffset) -> Action {
-        let name = match value.kind() {
-            Kind::Str(name) if (keys::ALLOC..=keys::FREE).contains(&name.0) => {
-                return Action((name.0 - keys::ALLOC) as u8);
-            }
-            Kind::Str(name) => name,
-            _ => heap.strings.intern(b"(no action)"),
-        };
-        let known = self.actions.iter().position(|&a| a == name);
-        let index = known.unwrap_or_else(|| {
-            self.actions.push(name);
-            self.actions.len() - 1
-        });
-        let text = heap.strings.text(name).into_owned();
-        self.report.warn("unknown_action", Some(at), || {
-            format!("events with the unknown action {text:?} are listed, and count for nothing else")
-        });
-        // 245 names that PyTorch does not have share the last number.
-        Action(u8::try_from(index).unwrap_or(u8::MAX - 1))
-    }
-
     /// An address modulo 2^64: PyTorch's C++ pickler writes those of 2^63 and above as negative numbers.
+    #[inline]
     fn address(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
-        match heap.small_int(value).map(|address| address as u64).or_else(|| heap.int(value).map(|i| i as u64)) {
-            Some(address) => address,
-            None => {
-                self.odd_number("an address", at);
-                0
-            }
+        match value.kind() {
+            Kind::Int(address) => address as u64,
+            _ => self.odd_address(heap, value, at),
         }
     }
 
-    pub(crate) fn bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
-        match heap.small_int(value).and_then(|b| u64::try_from(b).ok()).or_else(|| {
-            // From 2^63 on, where no memory is: damage, but as written.
-            heap.int(value).and_then(|b| u64::try_from(b).ok())
-        }) {
-            Some(bytes) => bytes,
-            None => {
-                self.odd_number("a size", at);
-                0
-            }
+    #[inline(never)]
+    fn odd_address(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
+        let address = heap.int(value);
+        if address.is_none() {
+            self.odd_number("an address", at);
         }
+        address.unwrap_or(0) as u64
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
+        match value.kind() {
+            Kind::Int(bytes) if bytes >= 0 => bytes as u64,
+            _ => self.odd_bytes(heap, value, at),
+        }
+    }
+
+    /// From 2^63 on, where no memory is: damage, but as written.
+    #[inline(never)]
+    fn odd_bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
+        let bytes = heap.int(value).and_then(|bytes| u64::try_from(bytes).ok());
+        if bytes.is_none() {
+            self.odd_number("a size", at);
+        }
+        bytes.unwrap_or(0)
     }
 
     fn odd_number(&mut self, what: &'static str, at: ByteOffset) {
@@ -215,9 +149,16 @@ impl Tables {
         });
     }
 
+    #[inline]
     fn stream(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> StreamId {
+        if value.kind() == Kind::Int(0) { StreamId(0) } else { self.other_stream(heap, value, at) }
+    }
+
+    /// One that need not be the default stream.
+    #[inline(never)]
+    fn other_stream(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> StreamId {
         // Pointers come signed or unsigned; the handle is the same 64 bits.
-        let handle = heap.small_int(value).or_else(|| heap.int(value).map(|i| i as i64)).unwrap_or(0);
+        let handle = heap.int(value).map_or(0, |handle| handle as i64);
         if handle == 0 {
             return StreamId(0);
         }
@@ -276,15 +217,6 @@ impl Tables {
             // A list that holds no frame: empty, or of something else.
             None => StackId::EMPTY,
         }
-    }
-
-    /// `forward_frames`: a list of lines, joined as the official viewer joins them; or one text.
-    fn joined(heap: &Heap, value: Value) -> Option<StrId> {
-        let value = heap.resolve(value);
-        value.as_ext(ext::TEXT).map(StrId).or(match value.kind() {
-            Kind::Str(text) if !heap.strings.bytes(text).is_empty() => Some(text),
-            _ => None,
-        })
     }
 
     pub(crate) fn frame(&mut self, heap: &mut Heap, pairs: &[Value]) -> FrameId {
@@ -459,7 +391,7 @@ impl Tables {
                 continue;
             }
             if kind == ext::EVENT {
-                rows.push(self.events.push(Event::UNKNOWN));
+                rows.push(self.events.push_apart(Event::UNKNOWN));
             }
             self.report.warn("stray_item", at, || {
                 let what = json_text(heap, item);
@@ -468,6 +400,14 @@ impl Tables {
             });
         }
         rows
+    }
+
+    /// The rows of a list's items where they follow each other, as nearly always.
+    fn following(&self, kind: u8, items: &[Value]) -> Option<Range<u32>> {
+        let first = items.first()?.as_ext(kind)?;
+        let all = items.iter().zip(first..).all(|(item, next)| *item == Value::ext(kind, next));
+        let start = if kind == ext::EVENT { self.gone.row(first)? } else { first };
+        all.then(|| start..start + items.len() as u32)
     }
 
     /// Rows as one range: the rows themselves where they follow each other, else copies at the table's end.
@@ -511,8 +451,9 @@ impl Tables {
         frames.clear();
         frames.extend_from_slice(self.stacks.frames(before));
         self.only_frames = true;
+        frames.reserve(items.len());
         for &item in items {
-            match heap.resolve(item).as_ext(ext::FRAME) {
+            match item.as_ext(ext::FRAME).or_else(|| heap.resolve(item).as_ext(ext::FRAME)) {
                 Some(id) => frames.push(FrameId(id)),
                 None => {
                     self.only_frames = false;
@@ -535,6 +476,11 @@ impl Tables {
         items: &[Value],
         at: ByteOffset,
     ) -> Run {
+        if let Some(rows) = self.following(kind, items)
+            && so_far.is_none_or(|run| run.end == rows.start)
+        {
+            return Run { kind, start: so_far.map_or(rows.start, |run| run.start), end: rows.end };
+        }
         let rows = self.rows_of(heap, kind, items, Some(at));
         let Some(run) = so_far else {
             let range = self.contiguous(kind, &rows);
@@ -551,15 +497,3 @@ impl Tables {
 
 /// The address of a block before it is known.
 const MISSING: u64 = u64::MAX;
-
-/// A text that says something: not None, not empty, not PyTorch's "N/A". A dict counts as its JSON text.
-fn said(heap: &mut Heap, value: Value) -> Option<StrId> {
-    match heap.resolve(value).kind() {
-        Kind::Str(StrId(keys::EMPTY | keys::NOT_APPLICABLE)) | Kind::None => None,
-        Kind::Str(text) => Some(text),
-        _ => {
-            let text = json_text(heap, value);
-            Some(heap.strings.intern(text.as_bytes()))
-        }
-    }
-}

@@ -1,6 +1,6 @@
 //! How the dicts that come after this one will probably be written: what of its bytes stays.
 
-use super::{FEW, Few, Layout, Part, WIDE};
+use super::{FEW, Few, Layout, Operand, OperandKind, Part, WIDE};
 use crate::hot::WINDOW;
 use crate::opcode as op;
 use crate::value::{Kind, Value};
@@ -24,7 +24,7 @@ impl Part {
         bytes: [0; WIDE],
         same: [0; WIDE],
         len: 0,
-        operands: Few::of((0, 0)),
+        operands: Few::of(Operand { at: 0, item: 0, kind: OperandKind::First }),
         memoized: Few::of(Value::NONE),
         items: 0,
         open: false,
@@ -49,8 +49,8 @@ struct Op {
 enum OpKind {
     /// All its bytes stay.
     Same,
-    /// Its first bytes stay, so many of them; the others tell what it comes to.
-    Operand(usize),
+    /// Its first bytes stay; the others tell what it comes to.
+    Operand(OperandKind),
     /// An integer of any length.
     Open,
     /// What was made last gets a memo entry.
@@ -58,11 +58,12 @@ enum OpKind {
 }
 
 impl Layout {
-    /// How the dict of these bytes begins; `None` when it is not plain, or nothing would be won.
-    pub(super) fn of(bytes: &[u8], items: &[Value], repeats: impl Fn(Value) -> bool) -> Option<Self> {
+    /// How the dict of these bytes begins; `None` when it is not plain, or nothing would be won. `again` when a layout was learnt
+    /// of such dicts before, from which this one differed.
+    pub(super) fn of(bytes: &[u8], items: &[Value], again: bool, repeats: impl Fn(Value) -> bool) -> Option<Self> {
         // One that does not begin with a key would fit dicts of all kinds.
         let is_worth_it = |ops: &Vec<Op>| ops.len() > 2 && ops[0].kind == OpKind::Same;
-        let ops = ops(bytes, items, repeats).filter(is_worth_it)?;
+        let ops = ops(bytes, items, again, repeats).filter(is_worth_it)?;
         let (mut parts, mut part) = (Vec::new(), Part::EMPTY);
         for op in &ops {
             if op.kind == OpKind::Open {
@@ -80,9 +81,9 @@ impl Layout {
             part.bytes[to.clone()].copy_from_slice(&bytes[op.at..][..op.len]);
             part.same[to.clone()].fill(u8::MAX);
             match op.kind {
-                OpKind::Operand(head) => {
-                    part.same[to][head..].fill(0);
-                    part.operands.push((part.len as u8, op.items as u8 - 1));
+                OpKind::Operand(kind) => {
+                    part.same[to][kind.head()..].fill(0);
+                    part.operands.push(Operand { at: part.len as u8, item: op.items as u8 - 1, kind });
                 }
                 OpKind::Memoize => part.memoized.push(items[op.items - 1]),
                 OpKind::Same | OpKind::Open => {}
@@ -97,8 +98,15 @@ impl Layout {
     }
 }
 
+impl OperandKind {
+    /// How many of the operation's bytes stay.
+    fn head(self) -> usize {
+        if let Self::Long(_) = self { 2 } else { 1 }
+    }
+}
+
 /// The operations with which the dict of these bytes begins, up to a list or its last item.
-fn ops(bytes: &[u8], items: &[Value], repeats: impl Fn(Value) -> bool) -> Option<Vec<Op>> {
+fn ops(bytes: &[u8], items: &[Value], again: bool, repeats: impl Fn(Value) -> bool) -> Option<Vec<Op>> {
     let is_text = |item: usize| items.get(item).is_some_and(|value| matches!(value.kind(), Kind::Str(_)));
     let mut ops: Vec<Op> = Vec::new();
     let (mut at, mut n) = (0, 0);
@@ -106,20 +114,26 @@ fn ops(bytes: &[u8], items: &[Value], repeats: impl Fn(Value) -> bool) -> Option
         let (mut start, mut len, mut kind) = (at, 1, OpKind::Same);
         match bytes[at..] {
             [code @ (op::BINGET | op::LONG_BINGET), ..] => {
-                len = if code == op::BINGET { 2 } else { 5 };
+                let operand;
+                (len, operand) = if code == op::BINGET { (2, OperandKind::First) } else { (5, OperandKind::Near) };
                 // Keys stay what they are.
                 if n % 2 == 1 {
-                    kind = OpKind::Operand(1);
+                    kind = OpKind::Operand(operand);
                 } else if !is_text(n) {
                     return None;
                 }
                 n += 1;
             }
+            // Nearly always the stream, which is the default one in most recordings.
+            [op::BININT1, 0, ..] if !again => (len, n) = (2, n + 1),
             [op::BININT1, ..] => (len, kind, n) = (2, OpKind::Open, n + 1),
             [op::BININT2, ..] => (len, kind, n) = (3, OpKind::Open, n + 1),
             [op::BININT, ..] => (len, kind, n) = (5, OpKind::Open, n + 1),
             [op::LONG1, bytes, ..] => {
-                kind = if bytes < STEADY { OpKind::Open } else { OpKind::Operand(2) };
+                kind = match bytes {
+                    STEADY..8 => OpKind::Operand(OperandKind::Long(64 - 8 * bytes)),
+                    _ => OpKind::Open,
+                };
                 (len, n) = (2 + usize::from(bytes), n + 1);
             }
             [op::SHORT_BINUNICODE, bytes, ..] if is_text(n) => (len, n) = (2 + usize::from(bytes), n + 1),
