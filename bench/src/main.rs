@@ -3,7 +3,8 @@
 //! allocate. `memory FILE`: what loading takes in memory, by phase and by event. `queries FILE`: the tiles of views of the
 //! timeline. `answers FILE`: what the views ask, in slices.
 //!
-//! Those that are compared take turns, and each one's best time counts: on a shared machine that is the time nobody else had a part in.
+//! Those that are compared take turns. Of times the best counts: on a shared machine that is the time nobody else had a part in.
+//! Of ratios the median over all turns counts: a machine that is slower for a while is so for both.
 
 #![expect(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -87,25 +88,31 @@ fn main() -> Result<()> {
     }
 }
 
+/// What is measured in each turn.
+const WHAT: [&str; 5] =
+    ["CPython pickle.load", "native, one core", "wasm, one worker", "wasm, first of a visit", "wasm, cold"];
+/// Loads of one worker: about as long together as CPython takes for one.
+const REPEATED: &str = "9";
+
 fn parse(file: &Path, runs: u32) -> Result<()> {
     let bytes = std::fs::read(file).with_context(|| format!("reading {}", file.display()))?;
-    let mut best = [Duration::MAX; 4];
+    let mut turns = Vec::new();
     for _ in 0..runs {
-        let times = [python(file)?, native(&bytes)?, wasm(file, "cold")?, wasm(file, "warm")?];
-        for (best, time) in best.iter_mut().zip(times) {
-            *best = time.min(*best);
-        }
+        let python = python(file)?;
+        let (cold, _) = wasm(file, "1", "cold")?;
+        let (first, others) = wasm(file, REPEATED, "warm")?;
+        turns.push([python, native_for(&bytes, python)?, others, first, cold]);
     }
-    println!("{}, {} bytes, best of {runs}\n", file.display(), bytes.len());
+    println!("{}, {} bytes, {runs} turns: best times, medians of ratios\n", file.display(), bytes.len());
     println!("{:<24} {:>9} {:>9} {:>12} {:>11}", "", "ms", "MB/s", "x CPython", "x native");
-    let names = ["CPython pickle.load", "native, one core", "wasm, cold", "wasm, warmed up"];
-    for (what, time) in names.into_iter().zip(best) {
+    for (i, what) in WHAT.into_iter().enumerate() {
+        let best = turns.iter().map(|turn| turn[i]).min().unwrap_or_default().as_secs_f64();
         println!(
             "{what:<24} {:>9.1} {:>9.0} {:>12.2} {:>11.2}",
-            time.as_secs_f64() * 1e3,
-            bytes.len() as f64 / 1e6 / time.as_secs_f64(),
-            ratio(best[0], time),
-            ratio(best[1], time),
+            best * 1e3,
+            bytes.len() as f64 / 1e6 / best,
+            median(turns.iter().map(|turn| ratio(turn[0], turn[i]))),
+            median(turns.iter().map(|turn| ratio(turn[1], turn[i]))),
         );
     }
     Ok(())
@@ -113,6 +120,23 @@ fn parse(file: &Path, runs: u32) -> Result<()> {
 
 fn ratio(of: Duration, to: Duration) -> f64 {
     of.as_secs_f64() / to.as_secs_f64()
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// As often as it fits into a time, at least once: what one load takes on average. Something that takes as long meets as much of
+/// what else the machine does.
+fn native_for(bytes: &[u8], time: Duration) -> Result<Duration> {
+    let (mut spent, mut loads) = (Duration::ZERO, 0);
+    while loads == 0 || spent < time {
+        spent += native(bytes)?;
+        loads += 1;
+    }
+    Ok(spent / loads)
 }
 
 /// The engine as a worker drives it.
@@ -137,17 +161,21 @@ fn python(file: &Path) -> Result<Duration> {
     let script = "import pickle, sys, time\n\
                   with open(sys.argv[1], 'rb') as f:\n    \
                       t = time.perf_counter(); pickle.load(f); print(time.perf_counter() - t)";
-    seconds(Command::new("python3").args(["-c", script]).arg(file))
+    let times = seconds(Command::new("python3").args(["-c", script]).arg(file))?;
+    times.first().copied().context("Python printed no time")
 }
 
-/// `cold` from the first instruction on, or `warm` after what the page's worker does before there is a file.
-fn wasm(file: &Path, engine: &str) -> Result<Duration> {
+/// The first of some loads in one worker, and the mean of the others: `cold` from the first instruction on, or `warm` after what the
+/// page's worker does before there is a file.
+fn wasm(file: &Path, loads: &str, engine: &str) -> Result<(Duration, Duration)> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/parse.mjs");
-    seconds(Command::new("node").arg(script).arg(file).args(["1", engine]))
+    let times = seconds(Command::new("node").arg(script).arg(file).args([loads, engine]))?;
+    let first = times.first().copied().context("node printed no time")?;
+    Ok((first, times.get(1).copied().unwrap_or(first)))
 }
 
-/// Runs a program that prints how many seconds it took.
-fn seconds(command: &mut Command) -> Result<Duration> {
+/// Runs a program that prints how many seconds some things took.
+fn seconds(command: &mut Command) -> Result<Vec<Duration>> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("cannot start {program}"))?;
@@ -155,6 +183,6 @@ fn seconds(command: &mut Command) -> Result<Duration> {
         bail!("{program} failed ({})", output.status);
     }
     let text = String::from_utf8(output.stdout)?;
-    let seconds: f64 = text.trim().parse().with_context(|| format!("{program} printed {text:?}"))?;
-    Ok(Duration::from_secs_f64(seconds))
+    let times = text.split_whitespace().map(|time| time.parse().map(Duration::from_secs_f64));
+    times.collect::<Result<_, _>>().with_context(|| format!("{program} printed {text:?}"))
 }

@@ -170,6 +170,11 @@ pub struct Loader {
 /// From this size on a file shows its curve while it is read: smaller ones are there before anybody could look.
 const SKETCHED: u64 = 50 << 20;
 
+/// A file is read in so many pieces, however large its chunks are.
+const PIECES: u64 = 64;
+/// Bytes that a piece has at least.
+const LEAST_PIECE: usize = 1 << 16;
+
 impl Loader {
     /// For the file at `path`, of `total` bytes (0 when that is not known).
     pub fn new(path: &str, total: u64) -> Self {
@@ -230,8 +235,12 @@ impl Loader {
     /// # Errors
     /// When they show that the file is no snapshot.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), Failure> {
-        self.read += chunk.len() as u64;
-        self.take(chunk)
+        // What a file begins with is unlike the rest, so the sooner it is looked how much is to come the less is copied for it.
+        let piece = LEAST_PIECE.max((self.total / PIECES) as usize);
+        chunk.chunks(piece).try_for_each(|piece| {
+            self.read += piece.len() as u64;
+            self.take(piece)
+        })
     }
 
     /// Read the next bytes of what is in the file, which were unpacked elsewhere from its first `read` bytes.

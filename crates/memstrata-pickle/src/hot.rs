@@ -218,8 +218,14 @@ impl<S: Sink> Machine<S> {
                     if !followed.is_whole() {
                         self.layouts.missed(followed, &bytes[..used], n, |value| self.sink.repeats(value));
                     }
-                    let items = &self.layouts.items(place)[..n];
-                    if let Some(instead) = self.sink.dict(&mut self.heap, None, items, at + used as u64) {
+                    let (items, at) = (&self.layouts.items(place)[..n], at + used as u64);
+                    let instead = match followed.keys {
+                        Some(keys) if n <= followed.items + 1 => {
+                            self.sink.dict_as_before(&mut self.heap, items, keys, at)
+                        }
+                        _ => self.sink.dict(&mut self.heap, None, items, at),
+                    };
+                    if let Some(instead) = instead {
                         self.memo.set(memo, instead);
                         self.stack.push(instead);
                     } else {

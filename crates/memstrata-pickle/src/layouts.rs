@@ -11,6 +11,7 @@ mod learn;
 use crate::hot::{ITEMS, WINDOW, plain};
 use crate::memo::Memo;
 use crate::opcode as op;
+use crate::sink::Keys;
 use crate::value::Value;
 
 /// Bytes that are compared at once.
@@ -31,17 +32,20 @@ pub(crate) struct Layouts {
     last: usize,
     /// Dicts that none fitted since one was learnt.
     missed: u32,
+    /// Layouts that were learnt so far.
+    learnt: u32,
 }
 
 impl Default for Layouts {
     fn default() -> Self {
-        Self { known: Vec::new(), items: [[Value::NONE; ITEMS]; MOST + 1], last: 0, missed: 0 }
+        Self { known: Vec::new(), items: [[Value::NONE; ITEMS]; MOST + 1], last: 0, missed: 0, learnt: 0 }
     }
 }
 
 /// How a dict begins.
 struct Layout {
     parts: Vec<Part>,
+    keys: Keys,
     /// Dicts that were read by it, halved now and then.
     uses: u32,
 }
@@ -149,14 +153,16 @@ pub(crate) struct Followed {
     pub(crate) items: usize,
     /// Bytes.
     pub(crate) used: usize,
+    /// Its keys, while no more than one item comes: where a layout came to its end.
+    pub(crate) keys: Option<Keys>,
 }
 
 impl Followed {
-    const NOTHING: Self = Self { place: MOST, items: 0, used: 0 };
+    const NOTHING: Self = Self { place: MOST, items: 0, used: 0, keys: None };
 
     /// Whether a layout came to its end.
     pub(crate) fn is_whole(self) -> bool {
-        self.place < MOST
+        self.keys.is_some()
     }
 }
 
@@ -186,7 +192,7 @@ impl Layouts {
             }
         }
         layout.uses += 1;
-        Followed { place: self.last, items: n, used: bytes.len() - rest.len() }
+        Followed { place: self.last, items: n, used: bytes.len() - rest.len(), keys: Some(layout.keys) }
     }
 
     /// Find a layout that begins so.
@@ -201,7 +207,7 @@ impl Layouts {
     #[cold]
     fn partly(&mut self, n: usize, used: usize) -> Followed {
         self.items[MOST] = self.items[self.last];
-        Followed { place: MOST, items: n, used }
+        Followed { place: MOST, items: n, used, keys: None }
     }
 
     /// The items that are at this place.
@@ -222,7 +228,8 @@ impl Layouts {
         let items = self.items[MOST];
         // One that did not go on as it was learnt: some of its integers do not stay, and all are looked at from now on.
         let again = so_far.used > 0;
-        let Some(layout) = Layout::of(bytes, &items[..n], again, repeats) else { return };
+        let Some(layout) = Layout::of(bytes, &items[..n], Keys(self.learnt), again, repeats) else { return };
+        self.learnt += 1;
         self.known.iter_mut().for_each(|layout| layout.uses /= 2);
         let least = || (0..MOST).min_by_key(|&place| self.known[place].uses);
         let place = match self.known.len() {

@@ -65,6 +65,6 @@ pub use error::{ByteOffset, PickleError};
 pub use heap::{Heap, Note, Oddity};
 pub use parser::{Held, Parsed, Parser};
 pub use room::make_room;
-pub use sink::Sink;
+pub use sink::{Keys, Sink};
 pub use strings::{Strings, insert_new};
 pub use value::{Kind, ObjectId, StrId, Value};

@@ -43,8 +43,15 @@ impl Default for Memo {
 
 impl Memo {
     /// The value; an open container, too, which has to become an object before anything else may refer to it.
+    #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<Value> {
-        self.brief(index).value().or_else(|| self.apart.get(&index).copied())
+        self.brief(index).value().or_else(|| self.get_apart(index))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get_apart(&self, index: u32) -> Option<Value> {
+        self.apart.get(&index).copied()
     }
 
     #[inline]

@@ -4,6 +4,10 @@ use crate::error::ByteOffset;
 use crate::heap::Heap;
 use crate::value::Value;
 
+/// The keys of a dict and their order, by a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys(pub(crate) u32);
+
 /// Takes dicts, lists and tuples as soon as they are filled, so that no tree of them is ever built.
 ///
 /// The machine pushes: after every batch that fills a container it asks the sink. A sink that answers `Some(value)`
@@ -17,6 +21,12 @@ use crate::value::Value;
 pub trait Sink {
     /// `pairs` holds keys and values in turn. `at` is where the batch ends.
     fn dict(&mut self, heap: &mut Heap, so_far: Option<Value>, pairs: &[Value], at: ByteOffset) -> Option<Value>;
+
+    /// The same of a new dict that is written as others were: those with the same `keys` have the same keys in the same order, which
+    /// a sink then need not look at again.
+    fn dict_as_before(&mut self, heap: &mut Heap, pairs: &[Value], _keys: Keys, at: ByteOffset) -> Option<Value> {
+        self.dict(heap, None, pairs, at)
+    }
 
     /// `items` are the list's, from the end of what was seen of it before.
     fn list(&mut self, heap: &mut Heap, so_far: Option<Value>, items: &[Value], at: ByteOffset) -> Option<Value>;

@@ -112,6 +112,8 @@ const OPAQUE: u64 = 12;
 const EMPTY: u64 = 13;
 const STORED: u64 = 14;
 const UNSET: u64 = 15;
+/// The bits that a sink's own value may have for it to fit into half the room.
+const BRIEF_EXT: u64 = (0xf << 32 | u32::MAX as u64 >> CODE_BITS) << TAG_BITS;
 /// Above the number of an open container: it is one, and which.
 const OPEN_LIST: u64 = 1 << 32;
 const OPEN_DICT: u64 = 2 << 32;
@@ -208,6 +210,10 @@ impl Value {
     /// The same in half the room; [`Brief::NONE`] when it does not fit.
     #[inline]
     pub(crate) const fn brief(self) -> Brief {
+        // A sink's own value, which is what most entries are.
+        if self.0 & !BRIEF_EXT == EXT {
+            return Brief(((self.0 >> TAG_BITS) as u32) << CODE_BITS | (CODE_EXT + (self.0 >> (32 + TAG_BITS)) as u32));
+        }
         let (tag, payload) = (self.0 & TAG_MASK, self.0 >> TAG_BITS);
         let (code, payload) = match tag {
             EXT => (CODE_EXT as u64 + (payload >> 32), payload as u32 as u64),

@@ -1,7 +1,7 @@
 //! Dicts that are written as others before them are read by comparing bytes. Nobody may see the difference: read byte by
 //! byte, which is too little for that, every program comes to the same.
 
-use memstrata_pickle::{ByteOffset, Heap, Kind, Parser, PickleError, Sink, Value};
+use memstrata_pickle::{ByteOffset, Heap, Keys, Kind, Parser, PickleError, Sink, Value};
 use proptest::prelude::*;
 
 const DICT: u8 = 0;
@@ -15,6 +15,9 @@ struct Rows {
     plain: Vec<String>,
     repeats: bool,
     asked: usize,
+    /// Keys by what the parser called them, and how often it did.
+    named: Vec<(Keys, Vec<String>)>,
+    as_before: usize,
 }
 
 impl Rows {
@@ -37,6 +40,16 @@ impl Sink for Rows {
         let items: Vec<String> = pairs.iter().map(|&item| show(heap, item)).collect();
         self.dicts.push(format!("{so_far:?} {} to {at}", items.join(" ")));
         Some(Value::ext(DICT, self.dicts.len() as u32 - 1))
+    }
+
+    fn dict_as_before(&mut self, heap: &mut Heap, pairs: &[Value], keys: Keys, at: ByteOffset) -> Option<Value> {
+        let texts: Vec<String> = pairs.iter().step_by(2).map(|&key| show(heap, key)).collect();
+        match self.named.iter().find(|named| named.0 == keys) {
+            Some((_, known)) => assert_eq!(*known, texts, "{keys:?}"),
+            None => self.named.push((keys, texts)),
+        }
+        self.as_before += 1;
+        self.dict(heap, None, pairs, at)
     }
 
     fn list(&mut self, heap: &mut Heap, so_far: Option<Value>, items: &[Value], _: ByteOffset) -> Option<Value> {
@@ -72,13 +85,18 @@ fn show(heap: &Heap, value: Value) -> String {
 type Read = (Vec<String>, String, usize);
 
 fn read(pickle: &[u8], piece: usize, repeats: bool) -> Result<Read, PickleError> {
+    let (sink, root) = parse(pickle, piece, repeats)?;
+    Ok((sink.dicts, root, sink.asked))
+}
+
+fn parse(pickle: &[u8], piece: usize, repeats: bool) -> Result<(Rows, String), PickleError> {
     let mut parser = Parser::new(Rows { repeats, ..Rows::default() }, &[]);
     for piece in pickle.chunks(piece) {
         parser.feed(piece)?;
     }
     let parsed = parser.finish()?;
     let root: Vec<String> = parsed.heap.items(parsed.root).iter().map(|&item| show(&parsed.heap, item)).collect();
-    Ok((parsed.sink.dicts, root.join(" "), parsed.sink.asked))
+    Ok((parsed.sink, root.join(" ")))
 }
 
 /// A value of a dict, by how it is written.
@@ -229,6 +247,27 @@ fn a_pair_that_is_the_same_in_each_dict_is_made_once() {
         let [whole, pieces] = read_both_ways(&writer.program, true);
         assert_eq!(whole, pieces);
     }
+}
+
+#[test]
+fn keys_that_are_as_before_are_said_to_be() {
+    let mut writer = Writer::new();
+    for number in 0..1000 {
+        writer.dict(&EVENT, false, number / 500);
+    }
+    let (rows, _) = parse(&[&writer.program[..], END].concat(), usize::MAX, true).expect("a list");
+    assert!(rows.as_before > 800, "{} of 1000", rows.as_before);
+}
+
+#[test]
+fn keys_that_are_numbers_are_not_said_to_stay() {
+    let mut writer = Writer::new();
+    for number in 0..200u8 {
+        // A text and a number are keys; the latter is another one each time.
+        writer.put(&[b'}', 0x94, b'(', b'h', 0, b'K', 7, b'K', number, b'K', 7, b'h', 1, b'h', 2, b'u']);
+    }
+    let (rows, _) = parse(&[&writer.program[..], END].concat(), usize::MAX, true).expect("a list");
+    assert_eq!((rows.dicts.len(), rows.as_before), (200, 0));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::ids::{PoolIndex, StackId};
 use crate::keys::{self, bit};
 use crate::tables::{Tables, ext};
-use memstrata_pickle::{ByteOffset, Heap, Kind, Sink, StrId, Value};
+use memstrata_pickle::{ByteOffset, Heap, Keys, Kind, Sink, StrId, Value};
 
 impl Sink for Tables {
     fn dict(&mut self, heap: &mut Heap, so_far: Option<Value>, pairs: &[Value], at: ByteOffset) -> Option<Value> {
@@ -19,6 +19,16 @@ impl Sink for Tables {
             return Some(self.new_event(heap, pairs, at));
         }
         self.other_dict(heap, pairs, at)
+    }
+
+    fn dict_as_before(&mut self, heap: &mut Heap, pairs: &[Value], keys: Keys, at: ByteOffset) -> Option<Value> {
+        if self.fields.are(keys) {
+            return Some(self.event_as_before(heap, pairs, at));
+        }
+        let taken = self.dict(heap, None, pairs, at);
+        // If its keys are those of an event, they can be told by this from now on.
+        self.fields.name(pairs, keys);
+        taken
     }
 
     fn list(&mut self, heap: &mut Heap, so_far: Option<Value>, items: &[Value], at: ByteOffset) -> Option<Value> {

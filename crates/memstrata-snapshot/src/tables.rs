@@ -62,7 +62,7 @@ pub(crate) struct Tables {
     pub(crate) history: Vec<(u64, StackId)>,
     pub(crate) report: Report,
     scratch: Vec<FrameId>,
-    fields: Fields,
+    pub(crate) fields: Fields,
     /// Whether the stack that was made last is nothing but frames.
     pub(crate) only_frames: bool,
     /// What is kept of the traces, where that is not all.

@@ -3,6 +3,7 @@
 use super::{FEW, Few, Layout, Operand, OperandKind, Part, WIDE};
 use crate::hot::WINDOW;
 use crate::opcode as op;
+use crate::sink::Keys;
 use crate::value::{Kind, Value};
 
 /// The shortest LONG1 that is taken to be as long in the next dict: addresses and times are, sizes are not.
@@ -60,9 +61,18 @@ enum OpKind {
 impl Layout {
     /// How the dict of these bytes begins; `None` when it is not plain, or nothing would be won. `again` when a layout was learnt
     /// of such dicts before, from which this one differed.
-    pub(super) fn of(bytes: &[u8], items: &[Value], again: bool, repeats: impl Fn(Value) -> bool) -> Option<Self> {
-        // One that does not begin with a key would fit dicts of all kinds.
-        let is_worth_it = |ops: &Vec<Op>| ops.len() > 2 && ops[0].kind == OpKind::Same;
+    pub(super) fn of(
+        bytes: &[u8],
+        items: &[Value],
+        keys: Keys,
+        again: bool,
+        repeats: impl Fn(Value) -> bool,
+    ) -> Option<Self> {
+        // One that does not begin with a key would fit dicts of all kinds, and its keys have to stay: the items with even numbers.
+        let stays = |op: &Op| matches!(op.kind, OpKind::Same | OpKind::Memoize);
+        let is_worth_it = |ops: &Vec<Op>| {
+            ops.len() > 2 && ops[0].kind == OpKind::Same && ops.iter().all(|op| op.items % 2 == 0 || stays(op))
+        };
         let ops = ops(bytes, items, again, repeats).filter(is_worth_it)?;
         let (mut parts, mut part) = (Vec::new(), Part::EMPTY);
         for op in &ops {
@@ -94,7 +104,7 @@ impl Layout {
         if part.len > 0 {
             parts.push(part);
         }
-        Some(Self { parts, uses: 1 })
+        Some(Self { parts, keys, uses: 1 })
     }
 }
 

@@ -60,29 +60,32 @@ impl Tables {
     }
 
     pub(crate) fn new_event(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Value {
-        let row = self.events.len() as u32;
-        let event = match self.fields.common(pairs) {
-            Some([action, addr, size, stream, time, frames]) => {
-                let mut event = Event {
-                    action: self.action(heap, action, at),
-                    addr: self.address(heap, addr, at),
-                    size: self.bytes(heap, size, at),
-                    stream: self.stream(heap, stream, at),
-                    time: heap.small_int(time).unwrap_or(NO_TIME),
-                    stack: Self::stack(heap, frames),
-                    pool: PoolIndex::UNKNOWN,
-                };
-                for i in 0..self.fields.others().len() {
-                    let place = self.fields.others()[i];
-                    self.field(heap, row, &mut event, [pairs[place - 1], pairs[place]], at);
-                }
-                event
-            }
-            None => {
-                self.fields.learn(pairs);
-                self.event(heap, row, Event::UNKNOWN, pairs, at)
-            }
+        if self.fields.fit(pairs) {
+            return self.event_as_before(heap, pairs, at);
+        }
+        self.fields.learn(pairs);
+        let event = self.event(heap, self.events.len() as u32, Event::UNKNOWN, pairs, at);
+        Value::ext(ext::EVENT, self.gone.number(self.events.push_apart(event)))
+    }
+
+    /// A new one with the keys of the last.
+    #[inline(never)]
+    pub(crate) fn event_as_before(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Value {
+        let [action, addr, size, stream, time, frames] = self.fields.common(pairs);
+        let mut event = Event {
+            action: self.action(heap, action, at),
+            addr: self.address(heap, addr, at),
+            size: self.bytes(heap, size, at),
+            stream: self.stream(heap, stream, at),
+            time: heap.small_int(time).unwrap_or(NO_TIME),
+            stack: Self::stack(heap, frames),
+            pool: PoolIndex::UNKNOWN,
         };
+        let row = self.events.len() as u32;
+        for i in 0..self.fields.others().len() {
+            let place = self.fields.others()[i];
+            self.field(heap, row, &mut event, [pairs[place - 1], pairs[place]], at);
+        }
         Value::ext(ext::EVENT, self.gone.number(self.events.push(event)))
     }
 

@@ -4,7 +4,7 @@
 //! taken from where they were, and its keys need only be compared.
 
 use crate::keys;
-use memstrata_pickle::{Kind, Value};
+use memstrata_pickle::{Keys, Kind, Value};
 
 /// Fields that every event has: the keys with the lowest numbers.
 const COMMON: usize = keys::FRAMES as usize + 1;
@@ -14,6 +14,8 @@ const COMMON: usize = keys::FRAMES as usize + 1;
 pub(crate) struct Fields {
     /// In the order of the dict; none when the last event lacked a field that all have, or had one twice.
     keys: Vec<Value>,
+    /// What the parser calls them.
+    name: Option<Keys>,
     /// Where the value of each common key is.
     places: [usize; COMMON],
     /// Where the values of the other keys are.
@@ -21,13 +23,30 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// The values of the common keys in their order, when these are the keys of the last event.
-    #[inline]
-    pub(crate) fn common(&self, pairs: &[Value]) -> Option<[Value; COMMON]> {
-        let known = !self.keys.is_empty()
+    /// Whether these are the keys of the last event.
+    pub(crate) fn fit(&self, pairs: &[Value]) -> bool {
+        !self.keys.is_empty()
             && pairs.len() == 2 * self.keys.len()
-            && pairs.chunks_exact(2).zip(&self.keys).all(|(pair, key)| pair[0] == *key);
-        known.then(|| self.places.map(|place| pairs[place]))
+            && pairs.chunks_exact(2).zip(&self.keys).all(|(pair, key)| pair[0] == *key)
+    }
+
+    /// The same, told from what the parser calls them.
+    #[inline]
+    pub(crate) fn are(&self, keys: Keys) -> bool {
+        self.name == Some(keys)
+    }
+
+    /// The parser calls the keys of this dict so: if they are those of the last event, they need not be compared any more.
+    pub(crate) fn name(&mut self, pairs: &[Value], keys: Keys) {
+        if self.fit(pairs) {
+            self.name = Some(keys);
+        }
+    }
+
+    /// The values of the common keys, in their order, of an event with the keys of the last.
+    #[inline]
+    pub(crate) fn common(&self, pairs: &[Value]) -> [Value; COMMON] {
+        self.places.map(|place| pairs[place])
     }
 
     /// Where its other values are: each stands behind its key.
@@ -39,6 +58,7 @@ impl Fields {
     #[cold]
     #[inline(never)]
     pub(crate) fn learn(&mut self, pairs: &[Value]) {
+        self.name = None;
         self.keys.clear();
         self.others.clear();
         self.places = [0; COMMON];
@@ -74,15 +94,14 @@ mod tests {
     fn fields_are_taken_from_their_places_while_keys_stay() {
         let mut fields = Fields::default();
         let order = [keys::FRAMES, keys::ACTION, keys::TIME_US, keys::POOL_ID, keys::ADDR, keys::SIZE, keys::STREAM];
-        assert_eq!(fields.common(&dict(&order)), None);
+        assert!(!fields.fit(&dict(&order)));
         fields.learn(&dict(&order));
-        let common = [1, 4, 5, 6, 2, 0].map(|i| Value::ext(0, i));
-        assert_eq!(fields.common(&dict(&order)), Some(common));
+        assert!(fields.fit(&dict(&order)));
+        assert_eq!(fields.common(&dict(&order)), [1, 4, 5, 6, 2, 0].map(|i| Value::ext(0, i)));
         assert_eq!(fields.others(), [7]);
         let mut other = order;
         other.swap(4, 5);
-        assert_eq!(fields.common(&dict(&other)), None);
-        assert_eq!(fields.common(&dict(&order[..6])), None);
+        assert!(!fields.fit(&dict(&other)) && !fields.fit(&dict(&order[..6])));
     }
 
     #[test]
@@ -95,7 +114,7 @@ mod tests {
             let mut fields = Fields::default();
             fields.learn(&dict(&all));
             fields.learn(&pairs);
-            assert_eq!((fields.common(&pairs), fields.common(&dict(&all))), (None, None), "{pairs:?}");
+            assert!(!fields.fit(&pairs) && !fields.fit(&dict(&all)), "{pairs:?}");
         }
     }
 }
