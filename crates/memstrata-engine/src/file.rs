@@ -14,7 +14,7 @@ use memstrata_analysis::{
     Anomaly, Carving, Categories, Fragmentation, FreeMemory, PoolEnvelope, Rules, Sites, Trace, anomalies_paced,
     free_slots, pool_envelope,
 };
-use memstrata_snapshot::{LoadError, Named, Reader, Snapshot};
+use memstrata_snapshot::{LOOKS, LoadError, Named, Reader, Snapshot};
 #[cfg(feature = "parts")]
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -170,9 +170,7 @@ pub struct Loader {
 /// From this size on a file shows its curve while it is read: smaller ones are there before anybody could look.
 const SKETCHED: u64 = 50 << 20;
 
-/// A file is read in so many pieces, however large its chunks are.
-const PIECES: u64 = 64;
-/// Bytes that a piece has at least.
+/// Bytes that are read at least before it is looked again how many rows will come.
 const LEAST_PIECE: usize = 1 << 16;
 
 impl Loader {
@@ -236,7 +234,7 @@ impl Loader {
     /// When they show that the file is no snapshot.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         // What a file begins with is unlike the rest, so the sooner it is looked how much is to come the less is copied for it.
-        let piece = LEAST_PIECE.max((self.total / PIECES) as usize);
+        let piece = LEAST_PIECE.max((self.total / LOOKS) as usize);
         chunk.chunks(piece).try_for_each(|piece| {
             self.read += piece.len() as u64;
             self.take(piece)

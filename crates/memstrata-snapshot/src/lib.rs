@@ -54,7 +54,7 @@ pub use frames::{Frame, Frames, Stacks};
 pub use ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 #[cfg(feature = "parts")]
 pub use load::Rows;
-pub use load::{PickleLoader, Reading};
+pub use load::{LOOKS, PickleLoader, Reading};
 pub use memstrata_pickle::{Held, StrId};
 pub use narrow::Narrow;
 pub use report::{LoadError, Report, Warning};

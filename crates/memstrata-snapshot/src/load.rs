@@ -59,7 +59,7 @@ pub struct PickleLoader {
 
 /// How often in a file it is looked whether room has to be made: a larger part tells more of what is to come, but less may be
 /// in the tables by then.
-const LOOKS: u64 = 64;
+pub const LOOKS: u64 = 64;
 
 impl Default for PickleLoader {
     fn default() -> Self {

@@ -12,9 +12,7 @@ use std::ops::Range;
 pub struct Narrow {
     kind: Kind,
     base: u64,
-    /// Whether there has been a number, which the base is told from.
-    is_based: bool,
-    /// What is fewer steps from the base goes to what is near at once: nothing, before there is a base or once all is wide.
+    /// What is fewer steps from the base is near: nothing, before there is a number, which the base is told from, and once all is wide.
     reach: u64,
     /// Steps from the base; [`FAR`] for what is not near.
     near: Vec<u32>,
@@ -50,9 +48,8 @@ const FEW: usize = 1 << 10;
 
 impl Narrow {
     pub(crate) fn new(kind: Kind) -> Self {
-        let is_based = kind.below == 0;
-        let reach = if is_based { u64::from(FAR) } else { 0 };
-        Self { kind, base: 0, is_based, reach, near: Vec::new(), far: Vec::new(), wide: Vec::new() }
+        let reach = if kind.below == 0 { u64::from(FAR) } else { 0 };
+        Self { kind, base: 0, reach, near: Vec::new(), far: Vec::new(), wide: Vec::new() }
     }
 
     /// How many numbers there are.
@@ -95,24 +92,24 @@ impl Narrow {
         self.far.binary_search_by_key(&(row as u32), |far| far.0).ok().map(|at| self.far[at].1)
     }
 
-    /// What stands for a number that is near, or missing.
+    /// How many steps a number is from the base, when it is near.
     #[inline]
-    fn near(&self, value: u64) -> Option<u32> {
+    fn steps(&self, value: u64) -> Option<u32> {
+        // What is between two steps comes to the top, and so to more than any reach.
         let steps = value.wrapping_sub(self.base).rotate_right(u32::from(self.kind.shift));
-        if steps < u64::from(FAR) && self.is_based {
-            return Some(steps as u32);
-        }
-        (value == self.kind.missing).then_some(FAR)
+        (steps < self.reach).then_some(steps as u32)
+    }
+
+    /// What stands for a number that is near, or missing.
+    fn near(&self, value: u64) -> Option<u32> {
+        self.steps(value).or((value == self.kind.missing).then_some(FAR))
     }
 
     #[inline]
     pub(crate) fn push(&mut self, value: u64) {
-        // What is between two steps comes to the top, and so to more than any reach.
-        let steps = value.wrapping_sub(self.base).rotate_right(u32::from(self.kind.shift));
-        if steps < self.reach {
-            self.near.push(steps as u32);
-        } else {
-            self.push_odd(value);
+        match self.steps(value) {
+            Some(steps) => self.near.push(steps),
+            None => self.push_odd(value),
         }
     }
 
@@ -123,14 +120,14 @@ impl Narrow {
             self.wide.push(value);
         } else if let Some(near) = self.near(value) {
             self.near.push(near);
-        } else if self.is_based {
+        } else if self.reach > 0 {
             self.far.push((self.near.len() as u32, value));
             self.near.push(FAR);
             if self.far.len() > FEW.max(self.near.len() / 8) {
                 self.widen();
             }
         } else {
-            (self.is_based, self.reach) = (true, u64::from(FAR));
+            self.reach = u64::from(FAR);
             self.base = value.wrapping_sub(self.kind.below) >> self.kind.shift << self.kind.shift;
             self.push(value);
         }

@@ -224,6 +224,22 @@ fn a_part_takes_memory_for_what_stays() {
 }
 
 #[test]
+fn a_large_chunk_lets_nothing_more_be_copied() {
+    let files = generate("chunks", "--events 60000 --live 2000 --seed 4");
+    let bytes = std::fs::read(&files[0]).expect("it was written");
+    let copied = |chunk: usize| {
+        let reading = measure(|| {
+            let mut loader = Loader::new("file", bytes.len() as u64);
+            bytes.chunks(chunk).try_for_each(|chunk| loader.feed(chunk)).expect("a pickle");
+        });
+        reading.bytes_total
+    };
+    // When it was looked once a chunk how many rows will come, columns doubled until there was a second one.
+    let (small, large) = (copied(1 << 16), copied(bytes.len()));
+    assert!(large < small + small / 20, "{large} bytes, one after the other, in one chunk, {small} in many");
+}
+
+#[test]
 fn a_wrong_size_of_the_file_only_takes_memory() {
     let files = generate("foreseen", "--events 60000 --live 2000 --seed 4");
     let bytes = std::fs::read(&files[0]).expect("it was written");
