@@ -1,7 +1,8 @@
-// From a drop to the first picture in a headless browser: `node bench/browser.mjs FILE [RUNS] [isolated]`, after `cargo
-// xtask build`. The clock runs in the page, from the moment at which it gets the file to the first frame with
-// blocks in it; CPython's `pickle.load` of the same file, in the same run, is what it is held against. Then the page is
-// zoomed and panned with all views open, and what its script takes a frame is told by the browser's own trace.
+// From a drop to the first picture in a headless browser: `node bench/browser.mjs FILE [RUNS]
+// [isolated]`, after `cargo xtask build`. The clock runs in the page, from the moment at which it
+// gets the file to the first frame with blocks in it; CPython's `pickle.load` of the same file, in
+// the same run, is what it is held against. Then the page is zoomed and panned with all views open,
+// and what its script takes a frame is told by the browser's own trace.
 
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
@@ -10,7 +11,10 @@ import { withPages } from "./page.mjs";
 
 const [file, runs = "5", kind = "plain"] = argv.slice(2);
 
-/** CPython takes five times a file's bytes in memory, so that of a larger one would not fit into most machines. */
+/**
+ * CPython takes five times a file's bytes in memory, so that of a larger one would not fit into
+ * most machines.
+ */
 const COMPARED = 2 ** 31;
 
 async function once(open) {
@@ -20,7 +24,7 @@ async function once(open) {
     window.firstPicture = new Promise((resolve) => {
       let start = 0;
       const look = () => {
-        const { strips, ranks } = window.memstrata.stats();
+        const { strips, ranks } = window.vramscope.stats();
         if (strips > 0) resolve({ ms: performance.now() - start, loadMs: ranks[0].loadMs, wasmBytes: ranks[0].wasmBytes });
         else requestAnimationFrame(look);
       };
@@ -42,9 +46,10 @@ async function once(open) {
 }
 
 /**
- * Zooms in and pans to and fro for three seconds: what the page's script takes of each frame, from one frame's begin to the
- * next one's, in milliseconds of the main thread's own time, so that what other programs take does not count. Style and
- * layout are the browser's and are not in it, unless a script waits for them.
+ * Zooms in and pans to and fro for three seconds: what the page's script takes of each frame, from
+ * one frame's begin to the next one's, in milliseconds of the main thread's own time, so that what
+ * other programs take does not count. Style and layout are the browser's and are not in it, unless
+ * a script waits for them.
  */
 async function pan(page) {
   const session = await page.context().newCDPSession(page);
@@ -70,14 +75,17 @@ async function pan(page) {
   await session.send("Performance.enable");
   const { metrics } = await session.send("Performance.getMetrics");
   const heap = metrics.find(({ name }) => name === "JSHeapUsedSize").value;
-  const { instances, drawCalls, ranks } = await page.evaluate(() => window.memstrata.stats());
+  const { instances, drawCalls, ranks } = await page.evaluate(() => window.vramscope.stats());
   return { ...scriptOfFrames(events), heap, instances, drawCalls, wasmInTheEnd: ranks[0].wasmBytes };
 }
 
 const SCRIPT = new Set(["EvaluateScript", "EventDispatch", "FireAnimationFrame", "FunctionCall", "HandlePostMessage", "RunMicrotasks", "TimerFire"]);
 const BROWSERS = new Set(["Layout", "UpdateLayoutTree"]);
 
-/** Milliseconds of script between one commit of the page's main thread and the next: the mean, and all but one of twenty. */
+/**
+ * Milliseconds of script between one commit of the page's main thread and the next: the mean, and
+ * all but one of twenty.
+ */
 function scriptOfFrames(events) {
   const main = events.find(({ name }) => name === "FireAnimationFrame");
   const own = events.filter(({ pid, tid, ph }) => pid === main.pid && tid === main.tid && ph === "X");

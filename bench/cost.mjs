@@ -1,5 +1,6 @@
-// What the modules do with a file, counted: instructions, bytes of memory, and what a frame draws. `cargo xtask cost` makes modules that
-// count, calls this with their folder and one file, and reads what it prints: a JSON object of numbers by name.
+// What the modules do with a file, counted: instructions, bytes of memory, and what a frame draws.
+// `cargo xtask cost` makes modules that count, calls this with their folder and one file, and reads
+// what it prints: a JSON object of numbers by name.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -38,7 +39,10 @@ async function open(name) {
   return { worker, count, read };
 }
 
-/** Steps until everything that was asked is answered, and gives the answers; one that says no ends all. */
+/**
+ * Steps until everything that was asked is answered, and gives the answers; one that says no ends
+ * all.
+ */
 function answer(worker, request) {
   const answers = [];
   worker.post(request);
@@ -64,7 +68,7 @@ function tiles(slots, bytes, part) {
   return columns.flatMap((ix) => rows.map((iy) => ({ kx, ky, ix, iy })));
 }
 
-const first = await open("memstrata_worker");
+const first = await open("vramscope_worker");
 const loaded = first.count("read", first.read);
 if (loaded.kind !== "loaded") throw new Error(JSON.stringify(loaded));
 counts["memory, bytes"] = first.worker.memoryBytes();
@@ -86,7 +90,7 @@ const tilesOf = (keys) =>
         .map(({ response, columns }) => ({ key: response.key, columns }));
 await frames(folder, counts, { axis: summary.axes.find(({ kind }) => kind === axis), peak, tilesOf });
 
-const all = await open("memstrata_worker_views");
+const all = await open("vramscope_worker_views");
 all.read();
 const event = Math.floor(events / 2);
 const flame = { weight: "byteSeconds", event, range: null, inverted: false, hideFramework: false, root: "", search: "" };

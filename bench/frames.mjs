@@ -1,11 +1,15 @@
-// What the page's module does in a frame, counted: instructions, draw calls, instances, and bytes for the GPU. It draws into a context
-// that takes everything, and is asked and told in each frame what the page's plot asks and tells it (web/viewer/src/plot/canvas-plot.ts).
+// What the page's module does in a frame, counted: instructions, draw calls, instances, and bytes
+// for the GPU. It draws into a context that takes everything, and is asked and told in each frame
+// what the page's plot asks and tells it (web/viewer/src/plot/canvas-plot.ts).
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const NAME = "memstrata_view";
-/** A timeline's canvas in a window of 1440 by 900 with the details beside it, and the room for labels on its left: CSS pixels. */
+const NAME = "vramscope_view";
+/**
+ * A timeline's canvas in a window of 1440 by 900 with the details beside it, and the room for
+ * labels on its left: CSS pixels.
+ */
 const [WIDTH, HEIGHT, GUTTER] = [1136, 700, 64];
 const FRAMES = 60;
 /** The hand's way from one frame to the next, in CSS pixels, and a turn of the wheel. */
@@ -16,7 +20,10 @@ const PATIENCE = 1000;
 class Context {}
 class Canvas {}
 
-/** A context that draws nothing. `sent` is told of each call that draws or brings data: whether it draws, and how many bytes it has. */
+/**
+ * A context that draws nothing. `sent` is told of each call that draws or brings data: whether it
+ * draws, and how many bytes it has.
+ */
 function context(sent) {
   const answers = { getParameter: "WebGL 2.0", getSupportedExtensions: [], getExtension: null, getError: 0 };
   const calls = {};
@@ -36,8 +43,8 @@ function context(sent) {
 }
 
 /**
- * Counts into `counts` what frames take at most, when the picture comes, rests, is zoomed and is panned. `tilesOf` makes the tiles with
- * these keys: key and columns of each.
+ * Counts into `counts` what frames take at most, when the picture comes, rests, is zoomed and is
+ * panned. `tilesOf` makes the tiles with these keys: key and columns of each.
  */
 export async function frames(folder, counts, { axis, peak, tilesOf }) {
   Object.assign(globalThis, { WebGL2RenderingContext: Context, HTMLCanvasElement: Canvas });
@@ -52,7 +59,10 @@ export async function frames(folder, counts, { axis, peak, tilesOf }) {
   let now = 0;
   let tiles = [];
 
-  /** One frame, after what the hand did and with the tiles that have come; true when there is more to do. */
+  /**
+   * One frame, after what the hand did and with the tiles that have come; true when there is more
+   * to do.
+   */
   const frame = (situation, hand) => {
     Object.assign(sent, { draws: 0, bytes: 0 });
     now += 1000 / FRAMES;

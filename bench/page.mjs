@@ -12,8 +12,9 @@ const gl = ["--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"];
 const quiet = ["--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 /**
- * Calls `use(open)`; `open()` gives a page on which files can be opened. With `isolated` the page may share memory, as that
- * of `memstrata serve` and `/isolated/` may, and large files are read by several threads; a static host's cannot.
+ * Calls `use(open)`; `open()` gives a page on which files can be opened. With `isolated` the page
+ * may share memory, as that of `vramscope serve` and `/isolated/` may, and large files are read by
+ * several threads; a static host's cannot.
  */
 export async function withPages(isolated, use) {
   const port = 4300 + Math.floor(Math.random() * 400);
@@ -24,9 +25,10 @@ export async function withPages(isolated, use) {
   const open = async () => {
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
     await page.goto(`http://127.0.0.1:${port}/`);
-    await page.waitForFunction(() => "memstrata" in window);
-    await page.evaluate(() => window.memstrata.ready);
-    // As long as it takes to find a file, at least: the page uses that time (see warm.rs of memstrata-engine).
+    await page.waitForFunction(() => "vramscope" in window);
+    await page.evaluate(() => window.vramscope.ready);
+    // As long as it takes to find a file, at least: the page uses that time (see warm.rs of
+    // vramscope-engine).
     await page.waitForTimeout(1500);
     return page;
   };

@@ -1,18 +1,19 @@
-// Loads a file with the worker's wasm module under node and prints the seconds: the module is compiled before the clock
-// starts, and the file read if it is below 1 GiB. Build the module first: `cargo xtask build`. With a number behind the file, it
-// is loaded so often, and three times are printed: of the first load, the mean of the others, and the best. The others are
-// what is left once the engine has optimised the module. With `warm` behind that, the module is warmed up first, as the page's
-// worker does before there is a file. The module's memory, which never shrinks, goes to stderr: after the first time's bytes, and
-// when the file is there.
+// Loads a file with the worker's wasm module under node and prints the seconds: the module is
+// compiled before the clock starts, and the file read if it is below 1 GiB. Build the module first:
+// `cargo xtask build`. With a number behind the file, it is loaded so often, and three times are
+// printed: of the first load, the mean of the others, and the best. The others are what is left
+// once the engine has optimised the module. With `warm` behind that, the module is warmed up first,
+// as the page's worker does before there is a file. The module's memory, which never shrinks, goes
+// to stderr: after the first time's bytes, and when the file is there.
 
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { argv, stderr, stdout } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { initSync, RankWorker } from "../web/viewer/wasm/memstrata_worker.js";
+import { initSync, RankWorker } from "../web/viewer/wasm/vramscope_worker.js";
 
 const CHUNK = 1 << 18;
 
-initSync({ module: readFileSync(new URL("../web/viewer/wasm/memstrata_worker_bg.wasm", import.meta.url)) });
+initSync({ module: readFileSync(new URL("../web/viewer/wasm/vramscope_worker_bg.wasm", import.meta.url)) });
 const file = openSync(argv[2]);
 const size = fstatSync(file).size;
 // No buffer holds more than a few gigabytes.

@@ -1,6 +1,7 @@
-// A file that is too large for a browser tab: `node bench/part.mjs FILE`, after `cargo xtask build`. Prints the seconds until the
-// curve is there on which a part is chosen, those until the part that is offered is drawn, and the memory of its worker. With
-// `isolated` behind the file the page may have threads.
+// A file that is too large for a browser tab: `node bench/part.mjs FILE`, after `cargo xtask
+// build`. Prints the seconds until the curve is there on which a part is chosen, those until the
+// part that is offered is drawn, and the memory of its worker. With `isolated` behind the file the
+// page may have threads.
 
 import { statSync } from "node:fs";
 import { argv, stdout } from "node:process";
@@ -12,7 +13,7 @@ await withPages(kind === "isolated", async (open) => {
   const page = await open();
   const offer = page.getByRole("button", { name: "Open this part" });
   const failed = page.getByTestId("rank-row").and(page.locator("[data-state=error]"));
-  const isDrawn = () => page.evaluate(() => window.memstrata.stats().strips > 0);
+  const isDrawn = () => page.evaluate(() => window.vramscope.stats().strips > 0);
   // Ten gigabytes that come from a disk take minutes.
   const until = async (is) => {
     while (!(await is())) await page.waitForTimeout(50);
@@ -30,6 +31,6 @@ await withPages(kind === "isolated", async (open) => {
   await until(async () => (await isDrawn()) || (await failed.isVisible()));
   if (!(await isDrawn())) throw new Error(await failed.innerText());
   stdout.write(`events ${ends.join(" to ")} are drawn after ${since(chosen)} s\n`);
-  const { wasmBytes, threads } = await page.evaluate(() => window.memstrata.stats().ranks[0]);
+  const { wasmBytes, threads } = await page.evaluate(() => window.vramscope.stats().ranks[0]);
   stdout.write(`wasm memory ${(wasmBytes / 2 ** 20).toFixed(0)} MiB, threads ${threads}\n`);
 });

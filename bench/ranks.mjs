@@ -1,6 +1,7 @@
-// A run of many ranks in a headless browser: `node bench/ranks.mjs FOLDER`, after `cargo xtask build`. All files of the folder
-// are opened at once. Prints the seconds until the last has been read, what memory the workers hold then, and how long a
-// rank that has been released takes to be there again.
+// A run of many ranks in a headless browser: `node bench/ranks.mjs FOLDER`, after `cargo xtask
+// build`. All files of the folder are opened at once. Prints the seconds until the last has been
+// read, what memory the workers hold then, and how long a rank that has been released takes to be
+// there again.
 
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,7 @@ await withPages(false, async (open) => {
   while (!(await settled())) await page.waitForTimeout(100);
   const all = (performance.now() - started) / 1000;
   const failed = await rows.and(page.locator("[data-state=error]")).count();
-  const held = () => page.evaluate(() => window.memstrata.stats().ranks.filter(({ wasmBytes }) => wasmBytes > 0));
+  const held = () => page.evaluate(() => window.vramscope.stats().ranks.filter(({ wasmBytes }) => wasmBytes > 0));
   const kept = await held();
   const mebibytes = kept.reduce((sum, { wasmBytes }) => sum + wasmBytes, 0) / 2 ** 20;
   stdout.write(`${files.length} files, ${bytes} bytes: read in ${all.toFixed(1)} s, ${failed} failed\n`);
@@ -33,7 +34,7 @@ await withPages(false, async (open) => {
     const chosen = performance.now();
     await rows.nth(row).click();
     while (!(await held()).some((rank) => rank.path === path)) await page.waitForTimeout(10);
-    await page.waitForFunction(() => window.memstrata.stats().strips > 0);
+    await page.waitForFunction(() => window.vramscope.stats().strips > 0);
     stdout.write(`a released rank is there again after ${(performance.now() - chosen).toFixed(0)} ms\n`);
     break;
   }

@@ -1,7 +1,8 @@
-// How long the worker of a large file is deaf, in a headless browser: `node bench/slices.mjs FILE [isolated]`, after `cargo
-// xtask build`. What every view asks for the first time is asked, one after the other; while that is made the worker
-// answers nobody between two of its tasks. Prints for each how many of them there were and how long the longest took, in
-// milliseconds of the thread's own time and on the clock, by the browser's own trace.
+// How long the worker of a large file is deaf, in a headless browser: `node bench/slices.mjs FILE
+// [isolated]`, after `cargo xtask build`. What every view asks for the first time is asked, one
+// after the other; while that is made the worker answers nobody between two of its tasks. Prints
+// for each how many of them there were and how long the longest took, in milliseconds of the
+// thread's own time and on the clock, by the browser's own trace.
 
 import { argv, stdout } from "node:process";
 import { withPages } from "./page.mjs";
@@ -57,7 +58,7 @@ async function traced(page, act) {
 await withPages(kind === "isolated", async (open) => {
   const page = await open();
   await page.getByTestId("open-files").setInputFiles(file);
-  await page.waitForFunction(() => window.memstrata.stats().strips > 0, null, { timeout: 0 });
+  await page.waitForFunction(() => window.vramscope.stats().strips > 0, null, { timeout: 0 });
   for (const [name, act] of STEPS) {
     const tasks = await traced(page, async () => {
       await act(page);

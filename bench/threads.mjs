@@ -1,6 +1,7 @@
-// One large file read and asked by the worker as it is built twice: with one thread and with several. `node
-// bench/threads.mjs FILE [RUNS]`, after `cargo xtask build`; CHROME names the browser. Both builds take turns in one run, so
-// what counts is their ratio; and what they answer must be the same, to the last byte.
+// One large file read and asked by the worker as it is built twice: with one thread and with
+// several. `node bench/threads.mjs FILE [RUNS]`, after `cargo xtask build`; CHROME names the
+// browser. Both builds take turns in one run, so what counts is their ratio; and what they answer
+// must be the same, to the last byte.
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { argv, stdout } from "node:process";
@@ -14,11 +15,14 @@ const [folder] = readdirSync(new URL("threads/", dist));
 const parts = {
   version: JSON.parse(readFileSync(new URL("../web/viewer/package.json", import.meta.url), "utf8")).version,
   worker: asset(/^worker-.*\.js$/),
-  plain: asset(/^memstrata_worker_views_bg.*\.wasm$/),
-  threaded: `threads/${folder}/memstrata_worker_threads.js`,
+  plain: asset(/^vramscope_worker_views_bg.*\.wasm$/),
+  threaded: `threads/${folder}/vramscope_worker_threads.js`,
 };
 
-/** In the page: one worker from its start to its last answer. Milliseconds and a hash by what was asked. */
+/**
+ * In the page: one worker from its start to its last answer. Milliseconds and a hash by what was
+ * asked.
+ */
 async function measure([{ version, worker: script, plain, threaded }, threads]) {
   const module = (path) => WebAssembly.compileStreaming(fetch(path));
   const build = { script: new URL(threaded, document.baseURI).href, threads, alarm: "bench" };

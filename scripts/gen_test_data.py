@@ -17,44 +17,51 @@ import oracle
 from testdata import containers, edges, notation, recordings, scenarios
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TARGET = os.path.join(ROOT, 'test_data')
+TARGET = os.path.join(ROOT, "test_data")
 
 
 def write(folder, name, raw):
     os.makedirs(os.path.join(TARGET, folder), exist_ok=True)
-    with open(os.path.join(TARGET, folder, name), 'wb') as out:
+    with open(os.path.join(TARGET, folder, name), "wb") as out:
         out.write(raw)
 
 
 def write_json(folder, name, value):
-    write(folder, name, (json.dumps(value, indent=1, ensure_ascii=True) + '\n').encode())
+    write(folder, name, (json.dumps(value, indent=1, ensure_ascii=True) + "\n").encode())
 
 
 def hand_made():
-    for folder in ('scenarios', 'edge', 'containers', 'damaged'):
+    for folder in ("scenarios", "edge", "containers", "damaged"):
         shutil.rmtree(os.path.join(TARGET, folder), ignore_errors=True)
     for name, (_, devices) in scenarios.SCENARIOS.items():
         snapshot = notation.snapshot(name, [(d.trace, d.end) for d in devices])
-        write('scenarios', f'{name}.pickle', pickle.dumps(snapshot, 4))
-    write_json('scenarios', 'expected.json', scenarios.expected())
+        write("scenarios", f"{name}.pickle", pickle.dumps(snapshot, 4))
+    write_json("scenarios", "expected.json", scenarios.expected())
 
     expected = {}
     for name, (about, raw, *plain) in edges.edges().items():
-        write('edge', name, raw)
-        expected[name] = {'about': about, 'oracle': oracle.read(plain[0] if plain else raw, name)}
-    write_json('edge', 'expected.json', expected)
+        write("edge", name, raw)
+        expected[name] = {"about": about, "oracle": oracle.read(plain[0] if plain else raw, name)}
+    write_json("edge", "expected.json", expected)
 
-    for folder, files in (('containers', containers.containers()), ('damaged', containers.damaged())):
+    for folder, files in (
+        ("containers", containers.containers()),
+        ("damaged", containers.damaged()),
+    ):
         for name, (_, _, raw) in files.items():
             write(folder, name, raw)
-        write_json(folder, 'expected.json', {name: {'about': about, 'peaks': peaks} for name, (about, peaks, _) in files.items()})
+        write_json(
+            folder,
+            "expected.json",
+            {name: {"about": about, "peaks": peaks} for name, (about, peaks, _) in files.items()},
+        )
 
 
 def main(args):
     hand_made()
     if args:
-        recordings.copy(args[0], TARGET, os.path.join(ROOT, 'web', 'site', 'public', 'sample'))
+        recordings.copy(args[0], TARGET, os.path.join(ROOT, "web", "site", "public", "sample"))
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     main(sys.argv[1:])

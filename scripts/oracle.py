@@ -23,25 +23,29 @@ import json
 import pickle
 import sys
 
-ACTIVE = ('active_allocated', 'active_pending_free', 'active_awaiting_free')
+ACTIVE = ("active_allocated", "active_pending_free", "active_awaiting_free")
 
 
 class Inert(pickle.Unpickler):
     """Reads plain data; a pickle that wants to call something is refused."""
 
     def find_class(self, module, name):
-        if (module, name) == ('torch.jit._pickle', 'restore_type_tag'):
+        if (module, name) == ("torch.jit._pickle", "restore_type_tag"):
             return lambda value, tag: value
-        raise pickle.UnpicklingError(f'refused: {module}.{name}')
+        raise pickle.UnpicklingError(f"refused: {module}.{name}")
 
 
 def load(raw):
-    if raw[:2] == b'\x1f\x8b':
+    if raw[:2] == b"\x1f\x8b":
         raw = gzip.decompress(raw)
     d = Inert(io.BytesIO(raw)).load()
     if isinstance(d, list):
-        d = {'segments': d}
-    return {'segments': d['segments'], 'device_traces': d.get('device_traces') or [], 'external_annotations': d.get('external_annotations')}
+        d = {"segments": d}
+    return {
+        "segments": d["segments"],
+        "device_traces": d.get("device_traces") or [],
+        "external_annotations": d.get("external_annotations"),
+    }
 
 
 def curve(start, deltas):
@@ -53,46 +57,46 @@ def curve(start, deltas):
         now += d
         if now > peak:
             peak, at = now, i
-    return {'start_bytes': start, 'peak_bytes': peak, 'peak_event': at, 'end_bytes': now}
+    return {"start_bytes": start, "peak_bytes": peak, "peak_event": at, "end_bytes": now}
 
 
 def stack_key(frames):
-    return tuple((f.get('name'), f.get('filename'), f.get('line')) for f in frames or ())
+    return tuple((f.get("name"), f.get("filename"), f.get("line")) for f in frames or ())
 
 
 def requested(block):
-    size = block.get('requested_size', block['size'])
-    if not block.get('requested_size') and block.get('history'):
-        size = block['history'][0].get('real_size', block['size'])
+    size = block.get("requested_size", block["size"])
+    if not block.get("requested_size") and block.get("history"):
+        size = block["history"][0].get("real_size", block["size"])
     return size
 
 
 def device(d, i):
-    trace = d['device_traces'][i] if i < len(d['device_traces']) else []
-    segments = [s for s in d['segments'] if s.get('device', 0) == i]
+    trace = d["device_traces"][i] if i < len(d["device_traces"]) else []
+    segments = [s for s in d["segments"] if s.get("device", 0) == i]
     live_end = {}
     for s in segments:
-        a = s.get('address')
-        for b in s['blocks']:
-            a = b.get('address', a)
-            if b['state'] in ACTIVE:
+        a = s.get("address")
+        for b in s["blocks"]:
+            a = b.get("address", a)
+            if b["state"] in ACTIVE:
                 live_end[a] = b
-            a = (a or 0) + b['size']
-    live, done = {}, {}            # address -> index into blocks; address -> event of its last completion
-    blocks = []                    # [size, first event, end event or None, stack]
+            a = (a or 0) + b["size"]
+    live, done = {}, {}  # address -> index into blocks; address -> event of its last completion
+    blocks = []  # [size, first event, end event or None, stack]
     freed_before, deltas, reserved = 0, [], []
     start = 0
     for n, e in enumerate(trace):
-        action, a, size = e.get('action'), e.get('addr'), e.get('size', 0)
-        if action == 'alloc':
+        action, a, size = e.get("action"), e.get("addr"), e.get("size", 0)
+        if action == "alloc":
             if a in live:
                 old = blocks[live[a]]
                 old[2] = n
                 deltas.append((n, -old[0]))
             live[a] = len(blocks)
-            blocks.append([size, n, None, stack_key(e.get('frames'))])
+            blocks.append([size, n, None, stack_key(e.get("frames"))])
             deltas.append((n, size))
-        elif action in ('free_completed', 'free'):
+        elif action in ("free_completed", "free"):
             if a in live:
                 b = blocks[live.pop(a)]
                 b[2] = n
@@ -105,9 +109,9 @@ def device(d, i):
                 start += size
                 deltas.append((n, -size))
             done[a] = n
-        elif action in ('segment_alloc', 'segment_map'):
+        elif action in ("segment_alloc", "segment_map"):
             reserved.append((n, size))
-        elif action in ('segment_free', 'segment_unmap'):
+        elif action in ("segment_free", "segment_unmap"):
             reserved.append((n, -size))
     live_before = 0
     for a, b in live_end.items():
@@ -118,38 +122,47 @@ def device(d, i):
         else:
             live_before += 1
             start += requested(b)
-    total = sum(s['total_size'] for s in segments)
+    total = sum(s["total_size"] for s in segments)
     out = {
-        'device': i, 'events': len(trace),
-        'actions': dict(sorted(collections.Counter(str(e.get('action')) for e in trace).items())),
-        'segments': len(segments), 'allocations_in_window': sum(e.get('action') == 'alloc' for e in trace),
-        'preexisting_freed': freed_before, 'preexisting_live': live_before,
-        'active': curve(start, deltas), 'reserved': curve(total - sum(x for _, x in reserved), reserved),
-        'end_live_blocks': len(live_end),
-        'end_live_requested_bytes': sum(requested(b) for b in live_end.values()),
-        'end_live_block_bytes': sum(b['size'] for b in live_end.values()),
-        'unique_stacks_of_allocs': len({b[3] for b in blocks}),
+        "device": i,
+        "events": len(trace),
+        "actions": dict(sorted(collections.Counter(str(e.get("action")) for e in trace).items())),
+        "segments": len(segments),
+        "allocations_in_window": sum(e.get("action") == "alloc" for e in trace),
+        "preexisting_freed": freed_before,
+        "preexisting_live": live_before,
+        "active": curve(start, deltas),
+        "reserved": curve(total - sum(x for _, x in reserved), reserved),
+        "end_live_blocks": len(live_end),
+        "end_live_requested_bytes": sum(requested(b) for b in live_end.values()),
+        "end_live_block_bytes": sum(b["size"] for b in live_end.values()),
+        "unique_stacks_of_allocs": len({b[3] for b in blocks}),
     }
-    p = out['active']['peak_event']
+    p = out["active"]["peak_event"]
     at_peak = [b for b in blocks if b[1] <= p and (b[2] is None or b[2] > p)]
     by_stack = collections.Counter()
     for b in at_peak:
         by_stack[b[3]] += b[0]
-    out['peak_live_in_window_blocks'] = len(at_peak)
-    out['peak_live_in_window_bytes'] = sum(by_stack.values())
-    out['peak_top_stack_bytes'] = [v for _, v in by_stack.most_common(5)]
+    out["peak_live_in_window_blocks"] = len(at_peak)
+    out["peak_live_in_window_bytes"] = sum(by_stack.values())
+    out["peak_top_stack_bytes"] = [v for _, v in by_stack.most_common(5)]
     return out
 
 
 def read(raw, name):
     d = load(raw)
-    n = max(len(d['device_traces']), 1 + max((s.get('device', 0) for s in d['segments']), default=-1))
+    n = max(
+        len(d["device_traces"]), 1 + max((s.get("device", 0) for s in d["segments"]), default=-1)
+    )
     devices = [device(d, i) for i in range(n)]
-    return {'file': name, 'devices': [x for x in devices if x['events'] or x['segments']],
-            'annotations': len(d['external_annotations'] or ())}
+    return {
+        "file": name,
+        "devices": [x for x in devices if x["events"] or x["segments"]],
+        "annotations": len(d["external_annotations"] or ()),
+    }
 
 
-if __name__ == '__main__':
-    with open(sys.argv[1], 'rb') as f:
-        json.dump(read(f.read(), sys.argv[1].rsplit('/', 1)[-1]), sys.stdout, indent=1)
+if __name__ == "__main__":
+    with open(sys.argv[1], "rb") as f:
+        json.dump(read(f.read(), sys.argv[1].rsplit("/", 1)[-1]), sys.stdout, indent=1)
     print()

@@ -1,5 +1,5 @@
-// Runs a test program that was compiled for wasm32-wasip1, as cargo's runner: `node wasi-run.mjs program.wasm args...`.
-// It sees the repository's folder and nothing else of the machine.
+// Runs a test program that was compiled for wasm32-wasip1, as cargo's runner: `node wasi-run.mjs
+// program.wasm args...`. It sees the repository's folder and nothing else of the machine.
 
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";

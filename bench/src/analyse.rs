@@ -1,15 +1,16 @@
-//! Loading and each analysis: time as a ratio to CPython's `pickle.load`, allocations, and the most memory held at once.
+//! Loading and each analysis: time as a ratio to CPython's `pickle.load`, allocations, and the most
+//! memory held at once.
 
 use crate::{CHUNK, python};
 use allocation_counter::{AllocationInfo, measure};
 use anyhow::{Context, Result, anyhow};
-use memstrata_engine::report::peak::BandKind;
-use memstrata_engine::report::rank::RankSummary;
-use memstrata_engine::report::state::At;
-use memstrata_engine::report::{Target, blocks, flame, peak, segments, state};
-use memstrata_engine::{File, Loader};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use vramscope_engine::report::peak::BandKind;
+use vramscope_engine::report::rank::RankSummary;
+use vramscope_engine::report::state::At;
+use vramscope_engine::report::{Target, blocks, flame, peak, segments, state};
+use vramscope_engine::{File, Loader};
 
 struct Row {
     what: &'static str,
@@ -69,7 +70,9 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     note(rows, "state at the peak", || drop(state::state(target, slot)));
     note(rows, "segments, fragmentation", || drop(segments::segments(target, slot)));
     note(rows, "flame, byte-seconds", || drop(flame::flame(target, flame::Weight::ByteSeconds)));
-    note(rows, "blocks by byte-seconds", || drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000))));
+    note(rows, "blocks by byte-seconds", || {
+        drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000)))
+    });
     note(rows, "findings, rank summary", || drop(RankSummary::new(target)));
     Ok(())
 }

@@ -1,24 +1,27 @@
-//! What the views ask, each question by itself: how many slices an answer takes, the longest of them, and all.
+//! What the views ask, each question by itself: how many slices an answer takes, the longest of
+//! them, and all.
 //!
-//! Block sizes, categories and pools are made before, with tiles: they are in the table of `queries`. What is made for the first
-//! answer of a kind and kept is in that answer's row, and what finds it there has a row of its own.
+//! Block sizes, categories and pools are made before, with tiles: they are in the table of
+//! `queries`. What is made for the first answer of a kind and kept is in that answer's row, and
+//! what finds it there has a row of its own.
 //!
-//! Other programs want the processors too. A slice took at most the time that went by, and at most the processor time that Linux
-//! counted, which it does every four milliseconds, and those four: the less of both counts, and the best of several runs.
+//! Other programs want the processors too. A slice took at most the time that went by, and at most
+//! the processor time that Linux counted, which it does every four milliseconds, and those four:
+//! the less of both counts, and the best of several runs.
 
 use crate::CHUNK;
 use crate::queries::processor_time;
 use anyhow::{Context, Result, bail};
-use memstrata_analysis::parallel;
-use memstrata_engine::protocol::views::{
-    At, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked, MarkedRange, Query,
-    SegmentSort, SegmentSpec, Table, TextForm,
-};
-use memstrata_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
-use memstrata_engine::report::peak::BandKind;
-use memstrata_engine::{Engine, Slice};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use vramscope_analysis::parallel;
+use vramscope_engine::protocol::views::{
+    At, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked,
+    MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
+};
+use vramscope_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
+use vramscope_engine::report::peak::BandKind;
+use vramscope_engine::{Engine, Slice};
 
 /// How often Linux counts processor time.
 const TICK: Duration = Duration::from_millis(4);
@@ -32,7 +35,8 @@ struct Row {
 }
 
 pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
-    // On a thread of the pool: where that is the only one, its processor time is that of all the work.
+    // On a thread of the pool: where that is the only one, its processor time is that of all the
+    // work.
     parallel::join(|| measure(path, runs, only), || ()).0
 }
 
@@ -42,7 +46,9 @@ fn measure(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
     let mut best: Vec<Row> = Vec::new();
     for _ in 0..runs {
         let (mut engine, target, events) = open(&bytes)?;
-        let asked = questions(events).into_iter().filter(|(name, _)| only.is_none_or(|only| name.contains(only)));
+        let asked = questions(events)
+            .into_iter()
+            .filter(|(name, _)| only.is_none_or(|only| name.contains(only)));
         for (i, (name, query)) in asked.enumerate() {
             let row = ask(&mut engine, Request::View { id: 0, target, query });
             match best.get_mut(i) {
@@ -66,7 +72,8 @@ fn measure(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// An engine with the file, and with what tiles need; its default device, and how many events that has.
+/// An engine with the file, and with what tiles need; its default device, and how many events that
+/// has.
 fn open(bytes: &[u8]) -> Result<(Engine, DeviceRef, u32)> {
     let mut engine = Engine::new("bench", bytes.len() as u64);
     for chunk in bytes.chunks(CHUNK) {
@@ -141,10 +148,20 @@ fn questions(events: u32) -> Vec<(&'static str, Query)> {
         height: 800,
         dark: false,
     };
-    let timeline = Layer::Timeline { colour: ColourBy::Category, bands: true, search: String::new() };
-    let segments = Layer::Segments { colour: ColourBy::Stack, rows: rows(SegmentSort::Size), search: String::new() };
-    // It is in every file that `cargo xtask gen` makes; where it is not, the answer says so, and takes no time.
-    let frame = Query::Frame { name: "loss_backward".to_owned(), file: "/train/train.py".to_owned(), line: 141 };
+    let timeline =
+        Layer::Timeline { colour: ColourBy::Category, bands: true, search: String::new() };
+    let segments = Layer::Segments {
+        colour: ColourBy::Stack,
+        rows: rows(SegmentSort::Size),
+        search: String::new(),
+    };
+    // It is in every file that `cargo xtask gen` makes; where it is not, the answer says so, and
+    // takes no time.
+    let frame = Query::Frame {
+        name: "loss_backward".to_owned(),
+        file: "/train/train.py".to_owned(),
+        line: 141,
+    };
     vec![
         ("card", Query::Card {}),
         ("findings, after the card", Query::Findings {}),
@@ -165,7 +182,10 @@ fn questions(events: u32) -> Vec<(&'static str, Query)> {
         ("blocks, by a word", page(table("forward", BlockSort::Size))),
         (
             "blocks, of a flame graph's node",
-            page(BlockTable { node: Some((flame(FlameWeight::Churn), 1)), ..table("", BlockSort::Size) }),
+            page(BlockTable {
+                node: Some((flame(FlameWeight::Churn), 1)),
+                ..table("", BlockSort::Size)
+            }),
         ),
         ("hit", Query::Hit { block: events / 4 }),
         ("names", Query::Names { blocks: (0..100.min(events / 4)).collect() }),
@@ -175,13 +195,19 @@ fn questions(events: u32) -> Vec<(&'static str, Query)> {
         ("next of a stack", next(Looked::Stack { block: events / 4 })),
         ("segments, by size", Query::Segments { rows: rows(SegmentSort::Size) }),
         ("segments, by occupancy", Query::Segments { rows: rows(SegmentSort::Occupancy) }),
-        ("segments, rows in view", Query::SegmentRows { rows: rows(SegmentSort::Size), y0: 0.0, y1: 4096.0 * 60.0 }),
+        (
+            "segments, rows in view",
+            Query::SegmentRows { rows: rows(SegmentSort::Size), y0: 0.0, y1: 4096.0 * 60.0 },
+        ),
         ("segment", Query::Segment { segment: 0, event: middle }),
         ("segment of a block", Query::SegmentOf { block: events / 4 }),
         ("flame graph, peak", Query::Flame { flame: FlameSpec::default() }),
         ("flame graph, cursor", Query::Flame { flame: flame(FlameWeight::Cursor) }),
         ("flame graph, byte-seconds", Query::Flame { flame: of_stacks.clone() }),
-        ("flame graph's boxes", Query::FlameBoxes { flame: of_stacks.clone(), x0: 0.0, x1: 1e18, least: 0.0 }),
+        (
+            "flame graph's boxes",
+            Query::FlameBoxes { flame: of_stacks.clone(), x0: 0.0, x1: 1e18, least: 0.0 },
+        ),
         ("flame graph's node", Query::FlameNode { flame: of_stacks.clone(), node: 1 }),
         (
             "flame graph, a search",

@@ -1,10 +1,12 @@
-//! `cargo run --release -p memstrata-bench -- parse FILE`: how fast a recording becomes tables, natively and in wasm,
-//! against CPython's `pickle.load` of the same file in the same run. `analyse FILE`: loading and each analysis, with what they
-//! allocate. `memory FILE`: what loading takes in memory, by phase and by event. `queries FILE`: the tiles of views of the
-//! timeline. `answers FILE`: what the views ask, in slices.
+//! `cargo run --release -p vramscope-bench -- parse FILE`: how fast a recording becomes tables,
+//! natively and in wasm, against CPython's `pickle.load` of the same file in the same run. `analyse
+//! FILE`: loading and each analysis, with what they allocate. `memory FILE`: what loading takes in
+//! memory, by phase and by event. `queries FILE`: the tiles of views of the timeline. `answers
+//! FILE`: what the views ask, in slices.
 //!
-//! Those that are compared take turns. Of times the best counts: on a shared machine that is the time nobody else had a part in.
-//! Of ratios the median over all turns counts: a machine that is slower for a while is so for both.
+//! Those that are compared take turns. Of times the best counts: on a shared machine that is the
+//! time nobody else had a part in. Of ratios the median over all turns counts: a machine that is
+//! slower for a while is so for both.
 
 #![expect(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -15,17 +17,17 @@ mod queries;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
-use memstrata_engine::Engine;
-use memstrata_engine::protocol::Response;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use vramscope_engine::Engine;
+use vramscope_engine::protocol::Response;
 
 /// What is read at a time, as the program does.
 const CHUNK: usize = 1 << 20;
 
 #[derive(Parser)]
-#[command(about = "Measurements of memstrata")]
+#[command(about = "Measurements of vramscope")]
 struct Args {
     #[command(subcommand)]
     what: What,
@@ -89,8 +91,13 @@ fn main() -> Result<()> {
 }
 
 /// What is measured in each turn.
-const WHAT: [&str; 5] =
-    ["CPython pickle.load", "native, one core", "wasm, one worker", "wasm, first of a visit", "wasm, cold"];
+const WHAT: [&str; 5] = [
+    "CPython pickle.load",
+    "native, one core",
+    "wasm, one worker",
+    "wasm, first of a visit",
+    "wasm, cold",
+];
 /// Loads of one worker: about as long together as CPython takes for one.
 const REPEATED: &str = "9";
 
@@ -103,7 +110,11 @@ fn parse(file: &Path, runs: u32) -> Result<()> {
         let (first, others) = wasm(file, REPEATED, "warm")?;
         turns.push([python, native_for(&bytes, python)?, others, first, cold]);
     }
-    println!("{}, {} bytes, {runs} turns: best times, medians of ratios\n", file.display(), bytes.len());
+    println!(
+        "{}, {} bytes, {runs} turns: best times, medians of ratios\n",
+        file.display(),
+        bytes.len()
+    );
     println!("{:<24} {:>9} {:>9} {:>12} {:>11}", "", "ms", "MB/s", "x CPython", "x native");
     for (i, what) in WHAT.into_iter().enumerate() {
         let best = turns.iter().map(|turn| turn[i]).min().unwrap_or_default().as_secs_f64();
@@ -128,8 +139,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// As often as it fits into a time, at least once: what one load takes on average. Something that takes as long meets as much of
-/// what else the machine does.
+/// As often as it fits into a time, at least once: what one load takes on average. Something that
+/// takes as long meets as much of what else the machine does.
 fn native_for(bytes: &[u8], time: Duration) -> Result<Duration> {
     let (mut spent, mut loads) = (Duration::ZERO, 0);
     while loads == 0 || spent < time {
@@ -165,8 +176,8 @@ fn python(file: &Path) -> Result<Duration> {
     times.first().copied().context("Python printed no time")
 }
 
-/// The first of some loads in one worker, and the mean of the others: `cold` from the first instruction on, or `warm` after what the
-/// page's worker does before there is a file.
+/// The first of some loads in one worker, and the mean of the others: `cold` from the first
+/// instruction on, or `warm` after what the page's worker does before there is a file.
 fn wasm(file: &Path, loads: &str, engine: &str) -> Result<(Duration, Duration)> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/parse.mjs");
     let times = seconds(Command::new("node").arg(script).arg(file).args([loads, engine]))?;

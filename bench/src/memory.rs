@@ -1,16 +1,17 @@
 //! What a file takes in memory on its way from bytes to the first picture, by phase and by event.
 //!
-//! In WebAssembly memory never shrinks, so what counts is the most that is held at once. A vector that grows counts twice
-//! while it is copied, although an allocator may be able to make it larger where it stands.
+//! In WebAssembly memory never shrinks, so what counts is the most that is held at once. A vector
+//! that grows counts twice while it is copied, although an allocator may be able to make it larger
+//! where it stands.
 
 use crate::CHUNK;
 use allocation_counter::{AllocationInfo, measure};
 use anyhow::{Context, Result, anyhow};
-use memstrata_analysis::{Carving, Sites, Trace};
-use memstrata_snapshot::{Held, Named, Reader};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use vramscope_analysis::{Carving, Sites, Trace};
+use vramscope_snapshot::{Held, Named, Reader};
 
 /// Phases one after the other, and what is live between them.
 #[derive(Default)]
@@ -50,10 +51,12 @@ pub(crate) fn run(path: &Path) -> Result<()> {
     })??;
     let held = reader.held().context("only a plain pickle's parser tells what it holds")?;
     let with_tables = reader.memory();
-    let Named { snapshot, .. } = phases.note("tables to a snapshot", || reader.finish())??.remove(0);
+    let Named { snapshot, .. } =
+        phases.note("tables to a snapshot", || reader.finish())??.remove(0);
     let traces = phases.note("traces", || Trace::all(&snapshot))?;
     phases.note("call sites", || Sites::new(&snapshot))?;
-    let trace = traces.iter().max_by_key(|t| t.device.events.len()).ok_or_else(|| anyhow!("no device"))?;
+    let trace =
+        traces.iter().max_by_key(|t| t.device.events.len()).ok_or_else(|| anyhow!("no device"))?;
     phases.note("block sizes", || Carving::new(&snapshot, trace))?;
 
     let events = snapshot.events.len();
@@ -81,18 +84,29 @@ pub(crate) fn run(path: &Path) -> Result<()> {
     }
     println!("\n{:<26} {:>12} {:>10} {:>10}", "", "entries", "MB", "an event");
     let row = |what: &str, entries: usize, bytes: usize| {
-        println!("{what:<26} {entries:>12} {:>10.1} {:>10.1}", bytes as f64 / 1e6, each(bytes as f64));
+        println!(
+            "{what:<26} {entries:>12} {:>10.1} {:>10.1}",
+            bytes as f64 / 1e6,
+            each(bytes as f64)
+        );
     };
     let Held { memo_entries, memo, objects, strings, other } = held;
     row("memo, while parsing", memo_entries, memo);
     row("objects, while parsing", 0, objects);
     row("machine, while parsing", 0, other);
-    row("tables, while parsing", events, with_tables.saturating_sub(memo + objects + strings + other));
+    row(
+        "tables, while parsing",
+        events,
+        with_tables.saturating_sub(memo + objects + strings + other),
+    );
     row("columns of events", events, snapshot.events.memory());
     row("strings", snapshot.strings.len(), snapshot.strings.memory());
     row("frames", snapshot.frames.len(), snapshot.frames.memory());
     row("stacks", snapshot.stacks.len(), snapshot.stacks.memory());
-    let blocks = traces.iter().map(|t| t.blocks.capacity() * size_of_val(&t.blocks[..1.min(t.blocks.len())])).sum();
+    let blocks = traces
+        .iter()
+        .map(|t| t.blocks.capacity() * size_of_val(&t.blocks[..1.min(t.blocks.len())]))
+        .sum();
     row("blocks of traces", traces.iter().map(|t| t.blocks.len()).sum(), blocks);
     Ok(())
 }

@@ -1,17 +1,18 @@
-//! Viewport queries: the tiles of views from the whole timeline to single events, with what each view cost in nodes and states.
+//! Viewport queries: the tiles of views from the whole timeline to single events, with what each
+//! view cost in nodes and states.
 
 use crate::CHUNK;
 use crate::analyse::load;
 use anyhow::{Context, Result, bail};
-use memstrata_engine::protocol::views::{ColourBy, Layer, ROW_UNITS, SegmentSpec};
-use memstrata_engine::protocol::{self, DeviceRef, Request, Response};
-use memstrata_engine::{Engine, Slice};
-use memstrata_layout::{Axis, AxisKind, Cell, Colours, Cost, TILE_COLUMNS, TILE_ROWS, Timeline};
-use memstrata_view::grid::{Cells, level, nearest_first};
-use memstrata_view::tile::{Area, TileKey};
-use memstrata_view::viewport::Bounds;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use vramscope_engine::protocol::views::{ColourBy, Layer, ROW_UNITS, SegmentSpec};
+use vramscope_engine::protocol::{self, DeviceRef, Request, Response};
+use vramscope_engine::{Engine, Slice};
+use vramscope_layout::{Axis, AxisKind, Cell, Colours, Cost, TILE_COLUMNS, TILE_ROWS, Timeline};
+use vramscope_view::grid::{Cells, level, nearest_first};
+use vramscope_view::tile::{Area, TileKey};
+use vramscope_view::viewport::Bounds;
 
 /// The plot, in device pixels.
 const SIZE: [f64; 2] = [1600.0, 800.0];
@@ -89,7 +90,8 @@ pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
             let view = bounds.clamp(view);
             let by = view.width() / 10.0;
             let panned = bounds.clamp(Area { x0: view.x0 + by, x1: view.x1 + by, ..view });
-            for (name, view, before) in [(name.to_owned(), view, None), (format!("{name}, panned"), panned, Some(view))]
+            for (name, view, before) in
+                [(name.to_owned(), view, None), (format!("{name}, panned"), panned, Some(view))]
             {
                 let keys = keys(&view, &bounds, before.as_ref());
                 let mut best: Option<Sum> = None;
@@ -108,7 +110,8 @@ pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
     }
     let peak = trace.requested_band.peak.max(0) as f64;
     let (slots, device) = (f64::from(trace.slots()), trace.device.device);
-    let spans = part.carving(part.traces.iter().position(|t| std::ptr::eq(t, trace)).context("its trace")?);
+    let spans =
+        part.carving(part.traces.iter().position(|t| std::ptr::eq(t, trace)).context("its trace")?);
     let rows = spans.segments.spans.len() as f64 * f64::from(ROW_UNITS);
     drop(file);
     slices(&bytes, device, slots, peak, rows)
@@ -123,9 +126,16 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
         }
     }
     let Response::Loaded(_) = engine.finish() else { bail!("not loaded") };
-    println!("\n{:<40} {:>6} {:>8} {:>8} {:>8}", "slices of the whole view", "tiles", "slices", "ms", "longest");
+    println!(
+        "\n{:<40} {:>6} {:>8} {:>8} {:>8}",
+        "slices of the whole view", "tiles", "slices", "ms", "longest"
+    );
     let timeline = |colour, bands| Layer::Timeline { colour, bands, search: String::new() };
-    let segments = Layer::Segments { colour: ColourBy::Stack, rows: SegmentSpec::default(), search: String::new() };
+    let segments = Layer::Segments {
+        colour: ColourBy::Stack,
+        rows: SegmentSpec::default(),
+        search: String::new(),
+    };
     let layers = [
         ("timeline by stack", timeline(ColourBy::Stack, false), peak),
         ("timeline by category, with lines", timeline(ColourBy::Category, true), peak),
@@ -136,7 +146,10 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
         for name in [format!("{name}, the first time"), name.to_owned()] {
             let bounds = Bounds::bytes(slots, height);
             let keys = keys(&bounds.fit(), &bounds, None);
-            let tiles = keys.iter().map(|&TileKey { kx, ky, ix, iy }| protocol::TileKey { kx, ky, ix, iy }).collect();
+            let tiles = keys
+                .iter()
+                .map(|&TileKey { kx, ky, ix, iy }| protocol::TileKey { kx, ky, ix, iy })
+                .collect();
             let target = DeviceRef { part: 0, device };
             let axis = protocol::AxisKind::Event;
             engine.post(Request::Tiles { id: 0, target, axis, layer: layer.clone(), tiles });
@@ -145,8 +158,9 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
                 let (start, spent) = (Instant::now(), processor_time());
                 let slice = engine.slice();
                 // What several threads take is not this one's.
-                let alone = memstrata_analysis::parallel::threads() == 1;
-                let time = if alone { processor_time().saturating_sub(spent) } else { start.elapsed() };
+                let alone = vramscope_analysis::parallel::threads() == 1;
+                let time =
+                    if alone { processor_time().saturating_sub(spent) } else { start.elapsed() };
                 match slice {
                     Slice::Idle => break,
                     Slice::Working | Slice::Answer(_) => {
@@ -157,13 +171,19 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
                 }
             }
             let ms = |time: Duration| time.as_secs_f64() * 1e3;
-            println!("{name:<40} {:>6} {count:>8} {:>8.1} {:>8.1}", keys.len(), ms(all), ms(longest));
+            println!(
+                "{name:<40} {:>6} {count:>8} {:>8.1} {:>8.1}",
+                keys.len(),
+                ms(all),
+                ms(longest)
+            );
         }
     }
     Ok(())
 }
 
-/// What this thread has had of a processor, which others cannot take from it: Linux tells. Elsewhere, the time.
+/// What this thread has had of a processor, which others cannot take from it: Linux tells.
+/// Elsewhere, the time.
 pub(crate) fn processor_time() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let told = told.and_then(|text| text.split(' ').next()?.parse().ok().map(Duration::from_nanos));

@@ -29,14 +29,14 @@ def html(snapshots):
     """A page as `trace_plot` writes it: the pickle padded with NULs to a multiple of three before base64."""
     files = []
     for name, raw in snapshots:
-        raw += b'\x00' * (3 - len(raw) % 3)
-        files.append({'name': name, 'base64': base64.b64encode(raw).decode('ascii')})
-    return PAGE.replace('$SNAPSHOT', json.dumps(files)).encode()
+        raw += b"\x00" * (3 - len(raw) % 3)
+        files.append({"name": name, "base64": base64.b64encode(raw).decode("ascii")})
+    return PAGE.replace("$SNAPSHOT", json.dumps(files)).encode()
 
 
 def zipped(entries):
     out = io.BytesIO()
-    with zipfile.ZipFile(out, 'w', zipfile.ZIP_DEFLATED) as z:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
         for name, raw in entries:
             z.writestr(zipfile.ZipInfo(name, (2024, 1, 1, 0, 0, 0)), raw)
     return out.getvalue()
@@ -44,8 +44,17 @@ def zipped(entries):
 
 def legacy_torch_save():
     """torch.save before 1.6: magic number, version, system and the object, one pickle after another."""
-    parts = (0x1950a86a20f9469cfc6c, 1001, {'little_endian': True, 'protocol_version': 1001, 'type_sizes': {'int': 4, 'long': 8, 'short': 2}}, {'w': [1, 2, 3]})
-    return b''.join(pickle.dumps(part, 2) for part in parts)
+    parts = (
+        0x1950A86A20F9469CFC6C,
+        1001,
+        {
+            "little_endian": True,
+            "protocol_version": 1001,
+            "type_sizes": {"int": 4, "long": 8, "short": 2},
+        },
+        {"w": [1, 2, 3]},
+    )
+    return b"".join(pickle.dumps(part, 2) for part in parts)
 
 
 def floats(value):
@@ -64,30 +73,66 @@ def containers():
 
     No peaks: it is not a snapshot, and a message says so. None: it ends early; an error or a warning says so.
     """
-    first, second = one('first'), notation.snapshot('second', [('A 1000 1000', LIVE)])
-    big = one('big', 'A 7f0000000000 1000', '7f0000000000+4096: 1024/1000 a, 3072 i')
-    big['segments'][0]['stream'] = (1 << 63) - 1
+    first, second = one("first"), notation.snapshot("second", [("A 1000 1000", LIVE)])
+    big = one("big", "A 7f0000000000 1000", "7f0000000000+4096: 1024/1000 a, 3072 i")
+    big["segments"][0]["stream"] = (1 << 63) - 1
     raw = pickle.dumps(first, 4)
     text = json.dumps(first).encode()
     return {
-        'snapshot.json': ('a JSON re-export: tuples are lists', [1500], text),
-        'snapshot_bom.json': ('the same behind a byte order mark and white space', [1500], b'\xef\xbb\xbf \r\n' + json.dumps(first, indent=1).encode()),
-        'floats.json': ('integers as doubles, wide ones as text', [1000], json.dumps(floats(big)).encode()),
-        'root_list.json': ('a bare list as JSON', [1000], json.dumps(second['segments']).encode()),
-        'snapshot.json.gz': ('gzip of JSON', [1500], gzip.compress(text, mtime=0)),
-        'snapshot.pickle.gz': ('gzip', [1500], gzip.compress(raw, mtime=0)),
-        'members.gz': ('gzip in two members', [1500], gzip.compress(raw[:500], mtime=0) + gzip.compress(raw[500:], mtime=0)),
-        'wrong_name.pickle': ('gzip that is called pickle: content counts', [1500], gzip.compress(raw, mtime=0)),
-        'trace_plot.html': ('a trace_plot page with two snapshots', [1500, 1000], html([('snapshot.pickle', raw), ('later.pickle', pickle.dumps(second, 4))])),
-        'trace_plot.html.gz': ('gzip of such a page', [1500], gzip.compress(html([('snapshot.pickle', raw)]), mtime=0)),
-        'page.html': ('a page without a snapshot', [], b'<!doctype html><p>404</p>'),
-        'page_broken.html': ('a page whose base64 is cut', None, html([('snapshot.pickle', raw)])[:900]),
-        'archive.zip': ('a zip: refused in words', [], zipped([('snapshot.pickle', raw)])),
-        'checkpoint.pt': ('torch.save: refused in words', [], zipped([('archive/data.pkl', pickle.dumps({'w': 1}, 2)), ('archive/version', b'3\n')])),
-        'checkpoint_legacy.pt': ('torch.save before 1.6: refused in words', [], legacy_torch_save()),
-        'other.json': ('JSON that is no snapshot', [], b'{"traceEvents": [], "schemaVersion": 1}'),
-        'cut.json': ('JSON that ends early', None, text[:len(text) // 2]),
-        'cut.pickle.gz': ('gzip that ends early', None, gzip.compress(raw, mtime=0)[:400]),
+        "snapshot.json": ("a JSON re-export: tuples are lists", [1500], text),
+        "snapshot_bom.json": (
+            "the same behind a byte order mark and white space",
+            [1500],
+            b"\xef\xbb\xbf \r\n" + json.dumps(first, indent=1).encode(),
+        ),
+        "floats.json": (
+            "integers as doubles, wide ones as text",
+            [1000],
+            json.dumps(floats(big)).encode(),
+        ),
+        "root_list.json": ("a bare list as JSON", [1000], json.dumps(second["segments"]).encode()),
+        "snapshot.json.gz": ("gzip of JSON", [1500], gzip.compress(text, mtime=0)),
+        "snapshot.pickle.gz": ("gzip", [1500], gzip.compress(raw, mtime=0)),
+        "members.gz": (
+            "gzip in two members",
+            [1500],
+            gzip.compress(raw[:500], mtime=0) + gzip.compress(raw[500:], mtime=0),
+        ),
+        "wrong_name.pickle": (
+            "gzip that is called pickle: content counts",
+            [1500],
+            gzip.compress(raw, mtime=0),
+        ),
+        "trace_plot.html": (
+            "a trace_plot page with two snapshots",
+            [1500, 1000],
+            html([("snapshot.pickle", raw), ("later.pickle", pickle.dumps(second, 4))]),
+        ),
+        "trace_plot.html.gz": (
+            "gzip of such a page",
+            [1500],
+            gzip.compress(html([("snapshot.pickle", raw)]), mtime=0),
+        ),
+        "page.html": ("a page without a snapshot", [], b"<!doctype html><p>404</p>"),
+        "page_broken.html": (
+            "a page whose base64 is cut",
+            None,
+            html([("snapshot.pickle", raw)])[:900],
+        ),
+        "archive.zip": ("a zip: refused in words", [], zipped([("snapshot.pickle", raw)])),
+        "checkpoint.pt": (
+            "torch.save: refused in words",
+            [],
+            zipped([("archive/data.pkl", pickle.dumps({"w": 1}, 2)), ("archive/version", b"3\n")]),
+        ),
+        "checkpoint_legacy.pt": (
+            "torch.save before 1.6: refused in words",
+            [],
+            legacy_torch_save(),
+        ),
+        "other.json": ("JSON that is no snapshot", [], b'{"traceEvents": [], "schemaVersion": 1}'),
+        "cut.json": ("JSON that ends early", None, text[: len(text) // 2]),
+        "cut.pickle.gz": ("gzip that ends early", None, gzip.compress(raw, mtime=0)[:400]),
     }
 
 
@@ -96,28 +141,48 @@ def damaged():
 
     No peaks: it is not a snapshot, and a message says so. None: it ends early; an error or a warning says so.
     """
-    raw = pickle.dumps(one('damaged'), 4)
+    raw = pickle.dumps(one("damaged"), 4)
     flipped = bytearray(raw)
-    flipped[raw.index(b'\x8c\x06action')] ^= 0x40
-    nested = b'\x80\x04' + b']' * 90_000 + b'a' * 89_999 + b'.'
+    flipped[raw.index(b"\x8c\x06action")] ^= 0x40
+    nested = b"\x80\x04" + b"]" * 90_000 + b"a" * 89_999 + b"."
     return {
-        'empty.pickle': ('no bytes', [], b''),
-        'one_byte.pickle': ('one byte', None, raw[:1]),
-        'truncated.pickle': ('the first half', None, raw[:len(raw) // 2]),
-        'no_stop.pickle': ('all but the STOP', None, raw[:-1]),
-        'flipped.pickle': ('a bit of an opcode changed', [], bytes(flipped)),
-        'trailing.pickle': ('bytes after STOP: ignored', [1500], raw + b'\x00\x00garbage' * 50),
-        'text.pickle': ('not a pickle', [], b'No snapshot was written: out of disk space\n'),
-        'binary.pickle': ('not a pickle', [], bytes(range(255, -1, -1)) * 4),
-        'other.pickle': ('a pickle of something else', [], pickle.dumps({'state_dict': [1, 2, 3]}, 4)),
-        'number.pickle': ('a pickle of a number', [], pickle.dumps(42, 4)),
-        'calls.pickle': ('a pickle that asks for os.system: not called', [], b'cos\nsystem\n(S"echo called"\ntR.'),
-        'calls4.pickle': ('the same by STACK_GLOBAL', [], b'\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x0becho called\x85R.'),
-        'nested.pickle': ('ninety thousand lists in each other', [], nested),
-        'length.pickle': ('a string that claims to have 2^62 bytes', [], b'\x80\x04}\x8d' + (1 << 62).to_bytes(8, 'little') + b'short'),
-        'memo.pickle': ('a memo index of 2^32 - 1', [], b'\x80\x02}r\xff\xff\xff\xff.'),
-        'memo_miss.pickle': ('a memo entry that was never stored', [], b'\x80\x02]h\x07a.'),
-        'underflow.pickle': ('an opcode that finds nothing on the stack', [], b'\x80\x04s.'),
-        'no_mark.pickle': ('SETITEMS without a MARK', [], b'\x80\x04}u.'),
-        'long.pickle': ('an integer of 100 kB', [], b'\x80\x04\x8b' + (100_000).to_bytes(4, 'little') + b'\x01' * 100_000 + b'.'),
+        "empty.pickle": ("no bytes", [], b""),
+        "one_byte.pickle": ("one byte", None, raw[:1]),
+        "truncated.pickle": ("the first half", None, raw[: len(raw) // 2]),
+        "no_stop.pickle": ("all but the STOP", None, raw[:-1]),
+        "flipped.pickle": ("a bit of an opcode changed", [], bytes(flipped)),
+        "trailing.pickle": ("bytes after STOP: ignored", [1500], raw + b"\x00\x00garbage" * 50),
+        "text.pickle": ("not a pickle", [], b"No snapshot was written: out of disk space\n"),
+        "binary.pickle": ("not a pickle", [], bytes(range(255, -1, -1)) * 4),
+        "other.pickle": (
+            "a pickle of something else",
+            [],
+            pickle.dumps({"state_dict": [1, 2, 3]}, 4),
+        ),
+        "number.pickle": ("a pickle of a number", [], pickle.dumps(42, 4)),
+        "calls.pickle": (
+            "a pickle that asks for os.system: not called",
+            [],
+            b'cos\nsystem\n(S"echo called"\ntR.',
+        ),
+        "calls4.pickle": (
+            "the same by STACK_GLOBAL",
+            [],
+            b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x0becho called\x85R.",
+        ),
+        "nested.pickle": ("ninety thousand lists in each other", [], nested),
+        "length.pickle": (
+            "a string that claims to have 2^62 bytes",
+            [],
+            b"\x80\x04}\x8d" + (1 << 62).to_bytes(8, "little") + b"short",
+        ),
+        "memo.pickle": ("a memo index of 2^32 - 1", [], b"\x80\x02}r\xff\xff\xff\xff."),
+        "memo_miss.pickle": ("a memo entry that was never stored", [], b"\x80\x02]h\x07a."),
+        "underflow.pickle": ("an opcode that finds nothing on the stack", [], b"\x80\x04s."),
+        "no_mark.pickle": ("SETITEMS without a MARK", [], b"\x80\x04}u."),
+        "long.pickle": (
+            "an integer of 100 kB",
+            [],
+            b"\x80\x04\x8b" + (100_000).to_bytes(4, "little") + b"\x01" * 100_000 + b".",
+        ),
     }

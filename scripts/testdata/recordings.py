@@ -20,20 +20,35 @@ misc/deep misc/huge misc/norecord misc/nothing misc/unicode
 gpt_late gpt_leak gpt_max_split gpt_ring10000 gpt_state_only gpt_amp late_expandable_26 late_max_split_26 oom_expandable
 ranks_fsdp/rank2_memory_snapshot ranks_fsdp/rank3_memory_snapshot
 """.split()
-TRUTH = [f'{model}_{when}' for model in ('gpt', 'resnet18') for when in ('forward', 'backward', 'step')]
-PROTOCOLS = [f'unicode_{p}' for p in ('p0', 'p1', 'p2', 'p3', 'p5', 'purepython_p4')] + ['gpt_small_p0', 'gpt_small_p2', 'gpt_small_p5']
-KEYS = [f'{band}_bytes.all.{which}' for band in ('requested', 'active', 'allocated', 'reserved') for which in ('current', 'peak')] + [
-    'active.all.current', 'allocation.all.current', 'segment.all.current', 'num_ooms', 'num_alloc_retries']
+TRUTH = [
+    f"{model}_{when}" for model in ("gpt", "resnet18") for when in ("forward", "backward", "step")
+]
+PROTOCOLS = [f"unicode_{p}" for p in ("p0", "p1", "p2", "p3", "p5", "purepython_p4")] + [
+    "gpt_small_p0",
+    "gpt_small_p2",
+    "gpt_small_p5",
+]
+KEYS = [
+    f"{band}_bytes.all.{which}"
+    for band in ("requested", "active", "allocated", "reserved")
+    for which in ("current", "peak")
+] + [
+    "active.all.current",
+    "allocation.all.current",
+    "segment.all.current",
+    "num_ooms",
+    "num_alloc_retries",
+]
 
 
 def pack(source, target):
     """Copies a pickle, gzipped when it is long; the name of what was written, and what the oracle reads in it."""
-    with open(source, 'rb') as f:
+    with open(source, "rb") as f:
         raw = f.read()
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if len(raw) > PLAIN_LIMIT:
-        target, raw = target + '.gz', gzip.compress(raw, 9, mtime=0)
-    with open(target, 'wb') as out:
+        target, raw = target + ".gz", gzip.compress(raw, 9, mtime=0)
+    with open(target, "wb") as out:
         out.write(raw)
     return target, oracle.read(raw, os.path.basename(target))
 
@@ -43,39 +58,59 @@ def statistics(path):
         full = json.load(f)
 
     def cut(devices):
-        return {i: {key: d['memory_stats'][key] for key in KEYS if key in d['memory_stats']} for i, d in devices.items()}
+        return {
+            i: {key: d["memory_stats"][key] for key in KEYS if key in d["memory_stats"]}
+            for i, d in devices.items()
+        }
 
-    return {'torch': full['torch'], 'alloc_conf': full['alloc_conf'], 'note': full['note'],
-            'at_start': cut(full.get('at_start') or {}), 'at_dump': cut(full['at_dump'])}
+    return {
+        "torch": full["torch"],
+        "alloc_conf": full["alloc_conf"],
+        "note": full["note"],
+        "at_start": cut(full.get("at_start") or {}),
+        "at_dump": cut(full["at_dump"]),
+    }
 
 
 def dump(path, value):
-    with open(path, 'w') as out:
+    with open(path, "w") as out:
         json.dump(value, out, indent=1)
-        out.write('\n')
+        out.write("\n")
 
 
 def copy(recordings, target, sample):
-    for folder in ('recorded', 'protocols', 'truth'):
+    for folder in ("recorded", "protocols", "truth"):
         shutil.rmtree(os.path.join(target, folder), ignore_errors=True)
     expected = {}
     for name in RECORDED:
-        source = os.path.join(recordings, 'recorded', name)
-        packed, found = pack(source + '.pickle', os.path.join(target, 'recorded', name + '.pickle'))
-        expected[os.path.relpath(packed, os.path.join(target, 'recorded'))] = {
-            'oracle': found, 'memory_stats': statistics(source + '.stats.json')}
-    dump(os.path.join(target, 'recorded', 'expected.json'), expected)
+        source = os.path.join(recordings, "recorded", name)
+        packed, found = pack(source + ".pickle", os.path.join(target, "recorded", name + ".pickle"))
+        expected[os.path.relpath(packed, os.path.join(target, "recorded"))] = {
+            "oracle": found,
+            "memory_stats": statistics(source + ".stats.json"),
+        }
+    dump(os.path.join(target, "recorded", "expected.json"), expected)
 
     expected = {}
     for name in PROTOCOLS:
-        packed, found = pack(os.path.join(recordings, 'protocols', name + '.pickle'), os.path.join(target, 'protocols', name + '.pickle'))
-        expected[os.path.basename(packed)] = {'oracle': found}
-    dump(os.path.join(target, 'protocols', 'expected.json'), expected)
+        packed, found = pack(
+            os.path.join(recordings, "protocols", name + ".pickle"),
+            os.path.join(target, "protocols", name + ".pickle"),
+        )
+        expected[os.path.basename(packed)] = {"oracle": found}
+    dump(os.path.join(target, "protocols", "expected.json"), expected)
     for name in TRUTH:
-        source, goal = os.path.join(recordings, 'recorded', 'truth', name), os.path.join(target, 'truth', name)
-        pack(source + '.pickle', goal + '.pickle')
-        shutil.copyfile(source + '.truth.json', goal + '.truth.json')
-    sample_run(os.path.join(recordings, 'recorded', 'ranks'), sample, os.path.join(target, 'sample_expected.json'))
+        source, goal = (
+            os.path.join(recordings, "recorded", "truth", name),
+            os.path.join(target, "truth", name),
+        )
+        pack(source + ".pickle", goal + ".pickle")
+        shutil.copyfile(source + ".truth.json", goal + ".truth.json")
+    sample_run(
+        os.path.join(recordings, "recorded", "ranks"),
+        sample,
+        os.path.join(target, "sample_expected.json"),
+    )
 
 
 def sample_run(ranks, site, expected_path):
@@ -84,14 +119,18 @@ def sample_run(ranks, site, expected_path):
     os.makedirs(site)
     files, expected = [], {}
     for rank in range(8):
-        name = f'rank{rank}_memory_snapshot.pickle'
-        with open(os.path.join(ranks, name), 'rb') as f:
+        name = f"rank{rank}_memory_snapshot.pickle"
+        with open(os.path.join(ranks, name), "rb") as f:
             packed = gzip.compress(f.read(), 9, mtime=0)
-        url = name + '.gz'
-        with open(os.path.join(site, url), 'wb') as out:
+        url = name + ".gz"
+        with open(os.path.join(site, url), "wb") as out:
             out.write(packed)
-        files.append({'path': name, 'url': url, 'bytes': len(packed)})
-        found = oracle.read(packed, url)['devices'][0]
-        expected[name] = {'rank': rank, 'requested_bytes': found['active'], 'reserved_bytes': found['reserved']}
-    dump(os.path.join(site, 'index.json'), {'title': 'sample run', 'files': files})
+        files.append({"path": name, "url": url, "bytes": len(packed)})
+        found = oracle.read(packed, url)["devices"][0]
+        expected[name] = {
+            "rank": rank,
+            "requested_bytes": found["active"],
+            "reserved_bytes": found["reserved"],
+        }
+    dump(os.path.join(site, "index.json"), {"title": "sample run", "files": files})
     dump(expected_path, expected)

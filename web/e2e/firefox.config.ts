@@ -1,6 +1,6 @@
-// The built site in Firefox, which Puppeteer drives: Playwright drives a Firefox of its own only. Firefox gives a page WebGL
-// where there is an X display. `cargo xtask test firefox` brings all that; by hand:
-// FIREFOX=/usr/bin/firefox-esr xvfb-run -a npx playwright test -c firefox.config.ts
+// The built site in Firefox, which Puppeteer drives: Playwright drives a Firefox of its own only.
+// Firefox gives a page WebGL where there is an X display. `cargo xtask test firefox` brings all
+// that; by hand: FIREFOX=/usr/bin/firefox-esr xvfb-run -a npx playwright test -c firefox.config.ts
 
 import { defineConfig } from "@playwright/test";
 
@@ -17,5 +17,10 @@ export default defineConfig({
   retries: 1,
   reporter: [["list"]],
   use: { baseURL: origin },
-  webServer: { command: `node server.mjs ${port}`, url: origin, reuseExistingServer: false, stdout: "ignore" },
+  webServer: {
+    command: `node server.mjs ${port}`,
+    url: origin,
+    reuseExistingServer: false,
+    stdout: "ignore",
+  },
 });

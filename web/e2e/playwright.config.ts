@@ -1,5 +1,6 @@
-// The built site in a real browser, which draws with Mesa's software GL. `cargo xtask test build e2e` sets the browser and
-// the port; by hand: CHROME=/usr/bin/chromium-headless-shell npm test -w e2e
+// The built site in a real browser, which draws with Mesa's software GL. `cargo xtask test build
+// e2e` sets the browser and the port; by hand: CHROME=/usr/bin/chromium-headless-shell npm test -w
+// e2e
 
 import { defineConfig } from "@playwright/test";
 
@@ -16,7 +17,8 @@ export default defineConfig({
   forbidOnly: true,
   // Two cores, and GL in software: more tests side by side would only wait for each other.
   workers: 2,
-  // Machines that are shared with others stall for seconds at times. What passes only at the second try is listed as flaky.
+  // Machines that are shared with others stall for seconds at times. What passes only at the second
+  // try is listed as flaky.
   retries: 1,
   reporter: [["list"]],
   use: {
@@ -45,5 +47,10 @@ export default defineConfig({
       ],
     },
   },
-  webServer: { command: `node server.mjs ${port}`, url: origin, reuseExistingServer: false, stdout: "ignore" },
+  webServer: {
+    command: `node server.mjs ${port}`,
+    url: origin,
+    reuseExistingServer: false,
+    stdout: "ignore",
+  },
 });

@@ -10,7 +10,13 @@ const file = (name) => fileURLToPath(new URL(`../../docs/${name}`, import.meta.u
 
 const browser = await chromium.launch({
   ...(CHROME !== undefined && { executablePath: CHROME }),
-  args: ["--headless=new", "--no-sandbox", "--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"],
+  args: [
+    "--headless=new",
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=gl-egl",
+    "--ignore-gpu-blocklist",
+  ],
 });
 for (const colorScheme of ["dark", "light"]) {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, colorScheme });
@@ -18,7 +24,7 @@ for (const colorScheme of ["dark", "light"]) {
   await page.getByTestId("open-sample").click();
   await page.locator("[data-testid=rank-row][data-state=ready]").nth(7).waitFor();
   // The one that stands out, at its peak.
-  await page.evaluate(() => window.memstrata.setState({ path: "rank5_memory_snapshot.pickle" }));
+  await page.evaluate(() => window.vramscope.setState({ path: "rank5_memory_snapshot.pickle" }));
   await page.locator(".minimap-fill").waitFor();
   await page.keyboard.press("p");
   await page.getByTestId("moment").waitFor();

@@ -1,5 +1,5 @@
-// Serves the built site as a host would that sets the isolation headers: `node server.mjs PORT`; with `plain` behind it, as one
-// would that does not.
+// Serves the built site as a host would that sets the isolation headers: `node server.mjs PORT`;
+// with `plain` behind it, as one would that does not.
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -19,12 +19,18 @@ const TYPES = {
   ".wasm": "application/wasm",
 };
 
-const ISOLATION = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
+const ISOLATION = {
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Embedder-Policy": "require-corp",
+};
 const HEADERS = { ...(process.argv[3] === "plain" ? {} : ISOLATION), "Cache-Control": "no-store" };
 
 createServer(async (request, response) => {
   const { pathname } = new URL(request.url ?? "/", "http://localhost");
-  const file = join(dist, normalize(decodeURIComponent(pathname.endsWith("/") ? `${pathname}index.html` : pathname)));
+  const file = join(
+    dist,
+    normalize(decodeURIComponent(pathname.endsWith("/") ? `${pathname}index.html` : pathname)),
+  );
   const found = await stat(file).catch(() => null);
   if (!file.startsWith(dist) || !found?.isFile()) {
     response.writeHead(404, HEADERS).end("not here");

@@ -1,5 +1,6 @@
-// What the build adds for a page that stays: the list of its files in the service worker, and a copy of the whole site under
-// `/isolated/`, since a service worker can isolate only what is below it.
+// What the build adds for a page that stays: the list of its files in the service worker, and a
+// copy of the whole site under `/isolated/`, since a service worker can isolate only what is below
+// it.
 
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -7,7 +8,9 @@ import { join, resolve } from "node:path";
 import type { Plugin } from "vite";
 
 const COPY = "isolated";
-/** Pages that are not the landing page's own, and the sample, which is large and not needed to work. */
+/**
+ * Pages that are not the landing page's own, and the sample, which is large and not needed to work.
+ */
 const LEFT_OUT = /^(sample|open|isolated)\/|^sw\.js$/;
 /** Kept once it has been asked for: few need it. */
 const LATER = /^threads\//;
@@ -21,7 +24,7 @@ function below(folder: string, prefix = ""): string[] {
 export function offline(): Plugin {
   let out = "";
   return {
-    name: "memstrata-offline",
+    name: "vramscope-offline",
     apply: "build",
     configResolved({ root, build }) {
       out = resolve(root, build.outDir);
@@ -39,9 +42,12 @@ export function offline(): Plugin {
       const copy = join(out, COPY);
       rmSync(copy, { recursive: true, force: true });
       mkdirSync(copy);
-      for (const file of [...files, "sw.js"]) cpSync(join(out, file), join(copy, file), { recursive: true });
+      for (const file of [...files, "sw.js"])
+        cpSync(join(out, file), join(copy, file), { recursive: true });
       const page = readFileSync(join(out, "index.html"), "utf8");
-      const isolated = page.replace("<html ", "<html data-isolate ").replace("./sample/", "../sample/");
+      const isolated = page
+        .replace("<html ", "<html data-isolate ")
+        .replace("./sample/", "../sample/");
       if (isolated === page) throw new Error("index.html has changed its shape");
       writeFileSync(join(copy, "index.html"), isolated);
     },

@@ -1,4 +1,5 @@
-//! Running other programs. None of them gets a terminal to ask questions on, and a failure names the whole command.
+//! Running other programs. None of them gets a terminal to ask questions on, and a failure names
+//! the whole command.
 
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -36,7 +37,10 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 /// What a command prints; its stderr goes through.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let text = text(command);
-    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start `{text}`"))?;
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start `{text}`"))?;
     if !output.status.success() {
         bail!("`{text}` failed ({})", output.status);
     }

@@ -1,7 +1,9 @@
-//! What the page's modules do with files, counted, against what they did when `bench/cost.json` was written and against budgets.
+//! What the page's modules do with files, counted, against what they did when `bench/cost.json` was
+//! written and against budgets.
 //!
-//! Times differ from machine to machine and from one minute to the next. A module executes the same instructions for the same file
-//! everywhere, so these counts can be held, and a piece of work that grows faster than the file is seen in a small one.
+//! Times differ from machine to machine and from one minute to the next. A module executes the same
+//! instructions for the same file everywhere, so these counts can be held, and a piece of work that
+//! grows faster than the file is seen in a small one.
 
 mod counted;
 
@@ -11,20 +13,24 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const COMMITTED: &str = "bench/cost.json";
-const MODULES: [&str; 3] = ["memstrata_worker", "memstrata_worker_views", "memstrata_view"];
-/// By how much a count may differ from the committed one: what the compiler inlines changes with code elsewhere, by a twentieth so far.
+const MODULES: [&str; 3] = ["vramscope_worker", "vramscope_worker_views", "vramscope_view"];
+/// By how much a count may differ from the committed one: what the compiler inlines changes with
+/// code elsewhere, by a twentieth so far.
 const SLACK: f64 = 0.1;
-/// By how many bytes memory may in any case: by a vector that found a hole to be in, or just did not.
+/// By how many bytes memory may in any case: by a vector that found a hole to be in, or just did
+/// not.
 const HOLE: u64 = 1 << 20;
 
-/// Events of the generated files, of which the second is larger than 100 MB, and how many blocks are live in both.
+/// Events of the generated files, of which the second is larger than 100 MB, and how many blocks
+/// are live in both.
 const EVENTS: [u64; 2] = [50_000, 800_000];
 const LIVE: u64 = 5_000;
 /// How much more the larger one may take an event than the smaller: a sort takes a fourth more.
 const GROWTH: f64 = 1.3;
 
-/// The module's memory, which never shrinks, when a file is there: what it may be for each event and for each of the memo's entries, of
-/// which a generated file has so many an event; and what it may be of the file's bytes.
+/// The module's memory, which never shrinks, when a file is there: what it may be for each event
+/// and for each of the memo's entries, of which a generated file has so many an event; and what it
+/// may be of the file's bytes.
 const MEMORY: &str = "memory, bytes";
 const BYTES_AN_EVENT: f64 = 60.0;
 const BYTES_AN_ENTRY: f64 = 8.0;
@@ -36,7 +42,8 @@ const RECORDED: [&str; 2] = ["gpt_leak.pickle.gz", "ranks_fsdp/rank3_memory_snap
 
 /// How the counts of a frame begin: each is what one took at most, whatever the file.
 const FRAME: &str = "a frame";
-/// How those of its instructions end, and of what is drawn in how many calls. Of these it may take so many.
+/// How those of its instructions end, and of what is drawn in how many calls. Of these it may take
+/// so many.
 const INSTRUCTIONS: &str = ": instructions";
 const DRAWS: &str = ": draw calls";
 const MOST_DRAWS: u64 = 20;
@@ -50,14 +57,18 @@ pub(crate) fn run(repo: &Repo, update: bool) -> Result<()> {
     std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     for name in MODULES.map(|name| format!("{name}_bg.wasm")) {
         let built = repo.path("web/viewer/wasm").join(&name);
-        let wasm = std::fs::read(&built)
-            .with_context(|| format!("reading {}: `cargo xtask build` makes it", built.display()))?;
+        let wasm = std::fs::read(&built).with_context(|| {
+            format!("reading {}: `cargo xtask build` makes it", built.display())
+        })?;
         let counted = counted::module(&wasm).with_context(|| format!("making {name} count"))?;
         std::fs::write(folder.join(&name), counted)?;
     }
     let mut all = BTreeMap::new();
     for name in RECORDED {
-        all.insert(name.to_owned(), count(repo, &folder, &repo.path("test_data/recorded").join(name))?);
+        all.insert(
+            name.to_owned(),
+            count(repo, &folder, &repo.path("test_data/recorded").join(name))?,
+        );
     }
     let [small, large] = EVENTS.map(|events| generated(repo, &folder, events));
     let (small, large) = (small?, large?);
@@ -69,10 +80,15 @@ pub(crate) fn run(repo: &Repo, update: bool) -> Result<()> {
     let committed = repo.path(COMMITTED);
     if update {
         let text = serde_json::to_string_pretty(&all)? + "\n";
-        std::fs::write(&committed, text).with_context(|| format!("writing {}", committed.display()))?;
+        std::fs::write(&committed, text)
+            .with_context(|| format!("writing {}", committed.display()))?;
     } else {
-        let text = std::fs::read_to_string(&committed).with_context(|| format!("reading {}", committed.display()))?;
-        faults.extend(changed(&serde_json::from_str(&text).with_context(|| format!("in {COMMITTED}"))?, &all));
+        let text = std::fs::read_to_string(&committed)
+            .with_context(|| format!("reading {}", committed.display()))?;
+        faults.extend(changed(
+            &serde_json::from_str(&text).with_context(|| format!("in {COMMITTED}"))?,
+            &all,
+        ));
     }
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(())
@@ -88,7 +104,8 @@ fn generated(repo: &Repo, folder: &Path, events: u64) -> Result<PathBuf> {
 fn count(repo: &Repo, folder: &Path, file: &Path) -> Result<Counts> {
     let mut node = cmd::command("node", &[], &repo.root);
     node.arg(repo.path("bench/cost.mjs")).arg(folder).arg(file);
-    serde_json::from_str(&cmd::output(&mut node)?).with_context(|| format!("what was counted of {}", file.display()))
+    serde_json::from_str(&cmd::output(&mut node)?)
+        .with_context(|| format!("what was counted of {}", file.display()))
 }
 
 /// What of a count is one event's.
@@ -98,14 +115,18 @@ fn each(counts: &Counts, name: &str, events: u64) -> f64 {
 
 fn print([small, large]: &[Counts; 2]) {
     let (frames, rest): (Vec<_>, Vec<_>) = small.keys().partition(|name| name.starts_with(FRAME));
-    println!("\nby event of {} and of {}, instructions where nothing else is said:", EVENTS[0], EVENTS[1]);
+    println!(
+        "\nby event of {} and of {}, instructions where nothing else is said:",
+        EVENTS[0], EVENTS[1]
+    );
     for name in rest {
         let [before, after] = [each(small, name, EVENTS[0]), each(large, name, EVENTS[1])];
         println!("{before:>10.1} {after:>10.1} {:>6.2}  {name}", after / before);
     }
     println!("\nat most:");
     for name in frames {
-        let [before, after] = [small, large].map(|counts| counts.get(name).copied().unwrap_or_default());
+        let [before, after] =
+            [small, large].map(|counts| counts.get(name).copied().unwrap_or_default());
         println!("{before:>10} {after:>10}         {name}");
     }
 }
@@ -125,7 +146,8 @@ fn over_budget([small, large]: &[Counts; 2], bytes: u64) -> Vec<String> {
     for (name, &count) in large.iter().filter(|(name, _)| name.starts_with(FRAME)) {
         let growth = count as f64 / small.get(name).copied().unwrap_or_default() as f64;
         if name.ends_with(INSTRUCTIONS) && growth > GROWTH {
-            faults.push(format!("{name}: {growth:.2} times as many in the larger file, of {GROWTH}"));
+            faults
+                .push(format!("{name}: {growth:.2} times as many in the larger file, of {GROWTH}"));
         }
         if name.ends_with(DRAWS) && count > MOST_DRAWS {
             faults.push(format!("{name}: {count}, of {MOST_DRAWS}"));
@@ -135,7 +157,10 @@ fn over_budget([small, large]: &[Counts; 2], bytes: u64) -> Vec<String> {
     let an_event = BYTES_AN_EVENT + BYTES_AN_ENTRY * ENTRIES_AN_EVENT;
     let budget = (an_event * EVENTS[1] as f64).min(bytes as f64 * OF_THE_FILE) as u64;
     if memory > budget {
-        faults.push(format!("{MEMORY}: {memory} for {bytes} bytes with {} events, of {budget}", EVENTS[1]));
+        faults.push(format!(
+            "{MEMORY}: {memory} for {bytes} bytes with {} events, of {budget}",
+            EVENTS[1]
+        ));
     }
     faults
 }
@@ -156,9 +181,13 @@ fn changed(committed: &BTreeMap<String, Counts>, now: &BTreeMap<String, Counts>)
                 before.abs_diff(after) as f64 <= (SLACK * before as f64).max(hole as f64)
             });
             if !is_within {
-                let words = [before, after].map(|n| n.map_or_else(|| "nothing".to_owned(), |n| n.to_string()));
+                let words = [before, after]
+                    .map(|n| n.map_or_else(|| "nothing".to_owned(), |n| n.to_string()));
                 let [before, after] = words;
-                faults.push(format!("{file}, {name}: {before} committed, {after} now ({:+.1} %)", change * 100.0));
+                faults.push(format!(
+                    "{file}, {name}: {before} committed, {after} now ({:+.1} %)",
+                    change * 100.0
+                ));
             }
         }
     }
@@ -179,8 +208,10 @@ mod tests {
     #[test]
     fn what_grows_faster_than_the_file_is_over_budget() {
         let [small, large] = EVENTS;
-        let linear =
-            [of(&[("read", 10 * small), (MEMORY, 50 * small)]), of(&[("read", 10 * large), (MEMORY, 50 * large)])];
+        let linear = [
+            of(&[("read", 10 * small), (MEMORY, 50 * small)]),
+            of(&[("read", 10 * large), (MEMORY, 50 * large)]),
+        ];
         let bytes = 130 * large;
         assert_eq!(over_budget(&linear, bytes), Vec::<String>::new());
         let [slow, mut quadratic] = linear.clone();
@@ -197,7 +228,10 @@ mod tests {
     fn a_frame_is_over_budget_when_it_grows_with_the_file_or_draws_often() {
         let panned = |instructions, draws| {
             let bytes = ("a frame of panning: bytes for the GPU", instructions);
-            let rows = [("a frame of panning: instructions", instructions), ("a frame of panning: draw calls", draws)];
+            let rows = [
+                ("a frame of panning: instructions", instructions),
+                ("a frame of panning: draw calls", draws),
+            ];
             of(&[&rows[..], &[bytes, (MEMORY, 0)]].concat())
         };
         let told = |large| over_budget(&[panned(1000, 4), large], 0);
@@ -208,14 +242,20 @@ mod tests {
             "{grown:?}"
         );
         let often = told(panned(1000, MOST_DRAWS + 1));
-        assert!(matches!(&often[..], [one] if one.starts_with("a frame of panning: draw calls: 21")), "{often:?}");
+        assert!(
+            matches!(&often[..], [one] if one.starts_with("a frame of panning: draw calls: 21")),
+            "{often:?}"
+        );
     }
 
     #[test]
     fn a_count_that_is_another_is_told_and_so_is_one_that_is_gone_or_new() {
         let files = |rows: &[(&str, u64)]| BTreeMap::from([("file".to_owned(), of(rows))]);
         let before = files(&[("card", 1000), ("read", 1000), ("range", 1000)]);
-        assert_eq!(changed(&before, &files(&[("card", 1095), ("read", 905), ("range", 1000)])), Vec::<String>::new());
+        assert_eq!(
+            changed(&before, &files(&[("card", 1095), ("read", 905), ("range", 1000)])),
+            Vec::<String>::new()
+        );
         let told = changed(&before, &files(&[("card", 1105), ("read", 895), ("flame", 5)]));
         let starts = [
             "file, card: 1000 committed, 1105 now (+10.5 %)",

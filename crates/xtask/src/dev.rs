@@ -1,5 +1,5 @@
-//! The development server: Vite for the page, a TypeScript compiler that watches the viewer, and wasm rebuilt when a crate
-//! changes.
+//! The development server: Vite for the page, a TypeScript compiler that watches the viewer, and
+//! wasm rebuilt when a crate changes.
 
 use crate::{cmd, files, install, repo::Repo, wasm};
 use anyhow::{Context, Result, bail};
@@ -11,15 +11,23 @@ use std::time::{Duration, Instant, SystemTime};
 
 const POLL: Duration = Duration::from_millis(400);
 
-/// Serves until a child dies or the person stops it; with `once`, until the page has been served once, as it should be.
+/// Serves until a child dies or the person stops it; with `once`, until the page has been served
+/// once, as it should be.
 pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
     install::npm(repo)?;
     wasm::build(repo)?;
     let web = repo.web();
     let port = free_port(first_port)?;
-    cmd::run(&mut cmd::command("node", &["node_modules/typescript/bin/tsc", "-b", "viewer"], &web))?;
+    cmd::run(&mut cmd::command(
+        "node",
+        &["node_modules/typescript/bin/tsc", "-b", "viewer"],
+        &web,
+    ))?;
     let watch = ["-b", "viewer", "--watch", "--preserveWatchOutput"];
-    let mut types = Served::start("the TypeScript compiler", &mut cmd::command(&compiler(&web)?, &watch, &web))?;
+    let mut types = Served::start(
+        "the TypeScript compiler",
+        &mut cmd::command(&compiler(&web)?, &watch, &web),
+    )?;
     let text = port.to_string();
     let vite = program(&web, "vite")?;
     let vite = [vite.as_str(), "--host", "127.0.0.1", "--port", &text, "--strictPort"];
@@ -28,7 +36,7 @@ pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
         server.alive()?;
         std::thread::sleep(Duration::from_millis(50));
     }
-    println!("\nmemstrata is at http://127.0.0.1:{port}/ (Ctrl-C stops it)\n");
+    println!("\nvramscope is at http://127.0.0.1:{port}/ (Ctrl-C stops it)\n");
 
     if once {
         return served(port);
@@ -52,17 +60,25 @@ pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
 
 /// A program of an npm package, which npm puts beside the package that asks for it or above.
 fn program(web: &Path, name: &str) -> Result<String> {
-    let places = ["site/node_modules/.bin", "node_modules/.bin"].map(|folder| web.join(folder).join(name));
+    let places =
+        ["site/node_modules/.bin", "node_modules/.bin"].map(|folder| web.join(folder).join(name));
     let found = places.iter().find(|place| place.exists());
-    found.map(|place| place.to_string_lossy().into_owned()).with_context(|| format!("npm has not installed {name}"))
+    found
+        .map(|place| place.to_string_lossy().into_owned())
+        .with_context(|| format!("npm has not installed {name}"))
 }
 
-/// The TypeScript compiler itself: the script that npm has for it starts it as a child, which would outlive us.
+/// The TypeScript compiler itself: the script that npm has for it starts it as a child, which would
+/// outlive us.
 fn compiler(web: &Path) -> Result<String> {
     let packages = web.join("node_modules/@typescript");
-    for package in std::fs::read_dir(&packages).with_context(|| format!("cannot list {}", packages.display()))? {
+    for package in std::fs::read_dir(&packages)
+        .with_context(|| format!("cannot list {}", packages.display()))?
+    {
         let lib = package?.path().join("lib");
-        if let Some(found) = ["tsc", "tsc.exe"].map(|name| lib.join(name)).into_iter().find(|path| path.is_file()) {
+        if let Some(found) =
+            ["tsc", "tsc.exe"].map(|name| lib.join(name)).into_iter().find(|path| path.is_file())
+        {
             return Ok(found.to_string_lossy().into_owned());
         }
     }
@@ -73,14 +89,17 @@ fn compiler(web: &Path) -> Result<String> {
 fn page(port: u16) -> Result<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-    write!(stream, "GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/html\r\nConnection: close\r\n\r\n")?;
+    write!(
+        stream,
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/html\r\nConnection: close\r\n\r\n"
+    )?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).context("reading the page")?;
     Ok(answer)
 }
 
-/// Whether the page comes, isolated from other origins: threads and exact clocks need that. While the server starts it may end a
-/// connection, so it is asked for as long as half a minute.
+/// Whether the page comes, isolated from other origins: threads and exact clocks need that. While
+/// the server starts it may end a connection, so it is asked for as long as half a minute.
 fn served(port: u16) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(30);
     let answer = loop {

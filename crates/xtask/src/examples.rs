@@ -1,5 +1,6 @@
-//! The npm package, and the apps of web/examples built with it: packed as it would be published, installed from the tarball in
-//! copies of their folders that see no other `node_modules`, and built by bundlers as a user's app is.
+//! The npm package, and the apps of web/examples built with it: packed as it would be published,
+//! installed from the tarball in copies of their folders that see no other `node_modules`, and
+//! built by bundlers as a user's app is.
 
 use crate::{cmd, files, install, repo::Repo};
 use anyhow::{Context, Result, anyhow, bail};
@@ -14,9 +15,13 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         let mut builds = Vec::new();
         for name in &names {
             let package = &package;
-            builds.push(scope.spawn(move || build(repo, name, package).with_context(|| format!("the example {name}"))));
+            builds.push(scope.spawn(move || {
+                build(repo, name, package).with_context(|| format!("the example {name}"))
+            }));
         }
-        builds.into_iter().try_for_each(|build| build.join().map_err(|_| anyhow!("a build panicked"))?)
+        builds
+            .into_iter()
+            .try_for_each(|build| build.join().map_err(|_| anyhow!("a build panicked"))?)
     })?;
     types(repo)?;
     println!("built the examples {}", names.join(", "));
@@ -44,14 +49,16 @@ fn pack(repo: &Repo) -> Result<PathBuf> {
         cmd::output(&mut cmd::command("npm", &["run", "--silent", script], &viewer))?;
     }
     for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        std::fs::copy(repo.path(name), viewer.join(name)).with_context(|| format!("copying {name}"))?;
+        std::fs::copy(repo.path(name), viewer.join(name))
+            .with_context(|| format!("copying {name}"))?;
     }
     let out = repo.target.join("package");
     std::fs::create_dir_all(&out)?;
     let mut npm = cmd::command("npm", &["pack", "--silent", "--pack-destination"], &viewer);
     let name = cmd::output(npm.arg(&out))?;
     let package = out.join(name.trim());
-    let mut lint = cmd::command("node", &["node_modules/publint/src/cli.js", "--strict"], &repo.web());
+    let mut lint =
+        cmd::command("node", &["node_modules/publint/src/cli.js", "--strict"], &repo.web());
     cmd::output(lint.arg(&package))?;
     Ok(package)
 }
@@ -59,7 +66,8 @@ fn pack(repo: &Repo) -> Result<PathBuf> {
 /// The folders of web/examples that hold an app.
 fn names(repo: &Repo) -> Result<Vec<String>> {
     let folder = repo.path("web/examples");
-    let entries = std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+    let entries =
+        std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
     let mut names = Vec::new();
     for entry in entries {
         let entry = entry?;
@@ -75,12 +83,13 @@ fn build(repo: &Repo, name: &str, package: &Path) -> Result<()> {
     let app = folder(repo).join(name);
     refresh(&repo.path("web/examples").join(name), &app)?;
     let modules = app.join("node_modules");
-    let manifests = [app.join("package.json"), repo.path("web/viewer/package.json")].map(std::fs::read_to_string);
+    let manifests = [app.join("package.json"), repo.path("web/viewer/package.json")]
+        .map(std::fs::read_to_string);
     let wanted = manifests.into_iter().collect::<Result<String, _>>()?;
     let stamp = modules.join("installed.stamp");
     if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         // Only the viewer is another one: no network is asked.
-        let viewer = modules.join("memstrata-viewer");
+        let viewer = modules.join("vramscope-viewer");
         std::fs::remove_dir_all(&viewer)?;
         std::fs::create_dir_all(&viewer)?;
         let mut tar = cmd::command("tar", &["-x", "-z", "--strip-components=1", "-f"], &viewer);
@@ -89,7 +98,14 @@ fn build(repo: &Repo, name: &str, package: &Path) -> Result<()> {
         if modules.is_dir() {
             std::fs::remove_dir_all(&modules)?;
         }
-        let args = ["install", "--no-save", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
+        let args = [
+            "install",
+            "--no-save",
+            "--no-audit",
+            "--no-fund",
+            "--prefer-offline",
+            "--loglevel=error",
+        ];
         cmd::output(cmd::command("npm", &args, &app).arg(package))?;
         std::fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
     }
@@ -111,7 +127,8 @@ fn refresh(from: &Path, to: &Path) -> Result<()> {
         let below = path.strip_prefix(from)?;
         // What somebody has built there by hand is not the app.
         if !below.starts_with("node_modules") && !below.starts_with("dist") {
-            std::fs::copy(&path, to.join(below)).with_context(|| format!("copying {}", path.display()))?;
+            std::fs::copy(&path, to.join(below))
+                .with_context(|| format!("copying {}", path.display()))?;
         }
     }
     Ok(())

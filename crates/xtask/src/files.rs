@@ -13,7 +13,9 @@ pub(crate) fn below(folder: &Path) -> Result<Vec<PathBuf>> {
         if !folder.is_dir() {
             continue;
         }
-        for entry in std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
+        for entry in
+            std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?
+        {
             let path = entry?.path();
             if path.is_dir() { open.push(path) } else { found.push(path) }
         }
@@ -22,12 +24,13 @@ pub(crate) fn below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The tracked files and the new ones that are not ignored, relative to the top; those deleted but not yet committed are
-/// left out.
+/// The tracked files and the new ones that are not ignored, relative to the top; those deleted but
+/// not yet committed are left out.
 pub(crate) fn tracked(repo: &Repo) -> Result<Vec<String>> {
     let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let names = cmd::output(&mut cmd::command("git", &list, &repo.root))?;
-    let mut names: Vec<String> = names.split('\0').filter(|n| !n.is_empty()).map(str::to_owned).collect();
+    let mut names: Vec<String> =
+        names.split('\0').filter(|n| !n.is_empty()).map(str::to_owned).collect();
     names.sort();
     names.dedup();
     names.retain(|name| repo.root.join(name).is_file());

@@ -49,7 +49,11 @@ impl Options {
 
 /// One file a rank.
 pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
-    ensure!(options.live >= 100, "--live {} is too few: a layer alone has a dozen activations", options.live);
+    ensure!(
+        options.live >= 100,
+        "--live {} is too few: a layer alone has a dozen activations",
+        options.live
+    );
     ensure!(
         options.events / 4 >= options.live,
         "--events {} is too few to make {} live blocks and train with them: four times as many at least",
@@ -64,8 +68,8 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
         let path = folder.join(format!("rank{rank}_memory_snapshot.pickle"));
         let started = Instant::now();
         let file = File::create(&path).with_context(|| format!("making {}", path.display()))?;
-        let written =
-            snapshot::write(&plan, &stacks, rank, file).with_context(|| format!("writing {}", path.display()))?;
+        let written = snapshot::write(&plan, &stacks, rank, file)
+            .with_context(|| format!("writing {}", path.display()))?;
         let seconds = started.elapsed().as_secs_f64();
         println!(
             "{}: {} bytes, {} events, {} steps, {} live blocks in {} segments; {seconds:.1} s, {:.0} MB/s",

@@ -1,9 +1,13 @@
 //! The project's one task runner: `cargo xtask dev|build|examples|types|gen|tidy|size|cost|test`.
 //!
-//! Nothing here is needed by a user of the product. Every step of the continuous integration is a command that a developer
-//! can run; `cargo xtask test` is all of them in order.
+//! Nothing here is needed by a user of the product. Every step of the continuous integration is a
+//! command that a developer can run; `cargo xtask test` is all of them in order.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to the person who runs it")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that talks to the person who runs it"
+)]
 
 mod cmd;
 mod cost;
@@ -25,7 +29,7 @@ use repo::Repo;
 use std::process::ExitCode;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Tasks of the memstrata repository")]
+#[command(name = "cargo xtask", about = "Tasks of the vramscope repository")]
 struct Args {
     #[command(subcommand)]
     task: Task,
@@ -50,7 +54,8 @@ enum Task {
     Types,
     /// Write recordings of any size, for measurements
     Gen(generate::Options),
-    /// Check what no compiler checks: who depends on whom, unsafe code, lengths of files, the share of TypeScript
+    /// Check what no compiler checks: who depends on whom, unsafe code, lengths of files, the share
+    /// of TypeScript
     Tidy,
     /// Sizes of the built site, against its budget
     Size,

@@ -10,8 +10,9 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
     cmd::run(&mut cmd::command("npm", &["run", "--silent", "build", "-w", "site"], &repo.web()))
 }
 
-/// The TypeScript twin of the worker protocol; without the variable the same test says whether it is current.
+/// The TypeScript twin of the worker protocol; without the variable the same test says whether it
+/// is current.
 pub(crate) fn types(repo: &Repo) -> Result<()> {
-    let test = ["test", "--quiet", "--package", "memstrata-engine", "--lib", "typescript"];
+    let test = ["test", "--quiet", "--package", "vramscope-engine", "--lib", "typescript"];
     cmd::run(cmd::cargo(&test, &repo.root).env("UPDATE_GENERATED", "1"))
 }

@@ -8,12 +8,15 @@ use std::io::Write;
 /// All wasm, JavaScript and CSS that the first picture needs, gzipped.
 const BUDGET: usize = 350_000;
 
-/// What is fetched after the first picture, by the start of its name: the module that answers all views with its glue, and
-/// the views themselves; what makes the page work without a network; what listens to a page around this one, or reads
-/// addresses, if there are any; and the page about recording. A browser test sees that the page does not ask for these earlier.
-const LATER: [&str; 6] = ["memstrata_worker_views", "workspace", "sw.js", "door", "open-", "record-"];
+/// What is fetched after the first picture, by the start of its name: the module that answers all
+/// views with its glue, and the views themselves; what makes the page work without a network; what
+/// listens to a page around this one, or reads addresses, if there are any; and the page about
+/// recording. A browser test sees that the page does not ask for these earlier.
+const LATER: [&str; 6] =
+    ["vramscope_worker_views", "workspace", "sw.js", "door", "open-", "record-"];
 
-/// The folder of what is fetched for a large file only, where the page is isolated from other origins.
+/// The folder of what is fetched for a large file only, where the page is isolated from other
+/// origins.
 const THREADS: &str = "threads";
 
 /// Prints the sizes of the built site's code; fails over the budget.
@@ -50,7 +53,10 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     }
     println!("{raw_sum:>10} {gzip_sum:>10}  for the first picture, of {BUDGET} bytes gzipped");
     println!("{:>10} {later_sum:>10}  after it", "");
-    println!("{:>10} {threads_sum:>10}  in place of part of that, for a large file, with threads", "");
+    println!(
+        "{:>10} {threads_sum:>10}  in place of part of that, for a large file, with threads",
+        ""
+    );
     if gzip_sum == 0 {
         bail!("{} holds no code", dist.display());
     }

@@ -14,7 +14,11 @@ struct Step {
 }
 
 const STEPS: [Step; 16] = [
-    Step { name: "install", what: "wasm targets, library sources, npm packages, browser", run: install_all },
+    Step {
+        name: "install",
+        what: "wasm targets, library sources, npm packages, browser",
+        run: install_all,
+    },
     Step { name: "fmt", what: "rustfmt", run: fmt },
     Step { name: "tidy", what: "dependencies, lengths, paths", run: tidy::run },
     Step { name: "clippy", what: "lints, natively", run: clippy },
@@ -25,9 +29,17 @@ const STEPS: [Step; 16] = [
     Step { name: "build", what: "wasm, TypeScript, the site", run: site::build },
     Step { name: "web", what: "types of all TypeScript, Biome", run: web },
     Step { name: "size", what: "the page's weight", run: size::run },
-    Step { name: "cost", what: "instructions and memory that files take", run: |repo| cost::run(repo, false) },
+    Step {
+        name: "cost",
+        what: "instructions and memory that files take",
+        run: |repo| cost::run(repo, false),
+    },
     Step { name: "dev", what: "the development server", run: |repo| dev::run(repo, 5173, true) },
-    Step { name: "examples", what: "the npm package, and apps that are built with it", run: examples::run },
+    Step {
+        name: "examples",
+        what: "the npm package, and apps that are built with it",
+        run: examples::run,
+    },
     Step { name: "e2e", what: "the built site in a browser", run: e2e },
     Step { name: "firefox", what: "the main path in Firefox", run: firefox },
 ];
@@ -36,7 +48,8 @@ const STEPS: [Step; 16] = [
 const NO_FIREFOX: &str = "FIREFOX IS NOT TESTED: firefox-esr, xvfb and xauth cannot be had here";
 
 /// The crates whose arithmetic must hold where `usize` has 32 bits.
-const NARROW: [&str; 4] = ["memstrata-pickle", "memstrata-snapshot", "memstrata-analysis", "memstrata-layout"];
+const NARROW: [&str; 4] =
+    ["vramscope-pickle", "vramscope-snapshot", "vramscope-analysis", "vramscope-layout"];
 const NARROW_TARGET: &str = "wasm32-wasip1";
 
 /// The names, for `--list`.
@@ -48,16 +61,20 @@ pub(crate) fn list() {
 
 /// Runs the named steps, or all.
 pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<()> {
-    if let Some(unknown) = names.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
+    if let Some(unknown) =
+        names.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str()))
+    {
         bail!("there is no step {unknown}; `cargo xtask test --list` names them");
     }
     let before = tracked_state(repo);
     let started = Instant::now();
     let mut times = Vec::new();
     let mut ahead = None;
-    for step in STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name)) {
-        // The optimised wasm is mostly the work of one core, in a target folder of its own: it is built beside the lints and
-        // tests, which leave cores idle now and then.
+    for step in
+        STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name))
+    {
+        // The optimised wasm is mostly the work of one core, in a target folder of its own: it is
+        // built beside the lints and tests, which leave cores idle now and then.
         if step.name == "clippy" && names.is_empty() {
             ahead = Some(Ahead::start(repo)?);
         }
@@ -75,14 +92,26 @@ pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<()> {
         done?;
     }
     if tracked_state(repo) != before {
-        bail!("the run changed tracked files: generated ones were not current. `git diff` shows them; commit them");
+        bail!(
+            "the run changed tracked files: generated ones were not current. `git diff` shows them; commit them"
+        );
     }
     print_times(&times, started.elapsed());
     if names.is_empty() || names.iter().any(|name| name == "build") {
-        println!("\n{}", if threads::is_built(repo) { "the threads build is there" } else { threads::ABSENT });
+        println!(
+            "\n{}",
+            if threads::is_built(repo) { "the threads build is there" } else { threads::ABSENT }
+        );
     }
     if names.is_empty() || names.iter().any(|name| name == "firefox") {
-        println!("{}", if install::found_firefox().is_some() { "Firefox goes the main path" } else { NO_FIREFOX });
+        println!(
+            "{}",
+            if install::found_firefox().is_some() {
+                "Firefox goes the main path"
+            } else {
+                NO_FIREFOX
+            }
+        );
     }
     Ok(())
 }
@@ -97,10 +126,15 @@ impl Ahead {
     fn start(repo: &Repo) -> Result<Self> {
         let log = repo.target.join("xtask/build.log");
         std::fs::create_dir_all(repo.target.join("xtask"))?;
-        let words = std::fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+        let words =
+            std::fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("build").current_dir(&repo.root).stdin(Stdio::null());
-        let child = command.stdout(words.try_clone()?).stderr(words).spawn().context("starting the build")?;
+        let child = command
+            .stdout(words.try_clone()?)
+            .stderr(words)
+            .spawn()
+            .context("starting the build")?;
         Ok(Self { child, log })
     }
 
@@ -125,7 +159,8 @@ fn print_times(times: &[(&str, Duration)], all: Duration) {
     }
 }
 
-/// What git sees of the working tree: whatever the steps do, it must stay. None outside of a checkout.
+/// What git sees of the working tree: whatever the steps do, it must stay. None outside of a
+/// checkout.
 fn tracked_state(repo: &Repo) -> Option<(String, String)> {
     let git = |args: &[&str]| cmd::probe(&mut cmd::command("git", args, &repo.root));
     Some((git(&["status", "--porcelain"])?, git(&["diff", "--no-ext-diff", "--stat", "HEAD"])?))
@@ -138,7 +173,8 @@ fn install_all(repo: &Repo) -> Result<()> {
     install::npm(repo)?;
     println!(
         "{}",
-        install::firefox(repo).map_or_else(|| NO_FIREFOX.to_owned(), |path| format!("Firefox: {}", path.display()))
+        install::firefox(repo)
+            .map_or_else(|| NO_FIREFOX.to_owned(), |path| format!("Firefox: {}", path.display()))
     );
     install::browser(repo).map(|path| println!("browser: {}", path.display()))
 }
@@ -148,25 +184,39 @@ fn fmt(repo: &Repo) -> Result<()> {
 }
 
 fn clippy(repo: &Repo) -> Result<()> {
-    let args = ["clippy", "--quiet", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"];
+    let args = [
+        "clippy",
+        "--quiet",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "--deny",
+        "warnings",
+    ];
     cmd::run(&mut cmd::cargo(&args, &repo.root))
 }
 
 fn clippy_wasm(repo: &Repo) -> Result<()> {
     let packages: [&[&str]; 2] = [
-        &["--package", "memstrata-worker", "--package", "memstrata-view"],
-        &["--package", "memstrata-worker", "--no-default-features"],
+        &["--package", "vramscope-worker", "--package", "vramscope-view"],
+        &["--package", "vramscope-worker", "--no-default-features"],
     ];
     for of in packages {
         let mut args = vec!["clippy", "--quiet", "--target", "wasm32-unknown-unknown"];
         args.extend(of);
         args.extend(["--", "--deny", "warnings"]);
-        cmd::run(cmd::cargo(&args, &repo.root).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"))?;
+        cmd::run(
+            cmd::cargo(&args, &repo.root)
+                .env_remove("RUSTFLAGS")
+                .env_remove("CARGO_ENCODED_RUSTFLAGS"),
+        )?;
     }
     Ok(())
 }
 
-/// Also tells whether the generated TypeScript types are current: that is a test of memstrata-engine.
+/// Also tells whether the generated TypeScript types are current: that is a test of
+/// vramscope-engine.
 fn native(repo: &Repo) -> Result<()> {
     cmd::run(&mut cmd::cargo(&["test", "--quiet", "--workspace", "--all-features"], &repo.root))
 }
@@ -178,17 +228,21 @@ fn doc(repo: &Repo) -> Result<()> {
 
 fn narrow(repo: &Repo) -> Result<()> {
     let mut args = vec!["test", "--quiet", "--target", NARROW_TARGET, "--lib", "--tests"];
-    args.extend(["--features", "memstrata-analysis/slices"]);
+    args.extend(["--features", "vramscope-analysis/slices"]);
     for name in NARROW {
         args.extend(["--package", name]);
     }
     let runner = repo.path("scripts/wasi-run.mjs");
     let mut cargo = cmd::cargo(&args, &repo.root);
     cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    // What these ask of the system, there is not in the sandbox: the workspace's place, and many cases.
-    cargo.env("INSTA_WORKSPACE_ROOT", &repo.root).env("INSTA_UPDATE", "no").env("PROPTEST_CASES", "32");
-    // Within V8's fast calls Node's WASI may make it collect garbage, which ends the process with SIGSEGV, now and then only
-    // after the last test (nodejs/node#46777).
+    // What these ask of the system, there is not in the sandbox: the workspace's place, and many
+    // cases.
+    cargo
+        .env("INSTA_WORKSPACE_ROOT", &repo.root)
+        .env("INSTA_UPDATE", "no")
+        .env("PROPTEST_CASES", "32");
+    // Within V8's fast calls Node's WASI may make it collect garbage, which ends the process with
+    // SIGSEGV, now and then only after the last test (nodejs/node#46777).
     let node = format!("node --no-warnings --no-turbo-fast-api-calls {}", runner.display());
     cmd::run(cargo.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", node))
 }
@@ -209,7 +263,7 @@ fn e2e(repo: &Repo) -> Result<()> {
     }
     let mut npm = cmd::command("npm", &["run", "--silent", "test", "-w", "e2e"], &repo.web());
     npm.env("CHROME", browser).env("EXAMPLES", examples::folder(repo));
-    cmd::run(npm.env("MEMSTRATA", program).env("E2E_PORT", free_port()?))
+    cmd::run(npm.env("VRAMSCOPE", program).env("E2E_PORT", free_port()?))
 }
 
 fn firefox(repo: &Repo) -> Result<()> {
@@ -218,14 +272,21 @@ fn firefox(repo: &Repo) -> Result<()> {
         return Ok(());
     };
     let program = program(repo)?;
-    let mut xvfb = cmd::command("xvfb-run", &["-a", "npm", "run", "--silent", "firefox", "-w", "e2e"], &repo.web());
-    cmd::run(xvfb.env("FIREFOX", firefox).env("MEMSTRATA", program).env("E2E_PORT", free_port()?))
+    let mut xvfb = cmd::command(
+        "xvfb-run",
+        &["-a", "npm", "run", "--silent", "firefox", "-w", "e2e"],
+        &repo.web(),
+    );
+    cmd::run(xvfb.env("FIREFOX", firefox).env("VRAMSCOPE", program).env("E2E_PORT", free_port()?))
 }
 
 /// The program, whose numbers are what the page's are held against.
 fn program(repo: &Repo) -> Result<PathBuf> {
-    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "memstrata-cli", "--features", "page"], &repo.root))?;
-    Ok(repo.target.join("debug").join("memstrata"))
+    cmd::run(&mut cmd::cargo(
+        &["build", "--quiet", "--package", "vramscope-cli", "--features", "page"],
+        &repo.root,
+    ))?;
+    Ok(repo.target.join("debug").join("vramscope"))
 }
 
 fn free_port() -> Result<String> {

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 const TEST_DATA_LIMIT: u64 = 200 << 10;
 
 /// The crates that may say `unsafe`: GL, and the two that speak to the browser.
-const UNSAFE_CRATES: [&str; 3] = ["memstrata-render", "memstrata-view", "memstrata-worker"];
+const UNSAFE_CRATES: [&str; 3] = ["vramscope-render", "vramscope-view", "vramscope-worker"];
 
 /// A file of the repository with its text; none when it is not text.
 pub(crate) struct Source {
@@ -42,7 +42,11 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     if !broken.is_empty() {
         bail!(
             "{} untidy",
-            if broken.len() == 1 { "1 thing is".into() } else { format!("{} things are", broken.len()) }
+            if broken.len() == 1 {
+                "1 thing is".into()
+            } else {
+                format!("{} things are", broken.len())
+            }
         );
     }
     println!("tidy: {} files are in order", names.len());
@@ -52,7 +56,8 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
 fn read(repo: &Repo, names: &[String]) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
     for name in names {
-        let bytes = std::fs::read(repo.root.join(name)).with_context(|| format!("reading {name}"))?;
+        let bytes =
+            std::fs::read(repo.root.join(name)).with_context(|| format!("reading {name}"))?;
         if let Ok(text) = String::from_utf8(bytes)
             && !text.contains('\0')
         {
@@ -79,7 +84,12 @@ fn unsafe_code(sources: &[Source]) -> Vec<String> {
             let code = line.split("//").next().unwrap_or_default();
             let words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
             if words.into_iter().any(|word| word == "unsafe" || word == "unsafe_code") {
-                broken.push(format!("{}:{} says unsafe; only {} may", source.name, n + 1, UNSAFE_CRATES.join(", ")));
+                broken.push(format!(
+                    "{}:{} says unsafe; only {} may",
+                    source.name,
+                    n + 1,
+                    UNSAFE_CRATES.join(", ")
+                ));
             }
         }
     }
@@ -88,8 +98,11 @@ fn unsafe_code(sources: &[Source]) -> Vec<String> {
 
 fn test_data(repo: &Repo, names: &[String]) -> Result<Vec<String>> {
     let mut broken = Vec::new();
-    for name in names.iter().filter(|n| n.starts_with("test_data/") || n.starts_with("web/site/public/")) {
-        let size = repo.root.join(name).metadata().with_context(|| format!("looking at {name}"))?.len();
+    for name in
+        names.iter().filter(|n| n.starts_with("test_data/") || n.starts_with("web/site/public/"))
+    {
+        let size =
+            repo.root.join(name).metadata().with_context(|| format!("looking at {name}"))?.len();
         if size > TEST_DATA_LIMIT {
             broken.push(format!(
                 "{name} has {size} bytes; {TEST_DATA_LIMIT} is the most: gzip it, or take a smaller one"

@@ -1,8 +1,10 @@
-//! The three wasm modules: compiled, bound to JavaScript by wasm-bindgen as a library (so that its version is the one in
-//! Cargo.lock), made small by wasm-opt, and put beside the viewer's TypeScript.
+//! The three wasm modules: compiled, bound to JavaScript by wasm-bindgen as a library (so that its
+//! version is the one in Cargo.lock), made small by wasm-opt, and put beside the viewer's
+//! TypeScript.
 //!
-//! Workers have two of them: one that reads a file and draws its timeline, which the first picture waits for, and one that
-//! answers all views, which comes after it. The same with threads is built by `threads`.
+//! Workers have two of them: one that reads a file and draws its timeline, which the first picture
+//! waits for, and one that answers all views, which comes after it. The same with threads is built
+//! by `threads`.
 
 use crate::{cmd, files, repo::Repo};
 use anyhow::{Context, Result, anyhow};
@@ -25,25 +27,30 @@ struct Module {
 
 const MODULES: [Module; 3] = [
     Module {
-        name: "memstrata_worker",
-        package: "memstrata-worker",
-        compiled: "memstrata_worker.wasm",
+        name: "vramscope_worker",
+        package: "vramscope-worker",
+        compiled: "vramscope_worker.wasm",
         features: &["--no-default-features"],
     },
     Module {
-        name: "memstrata_worker_views",
-        package: "memstrata-worker",
-        compiled: "memstrata_worker.wasm",
+        name: "vramscope_worker_views",
+        package: "vramscope-worker",
+        compiled: "vramscope_worker.wasm",
         features: &[],
     },
-    Module { name: "memstrata_view", package: "memstrata-view", compiled: "memstrata_view.wasm", features: &[] },
+    Module {
+        name: "vramscope_view",
+        package: "vramscope-view",
+        compiled: "vramscope_view.wasm",
+        features: &[],
+    },
 ];
 
 /// Every browser that has WebGL2 and module workers has these too.
 const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
 
-/// Stripping is left to wasm-bindgen and wasm-opt: the linker would also drop the section that tells them which of those
-/// features are in use.
+/// Stripping is left to wasm-bindgen and wasm-opt: the linker would also drop the section that
+/// tells them which of those features are in use.
 pub(crate) const UNSTRIPPED: &str = "profile.wasm.strip=\"none\"";
 
 /// Builds all modules into web/viewer/wasm.
@@ -53,20 +60,25 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
     std::thread::scope(|scope| {
         let mut workers = Vec::new();
         for module in MODULES {
-            // One after the other, since two are one package with other features; while one is made small, the next compiles.
+            // One after the other, since two are one package with other features; while one is made
+            // small, the next compiles.
             let compiled = compile(repo, module)?;
             workers.push(scope.spawn(move || bind(repo, module, &compiled)));
         }
-        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| anyhow!("wasm-bindgen panicked"))?)
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().map_err(|_| anyhow!("wasm-bindgen panicked"))?)
     })
 }
 
 fn compile(repo: &Repo, module: Module) -> Result<Vec<u8>> {
-    let mut args = vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
+    let mut args =
+        vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
     args.extend(["--package", module.package]);
     args.extend(module.features);
     let mut cargo = cmd::cargo(&args, &repo.root);
-    // What the environment asks of native builds (a linker, sanitizers, coverage) would break these.
+    // What the environment asks of native builds (a linker, sanitizers, coverage) would break
+    // these.
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS);
     cmd::run(&mut cargo)?;
     let compiled = repo.target.join(TARGET).join(PROFILE).join(module.compiled);
@@ -80,13 +92,18 @@ fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
     let stamp = out.join(format!("{module}.stamp"));
     let mark = format!("{} {}\n", fingerprint(bytes), OPTIMISE.join(" "));
     let products = [format!("{module}_bg.wasm"), format!("{module}.d.ts"), format!("{module}.js")];
-    if products.iter().all(|p| out.join(p).is_file()) && std::fs::read_to_string(&stamp).is_ok_and(|old| old == mark) {
+    if products.iter().all(|p| out.join(p).is_file())
+        && std::fs::read_to_string(&stamp).is_ok_and(|old| old == mark)
+    {
         return Ok(());
     }
     let scratch = generate(repo, module, bytes)?;
     std::fs::create_dir_all(&out)?;
-    // The JavaScript comes last: a server that watches it then reloads a page whose wasm is already there.
-    for name in files::below(&scratch)?.iter().map(|p| p.strip_prefix(&scratch).map(Path::to_path_buf)) {
+    // The JavaScript comes last: a server that watches it then reloads a page whose wasm is already
+    // there.
+    for name in
+        files::below(&scratch)?.iter().map(|p| p.strip_prefix(&scratch).map(Path::to_path_buf))
+    {
         let name = name?;
         if name != Path::new(&products[2]) {
             place(&scratch, &out, &name)?;
@@ -100,19 +117,25 @@ fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
 pub(crate) fn generate(repo: &Repo, module: &str, bytes: &[u8]) -> Result<PathBuf> {
     let scratch = repo.target.join("xtask").join(module);
     if scratch.is_dir() {
-        std::fs::remove_dir_all(&scratch).with_context(|| format!("emptying {}", scratch.display()))?;
+        std::fs::remove_dir_all(&scratch)
+            .with_context(|| format!("emptying {}", scratch.display()))?;
     }
     let mut bindgen = wasm_bindgen_cli_support::Bindgen::new();
-    bindgen.input_bytes(module, bytes.to_vec()).web(true)?.typescript(true).omit_default_module_path(false);
+    bindgen
+        .input_bytes(module, bytes.to_vec())
+        .web(true)?
+        .typescript(true)
+        .omit_default_module_path(false);
     bindgen.remove_name_section(true).remove_producers_section(true);
     bindgen.generate(&scratch).with_context(|| format!("wasm-bindgen of {module}"))?;
     optimise(repo, &scratch.join(format!("{module}_bg.wasm")))?;
     Ok(scratch)
 }
 
-/// Functions larger than this (in wasm-opt's measure) stay apart even when only one place calls them. Engines run a new
-/// module unoptimised at first and replace one function at a time, when it is called again: the parser's loop must not
-/// vanish in a function that is called once a file. It makes the module smaller, too.
+/// Functions larger than this (in wasm-opt's measure) stay apart even when only one place calls
+/// them. Engines run a new module unoptimised at first and replace one function at a time, when it
+/// is called again: the parser's loop must not vanish in a function that is called once a file. It
+/// makes the module smaller, too.
 pub(crate) const OPTIMISE: [&str; 2] = ["-Os", "--one-caller-inline-max-function-size=50"];
 
 fn optimise(repo: &Repo, wasm: &Path) -> Result<()> {
@@ -129,7 +152,8 @@ pub(crate) fn place(from: &Path, to: &Path, name: &Path) -> Result<()> {
     if let Some(folder) = target.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    std::fs::copy(from.join(name), &target).with_context(|| format!("writing {}", target.display()))?;
+    std::fs::copy(from.join(name), &target)
+        .with_context(|| format!("writing {}", target.display()))?;
     Ok(())
 }
 

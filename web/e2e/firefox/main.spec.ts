@@ -6,7 +6,7 @@ import puppeteer, { type Browser, type ElementHandle, type Page } from "puppetee
 import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 
-// Importing it tells TypeScript of `window.memstrata`.
+// Importing it tells TypeScript of `window.vramscope`.
 import type {} from "../lib/viewer.js";
 
 const REAL = "recorded/t26/gpt_small.pickle.gz";
@@ -20,7 +20,10 @@ class Firefox {
 
   constructor(readonly page: Page) {
     page.on("pageerror", (error) => this.wrong.push(`uncaught: ${String(error)}`));
-    page.on("console", (message) => message.type() === "error" && this.wrong.push(`console: ${message.text()}`));
+    page.on(
+      "console",
+      (message) => message.type() === "error" && this.wrong.push(`console: ${message.text()}`),
+    );
   }
 
   async find(selector: string): Promise<ElementHandle> {
@@ -63,8 +66,8 @@ test("files open, every view shows something, and a block is picked", async ({ b
   const firefox = new Firefox(page);
   await page.setViewport({ width: 1440, height: 900 });
   await page.goto(`${baseURL}/`);
-  await page.waitForFunction(() => "memstrata" in window);
-  await page.evaluate(() => window.memstrata.ready);
+  await page.waitForFunction(() => "vramscope" in window);
+  await page.evaluate(() => window.vramscope.ready);
 
   const input = (await firefox.find("[data-testid=open-files]")) as ElementHandle<HTMLInputElement>;
   await input.uploadFile(testData(REAL), testData(OTHER));
@@ -74,12 +77,14 @@ test("files open, every view shows something, and a block is picked", async ({ b
   }
   await (await firefox.find('[data-testid=rank-row][data-path="gpt_small.pickle.gz"]')).click();
   const { peak } = deviceOf(REAL).requested_bytes;
-  await expect.poll(() => firefox.attribute("[data-testid=peak-value]", "data-value")).toBe(String(peak));
-  await expect.poll(() => page.evaluate(() => window.memstrata.stats().strips)).toBeGreaterThan(0);
+  await expect
+    .poll(() => firefox.attribute("[data-testid=peak-value]", "data-value"))
+    .toBe(String(peak));
+  await expect.poll(() => page.evaluate(() => window.vramscope.stats().strips)).toBeGreaterThan(0);
   await firefox.find("[data-testid=colour-by]");
 
   // The drawer would show some of them already.
-  await page.evaluate(() => window.memstrata.setState({ drawer: "none" }));
+  await page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
   for (const [key, view, shown] of [
     ["1", "overview", "[data-testid=overview-row] [data-column=peak]"],
     ["2", "timeline", "timeline-canvas"],
@@ -89,24 +94,31 @@ test("files open, every view shows something, and a block is picked", async ({ b
     ["6", "compare", "[data-testid=compare-totals] [data-column=change]"],
   ] as const) {
     await page.keyboard.press(key);
-    await expect.poll(() => firefox.attribute(`[data-testid=view-${view}]`, "data-place")).toBe("main");
-    if (shown.endsWith("canvas")) await expect.poll(() => firefox.colours(shown), view).toBeGreaterThan(8);
+    await expect
+      .poll(() => firefox.attribute(`[data-testid=view-${view}]`, "data-place"))
+      .toBe("main");
+    if (shown.endsWith("canvas"))
+      await expect.poll(() => firefox.colours(shown), view).toBeGreaterThan(8);
     else await firefox.find(shown);
   }
   expect(await page.$$(">>> [role=alert]")).toHaveLength(0);
 
   await page.keyboard.press("2");
-  await expect.poll(() => firefox.attribute("[data-testid=view-timeline]", "data-place")).toBe("main");
+  await expect
+    .poll(() => firefox.attribute("[data-testid=view-timeline]", "data-place"))
+    .toBe("main");
   const canvas = await (await firefox.find("[data-testid=timeline-canvas]")).boundingBox();
   if (!canvas) throw new Error("there is no timeline");
   // Low in the stack, where something is live in the middle of the trace.
   const [x, y] = [Math.round(canvas.width / 2), Math.round(canvas.height - 60)];
-  await expect.poll(() => page.evaluate((...at) => window.memstrata.pick("timeline", ...at), x, y)).not.toBeNull();
-  const hit = await page.evaluate((...at) => window.memstrata.pick("timeline", ...at), x, y);
+  await expect
+    .poll(() => page.evaluate((...at) => window.vramscope.pick("timeline", ...at), x, y))
+    .not.toBeNull();
+  const hit = await page.evaluate((...at) => window.vramscope.pick("timeline", ...at), x, y);
   await page.mouse.click(canvas.x + x, canvas.y + y);
   await expect
     .poll(() => firefox.attribute("[data-testid=details] [data-reference]", "data-reference"))
     .toBe(hit?.reference);
-  expect(await page.evaluate(() => window.memstrata.getState().sel)).toBe(hit?.reference);
+  expect(await page.evaluate(() => window.vramscope.getState().sel)).toBe(hit?.reference);
   expect(firefox.wrong).toEqual([]);
 });

@@ -5,16 +5,21 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { testData } from "./data.js";
 
-const { MEMSTRATA } = process.env;
+const { VRAMSCOPE } = process.env;
 
 /** The program; its path in the environment is from web/e2e. */
 export const program = resolve(
   fileURLToPath(new URL("../", import.meta.url)),
-  MEMSTRATA ?? "../../target/debug/memstrata",
+  VRAMSCOPE ?? "../../target/debug/vramscope",
 );
 
 export type Band = "requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes";
-export const BANDS: readonly Band[] = ["requested_bytes", "active_bytes", "allocated_bytes", "reserved_bytes"];
+export const BANDS: readonly Band[] = [
+  "requested_bytes",
+  "active_bytes",
+  "allocated_bytes",
+  "reserved_bytes",
+];
 
 export interface FrameRow {
   name: string;
@@ -65,7 +70,13 @@ interface Reports {
   segments: { event: number; segments: SegmentRow[] };
   flame: {
     total: number;
-    nodes: (FrameRow & { parent: number; depth: number; own: number; total: number; blocks: number })[];
+    nodes: (FrameRow & {
+      parent: number;
+      depth: number;
+      own: number;
+      total: number;
+      blocks: number;
+    })[];
   };
   blocks: { total: number; blocks: BlockRow[] };
   anomalies: { anomalies: AnomalyRow[] };
@@ -131,21 +142,34 @@ export interface AnomalyRow {
 /** What the program prints in a folder with `--format json`. */
 export function print(folder: string, args: string[]): unknown {
   const all = [...args, "--format", "json"];
-  const out = execFileSync(program, all, { cwd: folder, encoding: "utf8", maxBuffer: 2 ** 28, stdio: "pipe" });
+  const out = execFileSync(program, all, {
+    cwd: folder,
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+    stdio: "pipe",
+  });
   return JSON.parse(out);
 }
 
 /** Runs the program over files, by their names in a folder. */
-export function cliIn<C extends keyof Reports>(folder: string, command: C, ...rest: string[]): Reports[C] {
+export function cliIn<C extends keyof Reports>(
+  folder: string,
+  command: C,
+  ...rest: string[]
+): Reports[C] {
   return print(folder, [command, ...rest]) as Reports[C];
 }
 
 /** Runs the program over a file, named by its path or as one of test_data/. */
-export const cli = <C extends keyof Reports>(command: C, file: string, ...rest: string[]): Reports[C] =>
-  cliIn(testData(""), command, file, ...rest);
+export const cli = <C extends keyof Reports>(
+  command: C,
+  file: string,
+  ...rest: string[]
+): Reports[C] => cliIn(testData(""), command, file, ...rest);
 
 /** The devices of a file, with their traces in numbers. */
-export const devicesOf = (file: string) => cli("summary", file).files.flatMap(({ devices }) => devices);
+export const devicesOf = (file: string) =>
+  cli("summary", file).files.flatMap(({ devices }) => devices);
 
 /** One of them; without an ordinal the first. */
 export function deviceOf(file: string, device?: number) {
@@ -159,7 +183,8 @@ export function deviceOf(file: string, device?: number) {
 export const blocksOf = (file: string, ...more: string[]) => cli("blocks", file, ...more).blocks;
 
 /** What is held after an event. */
-export const stateOf = (file: string, event: number) => cli("state", file, "--event", String(event));
+export const stateOf = (file: string, event: number) =>
+  cli("state", file, "--event", String(event));
 
 export const anomaliesOf = (file: string) => cli("anomalies", file).anomalies;
 

@@ -1,4 +1,5 @@
-// Files of test_data/, and the numbers that stand beside them, which no part of memstrata has computed.
+// Files of test_data/, and the numbers that stand beside them, which no part of vramscope has
+// computed.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -29,4 +30,7 @@ interface SampleRank {
 }
 
 /** The sample run by path, as `scripts/oracle.py` reads it. */
-export const sample = JSON.parse(readFileSync(testData("sample_expected.json"), "utf8")) as Record<string, SampleRank>;
+export const sample = JSON.parse(readFileSync(testData("sample_expected.json"), "utf8")) as Record<
+  string,
+  SampleRank
+>;

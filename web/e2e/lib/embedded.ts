@@ -1,7 +1,7 @@
 // The package as a copy on somebody else's server, and an empty page there that opens viewers.
 
 import { test as base, type Page } from "@playwright/test";
-import type { openAddresses, openViewer, ViewerOptions } from "memstrata-viewer";
+import type { openAddresses, openViewer, ViewerOptions } from "vramscope-viewer";
 import { example } from "./examples.js";
 import { type Folder, serveFolder } from "./folder.js";
 
@@ -15,7 +15,7 @@ declare global {
 const BARE = `<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>A page</title>
 <style>body { display: grid; grid-auto-flow: column; height: 100vh; margin: 0 }</style><body>
 <div id="a"></div><div id="b"></div>
-<script type="module">window.package = await import("/memstrata/dist/client/standalone.js");</script>`;
+<script type="module">window.package = await import("/vramscope/dist/client/standalone.js");</script>`;
 
 interface Hands {
   /** The package as a copy on a server, and an empty page. */
@@ -24,7 +24,7 @@ interface Hands {
 }
 
 export const test = base.extend<Hands>({
-  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what is asked for from the pattern
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads fixture names from the pattern
   host: async ({}, use) => {
     const host = await serveFolder(example("plain"), { pages: { "/bare": BARE } });
     await use(host);
@@ -45,11 +45,17 @@ export async function bare(page: Page, host: Folder, hash = ""): Promise<void> {
 }
 
 /** Opens a viewer in an element of the page, with these addresses. */
-export const open = (page: Page, id: string, urls: string[], options: Omit<ViewerOptions, "files"> = {}) =>
+export const open = (
+  page: Page,
+  id: string,
+  urls: string[],
+  options: Omit<ViewerOptions, "files"> = {},
+) =>
   page.evaluate(
     async ([into, files, more]) => {
       const container = document.getElementById(into);
-      if (container) await window.package.openViewer(container, { ...more, ...(files.length > 0 && { files }) });
+      if (container)
+        await window.package.openViewer(container, { ...more, ...(files.length > 0 && { files }) });
     },
     [id, urls, options] as const,
   );

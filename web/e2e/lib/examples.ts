@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, type Page } from "@playwright/test";
-import type { MemstrataViewer } from "memstrata-viewer";
+import type { VramscopeViewer } from "vramscope-viewer";
 
 const HERE = fileURLToPath(new URL("../", import.meta.url));
 const { EXAMPLES } = process.env;
@@ -21,8 +21,10 @@ export function example(name: string): string {
 export const site = resolve(HERE, "../site/dist");
 
 /** Waits until an element has drawn something. */
-export async function drawn(page: Page, selector = "memstrata-viewer"): Promise<void> {
+export async function drawn(page: Page, selector = "vramscope-viewer"): Promise<void> {
   await expect
-    .poll(() => page.locator(selector).evaluate((element) => (element as MemstrataViewer).stats().strips))
+    .poll(() =>
+      page.locator(selector).evaluate((element) => (element as VramscopeViewer).stats().strips),
+    )
     .toBeGreaterThan(0);
 }

@@ -9,8 +9,8 @@ export const WORKER = /\/assets\/worker-[^/]*\.js$/;
 export type End = "throw" | "panic" | "outgrow" | "overflow";
 
 /**
- * Before all that a worker does. It ends when it is told to: at once, outside of everything that it does, or with a trap of
- * WebAssembly in its next step.
+ * Before all that a worker does. It ends when it is told to: at once, outside of everything that it
+ * does, or with a trap of WebAssembly in its next step.
  */
 const PRELUDE = `
 const told = { path: "", armed: "" };
@@ -53,7 +53,7 @@ export async function fragile(page: Page, prelude = PRELUDE): Promise<void> {
     await route.fulfill({ response, body: `${prelude}\n${await response.text()}` });
   });
   await page.goto("/");
-  await page.waitForFunction(() => "memstrata" in window);
+  await page.waitForFunction(() => "vramscope" in window);
 }
 
 /** Tells the worker of a file, or the coordinator's, to end. */
@@ -69,7 +69,7 @@ export const end = (page: Page, path: string, how: End) =>
 
 export async function reload(page: Page): Promise<void> {
   await page.reload();
-  await page.waitForFunction(() => "memstrata" in window);
+  await page.waitForFunction(() => "vramscope" in window);
 }
 
 /** An unsigned number at a place of a module, and where the next thing begins. */
@@ -118,13 +118,20 @@ export const blind = (page: Page) =>
   page.addInitScript(() => {
     const { getContext } = HTMLCanvasElement.prototype;
     Object.assign(window, { blind: true });
-    HTMLCanvasElement.prototype.getContext = function (this: HTMLCanvasElement, kind: string, ...rest: unknown[]) {
+    HTMLCanvasElement.prototype.getContext = function (
+      this: HTMLCanvasElement,
+      kind: string,
+      ...rest: unknown[]
+    ) {
       const none = kind === "webgl2" && (window as unknown as { blind: boolean }).blind;
       return none ? null : Reflect.apply(getContext, this, [kind, ...rest]);
     } as typeof getContext;
   });
 
-/** How many GL contexts the pages to come have made and not given back. A test that asks a canvas for its context would make it. */
+/**
+ * How many GL contexts the pages to come have made and not given back. A test that asks a canvas
+ * for its context would make it.
+ */
 export async function contexts(page: Page): Promise<() => Promise<number>> {
   await page.addInitScript(() => {
     const { getContext } = HTMLCanvasElement.prototype;
@@ -146,15 +153,22 @@ export async function contexts(page: Page): Promise<() => Promise<number>> {
 /** How many workers that answer all views have been warmed up. */
 export async function warmed(page: Page): Promise<number> {
   const isWarm = () =>
-    performance.getEntriesByName("memstrata warm").length > 0 &&
+    performance.getEntriesByName("vramscope warm").length > 0 &&
     performance.getEntriesByType("resource").some(({ name }) => name.includes("worker_views"));
   // One may end while it is asked.
-  const all = await Promise.all(page.workers().map((worker) => worker.evaluate(isWarm).catch(() => false)));
+  const all = await Promise.all(
+    page.workers().map((worker) => worker.evaluate(isWarm).catch(() => false)),
+  );
   return all.filter(Boolean).length;
 }
 
-/** How many workers the pages to come have started, and how many of those they have not ended. Playwright may keep one that was ended right after its start. */
-export async function workers(page: Page): Promise<() => Promise<{ started: number; alive: number }>> {
+/**
+ * How many workers the pages to come have started, and how many of those they have not ended.
+ * Playwright may keep one that was ended right after its start.
+ */
+export async function workers(
+  page: Page,
+): Promise<() => Promise<{ started: number; alive: number }>> {
   await page.addInitScript(() => {
     const workers = { started: 0, ended: new Set<Worker>() };
     Object.assign(window, {
@@ -173,7 +187,9 @@ export async function workers(page: Page): Promise<() => Promise<{ started: numb
   });
   return () =>
     page.evaluate(() => {
-      const { started, ended } = (window as unknown as { workers: { started: number; ended: Set<Worker> } }).workers;
+      const { started, ended } = (
+        window as unknown as { workers: { started: number; ended: Set<Worker> } }
+      ).workers;
       return { started, alive: started - ended.size };
     });
 }

@@ -1,4 +1,5 @@
-// Folders behind an address of their own, as any static host serves them; with some pages that are only text.
+// Folders behind an address of their own, as any static host serves them; with some pages that are
+// only text.
 
 import { cpSync, createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -19,7 +20,10 @@ const TYPES: Record<string, string> = {
   ".webmanifest": "application/manifest+json",
 };
 
-/** A name that leads to this machine and does not look like it: the browser is told so in playwright.config.ts. */
+/**
+ * A name that leads to this machine and does not look like it: the browser is told so in
+ * playwright.config.ts.
+ */
 export const STRANGER = "host.example";
 
 export interface Folder {
@@ -42,7 +46,10 @@ const listening = (server: Server) =>
   });
 
 /** Serves a folder, if any, and test_data/ under /data/. */
-export async function serveFolder(root: string | null, { headers = {}, pages = {} }: Options = {}): Promise<Folder> {
+export async function serveFolder(
+  root: string | null,
+  { headers = {}, pages = {} }: Options = {},
+): Promise<Folder> {
   const fileOf = (pathname: string) => {
     const path = normalize(pathname.endsWith("/") ? `${pathname}index.html` : pathname);
     if (path.startsWith("/data/")) return testData(path.slice("/data/".length));
@@ -89,7 +96,10 @@ export interface Hosted extends Pick<Folder, "asked" | "stop"> {
   folder: string;
 }
 
-/** The built site below a path of a plain static host: without a header that isolates anything, and kept by browsers for a while. */
+/**
+ * The built site below a path of a plain static host: without a header that isolates anything, and
+ * kept by browsers for a while.
+ */
 export async function host(path = ""): Promise<Hosted> {
   const root = mkdtempSync(join(tmpdir(), "hosted-"));
   const folder = join(root, path);

@@ -1,4 +1,5 @@
-// What the tests of keys share. All of them are in tests/keys-*.spec.ts, and a test there holds them to the sheet of keys.
+// What the tests of keys share. All of them are in tests/keys-*.spec.ts, and a test there holds
+// them to the sheet of keys.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -7,16 +8,22 @@ import type { BlockRow } from "./cli.js";
 import type { Viewer } from "./viewer.js";
 
 /** What a test says of the keys that it is of, as the sheet prints them. */
-export const keys = (...shown: string[]) => ({ annotation: { type: "keys", description: shown.join("  ") } });
+export const keys = (...shown: string[]) => ({
+  annotation: { type: "keys", description: shown.join("  ") },
+});
 
-/** The keys of all such tests, read from their files: a test does not know of those in other files. */
+/**
+ * The keys of all such tests, read from their files: a test does not know of those in other files.
+ */
 export function testedKeys(): Set<string> {
   const folder = fileURLToPath(new URL("../tests/", import.meta.url));
   const files = readdirSync(folder).filter((name) => name.startsWith("keys-"));
   const text = /"(?:[^"\\]|\\.)+"/g;
   const lists = new RegExp(`,\\s*keys\\(((?:${text.source}[,\\s]*)+)\\),\\s*async`, "g");
   const all = files.flatMap((name) => [...readFileSync(folder + name, "utf8").matchAll(lists)]);
-  return new Set(all.flatMap(([, list = ""]) => (list.match(text) ?? []).map((key): string => JSON.parse(key))));
+  return new Set(
+    all.flatMap(([, list = ""]) => (list.match(text) ?? []).map((key): string => JSON.parse(key))),
+  );
 }
 
 /** Holds a key, with Shift where it is told, until something has come of it. */
@@ -46,7 +53,8 @@ export function middling(
     const { alloc_event, free_completed_event } = block;
     if (alloc_event === null || free_completed_event === null) continue;
     const life = free_completed_event - alloc_event;
-    if (life > events / 20 && life < events / 4) return { ...block, alloc_event, free_completed_event };
+    if (life > events / 20 && life < events / 4)
+      return { ...block, alloc_event, free_completed_event };
   }
   throw new Error("no such block");
 }

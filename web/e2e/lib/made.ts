@@ -41,7 +41,13 @@ const stack = (name: string) =>
   ].map(frame);
 
 /** An alloc, and its free where there is one. */
-export function life(addr: number, size: number, from: number, to?: number, name = "alloc"): Made[] {
+export function life(
+  addr: number,
+  size: number,
+  from: number,
+  to?: number,
+  name = "alloc",
+): Made[] {
   const alloc: Made = { at: from, action: "alloc", addr, size, in: name };
   if (to === undefined) return [alloc];
   return [
@@ -51,7 +57,10 @@ export function life(addr: number, size: number, from: number, to?: number, name
   ];
 }
 
-/** A file with this trace of one device, by time; what happens in one microsecond stays in this order. */
+/**
+ * A file with this trace of one device, by time; what happens in one microsecond stays in this
+ * order.
+ */
 export function made(
   name: string,
   events: Made[],
@@ -66,7 +75,8 @@ export function made(
       frames: stack(inner ?? event.action),
     }));
   const final = segments.map(({ address, size, blocks }) => {
-    const sum = (of: (block: MadeBlock) => number) => blocks.reduce((all, block) => all + of(block), 0);
+    const sum = (of: (block: MadeBlock) => number) =>
+      blocks.reduce((all, block) => all + of(block), 0);
     return {
       device: 0,
       address,
@@ -88,7 +98,12 @@ export function made(
       })),
     };
   });
-  const snapshot = { segments: final, device_traces: [trace], allocator_settings: {}, external_annotations: [] };
+  const snapshot = {
+    segments: final,
+    device_traces: [trace],
+    allocator_settings: {},
+    external_annotations: [],
+  };
   return { name, mimeType: "application/json", buffer: Buffer.from(JSON.stringify(snapshot)) };
 }
 

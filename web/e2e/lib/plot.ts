@@ -6,7 +6,13 @@ import { PNG } from "pngjs";
 /** How far two colours are apart before they are taken for different, of 3 x 255. */
 const DISTINCT = 24;
 
-const UNITS: Record<string, number> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+const UNITS: Record<string, number> = {
+  B: 1,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+};
 
 interface Tick {
   at: number;
@@ -40,7 +46,9 @@ export class Picture {
   /** True when a pixel has none of these colours. */
   differs(x: number, y: number, colours: readonly Colour[]): boolean {
     const [r, g, b] = this.colour(x, y);
-    return colours.every((c) => Math.abs(c[0] - r) + Math.abs(c[1] - g) + Math.abs(c[2] - b) > DISTINCT);
+    return colours.every(
+      (c) => Math.abs(c[0] - r) + Math.abs(c[1] - g) + Math.abs(c[2] - b) > DISTINCT,
+    );
   }
 
   /** The topmost row of a column that is drawn: three in a run, so that no grid line counts. */
@@ -56,7 +64,8 @@ export class Picture {
   /** The share of a rectangle's pixels that are drawn. */
   share(x0: number, y0: number, x1: number, y1: number, background: readonly Colour[]): number {
     let drawn = 0;
-    for (let y = y0; y < y1; y += 1) for (let x = x0; x < x1; x += 1) if (this.differs(x, y, background)) drawn += 1;
+    for (let y = y0; y < y1; y += 1)
+      for (let x = x0; x < x1; x += 1) if (this.differs(x, y, background)) drawn += 1;
     return drawn / ((x1 - x0) * (y1 - y0));
   }
 }
@@ -85,7 +94,7 @@ export class Plot {
   }
 
   strips(): Promise<number> {
-    return this.page.evaluate(() => window.memstrata.stats().strips);
+    return this.page.evaluate(() => window.vramscope.stats().strips);
   }
 
   /** The canvas alone, without the texts over it. */
@@ -94,7 +103,8 @@ export class Plot {
       this.canvas.evaluate(
         (canvas, visibility) => {
           for (const other of canvas.closest(".plot")?.children ?? []) {
-            if (!other.contains(canvas) && other instanceof HTMLElement) other.style.visibility = visibility;
+            if (!other.contains(canvas) && other instanceof HTMLElement)
+              other.style.visibility = visibility;
           }
         },
         shown ? "" : "hidden",
@@ -102,7 +112,12 @@ export class Plot {
     await over(false);
     // The browser puts a canvas on whole pixels, wherever the layout has it.
     const { x, y, width, height } = await this.box();
-    const clip = { x: Math.round(x), y: Math.round(y), width: Math.round(width), height: Math.round(height) };
+    const clip = {
+      x: Math.round(x),
+      y: Math.round(y),
+      width: Math.round(width),
+      height: Math.round(height),
+    };
     const png = await this.page.screenshot({ clip });
     await over(true);
     return new Picture(PNG.sync.read(png));
@@ -113,7 +128,9 @@ export class Plot {
     const found = await this.canvas.evaluate((canvas) => {
       const number = (element: Element, name: string) =>
         Number.parseFloat(getComputedStyle(element).getPropertyValue(name));
-      const all = (selector: string) => [...(canvas.closest(".plot")?.querySelectorAll(selector) ?? [])];
+      const all = (selector: string) => [
+        ...(canvas.closest(".plot")?.querySelectorAll(selector) ?? []),
+      ];
       const ticks = (selector: string, name: string) =>
         all(selector).map((tick) => ({ at: number(tick, name), text: tick.textContent ?? "" }));
       const [left] = all(".tick-y");
@@ -127,7 +144,12 @@ export class Plot {
     });
     const { left, bottom } = found;
     // Each is read when it is asked for: along time there are no events to read.
-    return { left, bottom, x: (at) => along(found.x, event)(at), y: (at) => along(found.y, bytes)(at) };
+    return {
+      left,
+      bottom,
+      x: (at) => along(found.x, event)(at),
+      y: (at) => along(found.y, bytes)(at),
+    };
   }
 
   /** Moves the mouse to a point of the canvas. */
@@ -144,10 +166,16 @@ export class Plot {
 }
 
 /** From a value to its place, by the two outermost ticks. */
-function along(ticks: { at: number; text: string }[], read: (text: string) => number): (value: number) => number {
-  const known: Tick[] = ticks.map(({ at, text }) => ({ at, value: read(text) })).sort((a, b) => a.value - b.value);
+function along(
+  ticks: { at: number; text: string }[],
+  read: (text: string) => number,
+): (value: number) => number {
+  const known: Tick[] = ticks
+    .map(({ at, text }) => ({ at, value: read(text) }))
+    .sort((a, b) => a.value - b.value);
   const [low, high] = [known.at(0), known.at(-1)];
-  if (!low || !high || low === high) throw new Error(`too few ticks: ${ticks.map(({ text }) => text).join(", ")}`);
+  if (!low || !high || low === high)
+    throw new Error(`too few ticks: ${ticks.map(({ text }) => text).join(", ")}`);
   return (value) => low.at + ((value - low.value) * (high.at - low.at)) / (high.value - low.value);
 }
 

@@ -1,4 +1,4 @@
-// `memstrata serve`, as somebody runs it in a terminal.
+// `vramscope serve`, as somebody runs it in a terminal.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,7 +21,9 @@ async function stop(child: ChildProcess): Promise<void> {
 
 /** Serves these paths; the program is asked to open no browser. */
 export async function serve(...paths: string[]): Promise<Served> {
-  const child = spawn(program, ["serve", "--no-open", ...paths], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(program, ["serve", "--no-open", ...paths], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   const address = /http:\S+/.exec(line)?.[0];
   if (address === undefined) throw new Error(`no address in ${line}`);

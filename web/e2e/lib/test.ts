@@ -1,4 +1,5 @@
-// What every test gets: a page that fails the test when it logs an error or asks another origin for anything.
+// What every test gets: a page that fails the test when it logs an error or asks another origin for
+// anything.
 
 import { test as base, expect } from "@playwright/test";
 import { Viewer } from "./viewer.js";
@@ -9,16 +10,21 @@ export const test = base.extend<{ viewer: Viewer }>({
   viewer: async ({ page, baseURL }, use) => {
     const wrong: string[] = [];
     page.on("pageerror", (error) => wrong.push(`uncaught: ${error.message}`));
-    page.on("console", (message) => message.type() === "error" && wrong.push(`console: ${message.text()}`));
+    page.on(
+      "console",
+      (message) => message.type() === "error" && wrong.push(`console: ${message.text()}`),
+    );
     page.on("request", (request) => {
       const { origin, protocol } = new URL(request.url());
       const local = origin === baseURL || protocol === "blob:" || protocol === "data:";
       if (!local) wrong.push(`asked another origin: ${request.url()}`);
     });
     await page.goto("/");
-    await page.waitForFunction(() => "memstrata" in window);
+    await page.waitForFunction(() => "vramscope" in window);
     const viewer = new Viewer(page);
     await use(viewer);
-    expect(wrong.filter((line) => !viewer.expectedErrors.some((part) => line.includes(part)))).toEqual([]);
+    expect(
+      wrong.filter((line) => !viewer.expectedErrors.some((part) => line.includes(part))),
+    ).toEqual([]);
   },
 });

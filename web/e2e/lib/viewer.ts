@@ -1,12 +1,12 @@
 // The page as a user meets it: its rows, controls and the timeline's canvas.
 
 import { expect, type Locator, type Page } from "@playwright/test";
-import type { ViewState } from "memstrata-viewer";
+import type { ViewState } from "vramscope-viewer";
 import { Plot } from "./plot.js";
 
 declare global {
   interface Window {
-    memstrata: HTMLElement & {
+    vramscope: HTMLElement & {
       readonly ready: Promise<void>;
       load(inputs: (string | { name: string; buffer: ArrayBuffer })[]): Promise<void>;
       select(reference: string | null): Promise<boolean>;
@@ -76,7 +76,7 @@ export class Viewer {
   }
 
   state(): Promise<ViewState> {
-    return this.page.evaluate(() => window.memstrata.getState());
+    return this.page.evaluate(() => window.vramscope.getState());
   }
 
   /** A line of the details by its stable name. */

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { expect, type Locator, type Page } from "@playwright/test";
-import type { ViewState } from "memstrata-viewer";
+import type { ViewState } from "vramscope-viewer";
 import { BANDS, type Band } from "./cli.js";
 import { Plot } from "./plot.js";
 import type { Viewer } from "./viewer.js";
@@ -71,8 +71,8 @@ export class Views {
   /** Goes to a state, as a script would. */
   async setState(state: ViewState): Promise<void> {
     await this.page.evaluate((to) => {
-      const { memstrata } = window as unknown as { memstrata: { setState(to: unknown): void } };
-      memstrata.setState(to);
+      const { vramscope } = window as unknown as { vramscope: { setState(to: unknown): void } };
+      vramscope.setState(to);
     }, state);
   }
 
@@ -90,7 +90,10 @@ export class Views {
   /** The four bands of the state at the cursor. */
   async expectBands(bands: Record<Band, number>): Promise<void> {
     for (const band of BANDS) {
-      await expect(this.moment.locator(`[data-key=${band}] dd`)).toHaveAttribute("data-value", String(bands[band]));
+      await expect(this.moment.locator(`[data-key=${band}] dd`)).toHaveAttribute(
+        "data-value",
+        String(bands[band]),
+      );
     }
   }
 
@@ -139,7 +142,12 @@ export class Views {
   }
 
   /** Drags from one point of a canvas to another, while a key is held. */
-  async drag(testid: string, from: [number, number], to: [number, number], key?: "Alt" | "Shift"): Promise<void> {
+  async drag(
+    testid: string,
+    from: [number, number],
+    to: [number, number],
+    key?: "Alt" | "Shift",
+  ): Promise<void> {
     const { mouse, keyboard } = this.page;
     const plot = this.plot(testid);
     if (key) await keyboard.down(key);
@@ -166,7 +174,9 @@ export class Views {
 
 /** The attribute `data-value` of all elements, as numbers. */
 export const valuesOf = (all: Locator): Promise<number[]> =>
-  all.evaluateAll((elements) => elements.map((element) => Number(element.getAttribute("data-value"))));
+  all.evaluateAll((elements) =>
+    elements.map((element) => Number(element.getAttribute("data-value"))),
+  );
 
 /** A table of which only the rows in sight are there. */
 export class Grid {

@@ -59,7 +59,7 @@ export async function answering(page: Page): Promise<void> {
 
 /** Shuts the drawer: one canvas is drawn faster than two. */
 export async function alone(viewer: Viewer): Promise<void> {
-  await viewer.page.evaluate(() => window.memstrata.setState({ drawer: "none" }));
+  await viewer.page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
   await expect(viewer.page.locator("[data-place=drawer]")).toHaveCount(0);
   await restedRange(viewer);
 }
@@ -77,7 +77,8 @@ export const expectCursor = (page: Page, event: number) =>
   expect(page.getByTestId("moment")).toHaveAttribute("data-event", String(event));
 
 /** A line of the state at the cursor. */
-export const bandOf = (page: Page, name: string) => page.getByTestId("moment").locator(`[data-key=${name}] dd`);
+export const bandOf = (page: Page, name: string) =>
+  page.getByTestId("moment").locator(`[data-key=${name}] dd`);
 
 /** The pane of a view. */
 export const pane = (page: Page, view: string) => page.getByTestId(`view-${view}`);
@@ -86,16 +87,23 @@ export const expectPlace = (page: Page, view: string, place: "main" | "drawer" |
   expect(pane(page, view)).toHaveAttribute("data-place", place);
 
 /** What lies over the timeline, by its kind. */
-export const marks = (page: Page, kind: string) => pane(page, "timeline").locator(`.mark[data-kind=${kind}]`);
+export const marks = (page: Page, kind: string) =>
+  pane(page, "timeline").locator(`.mark[data-kind=${kind}]`);
 
 /** Where the plot is in the canvas, whatever the axis says. */
-export async function inside(viewer: Viewer): Promise<{ left: number; bottom: number; width: number }> {
+export async function inside(
+  viewer: Viewer,
+): Promise<{ left: number; bottom: number; width: number }> {
   return viewer.canvas.evaluate(async (canvas) => {
-    // A canvas that has just got another size is measured in this frame, and drawn and told of in the next ones.
-    for (let frame = 0; frame < 3; frame += 1) await new Promise((resolve) => requestAnimationFrame(resolve));
+    // A canvas that has just got another size is measured in this frame, and drawn and told of in
+    // the next ones.
+    for (let frame = 0; frame < 3; frame += 1)
+      await new Promise((resolve) => requestAnimationFrame(resolve));
     const read = (selector: string, name: string) => {
       const element = canvas.closest(".timeline")?.querySelector(selector);
-      return element ? Number.parseFloat(getComputedStyle(element).getPropertyValue(name)) : Number.NaN;
+      return element
+        ? Number.parseFloat(getComputedStyle(element).getPropertyValue(name))
+        : Number.NaN;
     };
     return {
       left: read(".minimap", "--left"),
@@ -106,7 +114,11 @@ export async function inside(viewer: Viewer): Promise<{ left: number; bottom: nu
 }
 
 /** Moves over the canvas to a place in its parts, and gives that place. */
-export async function hoverAt(viewer: Viewer, part: number, height = 0.5): Promise<{ x: number; y: number }> {
+export async function hoverAt(
+  viewer: Viewer,
+  part: number,
+  height = 0.5,
+): Promise<{ x: number; y: number }> {
   const { left, bottom, width } = await inside(viewer);
   const at = { x: left + width * part, y: bottom * height };
   await viewer.plot.moveTo(at.x, at.y);
@@ -114,7 +126,12 @@ export async function hoverAt(viewer: Viewer, part: number, height = 0.5): Promi
 }
 
 /** A drag over the canvas, between points in CSS pixels of it. */
-export async function drag(viewer: Viewer, from: [number, number], to: [number, number], key?: string): Promise<void> {
+export async function drag(
+  viewer: Viewer,
+  from: [number, number],
+  to: [number, number],
+  key?: string,
+): Promise<void> {
   const { page } = viewer;
   const { x, y } = await viewer.plot.box();
   await page.mouse.move(x + from[0], y + from[1]);
@@ -127,8 +144,11 @@ export async function drag(viewer: Viewer, from: [number, number], to: [number, 
 
 /** Selects a block by its name. */
 export async function select(viewer: Viewer, reference: string): Promise<void> {
-  expect(await viewer.page.evaluate((name) => window.memstrata.select(name), reference)).toBe(true);
-  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute("data-reference", reference);
+  expect(await viewer.page.evaluate((name) => window.vramscope.select(name), reference)).toBe(true);
+  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute(
+    "data-reference",
+    reference,
+  );
 }
 
 /** The selected block's name; null when nothing is. */
@@ -139,7 +159,9 @@ export async function expectFocusSeen(focused: Locator): Promise<void> {
   const seen = await focused.evaluate((element) => {
     const shown = (of: Element) => {
       const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(of);
-      return (outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0) || boxShadow !== "none";
+      return (
+        (outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0) || boxShadow !== "none"
+      );
     };
     // An input that is out of sight shows its focus by what is around it.
     return shown(element) || (element.parentElement !== null && shown(element.parentElement));
@@ -149,4 +171,4 @@ export async function expectFocusSeen(focused: Locator): Promise<void> {
 
 /** What the page says is under a point of the timeline. */
 export const under = (page: Page, x: number, y: number) =>
-  page.evaluate(([px = 0, py = 0]) => window.memstrata.pick("timeline", px, py), [x, y]);
+  page.evaluate(([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py), [x, y]);

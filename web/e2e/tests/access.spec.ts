@@ -35,11 +35,13 @@ for (const theme of THEMES) {
     await page.keyboard.press("p");
     await expect(page.getByTestId("moment")).toBeVisible();
     for (const [view, drawer] of PAIRS) {
-      await page.evaluate((state) => window.memstrata.setState(state), { view, drawer });
+      await page.evaluate((state) => window.vramscope.setState(state), { view, drawer });
       await expectPlace(page, view, "main");
       if (drawer !== "none") await expectPlace(page, drawer, "drawer");
       await expect(page.locator("[data-place=drawer]")).toHaveCount(drawer === "none" ? 0 : 1);
-      await expect(page.locator(".pane:not([data-place=none])", { hasText: /loading|looking for/i })).toHaveCount(0);
+      await expect(
+        page.locator(".pane:not([data-place=none])", { hasText: /loading|looking for/i }),
+      ).toHaveCount(0);
       await expectNoBarrier(page, theme, `${view} over ${drawer}`);
     }
   });
@@ -80,19 +82,32 @@ const focused = (page: Page) =>
         ring(outlineStyle, outlineWidth) ||
         boxShadow !== "none" ||
         backgroundImage !== "none" ||
-        (around !== null && (ring(around.outlineStyle, around.outlineWidth) || around.boxShadow !== "none")),
-      inside: box.width > 0 && box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight,
+        (around !== null &&
+          (ring(around.outlineStyle, around.outlineWidth) || around.boxShadow !== "none")),
+      inside:
+        box.width > 0 &&
+        box.right > 0 &&
+        box.bottom > 0 &&
+        box.left < innerWidth &&
+        box.top < innerHeight,
     };
   });
 
-test("the Tab key goes through everything, and one can see where it is", async ({ viewer, page }) => {
-  await viewer.open([renamed("scenarios/f01.pickle", "rank0.pickle"), renamed("scenarios/f02.pickle", "rank1.pickle")]);
+test("the Tab key goes through everything, and one can see where it is", async ({
+  viewer,
+  page,
+}) => {
+  await viewer.open([
+    renamed("scenarios/f01.pickle", "rank0.pickle"),
+    renamed("scenarios/f02.pickle", "rank1.pickle"),
+  ]);
   await viewer.expectRow("rank1.pickle", "ready");
   await answering(page);
-  await page.evaluate(() => window.memstrata.setState({ drawer: "blocks" }));
+  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
   await expect(page.getByTestId("blocks-table").locator("[data-key]").first()).toBeVisible();
   const stops: string[] = [];
-  // Where the browser begins depends on what had the place of the views before, so it goes from the page's end to its end.
+  // Where the browser begins depends on what had the place of the views before, so it goes from the
+  // page's end to its end.
   let ends = 0;
   for (let i = 0; i < 160 && ends < 2; i += 1) {
     await page.keyboard.press("Tab");
@@ -132,12 +147,18 @@ test("what can be clicked can be reached without a mouse", async ({ viewer, page
   await page.keyboard.press("3");
   await expect(page.getByTestId("segments-canvas")).toBeVisible();
   await expect(page.locator(".segment-label").first()).toBeAttached();
-  // A button that Tab leaves out is one of several of which another has the focus, and arrow keys go between them.
+  // A button that Tab leaves out is one of several of which another has the focus, and arrow keys
+  // go between them.
   const left = await page.evaluate(() => {
-    const root = document.querySelector("memstrata-viewer")?.shadowRoot;
-    const all = [...(root?.querySelectorAll<HTMLElement>("button[tabindex='-1'], [role=button][tabindex='-1']") ?? [])];
+    const root = document.querySelector("vramscope-viewer")?.shadowRoot;
+    const all = [
+      ...(root?.querySelectorAll<HTMLElement>(
+        "button[tabindex='-1'], [role=button][tabindex='-1']",
+      ) ?? []),
+    ];
     const alone = all.filter(
-      (button) => button.closest("[role=tablist], [role=listbox], [role=toolbar], [role=menu]") === null,
+      (button) =>
+        button.closest("[role=tablist], [role=listbox], [role=toolbar], [role=menu]") === null,
     );
     return [...new Set(alone.map(({ className }) => className))];
   });
@@ -174,12 +195,15 @@ test("arrow keys move the splitter", async ({ viewer, page }) => {
   await page.keyboard.press("ArrowDown");
   await expect.poll(height).toBeLessThan(high);
   for (let i = 0; i < 40; i += 1) await page.keyboard.press("ArrowDown");
-  await expect(splitter).toHaveAttribute("aria-valuenow", (await splitter.getAttribute("aria-valuemin")) ?? "none");
+  await expect(splitter).toHaveAttribute(
+    "aria-valuenow",
+    (await splitter.getAttribute("aria-valuemin")) ?? "none",
+  );
 });
 
 test("arrow keys go through a table, and select what they come to", async ({ viewer, page }) => {
   await work(viewer, REAL);
-  await page.evaluate(() => window.memstrata.setState({ drawer: "blocks" }));
+  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
   const table = page.getByTestId("blocks-table");
   await expect(table.locator("[data-key]").first()).toBeVisible();
   await table.getByRole("rowgroup").focus();
@@ -190,7 +214,10 @@ test("arrow keys go through a table, and select what they come to", async ({ vie
   for (const place of [0, 1, 2]) {
     await page.keyboard.press("ArrowDown");
     await expect(current).toHaveAttribute("data-value", String(largest[place]));
-    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(largest[place]));
+    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+      "data-value",
+      String(largest[place]),
+    );
   }
   await page.keyboard.press("ArrowUp");
   await expect(current).toHaveAttribute("data-value", String(largest[1]));
@@ -199,7 +226,10 @@ test("arrow keys go through a table, and select what they come to", async ({ vie
 });
 
 test("arrow keys go through the ranks", async ({ viewer, page }) => {
-  await viewer.open([renamed("scenarios/f01.pickle", "rank0.pickle"), renamed("scenarios/f02.pickle", "rank1.pickle")]);
+  await viewer.open([
+    renamed("scenarios/f01.pickle", "rank0.pickle"),
+    renamed("scenarios/f02.pickle", "rank1.pickle"),
+  ]);
   await viewer.expectRow("rank0.pickle", "ready");
   await viewer.expectRow("rank1.pickle", "ready");
   await viewer.row("rank0.pickle").click();
@@ -230,10 +260,12 @@ test("what the minimap does with the mouse, keys do on the timeline", async ({ v
   await page.evaluate(() => {
     const heard: string[] = [];
     Object.assign(window, { heard });
-    const root = document.querySelector("memstrata-viewer")?.shadowRoot;
+    const root = document.querySelector("vramscope-viewer")?.shadowRoot;
     if (!root) throw new Error("the viewer is there");
     new MutationObserver(() => {
-      heard.push(...[...root.querySelectorAll("[role=status]")].map((status) => status.textContent ?? ""));
+      heard.push(
+        ...[...root.querySelectorAll("[role=status]")].map((status) => status.textContent ?? ""),
+      );
     }).observe(root, { childList: true, characterData: true, subtree: true });
   });
   await page.keyboard.press("p");

@@ -1,25 +1,36 @@
 // The page's address keeps what is on screen, and a reload brings it back.
 
 import type { Page } from "@playwright/test";
-import type { ViewState } from "memstrata-viewer";
+import type { ViewState } from "vramscope-viewer";
 import { blocksOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
-import { answering, drag, expectCursor, expectPlace, marks, restedRange, select, work } from "../lib/work.js";
+import {
+  answering,
+  drag,
+  expectCursor,
+  expectPlace,
+  marks,
+  restedRange,
+  select,
+  work,
+} from "../lib/work.js";
 
 const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 const TWO = testData("recorded/t26/two_devices.pickle.gz");
 
 /** A block of the second device, with events around it. */
 function blockOfTheSecond(): { reference: string; event: number } {
-  const block = blocksOf(TWO, "--device", "1").find(({ alloc_event }) => alloc_event !== null && alloc_event > 5);
+  const block = blocksOf(TWO, "--device", "1").find(
+    ({ alloc_event }) => alloc_event !== null && alloc_event > 5,
+  );
   if (!block || block.alloc_event === null) throw new Error("no such block");
   return { reference: referenceOf(block, 1), event: block.alloc_event };
 }
 
 /** Nothing selected, nothing searched, no range marked. */
 async function clear(page: Page): Promise<void> {
-  await page.evaluate(() => window.memstrata.select(null));
+  await page.evaluate(() => window.vramscope.select(null));
   for (const _ of ["search", "details", "range"]) await page.keyboard.press("Escape");
 }
 
@@ -36,7 +47,7 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
   const whole = await restedRange(viewer);
   const width = whole.x1 - whole.x0;
   await select(viewer, reference);
-  await page.evaluate((state) => window.memstrata.setState(state), {
+  await page.evaluate((state) => window.vramscope.setState(state), {
     view: "flame",
     drawer: "events",
     x0: Math.round(whole.x0 + width / 4),
@@ -61,31 +72,43 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
   await expect.poll(() => page.url()).toMatch(/colour=size.*theme=dark/);
 
   await page.reload();
-  await page.waitForFunction(() => "memstrata" in window);
+  await page.waitForFunction(() => "vramscope" in window);
   await viewer.open(TWO);
   await expect.poll(() => viewer.state()).toEqual(before);
   await expectPlace(page, "flame", "main");
   await expectPlace(page, "events", "drawer");
   await expect(page.locator("[data-theme=dark]")).toBeVisible();
-  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute("data-reference", reference);
+  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute(
+    "data-reference",
+    reference,
+  );
   await expectCursor(page, event);
   await expect(page.getByTestId("search")).toHaveValue("forward");
   await page.getByRole("tab", { name: "Timeline" }).click();
   await expectPlace(page, "timeline", "main");
-  expect(await restedRange(viewer), "a timeline that was out of sight is where it was asked to be").toEqual({
+  expect(
+    await restedRange(viewer),
+    "a timeline that was out of sight is where it was asked to be",
+  ).toEqual({
     x0: before.x0,
     x1: before.x1,
   });
   await expect(page.getByTestId("colour-by")).toHaveValue("size");
   await expect(page.locator(".mark[data-kind=range]")).toHaveCount(1);
   await expect(viewer.device).toHaveValue("1");
-  await expect(page.getByRole("button", { name: "time", exact: true })).toHaveAttribute("aria-pressed", "true");
+  await expect(page.getByRole("button", { name: "time", exact: true })).toHaveAttribute(
+    "aria-pressed",
+    "true",
+  );
 });
 
-test("a reload brings back markers, rulers and the device's memory, where they were", async ({ viewer, page }) => {
+test("a reload brings back markers, rulers and the device's memory, where they were", async ({
+  viewer,
+  page,
+}) => {
   await work(viewer, REAL);
   for (const event of [3000, 500]) {
-    await page.evaluate((at) => window.memstrata.setState({ at }), event);
+    await page.evaluate((at) => window.vramscope.setState({ at }), event);
     await expectCursor(page, event);
     await page.keyboard.press("m");
   }
@@ -104,7 +127,12 @@ test("a reload brings back markers, rulers and the device's memory, where they w
       const of = await marks(page, kind).all();
       return Promise.all(
         of.map(async (mark) => {
-          const { x, y, width, height } = (await mark.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+          const { x, y, width, height } = (await mark.boundingBox()) ?? {
+            x: 0,
+            y: 0,
+            width: 0,
+            height: 0,
+          };
           const text = (await mark.getAttribute("aria-label")) ?? (await mark.innerText());
           return { kind, text, place: [x, y, width, height].map(Math.round) };
         }),
@@ -113,7 +141,9 @@ test("a reload brings back markers, rulers and the device's memory, where they w
     return (await Promise.all(all)).flat();
   };
   // A ruler along events has no place on the axis of time.
-  const kinds = ["marker", "marker", "ruler-y", "ruler-x", "capacity"].filter((kind) => kind !== "ruler-y");
+  const kinds = ["marker", "marker", "ruler-y", "ruler-x", "capacity"].filter(
+    (kind) => kind !== "ruler-y",
+  );
   await expect.poll(async () => (await laid()).map(({ kind }) => kind)).toEqual(kinds);
   await restedRange(viewer);
   const before = { state: await viewer.state(), laid: await laid() };
@@ -123,7 +153,7 @@ test("a reload brings back markers, rulers and the device's memory, where they w
   await expect.poll(() => page.url()).toMatch(/markers=500,3000&rulers=y:event:.*&capacity=1\.5/);
 
   await page.reload();
-  await page.waitForFunction(() => "memstrata" in window);
+  await page.waitForFunction(() => "vramscope" in window);
   await viewer.open(REAL);
   await expect.poll(() => viewer.state()).toMatchObject({ markers: "500,3000", capacity: 1.5 });
   await expect(page.getByTestId("capacity")).toHaveValue("1.5 GiB");
@@ -177,14 +207,22 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
     colour: ["red"],
     theme: ["blue"],
   };
-  // What is there before each link, so that a field that is left out can be told from one that is not.
-  const reset = { view: "timeline", drawer: "none", axis: "event", colour: "size", theme: "dark", device: 1 } as const;
+  // What is there before each link, so that a field that is left out can be told from one that is
+  // not.
+  const reset = {
+    view: "timeline",
+    drawer: "none",
+    axis: "event",
+    colour: "size",
+    theme: "dark",
+    device: 1,
+  } as const;
   const bare = { find: "", at: 0, markers: "", rulers: "", capacity: 1 } as const;
   const gone = { sel: undefined, range: undefined, markers: undefined, rulers: undefined };
   const before: Record<string, unknown> = { ...reset, at: 0, capacity: 1, ...gone };
   for (const [field, values] of Object.entries(bad)) {
     for (const value of values) {
-      await page.evaluate((state) => window.memstrata.setState(state), { ...reset, ...bare });
+      await page.evaluate((state) => window.vramscope.setState(state), { ...reset, ...bare });
       await expectCursor(page, 0);
       await clear(page);
       const fields = { ...good, device: "1", [field]: value };
@@ -197,7 +235,8 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
       const others = Object.fromEntries(Object.entries(wanted).filter(([name]) => name !== field));
       await expect.poll(() => viewer.state(), `with ${field}=${value}`).toMatchObject(others);
       const state = await viewer.state();
-      if (field in before) expect(state[field as keyof ViewState], `${field}=${value}`).toEqual(before[field]);
+      if (field in before)
+        expect(state[field as keyof ViewState], `${field}=${value}`).toEqual(before[field]);
     }
   }
 });
@@ -207,9 +246,19 @@ test("a bad field of a state that a script gives is left out, and a newer state 
   page,
 }) => {
   await work(viewer, TWO);
-  const set = (fields: Record<string, unknown>) => page.evaluate((state) => window.memstrata.setState(state), fields);
+  const set = (fields: Record<string, unknown>) =>
+    page.evaluate((state) => window.vramscope.setState(state), fields);
   await set({ view: "timeline", drawer: "none", colour: "size", find: "alloc", at: 3 });
-  await set({ view: "ranks", drawer: "blocks", colour: 7, find: null, at: "first", device: {}, x0: [], more: 1 });
+  await set({
+    view: "ranks",
+    drawer: "blocks",
+    colour: 7,
+    find: null,
+    at: "first",
+    device: {},
+    x0: [],
+    more: 1,
+  });
   const kept = { view: "timeline", drawer: "blocks", colour: "size", find: "alloc", at: 3 };
   await expect.poll(() => viewer.state()).toMatchObject(kept);
   await set({ v: 2, view: "flame" });
@@ -218,15 +267,18 @@ test("a bad field of a state that a script gives is left out, and a newer state 
   expect((await viewer.state()).find).toBeUndefined();
 });
 
-test("a marked range comes back with what happens in it, and goes with a step back", async ({ viewer, page }) => {
+test("a marked range comes back with what happens in it, and goes with a step back", async ({
+  viewer,
+  page,
+}) => {
   await work(viewer, TWO);
-  await page.evaluate(() => window.memstrata.setState({ range: "event:2:30" }));
+  await page.evaluate(() => window.vramscope.setState({ range: "event:2:30" }));
   const title = viewer.details.locator("#details-title");
   await expect(viewer.details).toContainText("Range");
   const said = await title.textContent();
   await expect.poll(() => page.url()).toContain("range=event:2:30");
   await page.reload();
-  await page.waitForFunction(() => "memstrata" in window);
+  await page.waitForFunction(() => "vramscope" in window);
   await viewer.open(TWO);
   await expect(page.locator(".mark[data-kind=range]")).toHaveCount(1);
   await expect(viewer.details).toContainText("Range");
@@ -235,7 +287,7 @@ test("a marked range comes back with what happens in it, and goes with a step ba
 
   // A step back from another range leads to this one, with what was said of it gone or not.
   await page.waitForTimeout(600);
-  await page.evaluate(() => window.memstrata.setState({ range: "event:5:8" }));
+  await page.evaluate(() => window.vramscope.setState({ range: "event:5:8" }));
   await expect(title).not.toHaveText(said ?? "");
   await page.waitForTimeout(600);
   await viewer.canvas.focus();

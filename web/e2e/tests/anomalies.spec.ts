@@ -1,4 +1,5 @@
-// What is wrong: the same findings as on the command line, and each leads to the place that shows it.
+// What is wrong: the same findings as on the command line, and each leads to the place that shows
+// it.
 
 import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
@@ -10,7 +11,9 @@ const OOM = "recorded/oom_expandable.pickle.gz";
 const SEVERITIES = ["high", "medium", "low"];
 
 for (const file of [LEAK, OOM]) {
-  test(`the findings of ${file} are the command line's, each opens its place`, async ({ viewer }) => {
+  test(`the findings of ${file} are the command line's, each opens its place`, async ({
+    viewer,
+  }) => {
     const { anomalies } = cli("anomalies", file);
     const views = new Views(viewer);
     await views.open(testData(file));
@@ -25,10 +28,13 @@ for (const file of [LEAK, OOM]) {
         text: finding.querySelector(".finding-text")?.textContent,
       })),
     );
-    const byId = (a: { id: string | null }, b: { id: string | null }) => String(a.id).localeCompare(String(b.id));
+    const byId = (a: { id: string | null }, b: { id: string | null }) =>
+      String(a.id).localeCompare(String(b.id));
     const told = anomalies.map(({ id, kind, bytes, text }) => ({ id, kind, bytes, text }));
     expect(shown.toSorted(byId)).toEqual(told.toSorted(byId));
-    const severities = await list.evaluateAll((all) => all.map((one) => one.getAttribute("data-severity") ?? ""));
+    const severities = await list.evaluateAll((all) =>
+      all.map((one) => one.getAttribute("data-severity") ?? ""),
+    );
     const order = severities.map((severity) => SEVERITIES.indexOf(severity));
     expect(order).not.toContain(-1);
     expect(order, "the most severe first").toEqual(order.toSorted((a, b) => a - b));
@@ -54,7 +60,8 @@ test("a finding that is about a block selects it", async ({ viewer, page }) => {
   const growth = cli("anomalies", LEAK).anomalies.find(({ kind }) => kind === "growth");
   if (!growth) throw new Error("the recording of a leak grows no more");
   const kept = cli("blocks", LEAK).blocks.filter(
-    ({ live_at_end, frames }) => live_at_end && JSON.stringify(frames) === JSON.stringify(growth.frames),
+    ({ live_at_end, frames }) =>
+      live_at_end && JSON.stringify(frames) === JSON.stringify(growth.frames),
   );
   expect(kept.length, "blocks that stay").toBeGreaterThan(1);
   const views = new Views(viewer);
@@ -68,18 +75,21 @@ test("a finding that is about a block selects it", async ({ viewer, page }) => {
     "data-value",
     String(kept[selected]?.bytes ?? 0),
   );
-  for (const { name } of growth.frames.slice(0, 1)) await expect(viewer.details).toContainText(name);
+  for (const { name } of growth.frames.slice(0, 1))
+    await expect(viewer.details).toContainText(name);
   // What follows from the selection: the table stands at the block, its segment is shown.
   await views.drawer("Blocks");
-  await expect(views.table("blocks").grid.locator("[role=row][aria-selected=true] [data-column=size]")).toHaveAttribute(
-    "data-value",
-    String(kept[selected]?.bytes ?? 0),
-  );
+  await expect(
+    views.table("blocks").grid.locator("[role=row][aria-selected=true] [data-column=size]"),
+  ).toHaveAttribute("data-value", String(kept[selected]?.bytes ?? 0));
   await page.keyboard.press("Escape");
   await expect.poll(async () => (await viewer.state()).sel).toBeUndefined();
 });
 
-test("every time memory ran out is marked on the timeline, and a mark opens it", async ({ viewer, page }) => {
+test("every time memory ran out is marked on the timeline, and a mark opens it", async ({
+  viewer,
+  page,
+}) => {
   const ooms = deviceOf(OOM).ooms.map(({ event }) => event);
   expect(ooms.length).toBeGreaterThan(1);
   const views = new Views(viewer);
@@ -95,7 +105,9 @@ test("every time memory ran out is marked on the timeline, and a mark opens it",
   await views.settledRange();
   await views.cursor(0);
   await expect(marks).toHaveCount(ooms.length);
-  const lefts = await marks.evaluateAll((all) => all.map((mark) => mark.getBoundingClientRect().left));
+  const lefts = await marks.evaluateAll((all) =>
+    all.map((mark) => mark.getBoundingClientRect().left),
+  );
   // Marks may lie over each other: the keyboard reaches each.
   await marks.nth(lefts.indexOf(Math.max(...lefts))).focus();
   await page.keyboard.press("Enter");

@@ -19,7 +19,10 @@ interface Change {
 }
 interface Diff {
   pairs: [
-    Record<"requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes", { peak: Change; end: Change }> & {
+    Record<
+      "requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes",
+      { peak: Change; end: Change }
+    > & {
       ooms: Change;
       findings: Change;
       categories: (Change & { category: string })[];
@@ -81,7 +84,9 @@ test("totals, categories and call stacks are those of the program", async ({ vie
     expect(shown.length).toBeGreaterThan(5);
     expect(shown).toEqual(diff.stacks.slice(0, shown.length).map((stack) => stack[column]));
   }
-  await expect(pane(page, "compare").getByRole("listitem").filter({ hasText: "Only in B: growth" })).toHaveCount(1);
+  await expect(
+    pane(page, "compare").getByRole("listitem").filter({ hasText: "Only in B: growth" }),
+  ).toHaveCount(1);
 
   await page.getByTestId("compare-band").selectOption("reserved_bytes");
   const reserved = diffOf(SMALL, LEAK, "--band", "reserved_bytes");
@@ -99,7 +104,10 @@ test("a call stack opens in the details, and words filter them", async ({ viewer
   const rows = page.getByTestId("compare-stacks").locator(".table-row");
   await rows.first().click();
   await expect(rows.first()).toHaveAttribute("aria-selected", "true");
-  await expect(viewer.details.locator("#details-title")).toHaveAttribute("data-value", String(most?.change));
+  await expect(viewer.details.locator("#details-title")).toHaveAttribute(
+    "data-value",
+    String(most?.change),
+  );
   await expect(viewer.details).toContainText("only in B");
   await expect(viewer.details).toContainText(most?.frames[0]?.name ?? "?");
   // By the keyboard from row to row.
@@ -114,7 +122,10 @@ test("a call stack opens in the details, and words filter them", async ({ viewer
   await expect(rows).toHaveCount(0);
 });
 
-test("it fits beside the ranks and the details, and heads stand over their columns", async ({ viewer, page }) => {
+test("it fits beside the ranks and the details, and heads stand over their columns", async ({
+  viewer,
+  page,
+}) => {
   await open(viewer, ["a.gz", SMALL], ["b.gz", LEAK]);
   await page.keyboard.press("6");
   const table = page.getByTestId("compare-stacks");
@@ -122,7 +133,9 @@ test("it fits beside the ranks and the details, and heads stand over their colum
   await expect(viewer.details).toBeVisible();
   const beyond = await pane(page, "compare").evaluate((view) =>
     [...view.querySelectorAll(".table, .compare-body, .compare-totals, .toolbar")].flatMap((one) =>
-      one.scrollWidth > one.clientWidth + 1 ? [`${one.className}: ${one.scrollWidth} in ${one.clientWidth}`] : [],
+      one.scrollWidth > one.clientWidth + 1
+        ? [`${one.className}: ${one.scrollWidth} in ${one.clientWidth}`]
+        : [],
     ),
   );
   expect(beyond).toEqual([]);
@@ -139,7 +152,10 @@ test("it fits beside the ranks and the details, and heads stand over their colum
   expect(await rights(table.locator(".table-row").first())).toEqual(heads);
 });
 
-test("the backslash pins what is in focus, and then turns the two round", async ({ viewer, page }) => {
+test("the backslash pins what is in focus, and then turns the two round", async ({
+  viewer,
+  page,
+}) => {
   await open(viewer, ["rank0.gz", SMALL], ["rank1.gz", LEAK], ["rank2.gz", OLD]);
   const [a, b] = [page.getByTestId("compare-a"), page.getByTestId("compare-b")];
   const chosen = (select: Locator) => select.locator("option:checked");
@@ -186,17 +202,17 @@ test("a link and a reload bring both sides back", async ({ viewer, page }) => {
   const state = await viewer.state();
 
   await page.reload();
-  await page.waitForFunction(() => "memstrata" in window);
+  await page.waitForFunction(() => "vramscope" in window);
   await viewer.open(three.map(([name, from]) => renamed(from, name)));
   await expect(chosen(a)).toHaveText("rank 2");
   await expect(chosen(b)).toHaveText("rank 1");
   await expectTotals(page, diffOf(OLD, LEAK));
   expect((await viewer.state()).a).toBe(state.a);
 
-  await page.evaluate(() => window.memstrata.setState({ path: "rank2.gz", a: "rank0.gz" }));
+  await page.evaluate(() => window.vramscope.setState({ path: "rank2.gz", a: "rank0.gz" }));
   await expectTotals(page, diffOf(SMALL, OLD));
   // What is not open is left out, and the neighbour takes its place.
-  await page.evaluate(() => window.memstrata.setState({ a: "rank7.gz" }));
+  await page.evaluate(() => window.vramscope.setState({ a: "rank7.gz" }));
   await expect(chosen(a)).toHaveText("rank 1");
   expect((await viewer.state()).a).toBeUndefined();
 });
@@ -218,12 +234,16 @@ test("a link names a snapshot within a file", async ({ viewer, page }) => {
   await expect(page.getByTestId("compare-pinned")).toBeVisible();
 });
 
-test("curves are laid over each other by event, time and step, as far as both have it", async ({ viewer, page }) => {
+test("curves are laid over each other by event, time and step, as far as both have it", async ({
+  viewer,
+  page,
+}) => {
   await open(viewer, ["rank0.gz", SMALL], ["rank1.gz", LEAK], ["rank2.gz", OLD]);
   await page.keyboard.press("6");
   // The oldest recording has no times.
   const plot = page.getByTestId("compare-curves");
-  const by = (name: string) => page.getByRole("group", { name: "Aligned by" }).getByRole("button", { name });
+  const by = (name: string) =>
+    page.getByRole("group", { name: "Aligned by" }).getByRole("button", { name });
   await expect(plot).toHaveAttribute("data-align", "event");
   await expect(by("time")).toBeDisabled();
   await expect(by("time")).toHaveAttribute("title", "B was recorded without times");
@@ -258,9 +278,12 @@ test("with one snapshot it says how to add another, and does", async ({ viewer, 
 });
 
 test("a rank that was released is read again for it", async ({ viewer, page }) => {
-  await page.evaluate(() => window.memstrata.setState({ drawer: "none" }));
+  await page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
   const names = Array.from({ length: 11 }, (_, rank) => `rank${rank}.gz`);
-  await open(viewer, ...names.map((name, rank): [string, string] => [name, rank === 0 ? LEAK : SMALL]));
+  await open(
+    viewer,
+    ...names.map((name, rank): [string, string] => [name, rank === 0 ? LEAK : SMALL]),
+  );
   await page.keyboard.press("6");
   await page.getByTestId("compare-a").selectOption({ label: "rank 0" });
   await expectTotals(page, diffOf(LEAK, SMALL));

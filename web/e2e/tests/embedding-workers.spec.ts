@@ -1,4 +1,5 @@
-// What an element in somebody else's page starts and makes, and that all of it ends with the element.
+// What an element in somebody else's page starts and makes, and that all of it ends with the
+// element.
 
 import { expect } from "@playwright/test";
 import { bare, open, test } from "../lib/embedded.js";
@@ -6,7 +7,11 @@ import { drawn } from "../lib/examples.js";
 import { contexts, warmed, workers } from "../lib/faults.js";
 import { later } from "../lib/work.js";
 
-test("twenty viewers come and go, and leave neither workers nor GL contexts", async ({ page, host, wrong }) => {
+test("twenty viewers come and go, and leave neither workers nor GL contexts", async ({
+  page,
+  host,
+  wrong,
+}) => {
   test.setTimeout(180_000);
   const alive = await contexts(page);
   const its = await workers(page);
@@ -18,13 +23,13 @@ test("twenty viewers come and go, and leave neither workers nor GL contexts", as
     await expect.poll(alive).toBe(2);
     const before = await page.evaluate(() => {
       const { started } = (window as unknown as { workers: { started: number } }).workers;
-      const viewer = document.querySelector("memstrata-viewer");
+      const viewer = document.querySelector("vramscope-viewer");
       // Both ways to end one.
       viewer?.destroy();
       viewer?.remove();
       return started;
     });
-    await expect(page.locator("memstrata-viewer")).toHaveCount(0);
+    await expect(page.locator("vramscope-viewer")).toHaveCount(0);
     await expect.poll(alive).toBe(0);
     // Ending starts none, not even to end it at once. What has ended is counted a moment later.
     await expect.poll(its).toEqual({ started: before, alive: 0 });
@@ -59,7 +64,8 @@ test("a file that is read again for all views is read again once, however late t
   const its = await workers(page);
   await bare(page, host);
   const opened = open(page, "a", ["/data/scenarios/f01.pickle"]);
-  // The view's, the small one, and the one that answers all views: it is there before the file, their scripts are not.
+  // The view's, the small one, and the one that answers all views: it is there before the file,
+  // their scripts are not.
   await page.waitForFunction(() => performance.getEntriesByName("compiled").length === 3);
   first.resolve();
   await opened;
@@ -67,18 +73,22 @@ test("a file that is read again for all views is read again once, however late t
   views.resolve();
   await expect(page.locator("[data-view=segments]")).toBeVisible();
   again.resolve();
-  // Beside those two readers: a coordinator, another that answers all views, and a warm one for the next drop.
+  // Beside those two readers: a coordinator, another that answers all views, and a warm one for the
+  // next drop.
   await expect.poll(its).toEqual({ started: 5, alive: 3 });
   expect(asked).toHaveLength(2);
-  await page.evaluate(() => document.querySelector("memstrata-viewer")?.destroy());
+  await page.evaluate(() => document.querySelector("vramscope-viewer")?.destroy());
   await expect.poll(its).toEqual({ started: 5, alive: 0 });
 });
 
-test("a page that is not all its own loses no GL context to a viewer without a file", async ({ page, host }) => {
+test("a page that is not all its own loses no GL context to a viewer without a file", async ({
+  page,
+  host,
+}) => {
   const alive = await contexts(page);
   await bare(page, host);
   await page.evaluate(async () => {
-    const viewer = document.createElement("memstrata-viewer");
+    const viewer = document.createElement("vramscope-viewer");
     document.getElementById("a")?.append(viewer);
     await viewer.ready;
   });
@@ -87,7 +97,10 @@ test("a page that is not all its own loses no GL context to a viewer without a f
   expect(await alive()).toBe(0);
 });
 
-test("a viewer that has gone before its wasm fails to come starts no worker any more", async ({ page, host }) => {
+test("a viewer that has gone before its wasm fails to come starts no worker any more", async ({
+  page,
+  host,
+}) => {
   const held = later<void>();
   await page.route("**/*_bg.wasm", async (route) => {
     await held.promise;
@@ -98,11 +111,13 @@ test("a viewer that has gone before its wasm fails to come starts no worker any 
   await page.evaluate(() => {
     const said = window.package.openViewer(document.body).catch((error: Error) => error.message);
     Object.assign(window, { said });
-    document.querySelector("memstrata-viewer")?.remove();
+    document.querySelector("vramscope-viewer")?.remove();
   });
   const before = await its();
   expect(before.started).toBeGreaterThan(0);
   held.resolve();
-  expect(await page.evaluate(() => (window as unknown as { said: Promise<string> }).said)).toContain("answered 404");
+  expect(
+    await page.evaluate(() => (window as unknown as { said: Promise<string> }).said),
+  ).toContain("answered 404");
   expect(await its()).toEqual(before);
 });

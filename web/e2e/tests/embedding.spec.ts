@@ -1,7 +1,8 @@
-// The element in somebody else's page: several of them, wherever its parts lie; and addresses that name snapshots.
+// The element in somebody else's page: several of them, wherever its parts lie; and addresses that
+// name snapshots.
 
 import { expect, type Page } from "@playwright/test";
-import type { MemstrataViewer } from "memstrata-viewer";
+import type { VramscopeViewer } from "vramscope-viewer";
 import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { bare, open, test } from "../lib/embedded.js";
@@ -23,7 +24,7 @@ test("two viewers on a page have files, views, themes and events of their own, a
     const heard: string[] = [];
     Object.assign(window, { heard });
     for (const id of ["a", "b"]) {
-      document.getElementById(id)?.addEventListener("memstrata-loaded", (event) => {
+      document.getElementById(id)?.addEventListener("vramscope-loaded", (event) => {
         heard.push(`${id} ${(event as CustomEvent<{ path: string }>).detail.path}`);
       });
     }
@@ -35,13 +36,13 @@ test("two viewers on a page have files, views, themes and events of their own, a
   await expect(page.locator("#a h1")).toHaveText("one");
   await expect(page.locator("#a .app")).toHaveAttribute("data-theme", "dark");
   await expect(page.locator("#b .app")).toHaveAttribute("data-theme", "light");
-  await drawn(page, "#a memstrata-viewer");
+  await drawn(page, "#a vramscope-viewer");
   await expect
     .poll(() => page.evaluate(() => (window as unknown as { heard: string[] }).heard.toSorted()))
     .toEqual(["a f01.pickle", "b f02.pickle"]);
-  await page.evaluate(() => document.querySelector("#a memstrata-viewer")?.remove());
+  await page.evaluate(() => document.querySelector("#a vramscope-viewer")?.remove());
   await page.evaluate(() => {
-    const [left] = document.getElementsByTagName("memstrata-viewer");
+    const [left] = document.getElementsByTagName("vramscope-viewer");
     left?.setAttribute("view", "timeline");
     left?.setAttribute("theme", "dark");
   });
@@ -54,7 +55,7 @@ test("an element that is put elsewhere begins anew there", async ({ page, host }
   await open(page, "a", ["/data/scenarios/f01.pickle"]);
   await expect(peakIn(page, "a")).toBeVisible();
   await page.evaluate(async () => {
-    const viewer = document.querySelector("memstrata-viewer");
+    const viewer = document.querySelector("vramscope-viewer");
     if (!viewer) throw new Error("there is no viewer");
     document.getElementById("b")?.append(viewer);
     await viewer.load(["/data/scenarios/f02.pickle"]);
@@ -63,17 +64,21 @@ test("an element that is put elsewhere begins anew there", async ({ page, host }
 });
 
 test("the package may lie on another origin, its worker too", async ({ page, host }) => {
-  const cdn = await serveFolder(example("plain"), { headers: { "Access-Control-Allow-Origin": "*" } });
+  const cdn = await serveFolder(example("plain"), {
+    headers: { "Access-Control-Allow-Origin": "*" },
+  });
   await bare(page, host);
   await page.evaluate(
     async (from) => {
-      const { openViewer: openThere } = (await import(`${from}dist/client/standalone.js`)) as Window["package"];
+      const { openViewer: openThere } = (await import(
+        `${from}dist/client/standalone.js`
+      )) as Window["package"];
       await openThere(document.body, {
         files: ["/data/scenarios/f01.pickle"],
         workerUrl: `${from}dist/client/worker.js`,
       });
     },
-    cdn.at("/memstrata/", "localhost"),
+    cdn.at("/vramscope/", "localhost"),
   );
   await drawn(page);
   await expect(page.getByTestId("peak-value")).toHaveAttribute("data-value", peakOf(F01));
@@ -81,7 +86,10 @@ test("the package may lie on another origin, its worker too", async ({ page, hos
   await cdn.stop();
 });
 
-test("wasm that is not where it is said to be is told to who waits for it", async ({ page, host }) => {
+test("wasm that is not where it is said to be is told to who waits for it", async ({
+  page,
+  host,
+}) => {
   await bare(page, host);
   const said = await page.evaluate(() =>
     window.package.openViewer(document.body, { wasmUrl: "/nowhere/" }).then(
@@ -89,8 +97,8 @@ test("wasm that is not where it is said to be is told to who waits for it", asyn
       (error: Error) => error.message,
     ),
   );
-  expect(said).toMatch(/\/nowhere\/memstrata_.*_bg\.wasm answered 404/);
-  await expect(page.locator("memstrata-viewer")).toHaveCount(0);
+  expect(said).toMatch(/\/nowhere\/vramscope_.*_bg\.wasm answered 404/);
+  await expect(page.locator("vramscope-viewer")).toHaveCount(0);
 });
 
 test("a worker that is not where it is said to be is told on the page", async ({ page, host }) => {
@@ -104,11 +112,11 @@ test("a worker of another version is refused in words", async ({ page, host }) =
     route.fulfill({ contentType: "text/javascript", body: 'export const VERSION = "0.0.1";' }),
   );
   const copied = (path: string) =>
-    host.at(path.replace("/old/", "/memstrata/dist/").replace("/wasm/", "/memstrata/wasm/"));
+    host.at(path.replace("/old/", "/vramscope/dist/").replace("/wasm/", "/vramscope/wasm/"));
   for (const part of ["**/old/client/*.js", "**/wasm/*.js"]) {
     await page.route(part, async (route) => {
       const { pathname } = new URL(route.request().url());
-      if (pathname.startsWith("/memstrata/")) await route.continue();
+      if (pathname.startsWith("/vramscope/")) await route.continue();
       else await route.fulfill({ response: await route.fetch({ url: copied(pathname) }) });
     });
   }
@@ -130,11 +138,13 @@ test("readonly and embedded: nothing to open, and embedded has no name and no th
     [{ readonly: true }, 1],
     [{ mode: "embedded" }, 0],
   ] as const) {
-    await page.evaluate(() => document.querySelector("#b memstrata-viewer")?.remove());
+    await page.evaluate(() => document.querySelector("#b vramscope-viewer")?.remove());
     await open(page, "b", [], options);
-    const viewer = page.locator("#b memstrata-viewer");
+    const viewer = page.locator("#b vramscope-viewer");
     await expect(viewer.getByText("No snapshot is open.")).toBeVisible();
-    await viewer.evaluate((element) => (element as MemstrataViewer).load(["/data/scenarios/f01.pickle"]));
+    await viewer.evaluate((element) =>
+      (element as VramscopeViewer).load(["/data/scenarios/f01.pickle"]),
+    );
     await expect(viewer.getByTestId("peak-value")).toBeVisible();
     await expect(viewer.getByRole("tab", { name: "Timeline" })).toBeVisible();
     await expect(viewer.locator("input[type=file]")).toHaveCount(0);
@@ -142,12 +152,19 @@ test("readonly and embedded: nothing to open, and embedded has no name and no th
     await expect(viewer.locator(".brand")).toHaveCount(theme);
   }
   // Files that are dropped on a viewer that is only to be looked at are none of its business.
-  await page.evaluate(() => document.querySelector("#b memstrata-viewer")?.setAttribute("readonly", ""));
+  await page.evaluate(() =>
+    document.querySelector("#b vramscope-viewer")?.setAttribute("readonly", ""),
+  );
   const taken = await page.locator("#b .app").evaluate((element) => {
     const data = new DataTransfer();
     data.items.add(new File(["x"], "x.pickle"));
     return !element.dispatchEvent(
-      new DragEvent("drop", { dataTransfer: data, bubbles: true, composed: true, cancelable: true }),
+      new DragEvent("drop", {
+        dataTransfer: data,
+        bubbles: true,
+        composed: true,
+        cancelable: true,
+      }),
     );
   });
   expect(taken).toBe(false);
@@ -156,16 +173,19 @@ test("readonly and embedded: nothing to open, and embedded has no name and no th
 test("colours, type and parts are the page's to choose", async ({ page, host }) => {
   await bare(page, host);
   await page.addStyleTag({
-    content: `memstrata-viewer { --memstrata-accent: rgb(1, 2, 3); --memstrata-size: 17px; }
-      memstrata-viewer::part(details) { background: rgb(4, 5, 6); }`,
+    content: `vramscope-viewer { --vramscope-accent: rgb(1, 2, 3); --vramscope-size: 17px; }
+      vramscope-viewer::part(details) { background: rgb(4, 5, 6); }`,
   });
   await open(page, "a", ["/data/scenarios/f01.pickle"]);
-  const viewer = page.locator("#a memstrata-viewer");
+  const viewer = page.locator("#a vramscope-viewer");
   await expect(viewer.getByTestId("details")).toHaveCSS("background-color", "rgb(4, 5, 6)");
   await expect(viewer.locator(".app")).toHaveCSS("font-size", "17px");
-  const accent = await viewer.locator(".app").evaluate((app) => getComputedStyle(app).getPropertyValue("--accent"));
+  const accent = await viewer
+    .locator(".app")
+    .evaluate((app) => getComputedStyle(app).getPropertyValue("--accent"));
   expect(accent.trim()).toBe("rgb(1, 2, 3)");
-  for (const part of ["header", "main", "details"]) await expect(viewer.locator(`[part=${part}]`)).toHaveCount(1);
+  for (const part of ["header", "main", "details"])
+    await expect(viewer.locator(`[part=${part}]`)).toHaveCount(1);
 });
 
 test.describe("#url=", () => {
@@ -174,19 +194,27 @@ test.describe("#url=", () => {
       const viewer = await window.package.openViewer(document.body);
       window.package.openAddresses(viewer);
     });
-  const row = (page: Page, path: string) => page.locator(`[data-testid=rank-row][data-path="${path}"]`);
+  const row = (page: Page, path: string) =>
+    page.locator(`[data-testid=rank-row][data-path="${path}"]`);
 
   test("opens what the address names, from here and from elsewhere", async ({ page, host }) => {
     const other = await serveFolder(null, { headers: { "Access-Control-Allow-Origin": "*" } });
     const there = other.at("/data/scenarios/f02.pickle", "localhost");
-    await bare(page, host, `#view=timeline&url=/data/scenarios/f01.pickle&url=${encodeURIComponent(there)}`);
+    await bare(
+      page,
+      host,
+      `#view=timeline&url=/data/scenarios/f01.pickle&url=${encodeURIComponent(there)}`,
+    );
     await addresses(page);
     for (const [name, file] of [
       ["f01.pickle", F01],
       ["f02.pickle", F02],
     ] as const) {
       await expect(row(page, name)).toHaveAttribute("data-state", "ready");
-      await expect(row(page, name).locator("[data-value]")).toHaveAttribute("data-value", peakOf(file));
+      await expect(row(page, name).locator("[data-value]")).toHaveAttribute(
+        "data-value",
+        peakOf(file),
+      );
     }
     // Another link in the same tab.
     await page.evaluate(() => {
@@ -210,8 +238,10 @@ test.describe("#url=", () => {
     await expect(row(page, "f02.pickle")).toContainText("could not be fetched");
     await row(page, "f02.pickle").click();
     const words = page.getByTestId("view-timeline");
-    await expect(words).toContainText(`Access-Control-Allow-Origin: ${new URL(host.at("/")).origin}`);
-    await expect(words).toContainText("memstrata serve");
+    await expect(words).toContainText(
+      `Access-Control-Allow-Origin: ${new URL(host.at("/")).origin}`,
+    );
+    await expect(words).toContainText("vramscope serve");
     await expect(row(page, "missing.pickle")).toContainText("404");
     await expect(row(page, "http://[")).toHaveAttribute("data-state", "error");
     await expect(row(page, "f01.pickle")).toHaveAttribute("data-state", "ready");

@@ -1,5 +1,5 @@
-// Files with little in them: every view opens, shows what there is, and says why there is no more. Files with two devices:
-// every view follows.
+// Files with little in them: every view opens, shows what there is, and says why there is no more.
+// Files with two devices: every view follows.
 
 import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
@@ -13,7 +13,9 @@ const ascending = (numbers: number[]) => numbers.toSorted((a, b) => a - b);
 
 const NO_HISTORY = ["edge/segments_only.pickle", "recorded/misc/norecord.pickle"];
 
-test("a file without history says so, and the other views show its final state", async ({ viewer }) => {
+test("a file without history says so, and the other views show its final state", async ({
+  viewer,
+}) => {
   const views = new Views(viewer);
   for (const file of NO_HISTORY) {
     const summary = deviceOf(file);
@@ -27,7 +29,10 @@ test("a file without history says so, and the other views show its final state",
       String(summary.requested_bytes.peak),
     );
     const flame = await views.main("Flame");
-    await expect(flame.getByTestId("flame-total")).toHaveAttribute("data-value", String(cli("flame", file).total));
+    await expect(flame.getByTestId("flame-total")).toHaveAttribute(
+      "data-value",
+      String(cli("flame", file).total),
+    );
     await expect(await views.main("Anomalies")).toContainText("Nothing stands out");
     await views.drawer("Blocks");
     await views.table("blocks").expectTotal(cli("blocks", file).total);
@@ -47,7 +52,9 @@ test("a file without history shows its final segments", async ({ viewer }) => {
     await expect(pane.getByTestId("segments-text")).toContainText(`${segments.length} segment`);
     const labels = pane.locator(".segment-label");
     await expect(labels).toHaveCount(segments.length);
-    expect(ascending(await valuesOf(labels))).toEqual(ascending(segments.map(({ total_size }) => total_size)));
+    expect(ascending(await valuesOf(labels))).toEqual(
+      ascending(segments.map(({ total_size }) => total_size)),
+    );
   }
 });
 
@@ -59,7 +66,9 @@ test("a file without history says why it lists no events", async ({ viewer }) =>
   await expect(pane).toContainText(/no (history|events)/i);
 });
 
-test("a file with no device: every view opens and says that there is nothing", async ({ viewer }) => {
+test("a file with no device: every view opens and says that there is nothing", async ({
+  viewer,
+}) => {
   const views = new Views(viewer);
   await views.open(testData("recorded/misc/nothing.pickle"));
   for (const tab of MAIN.filter((each) => each !== "Compare")) {
@@ -104,9 +113,13 @@ test("without a clock all views count in events", async ({ viewer, page }) => {
     await expect(flame.getByTestId("flame-total")).toContainText("events of life");
     await views.drawer("Events");
     await views.table("events").expectTotal(summary.events);
-    await expect.poll(async () => new Set(await views.table("events").texts("time"))).toEqual(new Set([""]));
+    await expect
+      .poll(async () => new Set(await views.table("events").texts("time")))
+      .toEqual(new Set([""]));
     await views.drawer("Blocks");
-    await expect.poll(async () => (await views.table("blocks").texts("lifetime"))[0]).toMatch(/^[\d,]+ events?$/);
+    await expect
+      .poll(async () => (await views.table("blocks").texts("lifetime"))[0])
+      .toMatch(/^[\d,]+ events?$/);
     const settings = await views.drawer("Settings");
     await expect(settings.locator(".row[data-key=clock] dd")).toContainText("none");
     await page.keyboard.press("x");
@@ -155,14 +168,21 @@ test("another device is another trace in every view", async ({ viewer, page }) =
     const { blocks, total } = cli("blocks", file, "--sort", "size", ...of);
     await views.table("blocks").expectTotal(total);
     const [first] = blocks;
-    await expect.poll(async () => (await views.table("blocks").values("size"))[0]).toBe(first?.bytes);
+    await expect
+      .poll(async () => (await views.table("blocks").values("size"))[0])
+      .toBe(first?.bytes);
     await views.drawer("Events");
     await views.table("events").expectTotal(summary.events);
     const segments = await views.drawer("Segments");
-    const ever = Object.entries(summary.actions).find(([action]) => action === "segment_alloc")?.[1];
+    const ever = Object.entries(summary.actions).find(
+      ([action]) => action === "segment_alloc",
+    )?.[1];
     await expect(segments.getByTestId("segments-text")).toContainText(`${ever} segments`);
     const settings = await views.drawer("Settings");
-    await expect(settings.locator(".row[data-key=events] dd")).toHaveAttribute("data-value", String(summary.events));
+    await expect(settings.locator(".row[data-key=events] dd")).toHaveAttribute(
+      "data-value",
+      String(summary.events),
+    );
     await page.keyboard.press("p");
     await views.expectCursor(summary.requested_bytes.peak_event);
     await views.expectBands(cli("state", file, "--at", "peak", ...of));

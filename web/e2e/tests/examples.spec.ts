@@ -16,7 +16,10 @@ const test = base.extend<{ wrong: string[] }>({
     async ({ page }, use) => {
       const wrong: string[] = [];
       page.on("pageerror", (error) => wrong.push(`uncaught: ${error.message}`));
-      page.on("console", (message) => message.type() === "error" && wrong.push(`console: ${message.text()}`));
+      page.on(
+        "console",
+        (message) => message.type() === "error" && wrong.push(`console: ${message.text()}`),
+      );
       await use(wrong);
       expect(wrong).toEqual([]);
     },
@@ -33,13 +36,18 @@ for (const name of ["vite", "webpack", "esbuild", "plain"]) {
     const viewer = new Viewer(page);
     await page.getByLabel("Snapshots").setInputFiles(GPT);
     await drawn(page);
-    await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(GPT).requested_bytes.peak));
-    await expect(page.locator("output").first()).toHaveText("gpt_small.pickle.gz is open, 0 to come");
+    await expect(viewer.peak).toHaveAttribute(
+      "data-value",
+      String(deviceOf(GPT).requested_bytes.peak),
+    );
+    await expect(page.locator("output").first()).toHaveText(
+      "gpt_small.pickle.gz is open, 0 to come",
+    );
     // The second module and the other views, too.
     await answering(page);
     expect(page.workers().length).toBeGreaterThan(0);
     await page.getByRole("button", { name: "Take it away" }).click();
-    await expect(page.locator("memstrata-viewer")).toHaveCount(0);
+    await expect(page.locator("vramscope-viewer")).toHaveCount(0);
     await expect.poll(() => page.workers().length).toBe(0);
     await served.stop();
   });

@@ -1,5 +1,5 @@
-// What can break under the page: a worker that stops, memory that ends, a browser without WebGL, a host that sends something
-// else. Each is said in words, the rest goes on, and there is a way back.
+// What can break under the page: a worker that stops, memory that ends, a browser without WebGL, a
+// host that sends something else. Each is said in words, the rest goes on, and there is a way back.
 
 import { copyFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -47,9 +47,16 @@ for (const [how, what, words] of [
     /stopped on this file: panicked at crates\/some\/where\.rs:7:5: index out of bounds$/,
   ],
   ["outgrow", "has no more memory for a question", /Memory ran out: a browser tab has 4 GiB/],
-  ["overflow", "needs one table of more than its addresses", /Memory ran out: a browser tab has 4 GiB/],
+  [
+    "overflow",
+    "needs one table of more than its addresses",
+    /Memory ran out: a browser tab has 4 GiB/,
+  ],
 ] as const) {
-  test(`a worker that ${what} says so on its row, and is loaded again where it was`, async ({ viewer, page }) => {
+  test(`a worker that ${what} says so on its row, and is loaded again where it was`, async ({
+    viewer,
+    page,
+  }) => {
     viewer.expectedErrors.push("boom", "panicked at");
     await fragile(page);
     const views = await two(viewer);
@@ -57,7 +64,7 @@ for (const [how, what, words] of [
     await views.zoomTo(1000, 2000);
     const [block] = cli("blocks", REAL).blocks;
     const sel = `0:${block?.address}@${block?.alloc_event}`;
-    expect(await page.evaluate((name) => window.memstrata.select(name), sel)).toBe(true);
+    expect(await page.evaluate((name) => window.vramscope.select(name), sel)).toBe(true);
     const before = await restedRange(viewer);
     await end(page, "rank0.pickle.gz", how);
     // A question, for those who wait for one.
@@ -100,7 +107,10 @@ for (const [how, what, words] of [
   });
 }
 
-test("a coordinator that stops is replaced, and told again what it knew", async ({ viewer, page }) => {
+test("a coordinator that stops is replaced, and told again what it knew", async ({
+  viewer,
+  page,
+}) => {
   viewer.expectedErrors.push("panicked at");
   await fragile(page);
   const views = await two(viewer);
@@ -109,7 +119,9 @@ test("a coordinator that stops is replaced, and told again what it knew", async 
   await expect(lines).toHaveCount(2);
   await end(page, "coordinator", "panic");
   await overview.getByRole("button", { name: "peak", exact: true }).click();
-  await expect(page.getByRole("alert")).toContainText(/stopped over the run: .* index out of bounds/);
+  await expect(page.getByRole("alert")).toContainText(
+    /stopped over the run: .* index out of bounds/,
+  );
   await page.getByRole("button", { name: "Put away" }).click();
   await overview.getByRole("button", { name: "peak", exact: true }).click();
   await expect(lines.first()).toHaveAttribute("data-path", "rank1.pickle");
@@ -123,7 +135,7 @@ test("memory that runs out while a file is read is told from a fault, and the sm
   viewer,
   page,
 }) => {
-  await page.route(/memstrata_worker[^/]*\.wasm$/, async (route) => {
+  await page.route(/vramscope_worker[^/]*\.wasm$/, async (route) => {
     const response = await route.fetch();
     await route.fulfill({ response, body: bounded(await response.body(), 6) });
   });
@@ -141,12 +153,17 @@ for (const [what, answer] of [
   ["is not there", { status: 404, body: "not here" }],
   ["is of another type", { contentType: "text/plain", body: "postMessage(1)" }],
 ] as const) {
-  test(`a worker whose script ${what} is told on the row, and started when it is there`, async ({ viewer, page }) => {
+  test(`a worker whose script ${what} is told on the row, and started when it is there`, async ({
+    viewer,
+    page,
+  }) => {
     viewer.expectedErrors.push("Failed to load", "expected a JavaScript", "404");
     await page.context().route(WORKER, (route) => route.fulfill(answer));
     await reload(page);
     await viewer.open(testData(SMALL));
-    await expect(page.getByRole("alert")).toContainText(/worker could not be started.*Reload the page/);
+    await expect(page.getByRole("alert")).toContainText(
+      /worker could not be started.*Reload the page/,
+    );
     await expect(page.getByRole("alert")).not.toContainText("blob:http");
     await page.context().unroute(WORKER);
     await viewer.show(testData(SMALL));
@@ -157,11 +174,18 @@ for (const [what, answer] of [
 
 for (const [what, answer, words] of [
   ["is not there", { status: 404, body: "not here" }, /\.wasm answered 404.*Reload the page/],
-  ["is a page", { contentType: "text/html", body: "<!doctype html>" }, /\.wasm is no WebAssembly.*text\/html/],
+  [
+    "is a page",
+    { contentType: "text/html", body: "<!doctype html>" },
+    /\.wasm is no WebAssembly.*text\/html/,
+  ],
 ] as const) {
-  test(`WebAssembly that ${what} is told at once, and had when it is there`, async ({ viewer, page }) => {
+  test(`WebAssembly that ${what} is told at once, and had when it is there`, async ({
+    viewer,
+    page,
+  }) => {
     viewer.expectedErrors.push("Failed to load", "404", "WebAssembly");
-    const modules = /memstrata_(view|worker)_bg[^/]*\.wasm$/;
+    const modules = /vramscope_(view|worker)_bg[^/]*\.wasm$/;
     await page.route(modules, (route) => route.fulfill(answer));
     await reload(page);
     await expect(page.getByRole("alert")).toContainText(words);
@@ -171,11 +195,17 @@ for (const [what, answer, words] of [
   });
 }
 
-test("a content security policy without WebAssembly is told with what it lacks", async ({ viewer, page }) => {
+test("a content security policy without WebAssembly is told with what it lacks", async ({
+  viewer,
+  page,
+}) => {
   viewer.expectedErrors.push("Content Security Policy", "WebAssembly");
   await page.route("/", async (route) => {
     const response = await route.fetch();
-    await route.fulfill({ response, body: (await response.text()).replace(" 'wasm-unsafe-eval'", "") });
+    await route.fulfill({
+      response,
+      body: (await response.text()).replace(" 'wasm-unsafe-eval'", ""),
+    });
   });
   await reload(page);
   const alert = page.getByRole("alert");
@@ -186,11 +216,17 @@ test("a content security policy without WebAssembly is told with what it lacks",
   await expect(alert).toContainText("'wasm-unsafe-eval'");
 });
 
-test("a content security policy that refuses workers is told with what it lacks", async ({ viewer, page }) => {
+test("a content security policy that refuses workers is told with what it lacks", async ({
+  viewer,
+  page,
+}) => {
   viewer.expectedErrors.push("Content Security Policy");
   await page.route("/", async (route) => {
     const response = await route.fetch();
-    const refusing = (await response.text()).replace("worker-src 'self' blob:", "worker-src 'none'");
+    const refusing = (await response.text()).replace(
+      "worker-src 'self' blob:",
+      "worker-src 'none'",
+    );
     await route.fulfill({ response, body: refusing });
   });
   await reload(page);
@@ -209,14 +245,19 @@ test("a file that has changed since it was opened says so when it is read again,
   viewer,
   page,
 }, info) => {
-  // More than there are workers: some files are released, and read again from the disk where they are looked at.
+  // More than there are workers: some files are released, and read again from the disk where they
+  // are looked at.
   const paths = Array.from({ length: 11 }, (_, rank) => info.outputPath(`rank${rank}.pickle`));
   for (const path of paths) copyFileSync(testData(SMALL), path);
   await viewer.open(paths);
   const names = paths.map((path) => basename(path));
   for (const name of names) await viewer.expectRow(name, "ready");
   const released = () =>
-    page.evaluate(() => window.memstrata.stats().ranks.flatMap(({ path, wasmBytes }) => (wasmBytes === 0 ? path : [])));
+    page.evaluate(() =>
+      window.vramscope
+        .stats()
+        .ranks.flatMap(({ path, wasmBytes }) => (wasmBytes === 0 ? path : [])),
+    );
   await expect.poll(async () => (await released()).length).toBeGreaterThan(1);
   const [changed = "", left = ""] = await released();
   copyFileSync(testData("scenarios/f02.pickle"), info.outputPath(changed));
@@ -265,16 +306,20 @@ test("without WebGL 2 there are no pictures, and everything else", async ({ view
   await expect(viewer.peak).toHaveAttribute("data-value", peakOf(REAL));
   for (const [tab] of CANVASES) {
     await views.main(tab);
-    await expect(without(page, tab)).toContainText(/cannot be drawn here.*WebGL 2.*hardware acceleration/s);
+    await expect(without(page, tab)).toContainText(
+      /cannot be drawn here.*WebGL 2.*hardware acceleration/s,
+    );
     await expect(without(page, tab).getByRole("button")).toHaveCount(1);
   }
   const overview = await views.main("Overview");
-  await expect(overview.locator("[data-path='rank0.pickle.gz'] [data-column=peak]")).toHaveAttribute(
-    "data-value",
-    peakOf(REAL),
-  );
+  await expect(
+    overview.locator("[data-path='rank0.pickle.gz'] [data-column=peak]"),
+  ).toHaveAttribute("data-value", peakOf(REAL));
   // Categories have their colours.
-  await expect(overview.locator(".swatch").first()).toHaveCSS("background-color", /rgb\((?!0, 0, 0)/);
+  await expect(overview.locator(".swatch").first()).toHaveCSS(
+    "background-color",
+    /rgb\((?!0, 0, 0)/,
+  );
   await views.main("Anomalies");
   await expect(page.locator("[data-testid=finding]").first()).toBeVisible();
   await views.drawer("Blocks");
@@ -293,7 +338,10 @@ test("without WebGL 2 there are no pictures, and everything else", async ({ view
 });
 
 for (const [tab, testid] of CANVASES) {
-  test(`a GL context that ${tab} has lost is told, and comes back or is had anew`, async ({ viewer, page }) => {
+  test(`a GL context that ${tab} has lost is told, and comes back or is had anew`, async ({
+    viewer,
+    page,
+  }) => {
     const views = new Views(viewer);
     await views.show(testData(REAL));
     await views.main(tab);
@@ -309,13 +357,17 @@ for (const [tab, testid] of CANVASES) {
       }, back);
     await lose(true);
     await expect(without(page, tab)).toHaveCount(0);
-    await expect.poll(async () => Math.abs((await painted(views, testid)) - before)).toBeLessThan(0.01);
+    await expect
+      .poll(async () => Math.abs((await painted(views, testid)) - before))
+      .toBeLessThan(0.01);
 
     await lose(false);
     await expect(without(page, tab)).toContainText("The picture was lost");
     await without(page, tab).getByRole("button", { name: "Draw again" }).click();
     await expect(without(page, tab)).toHaveCount(0);
-    await expect.poll(async () => Math.abs((await painted(views, testid)) - before)).toBeLessThan(0.01);
+    await expect
+      .poll(async () => Math.abs((await painted(views, testid)) - before))
+      .toBeLessThan(0.01);
     expect(await restedRange(viewer)).toEqual(range);
   });
 }

@@ -7,7 +7,9 @@ import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { pane, work } from "../lib/work.js";
 
-test("bad files say so on their own rows, and the good ones beside them work", async ({ viewer }) => {
+test("bad files say so on their own rows, and the good ones beside them work", async ({
+  viewer,
+}) => {
   await viewer.open([
     renamed("scenarios/f01.pickle", "rank0.pickle"),
     renamed("damaged/flipped.pickle", "rank1.pickle"),
@@ -76,7 +78,10 @@ test("a folder is searched, nested ones too", async ({ viewer, page }, info) => 
     ["iteration_20", 0, "f18"],
   ] as const) {
     mkdirSync(join(run, folder), { recursive: true });
-    cpSync(testData(`scenarios/${scenario}.pickle`), join(run, folder, `rank${rank}_memory_snapshot.pickle`));
+    cpSync(
+      testData(`scenarios/${scenario}.pickle`),
+      join(run, folder, `rank${rank}_memory_snapshot.pickle`),
+    );
   }
   cpSync(testData("README.md"), join(run, "README.md"));
   await page.getByLabel("Open folder").first().setInputFiles(run);
@@ -87,19 +92,25 @@ test("a folder is searched, nested ones too", async ({ viewer, page }, info) => 
   await expect(viewer.row(path)).toHaveAttribute("data-rank", "0");
 });
 
-/** Drags a file over a place and lets it fall. Every time it is the same file, last changed at the same time. */
+/**
+ * Drags a file over a place and lets it fall. Every time it is the same file, last changed at the
+ * same time.
+ */
 async function drop(page: Page, from: string, name: string, place = "body"): Promise<void> {
   const dataTransfer = await page.evaluateHandle(
     ([file, bytes]) => {
       const data = new DataTransfer();
-      data.items.add(new File([Uint8Array.from(bytes)], file, { lastModified: 1e12 + bytes.length }));
+      data.items.add(
+        new File([Uint8Array.from(bytes)], file, { lastModified: 1e12 + bytes.length }),
+      );
       return data;
     },
     [name, [...renamed(from, name).buffer]] as const,
   );
   // The places are there once something is over the page.
   await page.dispatchEvent("body", "dragenter", { dataTransfer });
-  for (const type of ["dragenter", "dragover", "drop"]) await page.dispatchEvent(place, type, { dataTransfer });
+  for (const type of ["dragenter", "dragover", "drop"])
+    await page.dispatchEvent(place, type, { dataTransfer });
 }
 
 test("files dropped anywhere are opened", async ({ viewer, page }) => {
@@ -108,17 +119,20 @@ test("files dropped anywhere are opened", async ({ viewer, page }) => {
   await expect(viewer.peak).toHaveAttribute("data-value", "150");
 });
 
-test("what is dropped beside an open file is added, and what is looked at stays", async ({ viewer, page }) => {
+test("what is dropped beside an open file is added, and what is looked at stays", async ({
+  viewer,
+  page,
+}) => {
   await work(viewer, renamed("recorded/t26/gpt_small.pickle.gz", "rank1.gz"));
   await page.evaluate(() =>
-    window.memstrata.setState({ view: "timeline", x0: 1000, x1: 3000, at: 2000, find: "forward" }),
+    window.vramscope.setState({ view: "timeline", x0: 1000, x1: 3000, at: 2000, find: "forward" }),
   );
   await expect.poll(async () => (await viewer.state()).x0).toBe(1000);
   const before = await viewer.state();
   await page.evaluate(() => {
     const read: string[] = [];
     Object.assign(window, { read });
-    window.memstrata.addEventListener("memstrata-loaded", (event) =>
+    window.vramscope.addEventListener("vramscope-loaded", (event) =>
       read.push((event as CustomEvent<{ path: string }>).detail.path),
     );
   });
@@ -130,7 +144,9 @@ test("what is dropped beside an open file is added, and what is looked at stays"
   await expect(page.getByRole("heading", { name: "2 ranks" })).toBeVisible();
   expect(await viewer.state()).toEqual(before);
   // What was read is not read again.
-  expect(await page.evaluate(() => (window as unknown as { read: string[] }).read)).toEqual(["rank0.pickle"]);
+  expect(await page.evaluate(() => (window as unknown as { read: string[] }).read)).toEqual([
+    "rank0.pickle",
+  ]);
 
   // Once more, it is looked at; there is no second row of it.
   await drop(page, "scenarios/f02.pickle", "rank0.pickle");
@@ -153,12 +169,18 @@ test("another file of the same name is another row", async ({ viewer, page }) =>
   await expect(viewer.rows).toHaveCount(2);
 });
 
-test("what is added changes which folders tell files apart, everywhere", async ({ viewer, page }) => {
+test("what is added changes which folders tell files apart, everywhere", async ({
+  viewer,
+  page,
+}) => {
   const { buffer } = renamed("scenarios/f01.pickle", "");
   await page.evaluate(
     (bytes) =>
-      window.memstrata.load(
-        [0, 1].map((rank) => ({ name: `run/rank${rank}.pickle`, buffer: Uint8Array.from(bytes).buffer })),
+      window.vramscope.load(
+        [0, 1].map((rank) => ({
+          name: `run/rank${rank}.pickle`,
+          buffer: Uint8Array.from(bytes).buffer,
+        })),
       ),
     [...buffer],
   );
@@ -178,15 +200,21 @@ test("what is added changes which folders tell files apart, everywhere", async (
 test("several drops at once all come", async ({ viewer, page }) => {
   await drop(page, "scenarios/f01.pickle", "rank0.pickle");
   await viewer.expectRow("rank0.pickle", "ready");
-  await Promise.all([1, 2, 3].map((rank) => drop(page, "scenarios/f02.pickle", `rank${rank}.pickle`)));
+  await Promise.all(
+    [1, 2, 3].map((rank) => drop(page, "scenarios/f02.pickle", `rank${rank}.pickle`)),
+  );
   await expect(viewer.rows).toHaveCount(4);
   for (const rank of [1, 2, 3]) await viewer.expectRow(`rank${rank}.pickle`, "ready");
 });
 
-test("after a file that could not be read, the one that is added is looked at", async ({ viewer, page }) => {
+test("after a file that could not be read, the one that is added is looked at", async ({
+  viewer,
+  page,
+}) => {
   await drop(page, "damaged/text.pickle", "bad.pickle");
   await viewer.expectRow("bad.pickle", "error");
-  // Why stands in the centre, once; there is nothing to save, and no room kept for what comes with a picture.
+  // Why stands in the centre, once; there is nothing to save, and no room kept for what comes with
+  // a picture.
   const why = page.getByText(/starts with/).and(page.locator("p"));
   await expect(why.filter({ visible: true })).toHaveCount(1);
   await expect(pane(page, "segments")).toHaveText(/bad\.pickle could not be read/);
@@ -200,7 +228,10 @@ test("after a file that could not be read, the one that is added is looked at", 
   await expect(page.locator(".strip")).toBeVisible();
 });
 
-test("a place of its own, the buttons and scripts open files instead of what is open", async ({ viewer, page }) => {
+test("a place of its own, the buttons and scripts open files instead of what is open", async ({
+  viewer,
+  page,
+}) => {
   await drop(page, "scenarios/f01.pickle", "rank0.pickle");
   await viewer.expectRow("rank0.pickle", "ready");
   await drop(page, "scenarios/f06.pickle", "rank1.pickle", "[data-instead]");
@@ -210,11 +241,14 @@ test("a place of its own, the buttons and scripts open files instead of what is 
   await viewer.open([renamed("scenarios/f02.pickle", "rank2.pickle")]);
   await expect(viewer.rows).toHaveCount(1);
   await viewer.expectRow("rank2.pickle", "ready");
-  await page.getByTestId("add-files").setInputFiles([renamed("scenarios/f01.pickle", "rank3.pickle")]);
+  await page
+    .getByTestId("add-files")
+    .setInputFiles([renamed("scenarios/f01.pickle", "rank3.pickle")]);
   await expect(viewer.rows).toHaveCount(2);
   await viewer.expectRow("rank3.pickle", "ready");
   await page.evaluate(
-    (bytes) => window.memstrata.load([{ name: "rank4.pickle", buffer: Uint8Array.from(bytes).buffer }]),
+    (bytes) =>
+      window.vramscope.load([{ name: "rank4.pickle", buffer: Uint8Array.from(bytes).buffer }]),
     [...renamed("scenarios/f06.pickle", "").buffer],
   );
   await expect(viewer.rows).toHaveCount(1);
@@ -224,7 +258,9 @@ test("a place of its own, the buttons and scripts open files instead of what is 
 test("a file without history says why there is no timeline", async ({ viewer }) => {
   await viewer.open(testData("recorded/misc/nothing.pickle"));
   await viewer.expectRow("nothing.pickle", "ready");
-  await expect(viewer.page.getByTestId("view-timeline")).toContainText(/no (timeline|device|history)/i);
+  await expect(viewer.page.getByTestId("view-timeline")).toContainText(
+    /no (timeline|device|history)/i,
+  );
 });
 
 test("the worst names are text, never markup", async ({ viewer, page }) => {

@@ -1,4 +1,5 @@
-// The flame graph: sums of call stacks that are the command line's, whatever is added up and wherever one looks.
+// The flame graph: sums of call stacks that are the command line's, whatever is added up and
+// wherever one looks.
 
 import { basename } from "node:path";
 import type { Locator } from "@playwright/test";
@@ -40,9 +41,9 @@ async function openFlame(viewer: Viewer) {
 
 /** What the breadcrumb says, from the outermost. */
 const pathOf = async (pane: Locator) =>
-  (await pane.getByRole("navigation", { name: "Path" }).getByRole("listitem").allTextContents()).map((one) =>
-    one.trim(),
-  );
+  (
+    await pane.getByRole("navigation", { name: "Path" }).getByRole("listitem").allTextContents()
+  ).map((one) => one.trim());
 
 test("each weight adds up to what the command line adds up", async ({ viewer, page }) => {
   const { views, pane, expectTotal } = await openFlame(viewer);
@@ -54,7 +55,10 @@ test("each weight adds up to what the command line adds up", async ({ viewer, pa
     ["at peak", "peak"],
   ] as const) {
     await pane.getByRole("button", { name: button, exact: true }).click();
-    await expect(pane.getByRole("button", { name: button, exact: true })).toHaveAttribute("aria-pressed", "true");
+    await expect(pane.getByRole("button", { name: button, exact: true })).toHaveAttribute(
+      "aria-pressed",
+      "true",
+    );
     await expectTotal(cli("flame", REAL, "--weight", weight).total);
   }
   await pane.getByRole("button", { name: "at cursor", exact: true }).click();
@@ -69,7 +73,10 @@ test("each weight adds up to what the command line adds up", async ({ viewer, pa
   await expectTotal(cli("flame", REAL, "--weight", "cursor", "--event", "3001").total);
 });
 
-test("a graph that is higher than the pane is scrolled by the bar beside it", async ({ viewer, page }) => {
+test("a graph that is higher than the pane is scrolled by the bar beside it", async ({
+  viewer,
+  page,
+}) => {
   const { pane } = await openFlame(viewer);
   const bar = pane.getByTestId("rows-bar");
   await expect(bar, "all of it has room").toHaveCount(0);
@@ -84,7 +91,10 @@ test("a graph that is higher than the pane is scrolled by the bar beside it", as
   await expect(root).toBeVisible();
 });
 
-test("a click on a name zooms to that node, Backspace and the path lead back", async ({ viewer, page }) => {
+test("a click on a name zooms to that node, Backspace and the path lead back", async ({
+  viewer,
+  page,
+}) => {
   const { pane, expectTotal } = await openFlame(viewer);
   const tree = treeOf();
   const whole = cli("flame", REAL).total;
@@ -98,7 +108,9 @@ test("a click on a name zooms to that node, Backspace and the path lead back", a
   for (const index of twins.keys()) {
     await names.nth(index).click();
     await expect.poll(async () => (await pathOf(pane)).length).toBe(3);
-    seen.push(`${await pathOf(pane)} ${await pane.getByTestId("flame-total").getAttribute("data-value")}`);
+    seen.push(
+      `${await pathOf(pane)} ${await pane.getByTestId("flame-total").getAttribute("data-value")}`,
+    );
     for (const length of [2, 1]) {
       await page.keyboard.press("Backspace");
       await expect.poll(async () => (await pathOf(pane)).length).toBe(length);
@@ -132,12 +144,15 @@ test("what a search finds in it is what goes through those frames", async ({ vie
   const tree = treeOf();
   for (const word of ["gpt.py:44", "step", "Linear.PY"]) {
     const lower = word.toLowerCase();
-    const holds = ({ name, file, line }: Node) => `${name} ${file}:${line}`.toLowerCase().includes(lower);
+    const holds = ({ name, file, line }: Node) =>
+      `${name} ${file}:${line}`.toLowerCase().includes(lower);
     const isBelowOne = (node: Node): boolean => {
       const above = node.depth === 0 ? undefined : tree[node.parent];
       return above !== undefined && (holds(above) || isBelowOne(above));
     };
-    const matched = tree.filter((node) => holds(node) && !isBelowOne(node)).reduce((sum, { total }) => sum + total, 0);
+    const matched = tree
+      .filter((node) => holds(node) && !isBelowOne(node))
+      .reduce((sum, { total }) => sum + total, 0);
     expect(matched, word).toBeGreaterThan(0);
     await views.search(word);
     await expect(pane.getByTestId("flame-matched")).toHaveAttribute("data-value", String(matched));
@@ -161,8 +176,14 @@ test("leaf first, and without the framework, it is still the whole", async ({ vi
   await expectTotal(total);
   await page.getByTestId("flame-canvas").focus();
   await page.keyboard.press("v");
-  await expect(pane.getByRole("button", { name: "leaf first" })).toHaveAttribute("aria-pressed", "false");
-  await expect(pane.getByRole("button", { name: "hide framework" })).toHaveAttribute("aria-pressed", "true");
+  await expect(pane.getByRole("button", { name: "leaf first" })).toHaveAttribute(
+    "aria-pressed",
+    "false",
+  );
+  await expect(pane.getByRole("button", { name: "hide framework" })).toHaveAttribute(
+    "aria-pressed",
+    "true",
+  );
   await expectTotal(total);
   await expect(pane.getByRole("button", { name: /^_call_impl\b/ })).toHaveCount(0);
 });
@@ -174,7 +195,9 @@ test("the blocks behind a node are its own: they add up to it", async ({ viewer 
   // The wider has more bytes.
   const rank = twins.filter(({ total }) => total < main.total).length;
   const names = pane.getByRole("button", { name: /^main p_gpt\.py:\d+$/ });
-  const widths = await names.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));
+  const widths = await names.evaluateAll((all) =>
+    all.map((one) => one.getBoundingClientRect().width),
+  );
   await names.nth(widths.indexOf(widths.toSorted((a, b) => a - b)[rank] ?? 0)).click();
   await expectTotal(main.total);
   await pane.getByRole("button", { name: "Blocks of this node" }).click();

@@ -1,5 +1,5 @@
-// What comes from outside is text and stays text: names of files, frames and ranges, addresses, links. And it stays in its place,
-// however long it is.
+// What comes from outside is text and stays text: names of files, frames and ranges, addresses,
+// links. And it stays in its place, however long it is.
 
 import type { Page } from "@playwright/test";
 import { expect, test } from "../lib/test.js";
@@ -21,7 +21,11 @@ const NASTY = [
 
 /** A snapshot in JSON whose every text is nasty. */
 function snapshot(): Buffer {
-  const frames = NASTY.map((name, i) => ({ name, filename: NASTY[(i + 3) % NASTY.length], line: i }));
+  const frames = NASTY.map((name, i) => ({
+    name,
+    filename: NASTY[(i + 3) % NASTY.length],
+    line: i,
+  }));
   const trace = NASTY.flatMap((name, i) => {
     const addr = 4096 * (i + 1);
     const event = {
@@ -47,30 +51,50 @@ function snapshot(): Buffer {
   ]);
   const allocator_settings = Object.fromEntries(NASTY.map((name) => [name, name]));
   return Buffer.from(
-    JSON.stringify({ segments: [], device_traces: [trace], external_annotations, allocator_settings }),
+    JSON.stringify({
+      segments: [],
+      device_traces: [trace],
+      external_annotations,
+      allocator_settings,
+    }),
   );
 }
 
 async function unhurt(page: Page): Promise<void> {
   const found = await page.evaluate(() => {
-    const root = document.querySelector("memstrata-viewer")?.shadowRoot;
+    const root = document.querySelector("vramscope-viewer")?.shadowRoot;
     return {
       hurt: "hurt" in window,
       polluted: "polluted" in {},
       elements: root?.querySelectorAll("img, script, iframe, object, [onerror], [onload]").length,
       // Nothing is wider than the window.
       over: document.documentElement.scrollWidth - innerWidth,
-      links: [...(root?.querySelectorAll("a") ?? [])].filter((a) => /^(javascript|data):/i.test(a.href)).length,
+      links: [...(root?.querySelectorAll("a") ?? [])].filter((a) =>
+        /^(javascript|data):/i.test(a.href),
+      ).length,
     };
   });
   expect(found).toEqual({ hurt: false, polluted: false, elements: 0, over: 0, links: 0 });
 }
 
 test("texts of a snapshot are only texts, in every view", async ({ viewer, page }) => {
-  await viewer.open({ name: `${TAG}/\u202e.json`, mimeType: "application/json", buffer: snapshot() });
+  await viewer.open({
+    name: `${TAG}/\u202e.json`,
+    mimeType: "application/json",
+    buffer: snapshot(),
+  });
   await viewer.plot.drawn();
   await expect(page.getByRole("tab", { name: "Events" })).toBeVisible();
-  for (const name of ["Overview", "Segments", "Flame", "Anomalies", "Timeline", "Blocks", "Events", "Settings"]) {
+  for (const name of [
+    "Overview",
+    "Segments",
+    "Flame",
+    "Anomalies",
+    "Timeline",
+    "Blocks",
+    "Events",
+    "Settings",
+  ]) {
     await page.getByRole("tab", { name }).first().click();
     await unhurt(page);
   }
@@ -97,7 +121,9 @@ test("a picture of nasty texts has no code in it", async ({ viewer, page }) => {
   const parsed = await page.evaluate(
     (svg) => {
       const document_ = new DOMParser().parseFromString(svg, "image/svg+xml");
-      const attributes = [...document_.querySelectorAll("*")].flatMap((element) => [...element.attributes]);
+      const attributes = [...document_.querySelectorAll("*")].flatMap((element) => [
+        ...element.attributes,
+      ]);
       return {
         broken: document_.querySelectorAll("parsererror").length,
         code: document_.querySelectorAll("script, foreignObject, image").length,
@@ -110,10 +136,19 @@ test("a picture of nasty texts has no code in it", async ({ viewer, page }) => {
 });
 
 test("a name of ten thousand letters, or of none, is a name", async ({ viewer, page }) => {
-  const names = [`${"long".repeat(2500)}.json`, "\u202e\u2067rank3.json", " .json", "__proto__", "constructor"];
-  await viewer.open(names.map((name) => ({ name, mimeType: "application/json", buffer: snapshot() })));
+  const names = [
+    `${"long".repeat(2500)}.json`,
+    "\u202e\u2067rank3.json",
+    " .json",
+    "__proto__",
+    "constructor",
+  ];
+  await viewer.open(
+    names.map((name) => ({ name, mimeType: "application/json", buffer: snapshot() })),
+  );
   await expect(viewer.rows).toHaveCount(names.length);
-  for (const row of await viewer.rows.all()) await expect(row).toHaveAttribute("data-state", "ready");
+  for (const row of await viewer.rows.all())
+    await expect(row).toHaveAttribute("data-state", "ready");
   await unhurt(page);
   await page.getByRole("tab", { name: "Overview" }).first().click();
   await unhurt(page);
@@ -129,8 +164,8 @@ test("a link with nonsense in it opens the page all the same", async ({ viewer, 
   for (const fragment of fragments) {
     await page.goto(`/#${fragment}`);
     await page.reload();
-    await page.waitForFunction(() => "memstrata" in window);
-    await page.evaluate(() => window.memstrata.ready);
+    await page.waitForFunction(() => "vramscope" in window);
+    await page.evaluate(() => window.vramscope.ready);
     await unhurt(page);
   }
   await viewer.open({ name: "nasty.json", mimeType: "application/json", buffer: snapshot() });

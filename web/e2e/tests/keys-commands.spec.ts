@@ -1,44 +1,62 @@
-// The palette, the sheet of keys, and keys with Ctrl. One test reads the sheet and asks whether each of its keys is tested.
+// The palette, the sheet of keys, and keys with Ctrl. One test reads the sheet and asks whether
+// each of its keys is tested.
 
 import { blocksOf, deviceOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { keys, middling, openPalette, testedKeys } from "../lib/keys.js";
 import { expect, test } from "../lib/test.js";
-import { drag, expectCursor, expectPlace, marks, rangeOf, restedRange, select, still, work } from "../lib/work.js";
+import {
+  drag,
+  expectCursor,
+  expectPlace,
+  marks,
+  rangeOf,
+  restedRange,
+  select,
+  still,
+  work,
+} from "../lib/work.js";
 
 const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 
 // Small, since it is drawn in software.
 test.use({ viewport: { width: 1100, height: 700 } });
 
-test("the palette comes by >, by > in the search and by Ctrl+Shift+P", keys(">"), async ({ viewer, page }) => {
-  await work(viewer, REAL);
-  const palette = page.getByRole("dialog", { name: "Commands" });
-  const command = palette.getByRole("combobox");
-  await viewer.canvas.focus();
-  await page.keyboard.press(">");
-  await expect(command).toBeFocused();
-  await command.fill("views: flame");
-  await expect(palette.getByRole("option")).toHaveCount(1);
-  await page.keyboard.press("Enter");
-  await expect(palette).toHaveCount(0);
-  await expectPlace(page, "flame", "main");
-  await page.keyboard.press("/");
-  await page.keyboard.press(">");
-  await expect(command).toBeFocused();
-  await command.fill("colour by category");
-  await palette.getByRole("option").click();
-  await expect.poll(async () => (await viewer.state()).colour).toBe("category");
-  await page.keyboard.press("Control+Shift+P");
-  await expect(command).toBeFocused();
-  await page.keyboard.press("ArrowDown");
-  const second = palette.getByRole("option").nth(1);
-  await expect(second).toHaveAttribute("aria-selected", "true");
-  await expect(command).toHaveAttribute("aria-activedescendant", (await second.getAttribute("id")) ?? "none");
-  await page.keyboard.press("Escape");
-  await expect(palette).toHaveCount(0);
-  await expectPlace(page, "flame", "main");
-});
+test(
+  "the palette comes by >, by > in the search and by Ctrl+Shift+P",
+  keys(">"),
+  async ({ viewer, page }) => {
+    await work(viewer, REAL);
+    const palette = page.getByRole("dialog", { name: "Commands" });
+    const command = palette.getByRole("combobox");
+    await viewer.canvas.focus();
+    await page.keyboard.press(">");
+    await expect(command).toBeFocused();
+    await command.fill("views: flame");
+    await expect(palette.getByRole("option")).toHaveCount(1);
+    await page.keyboard.press("Enter");
+    await expect(palette).toHaveCount(0);
+    await expectPlace(page, "flame", "main");
+    await page.keyboard.press("/");
+    await page.keyboard.press(">");
+    await expect(command).toBeFocused();
+    await command.fill("colour by category");
+    await palette.getByRole("option").click();
+    await expect.poll(async () => (await viewer.state()).colour).toBe("category");
+    await page.keyboard.press("Control+Shift+P");
+    await expect(command).toBeFocused();
+    await page.keyboard.press("ArrowDown");
+    const second = palette.getByRole("option").nth(1);
+    await expect(second).toHaveAttribute("aria-selected", "true");
+    await expect(command).toHaveAttribute(
+      "aria-activedescendant",
+      (await second.getAttribute("id")) ?? "none",
+    );
+    await page.keyboard.press("Escape");
+    await expect(palette).toHaveCount(0);
+    await expectPlace(page, "flame", "main");
+  },
+);
 
 test("the palette lists what every key does, and runs it", async ({ viewer, page }) => {
   await work(viewer, REAL);
@@ -51,7 +69,8 @@ test("the palette lists what every key does, and runs it", async ({ viewer, page
   await expect(palette.getByRole("option").first()).toBeVisible();
   const commands = await palette.getByRole("option").locator("span:first-child").allTextContents();
   // What is done with the hand is no command, and neither is what lasts while a key is held.
-  const hands = /^(In the |In tables|In tabs|Pan|Zoom|Select a block, move|Mark a range:|Fit the block|Ruler of)/;
+  const hands =
+    /^(In the |In tables|In tabs|Pan|Zoom|Select a block, move|Mark a range:|Fit the block|Ruler of)/;
   for (const text of texts.filter((line) => !hands.test(line)))
     expect(commands.join("\n"), `a command for: ${text}`).toContain(text);
   await page.keyboard.press("Escape");
@@ -85,17 +104,22 @@ test("after a command of the palette a drag is a drag again", async ({ viewer, p
   if (commands > 0) await page.keyboard.press("Enter");
   else await page.keyboard.press("Escape");
   await expect(palette).toHaveCount(0);
-  // A ruler lasts as long as its key is held, and no key is held here: at most one drag may be a ruler.
+  // A ruler lasts as long as its key is held, and no key is held here: at most one drag may be a
+  // ruler.
   await drag(viewer, [300, 100], [500, 250]);
   const rulers = await marks(page, "ruler-y").count();
-  await page.evaluate(() => window.memstrata.setState({ x0: 2000, x1: 3000 }));
+  await page.evaluate(() => window.vramscope.setState({ x0: 2000, x1: 3000 }));
   await expect.poll(async () => (await rangeOf(viewer)).x0).toBe(2000);
   await drag(viewer, [300, 100], [500, 250]);
   await expect.poll(async () => (await rangeOf(viewer)).x0).not.toBe(2000);
   await expect(marks(page, "ruler-y")).toHaveCount(rulers);
 });
 
-test("Ctrl+C copies the stack and the exact bytes of the selection", async ({ viewer, page, context }) => {
+test("Ctrl+C copies the stack and the exact bytes of the selection", async ({
+  viewer,
+  page,
+  context,
+}) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await work(viewer, REAL);
   const block = middling(blocksOf(REAL), deviceOf(REAL).events);
@@ -118,16 +142,22 @@ test("Ctrl+C leaves text that is selected to the browser", async ({ viewer, page
   await select(viewer, referenceOf(middling(blocksOf(REAL), deviceOf(REAL).events)));
   await page.getByRole("heading", { name: "Call stack" }).click({ clickCount: 3 });
   await page.keyboard.press("Control+c");
-  await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toMatch(/^\s*call stack\s*$/i);
+  await expect
+    .poll(() => page.evaluate(() => navigator.clipboard.readText()))
+    .toMatch(/^\s*call stack\s*$/i);
 });
 
-test("Ctrl+Shift+C copies a link that brings everything back", async ({ viewer, page, context }) => {
+test("Ctrl+Shift+C copies a link that brings everything back", async ({
+  viewer,
+  page,
+  context,
+}) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await work(viewer, REAL);
   const block = middling(blocksOf(REAL), deviceOf(REAL).events);
   await select(viewer, referenceOf(block));
   await page.evaluate(() =>
-    window.memstrata.setState({ x0: 2000, x1: 3000, at: 2500, colour: "size", find: "forward" }),
+    window.vramscope.setState({ x0: 2000, x1: 3000, at: 2500, colour: "size", find: "forward" }),
   );
   await page.keyboard.press("4");
   await expect.poll(async () => (await viewer.state()).at).toBe(2500);
@@ -138,7 +168,7 @@ test("Ctrl+Shift+C copies a link that brings everything back", async ({ viewer, 
   const link = await page.evaluate(() => navigator.clipboard.readText());
   await page.goto("about:blank");
   await page.goto(link);
-  await page.waitForFunction(() => "memstrata" in window);
+  await page.waitForFunction(() => "vramscope" in window);
   await viewer.open(REAL);
   await expect.poll(() => viewer.state()).toEqual(before);
 });
@@ -160,7 +190,10 @@ test("Ctrl+O opens the file dialog, before and after a file is open", async ({ v
   );
 });
 
-test("the browser keeps its own keys: Ctrl+A, Ctrl+S, Ctrl+D and others", async ({ viewer, page }) => {
+test("the browser keeps its own keys: Ctrl+A, Ctrl+S, Ctrl+D and others", async ({
+  viewer,
+  page,
+}) => {
   await work(viewer, REAL);
   const before = await viewer.state();
   await page.evaluate(() => {
@@ -188,7 +221,10 @@ for (const [key, name] of [
   [">", "Commands"],
   ["?", "Keys and gestures"],
 ] as const) {
-  test(`what is closed and opened again at once stays, and has the keyboard: ${name}`, async ({ viewer, page }) => {
+  test(`what is closed and opened again at once stays, and has the keyboard: ${name}`, async ({
+    viewer,
+    page,
+  }) => {
     await work(viewer, testData("scenarios/f01.pickle"));
     const dialog = page.getByRole("dialog", { name });
     await page.keyboard.press(key);
@@ -200,27 +236,33 @@ for (const [key, name] of [
     });
     await Promise.all([busy, ...["Escape", key, "m"].map((each) => page.keyboard.press(each))]);
     // A dialog tells of its closing in a task: by the next frame but one it has.
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await page.evaluate(
+      () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+    );
     await expect(dialog).toBeVisible();
     if (name === "Commands") await expect(dialog.getByRole("combobox")).toHaveValue("m");
   });
 }
 
-test("the sheet lists keys, and every one of them is tested here", keys("?"), async ({ viewer, page }) => {
-  await work(viewer, testData("scenarios/f01.pickle"));
-  await page.keyboard.press("?");
-  const sheet = page.getByRole("dialog");
-  await expect(sheet.getByRole("heading", { name: "Keys and gestures" })).toBeVisible();
-  const listed = await sheet.locator("kbd").allTextContents();
-  expect(listed.length).toBeGreaterThan(50);
-  // Those of tables and tabs are tested in access.spec, that of the flame graph in flame.spec.
-  const tested = new Set([...testedKeys(), "↑ ↓", "← →", "Backspace"]);
-  const chords = /^(Ctrl|Cmd|⌘)/;
-  expect(listed.filter((key) => !tested.has(key) && !chords.test(key))).toEqual([]);
-  expect([...tested].filter((key) => !listed.includes(key))).toEqual([]);
-  await page.keyboard.press("?");
-  await expect(sheet).toHaveCount(0);
-});
+test(
+  "the sheet lists keys, and every one of them is tested here",
+  keys("?"),
+  async ({ viewer, page }) => {
+    await work(viewer, testData("scenarios/f01.pickle"));
+    await page.keyboard.press("?");
+    const sheet = page.getByRole("dialog");
+    await expect(sheet.getByRole("heading", { name: "Keys and gestures" })).toBeVisible();
+    const listed = await sheet.locator("kbd").allTextContents();
+    expect(listed.length).toBeGreaterThan(50);
+    // Those of tables and tabs are tested in access.spec, that of the flame graph in flame.spec.
+    const tested = new Set([...testedKeys(), "↑ ↓", "← →", "Backspace"]);
+    const chords = /^(Ctrl|Cmd|⌘)/;
+    expect(listed.filter((key) => !tested.has(key) && !chords.test(key))).toEqual([]);
+    expect([...tested].filter((key) => !listed.includes(key))).toEqual([]);
+    await page.keyboard.press("?");
+    await expect(sheet).toHaveCount(0);
+  },
+);
 
 test("the sheet lists the keys with Ctrl too", async ({ viewer, page }) => {
   await work(viewer, testData("scenarios/f01.pickle"));

@@ -26,47 +26,56 @@ const LATE = testData("recorded/gpt_late.pickle.gz");
 // Small, since it is drawn in software.
 test.use({ viewport: { width: 1100, height: 700 } });
 
-test("W and + zoom in at the pointer, S and - out", keys("W", "+", "S", "-"), async ({ viewer, page }) => {
-  await work(viewer, REAL);
-  await alone(viewer);
-  const whole = await restedRange(viewer);
-  const at = await hoverAt(viewer, 0.25);
-  const { left } = await viewer.plot.scale();
-  const { width } = await viewer.plot.box();
-  const slot = ({ x0, x1 }: typeof whole) => x0 + ((x1 - x0) * (at.x - left)) / (width - left);
-  for (const [closer, further] of [
-    ["w", "s"],
-    ["Shift+Equal", "-"],
-  ] as const) {
-    const before = await restedRange(viewer);
-    await hold(page, closer, async () => widthOf(await rangeOf(viewer)) < widthOf(before) * 0.8);
-    const near = await restedRange(viewer);
-    expect(Math.abs(slot(near) - slot(before)), `${closer}: what is under the pointer stays`).toBeLessThan(
-      widthOf(whole) * 0.02,
-    );
-    await hold(page, further, async () => widthOf(await rangeOf(viewer)) > widthOf(near) * 1.1);
-    await restedRange(viewer);
-  }
-});
+test(
+  "W and + zoom in at the pointer, S and - out",
+  keys("W", "+", "S", "-"),
+  async ({ viewer, page }) => {
+    await work(viewer, REAL);
+    await alone(viewer);
+    const whole = await restedRange(viewer);
+    const at = await hoverAt(viewer, 0.25);
+    const { left } = await viewer.plot.scale();
+    const { width } = await viewer.plot.box();
+    const slot = ({ x0, x1 }: typeof whole) => x0 + ((x1 - x0) * (at.x - left)) / (width - left);
+    for (const [closer, further] of [
+      ["w", "s"],
+      ["Shift+Equal", "-"],
+    ] as const) {
+      const before = await restedRange(viewer);
+      await hold(page, closer, async () => widthOf(await rangeOf(viewer)) < widthOf(before) * 0.8);
+      const near = await restedRange(viewer);
+      expect(
+        Math.abs(slot(near) - slot(before)),
+        `${closer}: what is under the pointer stays`,
+      ).toBeLessThan(widthOf(whole) * 0.02);
+      await hold(page, further, async () => widthOf(await rangeOf(viewer)) > widthOf(near) * 1.1);
+      await restedRange(viewer);
+    }
+  },
+);
 
-test("A and the arrow pan left, D and its arrow right", keys("A", "D", "←", "→"), async ({ viewer, page }) => {
-  await work(viewer, REAL);
-  await alone(viewer);
-  await page.evaluate(() => window.memstrata.setState({ x0: 2000, x1: 3000 }));
-  await expect.poll(async () => (await rangeOf(viewer)).x0).toBe(2000);
-  await viewer.canvas.focus();
-  for (const [key, way] of [
-    ["d", 1],
-    ["a", -1],
-    ["ArrowRight", 1],
-    ["ArrowLeft", -1],
-  ] as const) {
-    const before = await restedRange(viewer);
-    await hold(page, key, async () => ((await rangeOf(viewer)).x0 - before.x0) * way > 20);
-    const after = await restedRange(viewer);
-    expect(widthOf(after), `${key} does not zoom`).toBeCloseTo(widthOf(before), 3);
-  }
-});
+test(
+  "A and the arrow pan left, D and its arrow right",
+  keys("A", "D", "←", "→"),
+  async ({ viewer, page }) => {
+    await work(viewer, REAL);
+    await alone(viewer);
+    await page.evaluate(() => window.vramscope.setState({ x0: 2000, x1: 3000 }));
+    await expect.poll(async () => (await rangeOf(viewer)).x0).toBe(2000);
+    await viewer.canvas.focus();
+    for (const [key, way] of [
+      ["d", 1],
+      ["a", -1],
+      ["ArrowRight", 1],
+      ["ArrowLeft", -1],
+    ] as const) {
+      const before = await restedRange(viewer);
+      await hold(page, key, async () => ((await rangeOf(viewer)).x0 - before.x0) * way > 20);
+      const after = await restedRange(viewer);
+      expect(widthOf(after), `${key} does not zoom`).toBeCloseTo(widthOf(before), 3);
+    }
+  },
+);
 
 test(
   "with Shift the same keys are for bytes, and arrows pan up and down",
@@ -95,7 +104,10 @@ test(
       const before = await still(() => heights(viewer));
       // Higher bytes come into view as the ground sinks.
       await hold(page, key, async () => ((await heights(viewer)).zero - before.zero) * way > 10);
-      expect((await still(() => heights(viewer))).zoom, `${key} does not zoom`).toBeCloseTo(before.zoom, 3);
+      expect((await still(() => heights(viewer))).zoom, `${key} does not zoom`).toBeCloseTo(
+        before.zoom,
+        3,
+      );
     }
     expect(await restedRange(viewer)).toEqual(whole);
   },
@@ -116,83 +128,99 @@ test("0 and Home show all, along and up", keys("0", "Home"), async ({ viewer, pa
   }
 });
 
-test("F brings the selection to the middle, and fits it when pressed again", keys("F"), async ({ viewer, page }) => {
-  await work(viewer, REAL);
-  const { events } = deviceOf(REAL);
-  const block = middling(blocksOf(REAL), events);
-  const { alloc_event: from, free_completed_event: to } = block;
-  await select(viewer, referenceOf(block));
-  // Somewhere else, as wide as the block and a little more.
-  const wide = (to - from) * 1.4;
-  const view = { x0: events - wide, x1: events };
-  await page.evaluate((range) => window.memstrata.setState(range), view);
-  await expect.poll(async () => (await rangeOf(viewer)).x0).toBeCloseTo(view.x0, 3);
-  await page.keyboard.press("f");
-  const centred = await restedRange(viewer);
-  expect(widthOf(centred), "centring does not zoom").toBeCloseTo(wide, 1);
-  expect(Math.abs((centred.x0 + centred.x1) / 2 - (from + to) / 2)).toBeLessThan(wide / 50);
-  await page.keyboard.press("f");
-  await expect.poll(async () => widthOf(await rangeOf(viewer))).not.toBeCloseTo(wide, 1);
-  const fitted = await restedRange(viewer);
-  expect(widthOf(fitted)).toBeLessThan(wide);
-  expect(fitted.x0).toBeLessThanOrEqual(from + 1);
-  expect(fitted.x1).toBeGreaterThanOrEqual(to);
-});
+test(
+  "F brings the selection to the middle, and fits it when pressed again",
+  keys("F"),
+  async ({ viewer, page }) => {
+    await work(viewer, REAL);
+    const { events } = deviceOf(REAL);
+    const block = middling(blocksOf(REAL), events);
+    const { alloc_event: from, free_completed_event: to } = block;
+    await select(viewer, referenceOf(block));
+    // Somewhere else, as wide as the block and a little more.
+    const wide = (to - from) * 1.4;
+    const view = { x0: events - wide, x1: events };
+    await page.evaluate((range) => window.vramscope.setState(range), view);
+    await expect.poll(async () => (await rangeOf(viewer)).x0).toBeCloseTo(view.x0, 3);
+    await page.keyboard.press("f");
+    const centred = await restedRange(viewer);
+    expect(widthOf(centred), "centring does not zoom").toBeCloseTo(wide, 1);
+    expect(Math.abs((centred.x0 + centred.x1) / 2 - (from + to) / 2)).toBeLessThan(wide / 50);
+    await page.keyboard.press("f");
+    await expect.poll(async () => widthOf(await rangeOf(viewer))).not.toBeCloseTo(wide, 1);
+    const fitted = await restedRange(viewer);
+    expect(widthOf(fitted)).toBeLessThan(wide);
+    expect(fitted.x0).toBeLessThanOrEqual(from + 1);
+    expect(fitted.x1).toBeGreaterThanOrEqual(to);
+  },
+);
 
 test("F fits a block at the very beginning too", async ({ viewer, page }) => {
   await work(viewer, REAL);
   const short = blocksOf(REAL).find(
     ({ alloc_event, free_completed_event }) =>
-      alloc_event !== null && alloc_event < 150 && free_completed_event !== null && free_completed_event < 400,
+      alloc_event !== null &&
+      alloc_event < 150 &&
+      free_completed_event !== null &&
+      free_completed_event < 400,
   );
   if (!short) throw new Error("no such block");
   await select(viewer, referenceOf(short));
   await expect(async () => {
     await page.keyboard.press("f");
     const { x0, x1 } = await restedRange(viewer);
-    expect(x1 - x0).toBeLessThan(((short.free_completed_event ?? 0) - (short.alloc_event ?? 0)) * 2);
+    expect(x1 - x0).toBeLessThan(
+      ((short.free_completed_event ?? 0) - (short.alloc_event ?? 0)) * 2,
+    );
     expect(x0).toBeLessThanOrEqual((short.alloc_event ?? 0) + 1);
   }).toPass({ timeout: 5000 });
 });
 
-test("X changes the axis and keeps the range and the selection", keys("X"), async ({ viewer, page }) => {
-  await work(viewer, REAL);
-  const block = middling(blocksOf(REAL), deviceOf(REAL).events);
-  await select(viewer, referenceOf(block));
-  const before = { x0: block.alloc_event - 300, x1: block.free_completed_event + 300 };
-  await page.evaluate((range) => window.memstrata.setState(range), before);
-  await expect.poll(async () => (await rangeOf(viewer)).x0).toBe(before.x0);
-  await hold(page, "Shift+KeyW", async () => (await heights(viewer)).zoom > 0.5);
-  const high = await still(() => heights(viewer));
-  /** When what is at both edges happened. */
-  const edges = async () => {
-    const seen: number[] = [];
-    const { width } = await inside(viewer);
-    for (const part of [1 / width, 1 - 1 / width]) {
-      await hoverAt(viewer, part);
-      await page.keyboard.press("i");
-      seen.push(stateOf(REAL, (await still(() => cursorOf(page))) ?? -2).time_us);
-    }
-    return seen;
-  };
-  const inEvents = await edges();
-  await page.keyboard.press("x");
-  await expect.poll(async () => (await viewer.state()).axis).toBe("time");
-  const pixel = widthOf(await restedRange(viewer)) / (await inside(viewer)).width;
-  const inTime = await edges();
-  for (const [edge, at] of inEvents.entries())
-    expect(Math.abs(at - (inTime[edge] ?? 0)), `edges ${inEvents}, along time ${inTime}`).toBeLessThan(4 * pixel);
-  expect(await selectedOf(viewer)).toBe(referenceOf(block));
-  expect((await heights(viewer)).zoom).toBeCloseTo(high.zoom, 3);
-  await page.keyboard.press("x");
-  await expect.poll(async () => (await viewer.state()).axis).toBe("event");
-  const back = await restedRange(viewer);
-  // Events of one microsecond are one place in time: what comes back may be another of them.
-  const little = widthOf(before) * 0.1;
-  expect(Math.abs(back.x0 - before.x0)).toBeLessThan(little);
-  expect(Math.abs(back.x1 - before.x1)).toBeLessThan(little);
-  expect(await selectedOf(viewer)).toBe(referenceOf(block));
-});
+test(
+  "X changes the axis and keeps the range and the selection",
+  keys("X"),
+  async ({ viewer, page }) => {
+    await work(viewer, REAL);
+    const block = middling(blocksOf(REAL), deviceOf(REAL).events);
+    await select(viewer, referenceOf(block));
+    const before = { x0: block.alloc_event - 300, x1: block.free_completed_event + 300 };
+    await page.evaluate((range) => window.vramscope.setState(range), before);
+    await expect.poll(async () => (await rangeOf(viewer)).x0).toBe(before.x0);
+    await hold(page, "Shift+KeyW", async () => (await heights(viewer)).zoom > 0.5);
+    const high = await still(() => heights(viewer));
+    /** When what is at both edges happened. */
+    const edges = async () => {
+      const seen: number[] = [];
+      const { width } = await inside(viewer);
+      for (const part of [1 / width, 1 - 1 / width]) {
+        await hoverAt(viewer, part);
+        await page.keyboard.press("i");
+        seen.push(stateOf(REAL, (await still(() => cursorOf(page))) ?? -2).time_us);
+      }
+      return seen;
+    };
+    const inEvents = await edges();
+    await page.keyboard.press("x");
+    await expect.poll(async () => (await viewer.state()).axis).toBe("time");
+    const pixel = widthOf(await restedRange(viewer)) / (await inside(viewer)).width;
+    const inTime = await edges();
+    for (const [edge, at] of inEvents.entries())
+      expect(
+        Math.abs(at - (inTime[edge] ?? 0)),
+        `edges ${inEvents}, along time ${inTime}`,
+      ).toBeLessThan(4 * pixel);
+    expect(await selectedOf(viewer)).toBe(referenceOf(block));
+    expect((await heights(viewer)).zoom).toBeCloseTo(high.zoom, 3);
+    await page.keyboard.press("x");
+    await expect.poll(async () => (await viewer.state()).axis).toBe("event");
+    const back = await restedRange(viewer);
+    // Events of one microsecond are one place in time: what comes back may be another of them.
+    const little = widthOf(before) * 0.1;
+    expect(Math.abs(back.x0 - before.x0)).toBeLessThan(little);
+    expect(Math.abs(back.x1 - before.x1)).toBeLessThan(little);
+    expect(await selectedOf(viewer)).toBe(referenceOf(block));
+  },
+);
 
 test(
   "Y begins the bytes at what was there before the window, and at zero again",
@@ -217,7 +245,7 @@ test(
 
 test("keys do not stick when the window loses the keyboard", async ({ viewer, page }) => {
   await work(viewer, REAL);
-  await page.evaluate(() => window.memstrata.setState({ x0: 2000, x1: 3000 }));
+  await page.evaluate(() => window.vramscope.setState({ x0: 2000, x1: 3000 }));
   await expect.poll(async () => (await rangeOf(viewer)).x0).toBe(2000);
   await viewer.canvas.focus();
   for (const key of ["d", "w"]) {

@@ -1,4 +1,5 @@
-// What the pointer does on the timeline, with keys and without; and how Escape and Enter take part in it.
+// What the pointer does on the timeline, with keys and without; and how Escape and Enter take part
+// in it.
 
 import { blocksOf, deviceOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
@@ -26,21 +27,25 @@ const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 // Small, since it is drawn in software.
 test.use({ viewport: { width: 1100, height: 700 } });
 
-test("Enter and a click select the block at the cursor", keys("Enter", "Click"), async ({ viewer, page }) => {
-  await viewer.show(testData("scenarios/f01.pickle"));
-  await answering(page);
-  const scale = await viewer.plot.scale();
-  await viewer.plot.moveTo(scale.x(2.5), scale.y(500));
-  await page.keyboard.press("Enter");
-  await expect.poll(() => selectedOf(viewer)).toBe("0:0x1000@1");
-  await expectCursor(page, 2);
-  const box = await viewer.plot.box();
-  await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(1250));
-  await expect.poll(() => selectedOf(viewer)).toBe("0:0x1400@2");
-  // Empty ground clears it.
-  await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(1500) - 12);
-  await expect.poll(() => selectedOf(viewer)).toBeNull();
-});
+test(
+  "Enter and a click select the block at the cursor",
+  keys("Enter", "Click"),
+  async ({ viewer, page }) => {
+    await viewer.show(testData("scenarios/f01.pickle"));
+    await answering(page);
+    const scale = await viewer.plot.scale();
+    await viewer.plot.moveTo(scale.x(2.5), scale.y(500));
+    await page.keyboard.press("Enter");
+    await expect.poll(() => selectedOf(viewer)).toBe("0:0x1000@1");
+    await expectCursor(page, 2);
+    const box = await viewer.plot.box();
+    await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(1250));
+    await expect.poll(() => selectedOf(viewer)).toBe("0:0x1400@2");
+    // Empty ground clears it.
+    await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(1500) - 12);
+    await expect.poll(() => selectedOf(viewer)).toBeNull();
+  },
+);
 
 test(
   "Escape cancels the drag, then the search, then what is selected",
@@ -89,36 +94,47 @@ test(
   },
 );
 
-test("Alt and a drag mark a range, and say what happens in it", keys("Alt drag"), async ({ viewer, page }) => {
-  await work(viewer, REAL);
-  const { x } = await viewer.plot.scale();
-  const [from, to] = [2000, 3000];
-  await drag(viewer, [x(from), 80], [x(to), 120], "Alt");
-  const range = viewer.details.locator("[data-kind=Range]");
-  await expect(range).toBeVisible();
-  const canvas = await viewer.plot.box();
-  const box = await marks(page, "range").boundingBox();
-  expect(Math.abs((box?.x ?? 0) - canvas.x - x(from))).toBeLessThan(2);
-  expect(Math.abs((box?.x ?? 0) + (box?.width ?? 0) - canvas.x - x(to))).toBeLessThan(2);
-  // A pixel is some events wide: what is allocated in it is what is allocated in the range, give or take those.
-  const some = blocksOf(REAL).filter(
-    ({ alloc_event }) => alloc_event !== null && alloc_event >= from && alloc_event < to,
-  );
-  const rows = await range
-    .locator("[data-key]")
-    .evaluateAll((all) =>
-      all.map(
-        (row) =>
-          [row.getAttribute("data-key") ?? "", Number(row.querySelector("dd")?.getAttribute("data-value"))] as const,
-      ),
+test(
+  "Alt and a drag mark a range, and say what happens in it",
+  keys("Alt drag"),
+  async ({ viewer, page }) => {
+    await work(viewer, REAL);
+    const { x } = await viewer.plot.scale();
+    const [from, to] = [2000, 3000];
+    await drag(viewer, [x(from), 80], [x(to), 120], "Alt");
+    const range = viewer.details.locator("[data-kind=Range]");
+    await expect(range).toBeVisible();
+    const canvas = await viewer.plot.box();
+    const box = await marks(page, "range").boundingBox();
+    expect(Math.abs((box?.x ?? 0) - canvas.x - x(from))).toBeLessThan(2);
+    expect(Math.abs((box?.x ?? 0) + (box?.width ?? 0) - canvas.x - x(to))).toBeLessThan(2);
+    // A pixel is some events wide: what is allocated in it is what is allocated in the range, give or
+    // take those.
+    const some = blocksOf(REAL).filter(
+      ({ alloc_event }) => alloc_event !== null && alloc_event >= from && alloc_event < to,
     );
-  const allocated = new Map(rows).get("allocated") ?? Number.NaN;
-  const bytes = some.reduce((sum, block) => sum + block.bytes, 0);
-  expect(Math.abs(allocated - bytes) / bytes, `allocated ${allocated}, by the program ${bytes}`).toBeLessThan(0.1);
-  // The picture is where it was, and the range stays in its place when it moves.
-  await page.keyboard.press("Escape");
-  await expect(range).toHaveCount(0);
-});
+    const rows = await range
+      .locator("[data-key]")
+      .evaluateAll((all) =>
+        all.map(
+          (row) =>
+            [
+              row.getAttribute("data-key") ?? "",
+              Number(row.querySelector("dd")?.getAttribute("data-value")),
+            ] as const,
+        ),
+      );
+    const allocated = new Map(rows).get("allocated") ?? Number.NaN;
+    const bytes = some.reduce((sum, block) => sum + block.bytes, 0);
+    expect(
+      Math.abs(allocated - bytes) / bytes,
+      `allocated ${allocated}, by the program ${bytes}`,
+    ).toBeLessThan(0.1);
+    // The picture is where it was, and the range stays in its place when it moves.
+    await page.keyboard.press("Escape");
+    await expect(range).toHaveCount(0);
+  },
+);
 
 test(
   "a double click fits the block under it, and on empty ground all",
@@ -132,12 +148,15 @@ test(
     const at = x((block.alloc_event + block.free_completed_event) / 2);
     // Where it is drawn: the page says what is under a point.
     const under = (y: number) =>
-      page.evaluate(([px = 0, py = 0]) => window.memstrata.pick("timeline", px, py), [at, y]);
+      page.evaluate(([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py), [at, y]);
     let found = -1;
-    for (let y = 20; y < bottom && found < 0; y += 4) if ((await under(y))?.reference === referenceOf(block)) found = y;
+    for (let y = 20; y < bottom && found < 0; y += 4)
+      if ((await under(y))?.reference === referenceOf(block)) found = y;
     expect(found, "the block is in the picture").toBeGreaterThan(0);
     await page.mouse.dblclick(box.x + at, box.y + found);
-    await expect.poll(async () => widthOf(await rangeOf(viewer))).toBeLessThan(widthOf(whole) * 0.6);
+    await expect
+      .poll(async () => widthOf(await rangeOf(viewer)))
+      .toBeLessThan(widthOf(whole) * 0.6);
     const fitted = await restedRange(viewer);
     expect(fitted.x0).toBeLessThanOrEqual(block.alloc_event + 1);
     expect(fitted.x1).toBeGreaterThanOrEqual(block.free_completed_event);
@@ -201,7 +220,7 @@ test(
     };
     for (const zoomed of [false, true]) {
       if (zoomed) {
-        await page.evaluate(() => window.memstrata.setState({ x0: 1500, x1: 3500 }));
+        await page.evaluate(() => window.vramscope.setState({ x0: 1500, x1: 3500 }));
         await expect.poll(async () => (await rangeOf(viewer)).x0).toBe(1500);
       }
       for (const [edge, off] of Object.entries(await still(place)))

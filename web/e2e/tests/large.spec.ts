@@ -11,23 +11,30 @@ const NAME = "gpt_leak.pickle.gz";
 /** Less than this file takes, and enough for parts of it. */
 const LIMIT = 1_350_000;
 
-test("a file that is too large says so, and a part of its curve opens", async ({ viewer, page }) => {
+test("a file that is too large says so, and a part of its curve opens", async ({
+  viewer,
+  page,
+}) => {
   const { events, requested_bytes: whole } = deviceOf(REAL);
   // Large files wait for the views; here they come first.
   await work(viewer, testData("scenarios/f01.pickle"));
-  await page.evaluate((limit) => window.memstrata.limitMemory(limit), LIMIT);
+  await page.evaluate((limit) => window.vramscope.limitMemory(limit), LIMIT);
   await viewer.open(testData(REAL));
   await viewer.expectRow(NAME, "error");
   await expect(viewer.row(NAME)).toContainText("needs about");
   const form = page.getByTestId("part-form");
   await expect(form).toContainText("in a browser tab");
-  await expect(form).toContainText(`memstrata summary ${NAME}`);
+  await expect(form).toContainText(`vramscope summary ${NAME}`);
   await expect(page.getByTestId("part-events")).toHaveAttribute("data-value", String(events));
   // The curve is that of all of them.
-  await expect(page.getByTestId("part-events")).toHaveText(`${events.toLocaleString("en-US")} events`);
+  await expect(page.getByTestId("part-events")).toHaveText(
+    `${events.toLocaleString("en-US")} events`,
+  );
 
   // The pane below does not say all that again.
-  await expect(pane(page, "segments")).toHaveText(/^No part is open\s*Choose one in the timeline\.$/);
+  await expect(pane(page, "segments")).toHaveText(
+    /^No part is open\s*Choose one in the timeline\.$/,
+  );
 
   // Nor is there room kept for what comes with a picture.
   await expect(page.locator(".strip")).toBeHidden();
@@ -42,7 +49,8 @@ test("a file that is too large says so, and a part of its curve opens", async ({
 
   // What is offered lies around the top of the curve, and is a part.
   const [first, last] = [form.getByLabel("First event"), form.getByLabel("Last event")];
-  const offered = async () => [Number(await first.inputValue()), Number(await last.inputValue())] as const;
+  const offered = async () =>
+    [Number(await first.inputValue()), Number(await last.inputValue())] as const;
   const [from, to] = await offered();
   expect(from).toBeLessThanOrEqual(whole.peak_event);
   expect(to).toBeGreaterThanOrEqual(whole.peak_event);
@@ -102,32 +110,43 @@ test("a file that is too large says so, and a part of its curve opens", async ({
 test("without a limit the same file opens as a whole", async ({ viewer, page }) => {
   await work(viewer, testData("scenarios/f01.pickle"));
   await viewer.show(testData(REAL));
-  await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(REAL).requested_bytes.peak));
+  await expect(viewer.peak).toHaveAttribute(
+    "data-value",
+    String(deviceOf(REAL).requested_bytes.peak),
+  );
   await expect(page.getByTestId("part-line")).toHaveCount(0);
 });
 
 test("a file that is read in many pieces comes to the same", async ({ viewer, page }) => {
   await work(viewer, testData("scenarios/f01.pickle"));
   const small = "containers/snapshot.json";
-  // Space behind a JSON text is none of its own: 20 MiB, which come in small pieces and in large ones.
+  // Space behind a JSON text is none of its own: 20 MiB, which come in small pieces and in large
+  // ones.
   const json = readFileSync(testData(small), "utf8");
   const space = " ".repeat(20 << 20);
   const buffer = Buffer.from(json + space);
   await viewer.open({ name: "padded.json", mimeType: "application/json", buffer });
   await viewer.expectRow("padded.json", "ready");
-  await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(small).requested_bytes.peak));
+  await expect(viewer.peak).toHaveAttribute(
+    "data-value",
+    String(deviceOf(small).requested_bytes.peak),
+  );
   // Cut off in its last piece it is as damaged as it is.
   const cut = Buffer.from(space + json.slice(0, -3));
   await viewer.open({ name: "cut.json", mimeType: "application/json", buffer: cut });
   await viewer.expectRow("cut.json", "error");
-  await expect(viewer.row("cut.json")).not.toContainText("fault in memstrata");
+  await expect(viewer.row("cut.json")).not.toContainText("fault in vramscope");
   await expect(page.getByTestId("notice")).toHaveCount(0);
 });
 
 test("a line moves while an answer takes long, and only then", async ({ viewer, page }) => {
   await page.evaluate(() => {
     const { postMessage } = Worker.prototype;
-    Worker.prototype.postMessage = function (this: Worker, message: { kind?: string }, ...rest: never[]) {
+    Worker.prototype.postMessage = function (
+      this: Worker,
+      message: { kind?: string },
+      ...rest: never[]
+    ) {
       const late = Reflect.get(window, "late") && message.kind === "ask" ? 1500 : 0;
       const send = () => Reflect.apply(postMessage, this, [message, ...rest]);
       if (late) setTimeout(send, late);

@@ -1,4 +1,5 @@
-// How the timeline is drawn: colours, lines, search, and pictures of it. Whatever is chosen, as high as it is.
+// How the timeline is drawn: colours, lines, search, and pictures of it. Whatever is chosen, as
+// high as it is.
 
 import type { Page } from "@playwright/test";
 import { PNG } from "pngjs";
@@ -20,7 +21,10 @@ async function openTimeline(viewer: Viewer) {
   return { views, bands };
 }
 
-/** Of each column the colours of its pixels, below the marks on top: what two pictures are compared by. */
+/**
+ * Of each column the colours of its pixels, below the marks on top: what two pictures are compared
+ * by.
+ */
 function columns(picture: Picture, bottom: number): string[] {
   const seen: string[] = [];
   for (let x = 80; x < picture.width - 20; x += 40) {
@@ -31,10 +35,14 @@ function columns(picture: Picture, bottom: number): string[] {
   return seen;
 }
 
-const differing = (a: string[], b: string[]) => a.filter((column, index) => column !== b[index]).length;
+const differing = (a: string[], b: string[]) =>
+  a.filter((column, index) => column !== b[index]).length;
 
 /** A picture that no longer changes. */
-async function rest(viewer: Viewer, bottom: number): Promise<{ picture: Picture; columns: string[] }> {
+async function rest(
+  viewer: Viewer,
+  bottom: number,
+): Promise<{ picture: Picture; columns: string[] }> {
   let picture = await viewer.plot.picture();
   await expect
     .poll(async () => {
@@ -65,24 +73,38 @@ test("each colouring is another picture of the same height", async ({ viewer, pa
     await expect.poll(async () => (await viewer.state()).colour ?? "stack").toBe(colour);
     const before = [...pictures.values()].at(-1);
     if (before) {
-      await expect.poll(async () => differing(columns(await viewer.plot.picture(), bottom), before)).toBeGreaterThan(0);
+      await expect
+        .poll(async () => differing(columns(await viewer.plot.picture(), bottom), before))
+        .toBeGreaterThan(0);
     }
     const now = await rest(viewer, bottom);
     // The ground, and the mark that points down at the peak.
-    const ground = [now.picture.colour(Math.ceil(scale.left) + 2, 20), now.picture.colour(x, Math.round(wanted) - 5)];
-    const tops = [x - 2, x - 1, x, x + 1, x + 2].map((column) => now.picture.top(column, bottom, ground));
+    const ground = [
+      now.picture.colour(Math.ceil(scale.left) + 2, 20),
+      now.picture.colour(x, Math.round(wanted) - 5),
+    ];
+    const tops = [x - 2, x - 1, x, x + 1, x + 2].map((column) =>
+      now.picture.top(column, bottom, ground),
+    );
     expect(Math.abs(Math.min(...tops) - wanted), `the peak, by ${colour}`).toBeLessThanOrEqual(1.5);
     for (const [other, seen] of pictures) {
-      expect(differing(seen, now.columns), `${colour} and ${other}`).toBeGreaterThan(seen.length / 4);
+      expect(differing(seen, now.columns), `${colour} and ${other}`).toBeGreaterThan(
+        seen.length / 4,
+      );
     }
     pictures.set(colour, now.columns);
   }
   await page.getByTestId("colour-by").selectOption("category");
   const categories = cli("peak", REAL).categories;
-  const legend = views.pane("Timeline").getByRole("list", { name: "Categories" }).getByRole("listitem");
+  const legend = views
+    .pane("Timeline")
+    .getByRole("list", { name: "Categories" })
+    .getByRole("listitem");
   await expect(legend).toHaveCount(categories.length);
   for (const { bytes } of categories) {
-    await expect(legend.and(page.locator(`[title^="${bytes.toLocaleString("en")} bytes"]`))).toHaveCount(1);
+    await expect(
+      legend.and(page.locator(`[title^="${bytes.toLocaleString("en")} bytes"]`)),
+    ).toHaveCount(1);
   }
 });
 
@@ -105,7 +127,11 @@ test("the device's memory is a line where it is told to be", async ({ viewer, pa
     await page.keyboard.press("0");
     await expect
       .poll(async () => {
-        const [scale, box, place] = [await viewer.plot.scale(), await viewer.plot.box(), await line.boundingBox()];
+        const [scale, box, place] = [
+          await viewer.plot.scale(),
+          await viewer.plot.box(),
+          await line.boundingBox(),
+        ];
         return Math.abs((place?.y ?? 0) - box.y - scale.y(gib * 2 ** 30));
       }, typed)
       .toBeLessThanOrEqual(2);
@@ -119,7 +145,7 @@ test("the device's memory is a line where it is told to be", async ({ viewer, pa
     await expect(line).toHaveText("capacity 512.0 MiB");
   }
   // Another one, from a link or a script, is shown as an amount.
-  await page.evaluate(() => window.memstrata.setState({ capacity: 0.75 }));
+  await page.evaluate(() => window.vramscope.setState({ capacity: 0.75 }));
   await expect(field).toHaveValue("0.75 GiB");
   await expect(field).toHaveAttribute("aria-invalid", "false");
   await expect(line).toHaveText("capacity 768.0 MiB");
@@ -138,7 +164,10 @@ test("the device's memory is a line where it is told to be", async ({ viewer, pa
   await expect(line).toHaveCount(0);
 });
 
-test("lines of the bands come and go, and reserved is as high as it is", async ({ viewer, page }) => {
+test("lines of the bands come and go, and reserved is as high as it is", async ({
+  viewer,
+  page,
+}) => {
   const { bands } = await openTimeline(viewer);
   // With room for both lines and stack, whether there are lines or not.
   await page.getByTestId("capacity").fill("4");
@@ -155,7 +184,9 @@ test("lines of the bands come and go, and reserved is as high as it is", async (
   const drawnAt = (picture: Picture, y: number) =>
     [-2, -1, 0, 1, 2].some((by) => picture.differs(x, Math.round(y) + by, ground));
   expect(peak).toBeGreaterThan(PEAK.peak);
-  expect(drawnAt(withLines.picture, scale.y(peak)), "a line at the peak of reserved bytes").toBe(true);
+  expect(drawnAt(withLines.picture, scale.y(peak)), "a line at the peak of reserved bytes").toBe(
+    true,
+  );
   await expect(bands).toHaveAttribute("aria-pressed", "true");
   await bands.click();
   await expect(bands).toHaveAttribute("aria-pressed", "false");
@@ -166,7 +197,9 @@ test("lines of the bands come and go, and reserved is as high as it is", async (
   expect((await viewer.plot.scale()).y(peak)).toBeCloseTo(scale.y(peak), 1);
   expect(drawnAt(without.picture, scale.y(peak)), "no line").toBe(false);
   await bands.click();
-  await expect.poll(async () => differing((await rest(viewer, bottom)).columns, withLines.columns)).toBe(0);
+  await expect
+    .poll(async () => differing((await rest(viewer, bottom)).columns, withLines.columns))
+    .toBe(0);
 });
 
 /** How colourful a part of a picture is: 0 is grey. */
@@ -217,8 +250,13 @@ test("a mark does not take the clicks on the blocks below it", async ({ viewer, 
   const box = await viewer.plot.box();
   const x = (place?.x ?? 0) + (place?.width ?? 0) / 2;
   // Low in the stack, far from the knob of the mark.
-  const y = (await viewer.plot.scale()).y(cli("state", REAL, "--event", String(event)).requested_bytes / 20);
-  const below = await page.evaluate(([px = 0, py = 0]) => window.memstrata.pick("timeline", px, py), [x - box.x, y]);
+  const y = (await viewer.plot.scale()).y(
+    cli("state", REAL, "--event", String(event)).requested_bytes / 20,
+  );
+  const below = await page.evaluate(
+    ([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py),
+    [x - box.x, y],
+  );
   await page.mouse.click(x, box.y + y);
   await expect.poll(async () => (await viewer.state()).sel).toBe(below?.reference);
   expect(below).not.toBeNull();
@@ -231,7 +269,9 @@ const parsed = (page: Page, svg: Buffer) =>
     return {
       error: document.querySelector("parsererror")?.textContent ?? null,
       root: document.documentElement.localName,
-      kinds: [...new Set([...document.querySelectorAll("*")].map((element) => element.localName))].toSorted(),
+      kinds: [
+        ...new Set([...document.querySelectorAll("*")].map((element) => element.localName)),
+      ].toSorted(),
       colours: document.querySelectorAll("path[fill]").length,
       title: document.querySelector("title")?.textContent ?? "",
       texts: [...document.querySelectorAll("text")].map((element) => element.textContent ?? ""),
@@ -241,7 +281,9 @@ const parsed = (page: Page, svg: Buffer) =>
 test("each plot as SVG is well formed, with its labels", async ({ viewer, page }) => {
   const { views } = await openTimeline(viewer);
   const save = async (tab: Tab) => {
-    const { name, bytes } = await views.download(views.pane(tab).getByRole("button", { name: "SVG" }));
+    const { name, bytes } = await views.download(
+      views.pane(tab).getByRole("button", { name: "SVG" }),
+    );
     expect(name).toBe(`gpt_small-${tab.toLowerCase()}.svg`);
     const found = await parsed(page, bytes);
     expect(found.error).toBeNull();
@@ -250,7 +292,8 @@ test("each plot as SVG is well formed, with its labels", async ({ viewer, page }
     expect(found.colours).toBeGreaterThan(8);
     return found.texts;
   };
-  const bytes = (texts: string[]) => texts.filter((text) => /^[\d.,]+ ([KMGT]i)?B$/.test(text)).length;
+  const bytes = (texts: string[]) =>
+    texts.filter((text) => /^[\d.,]+ ([KMGT]i)?B$/.test(text)).length;
   const events = (texts: string[]) => texts.filter((text) => /^#[\d,]+$/.test(text)).length;
   const timeline = await save("Timeline");
   expect(bytes(timeline)).toBeGreaterThan(2);
@@ -268,7 +311,9 @@ test("each plot as SVG is well formed, with its labels", async ({ viewer, page }
 test("names in an SVG are text, whatever they are", async ({ viewer, page }) => {
   const views = new Views(viewer);
   await views.show(testData("edge/names.pickle"));
-  const { bytes } = await views.download(views.pane("Timeline").getByRole("button", { name: "SVG" }));
+  const { bytes } = await views.download(
+    views.pane("Timeline").getByRole("button", { name: "SVG" }),
+  );
   const { kinds, error } = await parsed(page, bytes);
   expect(error).toBeNull();
   expect(kinds).toEqual(["path", "rect", "svg", "text", "title"]);
@@ -277,14 +322,18 @@ test("names in an SVG are text, whatever they are", async ({ viewer, page }) => 
 test("the timeline as PNG is the same picture, twice as large", async ({ viewer }) => {
   const { views } = await openTimeline(viewer);
   const svg = await views.download(views.pane("Timeline").getByRole("button", { name: "SVG" }));
-  const [, width, height] = /<svg [^>]*width="([\d.]+)" height="([\d.]+)"/.exec(svg.bytes.toString("utf8")) ?? [];
-  const { name, bytes } = await views.download(views.pane("Timeline").getByRole("button", { name: "PNG" }));
+  const [, width, height] =
+    /<svg [^>]*width="([\d.]+)" height="([\d.]+)"/.exec(svg.bytes.toString("utf8")) ?? [];
+  const { name, bytes } = await views.download(
+    views.pane("Timeline").getByRole("button", { name: "PNG" }),
+  );
   expect(name).toBe("gpt_small-timeline.png");
   const png = PNG.sync.read(bytes);
   expect(png.width).toBe(2 * Number(width));
   expect(png.height).toBe(2 * Number(height));
   expect(png.width).toBeGreaterThan((await viewer.plot.box()).width);
   const colours = new Set<string>();
-  for (let at = 0; at < png.data.length; at += 4 * 97) colours.add(String(png.data.subarray(at, at + 3)));
+  for (let at = 0; at < png.data.length; at += 4 * 97)
+    colours.add(String(png.data.subarray(at, at + 3)));
   expect(colours.size).toBeGreaterThan(8);
 });

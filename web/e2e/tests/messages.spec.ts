@@ -1,7 +1,8 @@
-// The door for pages that open this one in a window or embed it: who may, what is shown, and what is said.
+// The door for pages that open this one in a window or embed it: who may, what is shown, and what
+// is said.
 
 import { test as base, expect, type FrameLocator, type Page } from "@playwright/test";
-import type { FromViewer } from "memstrata-viewer";
+import type { FromViewer } from "vramscope-viewer";
 import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { site } from "../lib/examples.js";
@@ -24,9 +25,9 @@ function answers(target) {
 function show(target, message, transfer = []) {
   const answer = new Promise((resolve) => {
     addEventListener("message", function heard({ source, data }) {
-      if (source !== target || data.memstrata === undefined) return;
+      if (source !== target || data.vramscope === undefined) return;
       removeEventListener("message", heard);
-      resolve(data.memstrata);
+      resolve(data.vramscope);
     });
   });
   target.postMessage(message, "*", transfer);
@@ -34,7 +35,7 @@ function show(target, message, transfer = []) {
 }
 </script>`;
 
-type Answer = Exclude<FromViewer, "PONG">["memstrata"];
+type Answer = Exclude<FromViewer, "PONG">["vramscope"];
 
 declare global {
   interface Window {
@@ -45,20 +46,23 @@ declare global {
 }
 
 interface Hands {
-  /** The page, as a static host serves it: without isolation, which would cut it off from its opener. */
+  /**
+   * The page, as a static host serves it: without isolation, which would cut it off from its
+   * opener.
+   */
   served: Folder;
   /** Who wants to show something. */
   host: Folder;
 }
 
 const test = base.extend<Hands>({
-  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what is asked for from the pattern
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads fixture names from the pattern
   served: async ({}, use) => {
     const folder = await serveFolder(site);
     await use(folder);
     await folder.stop();
   },
-  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what is asked for from the pattern
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads fixture names from the pattern
   host: async ({}, use) => {
     const folder = await serveFolder(null, { pages: { "/": HOST } });
     await use(folder);
@@ -94,7 +98,9 @@ async function openWindow(page: Page, address: string): Promise<Page> {
   return opened;
 }
 
-/** Sends files by their names in test_data/, and gives the answer and what is left of the buffers. */
+/**
+ * Sends files by their names in test_data/, and gives the answer and what is left of the buffers.
+ */
 const send = (page: Page, names: string[], more: object = {}) =>
   page.evaluate(
     async ([wanted, rest]) => {
@@ -105,7 +111,7 @@ const send = (page: Page, names: string[], more: object = {}) =>
         })),
       );
       const buffers = files.map(({ buffer }) => buffer);
-      const answer = await window.show(window.shown, { memstrata: { files, ...rest } }, buffers);
+      const answer = await window.show(window.shown, { vramscope: { files, ...rest } }, buffers);
       return { answer, left: buffers.map(({ byteLength }) => byteLength) };
     },
     [names, more] as const,
@@ -118,10 +124,14 @@ test("a window that was opened shows what its opener sends, with its title and s
 }) => {
   await page.goto(host.at("/", "localhost"));
   const popup = await openWindow(page, served.at("/"));
-  const { answer, left } = await send(page, ["scenarios/f01.pickle", "scenarios/f02.pickle", "damaged/empty.pickle"], {
-    title: "A run from elsewhere",
-    state: { view: "segments", path: "f02.pickle", theme: "dark" },
-  });
+  const { answer, left } = await send(
+    page,
+    ["scenarios/f01.pickle", "scenarios/f02.pickle", "damaged/empty.pickle"],
+    {
+      title: "A run from elsewhere",
+      state: { view: "segments", path: "f02.pickle", theme: "dark" },
+    },
+  );
   expect(answer).toMatchObject({ kind: "loaded", failed: [{ path: "empty.pickle" }] });
   expect(answer.kind === "loaded" && answer.paths.toSorted()).toEqual(["f01.pickle", "f02.pickle"]);
   // They were handed over, not copied.
@@ -139,7 +149,10 @@ test("a window that was opened shows what its opener sends, with its title and s
     return window.show(window.shown, buffer, [buffer]);
   });
   expect(bare).toEqual({ kind: "loaded", paths: ["snapshot"], failed: [] });
-  await expect(popup.getByTestId("peak-value")).toHaveAttribute("data-value", peakOf("scenarios/f01.pickle"));
+  await expect(popup.getByTestId("peak-value")).toHaveAttribute(
+    "data-value",
+    peakOf("scenarios/f01.pickle"),
+  );
 });
 
 test("an iframe in embedded mode has no chrome, stays so, and takes its host's files", async ({
@@ -152,7 +165,10 @@ test("an iframe in embedded mode has no chrome, stays so, and takes its host's f
   await expect(frame.getByText("No snapshot is open.")).toBeVisible();
   const { answer } = await send(page, ["scenarios/f01.pickle"]);
   expect(answer).toEqual({ kind: "loaded", paths: ["f01.pickle"], failed: [] });
-  await expect(frame.getByTestId("peak-value")).toHaveAttribute("data-value", peakOf("scenarios/f01.pickle"));
+  await expect(frame.getByTestId("peak-value")).toHaveAttribute(
+    "data-value",
+    peakOf("scenarios/f01.pickle"),
+  );
   await expect(frame.getByRole("tab", { name: "Timeline" })).toBeVisible();
   await expect(frame.locator(".brand")).toHaveCount(0);
   await expect(frame.locator("input[type=file]")).toHaveCount(0);
@@ -184,7 +200,10 @@ test("a stranger is asked about: no is no, show is for now", async ({ page, serv
   await again.getByRole("dialog").getByRole("button", { name: "Show" }).click();
   expect((await shown).answer.kind).toBe("loaded");
   expect((await send(page, ["scenarios/f02.pickle"])).answer.kind).toBe("loaded");
-  await expect(again.getByTestId("peak-value")).toHaveAttribute("data-value", peakOf("scenarios/f02.pickle"));
+  await expect(again.getByTestId("peak-value")).toHaveAttribute(
+    "data-value",
+    peakOf("scenarios/f02.pickle"),
+  );
 });
 
 test("a stranger that is always trusted is asked about once", async ({ page, served, host }) => {
@@ -197,32 +216,39 @@ test("a stranger that is always trusted is asked about once", async ({ page, ser
   await popup.close();
   const again = await openWindow(page, served.at("/"));
   expect((await send(page, ["scenarios/f02.pickle"])).answer.kind).toBe("loaded");
-  await expect(again.getByTestId("peak-value")).toHaveAttribute("data-value", peakOf("scenarios/f02.pickle"));
+  await expect(again.getByTestId("peak-value")).toHaveAttribute(
+    "data-value",
+    peakOf("scenarios/f02.pickle"),
+  );
 });
 
-test("whatever else is sent is answered in words or not at all, and does no harm", async ({ page, served, host }) => {
+test("whatever else is sent is answered in words or not at all, and does no harm", async ({
+  page,
+  served,
+  host,
+}) => {
   const wrong: string[] = [];
   page.on("pageerror", (error) => wrong.push(error.message));
   await page.goto(host.at("/"));
   const frame = await embed(page, served.at("/"));
   const answers = await page.evaluate(async () => {
     const hostile: unknown[] = [
-      { memstrata: null },
-      { memstrata: 5 },
-      { memstrata: {} },
-      { memstrata: { files: "f01.pickle" } },
-      { memstrata: { files: [] } },
-      { memstrata: { files: [null] } },
-      { memstrata: { files: [{ name: "a" }] } },
-      { memstrata: { files: [{ name: "a", buffer: [1, 2, 3] }] } },
-      { memstrata: { files: [{ name: "a", buffer: new Uint8Array(4) }] } },
-      { memstrata: { files: Array(20_000).fill({ name: "a", buffer: new ArrayBuffer(0) }) } },
-      { memstrata: { files: { length: 1 } } },
+      { vramscope: null },
+      { vramscope: 5 },
+      { vramscope: {} },
+      { vramscope: { files: "f01.pickle" } },
+      { vramscope: { files: [] } },
+      { vramscope: { files: [null] } },
+      { vramscope: { files: [{ name: "a" }] } },
+      { vramscope: { files: [{ name: "a", buffer: [1, 2, 3] }] } },
+      { vramscope: { files: [{ name: "a", buffer: new Uint8Array(4) }] } },
+      { vramscope: { files: Array(20_000).fill({ name: "a", buffer: new ArrayBuffer(0) }) } },
+      { vramscope: { files: { length: 1 } } },
     ];
     const kinds: string[] = [];
     for (const message of hostile) kinds.push((await window.show(window.shown, message)).kind);
     // Nobody answers these.
-    for (const message of [null, 7, "pong", [], {}, new Map(), { type: "memstrata" }])
+    for (const message of [null, 7, "pong", [], {}, new Map(), { type: "vramscope" }])
       window.shown.postMessage(message, "*");
     return kinds;
   });
@@ -255,7 +281,7 @@ test("only the opener and the parent are heard", async ({ page, served, host }) 
     const heardThere: unknown[] = [];
     other.addEventListener("message", ({ data }) => heardThere.push(data));
     other.eval('parent.frames[0].postMessage("PING", "*")');
-    other.eval('parent.frames[0].postMessage({ memstrata: {} }, "*")');
+    other.eval('parent.frames[0].postMessage({ vramscope: {} }, "*")');
     // Messages keep their order: this one is answered after those would have been.
     await window.answers(window.shown);
     await window.answers(window.shown);
@@ -268,8 +294,8 @@ test("a page that nobody has opened or embedded has no door", async ({ page, ser
   const asked: string[] = [];
   page.on("request", (request) => asked.push(new URL(request.url()).pathname));
   await page.goto(served.at("/"));
-  await page.waitForFunction(() => "memstrata" in window);
-  await page.evaluate(() => window.memstrata.ready);
+  await page.waitForFunction(() => "vramscope" in window);
+  await page.evaluate(() => window.vramscope.ready);
   expect(asked.filter((path) => path.includes("door"))).toEqual([]);
   expect(asked.length).toBeGreaterThan(3);
 });

@@ -18,17 +18,26 @@ test("P goes to the peak, and what holds it is the command line's", async ({ vie
   expect(peak.event).toBe(SUMMARY.requested_bytes.peak_event);
   const band = views.moment.locator("[data-key=requested_bytes] dd");
   await expect(band).toHaveAttribute("data-value", String(peak.total));
-  await expect(views.moment.locator("p[data-value]")).toHaveAttribute("data-value", String(peak.blocks));
+  await expect(views.moment.locator("p[data-value]")).toHaveAttribute(
+    "data-value",
+    String(peak.blocks),
+  );
   const shares = views.moment.locator(".share[data-category]");
   await expect(shares).toHaveCount(peak.categories.length);
   for (const { category, bytes } of peak.categories) {
-    await expect(views.moment.locator(`[data-category=${category}] .num`)).toHaveAttribute("data-value", String(bytes));
+    await expect(views.moment.locator(`[data-category=${category}] .num`)).toHaveAttribute(
+      "data-value",
+      String(bytes),
+    );
   }
   await views.expectBands(cli("state", REAL, "--event", String(peak.event)));
   await expect(views.pane("Timeline").locator(".mark[data-kind=cursor]")).toBeVisible();
 });
 
-test("an opened file says who holds its peak, until something else is asked", async ({ viewer, page }) => {
+test("an opened file says who holds its peak, until something else is asked", async ({
+  viewer,
+  page,
+}) => {
   const peak = cli("peak", REAL);
   const views = new Views(viewer);
   await views.open(testData(REAL));
@@ -37,7 +46,10 @@ test("an opened file says who holds its peak, until something else is asked", as
   await expect(held.locator("p[data-value]")).toHaveAttribute("data-value", String(peak.blocks));
   await expect(held.locator(".share[data-category]")).toHaveCount(peak.categories.length);
   for (const { category, bytes } of peak.categories)
-    await expect(held.locator(`[data-category=${category}] .num`)).toHaveAttribute("data-value", String(bytes));
+    await expect(held.locator(`[data-category=${category}] .num`)).toHaveAttribute(
+      "data-value",
+      String(bytes),
+    );
   const stacks = held.locator("button.share");
   const shown = await stacks
     .locator(".num")
@@ -52,7 +64,7 @@ test("an opened file says who holds its peak, until something else is asked", as
   await held.getByRole("button", { name: "go there" }).click();
   await views.expectCursor(peak.event);
   await expect(held).toHaveCount(0);
-  await page.evaluate(() => window.memstrata.setState({ at: 100 }));
+  await page.evaluate(() => window.vramscope.setState({ at: 100 }));
   await views.expectCursor(100);
   await views.moment.getByRole("button", { name: "clear" }).click();
   await expect(views.moment).toHaveCount(0);
@@ -60,7 +72,7 @@ test("an opened file says who holds its peak, until something else is asked", as
   await expect(viewer.details.locator("[data-reference]")).toBeVisible();
   await expect(held).toHaveCount(0);
   // The cursor goes along with what is selected.
-  await page.evaluate(() => window.memstrata.select(null));
+  await page.evaluate(() => window.vramscope.select(null));
   await views.moment.getByRole("button", { name: "clear" }).click();
   await expect(held).toBeVisible();
 });
@@ -90,7 +102,9 @@ test("a snapshot without a trace says who holds what is left", async ({ viewer, 
   await expect(held).toHaveAttribute("data-event", "-1");
   const bytes = await held
     .locator(".share[data-category] .num")
-    .evaluateAll((all) => all.reduce((sum, one) => sum + Number(one.getAttribute("data-value")), 0));
+    .evaluateAll((all) =>
+      all.reduce((sum, one) => sum + Number(one.getAttribute("data-value")), 0),
+    );
   expect(bytes).toBe(requested_bytes.peak);
 });
 
@@ -119,7 +133,10 @@ test("a call stack of the moment leads to its largest block, and a full stop to 
   const there = ofStack.filter(({ address }) => live.some((block) => block.address === address));
   expect(there.map((block) => block.bytes)).toContain(first?.bytes);
   expect(first?.bytes ?? 0).toBeLessThanOrEqual(bytes);
-  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(first?.bytes));
+  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+    "data-value",
+    String(first?.bytes),
+  );
 
   const at = ofStack.findIndex(({ alloc_event }) => alloc_event === first?.alloc_event);
   const after = ofStack[at + 1] ?? ofStack[at - 1];
@@ -150,7 +167,9 @@ test("the cursor is one line through timeline, segments and minimap", async ({ v
   }
 });
 
-test("over a range, the start and what is allocated, less what is freed, is the end", async ({ viewer }) => {
+test("over a range, the start and what is allocated, less what is freed, is the end", async ({
+  viewer,
+}) => {
   const views = new Views(viewer);
   await views.show(testData(REAL));
   await views.zoomTo(1000, 2000);
@@ -230,7 +249,11 @@ const DIVISIONS = "roundup_power2_divisions.";
 
 test("the settings and the provenance are what the command line says", async ({ viewer }) => {
   const views = new Views(viewer);
-  for (const file of [REAL, "recorded/gpt_max_split.pickle.gz", "recorded/t20/gpt_small.pickle.gz"]) {
+  for (const file of [
+    REAL,
+    "recorded/gpt_max_split.pickle.gz",
+    "recorded/t20/gpt_small.pickle.gz",
+  ]) {
     const [info] = cli("info", file).files;
     const [device] = info?.devices ?? [];
     if (!info || !device) throw new Error("no device");
@@ -238,7 +261,8 @@ test("the settings and the provenance are what the command line says", async ({ 
     const pane = await views.drawer("Settings");
     const row = (key: string) => pane.locator(`.row[data-key=${key}] dd`);
     await expect(row("recorded")).toHaveText(device.provenance);
-    const number = (key: string, value: number) => expect(row(key)).toHaveAttribute("data-value", String(value));
+    const number = (key: string, value: number) =>
+      expect(row(key)).toHaveAttribute("data-value", String(value));
     await number("events", device.events);
     await number("steps", device.steps);
     await number("stacks", info.stacks);
@@ -265,7 +289,9 @@ test("the settings and the provenance are what the command line says", async ({ 
       await expect(setting.locator("dd")).not.toBeEmpty();
       // A limit of bytes is written as one, and nothing as words.
       if (key === "max_split_size") continue;
-      await expect(setting.locator(".setting-value")).toHaveText(json.replaceAll('"', "") || "(empty)");
+      await expect(setting.locator(".setting-value")).toHaveText(
+        json.replaceAll('"', "") || "(empty)",
+      );
     }
     if (info.settings.length === 0) await expect(pane).toContainText("they are not in the file");
   }
@@ -279,7 +305,7 @@ test("questions that newer ones overtake are not waited for", async ({ viewer, p
     const markers: number[] = [];
     for (let event = 100; event < 150; event += 1) {
       markers.push(event);
-      window.memstrata.setState({ at: event, markers: markers.join(",") });
+      window.vramscope.setState({ at: event, markers: markers.join(",") });
     }
   });
   await expect(views.pane("Timeline").locator(".mark[data-kind=marker]")).toHaveCount(50);

@@ -1,4 +1,5 @@
-// scripts/memstrata_open.py: from a Python process to the page, in a frame of a notebook and in a browser.
+// scripts/vramscope_open.py: from a Python process to the page, in a frame of a notebook and in a
+// browser.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,15 +21,25 @@ import shutil, sys, types, webbrowser
 memory = types.SimpleNamespace(_dump_snapshot=lambda path: shutil.copy(${JSON.stringify(F01)}, path))
 sys.modules["torch"] = types.SimpleNamespace(cuda=types.SimpleNamespace(memory=memory))
 webbrowser.open = lambda address: print("browser", address, flush=True)
-import memstrata_open
+import vramscope_open
 `;
 
 /** Runs Python until it is told to end; gives the first line that it prints. */
 async function python(code: string): Promise<{ line: string; end: () => Promise<void> }> {
-  const child = spawn("python3", ["-c", `${FAKES}\n${code}\nsys.stdout.flush()\nsys.stdin.read()`], {
-    env: { ...process.env, PYTHONPATH: SCRIPTS, PYTHONDONTWRITEBYTECODE: "1", MEMSTRATA: program, RANK: "3" },
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const child = spawn(
+    "python3",
+    ["-c", `${FAKES}\n${code}\nsys.stdout.flush()\nsys.stdin.read()`],
+    {
+      env: {
+        ...process.env,
+        PYTHONPATH: SCRIPTS,
+        PYTHONDONTWRITEBYTECODE: "1",
+        VRAMSCOPE: program,
+        RANK: "3",
+      },
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   const end = async () => {
     const ended = once(child, "exit");
@@ -39,10 +50,12 @@ async function python(code: string): Promise<{ line: string; end: () => Promise<
 }
 
 test("a notebook shows the snapshot of now in a frame", async ({ page }) => {
-  const { line, end } = await python("print(memstrata_open.frame()._repr_html_())");
+  const { line, end } = await python("print(vramscope_open.frame()._repr_html_())");
   // A notebook's server is another origin of this machine.
   const notebook = await serveFolder(null, {
-    pages: { "/": `<!doctype html><link rel="icon" href="data:,"><title>A notebook</title>${line}` },
+    pages: {
+      "/": `<!doctype html><link rel="icon" href="data:,"><title>A notebook</title>${line}`,
+    },
   });
   await page.goto(notebook.at("/", "localhost"));
   const frame = page.frameLocator("iframe");
@@ -55,7 +68,7 @@ test("a notebook shows the snapshot of now in a frame", async ({ page }) => {
 });
 
 test("a script opens a browser, and nothing is served when it has ended", async ({ page }) => {
-  const { line, end } = await python("memstrata_open.show()");
+  const { line, end } = await python("vramscope_open.show()");
   expect(line).toMatch(/^browser http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/$/);
   const address = line.replace("browser ", "");
   await page.goto(address);

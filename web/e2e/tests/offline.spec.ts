@@ -1,5 +1,5 @@
-// The page on a static host: under any path, without a network after the first visit, never an old version, isolated where
-// it is asked for.
+// The page on a static host: under any path, without a network after the first visit, never an old
+// version, isolated where it is asked for.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { Viewer } from "../lib/viewer.js";
 const GPT = testData("recorded/t26/gpt_small.pickle.gz");
 
 const test = base.extend<{ hosted: Hosted }>({
-  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what is asked for from the pattern
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads fixture names from the pattern
   hosted: async ({}, use) => {
     const hosted = await host("some/where");
     await use(hosted);
@@ -31,19 +31,27 @@ async function kept(page: Page): Promise<void> {
       active?.addEventListener("statechange", () => active.state === "activated" && resolve());
     });
   });
-  await expect.poll(() => page.evaluate(() => navigator.serviceWorker.controller !== null)).toBe(true);
+  await expect
+    .poll(() => page.evaluate(() => navigator.serviceWorker.controller !== null))
+    .toBe(true);
 }
 
 async function works(page: Page): Promise<void> {
   const viewer = new Viewer(page);
   await viewer.show(GPT);
-  await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(GPT).requested_bytes.peak));
+  await expect(viewer.peak).toHaveAttribute(
+    "data-value",
+    String(deviceOf(GPT).requested_bytes.peak),
+  );
   // The other views come too.
   await page.getByRole("tab", { name: "Flame" }).first().click();
   await expect(page.getByTestId("flame-canvas").first()).toBeVisible();
 }
 
-test("after the first visit it works without a network, also under a path", async ({ page, hosted }) => {
+test("after the first visit it works without a network, also under a path", async ({
+  page,
+  hosted,
+}) => {
   await page.goto(hosted.address);
   await kept(page);
   await hosted.stop();
@@ -59,10 +67,14 @@ test("a new version is there with the next visit", async ({ page, hosted }) => {
   await page.goto(hosted.address);
   await kept(page);
   const index = join(hosted.folder, "index.html");
-  writeFileSync(index, readFileSync(index, "utf8").replace(/<title>.*<\/title>/, "<title>newer</title>"));
+  writeFileSync(
+    index,
+    readFileSync(index, "utf8").replace(/<title>.*<\/title>/, "<title>newer</title>"),
+  );
   const script = join(hosted.folder, "sw.js");
   writeFileSync(script, readFileSync(script, "utf8").replace(/VERSION="\w+"/, 'VERSION="newer"'));
-  // The browser may still keep the page for as long as the host has said: the worker asks all the same.
+  // The browser may still keep the page for as long as the host has said: the worker asks all the
+  // same.
   await page.goto("about:blank");
   await page.goto(hosted.address);
   await expect(page).toHaveTitle("newer");
@@ -70,7 +82,8 @@ test("a new version is there with the next visit", async ({ page, hosted }) => {
   await page.evaluate(async () => {
     await (await navigator.serviceWorker.ready).update();
   });
-  const caches_ = () => page.evaluate(async () => (await caches.keys()).filter((name) => !name.endsWith("newer")));
+  const caches_ = () =>
+    page.evaluate(async () => (await caches.keys()).filter((name) => !name.endsWith("newer")));
   await expect
     .poll(async () => {
       await page.goto("about:blank");
@@ -86,7 +99,9 @@ test("/isolated/ is isolated on a host that sends no headers", async ({ page, ho
   await page.goto(`${hosted.address}isolated/`);
   await expect
     .poll(() =>
-      page.evaluate(() => crossOriginIsolated && navigator.serviceWorker.controller !== null).catch(() => false),
+      page
+        .evaluate(() => crossOriginIsolated && navigator.serviceWorker.controller !== null)
+        .catch(() => false),
     )
     .toBe(true);
   await works(page);
@@ -103,7 +118,10 @@ test("it can be installed", async ({ page, hosted }) => {
   expect(installabilityErrors.filter(({ errorId }) => errorId !== "in-incognito")).toEqual([]);
 });
 
-test("the page that opens addresses may ask for them, and nothing else may be sent", async ({ page, hosted }) => {
+test("the page that opens addresses may ask for them, and nothing else may be sent", async ({
+  page,
+  hosted,
+}) => {
   const refused: string[] = [];
   page.on("console", (message) => message.type() === "error" && refused.push(message.text()));
   const elsewhere = await host();

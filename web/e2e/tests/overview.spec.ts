@@ -14,7 +14,9 @@ const FSDP = ["rank2", "rank2", "rank2", "rank3"].map(
   (rank) => `recorded/ranks_fsdp/${rank}_memory_snapshot.pickle.gz`,
 );
 /** Four runs of one program, of which one leaks and one has another precision. */
-const GPT = ["t26/gpt_small", "gpt_amp", "gpt_max_split", "gpt_leak"].map((name) => `recorded/${name}.pickle.gz`);
+const GPT = ["t26/gpt_small", "gpt_amp", "gpt_max_split", "gpt_leak"].map(
+  (name) => `recorded/${name}.pickle.gz`,
+);
 
 /** Files as the ranks of a run, in the page and in a folder for the command line. */
 async function openRun(viewer: Viewer, info: TestInfo, files: readonly string[]) {
@@ -51,7 +53,10 @@ test("each rank's numbers are the command line's, and its bar is what it holds a
   for (const [path, device] of summaries) {
     const cell = (column: string) => row(path).locator(`[data-column=${column}]`);
     await expect(cell("peak")).toHaveAttribute("data-value", String(device.requested_bytes.peak));
-    await expect(cell("reserved")).toHaveAttribute("data-value", String(device.reserved_bytes.peak));
+    await expect(cell("reserved")).toHaveAttribute(
+      "data-value",
+      String(device.reserved_bytes.peak),
+    );
     await expect(cell("end")).toHaveAttribute("data-value", String(device.requested_bytes.end));
   }
   for (const path of names.slice(2)) {
@@ -59,7 +64,10 @@ test("each rank's numbers are the command line's, and its bar is what it holds a
     const parts = row(path).locator("[data-category]");
     await expect(parts).toHaveCount(categories.length);
     for (const { category, bytes } of categories) {
-      await expect(row(path).locator(`[data-category=${category}]`)).toHaveAttribute("data-value", String(bytes));
+      await expect(row(path).locator(`[data-category=${category}]`)).toHaveAttribute(
+        "data-value",
+        String(bytes),
+      );
     }
     const widths = await parts.evaluateAll((all) =>
       all.map((part) => ({
@@ -69,7 +77,8 @@ test("each rank's numbers are the command line's, and its bar is what it holds a
     );
     const most = widths.reduce((a, b) => (b.value > a.value ? b : a));
     expect(most.width).toBeGreaterThan(0);
-    for (const { width, value } of widths) expect(width / most.width).toBeCloseTo(value / most.value, 2);
+    for (const { width, value } of widths)
+      expect(width / most.width).toBeCloseTo(value / most.value, 2);
   }
 });
 
@@ -85,7 +94,9 @@ test("a click on a column orders the ranks as its numbers do", async ({ viewer }
     peak: numbers((path) => of(path).requested_bytes.peak),
     reserved: numbers((path) => of(path).reserved_bytes.peak),
     end: numbers((path) => of(path).requested_bytes.end),
-    findings: numbers((path) => anomalies.filter((each) => each.path === path && each.kind !== "outlier").length),
+    findings: numbers(
+      (path) => anomalies.filter((each) => each.path === path && each.kind !== "outlier").length,
+    ),
   };
   for (const [column, sorted] of Object.entries(columns)) {
     const head = pane.getByRole("columnheader", { name: new RegExp(`^${column}`) });
@@ -112,11 +123,17 @@ test("a rank that ran out of memory counts each of its findings once", async ({ 
   ]);
   for (const path of names) {
     const own = anomalies.filter((each) => each.path === path && each.kind !== "outlier");
-    await expect(row(path).locator("[data-column=findings]")).toHaveAttribute("data-value", String(own.length));
+    await expect(row(path).locator("[data-column=findings]")).toHaveAttribute(
+      "data-value",
+      String(own.length),
+    );
   }
 });
 
-test("the rank that stands out is marked, and in the words of the command line", async ({ viewer, page }, info) => {
+test("the rank that stands out is marked, and in the words of the command line", async ({
+  viewer,
+  page,
+}, info) => {
   const { views, pane, rows, row, names, anomalies } = await openRun(viewer, info, FSDP);
   const outliers = anomalies.filter(({ kind }) => kind === "outlier");
   const odd = new Set(outliers.map(({ path }) => path));
@@ -125,22 +142,34 @@ test("the rank that stands out is marked, and in the words of the command line",
   await expect(rows).toHaveCount(names.length);
   for (const path of names) {
     await expect(row(path)).toHaveAttribute("data-outlier", String(odd.has(path)));
-    await expect(row(path).getByText("outlier", { exact: true })).toHaveCount(odd.has(path) ? 1 : 0);
+    await expect(row(path).getByText("outlier", { exact: true })).toHaveCount(
+      odd.has(path) ? 1 : 0,
+    );
   }
-  const lines = pane.getByRole("list", { name: "What stands out between ranks" }).getByRole("button");
+  const lines = pane
+    .getByRole("list", { name: "What stands out between ranks" })
+    .getByRole("button");
   await expect(lines).toHaveCount(outliers.length);
-  expect((await lines.allTextContents()).toSorted()).toEqual(outliers.map(({ text }) => text).toSorted());
+  expect((await lines.allTextContents()).toSorted()).toEqual(
+    outliers.map(({ text }) => text).toSorted(),
+  );
 
   await lines.first().click();
   await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
   await expect.poll(async () => odd.has((await viewer.state()).path ?? "")).toBe(true);
   await views.main("Anomalies");
   for (const { id, bytes } of outliers) {
-    await expect(page.locator(`[data-testid=finding][data-id="${id}"]`)).toHaveAttribute("data-value", String(bytes));
+    await expect(page.locator(`[data-testid=finding][data-id="${id}"]`)).toHaveAttribute(
+      "data-value",
+      String(bytes),
+    );
   }
 });
 
-test("a click looks at a rank, a double click opens its timeline", async ({ viewer, page }, info) => {
+test("a click looks at a rank, a double click opens its timeline", async ({
+  viewer,
+  page,
+}, info) => {
   const { views, names, row, summaries } = await openRun(viewer, info, GPT);
   const [, second = "", third = ""] = names;
   const expectLooked = async (path: string) => {
@@ -148,7 +177,10 @@ test("a click looks at a rank, a double click opens its timeline", async ({ view
     await expect(viewer.row(path)).toHaveAttribute("aria-selected", "true");
     await expect(page.locator("[data-testid=rank-row][aria-selected=true]")).toHaveCount(1);
     await expect(page.locator(".stepper-label")).toHaveText(`rank ${names.indexOf(path)}`);
-    await expect(viewer.peak).toHaveAttribute("data-value", String(summaries.get(path)?.requested_bytes.peak));
+    await expect(viewer.peak).toHaveAttribute(
+      "data-value",
+      String(summaries.get(path)?.requested_bytes.peak),
+    );
     await expect.poll(async () => (await viewer.state()).path).toBe(path);
   };
   await row(second).locator("[data-column=peak]").click();

@@ -1,4 +1,5 @@
-// What other viewers of these files get wrong about what lies at an address and when: each test would catch one such mistake here.
+// What other viewers of these files get wrong about what lies at an address and when: each test
+// would catch one such mistake here.
 
 import { blocksOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
@@ -10,7 +11,9 @@ import { expectCursor, pane, selectedOf, still, work } from "../lib/work.js";
 const scenario = (name: string) => testData(`scenarios/${name}.pickle`);
 
 /** The pixels and rows of the segments view. */
-async function segmentRows(viewer: Viewer): Promise<{ plot: Plot; middle: (bytes: number) => Promise<number> }> {
+async function segmentRows(
+  viewer: Viewer,
+): Promise<{ plot: Plot; middle: (bytes: number) => Promise<number> }> {
   const { page } = viewer;
   await page.keyboard.press("3");
   const plot = new Plot(page, page.getByTestId("segments-canvas"));
@@ -26,7 +29,10 @@ async function segmentRows(viewer: Viewer): Promise<{ plot: Plot; middle: (bytes
   return { plot, middle };
 }
 
-test("a segment is there from its creation to its end, and not before or after", async ({ viewer, page }) => {
+test("a segment is there from its creation to its end, and not before or after", async ({
+  viewer,
+  page,
+}) => {
   const file = scenario("f17");
   await work(viewer, file);
   const { plot, middle } = await segmentRows(viewer);
@@ -40,7 +46,9 @@ test("a segment is there from its creation to its end, and not before or after",
       const ground = picture.colour(Math.round(x(0.5)), brief);
       const free = picture.colour(Math.round(x(1.5)), always);
       const there = (row: number) =>
-        [-0.5, 0.5, 1.5, 2.5].map((at) => String(picture.colour(Math.round(x(at)), row)) === String(free));
+        [-0.5, 0.5, 1.5, 2.5].map(
+          (at) => String(picture.colour(Math.round(x(at)), row)) === String(free),
+        );
       return {
         different: String(ground) !== String(free),
         always: there(always),
@@ -56,7 +64,10 @@ test("a segment is there from its creation to its end, and not before or after",
     });
 });
 
-test("a free that is pending is seen as such, along events and along time", async ({ viewer, page }) => {
+test("a free that is pending is seen as such, along events and along time", async ({
+  viewer,
+  page,
+}) => {
   // Requested by event 1, completed by event 3.
   await work(viewer, scenario("f06"));
   const { plot, middle } = await segmentRows(viewer);
@@ -97,7 +108,9 @@ test("a free that is pending is seen as such, along events and along time", asyn
     if (!first || !last) throw new Error("no ticks");
     return first[1] + ((ms - first[0]) * (last[1] - first[1])) / (last[0] - first[0]);
   };
-  await expect.poll(async () => [await pending(await at(0.75)), await pending(await at(1.5))]).toEqual([false, true]);
+  await expect
+    .poll(async () => [await pending(await at(0.75)), await pending(await at(1.5))])
+    .toEqual([false, true]);
 });
 
 /** Two lives of one address, and an event in each. */
@@ -109,7 +122,7 @@ const both = [
 
 /** Selects nothing. */
 async function nothing(viewer: Viewer): Promise<void> {
-  await viewer.page.evaluate(() => window.memstrata.select(null));
+  await viewer.page.evaluate(() => window.vramscope.select(null));
   await expect.poll(() => selectedOf(viewer)).toBeNull();
 }
 
@@ -156,14 +169,17 @@ test("two blocks at one address are two in the plots", async ({ viewer, page }) 
   }
 });
 
-test("two blocks at one address are two in the tables and in the state at the cursor", async ({ viewer, page }) => {
+test("two blocks at one address are two in the tables and in the state at the cursor", async ({
+  viewer,
+  page,
+}) => {
   await work(viewer, TWICE);
-  await page.evaluate(() => window.memstrata.setState({ drawer: "blocks" }));
+  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
   for (const [index, reference] of [both[1][0], both[0][0]].entries()) {
     await page.getByTestId("blocks-table").locator(".table-row").nth(index).click();
     await expect.poll(() => selectedOf(viewer), "a row of the blocks").toBe(reference);
   }
-  await page.evaluate(() => window.memstrata.setState({ drawer: "events" }));
+  await page.evaluate(() => window.vramscope.setState({ drawer: "events" }));
   for (const [reference, , event] of both) {
     await nothing(viewer);
     await page.getByTestId("events-table").locator(`.table-row[data-key="${event}"]`).click();
@@ -171,7 +187,7 @@ test("two blocks at one address are two in the tables and in the state at the cu
   }
   for (const [reference, , event] of both) {
     await nothing(viewer);
-    await page.evaluate(([at = 0]) => window.memstrata.setState({ at }), [event]);
+    await page.evaluate(([at = 0]) => window.vramscope.setState({ at }), [event]);
     await expectCursor(page, event);
     await page.getByTestId("moment").locator("button.share").click();
     await expect.poll(() => selectedOf(viewer), "a stack of the state").toBe(reference);

@@ -1,12 +1,31 @@
-// What other viewers of these files get wrong about blocks and bytes: each test would catch one such mistake here.
+// What other viewers of these files get wrong about blocks and bytes: each test would catch one
+// such mistake here.
 
 import { readFileSync } from "node:fs";
 import type { Page } from "@playwright/test";
-import { anomaliesOf, blocksOf, cli, deviceOf, devicesOf, referenceOf, stateOf } from "../lib/cli.js";
+import {
+  anomaliesOf,
+  blocksOf,
+  cli,
+  deviceOf,
+  devicesOf,
+  referenceOf,
+  stateOf,
+} from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { life, type Made, made, onDisk } from "../lib/made.js";
 import { expect, test } from "../lib/test.js";
-import { answering, bandOf, expectCursor, inside, marks, pane, select, under, work } from "../lib/work.js";
+import {
+  answering,
+  bandOf,
+  expectCursor,
+  inside,
+  marks,
+  pane,
+  select,
+  under,
+  work,
+} from "../lib/work.js";
 
 const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 const LATE = testData("recorded/gpt_ring10000.pickle.gz");
@@ -22,7 +41,10 @@ async function exported(page: Page): Promise<{ bytes: number }[]> {
   return Array.isArray(value) ? value : value.blocks;
 }
 
-test("a block that is allocated and freed in one microsecond does not live on", async ({ viewer, page }, info) => {
+test("a block that is allocated and freed in one microsecond does not live on", async ({
+  viewer,
+  page,
+}, info) => {
   const events: Made[] = [
     // Freed in the first microsecond of the window, and older than it.
     { at: 0, action: "free_requested", addr: 0x9000, size: 700 },
@@ -57,7 +79,10 @@ test("a block that is allocated and freed in one microsecond does not live on", 
   }
 });
 
-test("requested bytes are requested bytes, before the window and after it", async ({ viewer, page }) => {
+test("requested bytes are requested bytes, before the window and after it", async ({
+  viewer,
+  page,
+}) => {
   const file = scenario("f03");
   const { start, peak } = deviceOf(file).requested_bytes;
   const [largest] = blocksOf(file);
@@ -65,15 +90,20 @@ test("requested bytes are requested bytes, before the window and after it", asyn
   expect(largest.block_bytes, "a block that is rounded up").toBeGreaterThan(largest.bytes);
   await work(viewer, file);
   await expect(viewer.peak).toHaveAttribute("data-value", String(peak));
-  await expect(viewer.details.getByText("at the start").locator("xpath=following-sibling::dd")).toHaveAttribute(
-    "data-value",
-    String(start),
-  );
-  await page.evaluate(() => window.memstrata.setState({ drawer: "blocks", at: -1 }));
+  await expect(
+    viewer.details.getByText("at the start").locator("xpath=following-sibling::dd"),
+  ).toHaveAttribute("data-value", String(start));
+  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks", at: -1 }));
   await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(start));
   const row = page.getByTestId("blocks-table").locator(".table-row").first();
-  await expect(row.locator("[data-column=size]")).toHaveAttribute("data-value", String(largest.bytes));
-  await expect(row.locator("[data-column=blockSize]")).toHaveAttribute("data-value", String(largest.block_bytes));
+  await expect(row.locator("[data-column=size]")).toHaveAttribute(
+    "data-value",
+    String(largest.bytes),
+  );
+  await expect(row.locator("[data-column=blockSize]")).toHaveAttribute(
+    "data-value",
+    String(largest.block_bytes),
+  );
 });
 
 test("memory from before the window has its stack, in the selection, the flame graph and the table", async ({
@@ -85,13 +115,18 @@ test("memory from before the window has its stack, in the selection, the flame g
   if (!known) throw new Error("nothing is known of what was there before");
   await work(viewer, LATE);
   await select(viewer, referenceOf(known));
-  await expect(viewer.details.locator(".frames")).toContainText(known.frames.at(-1)?.name ?? "none");
-  await page.evaluate(() => window.memstrata.setState({ view: "flame", drawer: "blocks" }));
+  await expect(viewer.details.locator(".frames")).toContainText(
+    known.frames.at(-1)?.name ?? "none",
+  );
+  await page.evaluate(() => window.vramscope.setState({ view: "flame", drawer: "blocks" }));
   await expect(page.getByTestId("flame-total")).toHaveAttribute(
     "data-value",
     String(deviceOf(LATE).requested_bytes.peak),
   );
-  await expect(page.getByTestId("blocks-table")).toHaveAttribute("data-total", String(blocksOf(LATE).length));
+  await expect(page.getByTestId("blocks-table")).toHaveAttribute(
+    "data-total",
+    String(blocksOf(LATE).length),
+  );
   await expect(
     page.getByTestId("blocks-table").locator(".table-row[aria-selected=true] [data-column=size]"),
   ).toHaveAttribute("data-value", String(known.bytes));
@@ -107,7 +142,10 @@ test("memory from before the window has its stack, in the selection, the flame g
   await expect(page.getByTestId("flame-matched")).toHaveAttribute("data-value", String(bytes));
 });
 
-test("what waits for its free at the dump was there before, and is there at the end", async ({ viewer, page }) => {
+test("what waits for its free at the dump was there before, and is there at the end", async ({
+  viewer,
+  page,
+}) => {
   const file = scenario("f08");
   const { start, end } = deviceOf(file).requested_bytes;
   const pending = blocksOf(file).find(({ preexisting }) => preexisting);
@@ -115,9 +153,12 @@ test("what waits for its free at the dump was there before, and is there at the 
   expect(start).toBe(pending.bytes);
   await work(viewer, file);
   await select(viewer, referenceOf(pending));
-  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(start));
+  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+    "data-value",
+    String(start),
+  );
   await expect(viewer.details).toContainText(/pending/);
-  await page.evaluate(([at = 0]) => window.memstrata.setState({ at }), [deviceOf(file).events - 1]);
+  await page.evaluate(([at = 0]) => window.vramscope.setState({ at }), [deviceOf(file).events - 1]);
   await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(end));
   await expect(bandOf(page, "active_bytes")).toHaveAttribute(
     "data-value",
@@ -125,7 +166,10 @@ test("what waits for its free at the dump was there before, and is there at the 
   );
 });
 
-test("the stack of a free is not passed off as that of the allocation", async ({ viewer, page }) => {
+test("the stack of a free is not passed off as that of the allocation", async ({
+  viewer,
+  page,
+}) => {
   const file = scenario("f04");
   const block = blocksOf(file).find(({ of_free }) => of_free);
   if (!block) throw new Error("no stack of a free");
@@ -133,18 +177,24 @@ test("the stack of a free is not passed off as that of the allocation", async ({
   await select(viewer, referenceOf(block));
   await expect(viewer.details.locator(".stack-note")).toContainText(/free/i);
   // In the flame graph and in the state at the cursor too.
-  await page.evaluate(() => window.memstrata.setState({ view: "flame", at: 0 }));
+  await page.evaluate(() => window.vramscope.setState({ view: "flame", at: 0 }));
   await expect(page.locator(".flame-name", { hasText: /free/i }).first()).toBeVisible();
   await expect(page.getByTestId("moment").locator(`button[title*="free"]`)).toHaveCount(1);
-  await page.evaluate(() => window.memstrata.setState({ view: "timeline" }));
-  await select(viewer, referenceOf({ ...block, preexisting: false, alloc_event: 0, address: "0x1400" }));
+  await page.evaluate(() => window.vramscope.setState({ view: "timeline" }));
+  await select(
+    viewer,
+    referenceOf({ ...block, preexisting: false, alloc_event: 0, address: "0x1400" }),
+  );
   await expect(viewer.details.locator(".stack-note")).toHaveCount(0);
 });
 
-test("nothing vanishes: the blocks of the table that are live at the peak add up to it", async ({ viewer, page }) => {
+test("nothing vanishes: the blocks of the table that are live at the peak add up to it", async ({
+  viewer,
+  page,
+}) => {
   await work(viewer, REAL);
   const { blocks, total } = cli("peak", REAL);
-  await page.evaluate(() => window.memstrata.setState({ drawer: "blocks" }));
+  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
   await page.keyboard.press("p");
   await expectCursor(page, deviceOf(REAL).requested_bytes.peak_event);
   await pane(page, "blocks").getByRole("button", { name: "live at cursor" }).click();
@@ -154,9 +204,12 @@ test("nothing vanishes: the blocks of the table that are live at the peak add up
   expect(rows.reduce((sum, { bytes }) => sum + Number(bytes), 0)).toBe(total);
 });
 
-test("the table has every block, the largest first, and each can be selected", async ({ viewer, page }) => {
+test("the table has every block, the largest first, and each can be selected", async ({
+  viewer,
+  page,
+}) => {
   await work(viewer, REAL);
-  await page.evaluate(() => window.memstrata.setState({ drawer: "blocks" }));
+  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
   const table = page.getByTestId("blocks-table");
   const all = blocksOf(REAL);
   expect(all.length).toBeGreaterThan(1000);
@@ -172,10 +225,16 @@ test("the table has every block, the largest first, and each can be selected", a
   await expect.poll(async () => (await sizes()).at(-1)).toBe(largest.at(-1));
   const last = table.locator(".table-row").last();
   await last.click();
-  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(largest.at(-1)));
+  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+    "data-value",
+    String(largest.at(-1)),
+  );
 });
 
-test("two devices in one file are two curves, two peaks and two selections", async ({ viewer, page }) => {
+test("two devices in one file are two curves, two peaks and two selections", async ({
+  viewer,
+  page,
+}) => {
   const file = testData("edge/two_devices.pickle");
   await work(viewer, file);
   for (const { device, requested_bytes, events } of devicesOf(file)) {
@@ -184,18 +243,29 @@ test("two devices in one file are two curves, two peaks and two selections", asy
     await expect(viewer.peak).toHaveAttribute("data-value", String(requested_bytes.peak));
     await page.keyboard.press("p");
     await expectCursor(page, requested_bytes.peak_event);
-    await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(requested_bytes.peak));
+    await expect(bandOf(page, "requested_bytes")).toHaveAttribute(
+      "data-value",
+      String(requested_bytes.peak),
+    );
     // Both use the address 0x1000.
-    const block = blocksOf(file, "--device", String(device)).find(({ address }) => address === "0x1000");
+    const block = blocksOf(file, "--device", String(device)).find(
+      ({ address }) => address === "0x1000",
+    );
     if (!block) throw new Error("no block there");
     await select(viewer, referenceOf(block, device));
-    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(block.bytes));
-    await page.evaluate(() => window.memstrata.setState({ drawer: "events" }));
+    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+      "data-value",
+      String(block.bytes),
+    );
+    await page.evaluate(() => window.vramscope.setState({ drawer: "events" }));
     await expect(page.getByTestId("events-table")).toHaveAttribute("data-total", String(events));
   }
 });
 
-test("what is reserved, what ran out and whose pool it is are all there", async ({ viewer, page }) => {
+test("what is reserved, what ran out and whose pool it is are all there", async ({
+  viewer,
+  page,
+}) => {
   await work(viewer, OOMS);
   const ooms = anomaliesOf(OOMS).filter(({ kind }) => kind === "oom");
   const { reserved_bytes } = deviceOf(OOMS);
@@ -211,7 +281,9 @@ test("what is reserved, what ran out and whose pool it is are all there", async 
   const picture = await viewer.plot.picture();
   const [at, height] = [Math.round(x(first)), y(stateOf(OOMS, first).reserved_bytes)];
   const ground = picture.colour(at - 20, 3);
-  const drawn = Array.from({ length: 7 }, (_, i) => picture.differs(at, Math.round(height) - 3 + i, [ground]));
+  const drawn = Array.from({ length: 7 }, (_, i) =>
+    picture.differs(at, Math.round(height) - 3 + i, [ground]),
+  );
   expect(drawn).toContain(true);
 
   const pools = scenario("f13");
@@ -263,7 +335,10 @@ test("another file with as many blocks is drawn anew", async ({ viewer, page }) 
     const lower = picture.colour(at, Math.round(y(500)));
     let row = Math.round(y(500));
     while (row > 0 && !picture.differs(at, row, [lower])) row -= 1;
-    expect(Math.abs(row - y(sizes[0])), `drawn to row ${row}, ${sizes[0]} bytes are at ${y(sizes[0])}`).toBeLessThan(4);
+    expect(
+      Math.abs(row - y(sizes[0])),
+      `drawn to row ${row}, ${sizes[0]} bytes are at ${y(sizes[0])}`,
+    ).toBeLessThan(4);
     between.push(row);
   }
   expect(between[0]).not.toBe(between[1]);

@@ -1,6 +1,7 @@
-// What other viewers of these files get wrong in names, units and shares: each test would catch one such mistake here.
+// What other viewers of these files get wrong in names, units and shares: each test would catch one
+// such mistake here.
 
-import type { ViewState } from "memstrata-viewer";
+import type { ViewState } from "vramscope-viewer";
 import { anomaliesOf, cli, deviceOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { life, made, onDisk } from "../lib/made.js";
@@ -11,7 +12,10 @@ const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 const GROWS = testData("recorded/gpt_leak.pickle.gz");
 const scenario = (name: string) => testData(`scenarios/${name}.pickle`);
 
-test("a click in the flame graph goes to that node and no other of the same name", async ({ viewer, page }) => {
+test("a click in the flame graph goes to that node and no other of the same name", async ({
+  viewer,
+  page,
+}) => {
   await work(viewer, REAL);
   await page.keyboard.press("4");
   await expect(page.locator(".flame-name").first()).toBeVisible();
@@ -19,13 +23,23 @@ test("a click in the flame graph goes to that node and no other of the same name
     page
       .locator(".flame-name")
       .evaluateAll((all) =>
-        all.map((box) => [box.querySelector("span")?.textContent ?? "", box.getAttribute("data-node") ?? ""] as const),
+        all.map(
+          (box) =>
+            [
+              box.querySelector("span")?.textContent ?? "",
+              box.getAttribute("data-node") ?? "",
+            ] as const,
+        ),
       );
   const shown = await still(names);
-  const twice = shown.findLast(([text], index) => text !== "" && shown.findIndex((other) => other[0] === text) < index);
+  const twice = shown.findLast(
+    ([text], index) => text !== "" && shown.findIndex((other) => other[0] === text) < index,
+  );
   if (!twice) throw new Error("no name is there twice");
   const { nodes } = cli("flame", REAL);
-  const same = nodes.filter(({ name }) => twice[0].includes(name)).map(({ total }) => String(total));
+  const same = nodes
+    .filter(({ name }) => twice[0].includes(name))
+    .map(({ total }) => String(total));
   const target = page.locator(`.flame-name[data-node="${twice[1]}"]`);
   await target.hover();
   const weight = await viewer.page
@@ -39,10 +53,16 @@ test("a click in the flame graph goes to that node and no other of the same name
   await expect(pane(page, "flame").locator(".breadcrumb [aria-current]")).toContainText(twice[0]);
 });
 
-test("names in angle brackets are whole, and bytes times time are not called bytes", async ({ viewer, page }) => {
+test("names in angle brackets are whole, and bytes times time are not called bytes", async ({
+  viewer,
+  page,
+}) => {
   const file = made(
     "brackets.json",
-    [...life(0x1000, 4096, 0, 2_000_000, "<lambda>"), ...life(0x4000, 4096, 5, undefined, "<listcomp>")],
+    [
+      ...life(0x1000, 4096, 0, 2_000_000, "<lambda>"),
+      ...life(0x4000, 4096, 5, undefined, "<listcomp>"),
+    ],
     [
       {
         address: 0x1000,
@@ -64,10 +84,13 @@ test("names in angle brackets are whole, and bytes times time are not called byt
   await expect(total).not.toContainText(/[KMG]iB/);
 });
 
-test("no text counts seconds from 1970, and growth is not called a leak", async ({ viewer, page }) => {
+test("no text counts seconds from 1970, and growth is not called a leak", async ({
+  viewer,
+  page,
+}) => {
   await work(viewer, GROWS);
   const growth = anomaliesOf(GROWS).find(({ kind }) => kind === "growth");
-  await page.evaluate(() => window.memstrata.setState({ view: "anomalies", drawer: "events" }));
+  await page.evaluate(() => window.vramscope.setState({ view: "anomalies", drawer: "events" }));
   await expect(page.locator(`[data-testid=finding][data-id="${growth?.id}"]`)).toHaveAttribute(
     "data-value",
     String(growth?.bytes),
@@ -81,7 +104,10 @@ test("no text counts seconds from 1970, and growth is not called a leak", async 
   await expect(viewer.details).not.toContainText(epoch);
 });
 
-test("no share of what is reserved is over 100 %, whatever was given back", async ({ viewer, page }, info) => {
+test("no share of what is reserved is over 100 %, whatever was given back", async ({
+  viewer,
+  page,
+}, info) => {
   const file = made(
     "emptied.json",
     [
@@ -98,7 +124,9 @@ test("no share of what is reserved is over 100 %, whatever was given back", asyn
       },
     ],
   );
-  const { requested_bytes, reserved_bytes } = deviceOf(onDisk(file, info.outputPath("emptied.json")));
+  const { requested_bytes, reserved_bytes } = deviceOf(
+    onDisk(file, info.outputPath("emptied.json")),
+  );
   expect(requested_bytes.peak).toBeGreaterThan(reserved_bytes.end);
   await work(viewer, file);
   await expect(page.locator(".facts [title^='peak of reserved']")).toHaveAttribute(
@@ -106,9 +134,11 @@ test("no share of what is reserved is over 100 %, whatever was given back", asyn
     String(reserved_bytes.peak),
   );
   for (const view of ["overview", "segments", "anomalies"] as const) {
-    await page.evaluate((to) => window.memstrata.setState({ view: to, drawer: "settings" }), view);
+    await page.evaluate((to) => window.vramscope.setState({ view: to, drawer: "settings" }), view);
     await expect(pane(page, view)).toBeVisible();
-    const text = await page.evaluate(() => window.memstrata.shadowRoot?.querySelector(".app")?.textContent ?? "");
+    const text = await page.evaluate(
+      () => window.vramscope.shadowRoot?.querySelector(".app")?.textContent ?? "",
+    );
     const shares = [...text.matchAll(/(\d+(?:\.\d+)?) ?%/g)].map(([, share]) => Number(share));
     expect(Math.max(0, ...shares), `in ${view}`).toBeLessThanOrEqual(100);
   }
@@ -116,12 +146,17 @@ test("no share of what is reserved is over 100 %, whatever was given back", asyn
   const bars = await page
     .getByTestId("overview-row")
     .locator("td.bar-cell rect")
-    .evaluateAll((all) => all.map((bar) => Number(bar.getAttribute("x") ?? 0) + Number(bar.getAttribute("width"))));
+    .evaluateAll((all) =>
+      all.map((bar) => Number(bar.getAttribute("x") ?? 0) + Number(bar.getAttribute("width"))),
+    );
   expect(bars.length).toBeGreaterThan(1);
   for (const end of bars) expect(end).toBeLessThanOrEqual(1.000001);
 });
 
-test("a microsecond is a microsecond after half an hour, and tick labels tell it", async ({ viewer, page }) => {
+test("a microsecond is a microsecond after half an hour, and tick labels tell it", async ({
+  viewer,
+  page,
+}) => {
   const LONG = 1_800_000_000;
   const [a, b] = [1_700_000_001, 1_700_000_006];
   const file = made(
@@ -150,7 +185,7 @@ test("a microsecond is a microsecond after half an hour, and tick labels tell it
   // There is as much room before the window as after it.
   const origin = Math.round((whole.x1 - LONG) / 2);
   const view = { x0: origin + a - 5, x1: origin + a + 15 };
-  await page.evaluate((range) => window.memstrata.setState(range), view);
+  await page.evaluate((range) => window.vramscope.setState(range), view);
   await expect.poll(async () => Math.round((await rangeOf(viewer)).x1 - view.x1)).toBe(0);
   await viewer.plot.drawn();
   const { left, width } = await inside(viewer);
@@ -163,7 +198,9 @@ test("a microsecond is a microsecond after half an hour, and tick labels tell it
   const early = seen.indexOf("0:0x2000@1");
   const late = seen.findIndex((name) => name.startsWith("0:0x3000@"));
   expect(late - early, seen.join(" ")).toBe(b - a);
-  expect(seen.filter((name) => name === seen[early])).toHaveLength(seen.filter((name) => name === seen[late]).length);
+  expect(seen.filter((name) => name === seen[early])).toHaveLength(
+    seen.filter((name) => name === seen[late]).length,
+  );
   expect(seen[late - 1], "between them there is nothing").toBe("-");
   // What is drawn is what is picked, to the pixel.
   const picture = await viewer.plot.picture();
@@ -184,9 +221,12 @@ test("ranks of one number in different folders are apart", async ({ viewer, page
         name: `${folder}/rank0.pickle`,
         buffer: Uint8Array.from(bytes).buffer,
       });
-      void window.memstrata.load([file("iteration_2", one ?? []), file("iteration_5", two ?? [])]);
+      void window.vramscope.load([file("iteration_2", one ?? []), file("iteration_5", two ?? [])]);
     },
-    [[...renamed("scenarios/f01.pickle", "").buffer], [...renamed("scenarios/f02.pickle", "").buffer]],
+    [
+      [...renamed("scenarios/f01.pickle", "").buffer],
+      [...renamed("scenarios/f02.pickle", "").buffer],
+    ],
   );
   for (const [folder, name] of [
     ["iteration_2", "f01"],
@@ -195,7 +235,10 @@ test("ranks of one number in different folders are apart", async ({ viewer, page
     const path = `${folder}/rank0.pickle`;
     await viewer.expectRow(path, "ready");
     await viewer.row(path).click();
-    await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(scenario(name)).requested_bytes.peak));
+    await expect(viewer.peak).toHaveAttribute(
+      "data-value",
+      String(deviceOf(scenario(name)).requested_bytes.peak),
+    );
   }
   await page.keyboard.press("1");
   await expect(page.getByTestId("overview-row")).toHaveCount(2);
@@ -216,7 +259,10 @@ function unsaid(root: ParentNode): string[] {
 }
 
 for (const width of [1440, 420]) {
-  test(`what is cut in a window of ${width} pixels is whole in a title`, async ({ viewer, page }) => {
+  test(`what is cut in a window of ${width} pixels is whole in a title`, async ({
+    viewer,
+    page,
+  }) => {
     await page.setViewportSize({ width, height: 900 });
     const names = [
       "rank0_memory_snapshot.pickle.gz",
@@ -227,10 +273,20 @@ for (const width of [1440, 420]) {
       renamed("recorded/gpt_leak.pickle.gz", names[1]),
     ]);
     for (const name of names) await viewer.expectRow(name, "ready");
-    for (const view of ["overview", "segments", "anomalies", "compare", "blocks", "events", "settings"] as const) {
+    for (const view of [
+      "overview",
+      "segments",
+      "anomalies",
+      "compare",
+      "blocks",
+      "events",
+      "settings",
+    ] as const) {
       const below = view === "blocks" || view === "events" || view === "settings";
-      const state: ViewState = below ? { view: "timeline", drawer: view } : { view, drawer: "none" };
-      await page.evaluate((to) => window.memstrata.setState(to), state);
+      const state: ViewState = below
+        ? { view: "timeline", drawer: view }
+        : { view, drawer: "none" };
+      await page.evaluate((to) => window.vramscope.setState(to), state);
       await expect(pane(page, view)).toBeVisible();
       await still(() => pane(page, view).innerText());
       expect(await page.evaluate(`(${unsaid.toString()})(document)`), view).toEqual([]);

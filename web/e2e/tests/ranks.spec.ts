@@ -1,4 +1,5 @@
-// A run of 128 ranks: every row is read, the count of them is honest, and the page answers meanwhile.
+// A run of 128 ranks: every row is read, the count of them is honest, and the page answers
+// meanwhile.
 
 import { readFileSync } from "node:fs";
 import type { Route } from "@playwright/test";
@@ -18,7 +19,7 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
   const peaks = new Map(FILES.map((file) => [file, deviceOf(file).requested_bytes.peak]));
   const peakOf = (rank: number) => peaks.get(fileOf(rank)) ?? Number.NaN;
   await page.evaluate(() => {
-    window.memstrata.setState({ view: "overview", drawer: "none" });
+    window.vramscope.setState({ view: "overview", drawer: "none" });
     const beat = { last: performance.now(), longest: 0 };
     const counted: [said: string, ready: number][] = [];
     Object.assign(window, { beat, counted });
@@ -28,7 +29,7 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
       beat.last = now;
     }, 10);
     // What is said to have been read, beside what has been.
-    const root = window.memstrata.shadowRoot;
+    const root = window.vramscope.shadowRoot;
     if (root === null) throw new Error("no shadow root");
     new MutationObserver(() => {
       const said = root.querySelector("[data-testid=view-overview] [role=status]")?.textContent;
@@ -44,7 +45,7 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
         name: `iteration_1/rank${rank}`,
         buffer: Uint8Array.from(files[(rank * 5) % files.length] ?? []).buffer,
       }));
-      void window.memstrata.load(inputs);
+      void window.vramscope.load(inputs);
     },
     [bytes, RANKS] as const,
   );
@@ -61,7 +62,10 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
   test.info().annotations.push({ type: "128 ranks", description: `${all} ms` });
 
   const { counted, longest } = await page.evaluate(() => {
-    const { beat, counted } = window as unknown as { beat: { longest: number }; counted: [string, number][] };
+    const { beat, counted } = window as unknown as {
+      beat: { longest: number };
+      counted: [string, number][];
+    };
     return { counted, longest: beat.longest };
   });
   expect(longest, "the longest pause").toBeLessThan(Math.max(1000, all / 3));
@@ -84,9 +88,14 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
       })),
     );
   expect(await column()).toEqual(
-    Array.from({ length: RANKS }, (_, rank) => ({ path: `iteration_1/rank${rank}`, peak: peakOf(rank) })),
+    Array.from({ length: RANKS }, (_, rank) => ({
+      path: `iteration_1/rank${rank}`,
+      peak: peakOf(rank),
+    })),
   );
-  const ascending = Array.from({ length: RANKS }, (_, rank) => peakOf(rank)).toSorted((a, b) => a - b);
+  const ascending = Array.from({ length: RANKS }, (_, rank) => peakOf(rank)).toSorted(
+    (a, b) => a - b,
+  );
   const head = page.getByTestId("view-overview").locator("th", { hasText: /^peak$/ });
   await head.getByRole("button").click();
   await expect(head).toHaveAttribute("aria-sort", "descending");
@@ -103,23 +112,26 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
     await viewer.plot.drawn();
     await page.keyboard.press("1");
   }
-  const { ranks } = await page.evaluate(() => window.memstrata.stats());
+  const { ranks } = await page.evaluate(() => window.vramscope.stats());
   expect(ranks).toHaveLength(RANKS);
   const alive = ranks.filter(({ wasmBytes }) => wasmBytes > 0).length;
   expect(alive, "workers at the end").toBeGreaterThan(0);
   expect(alive, "workers at the end").toBeLessThanOrEqual(9);
 });
 
-test("a rank that was released is drawn, however long it takes to be read again", async ({ viewer, page }) => {
+test("a rank that was released is drawn, however long it takes to be read again", async ({
+  viewer,
+  page,
+}) => {
   const fulfil = (route: Route) => route.fulfill({ path: fileOf(0) });
   await page.route("**/rank*.pickle", fulfil);
   const count = 11;
   const paths = Array.from({ length: count }, (_, rank) => `/rank${rank}.pickle`);
-  await page.evaluate((urls) => window.memstrata.load(urls), paths);
+  await page.evaluate((urls) => window.vramscope.load(urls), paths);
   await expect(viewer.rows).toHaveCount(count);
   await viewer.plot.drawn();
   const [released = ""] = await page.evaluate(() =>
-    window.memstrata.stats().ranks.flatMap(({ path, wasmBytes }) => (wasmBytes === 0 ? path : [])),
+    window.vramscope.stats().ranks.flatMap(({ path, wasmBytes }) => (wasmBytes === 0 ? path : [])),
   );
   expect(released).not.toBe("");
   const asked = later<Route>();
@@ -128,7 +140,9 @@ test("a rank that was released is drawn, however long it takes to be read again"
   const route = await asked.promise;
   // Its picture and its views ask while there is nobody to answer.
   await expect(viewer.peak).toBeVisible();
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await page.evaluate(
+    () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+  );
   expect(await viewer.plot.strips()).toBe(0);
   await fulfil(route);
   await viewer.plot.drawn();

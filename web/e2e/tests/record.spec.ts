@@ -1,11 +1,15 @@
-// The page about recording: found from the first page, in agreement with docs/recording.md, and nothing leaves it either.
+// The page about recording: found from the first page, in agreement with docs/recording.md, and
+// nothing leaves it either.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { expect, test } from "../lib/test.js";
 
-const DOC = readFileSync(fileURLToPath(new URL("../../../docs/recording.md", import.meta.url)), "utf8");
+const DOC = readFileSync(
+  fileURLToPath(new URL("../../../docs/recording.md", import.meta.url)),
+  "utf8",
+);
 
 test("the first page leads to it, and it leads back", async ({ viewer, page }) => {
   await page.getByRole("link", { name: "how to record" }).click();
@@ -22,8 +26,13 @@ test("its code and its table are those of docs/recording.md", async ({ page }) =
   expect(shown.length).toBe(3);
   for (const code of shown) expect(fences).toContain(code);
 
-  const known = DOC.split("## What is recorded by which release")[1]?.matchAll(/^\| (\d[\d.]+) \| (.*) \|$/gm) ?? [];
-  const releases = new Map([...known].map(([, release, text]) => [release, text?.replaceAll("`", "")]));
+  const known =
+    DOC.split("## What is recorded by which release")[1]?.matchAll(
+      /^\| (\d[\d.]+) \| (.*) \|$/gm,
+    ) ?? [];
+  const releases = new Map(
+    [...known].map(([, release, text]) => [release, text?.replaceAll("`", "")]),
+  );
   const rows = await page.locator("tbody tr").evaluateAll((all) =>
     all.map((row) => {
       const cells = [...row.children].map((cell) => cell.textContent.replace(/\s+/g, " ").trim());
@@ -67,7 +76,9 @@ for (const colorScheme of THEMES) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width: 420, height: 900 });
     await page.goto("/record/");
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(420);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(
+      420,
+    );
     await expectNoBarrier(page, colorScheme, "record");
   });
 }

@@ -13,7 +13,10 @@ test("the sample run opens, and every rank's peak is the oracle's", async ({ vie
   for (const [path, expected] of Object.entries(sample)) {
     await viewer.expectRow(path, "ready");
     await expect(viewer.row(path)).toHaveAttribute("data-rank", String(expected.rank));
-    await expect(viewer.rowPeak(path)).toHaveAttribute("data-value", String(expected.requested_bytes.peak_bytes));
+    await expect(viewer.rowPeak(path)).toHaveAttribute(
+      "data-value",
+      String(expected.requested_bytes.peak_bytes),
+    );
   }
   test.info().annotations.push({ type: "first picture", description: `${firstPicture} ms` });
 });
@@ -21,7 +24,9 @@ test("the sample run opens, and every rank's peak is the oracle's", async ({ vie
 test("rows are in order of rank, and choosing one shows it", async ({ viewer, page }) => {
   await page.getByTestId("open-sample").click();
   await expect(viewer.rows).toHaveCount(8);
-  const ranks = await viewer.rows.evaluateAll((rows) => rows.map((row) => row.getAttribute("data-rank")));
+  const ranks = await viewer.rows.evaluateAll((rows) =>
+    rows.map((row) => row.getAttribute("data-rank")),
+  );
   expect(ranks).toEqual(["0", "1", "2", "3", "4", "5", "6", "7"]);
   for (const path of ["rank5_memory_snapshot.pickle", "rank2_memory_snapshot.pickle"]) {
     await viewer.expectRow(path, "ready");
@@ -51,11 +56,20 @@ test("the picture is drawn, and as high at the peak as the peak", async ({ viewe
     // The ground, and the mark that points down at the peak.
     const background = [picture.colour(x, 1), picture.colour(x, Math.round(wanted) - 5)];
 
-    const share = picture.share(Math.ceil(scale.left) + 1, Math.ceil(wanted), picture.width - 20, bottom, background);
+    const share = picture.share(
+      Math.ceil(scale.left) + 1,
+      Math.ceil(wanted),
+      picture.width - 20,
+      bottom,
+      background,
+    );
     expect(share, "share of the plot that is drawn").toBeGreaterThan(0.1);
     const columns = [x - 2, x - 1, x, x + 1, x + 2];
     const top = Math.min(...columns.map((column) => picture.top(column, bottom, background)));
-    expect(Math.abs(top - wanted), `drawn from row ${top}, the peak is at ${wanted}`).toBeLessThanOrEqual(1);
+    expect(
+      Math.abs(top - wanted),
+      `drawn from row ${top}, the peak is at ${wanted}`,
+    ).toBeLessThanOrEqual(1);
   }
 });
 

@@ -22,7 +22,8 @@ async function labelsOf(pane: Locator): Promise<Label[]> {
   const labels = await pane.locator(".segment-label").evaluateAll((all) =>
     all.map((label) => ({
       segment: Number(label.getAttribute("data-segment")),
-      address: /0x[\da-f_]+/.exec(label.getAttribute("aria-label") ?? "")?.[0].replaceAll("_", "") ?? "",
+      address:
+        /0x[\da-f_]+/.exec(label.getAttribute("aria-label") ?? "")?.[0].replaceAll("_", "") ?? "",
       bytes: Number(label.getAttribute("data-value")),
       top: label.getBoundingClientRect().top,
       height: label.getBoundingClientRect().height,
@@ -46,41 +47,60 @@ test("segments that were given back have rows too", async ({ viewer }) => {
   const events = deviceOf(file).events;
   const ever = new Set<string>();
   for (let event = -1; event < events; event += 1) {
-    for (const segment of cli("segments", file, "--event", String(event)).segments) ever.add(place(segment));
+    for (const segment of cli("segments", file, "--event", String(event)).segments)
+      ever.add(place(segment));
   }
   const atEnd = cli("segments", file, "--at", "end").segments;
   expect(ever.size, "more than are there at the end").toBeGreaterThan(atEnd.length);
   const { pane } = await openSegments(viewer, file);
   await expect(pane.locator(".segment-label")).toHaveCount(ever.size);
   const labels = await labelsOf(pane);
-  expect(labels.map(({ address, bytes }) => `${address} ${bytes}`).toSorted()).toEqual([...ever].toSorted());
+  expect(labels.map(({ address, bytes }) => `${address} ${bytes}`).toSorted()).toEqual(
+    [...ever].toSorted(),
+  );
   await expect(pane.getByTestId("rows-bar"), "all have room").toHaveCount(0);
 });
 
-test("the rows are the segments of the command line, in the order that is chosen", async ({ viewer, page }) => {
-  expect(Object.keys(deviceOf(REAL).actions), "none is given back in this file").not.toContain("segment_free");
+test("the rows are the segments of the command line, in the order that is chosen", async ({
+  viewer,
+  page,
+}) => {
+  expect(Object.keys(deviceOf(REAL).actions), "none is given back in this file").not.toContain(
+    "segment_free",
+  );
   const { segments } = cli("segments", REAL, "--at", "end");
   const { views, pane } = await openSegments(viewer, REAL);
   await expect(pane.locator(".segment-label")).toHaveCount(segments.length);
   const labels = await labelsOf(pane);
-  expect(labels.map(({ address, bytes }) => `${address} ${bytes}`).toSorted()).toEqual(segments.map(place).toSorted());
+  expect(labels.map(({ address, bytes }) => `${address} ${bytes}`).toSorted()).toEqual(
+    segments.map(place).toSorted(),
+  );
   await expect(pane.getByTestId("segments-text")).toContainText(`${segments.length} segments`);
   const sizes = segments.map(({ total_size }) => total_size).toSorted((a, b) => b - a);
   expect(labels.map(({ bytes }) => bytes)).toEqual(sizes);
 
   await page.getByTestId("segment-sort").selectOption("address");
-  const addresses = segments.map(({ address }) => address).toSorted((a, b) => Number(BigInt(a) - BigInt(b)));
-  await expect.poll(async () => (await labelsOf(pane)).map(({ address }) => address)).toEqual(addresses);
+  const addresses = segments
+    .map(({ address }) => address)
+    .toSorted((a, b) => Number(BigInt(a) - BigInt(b)));
+  await expect
+    .poll(async () => (await labelsOf(pane)).map(({ address }) => address))
+    .toEqual(addresses);
 
   await page.getByTestId("segment-sort").selectOption("occupancy");
   const seen = new Set<string>();
   for (const event of [2000, 3843]) {
     const there = cli("segments", REAL, "--event", String(event)).segments;
-    const parts = new Map(there.map((segment) => [segment.address, segment.active / segment.total_size]));
+    const parts = new Map(
+      there.map((segment) => [segment.address, segment.active / segment.total_size]),
+    );
     await views.cursor(event);
-    const first = async () => (await labelsOf(pane)).map(({ address }) => address).slice(0, there.length);
+    const first = async () =>
+      (await labelsOf(pane)).map(({ address }) => address).slice(0, there.length);
     const inOrder = async () => (await first()).map((address) => parts.get(address) ?? Number.NaN);
-    await expect.poll(inOrder, `the emptiest after #${event}`).toEqual([...parts.values()].toSorted((a, b) => a - b));
+    await expect
+      .poll(inOrder, `the emptiest after #${event}`)
+      .toEqual([...parts.values()].toSorted((a, b) => a - b));
     seen.add((await first()).join());
   }
   expect(seen.size, "another order at another event").toBe(2);
@@ -92,11 +112,16 @@ test("a row's label shows the segment as it is at the cursor", async ({ viewer, 
   for (const event of [400, 3843]) {
     await views.cursor(event);
     const { segments } = cli("segments", REAL, "--event", String(event));
-    const segment = segments.reduce((a, b) => (b.free * (b.active && 1) > a.free * (a.active && 1) ? b : a));
+    const segment = segments.reduce((a, b) =>
+      b.free * (b.active && 1) > a.free * (a.active && 1) ? b : a,
+    );
     const label = (await labelsOf(pane)).find(({ address }) => address === segment.address);
     await pane.locator(`.segment-label[data-segment="${label?.segment}"]`).click();
     await expect(viewer.details.locator("[data-kind=Segment]")).toBeVisible();
-    await expect(viewer.details.locator("h2")).toHaveAttribute("data-value", String(segment.total_size));
+    await expect(viewer.details.locator("h2")).toHaveAttribute(
+      "data-value",
+      String(segment.total_size),
+    );
     const facts = {
       allocated_bytes: segment.allocated,
       active_bytes: segment.active,
@@ -112,7 +137,10 @@ test("a row's label shows the segment as it is at the cursor", async ({ viewer, 
   await expect(viewer.details.locator("[data-kind=Segment]")).toHaveCount(0);
 });
 
-test("a block that is selected in the timeline makes its segment's row grow", async ({ viewer, page }) => {
+test("a block that is selected in the timeline makes its segment's row grow", async ({
+  viewer,
+  page,
+}) => {
   const { peak_event } = deviceOf(REAL).requested_bytes;
   const { segments, blocks } = cli("state", REAL, "--event", String(peak_event));
   const views = new Views(viewer);
@@ -138,7 +166,9 @@ test("a block that is selected in the timeline makes its segment's row grow", as
     const address = /0:(0x[\da-f]+)@/.exec((await viewer.state()).sel ?? "")?.[1] ?? "";
     expect(blocks.map((block) => block.address)).toContain(address);
     const segment = segments.find((each) => each.blocks.some((block) => block.address === address));
-    await expect.poll(async () => (await grown()).map((label) => label.address)).toEqual([segment?.address]);
+    await expect
+      .poll(async () => (await grown()).map((label) => label.address))
+      .toEqual([segment?.address]);
     clicked.add(segment?.address ?? "");
   }
   expect(clicked.size, "rows that grew").toBeGreaterThan(1);
@@ -154,7 +184,9 @@ test("a click on a block in its segment selects it everywhere", async ({ viewer,
   const canvas = views.plot("segments-canvas");
   await expect(pane.locator(".segment-label").first()).toBeVisible();
   const { segments } = cli("segments", REAL, "--event", String(peak_event));
-  const full = new Set(segments.filter(({ active, total_size }) => active === total_size).map((one) => one.address));
+  const full = new Set(
+    segments.filter(({ active, total_size }) => active === total_size).map((one) => one.address),
+  );
   const label = (await labelsOf(pane)).find(({ address }) => full.has(address));
   if (!label) throw new Error("no full segment at the peak in sight");
   const scale = await viewer.plot.scale();
@@ -166,7 +198,10 @@ test("a click on a block in its segment selects it everywhere", async ({ viewer,
   expect(Math.abs(at - peak_event), "the cursor is where the click was").toBeLessThanOrEqual(8);
 });
 
-/** One place that is reserved and given back so many times, four events a turn, with a block of one more MiB in it each time. */
+/**
+ * One place that is reserved and given back so many times, four events a turn, with a block of one
+ * more MiB in it each time.
+ */
 function again(turns: number) {
   const at = { addr: 2 ** 34, stream: 0, frames: [] };
   const trace = Array.from({ length: turns }, (_, turn) => [
@@ -179,13 +214,19 @@ function again(turns: number) {
   return { name: "again.json", mimeType: "application/json", buffer: Buffer.from(json) };
 }
 
-test("segments at one place share a row, and its card is of the one at the cursor", async ({ viewer, page }) => {
+test("segments at one place share a row, and its card is of the one at the cursor", async ({
+  viewer,
+  page,
+}) => {
   const views = new Views(viewer);
   await views.show(again(5));
   const pane = await views.drawer("Segments");
   await expect(pane.locator(".segment-label")).toHaveCount(1);
   await expect(pane.getByTestId("segments-text")).toContainText("5 segments in 1 row, ");
-  await expect(pane.locator(".segment-label")).toHaveAttribute("title", /5 .*segments at 0x.* from #0 to #19/);
+  await expect(pane.locator(".segment-label")).toHaveAttribute(
+    "title",
+    /5 .*segments at 0x.* from #0 to #19/,
+  );
   await views.cursor(1);
   await pane.locator(".segment-label").click();
   const card = viewer.details.locator("[data-kind=Segment]");
@@ -193,7 +234,11 @@ test("segments at one place share a row, and its card is of the one at the curso
   const shows = async (turn: number, active: number | null) => {
     await expect(views.fact("turn")).toHaveAttribute("data-value", String(turn));
     if (active === null) await expect(views.fact("now")).toHaveText("given back already");
-    else await expect(views.fact("active_bytes")).toHaveAttribute("data-value", String(active * 2 ** 20));
+    else
+      await expect(views.fact("active_bytes")).toHaveAttribute(
+        "data-value",
+        String(active * 2 ** 20),
+      );
   };
   await shows(1, 2);
   // It goes with the cursor, also where nothing is reserved.
@@ -203,7 +248,8 @@ test("segments at one place share a row, and its card is of the one at the curso
   await shows(3, 0);
   await views.cursor(11);
   await shows(3, null);
-  // A click on what is free takes the cursor along: to the fourth, in the upper half, before its block is there.
+  // A click on what is free takes the cursor along: to the fourth, in the upper half, before its
+  // block is there.
   const box = await viewer.plot.box();
   const scale = await viewer.plot.scale();
   const row = await pane.locator(".segment-label").boundingBox();
@@ -219,7 +265,10 @@ test("segments at one place share a row, and its card is of the one at the curso
 
 const MANY = 3000;
 
-/** So many segments that come and go, one after the other and each smaller than the one before, with a block in each. */
+/**
+ * So many segments that come and go, one after the other and each smaller than the one before, with
+ * a block in each.
+ */
 function many() {
   const trace = Array.from({ length: MANY }, (_, segment) => {
     const at = { addr: (segment + 1) * 2 ** 34, stream: 0, frames: [] };
@@ -246,10 +295,13 @@ test("of thousands of segments those near the view have labels, and a selected b
   /** Which rows are in sight: each is as large as its place says. */
   const seen = async () => {
     const labels = await labelsOf(pane);
-    const inSight = labels.filter(({ top, height }) => top + height > box.y && top < box.y + box.height);
+    const inSight = labels.filter(
+      ({ top, height }) => top + height > box.y && top < box.y + box.height,
+    );
     return inSight.map(({ bytes }) => MANY + 1 - bytes / 2 ** 21);
   };
-  const from = (first: number) => (rows: number[]) => rows.length > 20 && rows.every((row, at) => row === first + at);
+  const from = (first: number) => (rows: number[]) =>
+    rows.length > 20 && rows.every((row, at) => row === first + at);
   await expect.poll(async () => from(0)(await seen())).toBe(true);
   await expect(pane.getByTestId("segments-text")).toContainText("3,000 segments");
   expect(await pane.locator(".segment-label").count()).toBeLessThan(100);
@@ -282,7 +334,9 @@ test("of thousands of segments those near the view have labels, and a selected b
 const ticksOf = (pane: Locator) =>
   pane
     .locator(".tick-x")
-    .evaluateAll((all) => all.map((tick) => `${tick.textContent} ${getComputedStyle(tick).getPropertyValue("--x")}`));
+    .evaluateAll((all) =>
+      all.map((tick) => `${tick.textContent} ${getComputedStyle(tick).getPropertyValue("--x")}`),
+    );
 
 test("the timeline and the segments have one x range", async ({ viewer, page }) => {
   const views = new Views(viewer);

@@ -1,4 +1,4 @@
-// `memstrata serve`: the page and a folder's files from this machine, without Node.
+// `vramscope serve`: the page and a folder's files from this machine, without Node.
 
 import { copyFileSync, mkdtempSync, rmSync, utimesSync } from "node:fs";
 import { request as ask } from "node:http";
@@ -20,7 +20,7 @@ interface Hands {
 }
 
 const test = base.extend<Hands>({
-  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads what is asked for from the pattern
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads fixture names from the pattern
   folder: async ({}, use) => {
     const folder = mkdtempSync(join(tmpdir(), "served-"));
     await use(folder);
@@ -45,19 +45,27 @@ const test = base.extend<Hands>({
 });
 
 /** What comes for a path of the server, with these headers. */
-function answer(address: string, headers: Record<string, string> = {}): Promise<{ status: number; body: Buffer }> {
+function answer(
+  address: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const asked = ask(address, { headers }, (response) => {
       const parts: Uint8Array[] = [];
       response.on("data", (part: Uint8Array) => parts.push(part));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts) }));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts) }),
+      );
     });
     asked.on("error", reject);
     asked.end();
   });
 }
 
-test("the folder opens by itself, isolated, with the command line's numbers", async ({ page, served }) => {
+test("the folder opens by itself, isolated, with the command line's numbers", async ({
+  page,
+  served,
+}) => {
   const wrong: string[] = [];
   page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
   expect(served.line).toContain("1 file");
@@ -65,14 +73,22 @@ test("the folder opens by itself, isolated, with the command line's numbers", as
   const viewer = new Viewer(page);
   await viewer.plot.drawn();
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
-  await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(GPT).requested_bytes.peak));
+  await expect(viewer.peak).toHaveAttribute(
+    "data-value",
+    String(deviceOf(GPT).requested_bytes.peak),
+  );
   // The page about recording is served as a folder.
   await page.goto(`${served.address}record/`);
   await expect(page.getByRole("button", { name: "Copy" })).toHaveCount(3);
   expect(wrong).toEqual([]);
 });
 
-test("what is written later is offered, and opened when it is wanted", async ({ page, served, folder, put }) => {
+test("what is written later is offered, and opened when it is wanted", async ({
+  page,
+  served,
+  folder,
+  put,
+}) => {
   await page.goto(served.address);
   const viewer = new Viewer(page);
   await viewer.plot.drawn();
@@ -92,13 +108,19 @@ test("what is written later is offered, and opened when it is wanted", async ({ 
   await expect(viewer.rows).toHaveCount(2);
 });
 
-test("that the program has stopped is said, and what is on screen stays", async ({ page, served }) => {
+test("that the program has stopped is said, and what is on screen stays", async ({
+  page,
+  served,
+}) => {
   await page.goto(served.address);
   const viewer = new Viewer(page);
   await viewer.plot.drawn();
   await served.stop();
   await expect(page.getByRole("alert")).toContainText("has stopped");
-  await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(GPT).requested_bytes.peak));
+  await expect(viewer.peak).toHaveAttribute(
+    "data-value",
+    String(deviceOf(GPT).requested_bytes.peak),
+  );
 });
 
 test("nothing without the token, nothing for another name, ranges of files, and no way out of the folder", async ({
@@ -108,7 +130,9 @@ test("nothing without the token, nothing for another name, ranges of files, and 
   expect((await answer(`${origin}/`)).status).toBe(404);
   expect((await answer(`${origin}/${"0".repeat(32)}/`)).status).toBe(404);
   expect((await answer(served.address, { Host: "evil.example" })).status).toBe(403);
-  expect((await answer(served.address, { Host: `localhost:${new URL(served.address).port}` })).status).toBe(200);
+  expect(
+    (await answer(served.address, { Host: `localhost:${new URL(served.address).port}` })).status,
+  ).toBe(200);
   const index = JSON.parse((await answer(`${served.address}files/index.json`)).body.toString()) as {
     files: { url: string; bytes: number }[];
   };

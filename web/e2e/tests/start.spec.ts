@@ -1,4 +1,5 @@
-// What is fetched when: the first picture waits for little, and is there whatever becomes of the rest.
+// What is fetched when: the first picture waits for little, and is there whatever becomes of the
+// rest.
 
 import type { Page, Route } from "@playwright/test";
 import { deviceOf } from "../lib/cli.js";
@@ -16,21 +17,23 @@ test("nothing of the views is asked for before the page is ready", async ({ view
   await page.goto("about:blank");
   // The first module is kept back, so that what comes before it is told from what comes after.
   const first = later<Route>();
-  await page.route(/memstrata_worker_bg[^/]*\.wasm$/, (route) => first.resolve(route));
+  await page.route(/vramscope_worker_bg[^/]*\.wasm$/, (route) => first.resolve(route));
   const order: string[] = [];
-  page.on("request", (request) => order.push(new URL(request.url()).pathname.split("/").at(-1) ?? ""));
-  const viewModule = page.waitForResponse(/memstrata_view_bg[^/]*\.wasm$/);
+  page.on("request", (request) =>
+    order.push(new URL(request.url()).pathname.split("/").at(-1) ?? ""),
+  );
+  const viewModule = page.waitForResponse(/vramscope_view_bg[^/]*\.wasm$/);
   await page.goto("/");
-  await page.waitForFunction(() => "memstrata" in window);
+  await page.waitForFunction(() => "vramscope" in window);
   await page.evaluate(() => {
     Object.assign(window, { readyAt: Number.POSITIVE_INFINITY });
-    void window.memstrata.ready.then(() => Object.assign(window, { readyAt: performance.now() }));
+    void window.vramscope.ready.then(() => Object.assign(window, { readyAt: performance.now() }));
   });
   await (await viewModule).finished();
   const route = await first.promise;
   expect(order.filter((name) => VIEWS.test(name))).toEqual([]);
   await route.continue();
-  await page.evaluate(() => window.memstrata.ready);
+  await page.evaluate(() => window.vramscope.ready);
   // And then they come by themselves, while a visitor looks for his files.
   await expect.poll(() => order.filter((name) => VIEWS.test(name)).length).toBeGreaterThan(1);
   const early = await page.evaluate(() => {
@@ -59,7 +62,10 @@ test("what the first file needs is made while nobody has chosen one", async ({ v
   expect(await alive()).toBe(2);
 });
 
-test("blocks are asked for before all else, and lines when they are there", async ({ viewer, page }) => {
+test("blocks are asked for before all else, and lines when they are there", async ({
+  viewer,
+  page,
+}) => {
   const alive = await contexts(page);
   await page.addInitScript(() => {
     const { postMessage } = Worker.prototype;
@@ -95,7 +101,7 @@ test("a canvas that was lost before its use is replaced", async ({ viewer, page 
   await viewer.show(F01);
   await answering(page);
   await expect.poll(alive).toBe(2);
-  expect(await page.evaluate(() => window.memstrata.stats().strips)).toBeGreaterThan(0);
+  expect(await page.evaluate(() => window.vramscope.stats().strips)).toBeGreaterThan(0);
 });
 
 test("a file that is being read when the views come gets them too", async ({ viewer, page }) => {
@@ -112,9 +118,9 @@ test("a file that is being read when the views come gets them too", async ({ vie
     await route.fulfill({ path: F01 });
   });
   await page.reload();
-  await page.waitForFunction(() => "memstrata" in window);
-  await page.evaluate(() => window.memstrata.ready);
-  await page.evaluate(() => void window.memstrata.load(["/slow.pickle"]));
+  await page.waitForFunction(() => "vramscope" in window);
+  await page.evaluate(() => window.vramscope.ready);
+  await page.evaluate(() => void window.vramscope.load(["/slow.pickle"]));
   await asked.promise;
   views.resolve();
   await expect(page.getByTestId("colour-by")).toBeAttached();
@@ -137,7 +143,7 @@ for (const [what, blocked] of [
     await page.route(blocked, (route) => route.abort());
     const failed = page.waitForEvent("requestfailed");
     await page.reload();
-    await page.waitForFunction(() => "memstrata" in window);
+    await page.waitForFunction(() => "vramscope" in window);
     await failed;
     await viewer.show([
       renamed("scenarios/f01.pickle", "rank0.pickle"),
@@ -147,24 +153,38 @@ for (const [what, blocked] of [
     await viewer.expectRow("rank1.pickle", "ready");
     await viewer.row("rank0.pickle").click();
     await viewer.plot.drawn();
-    await expect(viewer.peak).toHaveAttribute("data-value", String(deviceOf(F01).requested_bytes.peak));
+    await expect(viewer.peak).toHaveAttribute(
+      "data-value",
+      String(deviceOf(F01).requested_bytes.peak),
+    );
     const scale = await viewer.plot.scale();
     const box = await viewer.plot.box();
     await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(500));
-    await expect(viewer.details.locator("[data-reference]")).toHaveAttribute("data-reference", "0:0x1000@1");
-    await expect(page.getByRole("alert")).toContainText(/views.*(could not|cannot) be (loaded|fetched)/i);
+    await expect(viewer.details.locator("[data-reference]")).toHaveAttribute(
+      "data-reference",
+      "0:0x1000@1",
+    );
+    await expect(page.getByRole("alert")).toContainText(
+      /views.*(could not|cannot) be (loaded|fetched)/i,
+    );
     // What belongs to a view says the same in its place, and does not wait for ever.
-    await page.getByRole("tablist", { name: "Views" }).getByRole("tab", { name: "Overview" }).click();
+    await page
+      .getByRole("tablist", { name: "Views" })
+      .getByRole("tab", { name: "Overview" })
+      .click();
     await expect(page.getByTestId("view-overview")).not.toContainText(/loading/i);
     await page.getByRole("tab", { name: "Timeline" }).click();
   });
 }
 
-test("without the views the question mark takes the keyboard from nobody", async ({ viewer, page }) => {
+test("without the views the question mark takes the keyboard from nobody", async ({
+  viewer,
+  page,
+}) => {
   viewer.expectedErrors.push("Failed to load resource", "ERR_FAILED");
   await page.route(VIEWS, (route) => route.abort());
   await page.reload();
-  await page.waitForFunction(() => "memstrata" in window);
+  await page.waitForFunction(() => "vramscope" in window);
   await viewer.show(testData("recorded/t26/gpt_small.pickle.gz"));
   const whole = await restedRange(viewer);
   await viewer.canvas.focus();
@@ -175,14 +195,17 @@ test("without the views the question mark takes the keyboard from nobody", async
   await page.keyboard.up("w");
 });
 
-test("what is typed in the search before the views are there is not lost", async ({ viewer, page }) => {
+test("what is typed in the search before the views are there is not lost", async ({
+  viewer,
+  page,
+}) => {
   const views = later<void>();
   await page.route(VIEWS, async (route) => {
     await views.promise;
     await route.continue();
   });
   await page.reload();
-  await page.waitForFunction(() => "memstrata" in window);
+  await page.waitForFunction(() => "vramscope" in window);
   await viewer.show(testData("recorded/t26/gpt_small.pickle.gz"));
   await page.getByTestId("search").fill("forward");
   views.resolve();

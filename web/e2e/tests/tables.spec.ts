@@ -19,7 +19,11 @@ async function openTable(viewer: Viewer, what: "Blocks" | "Events") {
 }
 
 /** The first rows in sight, as the command line's blocks. */
-async function rowsOf(table: Grid, blocks: readonly BlockRow[], count: number): Promise<(BlockRow | undefined)[]> {
+async function rowsOf(
+  table: Grid,
+  blocks: readonly BlockRow[],
+  count: number,
+): Promise<(BlockRow | undefined)[]> {
   const known = new Map(blocks.map((block) => [written(block), block]));
   return (await table.texts("address")).slice(0, count).map((address) => known.get(address));
 }
@@ -30,26 +34,40 @@ test("all blocks, by size and by how long they lived, to the last", async ({ vie
   const { blocks, total } = cli("blocks", REAL, "--sort", "size");
   const { table } = await openTable(viewer, "Blocks");
   await table.expectTotal(total);
-  await expect(viewer.page.getByTestId("blocks-text")).toContainText(`${total.toLocaleString("en")} blocks`);
+  await expect(viewer.page.getByTestId("blocks-text")).toContainText(
+    `${total.toLocaleString("en")} blocks`,
+  );
   const first = blocks.slice(0, SHOWN);
-  await expect.poll(async () => (await table.values("size")).slice(0, SHOWN)).toEqual(first.map(({ bytes }) => bytes));
+  await expect
+    .poll(async () => (await table.values("size")).slice(0, SHOWN))
+    .toEqual(first.map(({ bytes }) => bytes));
   expect((await table.texts("address")).slice(0, SHOWN)).toEqual(first.map(written));
-  expect((await table.values("blockSize")).slice(0, SHOWN)).toEqual(first.map(({ block_bytes }) => block_bytes));
-  expect((await table.texts("category")).slice(0, SHOWN)).toEqual(first.map(({ category }) => category));
+  expect((await table.values("blockSize")).slice(0, SHOWN)).toEqual(
+    first.map(({ block_bytes }) => block_bytes),
+  );
+  expect((await table.texts("category")).slice(0, SHOWN)).toEqual(
+    first.map(({ category }) => category),
+  );
   await table.sortBy("requested");
   const least = blocks.map(({ bytes }) => bytes).toSorted((a, b) => a - b);
-  await expect.poll(async () => (await table.values("size")).slice(0, SHOWN)).toEqual(least.slice(0, SHOWN));
+  await expect
+    .poll(async () => (await table.values("size")).slice(0, SHOWN))
+    .toEqual(least.slice(0, SHOWN));
 
   await table.scrollTo("end");
   const last = table.grid.locator(`[aria-rowindex="${total + 1}"]`);
   await expect(last).toBeInViewport();
-  await expect(last.locator("[data-column=size]")).toHaveAttribute("data-value", String(least.at(-1)));
+  await expect(last.locator("[data-column=size]")).toHaveAttribute(
+    "data-value",
+    String(least.at(-1)),
+  );
   await expect(table.grid.locator(`[aria-rowindex="${total + 2}"]`)).toHaveCount(0);
   await table.scrollTo("top");
   await expect(table.rows.first()).toHaveAttribute("aria-rowindex", "2");
 
   const longest = cli("blocks", REAL, "--sort", "lifetime").blocks.map(({ lifetime }) => lifetime);
-  const lifetimes = async () => (await rowsOf(table, blocks, SHOWN)).map((block) => block?.lifetime);
+  const lifetimes = async () =>
+    (await rowsOf(table, blocks, SHOWN)).map((block) => block?.lifetime);
   const shown = async () => (await table.values("lifetime")).slice(0, SHOWN);
   await table.sortBy("lifetime");
   await expect.poll(shown).toEqual(longest.slice(0, SHOWN));
@@ -73,7 +91,9 @@ test("nothing of a block's row is cut but a long call site, and in a narrow wind
     grid
       .locator("[role=gridcell], [role=columnheader]")
       .evaluateAll((cells) =>
-        cells.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ textContent }) => textContent),
+        cells
+          .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+          .map(({ textContent }) => textContent),
       );
   expect(await cut()).toEqual([]);
   // Streams that are not the default one are told from each other by their ends.
@@ -83,7 +103,9 @@ test("nothing of a block's row is cut but a long call site, and in a narrow wind
     await cells.allInnerTexts(),
     await cells.evaluateAll((all) => all.map((cell) => cell.getAttribute("title"))),
   ];
-  expect(new Set(texts).size).toBe(new Set(blocks.slice(0, texts.length).map(({ stream }) => stream)).size);
+  expect(new Set(texts).size).toBe(
+    new Set(blocks.slice(0, texts.length).map(({ stream }) => stream)).size,
+  );
   for (const [index, text] of texts.entries()) {
     const handle = BigInt((handles[index] ?? "").replaceAll("_", ""));
     expect(handle).toBe(BigInt(blocks[index]?.stream ?? -1));
@@ -95,13 +117,19 @@ test("nothing of a block's row is cut but a long call site, and in a narrow wind
     table.scrollLeft = table.scrollWidth;
   });
   const [pane, cell] = [await grid.boundingBox(), await cells.first().boundingBox()];
-  expect((cell?.x ?? 0) + (cell?.width ?? 0)).toBeLessThanOrEqual((pane?.x ?? 0) + (pane?.width ?? 0));
+  expect((cell?.x ?? 0) + (cell?.width ?? 0)).toBeLessThanOrEqual(
+    (pane?.x ?? 0) + (pane?.width ?? 0),
+  );
   // A row's ground goes as far as its cells.
   const row = await rows.first().boundingBox();
-  expect((row?.x ?? 0) + (row?.width ?? 0)).toBeGreaterThanOrEqual((cell?.x ?? 0) + (cell?.width ?? 0));
+  expect((row?.x ?? 0) + (row?.width ?? 0)).toBeGreaterThanOrEqual(
+    (cell?.x ?? 0) + (cell?.width ?? 0),
+  );
 });
 
-test("blocks of one category, of a search, and those that are live at the cursor", async ({ viewer }) => {
+test("blocks of one category, of a search, and those that are live at the cursor", async ({
+  viewer,
+}) => {
   const { blocks } = cli("blocks", REAL);
   const { views, pane, table } = await openTable(viewer, "Blocks");
   const select = pane.getByRole("combobox", { name: "Category" });
@@ -111,7 +139,9 @@ test("blocks of one category, of a search, and those that are live at the cursor
     await select.selectOption(category);
     const wanted = blocks.filter((block) => block.category === category);
     await table.expectTotal(wanted.length);
-    await expect.poll(async () => new Set(await table.texts("category"))).toEqual(new Set([category]));
+    await expect
+      .poll(async () => new Set(await table.texts("category")))
+      .toEqual(new Set([category]));
     const sizes = wanted.map(({ bytes }) => bytes).toSorted((a, b) => b - a);
     expect((await table.values("size")).slice(0, SHOWN)).toEqual(sizes.slice(0, SHOWN));
   }
@@ -124,7 +154,10 @@ test("blocks of one category, of a search, and those that are live at the cursor
   expect(found.length).toBeGreaterThan(0);
   await views.search("gpt.py:43");
   await table.expectTotal(found.length);
-  await expect(viewer.page.locator("output.found")).toHaveAttribute("data-value", String(found.length));
+  await expect(viewer.page.locator("output.found")).toHaveAttribute(
+    "data-value",
+    String(found.length),
+  );
   await views.search(">100MiB");
   await table.expectTotal(blocks.filter(({ bytes }) => bytes > 100 * 2 ** 20).length);
   await viewer.page.keyboard.press("Escape");
@@ -136,7 +169,9 @@ test("blocks of one category, of a search, and those that are live at the cursor
     await views.cursor(event);
     await table.expectTotal(live.length);
     const sizes = live.map(({ bytes }) => bytes).toSorted((a, b) => b - a);
-    await expect.poll(async () => (await table.values("size")).slice(0, SHOWN)).toEqual(sizes.slice(0, SHOWN));
+    await expect
+      .poll(async () => (await table.values("size")).slice(0, SHOWN))
+      .toEqual(sizes.slice(0, SHOWN));
   }
 });
 
@@ -148,7 +183,10 @@ test("arrow keys go through the blocks, and every view goes along", async ({ vie
     await expect.poll(async () => (await viewer.state()).sel).toBe(reference(index));
     await expect(table.rows.and(page.locator("[aria-selected=true]"))).toHaveCount(1);
     await expect(table.rows.nth(index)).toHaveAttribute("aria-selected", "true");
-    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(blocks[index]?.bytes));
+    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+      "data-value",
+      String(blocks[index]?.bytes),
+    );
     await views.expectCursor(blocks[index]?.alloc_event ?? Number.NaN);
   };
   await table.rows.nth(2).click();
@@ -164,7 +202,10 @@ test("arrow keys go through the blocks, and every view goes along", async ({ vie
   }
 });
 
-/** The rows of a CSV file, each cut at its commas: numbers stand before the first field that may be quoted. */
+/**
+ * The rows of a CSV file, each cut at its commas: numbers stand before the first field that may be
+ * quoted.
+ */
 const csv = (bytes: Buffer) =>
   bytes
     .toString("utf8")
@@ -187,7 +228,9 @@ test("blocks as CSV and as JSON, as they are filtered and sorted", async ({ view
   await views.table("blocks").expectTotal(wanted.length);
   const some = await views.download(pane.getByRole("button", { name: "JSON", exact: true }));
   expect(some.name).toBe("gpt_small-blocks.json");
-  expect((JSON.parse(some.bytes.toString("utf8")) as { blocks: BlockRow[] }).blocks).toEqual(wanted);
+  expect((JSON.parse(some.bytes.toString("utf8")) as { blocks: BlockRow[] }).blocks).toEqual(
+    wanted,
+  );
 });
 
 test("all events with what is live after each, and those of one action", async ({ viewer }) => {
@@ -196,12 +239,17 @@ test("all events with what is live after each, and those of one action", async (
   await expect(table.rows.first()).toHaveAttribute("data-key", "0");
   const live = await table.values("live");
   for (const event of [0, 1, 7, 15]) {
-    expect(live[event], `after #${event}`).toBe(cli("state", REAL, "--event", String(event)).requested_bytes);
+    expect(live[event], `after #${event}`).toBe(
+      cli("state", REAL, "--event", String(event)).requested_bytes,
+    );
   }
   await table.scrollTo("end");
   const last = table.grid.locator(`[data-key="${SUMMARY.events - 1}"]`);
   await expect(last).toBeInViewport();
-  await expect(last.locator("[data-column=live]")).toHaveAttribute("data-value", String(SUMMARY.requested_bytes.end));
+  await expect(last.locator("[data-column=live]")).toHaveAttribute(
+    "data-value",
+    String(SUMMARY.requested_bytes.end),
+  );
 
   const select = pane.getByRole("combobox", { name: "Action" });
   await expect(select.locator("option")).toHaveCount(Object.keys(SUMMARY.actions).length + 1);
@@ -211,12 +259,17 @@ test("all events with what is live after each, and those of one action", async (
     await expect.poll(async () => new Set(await table.texts("action"))).toEqual(new Set([action]));
   }
   // The last of them as a file.
-  const { name, bytes } = await views.download(pane.getByRole("button", { name: "CSV", exact: true }));
+  const { name, bytes } = await views.download(
+    pane.getByRole("button", { name: "CSV", exact: true }),
+  );
   expect(name).toBe("gpt_small-events.csv");
   expect(csv(bytes)).toHaveLength((Object.values(SUMMARY.actions).at(-1) ?? 0) + 1);
 });
 
-test("a click on an event puts the cursor there: the moment is the command line's state", async ({ viewer, page }) => {
+test("a click on an event puts the cursor there: the moment is the command line's state", async ({
+  viewer,
+  page,
+}) => {
   const { views, table } = await openTable(viewer, "Events");
   const expectState = async (event: number) => {
     const state = cli("state", REAL, "--event", String(event));
@@ -228,7 +281,9 @@ test("a click on an event puts the cursor there: the moment is the command line'
       reserved_bytes: sum(state.segments.map(({ total_size }) => total_size)),
     });
     await views.expectBands(state);
-    await expect(views.moment.locator(".share[data-category]")).toHaveCount(state.categories.length);
+    await expect(views.moment.locator(".share[data-category]")).toHaveCount(
+      state.categories.length,
+    );
     for (const { category, bytes } of state.categories) {
       await expect(views.moment.locator(`[data-category=${category}] .num`)).toHaveAttribute(
         "data-value",
@@ -248,7 +303,10 @@ test("a click on an event puts the cursor there: the moment is the command line'
   ] as const) {
     await page.keyboard.press(key);
     await views.expectCursor(event);
-    await expect(table.grid.locator(`[data-key="${event}"]`)).toHaveAttribute("aria-selected", "true");
+    await expect(table.grid.locator(`[data-key="${event}"]`)).toHaveAttribute(
+      "aria-selected",
+      "true",
+    );
   }
   await expectState(10);
   // Far away: the list goes along with the cursor.
@@ -257,11 +315,18 @@ test("a click on an event puts the cursor there: the moment is the command line'
   await expectState(5000);
 
   // An event of a block selects it.
-  const block = cli("blocks", REAL).blocks.find(({ alloc_event }) => alloc_event !== null && alloc_event > 5000);
+  const block = cli("blocks", REAL).blocks.find(
+    ({ alloc_event }) => alloc_event !== null && alloc_event > 5000,
+  );
   await views.cursor(block?.alloc_event ?? Number.NaN);
   await table.grid.locator(`[data-key="${block?.alloc_event}"]`).click();
-  await expect.poll(async () => (await viewer.state()).sel).toBe(`0:${block?.address}@${block?.alloc_event}`);
-  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", String(block?.bytes));
+  await expect
+    .poll(async () => (await viewer.state()).sel)
+    .toBe(`0:${block?.address}@${block?.alloc_event}`);
+  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+    "data-value",
+    String(block?.bytes),
+  );
 });
 
 test("no letter is lost while what was typed before is searched", async ({ viewer, page }) => {
@@ -271,7 +336,9 @@ test("no letter is lost while what was typed before is searched", async ({ viewe
   // Each letter comes when the one before it is about to be searched, or has just been.
   const word = "optimizer step of the model";
   await page.evaluate((letters) => {
-    const input = document.querySelector("memstrata-viewer")?.shadowRoot?.querySelector("input[type=search]");
+    const input = document
+      .querySelector("vramscope-viewer")
+      ?.shadowRoot?.querySelector("input[type=search]");
     if (!(input instanceof HTMLInputElement)) throw new Error("there is a search");
     const type = (letter: string) => {
       input.value += letter;

@@ -1,4 +1,5 @@
-// One large file on a page that may share memory: several threads answer, and what they say is what one says.
+// One large file on a page that may share memory: several threads answer, and what they say is what
+// one says.
 
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,7 +12,10 @@ import type { Viewer } from "../lib/viewer.js";
 import { Views, valuesOf } from "../lib/views.js";
 
 const BUILT = existsSync(fileURLToPath(new URL("../../site/dist/threads", import.meta.url)));
-test.skip(!BUILT, "THREADS ARE NOT TESTED: the build with threads is absent, rust-src could not be had");
+test.skip(
+  !BUILT,
+  "THREADS ARE NOT TESTED: the build with threads is absent, rust-src could not be had",
+);
 
 const REAL = "recorded/t26/gpt_small.pickle.gz";
 
@@ -26,11 +30,15 @@ function large(info: TestInfo): string {
   begin.setUint32(1, LARGE, true);
   const path = info.outputPath("large.pickle");
   const zeros = [new Uint8Array(begin.buffer), new Uint8Array(LARGE), new Uint8Array([0x30])];
-  writeFileSync(path, new Uint8Array(Buffer.concat([plain.subarray(0, 2), ...zeros, plain.subarray(2)])));
+  writeFileSync(
+    path,
+    new Uint8Array(Buffer.concat([plain.subarray(0, 2), ...zeros, plain.subarray(2)])),
+  );
   return path;
 }
 
-const threadsOf = (page: Page) => page.workers().filter((worker) => worker.url().includes("workerHelpers")).length;
+const threadsOf = (page: Page) =>
+  page.workers().filter((worker) => worker.url().includes("workerHelpers")).length;
 
 /** How many threads a large file alone gets. */
 const most = (page: Page) => page.evaluate(() => Math.min(navigator.hardwareConcurrency, 8));
@@ -60,7 +68,11 @@ async function said(viewer: Viewer, views: Views): Promise<Map<string, unknown>>
     const before = await first();
     await table.sortBy(column);
     await expect.poll(first).not.toBe(before);
-    answers.set(column, [await table.texts("address"), await table.values("size"), await table.texts("category")]);
+    answers.set(column, [
+      await table.texts("address"),
+      await table.values("size"),
+      await table.texts("category"),
+    ]);
   }
   return answers;
 }
@@ -69,18 +81,20 @@ async function said(viewer: Viewer, views: Views): Promise<Map<string, unknown>>
 async function withoutIsolation(page: Page): Promise<void> {
   await page.route("/", async (route) => {
     const response = await route.fetch();
-    const headers = Object.entries(response.headers()).filter(([name]) => !name.startsWith("cross-origin-"));
+    const headers = Object.entries(response.headers()).filter(
+      ([name]) => !name.startsWith("cross-origin-"),
+    );
     await route.fulfill({ response, headers: Object.fromEntries(headers) });
   });
 }
 
 async function reload(viewer: Viewer): Promise<Views> {
   await viewer.page.goto("/");
-  await viewer.page.waitForFunction(() => "memstrata" in window);
+  await viewer.page.waitForFunction(() => "vramscope" in window);
   return new Views(viewer);
 }
 
-const statsOf = (page: Page) => page.evaluate(() => window.memstrata.stats().ranks[0]);
+const statsOf = (page: Page) => page.evaluate(() => window.vramscope.stats().ranks[0]);
 
 test("a large file has the cores to itself, and the answers are those of one thread", async ({
   viewer,
@@ -110,7 +124,10 @@ test("a large file has the cores to itself, and the answers are those of one thr
   await views.show(file);
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(false);
   expect(threadsOf(page)).toBe(0);
-  expect(await told(views)).toEqual({ threads: 1, text: "1 thread: this page is not isolated from other origins" });
+  expect(await told(views)).toEqual({
+    threads: 1,
+    text: "1 thread: this page is not isolated from other origins",
+  });
   expect(await said(viewer, views)).toEqual(many);
 });
 
@@ -120,7 +137,10 @@ test("small files, and large ones of which there are more than cores, have a thr
 }, info) => {
   const views = new Views(viewer);
   await views.show(testData(REAL));
-  expect(await told(views)).toMatchObject({ threads: 1, text: expect.stringContaining("large files") });
+  expect(await told(views)).toMatchObject({
+    threads: 1,
+    text: expect.stringContaining("large files"),
+  });
   const file = large(info);
   const many = Array.from({ length: (await most(page)) + 1 }, (_, rank) => {
     const path = info.outputPath(`rank${rank}.pickle`);
@@ -137,7 +157,10 @@ for (const [what, blocked] of [
   ["module", /_threads_bg\.wasm$/],
   ["threads", /workerHelpers\.js$/],
 ] as const) {
-  test(`a large file is read by one thread when the ${what} cannot be had`, async ({ viewer, page }, info) => {
+  test(`a large file is read by one thread when the ${what} cannot be had`, async ({
+    viewer,
+    page,
+  }, info) => {
     viewer.expectedErrors.push("Failed to load resource", "ERR_FAILED");
     const refused = page.waitForEvent("requestfailed");
     await page.context().route(blocked, (route) => route.abort());
@@ -150,20 +173,26 @@ for (const [what, blocked] of [
   });
 }
 
-/** The script of the threads, where each stops when it is given its first work, as a panic would make it. */
+/**
+ * The script of the threads, where each stops when it is given its first work, as a panic would
+ * make it.
+ */
 function stopping(script: string, address: string): string {
   const stop = `(() => {
     console.error("panicked at crates/some/where.rs:7:5:\\nindex out of bounds\\n\\nStack:\\n\\nat a wall of it");
     const stops = Uint8Array.of(0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 7,5,1,1,102,0,0, 10,5,1,3,0,0,11);
     new WebAssembly.Instance(new WebAssembly.Module(stops)).exports.f();
   })()`;
-  const from = new URL("../../../memstrata_worker_threads.js", address);
+  const from = new URL("../../../vramscope_worker_threads.js", address);
   const thread = script
-    .replace("'../../../memstrata_worker_threads.js'", JSON.stringify(from))
+    .replace("'../../../vramscope_worker_threads.js'", JSON.stringify(from))
     .replace("pkg.wbg_rayon_start_worker(receiver)", stop);
   // What a worker's worker asks for cannot be routed: it begins as a blob.
   const blob = `new Blob([${JSON.stringify(thread)}], { type: "text/javascript" })`;
-  return script.replace("new URL('./workerHelpers.js', import.meta.url)", `URL.createObjectURL(${blob})`);
+  return script.replace(
+    "new URL('./workerHelpers.js', import.meta.url)",
+    `URL.createObjectURL(${blob})`,
+  );
 }
 
 test("a thread that stops does not leave its file waiting, and one thread reads it again", async ({
@@ -182,7 +211,9 @@ test("a thread that stops does not leave its file waiting, and one thread reads 
   await expect.poll(workers).toBe(2);
   await viewer.open(large(info));
   await expect(viewer.rows).toHaveAttribute("data-state", "error");
-  await expect(viewer.rows).toContainText("stopped on this file: panicked at crates/some/where.rs:7:5: index out of");
+  await expect(viewer.rows).toContainText(
+    "stopped on this file: panicked at crates/some/where.rs:7:5: index out of",
+  );
   // The worker, which waits for the threads, has ended with them.
   await expect.poll(workers).toBe(2);
   await page.getByTestId("view-timeline").getByTestId("load-again").click();

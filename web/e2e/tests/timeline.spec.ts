@@ -1,4 +1,5 @@
-// Hand and eye on the timeline: a file of seven events, of which everything is known, and a real one to move about in.
+// Hand and eye on the timeline: a file of seven events, of which everything is known, and a real
+// one to move about in.
 
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
@@ -42,8 +43,14 @@ test("hover says what is under the pointer, click shows all of it", async ({ vie
 
   const box = await viewer.plot.box();
   await viewer.page.mouse.click(box.x + x, box.y + scale.y(500));
-  await expect(viewer.details.getByRole("heading", { name: "1000 B" })).toHaveAttribute("data-value", "1000");
-  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute("data-reference", "0:0x1000@1");
+  await expect(viewer.details.getByRole("heading", { name: "1000 B" })).toHaveAttribute(
+    "data-value",
+    "1000",
+  );
+  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute(
+    "data-reference",
+    "0:0x1000@1",
+  );
   await expect(viewer.details).toContainText("0x1000");
   await expect(viewer.details).toContainText("alloc_1");
   await expect(viewer.details).toContainText("f01.py");
@@ -52,12 +59,17 @@ test("hover says what is under the pointer, click shows all of it", async ({ vie
   await expect.poll(async () => (await viewer.state()).sel).toBeUndefined();
 });
 
-test("a block from before the window is drawn, with the stack that is known", async ({ viewer }) => {
+test("a block from before the window is drawn, with the stack that is known", async ({
+  viewer,
+}) => {
   await viewer.show(testData("scenarios/f04.pickle"));
   const scale = await viewer.plot.scale();
   const box = await viewer.plot.box();
   await viewer.page.mouse.click(box.x + scale.left + 6, box.y + scale.y(350));
-  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute("data-reference", "0:0x1000@pre");
+  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute(
+    "data-reference",
+    "0:0x1000@pre",
+  );
   await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", "700");
   await expect(viewer.details).toContainText("free_1");
 });
@@ -66,7 +78,7 @@ test("pick() answers for a point of the canvas", async ({ viewer, page }) => {
   await viewer.show(testData("scenarios/f01.pickle"));
   const scale = await viewer.plot.scale();
   const pick = (x: number, y: number) =>
-    page.evaluate(([px = 0, py = 0]) => window.memstrata.pick("timeline", px, py), [x, y]);
+    page.evaluate(([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py), [x, y]);
   expect((await pick(scale.x(2.5), scale.y(1250)))?.bytes.raw).toBe("500");
   expect(await pick(scale.x(2.5), scale.y(1500) - 12)).toBeNull();
 });
@@ -80,16 +92,24 @@ test("what a click selects is what the pointer showed", async ({ viewer, page })
     // Where blocks are small: in the crowded half of the plot.
     const x = scale.left + ((box.width - scale.left) * (i + 0.5)) / 40;
     const y = box.height * (0.55 + 0.009 * i);
-    const picked = await page.evaluate(([px = 0, py = 0]) => window.memstrata.pick("timeline", px, py), [x, y]);
+    const picked = await page.evaluate(
+      ([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py),
+      [x, y],
+    );
     if (picked === null) continue;
     found += 1;
     await page.mouse.click(box.x + x, box.y + y);
-    await expect.poll(async () => (await viewer.state()).sel, `at ${x}, ${y}`).toBe(picked.reference);
+    await expect
+      .poll(async () => (await viewer.state()).sel, `at ${x}, ${y}`)
+      .toBe(picked.reference);
   }
   expect(found).toBeGreaterThan(20);
 });
 
-test("the wheel zooms at the pointer, a drag pans, a double click fits", async ({ viewer, page }) => {
+test("the wheel zooms at the pointer, a drag pans, a double click fits", async ({
+  viewer,
+  page,
+}) => {
   await viewer.show(REAL);
   const whole = await settledRange(viewer);
   const box = await viewer.plot.box();
@@ -101,7 +121,8 @@ test("the wheel zooms at the pointer, a drag pans, a double click fits", async (
     .poll(async () => (await range(viewer)).x1 - (await range(viewer)).x0)
     .toBeLessThan((whole.x1 - whole.x0) / 2);
   const near = await settledRange(viewer);
-  const slot = (r: { x0: number; x1: number }) => r.x0 + ((r.x1 - r.x0) * (middle - left)) / (box.width - left);
+  const slot = (r: { x0: number; x1: number }) =>
+    r.x0 + ((r.x1 - r.x0) * (middle - left)) / (box.width - left);
   expect(Math.abs(slot(near) - slot(whole)), "what is under the pointer stays there").toBeLessThan(
     (whole.x1 - whole.x0) * 0.02,
   );
@@ -141,7 +162,10 @@ test("keys zoom, pan and fit", async ({ viewer, page }) => {
   await expect(page.getByRole("dialog")).toBeVisible();
 });
 
-test("zooming in brings the exact blocks: what was merged can be picked", async ({ viewer, page }) => {
+test("zooming in brings the exact blocks: what was merged can be picked", async ({
+  viewer,
+  page,
+}) => {
   await viewer.show(REAL);
   const box = await viewer.plot.box();
   await viewer.plot.moveTo(box.width / 2, box.height - 60);
@@ -160,7 +184,10 @@ test("zooming in brings the exact blocks: what was merged can be picked", async 
   expect(share).toBeGreaterThan(0.5);
 });
 
-test("events or time along the axis, and no time where there is no clock", async ({ viewer, page }) => {
+test("events or time along the axis, and no time where there is no clock", async ({
+  viewer,
+  page,
+}) => {
   await viewer.show(REAL);
   const time = page.getByRole("button", { name: "time", exact: true });
   await expect(time).toHaveAttribute("aria-pressed", "false");

@@ -3,7 +3,7 @@ import { build } from "esbuild";
 
 // The worker is a script of its own. Both fetch a second part later, which `splitting` keeps apart.
 await build({
-  entryPoints: { main: "main.js", worker: "memstrata-viewer/worker.js" },
+  entryPoints: { main: "main.js", worker: "vramscope-viewer/worker.js" },
   bundle: true,
   minify: true,
   splitting: true,
@@ -12,7 +12,7 @@ await build({
   outdir: "dist",
 });
 
-const wasm = "node_modules/memstrata-viewer/wasm";
+const wasm = "node_modules/vramscope-viewer/wasm";
 for (const name of await readdir(wasm)) {
   if (name.endsWith(".wasm")) await copyFile(`${wasm}/${name}`, `dist/${name}`);
 }

@@ -1,8 +1,8 @@
-import { openViewer } from "memstrata-viewer";
+import { openViewer } from "vramscope-viewer";
 
 const said = document.querySelector("output");
 // The viewer's events bubble.
-document.addEventListener("memstrata-loaded", ({ detail: { path, remaining } }) => {
+document.addEventListener("vramscope-loaded", ({ detail: { path, remaining } }) => {
   said.value = `${path} is open, ${remaining} to come`;
 });
 
@@ -12,5 +12,7 @@ const opening = openViewer(document.querySelector("main"), {
   workerUrl: "./worker.js",
 });
 // Whatever is done before the viewer is there waits for it.
-document.querySelector("input").addEventListener("change", async ({ target }) => (await opening).load(target.files));
+document
+  .querySelector("input")
+  .addEventListener("change", async ({ target }) => (await opening).load(target.files));
 document.querySelector("button").addEventListener("click", async () => (await opening).remove());

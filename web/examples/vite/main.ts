@@ -1,7 +1,7 @@
-import "memstrata-viewer/element";
-import type { MemstrataEvents } from "memstrata-viewer";
+import "vramscope-viewer/element";
+import type { VramscopeEvents } from "vramscope-viewer";
 
-const viewer = document.querySelector("memstrata-viewer");
+const viewer = document.querySelector("vramscope-viewer");
 const said = document.querySelector("output");
 
 document.querySelector("input")?.addEventListener("change", ({ currentTarget }) => {
@@ -10,7 +10,7 @@ document.querySelector("input")?.addEventListener("change", ({ currentTarget }) 
 });
 document.querySelector("button")?.addEventListener("click", () => viewer?.remove());
 // The viewer's events bubble.
-document.addEventListener("memstrata-loaded", (event) => {
-  const { path, remaining } = (event as CustomEvent<MemstrataEvents["memstrata-loaded"]>).detail;
+document.addEventListener("vramscope-loaded", (event) => {
+  const { path, remaining } = (event as CustomEvent<VramscopeEvents["vramscope-loaded"]>).detail;
   if (said) said.value = `${path} is open, ${remaining} to come`;
 });

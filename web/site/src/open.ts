@@ -1,6 +1,6 @@
 // The page that reads snapshots from addresses: `#url=..&url=..`.
 
 import "./main.js";
-import { openAddresses } from "memstrata-viewer";
+import { openAddresses } from "vramscope-viewer";
 
-openAddresses(window.memstrata);
+openAddresses(window.vramscope);

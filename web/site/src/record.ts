@@ -1,4 +1,5 @@
-// The page about recording: a button that copies, on every piece of code. Without a clipboard there is none.
+// The page about recording: a button that copies, on every piece of code. Without a clipboard there
+// is none.
 
 const SAID_MS = 1500;
 

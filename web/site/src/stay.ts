@@ -1,23 +1,24 @@
-// The page without a network, and isolated where its host cannot say so: by the service worker in sw.ts.
+// The page without a network, and isolated where its host cannot say so: by the service worker in
+// sw.ts.
 
 /// <reference types="vite/client" />
 
-import type { MemstrataViewer } from "memstrata-viewer";
+import type { VramscopeViewer } from "vramscope-viewer";
 
-const RELOADED = "memstrata isolated";
+const RELOADED = "vramscope isolated";
 
 /**
- * Only a page that can be installed: not `/open/`, which needs the network, and not one that `memstrata serve` has filled, which is
- * at another address each time.
+ * Only a page that can be installed: not `/open/`, which needs the network, and not one that
+ * `vramscope serve` has filled, which is at another address each time.
  */
-const canStay = (viewer: MemstrataViewer) =>
+const canStay = (viewer: VramscopeViewer) =>
   import.meta.env.PROD &&
   "serviceWorker" in navigator &&
   document.querySelector("link[rel=manifest]") !== null &&
   !viewer.hasAttribute("run");
 
 /** Registers the service worker once the page has nothing else to do. */
-export async function stay(viewer: MemstrataViewer): Promise<void> {
+export async function stay(viewer: VramscopeViewer): Promise<void> {
   if (!canStay(viewer)) return;
   const wantsIsolation = "isolate" in document.documentElement.dataset && !crossOriginIsolated;
   if (!wantsIsolation) {

@@ -1,9 +1,17 @@
-// Where a session is, as a value, and how it goes to another place: links, scripts and the way back use the same one.
+// Where a session is, as a value, and how it goes to another place: links, scripts and the way back
+// use the same one.
 
 import type { RankFile } from "./client/rank-file.js";
 import { GIB } from "./linked.js";
 import type { Session } from "./session.js";
-import { markersOf, rangeOf, rangeText, rulersOf, rulersText, type ViewState } from "./view-state.js";
+import {
+  markersOf,
+  rangeOf,
+  rangeText,
+  rulersOf,
+  rulersText,
+  type ViewState,
+} from "./view-state.js";
 
 export class Address {
   readonly #session: Session;
@@ -29,14 +37,19 @@ export class Address {
     };
   }
 
-  /** Where one is: the way back leads from one such to another, and leaves markers and the like as they are. */
+  /**
+   * Where one is: the way back leads from one such to another, and leaves markers and the like as
+   * they are.
+   */
   place(): ViewState {
     const session = this.#session;
     const shown = session.shown.value;
     const range = session.plot.value?.range.value;
     const sel = session.selected.value?.reference;
     const { view, drawer, cursor, search, colour, pinned, range: marked } = session.linked;
-    const a = session.run.value?.files.some(({ path }) => path === pinned.value?.path) ? pinned.value : null;
+    const a = session.run.value?.files.some(({ path }) => path === pinned.value?.path)
+      ? pinned.value
+      : null;
     return {
       v: 1,
       view: view.value,
@@ -74,7 +87,8 @@ export class Address {
     const file = session.run.peek()?.files.find(({ path }) => path === state.path);
     const focus = session.focus.peek();
     if (file) session.look({ file, part: state.part ?? 0 }, state.device ?? null);
-    else if (focus && state.path === undefined && state.device !== undefined) session.look(focus, state.device);
+    else if (focus && state.path === undefined && state.device !== undefined)
+      session.look(focus, state.device);
     if (session.plot.peek() && session.shown.peek()?.client) this.grant();
   }
 

@@ -1,4 +1,4 @@
-// Importing this registers <memstrata-viewer>.
+// Importing this registers <vramscope-viewer>.
 
 import { register } from "./tag.js";
 

@@ -1,6 +1,6 @@
-// <memstrata-viewer src run theme view readonly mode sample guide page threads wasm-url worker-url>: the viewer as a custom element.
-// All its state is in the `Session` that it makes when it enters a document and ends when it leaves; two elements on a page
-// share nothing.
+// <vramscope-viewer src run theme view readonly mode sample guide page threads wasm-url
+// worker-url>: the viewer as a custom element. All its state is in the `Session` that it makes when
+// it enters a document and ends when it leaves; two elements on a page share nothing.
 
 import { effect, signal } from "@preact/signals";
 import { render } from "preact";
@@ -29,13 +29,13 @@ export interface Stats {
 }
 
 /** The details of the element's events. */
-export interface MemstrataEvents {
-  "memstrata-progress": { path: string; fraction: number; text: string };
-  "memstrata-loaded": { path: string; remaining: number };
-  "memstrata-select": { reference: string | null; detail: BlockDetail | null };
-  "memstrata-error": { path: string | null; failure: Failure };
+export interface VramscopeEvents {
+  "vramscope-progress": { path: string; fraction: number; text: string };
+  "vramscope-loaded": { path: string; remaining: number };
+  "vramscope-select": { reference: string | null; detail: BlockDetail | null };
+  "vramscope-error": { path: string | null; failure: Failure };
   /** What `getState()` gives has changed. */
-  "memstrata-state": ViewState;
+  "vramscope-state": ViewState;
 }
 
 const THEMES: readonly Theme[] = ["auto", "light", "dark"];
@@ -48,7 +48,9 @@ const LOST: Failure = {
 
 /** When the browser has nothing better to do; Safari does not say when that is. */
 const idle = (work: () => void) =>
-  "requestIdleCallback" in globalThis ? requestIdleCallback(work, { timeout: 2000 }) : setTimeout(work, 300);
+  "requestIdleCallback" in globalThis
+    ? requestIdleCallback(work, { timeout: 2000 })
+    : setTimeout(work, 300);
 
 /** What lasts from entering a document to leaving it. */
 interface Life {
@@ -57,7 +59,7 @@ interface Life {
   end: (() => void)[];
 }
 
-export class MemstrataViewer extends HTMLElement {
+export class VramscopeViewer extends HTMLElement {
   static readonly observedAttributes = ["src", "theme", "view", "readonly", "mode"];
 
   readonly #root = this.attachShadow({ mode: "open" });
@@ -70,7 +72,10 @@ export class MemstrataViewer extends HTMLElement {
     this.#ready.promise.catch(() => undefined);
   }
 
-  /** Settled once the element is in a document and its WebAssembly is compiled; rejected when that cannot be had. */
+  /**
+   * Settled once the element is in a document and its WebAssembly is compiled; rejected when that
+   * cannot be had.
+   */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -81,13 +86,16 @@ export class MemstrataViewer extends HTMLElement {
       {
         progress: (file) => this.#progress(file),
         loaded: (file) => this.#loaded(session, file),
-        selected: (detail) => this.#emit("memstrata-select", { reference: detail?.reference ?? null, detail }),
-        failed: (path, failure) => this.#emit("memstrata-error", { path, failure }),
+        selected: (detail) =>
+          this.#emit("vramscope-select", { reference: detail?.reference ?? null, detail }),
+        failed: (path, failure) => this.#emit("vramscope-error", { path, failure }),
       },
       {
         places: { wasm: this.#address("wasm-url"), worker: this.#address("worker-url") },
-        focusSearch: () => this.#root.querySelector<HTMLInputElement>("[data-testid=search]")?.focus(),
-        askForFiles: () => this.#root.querySelector<HTMLInputElement>("[data-testid=open-files]")?.click(),
+        focusSearch: () =>
+          this.#root.querySelector<HTMLInputElement>("[data-testid=search]")?.focus(),
+        askForFiles: () =>
+          this.#root.querySelector<HTMLInputElement>("[data-testid=open-files]")?.click(),
         link: (state) => new URL(formatState(state), document.URL).href,
       },
     );
@@ -107,14 +115,16 @@ export class MemstrataViewer extends HTMLElement {
     };
     this.#life = { session, opening, end: [() => watch.destroy()] };
     session.modules.threads = this.#address("threads");
-    for (const name of ["theme", "view", "readonly", "mode"]) this.#follow(this.#life, name, this.getAttribute(name));
+    for (const name of ["theme", "view", "readonly", "mode"])
+      this.#follow(this.#life, name, this.getAttribute(name));
     this.#listen(this.#life);
     this.#root.adoptedStyleSheets = styleSheets();
     render(<App session={session} opening={opening} />, this.#root);
     session.modules.ready().then(
       () => {
         this.#ready.resolve();
-        // While a visitor looks for files, the other views can come. A page that is all ours can spare two of its contexts.
+        // While a visitor looks for files, the other views can come. A page that is all ours can
+        // spare two of its contexts.
         idle(() => void session.loadViews());
         if (this.hasAttribute("page"))
           for (let canvas = 0; canvas < 2; canvas += 1) idle(() => session.prepareCanvas());
@@ -139,12 +149,18 @@ export class MemstrataViewer extends HTMLElement {
     else this.#follow(this.#life, name, value);
   }
 
-  /** Opens files, buffers or addresses in place of what is open. Settled when each is read or refused. */
+  /**
+   * Opens files, buffers or addresses in place of what is open. Settled when each is read or
+   * refused.
+   */
   load(inputs: Iterable<LoadInput>, title?: string): Promise<void> {
     return this.#session.open(fromScript(inputs), title);
   }
 
-  /** Selects the block `<device>:<address>@<event|pre>` of the trace on screen; null clears. False when there is none. */
+  /**
+   * Selects the block `<device>:<address>@<event|pre>` of the trace on screen; null clears. False
+   * when there is none.
+   */
   async select(reference: string | null): Promise<boolean> {
     if (reference !== null) return this.#session.selectReference(reference);
     this.#session.select(null);
@@ -156,7 +172,10 @@ export class MemstrataViewer extends HTMLElement {
     return this.#session.address.state();
   }
 
-  /** Goes there; what the open files do not offer is kept until they do, and a field that is none of ours is left out. */
+  /**
+   * Goes there; what the open files do not offer is kept until they do, and a field that is none of
+   * ours is left out.
+   */
   setState(state: ViewState): void {
     this.#session.address.go(soundState({ ...state }));
   }
@@ -164,8 +183,12 @@ export class MemstrataViewer extends HTMLElement {
   /** The block at a point of a view's canvas, in CSS pixels; null over empty ground. */
   async pick(view: "timeline" | "segments", x: number, y: number): Promise<Hit | null> {
     const session = this.#session;
-    const plots = { timeline: session.plot.peek(), segments: session.workspace.peek()?.segments.peek() ?? null };
-    if (!(view in plots)) throw new TypeError(`There is no picture to pick from named ${String(view)}.`);
+    const plots = {
+      timeline: session.plot.peek(),
+      segments: session.workspace.peek()?.segments.peek() ?? null,
+    };
+    if (!(view in plots))
+      throw new TypeError(`There is no picture to pick from named ${String(view)}.`);
     return (await plots[view]?.pick(x, y)) ?? null;
   }
 
@@ -183,7 +206,10 @@ export class MemstrataViewer extends HTMLElement {
     };
   }
 
-  /** Bytes that a file may take before it is refused; null, from the start, for as many as a tab has. For tests. */
+  /**
+   * Bytes that a file may take before it is refused; null, from the start, for as many as a tab
+   * has. For tests.
+   */
   limitMemory(bytes: number | null): void {
     this.#session.pool.memoryLimit = bytes;
   }
@@ -199,11 +225,14 @@ export class MemstrataViewer extends HTMLElement {
   }
 
   get #session(): Session {
-    if (!this.#life) throw new Error("<memstrata-viewer> is not in a document.");
+    if (!this.#life) throw new Error("<vramscope-viewer> is not in a document.");
     return this.#life.session;
   }
 
-  /** With the attribute `page` the element is the whole page: drops and keys are its own wherever they fall. */
+  /**
+   * With the attribute `page` the element is the whole page: drops and keys are its own wherever
+   * they fall.
+   */
   #listen({ session, opening, end }: Life): void {
     const scope = this.hasAttribute("page") ? document : this;
     const drop = new DropTarget(session, scope, opening.readonly);
@@ -214,7 +243,7 @@ export class MemstrataViewer extends HTMLElement {
     };
     follow();
     dark.addEventListener("change", follow);
-    const tellState = effect(() => this.#emit("memstrata-state", session.address.state()));
+    const tellState = effect(() => this.#emit("vramscope-state", session.address.state()));
     // The look of the views comes with them.
     const dress = session.workspace.subscribe((workspace) => {
       if (workspace) this.#root.adoptedStyleSheets = [...styleSheets(), ...workspace.styleSheets()];
@@ -259,15 +288,15 @@ export class MemstrataViewer extends HTMLElement {
 
   #progress(file: RankFile): void {
     const { fraction, text } = file.progress.peek() ?? { fraction: 0, text: "" };
-    this.#emit("memstrata-progress", { path: file.path, fraction, text });
+    this.#emit("vramscope-progress", { path: file.path, fraction, text });
   }
 
   #loaded(session: Session, file: RankFile): void {
     const remaining = session.files().filter((other) => !other.settled).length;
-    this.#emit("memstrata-loaded", { path: file.path, remaining });
+    this.#emit("vramscope-loaded", { path: file.path, remaining });
   }
 
-  #emit<Name extends keyof MemstrataEvents>(name: Name, detail: MemstrataEvents[Name]): void {
+  #emit<Name extends keyof VramscopeEvents>(name: Name, detail: VramscopeEvents[Name]): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
 }

@@ -1,8 +1,9 @@
-// The package: the element's class, what its methods take and give, and what a page that embeds it may want. Importing this
-// registers nothing: `memstrata-viewer/element` registers the tag, and so does the first `openViewer()`.
+// The package: the element's class, what its methods take and give, and what a page that embeds it
+// may want. Importing this registers nothing: `vramscope-viewer/element` registers the tag, and so
+// does the first `openViewer()`.
 
 export type { LoadInput } from "./client/files.js";
-export { type MemstrataEvents, MemstrataViewer, type Stats } from "./element.js";
+export { type Stats, type VramscopeEvents, VramscopeViewer } from "./element.js";
 export type { AxisKind, BlockDetail, Failure, Hit, Quantity } from "./generated/protocol.js";
 export { openAddresses } from "./host/addresses.js";
 export { type FromViewer, listen, type ToViewer } from "./host/listen.js";

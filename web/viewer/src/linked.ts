@@ -1,7 +1,14 @@
-// What all views share: which of them are open, one time cursor, one range, one search, and what colours say.
+// What all views share: which of them are open, one time cursor, one range, one search, and what
+// colours say.
 
 import { type Signal, signal } from "@preact/signals";
-import type { AxisKind, ColourBy, FlameSpec, MarkedRange, SegmentSort } from "./generated/protocol.js";
+import type {
+  AxisKind,
+  ColourBy,
+  FlameSpec,
+  MarkedRange,
+  SegmentSort,
+} from "./generated/protocol.js";
 
 /** The views, by the number of their key, then the tables. */
 export const VIEWS = [
@@ -49,7 +56,10 @@ export interface Ruler {
   y1: number;
 }
 
-/** Half of what the browser says that the machine has, which is at most 8 GiB; not all browsers say it. */
+/**
+ * Half of what the browser says that the machine has, which is at most 8 GiB; not all browsers say
+ * it.
+ */
 function defaultMemory(): number {
   const { deviceMemory } = navigator as Navigator & { deviceMemory?: number };
   return (deviceMemory ?? 8) / 2;
@@ -63,7 +73,10 @@ export class Linked {
   readonly view: Signal<View> = signal("timeline");
   /** The view below it; null when the drawer is shut. */
   readonly drawer: Signal<View | null> = signal("segments");
-  /** The event after which the state is shown: -1 is before the window; null when there is no cursor. */
+  /**
+   * The event after which the state is shown: -1 is before the window; null when there is no
+   * cursor.
+   */
   readonly cursor: Signal<number | null> = signal(null);
   readonly range: Signal<MarkedRange | null> = signal(null);
   readonly search: Signal<string> = signal("");

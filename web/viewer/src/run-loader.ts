@@ -1,4 +1,5 @@
-// From files that somebody hands over to the run that is open: in its place, or beside what is there.
+// From files that somebody hands over to the run that is open: in its place, or beside what is
+// there.
 
 import { batch } from "@preact/signals";
 import { beside, isSame } from "./client/files.js";
@@ -70,7 +71,8 @@ export class RunLoader {
     const open = known.map(({ source }) => source);
     const fresh = beside(open, from);
     // All of it is there already: the first is what somebody wants to see.
-    const there = fresh.length === 0 && known.find(({ source }) => from[0] && isSame(source, from[0]));
+    const there =
+      fresh.length === 0 && known.find(({ source }) => from[0] && isSame(source, from[0]));
     if (there) {
       if (there !== session.focus.peek()?.file) session.look({ file: there, part: 0 });
       session.spoken.value = "It is open already";

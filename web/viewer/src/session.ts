@@ -1,5 +1,5 @@
-// The state of one viewer: the run, what is looked at, what is selected. Components read its signals and call its
-// methods; nothing here knows of the DOM's shape.
+// The state of one viewer: the run, what is looked at, what is selected. Components read its
+// signals and call its methods; nothing here knows of the DOM's shape.
 
 import { computed, effect, type Signal, signal } from "@preact/signals";
 import { Address } from "./address.js";
@@ -8,7 +8,15 @@ import type { RankClient } from "./client/rank-client.js";
 import type { RankFile, Source } from "./client/rank-file.js";
 import { RankPool } from "./client/rank-pool.js";
 import { Modules } from "./client/wasm.js";
-import type { AxisKind, BlockDetail, DetailCard, DeviceRef, Failure, Hit, Loaded } from "./generated/protocol.js";
+import type {
+  AxisKind,
+  BlockDetail,
+  DetailCard,
+  DeviceRef,
+  Failure,
+  Hit,
+  Loaded,
+} from "./generated/protocol.js";
 import { copyText } from "./host/clipboard.js";
 import { Linked } from "./linked.js";
 import type { HandOptions } from "./plot/canvas-plot.js";
@@ -37,7 +45,9 @@ export class Session {
   readonly theme: Signal<Theme> = signal("auto");
   /** What the system prefers, for `auto`. */
   readonly systemDark: Signal<boolean> = signal(false);
-  readonly dark = computed(() => (this.theme.value === "auto" ? this.systemDark.value : this.theme.value === "dark"));
+  readonly dark = computed(() =>
+    this.theme.value === "auto" ? this.systemDark.value : this.theme.value === "dark",
+  );
   readonly selected: Signal<BlockDetail | null> = signal(null);
   /** What the details show in place of a block: a range, a segment, a frame. */
   readonly subject: Signal<DetailCard | null> = signal(null);
@@ -118,12 +128,15 @@ export class Session {
         if (trace) this.spoken.value = [trace.file.path, trace.device?.peakText].join(", ");
       }),
       effect(() => {
-        if ((this.plot.value || this.drawingFailure.value) && this.shown.value?.client) this.address.grant();
+        if ((this.plot.value || this.drawingFailure.value) && this.shown.value?.client)
+          this.address.grant();
       }),
     ];
   }
 
-  /** Fetches all views, once: after the first picture, or while a visitor reads the landing page. */
+  /**
+   * Fetches all views, once: after the first picture, or while a visitor reads the landing page.
+   */
   loadViews(): Promise<void> {
     this.#views ??= this.#fetchViews().catch((error: unknown) => {
       if (this.#ended) return;
@@ -140,7 +153,10 @@ export class Session {
   }
 
   async #fetchViews(): Promise<void> {
-    const [{ Workspace }] = await Promise.all([import("./views/workspace.js"), this.modules.loadViews()]);
+    const [{ Workspace }] = await Promise.all([
+      import("./views/workspace.js"),
+      this.modules.loadViews(),
+    ]);
     if (this.#ended) return;
     await this.coordinator.upgrade();
     // It may have ended meanwhile.
@@ -151,7 +167,9 @@ export class Session {
 
   async #summarise(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {
     const cards = loaded.parts.map(({ defaultDevice, devices }, part) =>
-      devices.length === 0 ? null : client.view({ part, device: defaultDevice }, "card", { card: {} }),
+      devices.length === 0
+        ? null
+        : client.view({ part, device: defaultDevice }, "card", { card: {} }),
     );
     file.cards.value = await Promise.all(cards);
   }
@@ -161,7 +179,9 @@ export class Session {
     return this.#loader.open(sources, title);
   }
 
-  /** Opens these beside what is open; what is looked at stays. Settled when each is read or refused. */
+  /**
+   * Opens these beside what is open; what is looked at stays. Settled when each is read or refused.
+   */
   add(sources: Source[] | Promise<Source[]>): Promise<void> {
     return this.#loader.add(sources);
   }
@@ -172,7 +192,10 @@ export class Session {
     this.subject.value = null;
     const before = this.trace.peek();
     const wanted = device ?? before?.part.defaultDevice;
-    const same = before?.file === row.file && before.partIndex === row.part && before.device?.device === wanted;
+    const same =
+      before?.file === row.file &&
+      before.partIndex === row.part &&
+      before.device?.device === wanted;
     if (!same) this.linked.reset();
     this.focus.value = { file: row.file, part: row.part, device };
     this.pool.focus(row.file);
@@ -203,7 +226,9 @@ export class Session {
     if (detail === null && this.selected.peek() === null) return;
     this.selected.value = detail;
     this.plot.peek()?.setSelected(detail);
-    this.spoken.value = detail ? `Selected ${detail.bytes.text}, ${detail.address}` : "Nothing selected";
+    this.spoken.value = detail
+      ? `Selected ${detail.bytes.text}, ${detail.address}`
+      : "Nothing selected";
     this.#events.selected(detail);
   }
 
@@ -319,7 +344,8 @@ export class Session {
 
   #ready(file: RankFile): void {
     // The first that is ready is shown while the others load.
-    if (this.focus.peek() === null) this.look({ file, part: 0 }, this.address.wished.device ?? null);
+    if (this.focus.peek() === null)
+      this.look({ file, part: 0 }, this.address.wished.device ?? null);
     void this.loadViews();
     this.#events.loaded(file);
   }

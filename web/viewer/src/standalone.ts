@@ -1,4 +1,5 @@
-// What `standalone.js` is made of: the whole package in one script with what it depends on, for pages without a bundler.
+// What `standalone.js` is made of: the whole package in one script with what it depends on, for
+// pages without a bundler.
 
 import "./define.js";
 

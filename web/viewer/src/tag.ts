@@ -1,16 +1,19 @@
 // The tag's name, and its registration.
 
-import { MemstrataViewer } from "./element.js";
+import { VramscopeViewer } from "./element.js";
 
-export const TAG = "memstrata-viewer";
+export const TAG = "vramscope-viewer";
 
-/** Registers the tag, unless something has: of two copies of this package on a page the first one is used. */
+/**
+ * Registers the tag, unless something has: of two copies of this package on a page the first one is
+ * used.
+ */
 export function register(): void {
-  if (!customElements.get(TAG)) customElements.define(TAG, MemstrataViewer);
+  if (!customElements.get(TAG)) customElements.define(TAG, VramscopeViewer);
 }
 
 declare global {
   interface HTMLElementTagNameMap {
-    "memstrata-viewer": MemstrataViewer;
+    "vramscope-viewer": VramscopeViewer;
   }
 }

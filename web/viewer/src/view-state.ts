@@ -1,5 +1,5 @@
-// What is on screen, as a value that can be kept in a link: every field may be missing, and a bad one is left out
-// without taking the others with it.
+// What is on screen, as a value that can be kept in a link: every field may be missing, and a bad
+// one is left out without taking the others with it.
 
 import type { AxisKind, ColourBy, MarkedRange } from "./generated/protocol.js";
 import { type Ruler, TOO_LARGE, VIEWS, type View } from "./linked.js";
@@ -31,7 +31,10 @@ export interface ViewState {
   at?: number;
   /** The events that are marked: `500,1500`. */
   markers?: string;
-  /** What rulers measure, in bytes or in slots of an axis, as it lies: `y:event:1000:1000:0:2048`, the next behind a comma. */
+  /**
+   * What rulers measure, in bytes or in slots of an axis, as it lies: `y:event:1000:1000:0:2048`,
+   * the next behind a comma.
+   */
   rulers?: string;
   /** The device's memory in GiB. */
   capacity?: number;
@@ -46,7 +49,8 @@ const oneOf =
   (text: string): T | undefined =>
     allowed.find((value) => value === text);
 
-const number = (text: string) => (text !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined);
+const number = (text: string) =>
+  text !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined;
 const ordinal = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined);
 const event = (text: string) => (/^(-1|\d{1,10})$/.test(text) ? Number(text) : undefined);
 const reference = (text: string) => (/^\d+:0x[0-9a-f]+@(~?\d+|pre)$/.test(text) ? text : undefined);
@@ -73,13 +77,16 @@ export const rulersOf = (text: string): Ruler[] | undefined =>
     const [x0, x1, y0, y1] = places.map(number);
     const axis = AXES(kind ?? "");
     if ((along !== "x" && along !== "y") || !axis || places.length !== 4) return undefined;
-    if (x0 === undefined || x1 === undefined || y0 === undefined || y1 === undefined) return undefined;
+    if (x0 === undefined || x1 === undefined || y0 === undefined || y1 === undefined)
+      return undefined;
     return { along, axis, x0, x1, y0, y1 };
   });
 
 export const rulersText = (rulers: readonly Ruler[]) =>
   rulers
-    .map(({ along, axis, ...at }) => [along, axis, ...[at.x0, at.x1, at.y0, at.y1].map(written)].join(":"))
+    .map(({ along, axis, ...at }) =>
+      [along, axis, ...[at.x0, at.x1, at.y0, at.y1].map(written)].join(":"),
+    )
     .join(",");
 
 /** What stands between commas; nothing when one of them is not sound. */
@@ -88,7 +95,8 @@ function listOf<T>(text: string, read: (one: string) => T | undefined): T[] | un
   return all.every((one) => one !== undefined) ? all : undefined;
 }
 
-const soundText = (read: (text: string) => unknown) => (text: string) => (read(text) ? text : undefined);
+const soundText = (read: (text: string) => unknown) => (text: string) =>
+  read(text) ? text : undefined;
 
 const FIELDS = {
   path,
@@ -106,14 +114,21 @@ const FIELDS = {
   at: event,
   markers: soundText(markersOf),
   rulers: soundText(rulersOf),
-  capacity: (text: string) => (Number(text) > 0 && Number(text) < TOO_LARGE ? Number(text) : undefined),
+  capacity: (text: string) =>
+    Number(text) > 0 && Number(text) < TOO_LARGE ? Number(text) : undefined,
   find: (text: string) => text.slice(0, 500),
   colour: oneOf("stack", "category", "size", "age", "stream", "segment"),
   theme: oneOf("auto", "light", "dark"),
 };
 
-/** What of a state is sound: one that a script or a host gives may be of another version. A newer one is not guessed at. */
-export function soundState(state: { readonly v?: unknown; readonly [field: string]: unknown }): ViewState {
+/**
+ * What of a state is sound: one that a script or a host gives may be of another version. A newer
+ * one is not guessed at.
+ */
+export function soundState(state: {
+  readonly v?: unknown;
+  readonly [field: string]: unknown;
+}): ViewState {
   if (String(state.v ?? 1) !== "1") return {};
   const found = Object.entries(FIELDS).flatMap(([name, read]) => {
     const given = state[name] ?? undefined;
@@ -128,7 +143,8 @@ export const parseState = (fragment: string): ViewState =>
   soundState(Object.fromEntries(new URLSearchParams(fragment.replace(/^#/, ""))));
 
 /** Three digits behind the point are less than a pixel at the deepest zoom that is of use. */
-const written = (value: string | number) => String(typeof value === "number" ? Math.round(value * 1000) / 1000 : value);
+const written = (value: string | number) =>
+  String(typeof value === "number" ? Math.round(value * 1000) / 1000 : value);
 
 /** Writes what `parseState` reads. */
 export function formatState(state: ViewState): string {
@@ -138,5 +154,9 @@ export function formatState(state: ViewState): string {
     if (value !== undefined) parameters.set(name, written(value));
   }
   // These are allowed in a fragment, and a link is easier to read with them.
-  return `#${parameters}`.replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%40", "@").replaceAll("%2C", ",");
+  return `#${parameters}`
+    .replaceAll("%2F", "/")
+    .replaceAll("%3A", ":")
+    .replaceAll("%40", "@")
+    .replaceAll("%2C", ",");
 }

@@ -2,19 +2,22 @@
 
 use anyhow::Result;
 use walrus::ir::{
-    BinaryOp, Binop, Const, GlobalGet, GlobalSet, Instr, InstrLocId, InstrSeq, InstrSeqId, Value, Visitor,
+    BinaryOp, Binop, Const, GlobalGet, GlobalSet, Instr, InstrLocId, InstrSeq, InstrSeqId, Value,
+    Visitor,
 };
 use walrus::{ConstExpr, GlobalId, LocalFunction, Module, ValType};
 
 /// What the global is called.
 const NAME: &str = "instructions";
 
-/// The same module, which adds to its count what comes next before each run of instructions that are executed one after the
-/// other. What only gives others their place, as `block` and `loop` do, counts for nothing; copying memory counts as one,
-/// however long it is; what JavaScript does is not seen.
+/// The same module, which adds to its count what comes next before each run of instructions that
+/// are executed one after the other. What only gives others their place, as `block` and `loop` do,
+/// counts for nothing; copying memory counts as one, however long it is; what JavaScript does is
+/// not seen.
 pub(super) fn module(wasm: &[u8]) -> Result<Vec<u8>> {
     let mut module = Module::from_buffer(wasm)?;
-    let count = module.globals.add_local(ValType::I64, true, false, ConstExpr::Value(Value::I64(0)));
+    let count =
+        module.globals.add_local(ValType::I64, true, false, ConstExpr::Value(Value::I64(0)));
     module.exports.add(NAME, count);
     for (_, function) in module.funcs.iter_local_mut() {
         for seq in sequences(function) {
@@ -56,7 +59,8 @@ fn with_counts(instrs: Instrs, count: GlobalId) -> Instrs {
 
 /// Puts a run behind what adds its length.
 fn close(out: &mut Instrs, run: &mut Instrs, count: GlobalId) {
-    let length = run.iter().filter(|(instr, _)| !matches!(instr, Instr::Block(_) | Instr::Loop(_))).count();
+    let length =
+        run.iter().filter(|(instr, _)| !matches!(instr, Instr::Block(_) | Instr::Loop(_))).count();
     if length > 0 {
         let add = [
             Instr::GlobalGet(GlobalGet { global: count }),
@@ -95,7 +99,8 @@ mod tests {
     const SCRIPT: &str = "const { exports } = new WebAssembly.Instance(new WebAssembly.Module(require('fs').readFileSync(0)));
         for (const n of [1, 2, 5]) { exports.instructions.value = 0n; exports.turn(n); console.log(`${exports.instructions.value}`); }";
 
-    /// It goes round a loop as often as it is told to: five instructions, four more, and two in between where what is left is odd.
+    /// It goes round a loop as often as it is told to: five instructions, four more, and two in
+    /// between where what is left is odd.
     fn turning() -> Vec<u8> {
         let mut module = Module::default();
         let mut builder = FunctionBuilder::new(&mut module.types, &[ValType::I32], &[]);
@@ -115,7 +120,8 @@ mod tests {
     fn what_is_executed_is_counted() -> Result<()> {
         let counted = module(&turning())?;
         let mut node = Command::new("node");
-        let mut node = node.args(["-e", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut node =
+            node.args(["-e", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         node.stdin.take().expect("it is piped").write_all(&counted)?;
         let printed = String::from_utf8(node.wait_with_output()?.stdout)?;
         let turns = |n: u64| 9 * n + 2 * n.div_ceil(2);

@@ -1,8 +1,10 @@
-//! A small caching allocator in the manner of PyTorch's: it serves from what is free, splits, merges and gives back, and
-//! tells each event that PyTorch's would record, with the state right after it.
+//! A small caching allocator in the manner of PyTorch's: it serves from what is free, splits,
+//! merges and gives back, and tells each event that PyTorch's would record, with the state right
+//! after it.
 //!
-//! Two use it: `cargo xtask gen`, for recordings of millions of events, so every search is in a tree; and the tests of
-//! memstrata-analysis, as the oracle of the replay. It shares no code with what it tests.
+//! Two use it: `cargo xtask gen`, for recordings of millions of events, so every search is in a
+//! tree; and the tests of vramscope-analysis, as the oracle of the replay. It shares no code with
+//! what it tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +57,8 @@ pub(crate) struct Allocator {
     settings: Settings,
     segments: BTreeMap<u64, Segment>,
     blocks: BTreeMap<u64, Block>,
-    /// The free blocks: stream, size class, size and address, so that the best fit is the first in order.
+    /// The free blocks: stream, size class, size and address, so that the best fit is the first in
+    /// order.
     free: BTreeSet<(u64, bool, u64, u64)>,
     /// Addresses that were given back, by size: the driver hands them out again.
     holes: BTreeSet<(u64, u64)>,
@@ -65,11 +68,20 @@ pub(crate) struct Allocator {
 impl Allocator {
     pub(crate) fn new(settings: Settings) -> Self {
         let (segments, blocks) = (BTreeMap::new(), BTreeMap::new());
-        Self { settings, segments, blocks, free: BTreeSet::new(), holes: BTreeSet::new(), next: 0x7c << 40 }
+        Self {
+            settings,
+            segments,
+            blocks,
+            free: BTreeSet::new(),
+            holes: BTreeSet::new(),
+            next: 0x7c << 40,
+        }
     }
 
     /// By address, each with its own blocks by address.
-    pub(crate) fn segments(&self) -> impl Iterator<Item = (u64, &Segment, impl Iterator<Item = (u64, &Block)>)> {
+    pub(crate) fn segments(
+        &self,
+    ) -> impl Iterator<Item = (u64, &Segment, impl Iterator<Item = (u64, &Block)>)> {
         self.segments.iter().map(|(&address, segment)| {
             let blocks = self.blocks.range(address..address + segment.size);
             (address, segment, blocks.map(|(&address, block)| (address, block)))
@@ -87,7 +99,8 @@ impl Allocator {
         let small = size <= MIB;
         let fit = self.fit(size, small, stream);
         let address = fit.unwrap_or_else(|| self.grow(size, small, stream, owner, note));
-        let expandable = self.segments.range(..=address).next_back().is_some_and(|(_, s)| s.expandable);
+        let expandable =
+            self.segments.range(..=address).next_back().is_some_and(|(_, s)| s.expandable);
         let found = self.blocks.get_mut(&address).expect("it was found or made");
         self.free.remove(&(stream, small, found.size, address));
         let mut rest = Block { size: found.size - size, ..*found };
@@ -113,12 +126,20 @@ impl Allocator {
         let max_split = self.settings.max_split_size.unwrap_or(u64::MAX);
         // Blocks that are never split serve large requests only, and not much smaller ones.
         let barred = |of: u64| of >= max_split && (size < max_split || of >= size + 20 * MIB);
-        let mut large_enough = self.free.range((stream, small, size, 0)..=(stream, small, u64::MAX, u64::MAX));
+        let mut large_enough =
+            self.free.range((stream, small, size, 0)..=(stream, small, u64::MAX, u64::MAX));
         large_enough.find(|(.., size, _)| !barred(*size)).map(|(.., address)| *address)
     }
 
     /// Asks the driver for more; the block that then is large enough.
-    fn grow(&mut self, size: u64, small: bool, stream: u64, owner: u64, note: &mut impl FnMut(&Self, Event)) -> u64 {
+    fn grow(
+        &mut self,
+        size: u64,
+        small: bool,
+        stream: u64,
+        owner: u64,
+        note: &mut impl FnMut(&Self, Event),
+    ) -> u64 {
         let fresh = |size| Block { size, requested: 0, owner: 0, used: Use::Free };
         if !self.settings.expandable {
             let bytes = match () {
@@ -127,7 +148,8 @@ impl Allocator {
                 () => size.div_ceil(2 * MIB) * 2 * MIB,
             };
             let address = self.place(bytes);
-            self.segments.insert(address, Segment { size: bytes, stream, small, expandable: false, owner });
+            self.segments
+                .insert(address, Segment { size: bytes, stream, small, expandable: false, owner });
             self.blocks.insert(address, fresh(bytes));
             self.free.insert((stream, small, bytes, address));
             note(self, Event { action: "segment_alloc", address, size: bytes, stream });
@@ -166,7 +188,11 @@ impl Allocator {
     }
 
     fn segment_of(&self, address: u64) -> (u64, Segment) {
-        self.segments.range(..=address).next_back().map(|(&at, &s)| (at, s)).expect("every block is in a segment")
+        self.segments
+            .range(..=address)
+            .next_back()
+            .map(|(&at, &s)| (at, s))
+            .expect("every block is in a segment")
     }
 
     /// Joins a block that became free with its free neighbours, and offers the whole.
@@ -216,7 +242,8 @@ impl Allocator {
     pub(crate) fn empty_cache(&mut self, note: &mut impl FnMut(&Self, Event)) {
         let whole = |(&address, segment): (&u64, &Segment)| {
             let block = self.blocks[&address];
-            (!segment.expandable && block.used == Use::Free && block.size == segment.size).then_some(address)
+            (!segment.expandable && block.used == Use::Free && block.size == segment.size)
+                .then_some(address)
         };
         for address in self.segments.iter().filter_map(whole).collect::<Vec<_>>() {
             let segment = self.segments.remove(&address).expect("it is there");
@@ -234,7 +261,11 @@ impl Allocator {
     }
 
     /// Gives back the whole pages of a free block.
-    fn unmap(&mut self, (stream, small, size, address): (u64, bool, u64, u64), note: &mut impl FnMut(&Self, Event)) {
+    fn unmap(
+        &mut self,
+        (stream, small, size, address): (u64, bool, u64, u64),
+        note: &mut impl FnMut(&Self, Event),
+    ) {
         let page = if small { 2 * MIB } else { 20 * MIB };
         let (from, to) = (address.div_ceil(page) * page, (address + size) / page * page);
         if from >= to {
@@ -245,7 +276,9 @@ impl Allocator {
         self.segments.remove(&start);
         let block = self.blocks.remove(&address).expect("it is there");
         self.free.remove(&(stream, small, size, address));
-        for (at, size) in [(address, from - address), (to, address + size - to)].into_iter().filter(|p| p.1 > 0) {
+        for (at, size) in
+            [(address, from - address), (to, address + size - to)].into_iter().filter(|p| p.1 > 0)
+        {
             self.blocks.insert(at, Block { size, ..block });
             self.free.insert((stream, small, size, at));
         }

@@ -1,5 +1,6 @@
-//! What CPython's pickler writes for plain data, protocol 4, a frame at a time: the same opcodes in the same places, so
-//! that a file read and pickled again by CPython has the same bytes. What the tests hold it to.
+//! What CPython's pickler writes for plain data, protocol 4, a frame at a time: the same opcodes in
+//! the same places, so that a file read and pickled again by CPython has the same bytes. What the
+//! tests hold it to.
 
 use std::io::{self, Write};
 
@@ -16,7 +17,8 @@ pub(super) struct Pickler<W> {
     written: u64,
 }
 
-/// A list that is being filled; its length must be known, for a list of one is filled by another opcode.
+/// A list that is being filled; its length must be known, for a list of one is filled by another
+/// opcode.
 pub(super) struct List {
     length: usize,
     filled: usize,

@@ -1,7 +1,9 @@
-//! What is simulated: a sharded model that is trained with `AdamW`, step by step, until enough was recorded.
+//! What is simulated: a sharded model that is trained with `AdamW`, step by step, until enough was
+//! recorded.
 //!
-//! Parameters and the optimizer's moments stay; activations rise through the forward pass and fall through the backward
-//! pass; workspaces come and go. Layers are gathered on a stream of their own, and freed there when the work is done.
+//! Parameters and the optimizer's moments stay; activations rise through the forward pass and fall
+//! through the backward pass; workspaces come and go. Layers are gathered on a stream of their own,
+//! and freed there when the work is done.
 
 use super::allocator::{Allocator, Event, Settings};
 use super::random::Random;
@@ -22,7 +24,8 @@ const VALIDATION: u64 = 16;
 /// Events of a layer in a step, roughly.
 const EVENTS_OF_LAYER: u64 = 260;
 
-/// A gathered stack: which one of all that were gathered, and of which site. Blocks and events share it.
+/// A gathered stack: which one of all that were gathered, and of which site. Blocks and events
+/// share it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Capture(u64);
 
@@ -83,7 +86,11 @@ impl Plan {
         let mut random = Random::new(seed);
         let parameters = (0..count).map(|_| {
             let vector = random.below(5) < 2;
-            let bytes = if vector { 2 * HIDDEN * (1 + random.below(4)) } else { mean * (1 + random.below(8)) / 4 };
+            let bytes = if vector {
+                2 * HIDDEN * (1 + random.below(4))
+            } else {
+                mean * (1 + random.below(8)) / 4
+            };
             // Shards are not round.
             (bytes.max(KIB) - 2 * random.below(3) * u64::from(random.below(8) == 0), vector)
         });
@@ -179,10 +186,13 @@ impl<S: Sink> Program<'_, S> {
         let capture = self.capture(site)?;
         let told = &mut self.told;
         self.allocations += 1;
-        while let Some((address, _)) = self.deferred.pop_front_if(|(_, due)| *due <= self.allocations) {
+        while let Some((address, _)) =
+            self.deferred.pop_front_if(|(_, due)| *due <= self.allocations)
+        {
             self.allocator.complete(address, &mut |_, event| told.push(event));
         }
-        let address = self.allocator.alloc(bytes, stream, capture.0, &mut |_, event| told.push(event));
+        let address =
+            self.allocator.alloc(bytes, stream, capture.0, &mut |_, event| told.push(event));
         self.tell(capture)?;
         Ok(address)
     }
@@ -209,7 +219,11 @@ impl<S: Sink> Program<'_, S> {
         self.sink.annotation(label, start, self.time);
     }
 
-    fn within(&mut self, label: Label, act: impl FnOnce(&mut Self) -> Result<(), Stop>) -> Result<(), Stop> {
+    fn within(
+        &mut self,
+        label: Label,
+        act: impl FnOnce(&mut Self) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
         self.mark(label, true);
         act(self)?;
         self.mark(label, false);
@@ -236,7 +250,8 @@ impl<S: Sink> Program<'_, S> {
     fn step(&mut self) -> Result<(), Stop> {
         // Sequences differ from step to step, and from rank to rank.
         let tokens = 1024 + 64 * self.random.below(49);
-        let batch = [self.alloc(tokens * 8, 0, Site::Batch)?, self.alloc(tokens * 8, 0, Site::Batch)?];
+        let batch =
+            [self.alloc(tokens * 8, 0, Site::Batch)?, self.alloc(tokens * 8, 0, Site::Batch)?];
         let mut ends = [0; 2];
         self.within(Label::Named("## forward ##"), |program| {
             for layer in 0..program.plan.layers {
@@ -259,7 +274,9 @@ impl<S: Sink> Program<'_, S> {
         }
         self.within(Label::Named("Optimizer.step#AdamW.step"), Self::optimize)?;
         self.within(Label::Named("Optimizer.zero_grad#AdamW.zero_grad"), |program| {
-            std::mem::take(&mut program.gradients).into_iter().try_for_each(|g| program.free(g, Site::ZeroGrad))
+            std::mem::take(&mut program.gradients)
+                .into_iter()
+                .try_for_each(|g| program.free(g, Site::ZeroGrad))
         })
     }
 
@@ -267,7 +284,13 @@ impl<S: Sink> Program<'_, S> {
     fn shard(&self, layer: usize) -> u64 {
         let parameters = &self.plan.parameters;
         let each = (parameters.len() / self.plan.layers).clamp(1, 64);
-        parameters.iter().skip(layer * each).take(each).map(|p| p.0).sum::<u64>().clamp(MIB, 256 * MIB)
+        parameters
+            .iter()
+            .skip(layer * each)
+            .take(each)
+            .map(|p| p.0)
+            .sum::<u64>()
+            .clamp(MIB, 256 * MIB)
     }
 
     fn bytes(op: usize, tokens: u64) -> u64 {
@@ -298,7 +321,8 @@ impl<S: Sink> Program<'_, S> {
         let mut before = None;
         while let Some((saved, op)) = self.activations[layer].pop() {
             let at = |act| Site::Layer { act, layer, op };
-            let gradient = self.alloc(Self::bytes(op, tokens), DEFAULT_STREAM, at(Act::Gradient))?;
+            let gradient =
+                self.alloc(Self::bytes(op, tokens), DEFAULT_STREAM, at(Act::Gradient))?;
             self.free(saved, at(Act::Release))?;
             if let Some(before) = before.replace(gradient) {
                 self.free(before, at(Act::Consume))?;

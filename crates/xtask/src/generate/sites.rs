@@ -1,4 +1,5 @@
-//! The places of the simulated program that allocate and free: the operations of a layer, and what is outside of layers.
+//! The places of the simulated program that allocate and free: the operations of a layer, and what
+//! is outside of layers.
 
 /// What runs in a layer.
 pub(super) struct Op {
@@ -14,7 +15,13 @@ pub(super) struct Op {
     pub(super) workspace: bool,
 }
 
-const fn op(name: &'static str, module: &'static str, width: u64, saved: bool, workspace: bool) -> Op {
+const fn op(
+    name: &'static str,
+    module: &'static str,
+    width: u64,
+    saved: bool,
+    workspace: bool,
+) -> Op {
     Op { name, module, width, saved, workspace }
 }
 
@@ -63,8 +70,15 @@ pub(super) enum Act {
     Consume,
 }
 
-pub(super) const ACTS: [Act; 7] =
-    [Act::Result, Act::Workspace, Act::WorkspaceDone, Act::Drop, Act::Gradient, Act::Release, Act::Consume];
+pub(super) const ACTS: [Act; 7] = [
+    Act::Result,
+    Act::Workspace,
+    Act::WorkspaceDone,
+    Act::Drop,
+    Act::Gradient,
+    Act::Release,
+    Act::Consume,
+];
 
 /// A line of the program that is reached on one way only.
 pub(super) struct Place {
@@ -75,7 +89,12 @@ pub(super) struct Place {
     pub(super) line: u32,
 }
 
-const fn place(call: Option<&'static str>, function: &'static str, file: &'static str, line: u32) -> Place {
+const fn place(
+    call: Option<&'static str>,
+    function: &'static str,
+    file: &'static str,
+    line: u32,
+) -> Place {
     Place { call, function, file, line }
 }
 
@@ -140,7 +159,8 @@ pub(super) enum Site {
 }
 
 impl Site {
-    /// The number of its stack: places, then gradients by make and part, then acts by make and operation.
+    /// The number of its stack: places, then gradients by make and part, then acts by make and
+    /// operation.
     pub(super) fn stack(self) -> usize {
         let places = PLACES.len();
         match self {

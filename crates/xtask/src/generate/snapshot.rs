@@ -1,7 +1,8 @@
-//! A snapshot of the run, as `torch.cuda.memory._dump_snapshot` of PyTorch 2.9 writes it: keys, values and stacks that are
-//! one object there are one object here.
+//! A snapshot of the run, as `torch.cuda.memory._dump_snapshot` of PyTorch 2.9 writes it: keys,
+//! values and stacks that are one object there are one object here.
 //!
-//! Segments come before the trace in the file, and are what the trace leads to: the run is made twice, once for its end.
+//! Segments come before the trace in the file, and are what the trace leads to: the run is made
+//! twice, once for its end.
 
 use super::allocator::{Allocator, Event, Use};
 use super::pickle::{List, Pickler};
@@ -11,10 +12,13 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// As many annotations are kept, the newest: a ring, as PyTorch's own, so that memory does not grow with the file.
+/// As many annotations are kept, the newest: a ring, as PyTorch's own, so that memory does not grow
+/// with the file.
 const ANNOTATIONS: usize = 200_000;
-const DIVISIONS: [&str; 16] =
-    ["1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096", "8192", "16384", "32768"];
+const DIVISIONS: [&str; 16] = [
+    "1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096", "8192",
+    "16384", "32768",
+];
 
 /// What was written.
 pub(super) struct Written {
@@ -26,13 +30,25 @@ pub(super) struct Written {
 }
 
 /// Writes one rank's snapshot.
-pub(super) fn write(plan: &Plan, stacks: &Stacks, rank: u64, out: impl Write) -> io::Result<Written> {
+pub(super) fn write(
+    plan: &Plan,
+    stacks: &Stacks,
+    rank: u64,
+    out: impl Write,
+) -> io::Result<Written> {
     let Run { allocator, events, steps } = run(plan, rank, &mut Nobody)?;
     let pickler = Pickler::new(out)?;
     let frames = vec![None; stacks.frames.len()];
     let empty = FxHashMap::default();
-    let mut writer =
-        Writer { pickler, stacks, words: FxHashMap::default(), frames, kept: empty, last: None, none: None };
+    let mut writer = Writer {
+        pickler,
+        stacks,
+        words: FxHashMap::default(),
+        frames,
+        kept: empty,
+        last: None,
+        none: None,
+    };
     writer.pickler.dict()?;
     writer.word("segments")?;
     let (segments, live) = writer.segments(&allocator)?;
@@ -202,7 +218,11 @@ impl<W: Write> Writer<'_, W> {
         self.word("expandable_segments")?;
         self.pickler.bool(false)?;
         self.number("pinned_num_register_threads", 1)?;
-        for no in ["release_lock_on_cudamalloc", "pinned_use_cuda_host_register", "graph_capture_record_stream_reuse"] {
+        for no in [
+            "release_lock_on_cudamalloc",
+            "pinned_use_cuda_host_register",
+            "graph_capture_record_stream_reuse",
+        ] {
             self.word(no)?;
             self.pickler.bool(false)?;
         }

@@ -1,4 +1,5 @@
-//! Call stacks, as PyTorch gathers them with `stacks="all"`: C++ and Python, innermost first, frames shared between stacks.
+//! Call stacks, as PyTorch gathers them with `stacks="all"`: C++ and Python, innermost first,
+//! frames shared between stacks.
 
 use super::random::Random;
 use super::sites::{ACTS, Act, MAKES, OPS, Op, PARTS, PLACES};
@@ -35,7 +36,11 @@ const MALLOC: [Call<'_>; 4] = [
         "",
         0,
     ),
-    ("c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::allocate(unsigned long)", "", 0),
+    (
+        "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::allocate(unsigned long)",
+        "",
+        0,
+    ),
     (
         "c10::StorageImpl::StorageImpl(c10::StorageImpl::use_byte_size_t, c10::SymInt const&, c10::Allocator*, bool)",
         "",
@@ -62,7 +67,11 @@ const INTERPRETER: [Call<'_>; 4] = [
 /// Functions through which modules are called, one within the other.
 const CALLERS: [Call<'_>; 8] = [
     ("_call_impl", "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1786),
-    ("_wrapped_call_impl", "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1775),
+    (
+        "_wrapped_call_impl",
+        "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py",
+        1775,
+    ),
     ("forward", "/train/model/stage.py", 61),
     ("_fn", "/opt/venv/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py", 1044),
     ("forward", "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/container.py", 250),
@@ -85,7 +94,11 @@ const ENGINE: [Call<'_>; 5] = [
         "??",
         0,
     ),
-    ("torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)", "??", 0),
+    (
+        "torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)",
+        "??",
+        0,
+    ),
     (
         "torch::autograd::python::PythonEngine::thread_init(int, std::shared_ptr<torch::autograd::ReadyQueue> const&, bool)",
         "",
@@ -96,14 +109,20 @@ const ENGINE: [Call<'_>; 5] = [
 ];
 
 fn frames(calls: &[Call<'_>]) -> Vec<Frame> {
-    calls.iter().map(|&(name, file, line)| Frame { name: name.into(), file: file.into(), line }).collect()
+    calls
+        .iter()
+        .map(|&(name, file, line)| Frame { name: name.into(), file: file.into(), line })
+        .collect()
 }
 
 /// From the allocator out to the operation that wants memory.
 fn dispatched(op: &str) -> Vec<Frame> {
     let sizes = "c10::ArrayRef<c10::SymInt>, std::optional<c10::ScalarType>, std::optional<c10::Layout>, std::optional<c10::Device>, std::optional<bool>";
     let own = [
-        (format!("at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA_{op}({sizes})"), "RegisterCUDA_0.cpp"),
+        (
+            format!("at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA_{op}({sizes})"),
+            "RegisterCUDA_0.cpp",
+        ),
         (
             format!(
                 "c10::impl::wrap_kernel_functor_unboxed_<c10::impl::detail::WrapFunctionIntoFunctor_<c10::CompileTimeFunctionPointer<at::Tensor ({sizes}), \
@@ -114,7 +133,9 @@ fn dispatched(op: &str) -> Vec<Frame> {
         ),
         (format!("at::_ops::{op}::redispatch(c10::DispatchKeySet, {sizes})"), "??"),
         (
-            format!("torch::autograd::VariableType::(anonymous namespace)::{op}(c10::DispatchKeySet, {sizes})"),
+            format!(
+                "torch::autograd::VariableType::(anonymous namespace)::{op}(c10::DispatchKeySet, {sizes})"
+            ),
             "VariableType_3.cpp",
         ),
         (format!("at::_ops::{op}::call({sizes})"), "??"),
@@ -150,7 +171,10 @@ impl Stacks {
         for make in MAKES {
             for part in 0..PARTS {
                 let hook = format!("accumulate_{make}_{part}");
-                let own = frames(&[("torch::autograd::AccumulateGrad::apply", "", 0), (&hook, "/train/hooks.py", 12)]);
+                let own = frames(&[
+                    ("torch::autograd::AccumulateGrad::apply", "", 0),
+                    (&hook, "/train/hooks.py", 12),
+                ]);
                 maker.add(dispatched("new_empty_strided"), own, &ENGINE);
             }
         }
@@ -177,13 +201,23 @@ impl Maker<'_> {
         match act {
             Act::Result | Act::Workspace | Act::WorkspaceDone | Act::Drop => {
                 let line = 40 + 8 * n + act as u32;
-                self.add(head, frames(&[("forward", &file, line), (op.module, &file, 300 + n)]), &MAIN);
+                self.add(
+                    head,
+                    frames(&[("forward", &file, line), (op.module, &file, 300 + n)]),
+                    &MAIN,
+                );
             }
             Act::Gradient | Act::Release | Act::Consume => {
-                let node = format!("torch::autograd::generated::{}Backward0::apply({make}, {})", op.name, op.module);
+                let node = format!(
+                    "torch::autograd::generated::{}Backward0::apply({make}, {})",
+                    op.name, op.module
+                );
                 let mut own = frames(&[(&node, "", 0)]);
                 if matches!(act, Act::Release) {
-                    let release = format!("torch::autograd::generated::{}Backward0::release_variables()", op.name);
+                    let release = format!(
+                        "torch::autograd::generated::{}Backward0::release_variables()",
+                        op.name
+                    );
                     own.insert(0, Frame { name: release, file: "Functions.cpp".into(), line: 0 });
                 }
                 self.add(head, own, &ENGINE);
@@ -191,9 +225,11 @@ impl Maker<'_> {
         }
     }
 
-    /// Puts a stack together: what allocates, the place itself, callers as many as there is room for, the program's start.
+    /// Puts a stack together: what allocates, the place itself, callers as many as there is room
+    /// for, the program's start.
     fn add(&mut self, mut head: Vec<Frame>, own: Vec<Frame>, start: &[Call<'_>]) {
-        let depth = self.depth - self.depth / 4 + self.random.below(self.depth as u64 / 2 + 1) as usize;
+        let depth =
+            self.depth - self.depth / 4 + self.random.below(self.depth as u64 / 2 + 1) as usize;
         let mut tail = frames(start);
         // A short stack is one without C++, and then without the start.
         let room = depth.saturating_sub(own.len());
@@ -201,7 +237,8 @@ impl Maker<'_> {
         head.drain(..head.len().saturating_sub(room - tail.len()));
         let between = depth.saturating_sub(head.len() + own.len() + tail.len());
         let callers = (0..between).map(|n| {
-            let (name, file, line) = if n % 2 == 1 { CALLERS[n / 2 % CALLERS.len()] } else { INTERPRETER[n / 2 % 4] };
+            let (name, file, line) =
+                if n % 2 == 1 { CALLERS[n / 2 % CALLERS.len()] } else { INTERPRETER[n / 2 % 4] };
             let file = if file.starts_with('/') { file.into() } else { format!("{PYTHON}{file}") };
             // The same function calls from several lines.
             Frame { name: name.into(), file, line: line + (n / 16) as u32 }

@@ -17,13 +17,15 @@ enum Language {
     TypeScript,
 }
 
-/// The language of a file that people write; generated files, the end-to-end tests and the style sheets (CSS in a
-/// string, for constructable style sheets) have none.
+/// The language of a file that people write; generated files, the end-to-end tests and the style
+/// sheets (CSS in a string, for constructable style sheets) have none.
 fn language(name: &str) -> Option<Language> {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension)?;
     match extension {
         "rs" => Some(Language::Rust),
-        "ts" | "tsx" if !["web/e2e/", "/generated/", "/styles/"].iter().any(|not| name.contains(not)) => {
+        "ts" | "tsx"
+            if !["web/e2e/", "/generated/", "/styles/"].iter().any(|not| name.contains(not)) =>
+        {
             Some(Language::TypeScript)
         }
         _ => None,
@@ -39,7 +41,9 @@ pub(super) fn lengths(sources: &[Source]) -> Vec<String> {
             None => continue,
         };
         let lines = source.text.lines().count();
-        if lines > limit && !source.text.lines().take(HEADER_LINES).any(|line| line.contains(REASON)) {
+        if lines > limit
+            && !source.text.lines().take(HEADER_LINES).any(|line| line.contains(REASON))
+        {
             broken.push(format!(
                 "{} has {lines} lines: split it, or say \"{REASON} ...\" in its header (over {limit})",
                 source.name
@@ -51,7 +55,11 @@ pub(super) fn lengths(sources: &[Source]) -> Vec<String> {
 
 pub(super) fn typescript_share(sources: &[Source]) -> Vec<String> {
     let count = |wanted| -> usize {
-        sources.iter().filter(|s| language(&s.name) == Some(wanted)).map(|s| code_lines(&s.text)).sum()
+        sources
+            .iter()
+            .filter(|s| language(&s.name) == Some(wanted))
+            .map(|s| code_lines(&s.text))
+            .sum()
     };
     let (rust, typescript) = (count(Language::Rust), count(Language::TypeScript));
     let percent = 100 * typescript / (rust + typescript).max(1);
@@ -66,7 +74,8 @@ pub(super) fn typescript_share(sources: &[Source]) -> Vec<String> {
 
 /// Lines that are neither blank nor comment.
 fn code_lines(text: &str) -> usize {
-    let comment = |line: &str| line.starts_with("//") || line.starts_with("/*") || line.starts_with('*');
+    let comment =
+        |line: &str| line.starts_with("//") || line.starts_with("/*") || line.starts_with('*');
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !comment(line)).count()
 }
 
@@ -94,6 +103,9 @@ mod tests {
         let long = "let a = 1;\n".repeat(RUST_LIMIT + 1);
         let source = |text: String| Source { name: "crates/a/src/lib.rs".into(), text };
         assert_eq!(lengths(&[source(long.clone())]).len(), 1);
-        assert_eq!(lengths(&[source(format!("//! Long because it is one table.\n{long}"))]).len(), 0);
+        assert_eq!(
+            lengths(&[source(format!("//! Long because it is one table.\n{long}"))]).len(),
+            0
+        );
     }
 }

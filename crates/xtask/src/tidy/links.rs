@@ -1,14 +1,19 @@
-//! Links in Markdown: the file and the heading that one points to must be there. Nobody else reads them before a reader
-//! follows one.
+//! Links in Markdown: the file and the heading that one points to must be there. Nobody else reads
+//! them before a reader follows one.
 
 use super::{Source, extension};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Relative links and `#anchors` that point to nothing. `names` are all files of the repository, sorted.
+/// Relative links and `#anchors` that point to nothing. `names` are all files of the repository,
+/// sorted.
 pub(super) fn check(sources: &[Source], names: &[String]) -> Vec<String> {
-    let pages: Vec<(&str, String)> =
-        sources.iter().filter(|s| extension(&s.name) == "md").map(|s| (s.name.as_str(), unfenced(&s.text))).collect();
-    let headings: BTreeMap<&str, BTreeSet<String>> = pages.iter().map(|(name, text)| (*name, anchors(text))).collect();
+    let pages: Vec<(&str, String)> = sources
+        .iter()
+        .filter(|s| extension(&s.name) == "md")
+        .map(|s| (s.name.as_str(), unfenced(&s.text)))
+        .collect();
+    let headings: BTreeMap<&str, BTreeSet<String>> =
+        pages.iter().map(|(name, text)| (*name, anchors(text))).collect();
     let mut broken = Vec::new();
     for (name, text) in &pages {
         for (line, target) in links(text) {
@@ -30,21 +35,27 @@ fn wrong(
     if target.contains("://") || target.starts_with("mailto:") {
         return None;
     }
-    let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
-    let Some(path) = (if path.is_empty() { Some(from.to_owned()) } else { resolved(from, path) }) else {
+    let (path, anchor) =
+        target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
+    let Some(path) = (if path.is_empty() { Some(from.to_owned()) } else { resolved(from, path) })
+    else {
         return Some("that is outside of the repository");
     };
-    let is_folder =
-        || path.is_empty() || names.iter().any(|n| n.strip_prefix(&path).is_some_and(|n| n.starts_with('/')));
+    let is_folder = || {
+        path.is_empty()
+            || names.iter().any(|n| n.strip_prefix(&path).is_some_and(|n| n.starts_with('/')))
+    };
     if names.binary_search(&path).is_err() && !is_folder() {
         return Some("there is no such file or folder");
     }
     // Anchors of other files (lines of code) are the host's.
-    let found = |anchor: &str| headings.get(path.as_str()).is_none_or(|known| known.contains(anchor));
+    let found =
+        |anchor: &str| headings.get(path.as_str()).is_none_or(|known| known.contains(anchor));
     anchor.is_some_and(|anchor| !found(anchor)).then_some("that page has no such heading")
 }
 
-/// A path that stands in the file `from`, from the top of the repository; `None` when it leads out of it.
+/// A path that stands in the file `from`, from the top of the repository; `None` when it leads out
+/// of it.
 fn resolved(from: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -70,7 +81,10 @@ fn unfenced(text: &str) -> String {
         match fence {
             None if mark.is_some() => fence = mark,
             None => out.push_str(line),
-            Some(open) if start.trim_end().len() >= 3 && start.trim_end().trim_start_matches(&open[..1]).is_empty() => {
+            Some(open)
+                if start.trim_end().len() >= 3
+                    && start.trim_end().trim_start_matches(&open[..1]).is_empty() =>
+            {
                 fence = None;
             }
             Some(_) => {}
@@ -89,10 +103,12 @@ fn links(text: &str) -> Vec<(usize, &str)> {
         let mut step = rest.chars().next().map_or(1, char::len_utf8);
         if rest.starts_with('`') {
             step = code_span(rest);
-        } else if let Some(target) = rest.strip_prefix("](").and_then(|after| after.split_once(')')) {
+        } else if let Some(target) = rest.strip_prefix("](").and_then(|after| after.split_once(')'))
+        {
             found.extend(first_word(target.0).map(|target| (line, target)));
         } else if starts_line
-            && let Some((_, target)) = rest.lines().next().and_then(|l| l.strip_prefix('[')?.split_once("]: "))
+            && let Some((_, target)) =
+                rest.lines().next().and_then(|l| l.strip_prefix('[')?.split_once("]: "))
         {
             found.extend(first_word(target).map(|target| (line, target)));
         }
@@ -107,7 +123,8 @@ fn first_word(target: &str) -> Option<&str> {
     target.split_whitespace().next().map(|word| word.trim_matches(['<', '>']))
 }
 
-/// Bytes of the code span that begins here; of its backticks alone, where nothing in the paragraph closes it.
+/// Bytes of the code span that begins here; of its backticks alone, where nothing in the paragraph
+/// closes it.
 fn code_span(rest: &str) -> usize {
     let ticks = |text: &str| text.len() - text.trim_start_matches('`').len();
     let open = ticks(rest);
@@ -123,8 +140,8 @@ fn code_span(rest: &str) -> usize {
     open
 }
 
-/// What the headings of a page are called in links to it: as GitHub makes them. A second heading of the same text gets
-/// a number.
+/// What the headings of a page are called in links to it: as GitHub makes them. A second heading of
+/// the same text gets a number.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for line in text.lines() {
@@ -136,7 +153,9 @@ fn anchors(text: &str) -> BTreeSet<String> {
         let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
         let anchor = kept.collect::<String>().replace(' ', "-");
         let numbered = (1..).map(|n| format!("{anchor}-{n}"));
-        if let Some(free) = std::iter::once(anchor.clone()).chain(numbered).find(|a| !anchors.contains(a)) {
+        if let Some(free) =
+            std::iter::once(anchor.clone()).chain(numbered).find(|a| !anchors.contains(a))
+        {
             anchors.insert(free);
         }
     }
@@ -170,7 +189,10 @@ mod tests {
     fn files_folders_and_headings_are_found() {
         let readme = "# Top\n[a](docs/a.md), [b](docs/), [c](./docs/a.md#two-words \"title\"), [d](#top)\n[e](https://x.example/#y)\n";
         let page = "# A\n\n## Two words\n\n[up](../README.md) and [code](../src/lib.rs#L3)\n";
-        assert_eq!(broken(&[("README.md", readme), ("docs/a.md", page), ("src/lib.rs", "")]), Vec::<String>::new());
+        assert_eq!(
+            broken(&[("README.md", readme), ("docs/a.md", page), ("src/lib.rs", "")]),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
@@ -189,16 +211,21 @@ mod tests {
 
     #[test]
     fn code_holds_no_links() {
-        let page = "`[a](b.md)` ``x ` [c](d.md)`` `\n```md\n# No\n[e](f.md)\n``` no end\n```\n[g](#no)\n";
-        assert_eq!(broken(&[("a.md", page)]), ["a.md:7 links to #no: that page has no such heading"]);
+        let page =
+            "`[a](b.md)` ``x ` [c](d.md)`` `\n```md\n# No\n[e](f.md)\n``` no end\n```\n[g](#no)\n";
+        assert_eq!(
+            broken(&[("a.md", page)]),
+            ["a.md:7 links to #no: that page has no such heading"]
+        );
         // A backtick that nothing closes hides nothing.
         assert_eq!(broken(&[("a.md", "` [a](b.md)\n\n`\n")]).len(), 1);
     }
 
     #[test]
     fn headings_are_named_as_github_names_them() {
-        let text = "# The program `memstrata`\n## Dump on OOM: `a_b`, (c)\n## [Linked](x.md) one\n## Same\n### Same\n#no\n####### no\n";
-        let expected = ["dump-on-oom-a_b-c", "linked-one", "same", "same-1", "the-program-memstrata"];
+        let text = "# The program `vramscope`\n## Dump on OOM: `a_b`, (c)\n## [Linked](x.md) one\n## Same\n### Same\n#no\n####### no\n";
+        let expected =
+            ["dump-on-oom-a_b-c", "linked-one", "same", "same-1", "the-program-vramscope"];
         assert_eq!(anchors(text).into_iter().collect::<Vec<_>>(), expected);
     }
 }

@@ -5,7 +5,8 @@ use crate::repo::Repo;
 use anyhow::{Context, Result};
 
 /// Where lock files may say that packages come from.
-const REGISTRIES: [&str; 2] = ["registry+https://github.com/rust-lang/crates.io-index", "https://registry.npmjs.org/"];
+const REGISTRIES: [&str; 2] =
+    ["registry+https://github.com/rust-lang/crates.io-index", "https://registry.npmjs.org/"];
 
 /// Mentions of this checkout, of the folders beside it, or of the home folder.
 pub(super) fn machines(repo: &Repo, sources: &[Source]) -> Result<Vec<String>> {
@@ -15,7 +16,9 @@ pub(super) fn machines(repo: &Repo, sources: &[Source]) -> Result<Vec<String>> {
             folders.push(format!("{}/", entry?.path().display()));
         }
     }
-    folders.extend(std::env::var("HOME").ok().filter(|home| home.len() > 1).map(|home| format!("{home}/")));
+    folders.extend(
+        std::env::var("HOME").ok().filter(|home| home.len() > 1).map(|home| format!("{home}/")),
+    );
     Ok(mentions(sources, &folders))
 }
 
@@ -24,7 +27,11 @@ fn mentions(sources: &[Source], folders: &[String]) -> Vec<String> {
     for source in sources {
         for (n, line) in source.text.lines().enumerate() {
             if let Some(folder) = folders.iter().find(|folder| names(line, folder)) {
-                broken.push(format!("{}:{} names a folder of this machine, {folder}", source.name, n + 1));
+                broken.push(format!(
+                    "{}:{} names a folder of this machine, {folder}",
+                    source.name,
+                    n + 1
+                ));
             }
         }
     }
@@ -42,14 +49,20 @@ fn names(line: &str, folder: &str) -> bool {
 /// Lock files that point elsewhere than at the public registries.
 pub(super) fn registries(sources: &[Source]) -> Vec<String> {
     let mut broken = Vec::new();
-    let locks = sources.iter().filter(|s| s.name.ends_with("Cargo.lock") || s.name.ends_with("package-lock.json"));
+    let locks = sources
+        .iter()
+        .filter(|s| s.name.ends_with("Cargo.lock") || s.name.ends_with("package-lock.json"));
     for source in locks {
         for (n, line) in source.text.lines().enumerate() {
-            let Some((_, value)) = line.split_once("source = ").or_else(|| line.split_once("\"resolved\": ")) else {
+            let Some((_, value)) =
+                line.split_once("source = ").or_else(|| line.split_once("\"resolved\": "))
+            else {
                 continue;
             };
             let value = value.trim_matches(['"', ',', ' ']);
-            if value.contains("://") && !REGISTRIES.iter().any(|registry| value.starts_with(registry)) {
+            if value.contains("://")
+                && !REGISTRIES.iter().any(|registry| value.starts_with(registry))
+            {
                 broken.push(format!("{}:{} takes a package from {value}", source.name, n + 1));
             }
         }
@@ -69,7 +82,10 @@ mod tests {
     fn absolute_paths_only() {
         let folders = ["/home/someone/".to_owned()];
         assert_eq!(mentions(&source("a", "open('/home/someone/x')"), &folders).len(), 1);
-        assert_eq!(mentions(&source("a", "see ../home/someone/x and x/home/someone/y"), &folders).len(), 0);
+        assert_eq!(
+            mentions(&source("a", "see ../home/someone/x and x/home/someone/y"), &folders).len(),
+            0
+        );
     }
 
     #[test]

@@ -16,7 +16,13 @@ pub(super) fn check(sources: &[Source]) -> Vec<String> {
     let wanted = said(&PLACES[0]);
     let broken = PLACES.iter().filter(|place| said(place) != wanted || wanted.is_none());
     broken
-        .map(|(name, _)| format!("{name} does not say the version of {}: {}", PLACES[0].0, wanted.unwrap_or("none")))
+        .map(|(name, _)| {
+            format!(
+                "{name} does not say the version of {}: {}",
+                PLACES[0].0,
+                wanted.unwrap_or("none")
+            )
+        })
         .collect()
 }
 
@@ -32,7 +38,11 @@ mod tests {
                 format!("const VERSION = \"{version}\";"),
                 "a\nversion = \"0.1.0\"".into(),
             ];
-            PLACES.iter().zip(texts).map(|((name, _), text)| Source { name: (*name).into(), text }).collect()
+            PLACES
+                .iter()
+                .zip(texts)
+                .map(|((name, _), text)| Source { name: (*name).into(), text })
+                .collect()
         };
         assert_eq!(check(&of("0.1.0")).len(), 0);
         assert_eq!(check(&of("0.2.0")).len(), 1);

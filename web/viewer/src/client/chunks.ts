@@ -1,10 +1,13 @@
-// A source as a stream of chunks, where the next read is under way while the current chunk is parsed. Gzip is unpacked on
-// the way, by the browser.
+// A source as a stream of chunks, where the next read is under way while the current chunk is
+// parsed. Gzip is unpacked on the way, by the browser.
 
 import type { Failure } from "../generated/protocol.js";
 import type { Bytes } from "./messages.js";
 
-/** What is parsed at once: it is copied to memory that never shrinks, and is read from a cache if it is small. */
+/**
+ * What is parsed at once: it is copied to memory that never shrinks, and is read from a cache if it
+ * is small.
+ */
 const PIECE = 1 << 18;
 
 /** The browser does not say why a fetch failed; of another origin there is one usual reason. */
@@ -15,7 +18,7 @@ function unreachable(url: string): Failure {
     id: null,
     message: `${url} could not be fetched.`,
     hint: foreign
-      ? `Either it cannot be reached, or its server does not allow this page to read it (CORS): it has to answer with the header Access-Control-Allow-Origin: ${origin}. Or download the file and open it here, or run \`memstrata serve\` where it is.`
+      ? `Either it cannot be reached, or its server does not allow this page to read it (CORS): it has to answer with the header Access-Control-Allow-Origin: ${origin}. Or download the file and open it here, or run \`vramscope serve\` where it is.`
       : null,
   };
 }
@@ -38,7 +41,8 @@ async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uin
     const { done, value } = await next;
     if (done) return;
     next = reader.read();
-    // The read that runs ahead may fail after its reader has gone; who still reads gets the error from its own await.
+    // The read that runs ahead may fail after its reader has gone; who still reads gets the error
+    // from its own await.
     next.catch(() => undefined);
     yield value;
   }

@@ -1,4 +1,5 @@
-// The worker that sees all files of a run: it puts them in order and names them, and lays ranks beside each other.
+// The worker that sees all files of a run: it puts them in order and names them, and lays ranks
+// beside each other.
 
 import { type Signal, signal } from "@preact/signals";
 import type {
@@ -20,10 +21,16 @@ export class Coordinator {
   readonly #modules: Modules;
   #prepared: PreparedWorker;
   readonly #pending = new Map<number, PromiseWithResolvers<RunResponse>>();
-  /** Counts workers that knew nothing when they came: what the one before had been told, they have to be told. */
+  /**
+   * Counts workers that knew nothing when they came: what the one before had been told, they have
+   * to be told.
+   */
   readonly renewed: Signal<number> = signal(0);
   #lastId = 0;
-  /** The worker has stopped without having answered anything: what it was told would stop the next one too. */
+  /**
+   * The worker has stopped without having answered anything: what it was told would stop the next
+   * one too.
+   */
   #hopeless = false;
   #broken = false;
   #ended = false;
@@ -55,7 +62,9 @@ export class Coordinator {
     return response.answer;
   }
 
-  /** From now on by a worker that answers all views. What is asked of the old one is answered first. */
+  /**
+   * From now on by a worker that answers all views. What is asked of the old one is answered first.
+   */
   async upgrade(): Promise<void> {
     await Promise.allSettled([...this.#pending.values()].map(({ promise }) => promise));
     if (this.#ended || this.#prepared.full) return;

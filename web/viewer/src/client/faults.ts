@@ -1,4 +1,5 @@
-// Words for what stops a worker, or keeps it from starting: each says what happened, and what can be done.
+// Words for what stops a worker, or keeps it from starting: each says what happened, and what can
+// be done.
 
 import type { Failure } from "../generated/protocol.js";
 
@@ -32,13 +33,13 @@ const MUCH = 2 ** 30;
 const OUTGROWN: Failure = {
   id: null,
   message: "Memory ran out: a browser tab has 4 GiB for a file.",
-  hint: "The program has no such limit: memstrata summary FILE. It reads a part of a file with --events.",
+  hint: "The program has no such limit: vramscope summary FILE. It reads a part of a file with --events.",
 };
 
 const EXHAUSTED: Failure = {
   id: null,
   message: "Memory ran out: the browser gives this file no more.",
-  hint: "Close other tabs or programs, then load it again. The program needs no browser: memstrata summary FILE.",
+  hint: "Close other tabs or programs, then load it again. The program needs no browser: vramscope summary FILE.",
 };
 
 const FORBIDDEN: Failure = {
@@ -47,8 +48,8 @@ const FORBIDDEN: Failure = {
   hint: "Its script-src needs 'wasm-unsafe-eval'.",
 };
 
-const OF_FILE = "This is a fault in memstrata, not in the file. The other files are not affected.";
-const OF_RUN = "This is a fault in memstrata, not in the files. The next question starts it anew.";
+const OF_FILE = "This is a fault in vramscope, not in the file. The other files are not affected.";
+const OF_RUN = "This is a fault in vramscope, not in the files. The next question starts it anew.";
 
 const NO_MEMORY = /out of memory|allocation failed|could not allocate|cannot allocate/i;
 /** A vector of more than half of all addresses. */
@@ -67,7 +68,7 @@ export function stopped({ words, panic, trapped, bytes, full }: Stop, run = fals
   const said = (panic || words).replace(/\s+/g, " ");
   if (!trapped) return { id: null, message: said, hint: null };
   const at = run ? "over the run" : "on this file";
-  return { id: null, message: `memstrata stopped ${at}: ${said}`, hint: run ? OF_RUN : OF_FILE };
+  return { id: null, message: `vramscope stopped ${at}: ${said}`, hint: run ? OF_RUN : OF_FILE };
 }
 
 /** Why a WebAssembly file, which has come with this type, cannot be used. */
@@ -80,7 +81,10 @@ export function refused(path: string, type: string, error: unknown): Fault {
     );
   if (NO_EVAL.test(words)) return new Fault(FORBIDDEN.message, FORBIDDEN.hint);
   if (type.startsWith("text/"))
-    return new Fault(`${path} is no WebAssembly: the server answers with ${type}.`, "The file may be missing there.");
+    return new Fault(
+      `${path} is no WebAssembly: the server answers with ${type}.`,
+      "The file may be missing there.",
+    );
   if (NO_MEMORY.test(words)) return new Fault(EXHAUSTED.message, EXHAUSTED.hint);
   return new Fault(
     `${path} cannot be used by this browser: ${words}`,

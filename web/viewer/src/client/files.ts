@@ -1,22 +1,30 @@
-// From what a user hands over (a drop, a file picker, a folder picker, a script) to sources with paths.
+// From what a user hands over (a drop, a file picker, a folder picker, a script) to sources with
+// paths.
 
 import type { Source } from "./rank-file.js";
 
-/** What a folder is searched for. Files that were picked one by one are taken whatever their name is. */
+/**
+ * What a folder is searched for. Files that were picked one by one are taken whatever their name
+ * is.
+ */
 const EXTENSIONS = [".pickle", ".pkl", ".pt", ".gz", ".html", ".json"];
 
-const isSnapshotName = (name: string) => EXTENSIONS.some((extension) => name.toLowerCase().endsWith(extension));
+const isSnapshotName = (name: string) =>
+  EXTENSIONS.some((extension) => name.toLowerCase().endsWith(extension));
 
 const fromFile = (file: File, path: string): Source => ({ path, bytes: file.size, from: file });
 
-const fileOf = (entry: FileSystemFileEntry) => new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+const fileOf = (entry: FileSystemFileEntry) =>
+  new Promise<File>((resolve, reject) => entry.file(resolve, reject));
 
 /** One call lists at most a hundred entries: it is asked until it has no more. */
 async function children(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = folder.createReader();
   const all: FileSystemEntry[] = [];
   for (;;) {
-    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, reject),
+    );
     if (some.length === 0) return all;
     all.push(...some);
   }
@@ -33,7 +41,10 @@ async function walk(entry: FileSystemEntry, insideFolder: boolean): Promise<Sour
   return [fromFile(file, entry.fullPath.replace(/^\//, ""))];
 }
 
-/** The files of a drop, folders recursively. Must be called inside the drop event: its items are gone after it. */
+/**
+ * The files of a drop, folders recursively. Must be called inside the drop event: its items are
+ * gone after it.
+ */
 export function fromDrop(data: DataTransfer): Promise<Source[]> {
   const walks: Promise<Source[]>[] = [];
   for (const item of data.items) {
@@ -70,10 +81,12 @@ function nameOfUrl(url: URL): string {
 export function fromScript(inputs: Iterable<LoadInput>): Source[] {
   return [...inputs].map((input) => {
     if (input instanceof File) return fromFile(input, input.webkitRelativePath || input.name);
-    if (input instanceof ArrayBuffer) return { path: "snapshot", bytes: input.byteLength, from: new Blob([input]) };
+    if (input instanceof ArrayBuffer)
+      return { path: "snapshot", bytes: input.byteLength, from: new Blob([input]) };
     if (input instanceof URL || typeof input === "string") {
       // What is no address is refused on its row, as what cannot be fetched is.
-      if (!URL.canParse(input, document.baseURI)) return { path: String(input), bytes: 0, from: String(input) };
+      if (!URL.canParse(input, document.baseURI))
+        return { path: String(input), bytes: 0, from: String(input) };
       const url = new URL(input, document.baseURI);
       return { path: nameOfUrl(url), bytes: 0, from: url.href };
     }
@@ -89,13 +102,14 @@ export function isSame(a: Source, b: Source): boolean {
 }
 
 /**
- * What of these is not open yet. Where a name is taken, as in two folders with the same ranks, all of them go into a group of
- * their own.
+ * What of these is not open yet. Where a name is taken, as in two folders with the same ranks, all
+ * of them go into a group of their own.
  */
 export function beside(open: readonly Source[], sources: readonly Source[]): Source[] {
   const fresh = sources.filter((source) => !open.some((other) => isSame(source, other)));
   const taken = new Set(open.map(({ path }) => path));
   let group = "";
-  for (let number = 2; fresh.some(({ path }) => taken.has(group + path)); number += 1) group = `${number}/`;
+  for (let number = 2; fresh.some(({ path }) => taken.has(group + path)); number += 1)
+    group = `${number}/`;
   return fresh.map((source) => ({ ...source, path: group + source.path }));
 }

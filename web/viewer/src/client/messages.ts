@@ -1,5 +1,5 @@
-// What the page and its workers say to each other around the protocol of crates/memstrata-engine: how a worker gets its
-// module and its bytes, and how a worker that stops says why.
+// What the page and its workers say to each other around the protocol of crates/vramscope-engine:
+// how a worker gets its module and its bytes, and how a worker that stops says why.
 
 import type { Failure, Request, Response, RunRequest, RunResponse } from "../generated/protocol.js";
 
@@ -20,13 +20,16 @@ export interface ThreadsBuild {
   /** How many to start. */
   threads: number;
   /**
-   * The channel on which a thread that stops says so: the page hears it, while the worker waits for what the thread has
-   * not done, for ever.
+   * The channel on which a thread that stops says so: the page hears it, while the worker waits for
+   * what the thread has not done, for ever.
    */
   alarm: string;
 }
 
-/** Which of the two modules a worker runs: the one for the first picture, or the one that answers all views. */
+/**
+ * Which of the two modules a worker runs: the one for the first picture, or the one that answers
+ * all views.
+ */
 export type Glue = "first" | "views";
 
 /** A part of the events of every trace, both ends counted. */

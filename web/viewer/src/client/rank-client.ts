@@ -54,7 +54,10 @@ export type QueryKind = OneKeyOf<Query>;
 type AnswerKind = OneKeyOf<Answer>;
 type AnswerOf<K extends AnswerKind> = Extract<Answer, Record<K, unknown>>[K];
 
-/** The kinds of tiles; each is asked for by its own plot, and a newer list replaces only those of its kind. */
+/**
+ * The kinds of tiles; each is asked for by its own plot, and a newer list replaces only those of
+ * its kind.
+ */
 export const LAYERS = ["timeline", "segments", "flame"] as const;
 export type LayerKind = (typeof LAYERS)[number];
 
@@ -76,7 +79,10 @@ export class RankClient {
   readonly #pending = new Map<number, Settle>();
   readonly #drawers = new Map<LayerKind, Drawer>();
   readonly #latest = new Map<string, number>();
-  /** The last list of tiles of each layer, by its number's remainder, and how many of it have not come. */
+  /**
+   * The last list of tiles of each layer, by its number's remainder, and how many of it have not
+   * come.
+   */
   readonly #tiles = new Map<number, { id: number; left: number }>();
   #waiting = 0;
   /** True while something has not been answered for a while. */
@@ -87,7 +93,12 @@ export class RankClient {
   /** How many threads it has; 0 before its first word. */
   threads = 0;
 
-  constructor(prepared: PreparedWorker, { path, bytes, from }: Source, bounds: Bounds, events: LoadEvents) {
+  constructor(
+    prepared: PreparedWorker,
+    { path, bytes, from }: Source,
+    bounds: Bounds,
+    events: LoadEvents,
+  ) {
     this.#prepared = prepared;
     this.#events = events;
     prepared.onmessage((message) => this.#receive(message));
@@ -99,7 +110,10 @@ export class RankClient {
     return this.#prepared.full;
   }
 
-  /** Who draws a layer of this file from now on; null for nobody. Tiles that were asked for before do not come. */
+  /**
+   * Who draws a layer of this file from now on; null for nobody. Tiles that were asked for before
+   * do not come.
+   */
   draw(layer: LayerKind, tile: ((tile: TileReply) => void) | null): void {
     this.#tiles.delete(LAYERS.indexOf(layer));
     this.#rest();
@@ -115,7 +129,10 @@ export class RankClient {
     this.#ask({ tiles: { id, target, axis, layer, tiles } });
   }
 
-  /** What is at a point of the timeline; null over empty ground, and when a newer pick has overtaken this one. */
+  /**
+   * What is at a point of the timeline; null over empty ground, and when a newer pick has overtaken
+   * this one.
+   */
   async pick(point: PickPoint): Promise<Hit | null> {
     const id = this.#nextId();
     this.#overtake("pick", id);
@@ -142,10 +159,14 @@ export class RankClient {
   }
 
   /**
-   * What a view asks. Null when the worker has ended, knows no views, or when a newer question of the same kind has
-   * overtaken this one.
+   * What a view asks. Null when the worker has ended, knows no views, or when a newer question of
+   * the same kind has overtaken this one.
    */
-  async view<K extends AnswerKind>(target: DeviceRef, answer: K, query: Query): Promise<AnswerOf<K> | null> {
+  async view<K extends AnswerKind>(
+    target: DeviceRef,
+    answer: K,
+    query: Query,
+  ): Promise<AnswerOf<K> | null> {
     if (!this.full) return null;
     const id = this.#nextId();
     const [kind] = Object.keys(query);

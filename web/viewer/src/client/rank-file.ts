@@ -1,7 +1,15 @@
-// A file of the run as the page knows it: what it was planned as, how far its load is, and its worker while it has one.
+// A file of the run as the page knows it: what it was planned as, how far its load is, and its
+// worker while it has one.
 
 import { type Signal, signal } from "@preact/signals";
-import type { Failure, Loaded, PlannedRow, Progress, RankCard, TooLarge } from "../generated/protocol.js";
+import type {
+  Failure,
+  Loaded,
+  PlannedRow,
+  Progress,
+  RankCard,
+  TooLarge,
+} from "../generated/protocol.js";
 import type { Bytes, EventRange } from "./messages.js";
 import type { RankClient } from "./rank-client.js";
 
@@ -28,12 +36,18 @@ export class RankFile {
   part: EventRange | null = null;
   /** What can be opened of it, once it has shown itself to be too large. */
   readonly tooLarge: Signal<TooLarge | null> = signal(null);
-  /** A released file stays `ready`: its summary is kept, and its worker comes back when it is looked at. */
+  /**
+   * A released file stays `ready`: its summary is kept, and its worker comes back when it is looked
+   * at.
+   */
   readonly load: Signal<Load> = signal({ state: "queued" });
   readonly client: Signal<RankClient | null> = signal(null);
   /** Bytes read so far, while it is read for the first time or again. */
   readonly progress: Signal<Progress | null> = signal(null);
-  /** Its rows in the overview, one a snapshot in it, once a worker that answers all views has read it. */
+  /**
+   * Its rows in the overview, one a snapshot in it, once a worker that answers all views has read
+   * it.
+   */
   readonly cards: Signal<readonly (RankCard | null)[] | null> = signal(null);
   /** From the start of its reading to its summary. */
   loadMs = 0;

@@ -1,10 +1,11 @@
-// Which files have a worker. At most `limit` load at once and the rest queue; of those that are loaded, the ones looked at
-// last keep their worker, as many as the memory allows. A worker is ended to cancel its load or to give its memory back:
-// wasm memory never shrinks.
+// Which files have a worker. At most `limit` load at once and the rest queue; of those that are
+// loaded, the ones looked at last keep their worker, as many as the memory allows. A worker is
+// ended to cancel its load or to give its memory back: wasm memory never shrinks.
 //
-// The first file of a run may be read by the small module, so that its picture is there soon; all others wait for the one
-// that answers all views, and when that has come the first is read once more by it, behind the picture. What the small one
-// cannot read (it knows pickles only) waits for the other, too.
+// The first file of a run may be read by the small module, so that its picture is there soon; all
+// others wait for the one that answers all views, and when that has come the first is read once
+// more by it, behind the picture. What the small one cannot read (it knows pickles only) waits for
+// the other, too.
 
 import { effect } from "@preact/signals";
 import type { Failure, Loaded, TooLarge } from "../generated/protocol.js";
@@ -18,7 +19,11 @@ const MOST = 8;
 /** A file of at most so many bytes may be read twice, and is not worth starting threads for. */
 const SMALL = 64 << 20;
 
-const CANCELLED: Failure = { id: null, message: "Not read to the end: something else was opened.", hint: null };
+const CANCELLED: Failure = {
+  id: null,
+  message: "Not read to the end: something else was opened.",
+  hint: null,
+};
 
 export interface PoolEvents {
   progress(file: RankFile): void;
@@ -29,7 +34,10 @@ export interface PoolEvents {
   refused(failure: Failure): void;
   /** A file waits for the module that answers all views. */
   wanted(): void;
-  /** A file that answers all views has come: what the overview wants of it, before its worker may be released. */
+  /**
+   * A file that answers all views has come: what the overview wants of it, before its worker may be
+   * released.
+   */
   summarise(file: RankFile, client: RankClient, loaded: Loaded): Promise<void>;
 }
 
@@ -101,7 +109,10 @@ export class RankPool {
     this.#next([file]);
   }
 
-  /** A worker for this file that answers all views, and stays until it is let go; null when the file cannot be read. */
+  /**
+   * A worker for this file that answers all views, and stays until it is let go; null when the file
+   * cannot be read.
+   */
   hold(file: RankFile): Promise<RankClient | null> {
     this.#held.set(file, (this.#held.get(file) ?? 0) + 1);
     const { state } = file.load.peek();
@@ -129,7 +140,10 @@ export class RankPool {
     this.#release();
   }
 
-  /** From now on workers answer all views; those that do not are replaced when their file has been read again. */
+  /**
+   * From now on workers answer all views; those that do not are replaced when their file has been
+   * read again.
+   */
   upgrade(): void {
     this.#respare();
     this.#next(this.#idle.filter((file) => file.client.peek()?.full === false).toReversed());
@@ -173,14 +187,20 @@ export class RankPool {
     this.#spare = this.#modules.spawn({ early });
   }
 
-  /** All views are answered, or this is the first file, whose picture should not wait for that: if it is quick to read again. */
+  /**
+   * All views are answered, or this is the first file, whose picture should not wait for that: if
+   * it is quick to read again.
+   */
   #mayStart(file: RankFile): boolean {
     const alone = this.#loading.size === 0 && this.#idle.length === 0;
     const easy = file.source.bytes <= SMALL && !this.#beyond.has(file);
     return this.#modules.full || this.#first || (alone && easy);
   }
 
-  /** Reads these before all that wait. A file that is being read already is not read a second time beside that. */
+  /**
+   * Reads these before all that wait. A file that is being read already is not read a second time
+   * beside that.
+   */
   #next(files: readonly RankFile[]): void {
     const first = files.filter((file) => !this.#loading.has(file));
     this.#queue = [...first, ...this.#queue.filter((file) => !first.includes(file))];
@@ -188,7 +208,11 @@ export class RankPool {
   }
 
   #fill(): void {
-    for (let file = this.#queue[0]; file && this.#loading.size < this.#limit; file = this.#queue[0]) {
+    for (
+      let file = this.#queue[0];
+      file && this.#loading.size < this.#limit;
+      file = this.#queue[0]
+    ) {
       if (!this.#mayStart(file)) break;
       this.#queue.shift();
       this.#start(file);
@@ -214,7 +238,8 @@ export class RankPool {
         if (!behind) file.loadMs = performance.now() - started;
         void this.#ready(file, client, loaded);
       },
-      failed: (failure, tooLarge) => this.#failed(file, failure, tooLarge, typeof file.source.from === "string"),
+      failed: (failure, tooLarge) =>
+        this.#failed(file, failure, tooLarge, typeof file.source.from === "string"),
       crashed: (failure) => this.#crashed(file, client, failure),
       refused: (failure) => this.#events.refused(failure),
     });
@@ -225,7 +250,11 @@ export class RankPool {
   /** The warm worker, or for a large file that has cores to itself one with threads. */
   #worker(file: RankFile): PreparedWorker {
     const threads = Math.floor(this.#limit / (this.#loading.size + this.#queue.length + 1));
-    const alone = threads > 1 && file.source.bytes > SMALL && this.#modules.full && this.#modules.single === null;
+    const alone =
+      threads > 1 &&
+      file.source.bytes > SMALL &&
+      this.#modules.full &&
+      this.#modules.single === null;
     if (alone && !this.#stopped.has(file)) return this.#modules.spawn({ threads });
     if (this.#spare?.broken) this.#respare();
     const prepared = this.#spare ?? this.#modules.spawn();
@@ -246,7 +275,8 @@ export class RankPool {
       file.load.value = { state: "ready", loaded };
       this.#events.ready(file);
     }
-    if (client.full && file.cards.peek() === null) await this.#events.summarise(file, client, loaded);
+    if (client.full && file.cards.peek() === null)
+      await this.#events.summarise(file, client, loaded);
     // What was opened in the meantime has ended this worker.
     if (this.#loading.get(file) !== client) return;
     this.#loading.delete(file);
@@ -257,9 +287,11 @@ export class RankPool {
 
   /** Ends the workers of the files that were looked at longest ago, never of the one on screen. */
   #release(): void {
-    const kept = (file: RankFile) => file === this.#focused || this.#held.has(file) || this.#loading.has(file);
+    const kept = (file: RankFile) =>
+      file === this.#focused || this.#held.has(file) || this.#loading.has(file);
     const candidates = this.#idle.filter((file) => !kept(file));
-    const held = () => this.#idle.reduce((sum, { client }) => sum + (client.peek()?.wasmBytes ?? 0), 0);
+    const held = () =>
+      this.#idle.reduce((sum, { client }) => sum + (client.peek()?.wasmBytes ?? 0), 0);
     for (const file of candidates) {
       if (this.#idle.length <= MOST && held() <= this.#budget) return;
       this.#end(file);

@@ -1,5 +1,5 @@
-// A run that lies beside the page: an index that names its files. Where the index says so, it is asked for again while
-// somebody looks at the page, since a folder may get more snapshots.
+// A run that lies beside the page: an index that names its files. Where the index says so, it is
+// asked for again while somebody looks at the page, since a folder may get more snapshots.
 
 import { type Signal, signal } from "@preact/signals";
 import type { Source } from "./rank-file.js";
@@ -22,9 +22,14 @@ export interface IndexedRun {
 export async function fromIndex(address: string): Promise<IndexedRun> {
   const base = new URL(address, document.baseURI);
   const response = await fetch(base);
-  if (!response.ok) throw new Error(`The run is not here: ${base.pathname} answered ${response.status}.`);
+  if (!response.ok)
+    throw new Error(`The run is not here: ${base.pathname} answered ${response.status}.`);
   const index = (await response.json()) as RunIndex;
-  const sources = index.files.map(({ path, url, bytes }) => ({ path, bytes, from: new URL(url, base).href }));
+  const sources = index.files.map(({ path, url, bytes }) => ({
+    path,
+    bytes,
+    from: new URL(url, base).href,
+  }));
   return { title: index.title, sources, watch: index.watch === true };
 }
 
@@ -83,7 +88,9 @@ export class RunWatch {
       this.#lost();
       return;
     }
-    const fresh = run.sources.filter(({ from }) => typeof from === "string" && !this.#known.has(from));
+    const fresh = run.sources.filter(
+      ({ from }) => typeof from === "string" && !this.#known.has(from),
+    );
     if (fresh.length === 0) return;
     const names = fresh.slice(0, NAMED).map(({ path }) => path.split(/[/\\]/).at(-1));
     const text = [...names, ...(fresh.length > NAMED ? ["others"] : [])].join(", ");

@@ -1,15 +1,28 @@
-// The wasm modules, each compiled once on the page: the view's is instantiated here, the workers' are posted to them. The
-// worker has two: the first picture waits for a small one only; the one that answers all views is fetched after it. A third,
-// the latter with threads, is fetched when a large file is opened on a page that may share memory.
+// The wasm modules, each compiled once on the page: the view's is instantiated here, the workers'
+// are posted to them. The worker has two: the first picture waits for a small one only; the one
+// that answers all views is fetched after it. A third, the latter with threads, is fetched when a
+// large file is opened on a page that may share memory.
 
 import { type Signal, signal } from "@preact/signals";
-import initView, { Swatches } from "../../wasm/memstrata_view.js";
+import initView, { Swatches } from "../../wasm/vramscope_view.js";
 import type { Failure } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
-import { Fault, NO_SCRIPT, RELOAD, refused, type Stop, stopped, UNHARMED, wordsOf } from "./faults.js";
+import {
+  Fault,
+  NO_SCRIPT,
+  RELOAD,
+  refused,
+  type Stop,
+  stopped,
+  UNHARMED,
+  wordsOf,
+} from "./faults.js";
 import type { FromWorker, Glue, ThreadsBuild, ToWorker } from "./messages.js";
 
-/** Where the wasm files and the worker's script are, when they are not where the bundler has put them: absolute addresses. */
+/**
+ * Where the wasm files and the worker's script are, when they are not where the bundler has put
+ * them: absolute addresses.
+ */
 export interface Places {
   /** The folder of the wasm files. */
   wasm: string | null;
@@ -20,16 +33,21 @@ export interface Places {
 function start(address: string): Worker {
   const foreign = new URL(address).origin !== location.origin;
   const script = `import ${JSON.stringify(address)};`;
-  const url = foreign ? URL.createObjectURL(new Blob([script], { type: "text/javascript" })) : address;
-  return new Worker(url, { type: "module", name: "memstrata" });
+  const url = foreign
+    ? URL.createObjectURL(new Blob([script], { type: "text/javascript" }))
+    : address;
+  return new Worker(url, { type: "module", name: "vramscope" });
 }
 
-/** Compiles while it downloads; where the server names another type than application/wasm, after it. */
+/**
+ * Compiles while it downloads; where the server names another type than application/wasm, after it.
+ */
 async function compile(url: URL): Promise<WebAssembly.Module> {
   const response = await fetch(url).catch((): never => {
     throw new Fault(`${url.pathname} could not be fetched.`, RELOAD);
   });
-  if (!response.ok) throw new Fault(`${url.pathname} answered ${response.status} ${response.statusText}`, RELOAD);
+  if (!response.ok)
+    throw new Fault(`${url.pathname} answered ${response.status} ${response.statusText}`, RELOAD);
   const type = response.headers.get("content-type") ?? "";
   try {
     if (type.startsWith("application/wasm")) return await WebAssembly.compileStreaming(response);
@@ -74,7 +92,10 @@ export interface PreparedWorker {
 /** So many words of colours are kept. */
 const WORDS = 4096;
 
-/** The CSS colours of a theme by words. Each comes once: to bring a string over takes longer than to find it. */
+/**
+ * The CSS colours of a theme by words. Each comes once: to bring a string over takes longer than to
+ * find it.
+ */
 function swatches(dark: boolean): (colour: number) => string {
   const palette = new Swatches(dark);
   const known = new Map<number, string>();
@@ -95,22 +116,26 @@ export class Modules {
   readonly #view: Made<unknown>;
   #views: Promise<WebAssembly.Module> | null = null;
   #threaded: Promise<WebAssembly.Module | null> | null = null;
-  /** Address of the script of the build with threads; its module lies beside it. Null where there is none. */
+  /**
+   * Address of the script of the build with threads; its module lies beside it. Null where there is
+   * none.
+   */
   threads: string | null = null;
   /** True from when new workers answer all views. */
   full = false;
 
   /** The colours of the dark and the light theme, once the view is there. */
-  readonly #swatches: Signal<Record<"dark" | "light", (colour: number) => string> | null> = signal(null);
+  readonly #swatches: Signal<Record<"dark" | "light", (colour: number) => string> | null> =
+    signal(null);
   readonly #places: Places;
 
   constructor(places: Places) {
     this.#places = places;
-    const first = new URL("../../wasm/memstrata_worker_bg.wasm", import.meta.url);
-    const view = new URL("../../wasm/memstrata_view_bg.wasm", import.meta.url);
-    this.#first = new Made(() => this.#compile("memstrata_worker", first));
+    const first = new URL("../../wasm/vramscope_worker_bg.wasm", import.meta.url);
+    const view = new URL("../../wasm/vramscope_view_bg.wasm", import.meta.url);
+    this.#first = new Made(() => this.#compile("vramscope_worker", first));
     this.#view = new Made(async () => {
-      await initView({ module_or_path: await this.#compile("memstrata_view", view) });
+      await initView({ module_or_path: await this.#compile("vramscope_view", view) });
       this.#swatches.value = { dark: swatches(true), light: swatches(false) };
     });
     void this.ready().catch(() => undefined);
@@ -126,7 +151,10 @@ export class Modules {
     return this.#swatches.value?.[dark ? "dark" : "light"](colour);
   }
 
-  /** Bundlers look for the addresses as they are written above, so each is there, if only to be passed over. */
+  /**
+   * Bundlers look for the addresses as they are written above, so each is there, if only to be
+   * passed over.
+   */
   #compile(name: string, bundled: URL): Promise<WebAssembly.Module> {
     const { wasm } = this.#places;
     return compile(wasm === null ? bundled : new URL(`${name}_bg.wasm`, wasm));
@@ -139,8 +167,8 @@ export class Modules {
 
   /** Fetches the module that answers all views, once. */
   async loadViews(): Promise<void> {
-    const bundled = new URL("../../wasm/memstrata_worker_views_bg.wasm", import.meta.url);
-    this.#views ??= this.#compile("memstrata_worker_views", bundled);
+    const bundled = new URL("../../wasm/vramscope_worker_views_bg.wasm", import.meta.url);
+    this.#views ??= this.#compile("vramscope_worker_views", bundled);
     await this.#views;
     this.full = true;
   }
@@ -151,28 +179,34 @@ export class Modules {
     return this.threads === null ? "this page was built without more" : null;
   }
 
-  /** The build with threads; null when there is none, or it does not come: the others do as well. */
+  /**
+   * The build with threads; null when there is none, or it does not come: the others do as well.
+   */
   async #share(threads: number): Promise<ThreadsBuild | null> {
     const script = this.threads;
     if (threads < 2 || script === null || this.single !== null) return null;
     this.#threaded ??= compile(new URL(script.replace(/\.js$/, "_bg.wasm"))).catch(() => null);
     const module = await this.#threaded;
-    return module && { script, module, threads, alarm: `memstrata ${crypto.randomUUID()}` };
+    return module && { script, module, threads, alarm: `vramscope ${crypto.randomUUID()}` };
   }
 
   #start(): Worker {
     const { worker: place } = this.#places;
     return place === null
-      ? new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "memstrata" })
+      ? new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "vramscope" })
       : start(place);
   }
 
-  /** A new worker, with so many threads if that can be; `early` while there is no file. Messages sent at once wait for its module. */
+  /**
+   * A new worker, with so many threads if that can be; `early` while there is no file. Messages
+   * sent at once wait for its module.
+   */
   spawn({ threads = 1, early = false } = {}): PreparedWorker {
     const place = this.#places.worker ?? "worker.js";
     const listeners: ((message: FromWorker) => void)[] = [];
     let ended = false;
-    // One that has been ended has nothing more to say: who hears that it has stopped would start another.
+    // One that has been ended has nothing more to say: who hears that it has stopped would start
+    // another.
     const tell = (message: FromWorker) => {
       if (!ended) for (const listen of listeners) listen(message);
     };
@@ -186,9 +220,14 @@ export class Modules {
     const failed = (words: string) => {
       const at = place.startsWith("blob:") ? "" : ` ${place}`;
       if (alive) crash({ id: null, message: `A worker has stopped: ${words}`, hint: UNHARMED });
-      else if (words !== "") crash({ id: null, message: `A worker could not be started: ${words}`, hint: null });
+      else if (words !== "")
+        crash({ id: null, message: `A worker could not be started: ${words}`, hint: null });
       else
-        crash({ id: null, message: `A worker could not be started: its script${at} does not come.`, hint: NO_SCRIPT });
+        crash({
+          id: null,
+          message: `A worker could not be started: its script${at} does not come.`,
+          hint: NO_SCRIPT,
+        });
     };
     let worker: Worker | null = null;
     let alarm: BroadcastChannel | null = null;
@@ -213,10 +252,21 @@ export class Modules {
           alarm = new BroadcastChannel(threaded.alarm);
           alarm.onmessage = ({ data }: MessageEvent<Stop>) => crash(stopped(data));
         }
-        worker?.postMessage({ kind: "prepare", module, glue, threaded, early, version: VERSION } satisfies ToWorker);
+        worker?.postMessage({
+          kind: "prepare",
+          module,
+          glue,
+          threaded,
+          early,
+          version: VERSION,
+        } satisfies ToWorker);
       },
       (error: unknown) =>
-        crash({ id: null, message: wordsOf(error), hint: error instanceof Fault ? error.hint : null }),
+        crash({
+          id: null,
+          message: wordsOf(error),
+          hint: error instanceof Fault ? error.hint : null,
+        }),
     );
     return {
       full,
@@ -229,7 +279,8 @@ export class Modules {
         alarm?.close();
       },
       // A worker that never came to life answers whoever asks it with the reason.
-      send: (message) => void prepared.then(() => (broken ? tell(broken) : worker?.postMessage(message))),
+      send: (message) =>
+        void prepared.then(() => (broken ? tell(broken) : worker?.postMessage(message))),
       onmessage: (listen) => void listeners.push(listen),
     };
   }

@@ -1,13 +1,13 @@
-// The worker's side: carries bytes and messages to the Rust engine and its answers back. One worker serves one file from
-// load to release, or is the coordinator of a run.
+// The worker's side: carries bytes and messages to the Rust engine and its answers back. One worker
+// serves one file from load to release, or is the coordinator of a run.
 //
-//   page                     worker
-//   prepare(module)     ->   instantiate, start threads         (a spare is kept in this state)
-//   load(path, source)  ->   chunk -> feed -> ... -> finish     progress at most every 50 ms, then "loaded" or "failed"
-//   ask(request)        ->   post, then step, step, ...         between two steps the message queue is looked at, so a
+//   page                     worker prepare(module)     ->   instantiate, start threads         (a
+//   spare is kept in this state) load(path, source)  ->   chunk -> feed -> ... -> finish
+//   progress at most every 50 ms, then "loaded" or "failed" ask(request)        ->   post, then
+//   step, step, ...         between two steps the message queue is looked at, so a
 //                                                               newer request overtakes the rest of an older one
 
-import * as first from "../../wasm/memstrata_worker.js";
+import * as first from "../../wasm/vramscope_worker.js";
 import type { Failure, Request, Response } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
 import { chunks } from "./chunks.js";
@@ -22,7 +22,10 @@ const PROGRESS_MS = 50;
 /** What is there so soon needs no word of how far it is. */
 const QUIET_MS = 150;
 
-/** Milliseconds until a worker that has no file reads to no end, how often it does, and how often it is asked for pictures then. */
+/**
+ * Milliseconds until a worker that has no file reads to no end, how often it does, and how often it
+ * is asked for pictures then.
+ */
 const WARM_AFTER_MS = 300;
 const WARM_TIMES = 200;
 const WARM_QUESTIONS = 48;
@@ -50,7 +53,10 @@ function isFailure(error: unknown): error is Failure {
 class WorkerHost {
   #engine: Promise<Engine> | null = null;
   #rank: RankWorker | null = null;
-  /** What was asked while the file was being read: it is on screen already if it was released and is read again. */
+  /**
+   * What was asked while the file was being read: it is on screen already if it was released and is
+   * read again.
+   */
   readonly #early: Request[] = [];
   #run: RunWorker | null = null;
   #stepping = false;
@@ -94,20 +100,31 @@ class WorkerHost {
     }
   }
 
-  async #prepare({ module, glue, threaded, early, version }: ToWorker & { kind: "prepare" }): Promise<Engine> {
-    if (version !== VERSION) throw new Error(`This worker is of memstrata ${VERSION}, the page of ${version}.`);
+  async #prepare({
+    module,
+    glue,
+    threaded,
+    early,
+    version,
+  }: ToWorker & { kind: "prepare" }): Promise<Engine> {
+    if (version !== VERSION)
+      throw new Error(`This worker is of vramscope ${VERSION}, the page of ${version}.`);
     const shared = threaded && (await startThreads(threaded));
     if (threaded && shared) {
       this.#threads = threaded.threads;
       return shared;
     }
-    const engine: Engine = glue === "first" ? first : await import("../../wasm/memstrata_worker_views.js");
+    const engine: Engine =
+      glue === "first" ? first : await import("../../wasm/vramscope_worker_views.js");
     this.#memory = (await engine.default({ module_or_path: module })).memory;
-    if (early && !this.#asked) this.#warming = setTimeout(() => this.#guard(() => this.#warmUp(engine)), WARM_AFTER_MS);
+    if (early && !this.#asked)
+      this.#warming = setTimeout(() => this.#guard(() => this.#warmUp(engine)), WARM_AFTER_MS);
     return engine;
   }
 
-  /** Browsers optimise what they see run often. Until something is asked for, they see a file read. */
+  /**
+   * Browsers optimise what they see run often. Until something is asked for, they see a file read.
+   */
   #warmUp({ RankWorker }: Engine): void {
     const madeUp = RankWorker.madeUp();
     const half = madeUp.length >> 1;
@@ -127,7 +144,7 @@ class WorkerHost {
       if (this.#asked) return;
       read(times++);
       if (times < WARM_TIMES) turn.port2.postMessage(null);
-      else performance.mark("memstrata warm");
+      else performance.mark("vramscope warm");
     };
     turn.port1.onmessage = () => this.#guard(next);
     next();
@@ -135,14 +152,17 @@ class WorkerHost {
 
   /** Messages come in order, and the first of them says which engine. */
   async #prepared(): Promise<Engine> {
-    if (this.#engine === null) throw new Error("The worker was asked for something before it was prepared.");
+    if (this.#engine === null)
+      throw new Error("The worker was asked for something before it was prepared.");
     return this.#engine;
   }
 
   async #load({ path, bytes, source, bounds }: ToWorker & { kind: "load" }): Promise<void> {
     const { RankWorker } = await this.#prepared();
     const { memory, events } = bounds;
-    const rank = RankWorker.within?.(path, bytes, memory, events?.first, events?.last) ?? new RankWorker(path, bytes);
+    const rank =
+      RankWorker.within?.(path, bytes, memory, events?.first, events?.last) ??
+      new RankWorker(path, bytes);
     let shown = performance.now() + QUIET_MS - PROGRESS_MS;
     for await (const { bytes: chunk, read } of chunks(source)) {
       rank.feed(chunk, read);
@@ -183,15 +203,21 @@ class WorkerHost {
     const rank = this.#rank;
     const reply = rank?.step();
     if (!rank || reply === undefined) return;
-    // Null: a part of a tile, which the next steps go on with unless something else is asked meanwhile.
+    // Null: a part of a tile, which the next steps go on with unless something else is asked
+    // meanwhile.
     if (reply !== null) this.#reply(reply.response, reply.columns, rank);
     this.#wake();
   }
 
   #reply(response: Response, columns: Columns, rank: RankWorker): void {
-    const transfer = Object.values(columns).map((column: Float32Array | Uint32Array) => column.buffer);
+    const transfer = Object.values(columns).map(
+      (column: Float32Array | Uint32Array) => column.buffer,
+    );
     this.#bytes = rank.memoryBytes();
-    this.#post({ kind: "reply", response, columns, wasmBytes: this.#bytes, threads: this.#threads }, transfer);
+    this.#post(
+      { kind: "reply", response, columns, wasmBytes: this.#bytes, threads: this.#threads },
+      transfer,
+    );
   }
 
   #guard(work: () => void): void {

@@ -1,4 +1,4 @@
-// Generated from crates/memstrata-engine/src/protocol.rs (and protocol/views.rs) by `cargo xtask types`. Do not edit.
+// Generated from crates/vramscope-engine/src/protocol.rs (and protocol/views.rs) by `cargo xtask types`. Do not edit.
 
 export const PROTOCOL = 1;
 export const TILE_COLUMNS = 512;
@@ -1129,7 +1129,7 @@ colour: number, };
 
 export type FindingRow = { 
 /**
- * The same for the same file everywhere; as in `memstrata anomalies --format json`.
+ * The same for the same file everywhere; as in `vramscope anomalies --format json`.
  */
 id: string, 
 /**

@@ -1,14 +1,15 @@
 // Snapshots that the page's own address names: `#url=https://..&url=..`.
 
-import type { MemstrataViewer } from "../element.js";
+import type { VramscopeViewer } from "../element.js";
 
 const named = () => new URLSearchParams(location.hash.slice(1)).getAll("url");
 
 /**
- * Opens what the address names, now and whenever it comes to name something else. Relative ones are of the page; nothing is
- * sent along but what the browser sends to everybody. Gives back what ends it.
+ * Opens what the address names, now and whenever it comes to name something else. Relative ones are
+ * of the page; nothing is sent along but what the browser sends to everybody. Gives back what ends
+ * it.
  */
-export function openAddresses(viewer: MemstrataViewer): () => void {
+export function openAddresses(viewer: VramscopeViewer): () => void {
   let open = "";
   const read = () => {
     const urls = named();

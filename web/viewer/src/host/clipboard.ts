@@ -1,4 +1,5 @@
-// Text to the clipboard, also where the page is served without https and `navigator.clipboard` is missing.
+// Text to the clipboard, also where the page is served without https and `navigator.clipboard` is
+// missing.
 
 /** True when the text is there. */
 export async function copyText(text: string): Promise<boolean> {
@@ -22,7 +23,10 @@ function copyBySelection(text: string): boolean {
   return done;
 }
 
-/** Whether there is text that the browser itself would copy. Chromium keeps a shadow tree's selection apart. */
+/**
+ * Whether there is text that the browser itself would copy. Chromium keeps a shadow tree's
+ * selection apart.
+ */
 export function hasSelectedText(root: Node): boolean {
   const own = (root as Partial<Pick<Document, "getSelection">>).getSelection?.();
   return [own, document.getSelection()].some((selection) => (selection?.toString() ?? "") !== "");

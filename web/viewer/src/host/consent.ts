@@ -2,7 +2,7 @@
 
 import type { Theme } from "../view-state.js";
 
-const KEY = "memstrata-trusted";
+const KEY = "vramscope-trusted";
 const NAMED = 3;
 
 /** Where nothing may be stored, nothing is remembered. */
@@ -15,7 +15,10 @@ function remembered(): string[] {
   }
 }
 
-/** This origin, any server of this machine, and whom somebody has said always to trust. "null" is nobody's origin. */
+/**
+ * This origin, any server of this machine, and whom somebody has said always to trust. "null" is
+ * nobody's origin.
+ */
 export function isTrusted(origin: string): boolean {
   if (!URL.canParse(origin)) return false;
   const local = ["localhost", "127.0.0.1", "[::1]"].includes(new URL(origin).hostname);
@@ -72,7 +75,9 @@ export function ask(
   const form = document.createElement("form");
   form.method = "dialog";
   const who = origin === "null" ? "A page that does not say where it is from" : origin;
-  const question = line(`${who} wants to show ${names.length === 1 ? "a file" : `${names.length} files`} here.`);
+  const question = line(
+    `${who} wants to show ${names.length === 1 ? "a file" : `${names.length} files`} here.`,
+  );
   question.id = "question";
   dialog.setAttribute("aria-labelledby", question.id);
   const button = (value: string, text: string) => {
@@ -85,7 +90,12 @@ export function ask(
   if (origin !== "null") button("always", "Always");
   button("show", "Show");
   const listed = [...names.slice(0, NAMED), ...(names.length > NAMED ? ["others"] : [])].join(", ");
-  dialog.append(question, line(listed), line("It is told whether they could be read, and nothing else."), form);
+  dialog.append(
+    question,
+    line(listed),
+    line("It is told whether they could be read, and nothing else."),
+    form,
+  );
   root.append(dialog);
   document.body.append(host);
   dialog.showModal();

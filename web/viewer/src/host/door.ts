@@ -1,9 +1,10 @@
-// Messages from the window that has opened or embedded this page: PING is answered by PONG, files are shown. This origin and
-// pages of this machine may; any other is asked about once. What comes is taken for hostile: shapes are looked at, texts are
-// cut, and whatever is wrong is answered in words.
+// Messages from the window that has opened or embedded this page: PING is answered by PONG, files
+// are shown. This origin and pages of this machine may; any other is asked about once. What comes
+// is taken for hostile: shapes are looked at, texts are cut, and whatever is wrong is answered in
+// words.
 
 import type { LoadInput } from "../client/files.js";
-import type { MemstrataEvents, MemstrataViewer } from "../element.js";
+import type { VramscopeEvents, VramscopeViewer } from "../element.js";
 import { formatState, parseState, type ViewState } from "../view-state.js";
 import { ask, isTrusted, trust } from "./consent.js";
 import type { FromViewer } from "./listen.js";
@@ -30,7 +31,8 @@ function lineOf(value: unknown): string | undefined {
 function fileOf(value: unknown): Sent {
   if (value instanceof File) return value;
   const { name, buffer } = Object(value) as { name?: unknown; buffer?: unknown };
-  if (!(buffer instanceof ArrayBuffer)) throw new Error("A file is a File, or {name, buffer} with an ArrayBuffer.");
+  if (!(buffer instanceof ArrayBuffer))
+    throw new Error("A file is a File, or {name, buffer} with an ArrayBuffer.");
   return { name: lineOf(name) ?? "snapshot", buffer };
 }
 
@@ -41,24 +43,30 @@ function stateOf(value: unknown): ViewState | null {
 }
 
 function wishOf(message: unknown): Wish {
-  const { files = [], title, state } = Object(message) as { files?: unknown; title?: unknown; state?: unknown };
-  if (!Array.isArray(files) || files.length > MOST_FILES) throw new Error(`files is a list of at most ${MOST_FILES}.`);
+  const {
+    files = [],
+    title,
+    state,
+  } = Object(message) as { files?: unknown; title?: unknown; state?: unknown };
+  if (!Array.isArray(files) || files.length > MOST_FILES)
+    throw new Error(`files is a list of at most ${MOST_FILES}.`);
   const wish = { files: files.map(fileOf), title: lineOf(title), state: stateOf(state) };
-  if (wish.files.length === 0 && wish.state === null) throw new Error("There are neither files nor a state in it.");
+  if (wish.files.length === 0 && wish.state === null)
+    throw new Error("There are neither files nor a state in it.");
   return wish;
 }
 
-const isOurs = (data: unknown): data is { memstrata: unknown } =>
-  typeof data === "object" && data !== null && "memstrata" in data;
+const isOurs = (data: unknown): data is { vramscope: unknown } =>
+  typeof data === "object" && data !== null && "vramscope" in data;
 
 export class Door {
-  readonly #viewer: MemstrataViewer;
+  readonly #viewer: VramscopeViewer;
   /** What was said of an origin while this page has been open. */
   readonly #said = new Map<string, boolean>();
   /** One after the other: a question that is open must be answered first. */
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(viewer: MemstrataViewer, hosts: readonly Window[], signal: AbortSignal) {
+  constructor(viewer: VramscopeViewer, hosts: readonly Window[], signal: AbortSignal) {
     this.#viewer = viewer;
     const receive = ({ source, origin, data }: MessageEvent<unknown>) => {
       const host = hosts.find((known) => known === source);
@@ -69,19 +77,26 @@ export class Door {
 
   #receive(host: Window, origin: string, data: unknown): void {
     // A page from a file, or in a sandbox, has no origin to name.
-    const reply = (message: FromViewer) => host.postMessage(message, origin === "null" ? "*" : origin);
+    const reply = (message: FromViewer) =>
+      host.postMessage(message, origin === "null" ? "*" : origin);
     if (data === "PING") reply("PONG");
     const bare = data instanceof ArrayBuffer;
     if (!bare && !isOurs(data)) return;
-    const message = bare ? { files: [{ buffer: data }] } : data.memstrata;
+    const message = bare ? { files: [{ buffer: data }] } : data.vramscope;
     const answer = this.#turn.then(() => this.#grant(origin, wishOf(message)));
     this.#turn = answer.then(reply, (error: unknown) =>
-      reply({ memstrata: { kind: "error", message: error instanceof Error ? error.message : String(error) } }),
+      reply({
+        vramscope: {
+          kind: "error",
+          message: error instanceof Error ? error.message : String(error),
+        },
+      }),
     );
   }
 
   async #grant(origin: string, { files, title, state }: Wish): Promise<Answer> {
-    if (!(await this.#allows(origin, files))) throw new Error("Whoever sits here does not want to see it.");
+    if (!(await this.#allows(origin, files)))
+      throw new Error("Whoever sits here does not want to see it.");
     await this.#viewer.ready;
     if (state) this.#viewer.setState(state);
     return this.#show(files, title);
@@ -105,10 +120,17 @@ export class Door {
     const failed: { path: string; message: string }[] = [];
     const other: string[] = [];
     const over = new AbortController();
-    const on = <N extends keyof MemstrataEvents>(name: N, hear: (detail: MemstrataEvents[N]) => void) =>
-      viewer.addEventListener(name, (event) => hear((event as CustomEvent<MemstrataEvents[N]>).detail), over);
-    on("memstrata-loaded", ({ path }) => names.has(path) && paths.push(path));
-    on("memstrata-error", ({ path, failure: { message } }) => {
+    const on = <N extends keyof VramscopeEvents>(
+      name: N,
+      hear: (detail: VramscopeEvents[N]) => void,
+    ) =>
+      viewer.addEventListener(
+        name,
+        (event) => hear((event as CustomEvent<VramscopeEvents[N]>).detail),
+        over,
+      );
+    on("vramscope-loaded", ({ path }) => names.has(path) && paths.push(path));
+    on("vramscope-error", ({ path, failure: { message } }) => {
       if (path === null) other.push(message);
       else if (names.has(path)) failed.push({ path, message });
     });
@@ -116,6 +138,6 @@ export class Door {
     over.abort();
     if (files.length > 0 && paths.length + failed.length === 0)
       throw new Error(other[0] ?? "Something else was opened.");
-    return { memstrata: { kind: "loaded", paths, failed } };
+    return { vramscope: { kind: "loaded", paths, failed } };
   }
 }

@@ -1,16 +1,19 @@
-// The door for messages from the window that has opened or embedded this page. What is behind it is fetched only where there
-// is such a window.
+// The door for messages from the window that has opened or embedded this page. What is behind it is
+// fetched only where there is such a window.
 
 import type { LoadInput } from "../client/files.js";
-import type { MemstrataViewer } from "../element.js";
+import type { VramscopeViewer } from "../element.js";
 import type { ViewState } from "../view-state.js";
 
-/** What a host posts, its buffers in the transfer list: a question whether somebody listens, or files to show. */
+/**
+ * What a host posts, its buffers in the transfer list: a question whether somebody listens, or
+ * files to show.
+ */
 export type ToViewer =
   | "PING"
   | ArrayBuffer
   | {
-      memstrata: {
+      vramscope: {
         files?: readonly Extract<LoadInput, File | { name: string }>[];
         /** What stands in the header for these files. */
         title?: string;
@@ -22,11 +25,14 @@ export type ToViewer =
 /** What comes back. */
 export type FromViewer =
   | "PONG"
-  | { memstrata: { kind: "loaded"; paths: string[]; failed: { path: string; message: string }[] } }
-  | { memstrata: { kind: "error"; message: string } };
+  | { vramscope: { kind: "loaded"; paths: string[]; failed: { path: string; message: string }[] } }
+  | { vramscope: { kind: "error"; message: string } };
 
-/** Lets the opener or the parent of this page, if it has one, show files in `viewer`. Gives back what ends it. */
-export function listen(viewer: MemstrataViewer): () => void {
+/**
+ * Lets the opener or the parent of this page, if it has one, show files in `viewer`. Gives back
+ * what ends it.
+ */
+export function listen(viewer: VramscopeViewer): () => void {
   const around: (Window | null)[] = [window.opener, window.parent];
   const hosts = around.filter((host): host is Window => host !== null && host !== window);
   if (hosts.length === 0) return () => undefined;

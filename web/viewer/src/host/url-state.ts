@@ -1,7 +1,7 @@
-// The page's address as a place to keep what is on screen: `#v=1&path=..&axis=..`. Only a page that is all ours calls
-// this; an embedded element leaves its host's address alone.
+// The page's address as a place to keep what is on screen: `#v=1&path=..&axis=..`. Only a page that
+// is all ours calls this; an embedded element leaves its host's address alone.
 
-import type { MemstrataEvents, MemstrataViewer } from "../element.js";
+import type { VramscopeEvents, VramscopeViewer } from "../element.js";
 import { formatState, parseState } from "../view-state.js";
 
 /** Browsers refuse more than about a hundred changes of the address in half a minute. */
@@ -15,11 +15,11 @@ function besides(fragment: string): string {
 }
 
 /** Reads the address into the viewer, and follows both ways. Gives back what ends it. */
-export function bindAddress(viewer: MemstrataViewer): () => void {
+export function bindAddress(viewer: VramscopeViewer): () => void {
   const listening = new AbortController();
   const { signal } = listening;
   let waiting = 0;
-  const write = (event: CustomEvent<MemstrataEvents["memstrata-state"]>) => {
+  const write = (event: CustomEvent<VramscopeEvents["vramscope-state"]>) => {
     const state = event.detail;
     // A landing page keeps its address, which may be a link that still waits for its files.
     if (state.path === undefined) return;
@@ -34,7 +34,7 @@ export function bindAddress(viewer: MemstrataViewer): () => void {
     viewer.setState(parseState(fragment));
   };
   apply(location.hash);
-  viewer.addEventListener("memstrata-state", write as EventListener, { signal });
+  viewer.addEventListener("vramscope-state", write as EventListener, { signal });
   const read = ({ newURL }: HashChangeEvent) => {
     // What was about to be written is of before; it may even have been written by now.
     clearTimeout(waiting);

@@ -1,8 +1,9 @@
-// Drives a Rust view of one canvas: gives it tiles, draws a frame when there is something new, and tells the page what it
-// has to show as text over the canvas. What the plot is of, its subclasses know.
+// Drives a Rust view of one canvas: gives it tiles, draws a frame when there is something new, and
+// tells the page what it has to show as text over the canvas. What the plot is of, its subclasses
+// know.
 
 import { type Signal, signal } from "@preact/signals";
-import type { Labels, TimelineView, Hit as ViewHit } from "../../wasm/memstrata_view.js";
+import type { Labels, TimelineView, Hit as ViewHit } from "../../wasm/vramscope_view.js";
 import type { LayerKind, Range, RankClient, TileReply } from "../client/rank-client.js";
 import type { AxisKind, DeviceRef, Layer, Query, TileKey } from "../generated/protocol.js";
 import { type Draft, Gestures, type Marked } from "./gestures.js";
@@ -17,7 +18,10 @@ export interface TileSource {
   layer: Layer;
 }
 
-/** The pointer over something. `hit` is of an earlier point until the worker has answered for this one. */
+/**
+ * The pointer over something. `hit` is of an earlier point until the worker has answered for this
+ * one.
+ */
 export interface Hover<H> {
   x: number;
   y: number;
@@ -51,7 +55,8 @@ export interface Heights {
 
 const NO_BOXES = new Float64Array();
 
-const sameKey = (a: TileKey, b: TileKey) => a.kx === b.kx && a.ky === b.ky && a.ix === b.ix && a.iy === b.iy;
+const sameKey = (a: TileKey, b: TileKey) =>
+  a.kx === b.kx && a.ky === b.ky && a.ix === b.ix && a.iy === b.iy;
 
 export abstract class CanvasPlot<H> {
   readonly labels: Signal<Labels | null> = signal(null);
@@ -73,7 +78,10 @@ export abstract class CanvasPlot<H> {
   readonly #kind: LayerKind;
   readonly #events: PlotEvents;
   readonly #gestures: Gestures;
-  /** What was asked for last and has not come: a new list replaces it, a new worker is asked for it again. */
+  /**
+   * What was asked for last and has not come: a new list replaces it, a new worker is asked for it
+   * again.
+   */
   #outstanding: TileKey[] = [];
   #frame = 0;
   #pointer: { x: number; y: number } | null = null;
@@ -114,12 +122,18 @@ export abstract class CanvasPlot<H> {
     this.draw();
   }
 
-  /** The axis that the picture is along right now: while a range is mapped to another one, it is still the old. */
+  /**
+   * The axis that the picture is along right now: while a range is mapped to another one, it is
+   * still the old.
+   */
   get axis(): AxisKind | null {
     return this.source?.axis ?? null;
   }
 
-  /** What is in view right now: `range` tells of it with the next frame. Null while nothing is shown. */
+  /**
+   * What is in view right now: `range` tells of it with the next frame. Null while nothing is
+   * shown.
+   */
   get current(): Range | null {
     return this.source && this.view.getView();
   }
@@ -129,7 +143,10 @@ export abstract class CanvasPlot<H> {
     this.act((view) => view.setRange(range.x0, range.x1));
   }
 
-  /** HTML that goes along with the picture: four numbers a box (x0, x1, y0, y1), whose places come in `boxes`. */
+  /**
+   * HTML that goes along with the picture: four numbers a box (x0, x1, y0, y1), whose places come
+   * in `boxes`.
+   */
   setBoxes(boxes: Float64Array): void {
     this.view.setBoxes(boxes);
     // At once, so that nothing is seen at the place of what was there before.
@@ -207,7 +224,13 @@ export abstract class CanvasPlot<H> {
     if (this.source === null) return null;
     const { layer, axis } = this.source;
     const { width, height } = this.view.labels().plot;
-    return { layer, axis, ...this.view.getView(), width: Math.round(width), height: Math.round(height) };
+    return {
+      layer,
+      axis,
+      ...this.view.getView(),
+      width: Math.round(width),
+      height: Math.round(height),
+    };
   }
 
   stats(): ReturnType<TimelineView["stats"]> {
@@ -302,7 +325,8 @@ export abstract class CanvasPlot<H> {
   #ask(tiles: TileKey[]): void {
     this.#outstanding = tiles;
     const { client, target, axis, layer } = this.source ?? {};
-    if (client && target && axis && layer && tiles.length > 0) client.tiles(this.#kind, target, axis, layer, tiles);
+    if (client && target && axis && layer && tiles.length > 0)
+      client.tiles(this.#kind, target, axis, layer, tiles);
   }
 
   #tile(tile: TileReply): void {
@@ -310,7 +334,8 @@ export abstract class CanvasPlot<H> {
     const { positions, colours, blocks } = tile.columns;
     if (source === null || !positions || !colours || !blocks) return;
     const { part, device } = source.target;
-    if (tile.axis !== source.axis || tile.target.part !== part || tile.target.device !== device) return;
+    if (tile.axis !== source.axis || tile.target.part !== part || tile.target.device !== device)
+      return;
     this.#outstanding = this.#outstanding.filter((key) => !sameKey(key, tile.key));
     this.view.putTile(tile.key, positions, colours, blocks);
     if (this.#outstanding.length === 0) this.tilesCame();
@@ -325,7 +350,13 @@ export abstract class CanvasPlot<H> {
       return;
     }
     this.view.setHover(hit.block);
-    this.hover.value = { x, y, block: hit.block, hit: before?.hit ?? null, stale: before?.block !== hit.block };
+    this.hover.value = {
+      x,
+      y,
+      block: hit.block,
+      hit: before?.hit ?? null,
+      stale: before?.block !== hit.block,
+    };
     void this.#confirmHover(hit);
   }
 

@@ -1,4 +1,5 @@
-// Pointer and wheel on a plot. All mathematics is the view's: this says where the hand is and what it means.
+// Pointer and wheel on a plot. All mathematics is the view's: this says where the hand is and what
+// it means.
 
 import type { CanvasPlot, HandOptions, PlotEvents } from "./canvas-plot.js";
 
@@ -46,7 +47,12 @@ export class Gestures {
   #press: Press | null = null;
   #space = false;
 
-  constructor(canvas: HTMLCanvasElement, plot: CanvasPlot<unknown>, events: PlotEvents, hand: HandOptions) {
+  constructor(
+    canvas: HTMLCanvasElement,
+    plot: CanvasPlot<unknown>,
+    events: PlotEvents,
+    hand: HandOptions,
+  ) {
     this.#canvas = canvas;
     this.#plot = plot;
     this.#events = events;
@@ -118,7 +124,12 @@ export class Gestures {
   #down(event: PointerEvent): void {
     if (event.button > 1 || this.#press) return;
     if (event.button === 1) event.preventDefault();
-    this.#press = { pointer: event.pointerId, button: event.button, ...this.#at(event), mode: null };
+    this.#press = {
+      pointer: event.pointerId,
+      button: event.button,
+      ...this.#at(event),
+      mode: null,
+    };
     this.#canvas.setPointerCapture(event.pointerId);
   }
 
@@ -144,7 +155,9 @@ export class Gestures {
   #draft(mode: DragMode, from: { x: number; y: number }, to: { x: number; y: number }): Draft {
     const [left, right] = from.x < to.x ? [from.x, to.x] : [to.x, from.x];
     const [top, bottom] = from.y < to.y ? [from.y, to.y] : [to.y, from.y];
-    const text = mode.startsWith("ruler") ? this.#plot.measure(mode === "ruler-x" ? "x" : "y", from, to) : "";
+    const text = mode.startsWith("ruler")
+      ? this.#plot.measure(mode === "ruler-x" ? "x" : "y", from, to)
+      : "";
     return { mode, left, top, right, bottom, text };
   }
 
@@ -156,7 +169,8 @@ export class Gestures {
     if (mode !== null && mode !== "pan") {
       const draft = this.#draft(mode, press, { x, y });
       const [from, to] = [this.#plot.placeAt(press.x, press.y), this.#plot.placeAt(x, y)];
-      if (mode === "box") this.#plot.act((view) => view.zoomBox(draft.left, draft.top, draft.right, draft.bottom));
+      if (mode === "box")
+        this.#plot.act((view) => view.zoomBox(draft.left, draft.top, draft.right, draft.bottom));
       else this.#events.marked({ mode, from, to, draft });
     }
     this.cancel();

@@ -1,7 +1,8 @@
-// Canvases with their GL context and programs. The first of a page takes a browser long (a driver is loaded, shaders are
-// compiled), and the page waits for it; so the page of its own makes some while nobody has chosen a file.
+// Canvases with their GL context and programs. The first of a page takes a browser long (a driver
+// is loaded, shaders are compiled), and the page waits for it; so the page of its own makes some
+// while nobody has chosen a file.
 
-import { TimelineView } from "../../wasm/memstrata_view.js";
+import { TimelineView } from "../../wasm/vramscope_view.js";
 
 /** A canvas, and the Rust view that draws on it. */
 export interface Surface {
@@ -28,7 +29,10 @@ function draw({ view }: Surface): void {
   view.frame(0);
 }
 
-/** Takes a surface away, with its context: that is else kept until the garbage is collected, and a page may have few. */
+/**
+ * Takes a surface away, with its context: that is else kept until the garbage is collected, and a
+ * page may have few.
+ */
 export function discard({ canvas, view }: Surface): void {
   view.destroy();
   view.free();

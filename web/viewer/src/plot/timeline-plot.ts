@@ -1,9 +1,17 @@
 // The timeline: the stack of blocks of one trace, along events or time.
 
-import type { Hit as ViewHit } from "../../wasm/memstrata_view.js";
+import type { Hit as ViewHit } from "../../wasm/vramscope_view.js";
 import type { Range, RankClient } from "../client/rank-client.js";
 import type { RankFile } from "../client/rank-file.js";
-import type { Axis, BlockDetail, ColourBy, DeviceRef, DeviceSummary, Hit, Layer } from "../generated/protocol.js";
+import type {
+  Axis,
+  BlockDetail,
+  ColourBy,
+  DeviceRef,
+  DeviceSummary,
+  Hit,
+  Layer,
+} from "../generated/protocol.js";
 import { CanvasPlot, type HandOptions, type PlotEvents } from "./canvas-plot.js";
 import type { Surface } from "./surface.js";
 
@@ -35,15 +43,27 @@ export type Selected = Pick<BlockDetail, "block"> & Partial<Pick<BlockDetail, "s
 const sameTrace = (a: Shown, b: Shown) =>
   a.file === b.file && a.target.part === b.target.part && a.target.device === b.target.device;
 
-const PLAIN: Look = { colour: "stack", bands: false, search: "", capacity: null, fromBaseline: false };
+const PLAIN: Look = {
+  colour: "stack",
+  bands: false,
+  search: "",
+  capacity: null,
+  fromBaseline: false,
+};
 
 export class TimelinePlot extends CanvasPlot<Hit> {
   #shown: Shown | null = null;
   #look: Look = PLAIN;
-  /** What was asked for last; differs from what is shown while a range is being mapped to another axis. */
+  /**
+   * What was asked for last; differs from what is shown while a range is being mapped to another
+   * axis.
+   */
   #latest: Shown | null = null;
   #selected: Selected | null = null;
-  /** The first tiles have not all come. They are without lines, for which block sizes have to be known: blocks are there sooner. */
+  /**
+   * The first tiles have not all come. They are without lines, for which block sizes have to be
+   * known: blocks are there sooner.
+   */
   #plain = false;
 
   constructor(surface: Surface, events: PlotEvents, hand: HandOptions) {
@@ -85,7 +105,8 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     const before = this.#look;
     this.#look = look;
     if (this.#shown === null) return;
-    const same = before.colour === look.colour && before.bands === look.bands && before.search === look.search;
+    const same =
+      before.colour === look.colour && before.bands === look.bands && before.search === look.search;
     this.#fitHeights(this.#shown);
     if (!same && this.#shown.client?.full) this.#redraw();
     this.draw();
@@ -172,7 +193,9 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   async #changeAxis(from: Shown, to: Shown): Promise<void> {
     const { x0, x1, y0, y1 } = this.view.getView();
     const whole = x0 <= 0 && x1 >= from.axis.extent;
-    const range = whole ? null : ((await to.client?.mapRange(to.target, from.axis.kind, { x0, x1 })) ?? null);
+    const range = whole
+      ? null
+      : ((await to.client?.mapRange(to.target, from.axis.kind, { x0, x1 })) ?? null);
     if (this.#latest !== to || this.#shown === to) return;
     this.#switchAxis(to);
     if (range) this.act((view) => view.setView({ x0: range.x0, x1: range.x1, y0, y1 }));

@@ -45,7 +45,10 @@ export const compare = `
   .compare-stacks :is(.table-head, .table-row) { grid-template-columns: 86px minmax(100px, 1fr) 74px 74px; }
   .compare-stacks :is(.table-head, .table-row) > :nth-child(n + 5) { display: none; }
 }
-/* Beside ranks and details a percentage is in the title of its change, so that call sites can be read. */
+/**
+ * Beside ranks and details a percentage is in the title of its change, so that call sites can be
+ * read.
+ */
 @container (1120px <= width < 1500px) {
   .compare-body { grid-template-columns: fit-content(424px) minmax(0, 1fr); }
   .compare-totals [data-column="percent"] { display: none; }

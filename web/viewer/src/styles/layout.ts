@@ -1,4 +1,5 @@
-// The workspace: a bar on top, the rail, the view, the details. The element's own width decides, never the window's.
+// The workspace: a bar on top, the rail, the view, the details. The element's own width decides,
+// never the window's.
 
 export const layout = `
 .app {

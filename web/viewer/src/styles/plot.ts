@@ -53,7 +53,10 @@ export const plot = `
   font-size: 12px;
   overflow-wrap: anywhere;
 }
-/* The words of the block before stay for the few milliseconds that an answer takes, and fade where it takes longer. */
+/**
+ * The words of the block before stay for the few milliseconds that an answer takes, and fade where
+ * it takes longer.
+ */
 .tooltip[data-stale="true"] > * { opacity: 0.35; transition: opacity 80ms linear 80ms; }
 .tooltip-title { display: flex; align-items: center; gap: 7px; font-weight: 600; font-size: 13px; }
 .tooltip .mono { font-size: var(--small); }

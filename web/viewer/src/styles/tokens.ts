@@ -1,5 +1,6 @@
-// Colours, type and what every part shares. Surfaces are neutral: hue belongs to data, one accent to selection and one
-// to warnings. Texts have a contrast of at least 4.5 on every surface that they stand on.
+// Colours, type and what every part shares. Surfaces are neutral: hue belongs to data, one accent
+// to selection and one to warnings. Texts have a contrast of at least 4.5 on every surface that
+// they stand on.
 
 export const tokens = `
 :host {
@@ -10,11 +11,11 @@ export const tokens = `
   contain: layout;
 }
 .app {
-  --sans: var(--memstrata-font, system-ui, -apple-system, "Segoe UI", sans-serif);
-  --mono: var(--memstrata-mono, ui-monospace, "SF Mono", "Cascadia Mono", Menlo, "DejaVu Sans Mono", monospace);
-  --base: var(--memstrata-size, 13px);
+  --sans: var(--vramscope-font, system-ui, -apple-system, "Segoe UI", sans-serif);
+  --mono: var(--vramscope-mono, ui-monospace, "SF Mono", "Cascadia Mono", Menlo, "DejaVu Sans Mono", monospace);
+  --base: var(--vramscope-size, 13px);
   --small: 11px;
-  --radius: var(--memstrata-radius, 6px);
+  --radius: var(--vramscope-radius, 6px);
   --header: 40px;
   color: var(--text);
   background: var(--surface);
@@ -33,8 +34,8 @@ export const tokens = `
   --text: #e9edf2;
   --dim: #9aa4b0;
   --faint: #7f8995;
-  --accent: var(--memstrata-accent, #6cb6ff);
-  --accent-solid: var(--memstrata-accent, #2470c2);
+  --accent: var(--vramscope-accent, #6cb6ff);
+  --accent-solid: var(--vramscope-accent, #2470c2);
   --on-accent: #ffffff;
   --warn: #f0b04a;
   --error: #ff8d83;
@@ -61,8 +62,8 @@ export const tokens = `
   --text: #15191e;
   --dim: #57616d;
   --faint: #68727e;
-  --accent: var(--memstrata-accent, #0b66c3);
-  --accent-solid: var(--memstrata-accent, #0b66c3);
+  --accent: var(--vramscope-accent, #0b66c3);
+  --accent-solid: var(--vramscope-accent, #0b66c3);
   --on-accent: #ffffff;
   --warn: #8f5600;
   --error: #b3261e;

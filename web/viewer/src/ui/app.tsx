@@ -87,7 +87,10 @@ export function App({ session, opening }: { session: Session; opening: Opening }
   );
 }
 
-/** A line that moves while the worker is at something that takes time: what is on screen may not be all. */
+/**
+ * A line that moves while the worker is at something that takes time: what is on screen may not be
+ * all.
+ */
 function Busy({ session }: { session: Session }) {
   const isBusy = session.asked?.client.busy.value ?? false;
   return isBusy && <div class="busy" role="progressbar" aria-label="Computing" />;

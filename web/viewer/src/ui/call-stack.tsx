@@ -1,4 +1,5 @@
-// A call stack, innermost first. Frames of PyTorch itself are dim, and runs of them fold into a line that says how many.
+// A call stack, innermost first. Frames of PyTorch itself are dim, and runs of them fold into a
+// line that says how many.
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -68,7 +69,8 @@ function RunOfFrames({ session, run, folds }: { session: Session; run: Run; fold
   return (
     <>
       {toggle}
-      {(open || !folds) && run.frames.map((frame, index) => <Frame key={index} session={session} frame={frame} />)}
+      {(open || !folds) &&
+        run.frames.map((frame, index) => <Frame key={index} session={session} frame={frame} />)}
     </>
   );
 }

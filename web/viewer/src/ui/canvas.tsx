@@ -19,7 +19,10 @@ export function Canvas<P extends CanvasPlot<unknown>>(properties: CanvasProperti
   const place = useRef<HTMLDivElement>(null);
   const generation = session.canvas.value;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a plot is made once for its canvas
-  useLayoutEffect(() => (place.current ? mount(properties, place.current) : undefined), [session, generation]);
+  useLayoutEffect(
+    () => (place.current ? mount(properties, place.current) : undefined),
+    [session, generation],
+  );
   return <div class="surface" ref={place} />;
 }
 
@@ -45,7 +48,8 @@ function mount<P extends CanvasPlot<unknown>>(
       event.preventDefault();
       made?.contextLost();
     };
-    // The GL context can be taken away at any time; the browser gives it back only to those who ask.
+    // The GL context can be taken away at any time; the browser gives it back only to those who
+    // ask.
     canvas.addEventListener("webglcontextlost", lost, { signal });
     canvas.addEventListener("webglcontextrestored", () => made?.contextRestored(), { signal });
     canvas.addEventListener("blur", () => made?.clearHover(), { signal });

@@ -17,7 +17,8 @@ export function Details({ session }: { session: Session }) {
   const subject = session.subject.value;
   if (!session.detailsOpen.value) return null;
   const first = () => {
-    if (subject && views) return <views.ui.Subject session={session} workspace={views} subject={subject} />;
+    if (subject && views)
+      return <views.ui.Subject session={session} workspace={views} subject={subject} />;
     if (detail) return <Block session={session} detail={detail} />;
     return file && <FileFacts file={file} trace={trace} />;
   };

@@ -9,7 +9,9 @@ const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files
 
 /** Files come beside what is open, unless they are over the place that opens them instead. */
 function becoming(session: Session, event: DragEvent): Dropping {
-  const instead = event.composedPath().some((node) => node instanceof HTMLElement && "instead" in node.dataset);
+  const instead = event
+    .composedPath()
+    .some((node) => node instanceof HTMLElement && "instead" in node.dataset);
   return session.run.peek() === null || instead ? "open" : "add";
 }
 

@@ -24,7 +24,7 @@ export function Header({ session, opening, children }: HeaderProperties) {
   const embedded = opening.embedded.value;
   return (
     <header class="header" part="header">
-      {!embedded && <strong class="brand">memstrata</strong>}
+      {!embedded && <strong class="brand">vramscope</strong>}
       {run && (
         <>
           <h1 class="run" title={run.title}>
@@ -101,7 +101,8 @@ function SearchBox({ session }: { session: Session }) {
   const views = session.workspace.value;
   const { search } = session.linked;
   const found = views?.found.value.value;
-  // What stands there, which is searched a moment later: drawn from the search, a letter that came in between would be lost.
+  // What stands there, which is searched a moment later: drawn from the search, a letter that came
+  // in between would be lost.
   const text = useSignal(search.peek());
   const follow = () => {
     text.value = search.value;
@@ -152,14 +153,24 @@ function RankStepper({ session }: { session: Session }) {
   const prefix = focused.file.planned.rank === null ? "" : "rank ";
   return (
     <div class="stepper">
-      <button type="button" aria-label="Previous rank" title="Previous rank ([)" onClick={() => session.step(-1)}>
+      <button
+        type="button"
+        aria-label="Previous rank"
+        title="Previous rank ([)"
+        onClick={() => session.step(-1)}
+      >
         <Icon name="back" />
       </button>
       <span class="stepper-label">
         {prefix}
         {focused.label}
       </span>
-      <button type="button" aria-label="Next rank" title="Next rank (])" onClick={() => session.step(1)}>
+      <button
+        type="button"
+        aria-label="Next rank"
+        title="Next rank (])"
+        onClick={() => session.step(1)}
+      >
         <Icon name="forward" />
       </button>
     </div>
@@ -176,7 +187,10 @@ function DeviceSelect({ session }: { session: Session }) {
         aria-label="Device"
         value={String(trace.device?.device)}
         onChange={(event) =>
-          session.look({ file: trace.file, part: trace.partIndex }, Number(event.currentTarget.value))
+          session.look(
+            { file: trace.file, part: trace.partIndex },
+            Number(event.currentTarget.value),
+          )
         }
       >
         {devices.map(({ device, label, peak }) => (

@@ -1,10 +1,13 @@
-// Keys to commands. Single letters act only while nothing that takes text has the focus; held keys end on blur.
+// Keys to commands. Single letters act only while nothing that takes text has the focus; held keys
+// end on blur.
 
 import { hasSelectedText } from "../host/clipboard.js";
 import type { Session } from "../session.js";
 import { type Movement, SHORTCUTS, type Shortcut, type ShortcutGroup } from "./keymap.js";
 
-/** `Shift+` is part of the name for letters and named keys; a sign such as `?` says it by itself. */
+/**
+ * `Shift+` is part of the name for letters and named keys; a sign such as `?` says it by itself.
+ */
 function nameOf(event: KeyboardEvent): string {
   const letter = /^[a-z]$/i.test(event.key);
   const key = letter ? event.key.toLowerCase() : event.key;
@@ -12,14 +15,17 @@ function nameOf(event: KeyboardEvent): string {
 }
 
 const takesText = (target: EventTarget | undefined) =>
-  target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
+  target instanceof HTMLElement &&
+  (target.isContentEditable || target.matches("input, textarea, select"));
 
 const pressesButtons = (target: EventTarget | undefined) =>
   target instanceof HTMLElement && target.matches("button, summary, a, [role=option]");
 
 const byKey = (groups: ShortcutGroup[]) =>
   new Map(
-    groups.flatMap(({ shortcuts }) => shortcuts).flatMap((shortcut) => shortcut.keys.map((key) => [key, shortcut])),
+    groups
+      .flatMap(({ shortcuts }) => shortcuts)
+      .flatMap((shortcut) => shortcut.keys.map((key) => [key, shortcut])),
   );
 
 export class Keyboard {
@@ -28,7 +34,9 @@ export class Keyboard {
   #byKey: Map<string, Shortcut>;
   /** What is to be done when a key goes up. */
   readonly #releases = new Map<string, (session: Session) => void>();
-  /** The movement that each key that is down has begun: Shift may be let go of before the letter is. */
+  /**
+   * The movement that each key that is down has begun: Shift may be let go of before the letter is.
+   */
   readonly #held = new Map<string, Movement>();
   readonly #listening = new AbortController();
 
@@ -80,13 +88,19 @@ export class Keyboard {
     return views !== null && (this.#session.sheetOpen.peek() || views.paletteOpen.peek());
   }
 
-  /** Ctrl or Cmd with a letter. What the browser does with it by itself is kept from it only where there is a shortcut. */
+  /**
+   * Ctrl or Cmd with a letter. What the browser does with it by itself is kept from it only where
+   * there is a shortcut.
+   */
   #chord(event: KeyboardEvent, target: EventTarget | undefined): void {
-    const shortcut = this.#byKey.get(`Ctrl+${event.shiftKey ? "Shift+" : ""}${event.key.toLowerCase()}`);
+    const shortcut = this.#byKey.get(
+      `Ctrl+${event.shiftKey ? "Shift+" : ""}${event.key.toLowerCase()}`,
+    );
     if (!shortcut || (this.#session.run.peek() === null && event.key !== "o")) return;
     if (event.key === "c") {
       // Text that is selected is copied by the browser.
-      const text = takesText(target) || !(target instanceof Node) || hasSelectedText(target.getRootNode());
+      const text =
+        takesText(target) || !(target instanceof Node) || hasSelectedText(target.getRootNode());
       if (!text) shortcut.press?.(this.#session, event.key);
       return;
     }

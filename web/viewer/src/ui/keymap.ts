@@ -32,9 +32,12 @@ function focusSelection(session: Session): void {
   if (!span || !range) return;
   const middle = (span.x0 + span.x1) / 2;
   // Near the ends of a trace it cannot be brought to the middle: what was asked for counts.
-  const centred = session.centred === session.selected.peek() && middle >= range.x0 && middle <= range.x1;
+  const centred =
+    session.centred === session.selected.peek() && middle >= range.x0 && middle <= range.x1;
   session.centred = session.selected.peek();
-  session.plot.peek()?.act((view) => (centred ? view.fitRange(span.x0, span.x1) : view.goto(middle)));
+  session.plot
+    .peek()
+    ?.act((view) => (centred ? view.fitRange(span.x0, span.x1) : view.goto(middle)));
 }
 
 function selectAtCursor(session: Session): void {
@@ -58,7 +61,12 @@ const CHORDS: ShortcutGroup = {
       text: "Copy a link to what is on screen",
       press: (session) => void session.copyLink(),
     },
-    { keys: ["Ctrl+f"], shown: ["Ctrl F"], text: "Search", press: (session) => session.focusSearch() },
+    {
+      keys: ["Ctrl+f"],
+      shown: ["Ctrl F"],
+      text: "Search",
+      press: (session) => session.focusSearch(),
+    },
     {
       keys: ["Ctrl+Shift+p"],
       shown: ["Ctrl Shift P"],
@@ -68,7 +76,12 @@ const CHORDS: ShortcutGroup = {
         if (views) views.paletteOpen.value = true;
       },
     },
-    { keys: ["Ctrl+o"], shown: ["Ctrl O"], text: "Open files", press: (session) => session.askForFiles() },
+    {
+      keys: ["Ctrl+o"],
+      shown: ["Ctrl O"],
+      text: "Open files",
+      press: (session) => session.askForFiles(),
+    },
   ],
 };
 export const SHORTCUTS: ShortcutGroup[] = [
@@ -96,13 +109,23 @@ export const SHORTCUTS: ShortcutGroup[] = [
         text: "Show all",
         press: ({ plot }) => plot.peek()?.act((view) => view.fit()),
       },
-      { keys: ["x"], shown: ["X"], text: "Events or time along the axis", press: (session) => session.toggleAxis() },
+      {
+        keys: ["x"],
+        shown: ["X"],
+        text: "Events or time along the axis",
+        press: (session) => session.toggleAxis(),
+      },
     ],
   },
   {
     title: "Up and down",
     shortcuts: [
-      { keys: ["Shift+w", "Shift+ArrowUp"], shown: ["Shift W"], text: "Zoom in on bytes", hold: "y-in" },
+      {
+        keys: ["Shift+w", "Shift+ArrowUp"],
+        shown: ["Shift W"],
+        text: "Zoom in on bytes",
+        hold: "y-in",
+      },
       { keys: ["Shift+s", "Shift+ArrowDown"], shown: ["Shift S"], text: "Zoom out", hold: "y-out" },
       { keys: ["Shift+d", "ArrowUp"], shown: ["Shift D", "↑"], text: "Pan up", hold: "up" },
       { keys: ["Shift+a", "ArrowDown"], shown: ["Shift A", "↓"], text: "Pan down", hold: "down" },
@@ -111,8 +134,18 @@ export const SHORTCUTS: ShortcutGroup[] = [
   {
     title: "Blocks and ranks",
     shortcuts: [
-      { keys: ["Enter"], shown: ["Enter"], text: "Select the block at the cursor", press: selectAtCursor },
-      { keys: ["f"], shown: ["F"], text: "Centre the selection; again: fit it", press: focusSelection },
+      {
+        keys: ["Enter"],
+        shown: ["Enter"],
+        text: "Select the block at the cursor",
+        press: selectAtCursor,
+      },
+      {
+        keys: ["f"],
+        shown: ["F"],
+        text: "Centre the selection; again: fit it",
+        press: focusSelection,
+      },
       {
         keys: ["Escape"],
         shown: ["Esc"],
@@ -125,7 +158,8 @@ export const SHORTCUTS: ShortcutGroup[] = [
         keys: ["{", "}"],
         shown: ["Shift [", "Shift ]"],
         text: "First and last rank",
-        press: (session, key) => session.step(key === "{" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY),
+        press: (session, key) =>
+          session.step(key === "{" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY),
       },
       {
         keys: ["?"],

@@ -22,8 +22,8 @@ export function Landing({ session, opening }: { session: Session; opening: Openi
     <section class="landing" aria-labelledby="landing-title">
       <h1 id="landing-title">See what holds GPU memory</h1>
       <p class="lead">
-        Every allocation in a PyTorch memory snapshot, rank by rank, with its call stack. Files are read on this machine
-        and stay on it.
+        Every allocation in a PyTorch memory snapshot, rank by rank, with its call stack. Files are
+        read on this machine and stay on it.
       </p>
       <div class="drop-zone" data-testid="drop-zone" data-over={session.dropping.value !== null}>
         <Icon name="drop" />
@@ -37,7 +37,12 @@ export function Landing({ session, opening }: { session: Session; opening: Openi
             Open folder
           </OpenButton>
           {opening.sample !== null && (
-            <button type="button" class="button" data-testid="open-sample" onClick={opening.openSample}>
+            <button
+              type="button"
+              class="button"
+              data-testid="open-sample"
+              onClick={opening.openSample}
+            >
               Try the sample run
             </button>
           )}
@@ -46,7 +51,9 @@ export function Landing({ session, opening }: { session: Session; opening: Openi
       <div class="record">
         <div class="record-head">
           <h2>No snapshot yet? Record one</h2>
-          {opening.guide !== null && <a href={opening.guide}>What is recorded, and how to record it well</a>}
+          {opening.guide !== null && (
+            <a href={opening.guide}>What is recorded, and how to record it well</a>
+          )}
         </div>
         <pre>
           <code>{RECORD}</code>

@@ -1,4 +1,5 @@
-// What went wrong that belongs to no row: said above the content, until it is put away or something is opened.
+// What went wrong that belongs to no row: said above the content, until it is put away or something
+// is opened.
 
 import { useState } from "preact/hooks";
 import type { RunWatch } from "../client/run-index.js";
@@ -43,7 +44,12 @@ export function OfferNotice({ offer, open }: { offer: RunWatch; open: () => void
       <button type="button" class="button" onClick={open}>
         Open the run again
       </button>
-      <button type="button" class="button plain" aria-label="Put away" onClick={() => offer.putAway()}>
+      <button
+        type="button"
+        class="button plain"
+        aria-label="Put away"
+        onClick={() => offer.putAway()}
+      >
         <Icon name="close" />
       </button>
     </div>

@@ -1,5 +1,5 @@
-// A file picker that looks like a button. The input itself has the focus, so that keys and assistive technology meet a
-// real control.
+// A file picker that looks like a button. The input itself has the focus, so that keys and
+// assistive technology meet a real control.
 
 import type { ComponentChildren } from "preact";
 
@@ -12,7 +12,14 @@ interface Properties {
   children: ComponentChildren;
 }
 
-export function OpenButton({ name, class: look, folder = false, testid, open, children }: Properties) {
+export function OpenButton({
+  name,
+  class: look,
+  folder = false,
+  testid,
+  open,
+  children,
+}: Properties) {
   const changed = (event: Event & { currentTarget: HTMLInputElement }) => {
     const input = event.currentTarget;
     if (input.files?.length) open([...input.files]);

@@ -1,5 +1,6 @@
-// The centre: one view that has it, a drawer with another one below, and the tabs of both. Views that draw on a canvas
-// stay once they have been opened, since a canvas is dear; the others come and go.
+// The centre: one view that has it, a drawer with another one below, and the tabs of both. Views
+// that draw on a canvas stay once they have been opened, since a canvas is dear; the others come
+// and go.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -13,7 +14,13 @@ const MAIN: readonly View[] = ["overview", "timeline", "segments", "flame", "ano
 const DRAWER: readonly View[] = ["segments", "flame", "anomalies", "blocks", "events", "settings"];
 const ALL: readonly View[] = [...new Set([...MAIN, ...DRAWER])];
 /** They have nothing to show of a file without a device. */
-const OF_A_DEVICE: ReadonlySet<View> = new Set<View>(["segments", "flame", "anomalies", "blocks", "events"]);
+const OF_A_DEVICE: ReadonlySet<View> = new Set<View>([
+  "segments",
+  "flame",
+  "anomalies",
+  "blocks",
+  "events",
+]);
 const DRAWN: ReadonlySet<View> = new Set<View>(["segments", "flame"]);
 
 export function Panes({ session }: { session: Session }) {
@@ -21,9 +28,12 @@ export function Panes({ session }: { session: Session }) {
   const main = view.value;
   const below = drawer.value === main ? null : drawer.value;
   const opened = useRef(new Set<View>());
-  for (const shown of [main, below]) if (shown !== null && DRAWN.has(shown)) opened.current.add(shown);
+  for (const shown of [main, below])
+    if (shown !== null && DRAWN.has(shown)) opened.current.add(shown);
   const place = (of: View) => (of === main ? "main" : of === below ? "drawer" : "none");
-  const mounted = ALL.filter((of) => of === "timeline" || place(of) !== "none" || opened.current.has(of));
+  const mounted = ALL.filter(
+    (of) => of === "timeline" || place(of) !== "none" || opened.current.has(of),
+  );
   // In the order in which they are seen, which is that of the Tab key.
   const panesIn = (where: string) =>
     mounted
@@ -38,9 +48,20 @@ export function Panes({ session }: { session: Session }) {
         </Pane>
       ));
   return (
-    <div class="panes" data-drawer={below !== null} style={{ "--drawer-size": session.drawerShare.value }}>
+    <div
+      class="panes"
+      data-drawer={below !== null}
+      style={{ "--drawer-size": session.drawerShare.value }}
+    >
       <div class="tabs" data-for="main">
-        <Tabs session={session} label="Views" views={MAIN} current={main} open={(to) => open(session, to)} keys />
+        <Tabs
+          session={session}
+          label="Views"
+          views={MAIN}
+          current={main}
+          open={(to) => open(session, to)}
+          keys
+        />
         <TimelineFacts session={session} />
       </div>
       {[
@@ -90,7 +111,15 @@ function open(session: Session, to: View): void {
   else session.linked.view.value = to;
 }
 
-function Pane({ view, place, children }: { view: View; place: string; children: ComponentChildren }) {
+function Pane({
+  view,
+  place,
+  children,
+}: {
+  view: View;
+  place: string;
+  children: ComponentChildren;
+}) {
   return (
     <section
       class="pane"
@@ -123,7 +152,11 @@ function Other({ session, view, shown }: { session: Session; view: View; shown: 
     );
   }
   if (session.trace.value?.device === null && OF_A_DEVICE.has(view)) {
-    return <p class="quiet">Nothing was allocated on any device: the file names none with events or segments.</p>;
+    return (
+      <p class="quiet">
+        Nothing was allocated on any device: the file names none with events or segments.
+      </p>
+    );
   }
   const file = session.focus.value?.file;
   const load = file?.load.value;
@@ -148,24 +181,30 @@ interface TabsProperties {
 }
 
 const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
-/** So many pixels at the ends of a list fade out where it goes on (see `panes.ts` of the styles). */
+/**
+ * So many pixels at the ends of a list fade out where it goes on (see `panes.ts` of the styles).
+ */
 const FADE = 28;
 
 function Tabs({ session, label, views, current, open, keys = false }: TabsProperties) {
   const count = session.workspace.value?.ranks.overview.value?.notable ?? 0;
   const keydown = (event: KeyboardEvent) => {
     const by = STEPS[event.key];
-    if (by === undefined || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (by === undefined || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey)
+      return;
     event.preventDefault();
     event.stopPropagation();
-    const buttons = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=tab]")];
+    const buttons = [
+      ...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=tab]"),
+    ];
     const at = buttons.indexOf(event.target as HTMLElement);
     buttons[(at + by + buttons.length) % buttons.length]?.focus();
   };
   const reachable = current !== null && views.includes(current) ? current : views[0];
   const list = useRef<HTMLDivElement>(null);
-  // The tab of what is shown is in view where there is no room for all. `scrollIntoView` would scroll the page around the viewer, too.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the tab that is selected changes with it
+  // The tab of what is shown is in view where there is no room for all. `scrollIntoView` would
+  // scroll the page around the viewer, too.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the selected tab changes with it
   useEffect(() => {
     const tab = list.current?.querySelector("[aria-selected=true]");
     if (!list.current || !tab) return;

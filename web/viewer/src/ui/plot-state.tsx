@@ -16,7 +16,9 @@ export function PlotState({ session }: { session: Session }) {
     const views = session.workspace.value;
     const choice = file.tooLarge.value?.choice;
     if (choice && views) {
-      return <views.ui.PartForm session={session} file={file} failure={load.failure} choice={choice} />;
+      return (
+        <views.ui.PartForm session={session} file={file} failure={load.failure} choice={choice} />
+      );
     }
     return (
       <Quiet>
@@ -27,16 +29,28 @@ export function PlotState({ session }: { session: Session }) {
   if (load.state !== "ready") return <Reading file={focus.file} />;
   const trace = session.trace.value;
   if (!trace?.device)
-    return <Words title="No device" text="The file names no device with events or segments." hint={null} />;
-  if (trace.device.note !== null) return <Words title="No timeline" text={trace.device.note} hint={null} />;
-  return focus.file.client.value === null || focus.file.progress.value ? <Reading file={focus.file} again /> : null;
+    return (
+      <Words
+        title="No device"
+        text="The file names no device with events or segments."
+        hint={null}
+      />
+    );
+  if (trace.device.note !== null)
+    return <Words title="No timeline" text={trace.device.note} hint={null} />;
+  return focus.file.client.value === null || focus.file.progress.value ? (
+    <Reading file={focus.file} again />
+  ) : null;
 }
 
 /** Before the first rank is ready; when none can be read, that. */
 function Waiting({ session }: { session: Session }) {
   const files = session.run.value?.files ?? [];
   const failed = files.every((file) => file.load.value.state === "error");
-  if (failed) return <Words title="None of these could be read" text="The reason is on each row." hint={null} />;
+  if (failed)
+    return (
+      <Words title="None of these could be read" text="The reason is on each row." hint={null} />
+    );
   return (
     <Quiet>
       <p>Reading</p>

@@ -1,4 +1,5 @@
-// The list of ranks: a row for each file, or for each snapshot in a file. Rows are there at once and fill in place.
+// The list of ranks: a row for each file, or for each snapshot in a file. Rows are there at once
+// and fill in place.
 
 import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -21,7 +22,8 @@ export function Rail({ session, run }: { session: Session; run: Run }) {
 
   const keydown = (event: KeyboardEvent) => {
     const by = STEPS[event.key];
-    if (by === undefined || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (by === undefined || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey)
+      return;
     event.preventDefault();
     session.step(by);
   };
@@ -32,7 +34,13 @@ export function Rail({ session, run }: { session: Session; run: Run }) {
         {run.countText}
         <RunProgress run={run} />
       </h2>
-      <div class="rail-list" role="listbox" aria-label={run.countText} ref={list} onKeyDown={keydown}>
+      <div
+        class="rail-list"
+        role="listbox"
+        aria-label={run.countText}
+        ref={list}
+        onKeyDown={keydown}
+      >
         {rows.map((row, index) => {
           const { group } = row.file.planned;
           return (
@@ -59,7 +67,9 @@ export function Rail({ session, run }: { session: Session; run: Run }) {
 /** How many have been read, while some have not. */
 function RunProgress({ run }: { run: Run }) {
   const all = run.files.length;
-  const left = run.files.filter(({ load }) => load.value.state === "queued" || load.value.state === "loading").length;
+  const left = run.files.filter(
+    ({ load }) => load.value.state === "queued" || load.value.state === "loading",
+  ).length;
   if (left === 0 || all === 1) return null;
   return (
     <span class="rail-progress" role="status">
@@ -124,7 +134,9 @@ function RankStatus({ row }: { row: Row }) {
   const { peak, warnings } = load.loaded.parts[part] ?? { peak: null, warnings: [] };
   return (
     <>
-      {warnings.length > 0 && <span class="dot" title={warnings.map(({ message }) => message).join("\n")} />}
+      {warnings.length > 0 && (
+        <span class="dot" title={warnings.map(({ message }) => message).join("\n")} />
+      )}
       {peak ? (
         <span class="rank-peak" data-value={peak.raw} title={`peak ${peak.exact}`}>
           {peak.text}

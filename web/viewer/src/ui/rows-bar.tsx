@@ -1,4 +1,5 @@
-// A scrollbar beside a plot whose rows do not fit in: the browser's own, so that it is dragged and turned as any other.
+// A scrollbar beside a plot whose rows do not fit in: the browser's own, so that it is dragged and
+// turned as any other.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
@@ -23,7 +24,8 @@ export function RowsBar({ plot, units }: RowsBarProperties) {
   useLayoutEffect(() => {
     const { current } = bar;
     if (!current || !heights || hidden <= 0) return;
-    current.scrollTop = ((units - heights.y1) / hidden) * (current.scrollHeight - current.clientHeight);
+    current.scrollTop =
+      ((units - heights.y1) / hidden) * (current.scrollHeight - current.clientHeight);
     set.current = current.scrollTop;
   }, [heights, units, hidden]);
   if (hidden <= 0) return null;

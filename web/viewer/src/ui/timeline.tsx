@@ -1,5 +1,5 @@
-// The timeline view: a canvas that Rust draws on, its texts as real text over it, and in words what there is to know
-// when there is nothing to draw.
+// The timeline view: a canvas that Rust draws on, its texts as real text over it, and in words what
+// there is to know when there is nothing to draw.
 
 import { useEffect } from "preact/hooks";
 import type { Surface } from "../plot/surface.js";
@@ -26,7 +26,9 @@ export function Timeline({ session }: { session: Session }) {
   useEffect(() => speak(session), [session]);
   return (
     <div class="timeline">
-      <div class="toolbar">{views ? <views.ui.TimelineTools session={session} workspace={views} /> : null}</div>
+      <div class="toolbar">
+        {views ? <views.ui.TimelineTools session={session} workspace={views} /> : null}
+      </div>
       {views && <views.ui.PartLine session={session} />}
       <div
         class="plot"
@@ -61,7 +63,11 @@ export function TimelineFacts({ session }: { session: Session }) {
       <span data-testid="peak-value" data-value={device.peak.raw} title={device.peak.exact}>
         {device.peakText}
       </span>
-      <span class="dim" data-value={device.reservedPeak.raw} title={`peak of reserved, ${device.reservedPeak.exact}`}>
+      <span
+        class="dim"
+        data-value={device.reservedPeak.raw}
+        title={`peak of reserved, ${device.reservedPeak.exact}`}
+      >
         reserved {device.reservedPeak.text}
       </span>
     </p>

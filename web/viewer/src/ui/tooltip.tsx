@@ -1,7 +1,7 @@
 // What is under the pointer. It lies over the plot and never takes part in its layout.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Labels } from "../../wasm/memstrata_view.js";
+import type { Labels } from "../../wasm/vramscope_view.js";
 import type { Hit } from "../generated/protocol.js";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Session } from "../session.js";
@@ -22,8 +22,12 @@ export function Tooltip({ session, plot }: { session: Session; plot: CanvasPlot<
     const room = element?.parentElement;
     if (!element || !room || !hover) return;
     const { offsetWidth: width, offsetHeight: height } = element;
-    const x = hover.x + GAP + width > room.clientWidth ? Math.max(0, hover.x - GAP - width) : hover.x + GAP;
-    const y = hover.y + GAP + height > room.clientHeight ? Math.max(0, hover.y - GAP - height) : hover.y + GAP;
+    const x =
+      hover.x + GAP + width > room.clientWidth ? Math.max(0, hover.x - GAP - width) : hover.x + GAP;
+    const y =
+      hover.y + GAP + height > room.clientHeight
+        ? Math.max(0, hover.y - GAP - height)
+        : hover.y + GAP;
     element.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
   });
 
@@ -57,6 +61,10 @@ export function Tooltip({ session, plot }: { session: Session; plot: CanvasPlot<
 /** A line through the plot, so that the eye finds the tick. */
 function Cursor({ x, plot }: { x: number; plot: Labels["plot"] | undefined }) {
   if (!plot) return null;
-  const place = { "--x": `${Math.round(x)}px`, "--y": `${plot.top}px`, "--height": `${plot.height}px` };
+  const place = {
+    "--x": `${Math.round(x)}px`,
+    "--y": `${plot.top}px`,
+    "--height": `${plot.height}px`,
+  };
   return <div class="cursor" aria-hidden="true" style={place} />;
 }

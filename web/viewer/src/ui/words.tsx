@@ -1,4 +1,5 @@
-// What stands in the place of something that cannot be shown: what happened, and what can be done about it.
+// What stands in the place of something that cannot be shown: what happened, and what can be done
+// about it.
 
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
@@ -73,7 +74,15 @@ export function Unread({ session, file, load: { failure, again } }: UnreadProper
 }
 
 /** Reads a file once more. */
-export function Again({ session, file, class: name }: { session: Session; file: RankFile; class: string }) {
+export function Again({
+  session,
+  file,
+  class: name,
+}: {
+  session: Session;
+  file: RankFile;
+  class: string;
+}) {
   return (
     <button
       type="button"
@@ -103,13 +112,22 @@ interface NoPictureProperties {
 export function NoPicture({ session, plot, what }: NoPictureProperties) {
   const refused = session.drawingFailure.value;
   const again = (words: string) => (
-    <button type="button" class="button primary" data-testid="draw-again" onClick={() => session.drawAgain()}>
+    <button
+      type="button"
+      class="button primary"
+      data-testid="draw-again"
+      onClick={() => session.drawAgain()}
+    >
       {words}
     </button>
   );
   if (refused !== null) {
     return (
-      <Words title={`${what} cannot be drawn here`} text={refused.message} hint={refused.hint ?? REFUSED}>
+      <Words
+        title={`${what} cannot be drawn here`}
+        text={refused.message}
+        hint={refused.hint ?? REFUSED}
+      >
         {again("Try again")}
       </Words>
     );

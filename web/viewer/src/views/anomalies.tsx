@@ -8,14 +8,16 @@ export function Anomalies({ session, workspace }: ViewProperties) {
   const findings = workspace.allFindings.value;
   const several = session.rows.value.length > 1;
   if (findings === null)
-    return <p class="quiet">{session.asked ? "Looking for what stands out" : "Open a file first."}</p>;
+    return (
+      <p class="quiet">{session.asked ? "Looking for what stands out" : "Open a file first."}</p>
+    );
   if (findings.length === 0) {
     return (
       <div class="quiet">
         <h3>Nothing stands out</h3>
         <p>
-          No out-of-memory event, no growth from step to step, no memory that waits long for its free, no rank that
-          differs from the others.
+          No out-of-memory event, no growth from step to step, no memory that waits long for its
+          free, no rank that differs from the others.
         </p>
       </div>
     );
@@ -24,7 +26,8 @@ export function Anomalies({ session, workspace }: ViewProperties) {
     <div class="anomalies">
       <div class="toolbar">
         <span class="dim">
-          {findings.length === 1 ? "1 finding" : `${findings.length} findings`}, the most severe first
+          {findings.length === 1 ? "1 finding" : `${findings.length} findings`}, the most severe
+          first
         </span>
         <span class="toolbar-end">
           {(["csv", "json"] as const).map((form) => (
@@ -43,7 +46,11 @@ export function Anomalies({ session, workspace }: ViewProperties) {
       <ul class="findings" aria-label="Anomalies">
         {findings.map((finding) => (
           <li key={`${finding.path} ${finding.id}`}>
-            <Finding finding={finding} several={several} open={() => void workspace.openFinding(finding)} />
+            <Finding
+              finding={finding}
+              several={several}
+              open={() => void workspace.openFinding(finding)}
+            />
           </li>
         ))}
       </ul>
@@ -51,7 +58,15 @@ export function Anomalies({ session, workspace }: ViewProperties) {
   );
 }
 
-function Finding({ finding, several, open }: { finding: FindingRow; several: boolean; open: () => void }) {
+function Finding({
+  finding,
+  several,
+  open,
+}: {
+  finding: FindingRow;
+  several: boolean;
+  open: () => void;
+}) {
   const { kind, label, severity, bytes, text, path, at, id } = finding;
   return (
     <button

@@ -32,7 +32,13 @@ export class BlockNames {
       const plot = session.plot.value;
       const { colour, search } = session.linked;
       // Any of these may change which blocks have room.
-      follow(plot?.range.value, plot?.labels.value, session.shown.value, colour.value, search.value);
+      follow(
+        plot?.range.value,
+        plot?.labels.value,
+        session.shown.value,
+        colour.value,
+        search.value,
+      );
       untracked(() => this.#later());
     });
   }

@@ -24,7 +24,10 @@ const CATEGORIES = [
   "unknown",
 ];
 
-/** What is asked of the worker, beside the search, the cursor and the flame graph that all views share. */
+/**
+ * What is asked of the worker, beside the search, the cursor and the flame graph that all views
+ * share.
+ */
 function open(session: Session) {
   const { linked } = session;
   const sort = signal<BlockSort>("size");
@@ -66,7 +69,11 @@ export function Blocks({ session, workspace }: ViewProperties) {
       sort.value = key;
     },
     sorted:
-      sort.value !== key ? ("none" as const) : descending.value ? ("descending" as const) : ("ascending" as const),
+      sort.value !== key
+        ? ("none" as const)
+        : descending.value
+          ? ("descending" as const)
+          : ("ascending" as const),
   });
   const swatch = (colour: number) => session.swatch(colour);
   const columns: Column<BlockLine>[] = [
@@ -102,7 +109,13 @@ export function Blocks({ session, workspace }: ViewProperties) {
         </>
       ),
     },
-    { key: "category", title: "category", width: "112px", ...by("category"), cell: (r) => r.category },
+    {
+      key: "category",
+      title: "category",
+      width: "112px",
+      ...by("category"),
+      cell: (r) => r.category,
+    },
     {
       key: "allocated",
       title: "allocated",
@@ -111,7 +124,14 @@ export function Blocks({ session, workspace }: ViewProperties) {
       ...by("allocated"),
       cell: (r) => r.allocated,
     },
-    { key: "freed", title: "freed", number: true, width: "104px", ...by("freed"), cell: (r) => r.freed },
+    {
+      key: "freed",
+      title: "freed",
+      number: true,
+      width: "104px",
+      ...by("freed"),
+      cell: (r) => r.freed,
+    },
     {
       key: "lifetime",
       title: "lifetime",
@@ -199,7 +219,9 @@ export function Blocks({ session, workspace }: ViewProperties) {
           <button
             type="button"
             class="button plain"
-            onClick={() => void saveTable(session, { blocks: { table: table() } }, "json", "blocks")}
+            onClick={() =>
+              void saveTable(session, { blocks: { table: table() } }, "json", "blocks")
+            }
           >
             JSON
           </button>

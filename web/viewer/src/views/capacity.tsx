@@ -17,7 +17,10 @@ const DEVICES: readonly [string, number][] = [
   ["RTX 4090 24 GB", 23.6],
 ];
 
-/** Units in GiB, also as `nvidia-smi` writes them: `81559MiB`. Nobody means powers of ten with the memory of a device. */
+/**
+ * Units in GiB, also as `nvidia-smi` writes them: `81559MiB`. Nobody means powers of ten with the
+ * memory of a device.
+ */
 const UNITS: Readonly<Record<string, number>> = { m: 2 ** -10, g: 1, t: 2 ** 10 };
 const AMOUNT = /^(\d+\.?\d*|\.\d+)\s*(?:([mgt])i?b?)?$/i;
 

@@ -1,4 +1,5 @@
-// What a rank held at its peak, by category, within what it had reserved: for a picture that is one unit wide and high.
+// What a rank held at its peak, by category, within what it had reserved: for a picture that is one
+// unit wide and high.
 
 import type { OverviewRow, RankCard } from "../generated/protocol.js";
 import type { Session } from "../session.js";

@@ -15,7 +15,11 @@ export function Stacks({ session, comparing }: { session: Session; comparing: Co
       width: "92px",
       cell: ({ share, change }) => (
         <>
-          <span class="compare-bar" data-side={share < 0 ? "A" : "B"} style={{ "--share": Math.abs(share) }} />
+          <span
+            class="compare-bar"
+            data-side={share < 0 ? "A" : "B"}
+            style={{ "--share": Math.abs(share) }}
+          />
           <span title={change.exact}>{change.text}</span>
         </>
       ),
@@ -32,8 +36,22 @@ export function Stacks({ session, comparing }: { session: Session; comparing: Co
         </>
       ),
     },
-    { key: "a", title: "A", number: true, width: "76px", cell: (r) => r.a.text, raw: (r) => r.a.raw },
-    { key: "b", title: "B", number: true, width: "76px", cell: (r) => r.b.text, raw: (r) => r.b.raw },
+    {
+      key: "a",
+      title: "A",
+      number: true,
+      width: "76px",
+      cell: (r) => r.a.text,
+      raw: (r) => r.a.raw,
+    },
+    {
+      key: "b",
+      title: "B",
+      number: true,
+      width: "76px",
+      cell: (r) => r.b.text,
+      raw: (r) => r.b.raw,
+    },
     {
       key: "blocks",
       title: "blocks",

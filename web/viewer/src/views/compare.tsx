@@ -1,4 +1,5 @@
-// Two snapshots, or two ranks, beside each other: both curves on one axis, totals, and the call stacks that differ.
+// Two snapshots, or two ranks, beside each other: both curves on one axis, totals, and the call
+// stacks that differ.
 
 import { useEffect } from "preact/hooks";
 import { fromInput } from "../client/files.js";
@@ -30,7 +31,12 @@ export function Compare({ session, workspace: { comparing }, shown }: ViewProper
   return (
     <div class="compare">
       <div class="toolbar">
-        <Side name="A" rows={rows} chosen={comparing.a.value} choose={(row) => comparing.choose(row)} />
+        <Side
+          name="A"
+          rows={rows}
+          chosen={comparing.a.value}
+          choose={(row) => comparing.choose(row)}
+        />
         <button
           type="button"
           class="button plain"
@@ -41,7 +47,12 @@ export function Compare({ session, workspace: { comparing }, shown }: ViewProper
           <Icon name="swap" />
         </button>
         <Side name="B" rows={rows} chosen={comparing.b.value} choose={(row) => session.look(row)} />
-        <Choice label="At the peak of" value={comparing.band} options={BANDS} testid="compare-band" />
+        <Choice
+          label="At the peak of"
+          value={comparing.band}
+          options={BANDS}
+          testid="compare-band"
+        />
         <AlignSwitch comparing={comparing} comparison={comparison} />
       </div>
       {comparison ? (
@@ -59,8 +70,9 @@ function Alone({ session }: { session: Session }) {
     <div class="quiet">
       <h3>Compare two snapshots</h3>
       <p>
-        Open a second one beside this: from before a change, of another rank, or of a later step. Totals, curves and
-        call stacks are laid side by side, and stacks are matched although lines have shifted.
+        Open a second one beside this: from before a change, of another rank, or of a later step.
+        Totals, curves and call stacks are laid side by side, and stacks are matched although lines
+        have shifted.
       </p>
       <p class="compare-add">
         <OpenButton
@@ -136,7 +148,13 @@ function nameOf({ file: { planned }, label }: Row): string {
 
 const ALIGNS = { event: "event", time: "time", step: "step" } as const;
 
-function AlignSwitch({ comparing, comparison }: { comparing: Comparing; comparison: Comparison | null }) {
+function AlignSwitch({
+  comparing,
+  comparison,
+}: {
+  comparing: Comparing;
+  comparison: Comparison | null;
+}) {
   const now = comparison && shownCurves(comparing, comparison).align;
   return (
     <fieldset class="segmented small" aria-label="Aligned by">
@@ -160,7 +178,9 @@ function AlignSwitch({ comparing, comparison }: { comparing: Comparing; comparis
 
 /** Those that were asked for; by event where the recordings do not have them. */
 function shownCurves(comparing: Comparing, { curves }: Comparison): ComparedCurves {
-  const wanted = curves.find(({ align, missing }) => align === comparing.align.value && missing === "");
+  const wanted = curves.find(
+    ({ align, missing }) => align === comparing.align.value && missing === "",
+  );
   return (wanted ?? curves[0]) as ComparedCurves;
 }
 
@@ -242,7 +262,12 @@ function Total({ row: { key, label, a, b, change, percent } }: { row: ComparedRo
       <td class="num" data-column="b" data-value={b.raw} title={b.exact}>
         {b.text}
       </td>
-      <td class="num" data-column="change" data-value={change.raw} title={`${change.exact}, ${percent}`}>
+      <td
+        class="num"
+        data-column="change"
+        data-value={change.raw}
+        title={`${change.exact}, ${percent}`}
+      >
         {change.text}
       </td>
       <td class="num" data-column="percent">
@@ -252,7 +277,15 @@ function Total({ row: { key, label, a, b, change, percent } }: { row: ComparedRo
   );
 }
 
-function Curves({ curves, text, peaks }: { curves: ComparedCurves; text: string; peaks: [string, string] }) {
+function Curves({
+  curves,
+  text,
+  peaks,
+}: {
+  curves: ComparedCurves;
+  text: string;
+  peaks: [string, string];
+}) {
   return (
     <figure class="compare-curves">
       <figcaption>
@@ -271,12 +304,22 @@ function Curves({ curves, text, peaks }: { curves: ComparedCurves; text: string;
             <span>{label}</span>
           </span>
         ))}
-        <svg viewBox={`0 0 ${COMPARED[0]} ${COMPARED[1]}`} preserveAspectRatio="none" role="img" aria-label={text}>
+        <svg
+          viewBox={`0 0 ${COMPARED[0]} ${COMPARED[1]}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={text}
+        >
           <path data-side="A" d={curves.a} />
           <path data-side="B" d={curves.b} />
         </svg>
         {curves.x.map(({ at, text: label }) => (
-          <span key={label} class="compare-x" data-last={at > 0.93} style={{ left: `${at * 100}%` }}>
+          <span
+            key={label}
+            class="compare-x"
+            data-last={at > 0.93}
+            style={{ left: `${at * 100}%` }}
+          >
             {label}
           </span>
         ))}

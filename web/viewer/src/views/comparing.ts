@@ -1,5 +1,6 @@
-// Two rows beside each other: which they are, and what Rust says of both. B is the one in focus, A the one that was pinned, or a
-// neighbour. Each worker writes what the other needs to know of it; the coordinator compares.
+// Two rows beside each other: which they are, and what Rust says of both. B is the one in focus, A
+// the one that was pinned, or a neighbour. Each worker writes what the other needs to know of it;
+// the coordinator compares.
 
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
@@ -31,12 +32,16 @@ export class Comparing {
   readonly chosen: Signal<number | null> = signal(null);
   /** Why there is no comparison. */
   readonly failure: Signal<string | null> = signal(null);
-  readonly b = computed(() => this.session.rows.value.find((row) => this.session.isFocused(row)) ?? null);
+  readonly b = computed(
+    () => this.session.rows.value.find((row) => this.session.isFocused(row)) ?? null,
+  );
   readonly a = computed(() => this.#a());
   readonly session: Session;
   readonly #open = signal(false);
   readonly #inSight = signal({ from: 0, count: 60 });
-  /** What workers wrote; it is small, and a file that was released need not be read again for it. */
+  /**
+   * What workers wrote; it is small, and a file that was released need not be read again for it.
+   */
   readonly #sides = new WeakMap<RankFile, Map<string, Promise<string | null>>>();
   readonly #stop: (() => void)[];
   #asked = 0;
@@ -68,7 +73,8 @@ export class Comparing {
     const other = a !== null && !same(a, b) ? a : this.#neighbour(b);
     const turned = pinned && !same(a, b);
     this.choose(b);
-    // What was pinned takes the place of the one in focus; of two files the other one is B, whichever was pinned.
+    // What was pinned takes the place of the one in focus; of two files the other one is B,
+    // whichever was pinned.
     if (other && (turned || this.session.rows.peek().length === 2)) this.session.look(other);
   }
 
@@ -128,13 +134,24 @@ export class Comparing {
     });
   }
 
-  async #compare(a: Row, b: Row, band: BandKind, device: number | null, current: () => boolean): Promise<void> {
+  async #compare(
+    a: Row,
+    b: Row,
+    band: BandKind,
+    device: number | null,
+    current: () => boolean,
+  ): Promise<void> {
     try {
-      const [before, after] = await Promise.all([this.#side(a, band, null), this.#side(b, band, device)]);
+      const [before, after] = await Promise.all([
+        this.#side(a, band, null),
+        this.#side(b, band, device),
+      ]);
       if (!current()) return;
       const none = before === null ? a : b;
       const missing = before === null || after === null;
-      const sides = missing ? null : await this.#answer<Comparison>("comparison", { sides: { a: before, b: after } });
+      const sides = missing
+        ? null
+        : await this.#answer<Comparison>("comparison", { sides: { a: before, b: after } });
       if (!current()) return;
       this.comparison.value = sides;
       if (missing)
@@ -157,13 +174,20 @@ export class Comparing {
     return side;
   }
 
-  async #askSide(file: RankFile, part: number, band: BandKind, device: number | null): Promise<string | null> {
+  async #askSide(
+    file: RankFile,
+    part: number,
+    band: BandKind,
+    device: number | null,
+  ): Promise<string | null> {
     const client = await this.session.pool.hold(file);
     const load = file.load.peek();
     const of = load.state === "ready" ? load.loaded.parts[part] : undefined;
     const text =
       client && of && of.devices.length > 0
-        ? await client.view({ part, device: device ?? of.defaultDevice }, "text", { side: { band } })
+        ? await client.view({ part, device: device ?? of.defaultDevice }, "text", {
+            side: { band },
+          })
         : null;
     this.session.pool.letGo(file);
     return text;

@@ -41,10 +41,24 @@ export function Events({ session, workspace }: ViewProperties) {
   const note = device?.events.raw === "0" ? device.note : null;
   const swatch = (colour: number) => session.swatch(colour);
   const columns: Column<EventRow>[] = [
-    { key: "event", title: "event", number: true, width: "84px", cell: (r) => r.label, raw: (r) => r.event },
+    {
+      key: "event",
+      title: "event",
+      number: true,
+      width: "84px",
+      cell: (r) => r.label,
+      raw: (r) => r.event,
+    },
     { key: "time", title: "time", number: true, width: "104px", cell: (r) => r.time },
     { key: "action", title: "action", width: "128px", cell: (r) => r.action },
-    { key: "size", title: "size", number: true, width: "92px", cell: (r) => r.bytes.text, raw: (r) => r.bytes.raw },
+    {
+      key: "size",
+      title: "size",
+      number: true,
+      width: "92px",
+      cell: (r) => r.bytes.text,
+      raw: (r) => r.bytes.raw,
+    },
     {
       key: "live",
       title: "requested after it",
@@ -120,14 +134,18 @@ export function Events({ session, workspace }: ViewProperties) {
           <button
             type="button"
             class="button plain"
-            onClick={() => void saveTable(session, { events: { filter: filter() } }, "csv", "events")}
+            onClick={() =>
+              void saveTable(session, { events: { filter: filter() } }, "csv", "events")
+            }
           >
             CSV
           </button>
           <button
             type="button"
             class="button plain"
-            onClick={() => void saveTable(session, { events: { filter: filter() } }, "json", "events")}
+            onClick={() =>
+              void saveTable(session, { events: { filter: filter() } }, "json", "events")
+            }
           >
             JSON
           </button>

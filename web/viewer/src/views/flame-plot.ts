@@ -1,8 +1,13 @@
 // A flame graph on a canvas: x in weight, a row a frame.
 
-import type { Hit as ViewHit } from "../../wasm/memstrata_view.js";
+import type { Hit as ViewHit } from "../../wasm/vramscope_view.js";
 import type { RankClient } from "../client/rank-client.js";
-import { type DeviceRef, type FlameInfo, type FlameSpec, ROW_UNITS } from "../generated/protocol.js";
+import {
+  type DeviceRef,
+  type FlameInfo,
+  type FlameSpec,
+  ROW_UNITS,
+} from "../generated/protocol.js";
 import { CanvasPlot, type HandOptions, type PlotEvents } from "../plot/canvas-plot.js";
 import type { Surface } from "../plot/surface.js";
 import type { Tip } from "../ui/tooltip.js";
@@ -32,7 +37,8 @@ export class FlamePlot extends CanvasPlot<Tip> {
     } else if (
       before?.client === shown.client &&
       before.target.device === shown.target.device &&
-      JSON.stringify({ ...before.flame, search: "" }) === JSON.stringify({ ...shown.flame, search: "" }) &&
+      JSON.stringify({ ...before.flame, search: "" }) ===
+        JSON.stringify({ ...shown.flame, search: "" }) &&
       this.source
     ) {
       this.#attach(shown);
@@ -67,7 +73,12 @@ export class FlamePlot extends CanvasPlot<Tip> {
     this.#attach(shown);
     const { extent, rows } = shown.info;
     const axis = { kind: "weight" as const, extent, origin: 0, peak: 0 };
-    this.view.open(axis, 0, { rows: { units: rows * ROW_UNITS, rowUnits: ROW_UNITS, least: ROW, most: ROW } }, 0);
+    this.view.open(
+      axis,
+      0,
+      { rows: { units: rows * ROW_UNITS, rowUnits: ROW_UNITS, least: ROW, most: ROW } },
+      0,
+    );
   }
 
   #attach({ client, target, flame }: FlameShown): void {

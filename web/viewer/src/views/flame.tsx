@@ -2,7 +2,12 @@
 
 import { effect, type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { type FlameBox, type FlameSpec, type FlameWeight, ROW_UNITS } from "../generated/protocol.js";
+import {
+  type FlameBox,
+  type FlameSpec,
+  type FlameWeight,
+  ROW_UNITS,
+} from "../generated/protocol.js";
 import type { Session } from "../session.js";
 import { Canvas } from "../ui/canvas.js";
 import { RowsBar } from "../ui/rows-bar.js";
@@ -58,7 +63,9 @@ function open(session: Session, workspace: Workspace) {
       const graph = info.value.value;
       const from = session.asked;
       const flame = asked.peek();
-      plot.value?.show(graph && from?.client.full && flame ? { ...from, flame, info: graph } : null);
+      plot.value?.show(
+        graph && from?.client.full && flame ? { ...from, flame, info: graph } : null,
+      );
     }),
   ];
   const go = (root: string) => {
@@ -106,7 +113,13 @@ export function Flame({ session, workspace }: ViewProperties) {
   const graph = info.value.value;
   const choice = linked.flame.value;
   const items = useMemo<NodeBox[]>(
-    () => (boxes.value.value ?? []).map((box) => ({ box, x0: box.x0, x1: box.x1, y: [box.y0, box.y1] })),
+    () =>
+      (boxes.value.value ?? []).map((box) => ({
+        box,
+        x0: box.x0,
+        x1: box.x1,
+        y: [box.y0, box.y1],
+      })),
     [boxes.value.value],
   );
   const keydown = (event: KeyboardEvent) => {
@@ -119,7 +132,13 @@ export function Flame({ session, workspace }: ViewProperties) {
     linked.flame.value = { ...choice, root: "", ...change };
   };
   const pressed = (label: string, title: string, on: boolean, change: Partial<typeof choice>) => (
-    <button type="button" class="toggle" aria-pressed={on} title={title} onClick={() => set(change)}>
+    <button
+      type="button"
+      class="toggle"
+      aria-pressed={on}
+      title={title}
+      onClick={() => set(change)}
+    >
       {label}
     </button>
   );
@@ -145,7 +164,9 @@ export function Flame({ session, workspace }: ViewProperties) {
           pressed("in the range", "Only what happens in the range that is marked", choice.ranged, {
             ranged: !choice.ranged,
           })}
-        {pressed("leaf first", "Innermost frame at the top (V)", choice.inverted, { inverted: !choice.inverted })}
+        {pressed("leaf first", "Innermost frame at the top (V)", choice.inverted, {
+          inverted: !choice.inverted,
+        })}
         <Toggle
           label="hide framework"
           title="Leave out frames of PyTorch, Python and C++ (H)"
@@ -153,7 +174,12 @@ export function Flame({ session, workspace }: ViewProperties) {
           changed={() => set({})}
         />
         {graph?.matched && (
-          <span class="matched" data-testid="flame-matched" data-value={graph.matched.raw} title={graph.matched.exact}>
+          <span
+            class="matched"
+            data-testid="flame-matched"
+            data-value={graph.matched.raw}
+            title={graph.matched.exact}
+          >
             found {graph.matched.text}
           </span>
         )}
@@ -180,7 +206,12 @@ export function Flame({ session, workspace }: ViewProperties) {
             </li>
           ))}
         </ol>
-        <span class="dim" data-testid="flame-total" data-value={graph?.total.raw} title={graph?.total.exact}>
+        <span
+          class="dim"
+          data-testid="flame-total"
+          data-value={graph?.total.raw}
+          title={graph?.total.exact}
+        >
           {graph && `${graph.total.text}: ${graph.text}`}
         </span>
       </nav>
@@ -225,7 +256,8 @@ export function Flame({ session, workspace }: ViewProperties) {
                 onClick={(event) => (event.altKey ? up() : void zoom(box.node))}
                 onPointerMove={(event) => {
                   const bounds = plot.peek()?.canvas.getBoundingClientRect();
-                  if (bounds) plot.peek()?.point(event.clientX - bounds.left, event.clientY - bounds.top);
+                  if (bounds)
+                    plot.peek()?.point(event.clientX - bounds.left, event.clientY - bounds.top);
                 }}
                 onPointerLeave={() => plot.peek()?.clearHover()}
               >

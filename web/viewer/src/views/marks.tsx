@@ -1,5 +1,5 @@
-// What lies over the timeline: the cursor, the range, rulers, markers, out-of-memory events and findings, the device's
-// memory, and what is being dragged out.
+// What lies over the timeline: the cursor, the range, rulers, markers, out-of-memory events and
+// findings, the device's memory, and what is being dragged out.
 
 import { useMemo } from "preact/hooks";
 import type { Axis, AxisKind, Mark, Marker, Moment } from "../generated/protocol.js";
@@ -13,7 +13,16 @@ import type { Workspace } from "./workspace.js";
 
 interface Item extends Box {
   key: string;
-  kind: "cursor" | "range" | "ruler-x" | "ruler-y" | "marker" | "oom" | "finding" | "capacity" | "name";
+  kind:
+    | "cursor"
+    | "range"
+    | "ruler-x"
+    | "ruler-y"
+    | "marker"
+    | "oom"
+    | "finding"
+    | "capacity"
+    | "name";
   text: string;
   open?: () => void;
 }
@@ -37,7 +46,16 @@ function rulersOf(plot: TimelinePlot | null, axis: AxisKind, rulers: readonly Ru
     if (ruler.axis !== axis) return [];
     const { along, x0, x1, y0, y1 } = ruler;
     const text = plot?.measured(along, { x: x0, y: y0 }, { x: x1, y: y1 }) ?? "";
-    return [{ key: `ruler ${index}`, kind: `ruler-${along}` as const, text, x0, x1, y: [y0, y1] as [number, number] }];
+    return [
+      {
+        key: `ruler ${index}`,
+        kind: `ruler-${along}` as const,
+        text,
+        x0,
+        x1,
+        y: [y0, y1] as [number, number],
+      },
+    ];
   });
 }
 
@@ -53,7 +71,9 @@ function markersOf(workspace: Workspace, axis: AxisKind, markers: readonly Marke
 function capacityOf(plot: TimelinePlot | null, axis: Axis, capacity: number | null): Item[] {
   if (capacity === null) return [];
   const text = `capacity ${plot?.measured("y", { x: 0, y: 0 }, { x: 0, y: capacity }) ?? ""}`;
-  return [{ key: "capacity", kind: "capacity", text, x0: 0, x1: axis.extent, y: [capacity, capacity] }];
+  return [
+    { key: "capacity", kind: "capacity", text, x0: 0, x1: axis.extent, y: [capacity, capacity] },
+  ];
 }
 
 function namesOf(names: readonly BlockName[]): Item[] {
@@ -62,7 +82,9 @@ function namesOf(names: readonly BlockName[]): Item[] {
 
 function cursorOf(axis: AxisKind, moment: Moment | null): Item[] {
   const span = moment?.spans.find(({ kind }) => kind === axis);
-  return span && moment ? [{ key: "cursor", kind: "cursor", text: moment.label, x0: span.x0, x1: span.x0 }] : [];
+  return span && moment
+    ? [{ key: "cursor", kind: "cursor", text: moment.label, x0: span.x0, x1: span.x0 }]
+    : [];
 }
 
 export function TimelineMarks({ session, workspace }: { session: Session; workspace: Workspace }) {
@@ -80,7 +102,9 @@ export function TimelineMarks({ session, workspace }: { session: Session; worksp
     if (!axis) return [];
     const { kind } = axis;
     return [
-      ...(range?.axis === kind ? [{ key: "range", kind: "range" as const, text: "", x0: range.x0, x1: range.x1 }] : []),
+      ...(range?.axis === kind
+        ? [{ key: "range", kind: "range" as const, text: "", x0: range.x0, x1: range.x1 }]
+        : []),
       ...marksOf(workspace, course?.marks ?? []),
       ...rulersOf(plot.peek(), kind, rulers),
       ...markersOf(workspace, kind, markers ?? []),

@@ -1,4 +1,5 @@
-// A dialog over everything. It has the keyboard as soon as it is there, and gives the focus back to what had it when it goes.
+// A dialog over everything. It has the keyboard as soon as it is there, and gives the focus back to
+// what had it when it goes.
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";

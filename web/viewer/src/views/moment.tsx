@@ -68,7 +68,8 @@ function Notable({ workspace }: MomentProperties) {
             title={finding.text}
             onClick={() => void workspace.openFinding(finding)}
           >
-            {finding.label} <span class="num">{finding.bytes.text}</span> <span class="num dim">{finding.at}</span>
+            {finding.label} <span class="num">{finding.bytes.text}</span>{" "}
+            <span class="num dim">{finding.at}</span>
           </button>
         </li>
       ))}
@@ -88,14 +89,23 @@ function AtPeak({ session, workspace }: MomentProperties) {
   if (!moment || moment.stacks.length === 0) return null;
   const go = () => workspace.goTo(moment.event);
   return (
-    <section class="moment" aria-labelledby="peak-title" data-testid="at-peak" data-event={moment.event}>
+    <section
+      class="moment"
+      aria-labelledby="peak-title"
+      data-testid="at-peak"
+      data-event={moment.event}
+    >
       <h3 id="peak-title">
         At the peak{" "}
         <button type="button" class="link" title="The cursor to the peak (P)" onClick={go}>
           go there
         </button>
       </h3>
-      <Held session={session} workspace={workspace} moment={{ ...moment, stacks: moment.stacks.slice(0, FIRST) }} />
+      <Held
+        session={session}
+        workspace={workspace}
+        moment={{ ...moment, stacks: moment.stacks.slice(0, FIRST) }}
+      />
       <button type="button" class="link" onClick={() => workspace.open("flame")}>
         all as a flame graph
       </button>
@@ -113,7 +123,10 @@ function Held({ session, workspace, moment }: MomentProperties & { moment: State
       <ul class="shares">
         {categories.map(({ name, label: text, bytes, share, colour }) => (
           <li key={name} class="share" data-category={name}>
-            <span class="share-bar" style={{ width: `${share * 100}%`, background: session.swatch(colour) }} />
+            <span
+              class="share-bar"
+              style={{ width: `${share * 100}%`, background: session.swatch(colour) }}
+            />
             <span class="share-text">{text}</span>
             <span class="num" data-value={bytes.raw} title={bytes.exact}>
               {bytes.text}

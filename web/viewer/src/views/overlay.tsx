@@ -1,4 +1,5 @@
-// HTML that goes along with a picture: names in a flame graph, marks on a timeline. The Rust view says where each is.
+// HTML that goes along with a picture: names in a flame graph, marks on a timeline. The Rust view
+// says where each is.
 
 import type { ComponentChildren, CSSProperties } from "preact";
 import { useLayoutEffect } from "preact/hooks";
@@ -32,7 +33,13 @@ interface OverlayProperties<B extends Box> {
 
 const NUMBERS = 5;
 
-export function Overlay<B extends Box>({ plot, items, class: name, label, children }: OverlayProperties<B>) {
+export function Overlay<B extends Box>({
+  plot,
+  items,
+  class: name,
+  label,
+  children,
+}: OverlayProperties<B>) {
   useLayoutEffect(() => {
     if (!plot) return;
     const boxes = new Float64Array(items.length * 4);

@@ -1,4 +1,5 @@
-// All ranks of the run beside each other: what each holds at its peak, its course, and what is odd about it.
+// All ranks of the run beside each other: what each holds at its peak, its course, and what is odd
+// about it.
 
 import type { OverviewRow, RankCard, RankSort } from "../generated/protocol.js";
 import { SPARK } from "../generated/protocol.js";
@@ -22,7 +23,9 @@ const COLUMNS: readonly (readonly [RankSort, string])[] = [
 export function Overview({ session, workspace }: ViewProperties) {
   const overview = workspace.ranks.overview.value;
   const rows = session.rows.value;
-  const waiting = rows.filter(({ file }) => file.cards.value === null && file.load.value.state !== "error").length;
+  const waiting = rows.filter(
+    ({ file }) => file.cards.value === null && file.load.value.state !== "error",
+  ).length;
   const failed = rows.filter(({ file }) => file.load.value.state === "error");
   const first = overview?.rows[0] && workspace.ranks.rowOf(overview.rows[0].key);
   return (
@@ -71,7 +74,17 @@ export function Overview({ session, workspace }: ViewProperties) {
           <tbody>
             {(overview?.rows ?? []).map((row) => {
               const entry = workspace.ranks.rowOf(row.key);
-              return entry && <Rank key={row.key} session={session} workspace={workspace} shown={row} {...entry} />;
+              return (
+                entry && (
+                  <Rank
+                    key={row.key}
+                    session={session}
+                    workspace={workspace}
+                    shown={row}
+                    {...entry}
+                  />
+                )
+              );
             })}
             {rows
               .filter(({ file, part }) => !file.cards.value?.[part])
@@ -85,11 +98,21 @@ export function Overview({ session, workspace }: ViewProperties) {
   );
 }
 
-function Head({ workspace, column: [sort, text] }: { workspace: Workspace; column: readonly [RankSort, string] }) {
+function Head({
+  workspace,
+  column: [sort, text],
+}: {
+  workspace: Workspace;
+  column: readonly [RankSort, string];
+}) {
   const now = workspace.ranks.sort.value;
   const direction = now.descending ? "descending" : "ascending";
   return (
-    <th scope="col" aria-sort={now.sort === sort ? direction : "none"} data-number={sort !== "rank"}>
+    <th
+      scope="col"
+      aria-sort={now.sort === sort ? direction : "none"}
+      data-number={sort !== "rank"}
+    >
       <button type="button" class="sort" onClick={() => void workspace.ranks.sortBy(sort)}>
         {text}
       </button>
@@ -161,10 +184,20 @@ function Rank({ session, workspace, shown, row, card }: RankProperties) {
           <CategoryBars session={session} shown={shown} card={card} told />
         </svg>
       </td>
-      <td class="num" data-value={requested?.peak.raw} data-column="peak" title={requested?.peak.exact}>
+      <td
+        class="num"
+        data-value={requested?.peak.raw}
+        data-column="peak"
+        title={requested?.peak.exact}
+      >
         {requested?.peak.text}
       </td>
-      <td class="num" data-value={reserved?.peak.raw} data-column="reserved" title={reserved?.peak.exact}>
+      <td
+        class="num"
+        data-value={reserved?.peak.raw}
+        data-column="reserved"
+        title={reserved?.peak.exact}
+      >
         {reserved?.peak.text}
       </td>
       <td class="num" data-value={card.end.raw} data-column="end" title={card.end.exact}>
@@ -177,7 +210,9 @@ function Rank({ session, workspace, shown, row, card }: RankProperties) {
           </span>
         )}
         {card.findings.length > 0 && (
-          <span title={card.findings.map(({ text }) => text).join("\n")}>{card.findings.length}</span>
+          <span title={card.findings.map(({ text }) => text).join("\n")}>
+            {card.findings.length}
+          </span>
         )}
       </td>
       <td class="spark">
@@ -210,7 +245,8 @@ function Pending({ session, row }: { session: Session; row: Row }) {
             {load.again && <Again session={session} file={row.file} class="link" />}
           </>
         ) : (
-          (progress?.text ?? STATES[load.state === "ready" && row.file.cards.value ? "empty" : load.state])
+          (progress?.text ??
+          STATES[load.state === "ready" && row.file.cards.value ? "empty" : load.state])
         )}
       </td>
     </tr>

@@ -53,7 +53,9 @@ function Dialog({ session, workspace }: { session: Session; workspace: Workspace
   const [at, setAt] = useState(0);
   const all = useMemo(() => commandsOf(session, workspace), [session, workspace]);
   const words = text.toLowerCase().split(/\s+/);
-  const shown = all.filter((command) => words.every((word) => command.text.toLowerCase().includes(word)));
+  const shown = all.filter((command) =>
+    words.every((word) => command.text.toLowerCase().includes(word)),
+  );
   const current = Math.min(at, shown.length - 1);
   useEffect(() => {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
@@ -93,7 +95,11 @@ function Dialog({ session, workspace }: { session: Session; workspace: Workspace
         }}
         onKeyDown={keydown}
       />
-      <div ref={list} id="palette-list" {...(shown.length > 0 && { role: "listbox", "aria-label": "Commands" })}>
+      <div
+        ref={list}
+        id="palette-list"
+        {...(shown.length > 0 && { role: "listbox", "aria-label": "Commands" })}
+      >
         {shown.map((command, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox takes the keys
           <div

@@ -1,4 +1,5 @@
-// A file that is too large for a tab: its curve, to choose a part from; and over a part, that it is one.
+// A file that is too large for a tab: its curve, to choose a part from; and over a part, that it is
+// one.
 
 import { useRef, useState } from "preact/hooks";
 import type { EventRange } from "../client/messages.js";
@@ -42,7 +43,13 @@ export function PartForm({ session, file, failure, choice }: PartFormProperties)
           </figcaption>
         </figure>
         <div class="part-fields">
-          <End label="First event" value={part.first} min={0} choice={choice} set={(value) => change("first", value)} />
+          <End
+            label="First event"
+            value={part.first}
+            min={0}
+            choice={choice}
+            set={(value) => change("first", value)}
+          />
           <End
             label="Last event"
             value={part.last}

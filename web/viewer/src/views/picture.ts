@@ -42,7 +42,9 @@ export async function savePicture(
   const { asked } = session;
   const picture = plot?.picture();
   if (!asked || !picture) return;
-  const text = await asked.client.view(asked.target, "text", { picture: { ...picture, dark: session.dark.peek() } });
+  const text = await asked.client.view(asked.target, "text", {
+    picture: { ...picture, dark: session.dark.peek() },
+  });
   if (text === null) return;
   const svg = new Blob([text], { type: "image/svg+xml" });
   saveBlob(form === "svg" ? svg : await pixels(svg), `${nameFor(session, name)}.${form}`);

@@ -1,4 +1,5 @@
-// What a rank holds at its peak, by category, beside those of the other ranks: a line below its row in the rail.
+// What a rank holds at its peak, by category, beside those of the other ranks: a line below its row
+// in the rail.
 
 import type { Row } from "../run.js";
 import type { Session } from "../session.js";

@@ -1,4 +1,5 @@
-// The ranks of the run beside each other: their cards go to the coordinator as they come, and its overview comes back.
+// The ranks of the run beside each other: their cards go to the coordinator as they come, and its
+// overview comes back.
 
 import { effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
@@ -11,7 +12,10 @@ const PARTS = 64;
 
 export class Ranks {
   readonly overview: Signal<Overview | null> = signal(null);
-  readonly sort: Signal<{ sort: RankSort; descending: boolean }> = signal({ sort: "rank", descending: false });
+  readonly sort: Signal<{ sort: RankSort; descending: boolean }> = signal({
+    sort: "rank",
+    descending: false,
+  });
   readonly session: Session;
   readonly #cards = new Map<number, { file: RankFile; card: RankCard; group: string }>();
   readonly #stop: () => void;
@@ -38,7 +42,11 @@ export class Ranks {
   /** The row of the rail that a row of the overview stands for. */
   rowOf(key: number): { row: Row; card: RankCard } | null {
     const entry = this.#cards.get(key);
-    const row = entry && this.session.rows.peek().find(({ file, part }) => file === entry.file && part === key % PARTS);
+    const row =
+      entry &&
+      this.session.rows
+        .peek()
+        .find(({ file, part }) => file === entry.file && part === key % PARTS);
     return entry && row ? { row, card: entry.card } : null;
   }
 

@@ -1,5 +1,5 @@
-// An answer that follows its question: asked again when the trace, its worker or the question changes, and kept until the
-// next one has come, so that nothing flickers.
+// An answer that follows its question: asked again when the trace, its worker or the question
+// changes, and kept until the next one has come, so that nothing flickers.
 
 import { effect, type Signal, signal, untracked } from "@preact/signals";
 import type { Answer, Query } from "../generated/protocol.js";
@@ -32,7 +32,9 @@ export function resource<K extends AnswerKind>(
     const question = from?.client.full ? query() : null;
     asked += 1;
     const latest = asked;
-    const name = trace ? `${trace.file.planned.file}/${trace.partIndex}/${trace.device?.device}` : "";
+    const name = trace
+      ? `${trace.file.planned.file}/${trace.partIndex}/${trace.device?.device}`
+      : "";
     untracked(() => {
       // Of another trace the old answer says nothing.
       if (name !== of || (from?.client.full && question === null)) value.value = null;

@@ -23,7 +23,7 @@ export function saveBlob(blob: Blob, name: string): void {
 
 /** `rank3_memory_snapshot-blocks`. */
 export function nameFor(session: Session, what: string): string {
-  const path = session.focus.peek()?.file.path ?? "memstrata";
+  const path = session.focus.peek()?.file.path ?? "vramscope";
   const file = path.split("/").at(-1) ?? path;
   return `${file.replace(/\.(pickle|pkl|pt|json|html)?(\.gz)?$/, "")}-${what}`;
 }
@@ -33,9 +33,15 @@ async function tableText(session: Session, what: Table, form: TextForm): Promise
   return (await asked?.client.view(asked.target, "text", { export: { what, form } })) ?? null;
 }
 
-export async function saveTable(session: Session, what: Table, form: TextForm, name: string): Promise<void> {
+export async function saveTable(
+  session: Session,
+  what: Table,
+  form: TextForm,
+  name: string,
+): Promise<void> {
   const text = await tableText(session, what, form);
-  if (text !== null) saveBlob(new Blob([text], { type: TYPES[form] ?? "" }), `${nameFor(session, name)}.${form}`);
+  if (text !== null)
+    saveBlob(new Blob([text], { type: TYPES[form] ?? "" }), `${nameFor(session, name)}.${form}`);
 }
 
 export async function copyTable(session: Session, what: Table): Promise<void> {

@@ -18,7 +18,9 @@ export class SegmentCard {
   constructor(session: Session, first: (card: DetailCard) => void) {
     const card = resource(session, "detail", () => {
       const segment = this.#chosen.value;
-      return segment === null ? null : { segment: { segment, event: session.linked.cursor.value ?? LAST } };
+      return segment === null
+        ? null
+        : { segment: { segment, event: session.linked.cursor.value ?? LAST } };
     });
     this.#stop = [
       () => card.stop(),
@@ -34,7 +36,8 @@ export class SegmentCard {
       }),
       // Something else in the details, or nothing: the cursor must not bring the segment back.
       effect(() => {
-        if (session.subject.value !== this.#shown && this.#shown !== null) this.#chosen.value = null;
+        if (session.subject.value !== this.#shown && this.#shown !== null)
+          this.#chosen.value = null;
       }),
     ];
   }

@@ -1,6 +1,7 @@
-// The segments: a row for each place in memory, blocks at their place in it, along the same axis as the timeline.
+// The segments: a row for each place in memory, blocks at their place in it, along the same axis as
+// the timeline.
 
-import type { Hit as ViewHit } from "../../wasm/memstrata_view.js";
+import type { Hit as ViewHit } from "../../wasm/vramscope_view.js";
 import type { ColourBy, Hit, SegmentSpec, SegmentsInfo } from "../generated/protocol.js";
 import { ROW_UNITS } from "../generated/protocol.js";
 import { CanvasPlot, type HandOptions, type PlotEvents } from "../plot/canvas-plot.js";
@@ -44,7 +45,8 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
       before.axis.kind === shown.axis.kind;
     if (same && this.source) {
       const { units, grown } = look.info;
-      // The row of the selected block is brought into view once: from there the hand may scroll away.
+      // The row of the selected block is brought into view once: from there the hand may scroll
+      // away.
       const [low, high] = (info !== look.info && grown) || [];
       this.#attach(shown, look);
       this.forgetTiles();
@@ -74,6 +76,11 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
   }
 
   #attach({ client, target, axis }: Shown, { colour, search, spec }: SegmentsLook): void {
-    this.setSource({ client, target, axis: axis.kind, layer: { segments: { colour, rows: spec, search } } });
+    this.setSource({
+      client,
+      target,
+      axis: axis.kind,
+      layer: { segments: { colour, rows: spec, search } },
+    });
   }
 }

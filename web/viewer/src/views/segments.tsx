@@ -1,4 +1,5 @@
-// The segments view: a row a place in memory with the segments that were there through their lives, locked to the timeline's x axis.
+// The segments view: a row a place in memory with the segments that were there through their lives,
+// locked to the timeline's x axis.
 
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -34,12 +35,18 @@ const SORTS: readonly (readonly [SegmentSort, string])[] = [
 
 const sameRange = (a: Range | null, b: Range | null) => a?.x0 === b?.x0 && a?.x1 === b?.x1;
 
-/** One plot goes where another one is; slots of events are no slots of time, so both must be along one axis. */
+/**
+ * One plot goes where another one is; slots of events are no slots of time, so both must be along
+ * one axis.
+ */
 function follow(plot: CanvasPlot<unknown> | null, range: Range): void {
   if (plot && !sameRange(range, plot.range.peek())) plot.setRange(range);
 }
 
-/** The heights that rows are asked for: some screens of them, and the same ones while the view stays among them. */
+/**
+ * The heights that rows are asked for: some screens of them, and the same ones while the view stays
+ * among them.
+ */
 function stretch({ y0, y1 }: Heights): Heights {
   const page = 2 ** Math.ceil(Math.log2(y1 - y0));
   const middle = Math.round((y0 + y1) / 2 / page) * page;
@@ -81,7 +88,8 @@ function open(session: Session, workspace: Workspace) {
         info: all,
       };
       plot.value?.show(shown, look);
-      // Not as the timeline was at its last frame: where it has been sent since would be lost when this is drawn first.
+      // Not as the timeline was at its last frame: where it has been sent since would be lost when
+      // this is drawn first.
       const timeline = session.plot.peek();
       const range = timeline?.current;
       if (range && timeline?.axis === plot.value?.axis) plot.value?.setRange(range);
@@ -116,9 +124,11 @@ function open(session: Session, workspace: Workspace) {
         grown.value = null;
         return;
       }
-      void asked.client.view(asked.target, "segmentOf", { segmentOf: { block: detail.block } }).then((segment) => {
-        if (session.selected.peek() === detail) grown.value = segment;
-      });
+      void asked.client
+        .view(asked.target, "segmentOf", { segmentOf: { block: detail.block } })
+        .then((segment) => {
+          if (session.selected.peek() === detail) grown.value = segment;
+        });
     }),
   ];
   const select = async (x: number, y: number) => {
@@ -176,7 +186,12 @@ export function Segments({ session, workspace }: ViewProperties) {
         <span data-testid="segments-text" title={BRIEF}>
           {all?.text}
         </span>
-        <Choice label="Order" value={session.linked.segmentSort} options={SORTS} testid="segment-sort" />
+        <Choice
+          label="Order"
+          value={session.linked.segmentSort}
+          options={SORTS}
+          testid="segment-sort"
+        />
         <span class="legend" aria-hidden="true">
           <span class="key" data-key="free" /> free
           <span class="key" data-key="pending" /> pending free
@@ -188,14 +203,24 @@ export function Segments({ session, workspace }: ViewProperties) {
             class="button plain"
             title="The segments at the cursor as a table"
             onClick={() =>
-              void saveTable(session, { segments: { event: session.linked.cursor.peek() ?? LAST } }, "csv", "segments")
+              void saveTable(
+                session,
+                { segments: { event: session.linked.cursor.peek() ?? LAST } },
+                "csv",
+                "segments",
+              )
             }
           >
             CSV
           </button>
         </span>
       </div>
-      <div class="plot" role="application" aria-roledescription="segments" aria-label={all?.text ?? "Segments"}>
+      <div
+        class="plot"
+        role="application"
+        aria-roledescription="segments"
+        aria-label={all?.text ?? "Segments"}
+      >
         <Canvas
           session={session}
           plot={plot}
@@ -244,7 +269,9 @@ export function Segments({ session, workspace }: ViewProperties) {
         <RowsBar plot={plot.value} units={all?.units ?? 0} />
         <DraftBox draft={plot.value?.draft.value ?? null} />
         <Tooltip session={session} plot={plot.value} />
-        {all?.units === 0 && <p class="plot-state">No segments: nothing was reserved on this device.</p>}
+        {all?.units === 0 && (
+          <p class="plot-state">No segments: nothing was reserved on this device.</p>
+        )}
       </div>
       <p class="visually-hidden" aria-live="polite">
         {selected && all ? `${selected.bytes.text} at ${selected.address}` : ""}

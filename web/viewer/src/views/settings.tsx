@@ -1,5 +1,5 @@
-// Under which settings the allocator ran, in words; what was odd about the file; how it was recorded; and how this page
-// behaves.
+// Under which settings the allocator ran, in words; what was odd about the file; how it was
+// recorded; and how this page behaves.
 
 import { Fragment } from "preact";
 import type { DetailRow } from "../generated/protocol.js";
@@ -20,7 +20,9 @@ export function Settings({ session, workspace }: ViewProperties) {
     <div class="settings">
       <section aria-labelledby="settings-allocator">
         <h3 id="settings-allocator">Allocator settings</h3>
-        {session.trace.value?.device === null && <p class="dim">The file names no device with events or segments.</p>}
+        {session.trace.value?.device === null && (
+          <p class="dim">The file names no device with events or segments.</p>
+        )}
         {card?.note && <p class="dim">{card.note}</p>}
         <dl class="setting-list">
           {(card?.settings ?? []).map(({ key, value, text }) => (
@@ -56,7 +58,10 @@ export function Settings({ session, workspace }: ViewProperties) {
           <Toggle label="Hide framework frames" value={linked.hideFramework} />
           <Toggle label="Y from what was there before the window" value={linked.fromBaseline} />
         </p>
-        <label class="field" title="The workers of ranks that nobody looks at give their memory back beyond this">
+        <label
+          class="field"
+          title="The workers of ranks that nobody looks at give their memory back beyond this"
+        >
           <span>Memory for all ranks, GiB</span>
           <input
             type="number"
@@ -82,7 +87,9 @@ export function Settings({ session, workspace }: ViewProperties) {
                 </div>
                 <div class="row" data-key="threads">
                   <dt title={path}>read and answered by</dt>
-                  <dd data-value={threads}>{threads > 1 ? `${threads} threads` : `1 thread: ${single}`}</dd>
+                  <dd data-value={threads}>
+                    {threads > 1 ? `${threads} threads` : `1 thread: ${single}`}
+                  </dd>
                 </div>
               </Fragment>
             ))}

@@ -24,7 +24,11 @@ export function Sheet({ session }: { session: Session }) {
           <Group title="Pointer" rows={POINTER.map(([shown, text]) => [[shown], text])} />
           <Group title="In one place" rows={IN_PLACE.map(([shown, text]) => [[shown], text])} />
           {[...SHORTCUTS, ...MORE_SHORTCUTS].map(({ title, shortcuts }) => (
-            <Group key={title} title={title} rows={shortcuts.map(({ shown, text }) => [shown, text])} />
+            <Group
+              key={title}
+              title={title}
+              rows={shortcuts.map(({ shown, text }) => [shown, text])}
+            />
           ))}
         </div>
       </div>

@@ -35,8 +35,18 @@ export const MORE_SHORTCUTS: ShortcutGroup[] = [
         text: "Open or close the drawer",
         press: within((workspace) => workspace.toggleDrawer()),
       },
-      { keys: ["z"], shown: ["Z"], text: "Back to the view before", press: within(({ history }) => history.go(-1)) },
-      { keys: ["Shift+z"], shown: ["Shift Z"], text: "Forward again", press: within(({ history }) => history.go(1)) },
+      {
+        keys: ["z"],
+        shown: ["Z"],
+        text: "Back to the view before",
+        press: within(({ history }) => history.go(-1)),
+      },
+      {
+        keys: ["Shift+z"],
+        shown: ["Shift Z"],
+        text: "Forward again",
+        press: within(({ history }) => history.go(1)),
+      },
       {
         keys: ["\\"],
         shown: ["\\"],
@@ -117,7 +127,12 @@ export const MORE_SHORTCUTS: ShortcutGroup[] = [
           return span && workspace.selectRange(span.x0, span.x1);
         }),
       },
-      { keys: ["'"], shown: ["'"], text: "Next marker", press: within((workspace) => workspace.nextMarker()) },
+      {
+        keys: ["'"],
+        shown: ["'"],
+        text: "Next marker",
+        press: within((workspace) => workspace.nextMarker()),
+      },
       {
         keys: ["Delete", "Backspace"],
         shown: ["Del"],

@@ -56,7 +56,8 @@ function Minimap({ session, workspace }: { session: Session; workspace: Workspac
     const x = slotAt(event);
     const by = x - held.x;
     if (held.mode === "move") session.plot.peek()?.setRange({ x0: held.x0 + by, x1: held.x1 + by });
-    else if (by !== 0) session.plot.peek()?.setRange({ x0: Math.min(x, held.x), x1: Math.max(x, held.x) });
+    else if (by !== 0)
+      session.plot.peek()?.setRange({ x0: Math.min(x, held.x), x1: Math.max(x, held.x) });
   };
   const marks = (course?.marks ?? []).filter(({ kind }) => kind !== "peak");
   const cursor = workspace.moment.value.value?.spans.find(({ kind }) => kind === axis.kind);
@@ -107,7 +108,13 @@ function Brush({ session, part }: { session: Session; part(slot: number): number
     <>
       <rect class="minimap-out" width={from} height={height} />
       <rect class="minimap-out" x={to} width={width - to} height={height} />
-      <rect class="minimap-brush" data-testid="brush" x={from} width={Math.max(2, to - from)} height={height} />
+      <rect
+        class="minimap-brush"
+        data-testid="brush"
+        x={from}
+        width={Math.max(2, to - from)}
+        height={height}
+      />
     </>
   );
 }

@@ -62,10 +62,15 @@ export function StackShares({
           <button
             type="button"
             class="share"
-            title={[site, via, bytes.exact, blocks.exact, note].filter((said) => said !== "").join(", ")}
+            title={[site, via, bytes.exact, blocks.exact, note]
+              .filter((said) => said !== "")
+              .join(", ")}
             onClick={() => void workspace.showBlock(block)}
           >
-            <span class="share-bar" style={{ width: `${share * 100}%`, background: session.swatch(colour) }} />
+            <span
+              class="share-bar"
+              style={{ width: `${share * 100}%`, background: session.swatch(colour) }}
+            />
             <span class="share-text">
               <span class="share-site">{site}</span>
               {via !== "" && <span class="share-via">{via}</span>}

@@ -1,9 +1,9 @@
-// biome-ignore-all lint/a11y/useSemanticElements: rows of a table that is drawn in part are laid out by themselves
+// biome-ignore-all lint/a11y/useSemanticElements: virtualized rows are laid out by hand
 // biome-ignore-all lint/a11y/useFocusableInteractive: the body takes the keys of all rows
-// biome-ignore-all lint/a11y/noNoninteractiveTabindex: the body is what scrolls and takes the keys
+// biome-ignore-all lint/a11y/noNoninteractiveTabindex: the body scrolls and takes the keys
 
-// A table of any length: only the rows that are in sight are asked for and drawn. It is one stop of the Tab key; arrow keys
-// move the row that is current.
+// A table of any length: only the rows that are in sight are asked for and drawn. It is one stop of
+// the Tab key; arrow keys move the row that is current.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -11,7 +11,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 const ROW = 24;
 /** Rows that are asked for above and below what is in sight. */
 const MORE = 30;
-/** Browsers stop at some ten million pixels of height: beyond, the scrollbar is a place in the table, not a length. */
+/**
+ * Browsers stop at some ten million pixels of height: beyond, the scrollbar is a place in the
+ * table, not a length.
+ */
 const MOST_PIXELS = 8_000_000;
 
 export interface Column<R> {
@@ -46,7 +49,8 @@ interface TableProperties<R> {
 }
 
 export function Table<R>(properties: TableProperties<R>) {
-  const { label, testid, columns, total, from, rows, rowKey, current, reveal, ask, open } = properties;
+  const { label, testid, columns, total, from, rows, rowKey, current, reveal, ask, open } =
+    properties;
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(400);
@@ -78,7 +82,8 @@ export function Table<R>(properties: TableProperties<R>) {
   const at = rows.findIndex((row) => rowKey(row) === current);
   const keydown = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: count - 2, PageUp: 2 - count }[event.key];
-    if (by === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (by === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey)
+      return;
     event.preventDefault();
     event.stopPropagation();
     const target = at < 0 ? first : from + at + by;
@@ -87,7 +92,10 @@ export function Table<R>(properties: TableProperties<R>) {
     open(row);
     const element = box.current;
     const y = (target * ROW) / scale;
-    if (element && (y < element.scrollTop || y > element.scrollTop + element.clientHeight - 2 * ROW)) {
+    if (
+      element &&
+      (y < element.scrollTop || y > element.scrollTop + element.clientHeight - 2 * ROW)
+    ) {
       element.scrollTop = y - element.clientHeight / 2;
     }
   };
@@ -127,7 +135,11 @@ export function Table<R>(properties: TableProperties<R>) {
         onKeyDown={keydown}
       >
         <div role="presentation" style={{ height: `${pixels}px` }}>
-          <div role="presentation" class="table-rows" style={{ transform: `translateY(${shift}px)` }}>
+          <div
+            role="presentation"
+            class="table-rows"
+            style={{ transform: `translateY(${shift}px)` }}
+          >
             {rows.map((row, index) => (
               // biome-ignore lint/a11y/useKeyWithClickEvents: the body takes the keys of all rows
               <div
@@ -156,7 +168,13 @@ function Cell<R>({ column, row }: { column: Column<R>; row: R }) {
   const shown = cell(row);
   const title = words?.(row) ?? (typeof shown === "string" ? shown : undefined);
   return (
-    <div role="gridcell" data-number={number} data-column={key} data-value={raw?.(row)} title={title}>
+    <div
+      role="gridcell"
+      data-number={number}
+      data-column={key}
+      data-value={raw?.(row)}
+      title={title}
+    >
       {shown}
     </div>
   );

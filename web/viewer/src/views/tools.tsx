@@ -1,4 +1,5 @@
-// The bar above the timeline: what colours say, lines of the bands, the device's memory, and how the hand is read.
+// The bar above the timeline: what colours say, lines of the bands, the device's memory, and how
+// the hand is read.
 
 import type { ColourBy } from "../generated/protocol.js";
 import type { Session } from "../session.js";

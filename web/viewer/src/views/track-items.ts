@@ -1,5 +1,6 @@
-// The buttons of annotated ranges. They are made by hand, and from a stretch to the next only those that come: components of
-// some hundred buttons take as long as a frame may, each time that a picture which moves comes to the next stretch.
+// The buttons of annotated ranges. They are made by hand, and from a stretch to the next only those
+// that come: components of some hundred buttons take as long as a frame may, each time that a
+// picture which moves comes to the next stretch.
 
 import type { Tracks as Laid, TrackItem } from "../generated/protocol.js";
 
@@ -8,7 +9,10 @@ export const LANE = 15;
 /** Columns that an item takes at least to show its name. */
 const NAMED = 4;
 
-/** What all items are placed in. It is far wider than a stretch, so that those of the next stretch stay where they are. */
+/**
+ * What all items are placed in. It is far wider than a stretch, so that those of the next stretch
+ * stay where they are.
+ */
 interface Ground {
   x0: number;
   width: number;
@@ -116,6 +120,7 @@ export class TrackItems {
 
   /** Items that show their names. */
   *named(): Iterable<{ left: number; width: number; name: HTMLSpanElement }> {
-    for (const { left, width, name } of this.#placed.values()) if (name) yield { left, width, name };
+    for (const { left, width, name } of this.#placed.values())
+      if (name) yield { left, width, name };
   }
 }

@@ -1,5 +1,5 @@
-// Annotated ranges below the timeline. They are laid out once for a stretch that is wider than the view: panning moves it
-// and zooming widens it, and no element is made or placed anew.
+// Annotated ranges below the timeline. They are laid out once for a stretch that is wider than the
+// view: panning moves it and zooming widens it, and no element is made or placed anew.
 
 import { effect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -12,7 +12,9 @@ import type { Workspace } from "./workspace.js";
 
 /** Ranges that begin within so many CSS pixels are one item, if none of them is wider. */
 const COLUMN = 6;
-/** Stretches begin and end at multiples of so many columns, and reach half of that beyond the view. */
+/**
+ * Stretches begin and end at multiples of so many columns, and reach half of that beyond the view.
+ */
 const STEP = 32;
 /** CSS pixels: a wider item shows its name wherever it is cut. */
 const LONG = 60;
@@ -33,7 +35,7 @@ export function Tracks({ session, workspace }: { session: Session; workspace: Wo
   const list = useRef<HTMLDivElement>(null);
   const items = useRef<TrackItems>(null);
   const anything = laid !== null && laid.lanes > 0;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what colour a word is depends on the theme
+  // biome-ignore lint/correctness/useExhaustiveDependencies: colors depend on the theme
   useLayoutEffect(() => {
     const [around, inside] = [box.current, list.current];
     if (!around || !inside || !laid || !anything) return undefined;
@@ -91,14 +93,23 @@ function place(session: Session, items: TrackItems, box: HTMLElement, list: HTML
   set(list, "transform", `translateX(${(-before).toFixed(2)}px)`);
   for (const { left, width, name } of items.named()) {
     if (width * whole < LONG) continue;
-    // The name stays at the edge of the view for as long as there is something of the item behind it.
+    // The name stays at the edge of the view for as long as there is something of the item behind
+    // it.
     const hidden = Math.max(0, Math.min(before - left * whole, width * whole - LONG));
     set(name, "margin-left", `${hidden.toFixed(0)}px`);
   }
 }
 
-/** Keys can go to what is laid out and not in view: along a lane the picture goes along, into one to the first in view. */
-function reveal(session: Session, items: TrackItems, to: EventTarget | null, from: EventTarget | null): void {
+/**
+ * Keys can go to what is laid out and not in view: along a lane the picture goes along, into one to
+ * the first in view.
+ */
+function reveal(
+  session: Session,
+  items: TrackItems,
+  to: EventTarget | null,
+  from: EventTarget | null,
+): void {
   const plot = session.plot.peek();
   const range = plot?.range.peek();
   const item = items.itemOf(to);
@@ -108,7 +119,8 @@ function reveal(session: Session, items: TrackItems, to: EventTarget | null, fro
   const before = items.itemOf(from);
   const first = items.find((each) => isIn(each) && (!before || each.lane === item.lane));
   if (before?.lane === item.lane || !first) {
-    const by = item.x0 < range.x0 ? item.x0 - range.x0 : Math.min(item.x0 - range.x0, item.x1 - range.x1);
+    const by =
+      item.x0 < range.x0 ? item.x0 - range.x0 : Math.min(item.x0 - range.x0, item.x1 - range.x1);
     plot.setRange({ x0: range.x0 + by, x1: range.x1 + by });
   } else {
     first.focus();

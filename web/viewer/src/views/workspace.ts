@@ -1,5 +1,5 @@
-// All views but the timeline, fetched after the first picture: what they share beyond the session, and what their
-// components are.
+// All views but the timeline, fetched after the first picture: what they share beyond the session,
+// and what their components are.
 
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import type { FindingRow, Mark } from "../generated/protocol.js";
@@ -47,7 +47,9 @@ export class Workspace {
   readonly settings;
   readonly found;
   /** Findings of all ranks that have been read, the most severe first. */
-  readonly allFindings = computed(() => this.ranks.overview.value?.findings ?? this.findings.value.value);
+  readonly allFindings = computed(
+    () => this.ranks.overview.value?.findings ?? this.findings.value.value,
+  );
   readonly #segment: SegmentCard;
   readonly #stop: (() => void)[];
   /** Of which the annotated ranges are laid out. */
@@ -61,7 +63,9 @@ export class Workspace {
       const event = linked.cursor.value;
       return event === null ? null : { moment: { at: { event: { event: event } } } };
     });
-    this.peak = resource(session, "moment", () => (session.detailsOpen.value ? { peak: {} } : null));
+    this.peak = resource(session, "moment", () =>
+      session.detailsOpen.value ? { peak: {} } : null,
+    );
     this.markers = resource(session, "markers", () => {
       const events = [...linked.markers.value];
       return events.length === 0 ? null : { markers: { events } };
@@ -120,7 +124,8 @@ export class Workspace {
   open(view: View): void {
     const { linked } = this.session;
     linked.view.value = view;
-    if (linked.drawer.peek() === view) linked.drawer.value = view === "timeline" ? "segments" : null;
+    if (linked.drawer.peek() === view)
+      linked.drawer.value = view === "timeline" ? "segments" : null;
     this.#say(VIEW_TITLES[view]);
   }
 
@@ -131,7 +136,8 @@ export class Workspace {
 
   toggleDrawer(): void {
     const { drawer, view } = this.session.linked;
-    drawer.value = drawer.peek() === null ? (view.peek() === "segments" ? "timeline" : "segments") : null;
+    drawer.value =
+      drawer.peek() === null ? (view.peek() === "segments" ? "timeline" : "segments") : null;
   }
 
   /** The time cursor to a place of the axis that is shown. */
@@ -139,7 +145,9 @@ export class Workspace {
     const { asked, shown } = this.session;
     const axis = shown.peek()?.axis.kind;
     if (!asked || !axis) return;
-    const moment = await asked.client.view(asked.target, "moment", { moment: { at: { slot: { axis, slot } } } });
+    const moment = await asked.client.view(asked.target, "moment", {
+      moment: { at: { slot: { axis, slot } } },
+    });
     if (moment) this.session.linked.cursor.value = moment.event;
   }
 
@@ -150,7 +158,10 @@ export class Workspace {
     session.linked.cursor.value = Math.max(-1, Math.min(events - 1, event));
   }
 
-  /** One event on; or, with a selection and no list of events in sight, to the next use of its call stack. */
+  /**
+   * One event on; or, with a selection and no list of events in sight, to the next use of its call
+   * stack.
+   */
   async step(by: 1 | -1): Promise<void> {
     const { session } = this;
     const { linked, selected, asked } = session;
@@ -183,7 +194,9 @@ export class Workspace {
 
   /** Along the marks of some kinds; round and round. */
   nextMark(kinds: string[], backwards = false): void {
-    const marks = (this.course.value.peek()?.marks ?? []).filter(({ kind }) => kinds.includes(kind));
+    const marks = (this.course.value.peek()?.marks ?? []).filter(({ kind }) =>
+      kinds.includes(kind),
+    );
     const at = this.session.linked.cursor.peek() ?? -2;
     const ordered = marks.toSorted((a, b) => a.event - b.event);
     const next = backwards
@@ -223,7 +236,8 @@ export class Workspace {
     const { session } = this;
     const row = session.rows.peek().find(({ file }) => file.path === finding.path.split("#")[0]);
     if (row && !session.isFocused(row)) session.look(row, finding.device);
-    if (session.linked.view.peek() === "anomalies" || session.linked.view.peek() === "overview") this.open("timeline");
+    if (session.linked.view.peek() === "anomalies" || session.linked.view.peek() === "overview")
+      this.open("timeline");
     await readable(this.session);
     if (finding.event !== null) session.linked.cursor.value = finding.event;
     const kind = session.shown.peek()?.axis.kind;
@@ -241,7 +255,10 @@ export class Workspace {
     const [y0, y1] = from.y < to.y ? [from.y, to.y] : [to.y, from.y];
     if (mode === "range") this.selectRange(x0, x1);
     else
-      linked.rulers.value = [...linked.rulers.peek(), { along: mode === "ruler-x" ? "x" : "y", axis, x0, x1, y0, y1 }];
+      linked.rulers.value = [
+        ...linked.rulers.peek(),
+        { along: mode === "ruler-x" ? "x" : "y", axis, x0, x1, y0, y1 },
+      ];
   }
 
   /** Marks a range of the axis that is shown, and says what happens in it. */
@@ -275,7 +292,9 @@ export class Workspace {
 
   async showFrame(name: string, file: string, line: number): Promise<void> {
     const { asked } = this.session;
-    const detail = await asked?.client.view(asked.target, "detail", { frame: { name, file, line } });
+    const detail = await asked?.client.view(asked.target, "detail", {
+      frame: { name, file, line },
+    });
     if (detail) this.showSubject(detail);
   }
 
@@ -288,7 +307,8 @@ export class Workspace {
   addMarker(): void {
     const { cursor, markers } = this.session.linked;
     const event = cursor.peek();
-    if (event !== null) markers.value = [...new Set([...markers.peek(), event])].toSorted((a, b) => a - b);
+    if (event !== null)
+      markers.value = [...new Set([...markers.peek(), event])].toSorted((a, b) => a - b);
   }
 
   nextMarker(): void {
@@ -301,7 +321,10 @@ export class Workspace {
   removeLast(): void {
     const { linked } = this.session;
     if (linked.rulers.peek().length > 0) linked.rulers.value = linked.rulers.peek().slice(0, -1);
-    else linked.markers.value = linked.markers.peek().filter((event) => event !== linked.cursor.peek());
+    else
+      linked.markers.value = linked.markers
+        .peek()
+        .filter((event) => event !== linked.cursor.peek());
   }
 
   /** `>` in an empty search box asks for a command. */

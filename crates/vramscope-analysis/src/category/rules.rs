@@ -1,0 +1,260 @@
+//! The table of rules: what frames say about a block.
+
+use super::Category;
+use std::borrow::Cow;
+
+/// A line of the table: which frames it is about, and what a block with such a frame in its stack
+/// is.
+///
+/// A pattern is a part of the text, `*` for any text, or, after `=`, the whole text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// Pattern for the frame's file.
+    pub file: Cow<'static, str>,
+    /// Pattern for the frame's function.
+    pub function: Cow<'static, str>,
+    /// What the block is.
+    pub category: Category,
+    /// How sure that is, 0 to 1.
+    pub confidence: f32,
+}
+
+impl Rule {
+    const fn new(
+        category: Category,
+        confidence: f32,
+        file: &'static str,
+        function: &'static str,
+    ) -> Self {
+        Self { file: Cow::Borrowed(file), function: Cow::Borrowed(function), category, confidence }
+    }
+
+    pub(super) fn matches(&self, file: &str, function: &str) -> bool {
+        pattern(&self.function, function) && pattern(&self.file, file)
+    }
+}
+
+fn pattern(pattern: &str, text: &str) -> bool {
+    match pattern.strip_prefix('=') {
+        Some(whole) => text == whole,
+        None => pattern == "*" || text.contains(pattern),
+    }
+}
+
+/// An ordered table of rules; the first line that any frame of a stack matches counts.
+///
+/// A user's lines come first and are the last word. The built-in lines after them are only where
+/// the guess starts: what the block's life says (did a gradient outlive backward?) may turn it into
+/// something else.
+///
+/// The text form has a rule a line, `category confidence file function`; the function may hold
+/// spaces. `#` starts a comment line.
+///
+/// ```
+/// use vramscope_analysis::{Category, Rules};
+///
+/// let rules = Rules::parse("# our cache\nbuffer 0.9 serving/cache.py *\nworkspace 1 * =get_scratch\n")?;
+/// assert_eq!(rules.user()[0].category, Category::Buffer);
+/// assert_eq!(Rules::parse("bufer 1 * *").unwrap_err().line, 1);
+/// # Ok::<(), vramscope_analysis::RuleError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules {
+    user: Vec<Rule>,
+}
+
+/// A line of a rules text that is no rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleError {
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl std::fmt::Display for RuleError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for RuleError {}
+
+impl Rules {
+    /// A user's lines before the built-in ones.
+    ///
+    /// # Errors
+    /// When a line is no rule; the error names it.
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
+        let lines = (1..).zip(text.lines().map(str::trim));
+        let rules = lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#'));
+        let user =
+            rules.map(|(line, text)| rule(text).map_err(|message| RuleError { line, message }));
+        Ok(Self { user: user.collect::<Result<_, _>>()? })
+    }
+
+    /// The user's lines.
+    pub fn user(&self) -> &[Rule] {
+        &self.user
+    }
+
+    /// The lines that come after them.
+    pub fn built_in() -> &'static [Rule] {
+        BUILT_IN
+    }
+}
+
+fn rule(text: &str) -> Result<Rule, String> {
+    let mut rest = text;
+    let mut field = |name: &str| {
+        let (field, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        rest = after.trim_start();
+        if field.is_empty() {
+            return Err(format!(
+                "{name} is missing: a rule is `category confidence file function`"
+            ));
+        }
+        Ok(field)
+    };
+    let category = field("the category")?;
+    let category = Category::parse(category).ok_or_else(|| {
+        let names: Vec<&str> = Category::ALL.iter().map(|c| c.name()).collect();
+        format!("there is no category {category:?}, only {}", names.join(", "))
+    })?;
+    let confidence = field("the confidence")?;
+    let confidence: f32 = match confidence.parse() {
+        Ok(number) if (0.0..=1.0).contains(&number) => number,
+        _ => return Err(format!("the confidence {confidence:?} is not a number from 0 to 1")),
+    };
+    let file = Cow::Owned(field("the file")?.to_owned());
+    if rest.is_empty() {
+        return Err(
+            "the function is missing: a rule is `category confidence file function`".to_owned()
+        );
+    }
+    Ok(Rule { file, function: Cow::Owned(rest.to_owned()), category, confidence })
+}
+
+use Category::{
+    Activation as Act, Communication as Comm, Gradient as Grad, Input, OptimizerState as Optim,
+    Parameter as Param, Temporary as Temp, Workspace as Work,
+};
+
+/// Names and files of PyTorch 2.0 to 2.15 and of widespread packages on it. Order matters: what is
+/// inside a call comes before what is around it (a loss in a closure in an optimizer's step is an
+/// activation).
+///
+/// Three categories stand for a phase until the block's life is looked at: activation for a forward
+/// pass, gradient for a backward pass, temporary for the work of an optimizer.
+const BUILT_IN: &[Rule] = &[
+    // ATen/cuda/CublasHandlePool.cpp, CUDABlas.cpp; ATen/native/cudnn. Outputs are allocated
+    // outside of these.
+    Rule::new(Work, 0.95, "*", "getCurrentCUDABlasHandle"),
+    Rule::new(Work, 0.95, "*", "CUDABlasLtWorkspace"),
+    Rule::new(Work, 0.95, "*", "getNewWorkspace"),
+    Rule::new(Work, 0.95, "*", "at::cuda::blas::"),
+    Rule::new(Work, 0.95, "*", "at::native::Workspace::Workspace"),
+    // State is made on the first step, by these names in PyTorch's optimizers and in those that
+    // follow them.
+    Rule::new(Param, 0.7, "/torch/optim/swa_utils.py", "*"),
+    Rule::new(Optim, 0.95, "*", "=_init_group"),
+    Rule::new(Optim, 0.9, "optim", "init_state"),
+    Rule::new(Optim, 0.9, "/torch/optim/", "=__init__"),
+    Rule::new(Optim, 0.5, "grad_scaler.py", "_lazy_init"),
+    // FSDP2 and FSDP1, functional and c10d collectives, DDP's buckets.
+    Rule::new(Param, 0.95, "/_fsdp_param.py", "=_init_sharded_param"),
+    Rule::new(Param, 0.9, "/_flat_param.py", "init_flat_param"),
+    Rule::new(Comm, 0.95, "/_fsdp_collectives.py", "*"),
+    Rule::new(Comm, 0.95, "/_fsdp_param.py", "all_gather"),
+    Rule::new(Comm, 0.9, "/_fsdp_param.py", "init_unsharded_param"),
+    Rule::new(Comm, 0.9, "/_flat_param.py", "unsharded_flat_param"),
+    Rule::new(Comm, 0.9, "/fsdp/_runtime_utils.py", "reduce_grad"),
+    Rule::new(Comm, 0.9, "/torch/distributed/distributed_c10d.py", "*"),
+    Rule::new(Comm, 0.9, "/_functional_collectives.py", "*"),
+    Rule::new(Comm, 0.9, "/ddp_comm_hooks/", "*"),
+    Rule::new(Comm, 0.8, "/torch/nn/parallel/distributed.py", "_ddp_init_helper"),
+    Rule::new(Comm, 0.8, "/torch/nn/parallel/comm.py", "*"),
+    Rule::new(Comm, 0.9, "*", "c10d::"),
+    // A module built inside a forward pass.
+    Rule::new(Param, 0.8, "*", "initialize_parameters"),
+    // Batches that a trainer moves to the device.
+    Rule::new(Input, 0.9, "/accelerate/utils/operations.py", "send_to_device"),
+    Rule::new(Input, 0.9, "/transformers/trainer.py", "_prepare_input"),
+    Rule::new(Input, 0.9, "*", "transfer_batch_to_device"),
+    Rule::new(Input, 0.9, "*", "move_data_to_device"),
+    Rule::new(Input, 0.9, "/torch/utils/data/", "*"),
+    Rule::new(Input, 0.9, "/torch/nn/parallel/scatter_gather.py", "*"),
+    Rule::new(Input, 0.7, "/torchvision/transforms/", "*"),
+    // Forward.
+    Rule::new(Act, 0.9, "/torch/nn/modules/module.py", "=_call_impl"),
+    Rule::new(Act, 0.9, "/torch/nn/functional.py", "*"),
+    Rule::new(Act, 0.8, "*", "=forward"),
+    Rule::new(Act, 0.7, "torchinductor", "=call"),
+    // Backward. Its threads have no Python frames unless a hook or a custom function runs.
+    Rule::new(Grad, 0.9, "*", "torch::autograd::Engine::"),
+    Rule::new(Grad, 0.9, "/torch/autograd/", "_engine_run_backward"),
+    Rule::new(Grad, 0.9, "/torch/autograd/__init__.py", "=backward"),
+    Rule::new(Grad, 0.9, "/torch/autograd/__init__.py", "=grad"),
+    Rule::new(Grad, 0.9, "/torch/_tensor.py", "=backward"),
+    Rule::new(Grad, 0.8, "*", "post_backward"),
+    Rule::new(Act, 0.5, "*", "=closure"),
+    // Between backward and the next forward.
+    Rule::new(Temp, 0.8, "/torch/optim/", "*"),
+    Rule::new(Temp, 0.8, "/torch/nn/utils/clip_grad.py", "*"),
+    Rule::new(Temp, 0.8, "/amp/grad_scaler.py", "*"),
+    Rule::new(Temp, 0.8, "*", "=zero_grad"),
+    // Models are built, moved, and loaded.
+    Rule::new(Param, 0.9, "/torch/nn/modules/module.py", "=_apply"),
+    Rule::new(Param, 0.9, "/torch/nn/modules/", "=__init__"),
+    Rule::new(Param, 0.8, "/torch/nn/init.py", "*"),
+    Rule::new(Param, 0.8, "*", "reset_parameters"),
+    Rule::new(Param, 0.8, "*", "from_pretrained"),
+    Rule::new(Param, 0.8, "*", "set_module_tensor_to_device"),
+    Rule::new(Param, 0.7, "*", "load_state_dict"),
+    Rule::new(Param, 0.6, "*", "=__deepcopy__"),
+    Rule::new(Param, 0.5, "/torch/serialization.py", "*"),
+    Rule::new(Param, 0.5, "/safetensors/", "*"),
+    Rule::new(Param, 0.6, "*", "=__init__"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_rules_keeps_its_order() {
+        let rules = Rules::parse(
+            "# comment\n\n  activation 0.25  model.py  =f \nunknown 1 * operator()(int, long) const\n\tinput\t0\t*\t*",
+        );
+        let rules = rules.expect("three rules");
+        let [first, second, third] = rules.user() else { panic!("three rules: {rules:?}") };
+        assert_eq!(first, &Rule::new(Category::Activation, 0.25, "model.py", "=f"));
+        assert_eq!(second, &Rule::new(Category::Unknown, 1.0, "*", "operator()(int, long) const"));
+        assert_eq!(third, &Rule::new(Category::Input, 0.0, "*", "*"));
+    }
+
+    #[test]
+    fn a_line_that_is_no_rule_is_named() {
+        for (text, line, says) in [
+            ("parameter 1 * *\nparam 1 * *", 2, "no category \"param\""),
+            ("parameter", 1, "confidence is missing"),
+            ("\n\nparameter 2 * *", 3, "not a number from 0 to 1"),
+            ("parameter NaN * *", 1, "not a number from 0 to 1"),
+            ("parameter 1", 1, "file is missing"),
+            ("parameter 1 a.py", 1, "function is missing"),
+        ] {
+            let error = Rules::parse(text).expect_err(text);
+            assert_eq!(error.line, line, "{text}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_parts_wholes_or_anything() {
+        let rule = Rule::new(Category::Input, 1.0, "data", "=next");
+        assert!(rule.matches("/my/data.py", "next"));
+        assert!(!rule.matches("/my/data.py", "next_batch"));
+        assert!(!rule.matches("/my/model.py", "next"));
+        assert!(Rule::new(Category::Input, 1.0, "*", "*").matches("", ""));
+    }
+}

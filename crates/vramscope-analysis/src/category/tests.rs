@@ -1,0 +1,222 @@
+//! Hand-made traces: a few blocks, and what they must be.
+
+use super::*;
+use std::fmt::Write as _;
+use vramscope_snapshot::Reader;
+
+/// Frames, innermost first, as `function@file`.
+type Stack = &'static [&'static str];
+
+const MAIN: &str = "<module>@/my/train.py";
+const CALL: &str = "_call_impl@/lib/torch/nn/modules/module.py";
+const INIT: Stack = &["__init__@/lib/torch/nn/modules/linear.py", "__init__@/my/model.py", MAIN];
+const OWN_INIT: Stack = &["__init__@/my/model.py", MAIN];
+const USER: Stack = &[MAIN];
+const FORWARD: Stack = &["forward@/lib/torch/nn/modules/linear.py", CALL, MAIN];
+const BACKWARD: Stack = &[];
+const STATE: Stack =
+    &["_init_group@/lib/torch/optim/adamw.py", "step@/lib/torch/optim/adamw.py", MAIN];
+const STEP: Stack =
+    &["_multi_tensor_adamw@/lib/torch/optim/adamw.py", "step@/lib/torch/optim/adamw.py", MAIN];
+const ZERO: Stack = &["zero_grad@/lib/torch/optim/optimizer.py", MAIN];
+
+#[derive(Default)]
+struct Script {
+    events: Vec<String>,
+    live: Vec<(u64, u64)>,
+    next: u64,
+}
+
+impl Script {
+    fn event(&mut self, action: &str, addr: u64, size: u64, stack: Stack) {
+        let frames: Vec<String> = stack
+            .iter()
+            .map(|f| f.split_once('@').expect("function@file"))
+            .map(|(name, file)| format!(r#"{{"name": "{name}", "filename": "{file}", "line": 1}}"#))
+            .collect();
+        self.events.push(format!(
+            r#"{{"action": "{action}", "addr": {addr}, "size": {size}, "frames": [{}]}}"#,
+            frames.join(",")
+        ));
+    }
+
+    fn alloc(&mut self, size: u64, stack: Stack) -> u64 {
+        self.next += 1 << 20;
+        self.event("alloc", self.next, size, stack);
+        self.live.push((self.next, size));
+        self.next
+    }
+
+    fn free(&mut self, addr: u64, stack: Stack) {
+        let at = self.live.iter().position(|l| l.0 == addr).expect("it is live");
+        let (_, size) = self.live.remove(at);
+        self.event("free_requested", addr, size, stack);
+        self.event("free_completed", addr, size, stack);
+    }
+
+    /// A block from before the window, live at the end.
+    fn before(&mut self, size: u64) -> u64 {
+        self.next += 1 << 20;
+        self.live.push((self.next, size));
+        self.next
+    }
+
+    fn guesses(&self, rules: &Rules) -> Vec<(u64, Category)> {
+        let mut blocks = String::new();
+        for (i, (addr, size)) in self.live.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            write!(
+                blocks,
+                r#"{comma}{{"address": {addr}, "size": {size}, "requested_size": {size}, "state": "active_allocated"}}"#
+            )
+            .expect("a string grows");
+        }
+        let json = format!(
+            r#"{{"device_traces": [[{}]],
+                "segments": [{{"device": 0, "address": 0, "total_size": {}, "blocks": [{blocks}]}}]}}"#,
+            self.events.join(","),
+            self.next + (1 << 20)
+        );
+        let mut reader = Reader::default();
+        reader.feed(json.as_bytes()).expect("JSON");
+        let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+        let trace = &Trace::all(&snapshot)[0];
+        let categories = Categories::new(&snapshot, trace, rules);
+        (0..).zip(&trace.blocks).map(|(i, b)| (b.address.0, categories.get(i).category)).collect()
+    }
+}
+
+fn category(guesses: &[(u64, Category)], addr: u64) -> Category {
+    guesses.iter().find(|g| g.0 == addr).expect("a block there").1
+}
+
+/// One step's blocks: input, activation, temporary of forward, gradient.
+fn step(script: &mut Script, gradient: u64) -> [u64; 4] {
+    let input = script.alloc(300, USER);
+    let temporary = script.alloc(700, FORWARD);
+    let activation = script.alloc(800, FORWARD);
+    script.free(temporary, FORWARD);
+    let inner = script.alloc(800, BACKWARD);
+    script.free(activation, BACKWARD);
+    let gradient = script.alloc(gradient, BACKWARD);
+    script.free(inner, BACKWARD);
+    [input, activation, temporary, gradient]
+}
+
+#[test]
+fn a_training_step_has_one_of_each() {
+    let mut script = Script::default();
+    let parameter = script.alloc(1000, INIT);
+    let norm = script.alloc(1200, OWN_INIT);
+    let mask = script.alloc(5000, OWN_INIT);
+    let [input, activation, temporary, gradient] = step(&mut script, 1000);
+    let norm_gradient = script.alloc(1200, BACKWARD);
+    let states = [script.alloc(1000, STATE), script.alloc(1200, STATE), script.alloc(1000, STATE)];
+    let root = script.alloc(1000, STEP);
+    script.free(root, STEP);
+    script.free(gradient, ZERO);
+    script.free(norm_gradient, ZERO);
+    script.free(input, USER);
+    step(&mut script, 1000);
+    let guesses = script.guesses(&Rules::default());
+    for (addr, expected) in [
+        (parameter, Category::Parameter),
+        (norm, Category::Parameter),
+        (mask, Category::Buffer),
+        (input, Category::Input),
+        (activation, Category::Activation),
+        (temporary, Category::Temporary),
+        (gradient, Category::Gradient),
+        (norm_gradient, Category::Gradient),
+        (states[0], Category::OptimizerState),
+        (states[1], Category::OptimizerState),
+        (states[2], Category::OptimizerState),
+        (root, Category::Temporary),
+    ] {
+        assert_eq!(category(&guesses, addr), expected, "{addr:#x}");
+    }
+}
+
+#[test]
+fn gradients_are_found_where_nothing_follows_backward() {
+    // SGD without momentum allocates nothing: only the frees in zero_grad show that backward was
+    // over.
+    let mut script = Script::default();
+    script.alloc(1000, INIT);
+    for _ in 0..2 {
+        let [input, .., gradient] = step(&mut script, 1000);
+        script.free(gradient, ZERO);
+        script.free(input, USER);
+    }
+    let gradients =
+        script.guesses(&Rules::default()).iter().filter(|g| g.1 == Category::Gradient).count();
+    assert_eq!(gradients, 2);
+}
+
+#[test]
+fn blocks_from_before_the_window_are_told_by_size() {
+    let mut script = Script::default();
+    let (parameter, first, second) =
+        (script.before(1000), script.before(1000), script.before(1000));
+    let mask = script.before(5000);
+    for _ in 0..2 {
+        let [input, .., gradient] = step(&mut script, 1000);
+        let root = script.alloc(1000, STEP);
+        script.free(root, STEP);
+        script.free(gradient, ZERO);
+        script.free(input, USER);
+    }
+    let guesses = script.guesses(&Rules::default());
+    assert_eq!(category(&guesses, parameter), Category::Parameter);
+    assert_eq!(category(&guesses, first), Category::OptimizerState);
+    assert_eq!(category(&guesses, second), Category::OptimizerState);
+    assert_eq!(category(&guesses, mask), Category::Buffer);
+}
+
+#[test]
+fn gradients_that_are_zeroed_in_place_are_older_than_the_window() {
+    let mut script = Script::default();
+    let (parameter, gradient, state) =
+        (script.before(1000), script.before(1000), script.before(1000));
+    for _ in 0..2 {
+        let input = script.alloc(300, USER);
+        let activation = script.alloc(800, FORWARD);
+        let inner = script.alloc(1000, BACKWARD);
+        script.free(activation, BACKWARD);
+        // Added to the gradient that is there, and gone.
+        script.free(inner, BACKWARD);
+        let root = script.alloc(1000, STEP);
+        script.free(root, STEP);
+        script.free(input, USER);
+    }
+    let guesses = script.guesses(&Rules::default());
+    assert_eq!(category(&guesses, parameter), Category::Parameter);
+    assert_eq!(category(&guesses, gradient), Category::Gradient);
+    assert_eq!(category(&guesses, state), Category::OptimizerState);
+}
+
+#[test]
+fn without_evidence_nothing_is_claimed() {
+    let mut script = Script::default();
+    script.before(1000);
+    script.alloc(500, USER);
+    assert!(script.guesses(&Rules::default()).iter().all(|g| g.1 == Category::Unknown));
+}
+
+#[test]
+fn a_users_rule_wins_over_everything() {
+    let mut script = Script::default();
+    let block = script.alloc(1000, INIT);
+    step(&mut script, 1000);
+    let rules = Rules::parse("workspace 1 /my/model.py __init__").expect("a rule");
+    assert_eq!(category(&script.guesses(&rules), block), Category::Workspace);
+    assert_eq!(category(&script.guesses(&Rules::default()), block), Category::Parameter);
+}
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    for category in Category::ALL {
+        assert_eq!(Category::parse(category.name()), Some(category));
+    }
+    assert_eq!(Category::parse("parameters"), None);
+}

@@ -1,0 +1,21 @@
+//! Words for a trace that is only a range of its file's events.
+
+use vramscope_snapshot::{Device, Excerpt, Report};
+use vramscope_units::{EventIndex, grouped};
+
+/// That it is one, and which event of the file is which here.
+pub(crate) fn tell(excerpt: &Excerpt, device: &Device, report: &mut Report) {
+    let Excerpt { events, of, before, .. } = excerpt;
+    let (of, kept) = (grouped(u64::from(*of)), grouped(device.events.len() as u64));
+    report.warn("part", None, || {
+        let around = "and what was live around them; block sizes are estimates";
+        if events.is_empty() {
+            return format!("a part of the file: none of its {of} events, {around}");
+        }
+        let (first, last) = (EventIndex(events.start), EventIndex(events.end - 1));
+        let (from, to) = (EventIndex(*before), EventIndex(before + (events.end - events.start) - 1));
+        format!(
+            "a part of the file: events {first} to {last} of {of}, here {from} to {to} of the {kept} kept, {around}"
+        )
+    });
+}

@@ -1,0 +1,280 @@
+//! One device's window: its blocks, when each enters and leaves, and the bands that follow.
+
+use crate::band::Band;
+use crate::blocks::{Block, Origin, Pairing, pair};
+use crate::changes::{Change, Changes};
+use crate::clock::Clock;
+use crate::excerpt;
+use crate::pace::{Pace, at_once, strides};
+use crate::parallel;
+use crate::segments::segment_event;
+use crate::series::Series;
+use std::ops::Range;
+use vramscope_snapshot::{Action, Device, Report, Snapshot, Warning};
+use vramscope_units::{Bytes, EventIndex};
+
+/// How much of the device's life the window covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// Nothing was live before it.
+    Whole,
+    /// Something was.
+    Partial,
+    /// There is no trace.
+    None,
+}
+
+/// Whether a band is what PyTorch counted, as far as the file can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exactness {
+    /// The trace meets the final segments.
+    Exact,
+    /// It does not, or events were lost.
+    Estimate,
+}
+
+/// An out-of-memory event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oom {
+    /// Its place in the trace.
+    pub event: EventIndex,
+    /// Bytes asked for, after rounding.
+    pub requested: Bytes,
+    /// Bytes that the driver reported free.
+    pub device_free: Option<Bytes>,
+}
+
+/// One device's window.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Its ordinal and its rows in the snapshot.
+    pub device: Device,
+    /// Blocks in stack order, bottom first.
+    pub blocks: Vec<Block>,
+    /// Requested bytes in every slot: before the window, then after each event.
+    pub requested: Series,
+    /// `requested_bytes` over the window.
+    pub requested_band: Band,
+    /// `reserved_bytes` over the window.
+    pub reserved_band: Band,
+    /// Whether `requested_bytes` is exact.
+    pub exactness: Exactness,
+    /// How much of the device's life is in the trace.
+    pub coverage: Coverage,
+    /// `alloc` events.
+    pub allocations_in_window: u32,
+    /// Blocks from before the window that are freed in it.
+    pub preexisting_freed: u32,
+    /// Blocks from before the window that are live at the end.
+    pub preexisting_live: u32,
+    /// Active blocks of the final segments.
+    pub end_live_blocks: u32,
+    /// Out-of-memory events.
+    pub ooms: Vec<Oom>,
+    /// Events by action, in the order of the actions' first appearance in [`Snapshot::actions`].
+    pub actions: Vec<(Action, u32)>,
+    /// The time axis, when there is a clock.
+    pub clock: Option<Clock>,
+    /// What was odd about this trace.
+    pub warnings: Vec<Warning>,
+    /// Who enters and leaves at each slot.
+    changes: Changes,
+}
+
+impl Trace {
+    /// Pair a device's events with its final segments.
+    pub fn new(snapshot: &Snapshot, device: &Device) -> Self {
+        let mut report = Report::default();
+        if let Some(excerpt) = &device.excerpt {
+            excerpt::tell(excerpt, device, &mut report);
+        }
+        let actions = actions(snapshot, device);
+        let Pairing { blocks, others } = pair(snapshot, device, &actions, &mut report);
+        let slots = device.events.len() + 1;
+        let changes = Changes::new(&blocks.iter().map(|block| block.enters..block.leaves), slots);
+        let (mut requested, mut requested_band) = (Series::with_capacity(slots), Band::default());
+        let mut total = 0;
+        for (slot, changes) in changes.each(slots).enumerate() {
+            let before = total;
+            for change in changes {
+                let bytes = blocks[change.block() as usize].bytes.0;
+                total = if change.enters() { total + bytes } else { total - bytes };
+            }
+            requested.push(total);
+            requested_band.follow(slot, total as i64 - before as i64);
+        }
+        let reserved_band = reserved(snapshot, device, &others, &mut report);
+        let mut origins = [0; 4];
+        for block in &blocks {
+            origins[block.origin() as usize] += 1;
+        }
+        let count = |origin: Origin| origins[origin as usize];
+        let (preexisting_freed, preexisting_live) =
+            (count(Origin::PreexistingFreed), count(Origin::PreexistingLive));
+        let end_live_blocks = check_end(snapshot, device, requested_band.end, &mut report);
+        let coverage = match preexisting_freed + preexisting_live {
+            _ if device.events.is_empty() => Coverage::None,
+            0 => Coverage::Whole,
+            _ => Coverage::Partial,
+        };
+        let inexact = ["lost_free", "lost_alloc", "ends_requested"];
+        let estimate = report.warnings().iter().any(|w| inexact.contains(&w.code));
+        Self {
+            device: device.clone(),
+            requested,
+            requested_band,
+            reserved_band,
+            exactness: if estimate { Exactness::Estimate } else { Exactness::Exact },
+            coverage,
+            allocations_in_window: count(Origin::Alloc),
+            preexisting_freed,
+            preexisting_live,
+            end_live_blocks,
+            ooms: ooms(snapshot, device, &others),
+            actions,
+            clock: Clock::new(snapshot, device),
+            warnings: report.warnings().to_vec(),
+            blocks,
+            changes,
+        }
+    }
+
+    /// All devices of a snapshot.
+    pub fn all(snapshot: &Snapshot) -> Vec<Self> {
+        let new = |device: &Device| Self::new(snapshot, device);
+        // Where only one has a trace, as in most recordings, another thread would be woken for
+        // nothing.
+        let traced = snapshot.devices.iter().filter(|device| !device.events.is_empty()).count();
+        if traced > 1 {
+            parallel::map(&snapshot.devices, new)
+        } else {
+            snapshot.devices.iter().map(new).collect()
+        }
+    }
+
+    /// `reserved_bytes` in every slot.
+    pub fn reserved(&self, snapshot: &Snapshot) -> Series {
+        at_once(self.reserved_paced(snapshot, &mut Pace::endless()))
+    }
+
+    /// The same in slices.
+    pub async fn reserved_paced(&self, snapshot: &Snapshot, pace: &mut Pace) -> Series {
+        let mut total = self.reserved_band.start;
+        let mut series = Series::with_capacity(self.slots() as usize);
+        series.push(total.max(0) as u64);
+        for part in strides(self.device.events.len()) {
+            pace.spend(part.len() as u64).await;
+            for event in part {
+                total += reserve_change(snapshot, self.device.events.start + event as u32);
+                series.push(total.max(0) as u64);
+            }
+        }
+        series
+    }
+
+    /// Whether `reserved_bytes` is exact.
+    pub fn reserved_exactness(&self) -> Exactness {
+        let is_odd = self.warnings.iter().any(|w| w.code == "reserved_below_zero");
+        if is_odd { Exactness::Estimate } else { Exactness::Exact }
+    }
+
+    /// Slots: one before the window, one after each event.
+    pub fn slots(&self) -> u32 {
+        self.requested.len() as u32
+    }
+
+    /// Who enters and leaves at a slot, compared with the one before; those that leave first.
+    pub fn changes_at(&self, slot: u32) -> &[Change] {
+        self.changes.at(slot as usize)
+    }
+
+    /// The same over a range of slots, in order.
+    pub fn changes_in(&self, slots: Range<u32>) -> &[Change] {
+        self.changes.within(slots.start as usize..slots.end as usize)
+    }
+
+    /// The block that a stable name means: the one at this address that `alloc` made, or that was
+    /// there before the window.
+    pub fn find(&self, address: u64, alloc: Option<EventIndex>) -> Option<u32> {
+        match alloc {
+            Some(event) => {
+                let slot = event.0.checked_add(1).filter(|&slot| slot < self.slots())?;
+                let entering =
+                    self.changes_at(slot).iter().filter(|c| c.enters()).map(|c| c.block());
+                entering.into_iter().find(|&b| self.blocks[b as usize].address.0 == address)
+            }
+            None => {
+                let before = self.blocks.iter().take_while(|b| b.is_preexisting());
+                before.into_iter().position(|b| b.address.0 == address).map(|b| b as u32)
+            }
+        }
+    }
+}
+
+/// What an event adds to `reserved_bytes`.
+pub(crate) fn reserve_change(snapshot: &Snapshot, row: u32) -> i64 {
+    let Some((grows, _)) = segment_event(snapshot.events.action(row)) else { return 0 };
+    let size = i64::try_from(snapshot.events.size(row).0).unwrap_or(i64::MAX);
+    if grows { size } else { -size }
+}
+
+/// `others` are the rows of events that are of no block.
+fn reserved(snapshot: &Snapshot, device: &Device, others: &[u32], report: &mut Report) -> Band {
+    let changes =
+        others.iter().map(|&row| (row - device.events.start, reserve_change(snapshot, row)));
+    let changes: Vec<(u32, i64)> = changes.filter(|(_, change)| *change != 0).collect();
+    let net: i64 = changes.iter().map(|(_, change)| change).sum();
+    let end: i64 = snapshot.segments_of(device).iter().map(|s| s.total_size.0 as i64).sum();
+    let mut band = Band::of(end - net, []);
+    for (event, change) in changes {
+        band.add(event, change);
+    }
+    if band.start < 0 {
+        report.warn("reserved_below_zero", None, || {
+            format!(
+                "the trace reserves {} bytes more than the final segments hold: segment events are missing, and reserved_bytes is too low",
+                -band.start
+            )
+        });
+    }
+    band
+}
+
+/// The trace's last state against the final segments'. Returns the number of their active blocks.
+fn check_end(snapshot: &Snapshot, device: &Device, end: i64, report: &mut Report) -> u32 {
+    let blocks = snapshot.segments_of(device).iter().flat_map(|s| snapshot.blocks_of(s));
+    let (mut count, mut bytes) = (0, 0i64);
+    for block in blocks.filter(|b| b.state.is_active()) {
+        count += 1;
+        bytes += block.requested_size.0 as i64;
+    }
+    // Without segments there is nothing to meet (a trace cut out of a snapshot).
+    if end != bytes && !device.segments.is_empty() {
+        report.warn("ends_requested", None, || {
+            format!(
+                "requested bytes after the last event are {end}, those of the final segments {bytes}: {} apart",
+                Bytes(end.abs_diff(bytes)).exact()
+            )
+        });
+    }
+    count
+}
+
+fn ooms(snapshot: &Snapshot, device: &Device, others: &[u32]) -> Vec<Oom> {
+    let events = &snapshot.events;
+    let rows = others.iter().filter(|&&row| events.action(row) == Action::OOM);
+    rows.map(|&row| Oom {
+        event: EventIndex(row - device.events.start),
+        requested: events.size(row),
+        device_free: vramscope_snapshot::Events::sparse(&events.device_free, row),
+    })
+    .collect()
+}
+
+fn actions(snapshot: &Snapshot, device: &Device) -> Vec<(Action, u32)> {
+    let mut counts = [0u32; 256];
+    for row in device.events.clone() {
+        counts[usize::from(snapshot.events.action(row).0)] += 1;
+    }
+    (0..=u8::MAX).map(Action).zip(counts).filter(|(_, count)| *count > 0).collect()
+}

@@ -1,0 +1,77 @@
+//! Categories against what the recorded programs themselves knew of their blocks
+//! (`test_data/truth`).
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use vramscope_analysis::{Categories, Rules, Trace};
+use vramscope_snapshot::Reader;
+
+fn truth() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/truth")
+}
+
+/// Of the bytes that the program named, how many of every category (named, guessed) there are.
+fn confusion(name: &str) -> BTreeMap<(String, String), u64> {
+    let read = |file: String| std::fs::read(truth().join(file)).expect("a file of test_data/truth");
+    let mut reader = Reader::default();
+    reader.feed(&read(format!("{name}.pickle.gz"))).expect("a snapshot");
+    let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+    let truth: Value = serde_json::from_slice(&read(format!("{name}.truth.json"))).expect("JSON");
+    let trace = &Trace::all(&snapshot)[0];
+    let categories = Categories::new(&snapshot, trace, &Rules::default());
+    let mut confusion: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for (i, block) in (0..).zip(&trace.blocks).filter(|(_, block)| block.leaves == trace.slots()) {
+        let Some(named) = truth["blocks"][block.address.0.to_string()].as_str() else { continue };
+        let guess = categories.get(i);
+        assert!((0.0..=1.0).contains(&guess.confidence), "{name}: {guess:?}");
+        *confusion.entry((named.to_owned(), guess.category.name().to_owned())).or_default() +=
+            block.bytes.0;
+    }
+    // The blocks that were found are all that the program named.
+    for (category, bytes) in truth["requested_bytes"].as_object().expect("bytes by category") {
+        let found: u64 = confusion
+            .iter()
+            .filter(|((named, _), _)| named == category)
+            .map(|(_, bytes)| bytes)
+            .sum();
+        assert_eq!(Some(found), bytes.as_u64(), "{name}: bytes of {category}");
+    }
+    confusion
+}
+
+#[test]
+fn named_bytes_get_their_category() {
+    for name in [
+        "gpt_forward",
+        "gpt_backward",
+        "gpt_step",
+        "resnet18_forward",
+        "resnet18_backward",
+        "resnet18_step",
+    ] {
+        let confusion = confusion(name);
+        let all: u64 = confusion.values().sum();
+        let right: u64 = confusion
+            .iter()
+            .filter(|((named, guess), _)| named == guess)
+            .map(|(_, bytes)| bytes)
+            .sum();
+        assert!(all > 0, "{name}");
+        assert!(
+            right * 100 >= all * 95,
+            "{name}: {right} of {all} bytes are right: {confusion:#?}"
+        );
+        // Small categories do not hide behind large ones.
+        for category in ["parameter", "gradient", "optimizer_state", "buffer", "input"] {
+            let of = confusion.iter().filter(|((named, _), _)| named == category);
+            let (all, right) = of.fold((0, 0), |(all, right), ((_, guess), bytes)| {
+                (all + bytes, right + if guess == category { *bytes } else { 0 })
+            });
+            assert!(
+                right * 100 >= all * 90,
+                "{name}: {category}: {right} of {all} bytes are right: {confusion:#?}"
+            );
+        }
+    }
+}

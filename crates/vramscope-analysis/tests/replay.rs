@@ -1,0 +1,186 @@
+//! Replays against a model of the allocator: at every event, with recording from the start and from
+//! later on.
+
+mod model;
+
+use model::{Block, Model, Segment, Settings, Use};
+use proptest::prelude::*;
+use vramscope_analysis::{
+    Carving, Content, Exactness, Fragmentation, LiveSet, SegmentState, Trace,
+};
+use vramscope_snapshot::{Reader, SegmentType, Snapshot};
+
+fn load(text: &str) -> Snapshot {
+    let mut reader = Reader::default();
+    reader.feed(text.as_bytes()).expect("a snapshot");
+    reader.finish().expect("a snapshot").remove(0).snapshot
+}
+
+/// What the model remembers, from what the analysis found.
+fn as_model(trace: &Trace, snapshot: &Snapshot, segments: &[SegmentState]) -> Vec<Segment> {
+    let block = |p: &vramscope_analysis::Piece| Block {
+        address: p.address.0,
+        size: p.size.0,
+        used: match p.content {
+            Content::Free => Use::Free,
+            Content::Block { block, pending } => {
+                let requested = trace.blocks[block as usize].bytes.0;
+                if pending { Use::Pending { requested } } else { Use::Live { requested } }
+            }
+        },
+    };
+    let segment = |s: &SegmentState| Segment {
+        stream: snapshot.stream(s.stream) as u64,
+        small: s.segment_type == SegmentType::Small,
+        expandable: s.is_expandable,
+        blocks: s.pieces.iter().map(block).collect(),
+    };
+    segments.iter().map(segment).collect()
+}
+
+/// Blocks that were pending before the window: the trace has no request of theirs, so it cannot be
+/// told in between.
+fn without_requests(mut state: Vec<Segment>, unknown: &[u64]) -> Vec<Segment> {
+    for block in state.iter_mut().flat_map(|s| &mut s.blocks) {
+        if let Use::Pending { requested } = block.used
+            && unknown.contains(&block.address)
+        {
+            block.used = Use::Live { requested };
+        }
+    }
+    state
+}
+
+/// Whether a block that was live before the window, and ended in it, kept more than it asked for
+/// and had free memory behind it: then nothing in the file need tell where the one ends and the
+/// other begins.
+fn cannot_be_told(model: &Model, from: usize) -> bool {
+    let there = |state: &[Segment], b: &Block| {
+        state
+            .iter()
+            .flat_map(|s| &s.blocks)
+            .any(|l| l.address == b.address && l.size == b.size && l.used != Use::Free)
+    };
+    let ends = |b: &Block| !model.states[from..].iter().all(|state| there(state, b));
+    model.states[from].iter().flat_map(|s| s.blocks.windows(2)).any(|pair| {
+        let (Use::Live { requested } | Use::Pending { requested }) = pair[0].used else {
+            return false;
+        };
+        pair[0].size > requested.div_ceil(512) * 512 && pair[1].used == Use::Free && ends(&pair[0])
+    })
+}
+
+fn check(model: &Model, from: usize) {
+    if from > 0 && cannot_be_told(model, from) {
+        return;
+    }
+    let snapshot = load(&model.snapshot(from));
+    let Some(trace) = &Trace::all(&snapshot).into_iter().next() else { return };
+    let carving = Carving::new(&snapshot, trace);
+    assert_eq!(carving.warnings, [], "from event {from}");
+    assert_eq!(carving.exactness, Exactness::Exact);
+    let states = &model.states[from..];
+    let pending_before: Vec<u64> = states[0]
+        .iter()
+        .flat_map(|s| &s.blocks)
+        .filter(|b| matches!(b.used, Use::Pending { .. }))
+        .map(|b| b.address)
+        .collect();
+
+    for (slot, state) in states.iter().enumerate() {
+        let blocks = || state.iter().flat_map(|s| &s.blocks);
+        let sum =
+            |f: fn(&Use) -> bool| blocks().filter(|b| f(&b.used)).map(|b| b.size).sum::<u64>();
+        assert_eq!(
+            carving.active.at(slot as u32),
+            sum(|u| *u != Use::Free),
+            "active at slot {slot} from {from}"
+        );
+        let allocated = sum(|u| matches!(u, Use::Live { .. }));
+        assert_eq!(
+            carving.allocated.at(slot as u32),
+            allocated,
+            "allocated at slot {slot} from {from}"
+        );
+    }
+    let cached = Fragmentation::new(&snapshot, trace, &carving);
+    for (slot, state) in states.iter().enumerate() {
+        let free =
+            || state.iter().flat_map(|s| &s.blocks).filter(|b| b.used == Use::Free).map(|b| b.size);
+        assert_eq!(cached.free.at(slot as u32), free().sum::<u64>(), "free at slot {slot}");
+        assert_eq!(
+            cached.largest.at(slot as u32),
+            free().max().unwrap_or(0),
+            "largest at slot {slot}"
+        );
+    }
+
+    for (slot, state) in states.iter().enumerate() {
+        let found =
+            as_model(trace, &snapshot, &LiveSet::new(trace, slot as u32).segments(&carving));
+        let expected = without_requests(state.clone(), &pending_before);
+        assert_eq!(without_requests(found, &pending_before), expected, "slot {slot} from {from}");
+    }
+}
+
+/// One thing that a program does.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Alloc { size: u64, stream: u64 },
+    Free { which: usize, at_once: bool },
+    Complete { which: usize },
+    EmptyCache,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let size = prop_oneof![
+        1u64..5000,
+        100_000u64..2_000_000,
+        1_000_000u64..30_000_000,
+        20_000_000u64..200_000_000
+    ];
+    prop_oneof![
+        10 => (size, 0u64..2).prop_map(|(size, stream)| Step::Alloc { size, stream }),
+        8 => (any::<usize>(), prop::bool::weighted(0.8)).prop_map(|(which, at_once)| Step::Free { which, at_once }),
+        3 => any::<usize>().prop_map(|which| Step::Complete { which }),
+        1 => Just(Step::EmptyCache),
+    ]
+}
+
+fn run(settings: Settings, steps: &[Step]) -> Model {
+    let mut model = Model::new(settings);
+    let (mut live, mut pending) = (Vec::new(), Vec::new());
+    for &step in steps {
+        match step {
+            Step::Alloc { size, stream } => live.push(model.alloc(size, stream)),
+            Step::Free { which, at_once } if !live.is_empty() => {
+                let address = live.swap_remove(which % live.len());
+                model.request(address);
+                if at_once { model.complete(address) } else { pending.push(address) }
+            }
+            Step::Complete { which } if !pending.is_empty() => {
+                let address = pending.swap_remove(which % pending.len());
+                model.complete(address);
+            }
+            Step::EmptyCache => model.empty_cache(),
+            Step::Free { .. } | Step::Complete { .. } => {}
+        }
+    }
+    model
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn replays_equal_the_model_at_every_event(
+        steps in proptest::collection::vec(step(), 1..120),
+        expandable in any::<bool>(),
+        max_split in prop_oneof![Just(None), Just(Some(32u64 << 20))],
+        late in 0usize..100,
+    ) {
+        let model = run(Settings { expandable, max_split_size: max_split.filter(|_| !expandable) }, &steps);
+        check(&model, 0);
+        let events = model.states.len() - 1;
+        check(&model, late * events / 100);
+    }
+}

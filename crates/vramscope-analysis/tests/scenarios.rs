@@ -1,0 +1,193 @@
+//! The hand-checkable scenarios: bytes before the window and after every event, worked out by hand.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use vramscope_analysis::{LiveSet, Trace};
+use vramscope_snapshot::{Reader, Snapshot};
+
+fn test_data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
+}
+
+fn load(path: &Path) -> Snapshot {
+    let mut reader = Reader::default();
+    reader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+    reader.finish().expect("a snapshot").remove(0).snapshot
+}
+
+fn expected() -> Value {
+    let text = std::fs::read_to_string(test_data().join("scenarios/expected.json"))
+        .expect("the expected numbers");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn numbers(value: &Value) -> Vec<i64> {
+    value.as_array().expect("a list").iter().map(|n| n.as_i64().expect("a number")).collect()
+}
+
+#[test]
+fn all_twenty_scenarios_give_the_hand_made_numbers() {
+    let expected = expected();
+    let scenarios = expected.as_object().expect("a table");
+    assert_eq!(scenarios.len(), 20);
+    for (name, scenario) in scenarios {
+        let snapshot = load(&test_data().join(format!("scenarios/{name}.pickle")));
+        let traces = Trace::all(&snapshot);
+        let devices = scenario["devices"].as_array().expect("a list");
+        assert_eq!(traces.len(), devices.len(), "{name}");
+        for (trace, want) in traces.iter().zip(devices) {
+            assert_eq!(
+                u64::from(trace.device.device),
+                want["device"].as_u64().expect("an ordinal"),
+                "{name}"
+            );
+            let band = &want["requested_bytes"];
+            let mut after: Vec<i64> = vec![band["start"].as_i64().expect("a number")];
+            after.extend(numbers(&band["after"]));
+            let found: Vec<i64> =
+                trace.requested.to_vec().into_iter().map(|bytes| bytes as i64).collect();
+            assert_eq!(found, after, "{name}");
+            for (band, found) in
+                [("requested_bytes", trace.requested_band), ("reserved_bytes", trace.reserved_band)]
+            {
+                let want = &want[band];
+                let Some(start) = want["start"].as_i64() else { continue };
+                let peak_event = found.peak_event.map_or(-1, i64::from);
+                let found = [found.start, found.peak, peak_event, found.end];
+                let want = [
+                    start,
+                    want["peak"].as_i64().expect("a number"),
+                    want["peak_event"].as_i64().expect("a number"),
+                    want["end"].as_i64().expect("a number"),
+                ];
+                assert_eq!(found, want, "{name} {band}: start, peak, peak event, end");
+            }
+        }
+    }
+}
+
+/// Every snapshot of `test_data` that can be read.
+fn all_traces(mut each: impl FnMut(&str, &Snapshot, &Trace)) {
+    let mut count = 0;
+    for folder in [
+        "scenarios",
+        "edge",
+        "protocols",
+        "recorded",
+        "recorded/t20",
+        "recorded/t26",
+        "recorded/t29",
+        "recorded/misc",
+    ] {
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(test_data().join(folder))
+            .expect("the folder is there")
+            .map(|e| e.expect("it can be listed").path())
+            .filter(|p| p.extension().is_some_and(|e| e == "pickle" || e == "gz"))
+            .collect();
+        paths.sort();
+        for path in paths {
+            let snapshot = load(&path);
+            for trace in Trace::all(&snapshot) {
+                count += 1;
+                each(
+                    &format!("{} device {}", path.display(), trace.device.device),
+                    &snapshot,
+                    &trace,
+                );
+            }
+        }
+    }
+    assert!(count > 60, "only {count} traces were looked at");
+}
+
+#[test]
+fn live_blocks_add_up_to_the_curve_at_every_event() {
+    all_traces(|name, _, trace| {
+        let mut sum = 0;
+        for slot in 0..trace.slots() {
+            for change in trace.changes_at(slot) {
+                let bytes = trace.blocks[change.block() as usize].bytes.0;
+                sum = if change.enters() { sum + bytes } else { sum - bytes };
+            }
+            assert_eq!(sum, trace.requested.at(slot), "{name} slot {slot}");
+        }
+        for slot in (0..trace.slots()).step_by(997).chain([trace.slots() - 1]) {
+            let live = LiveSet::new(trace, slot);
+            let of_blocks = live.blocks().iter().map(|&i| trace.blocks[i as usize].bytes.0);
+            assert_eq!(
+                of_blocks.sum::<u64>(),
+                trace.requested.at(slot),
+                "{name}: the live set of slot {slot}"
+            );
+        }
+        let at_end: u64 =
+            trace.blocks.iter().filter(|b| b.leaves == trace.slots()).map(|b| b.bytes.0).sum();
+        assert_eq!(at_end as i64, trace.requested_band.end, "{name}");
+        let peak = trace.requested.to_vec().into_iter().max().unwrap_or(0);
+        assert_eq!(peak as i64, trace.requested_band.peak, "{name}");
+    });
+}
+
+#[test]
+fn lives_are_in_order_and_do_not_overlap_at_an_address() {
+    all_traces(|name, _, trace| {
+        let mut lives: Vec<(u64, u32, u32, u32)> =
+            trace.blocks.iter().map(|b| (b.address.0, b.enters, b.leaves, b.reuse())).collect();
+        lives.sort_unstable();
+        for &(address, enters, leaves, _) in &lives {
+            assert!(
+                enters < leaves && leaves <= trace.slots(),
+                "{name}: {address:#x} lives {enters}..{leaves}"
+            );
+        }
+        for pair in lives.windows(2) {
+            let ((a, _, ends, use_a), (b, begins, _, use_b)) = (pair[0], pair[1]);
+            if a == b {
+                assert!(ends <= begins, "{name}: {a:#x} is live twice at {begins}");
+                assert_eq!(use_a + 1, use_b, "{name}: uses of {a:#x} are counted");
+            }
+        }
+    });
+}
+
+#[test]
+fn the_ends_meet_the_final_segments() {
+    let lost = ["lost_free", "lost_alloc", "ends_requested"];
+    all_traces(|name, snapshot, trace| {
+        let active = snapshot.segments_of(&trace.device).iter().flat_map(|s| snapshot.blocks_of(s));
+        let live: u64 = active.filter(|b| b.state.is_active()).map(|b| b.requested_size.0).sum();
+        let reserved: u64 =
+            snapshot.segments_of(&trace.device).iter().map(|s| s.total_size.0).sum();
+        assert_eq!(trace.reserved_band.end, reserved as i64, "{name}");
+        let odd = trace.warnings.iter().any(|w| lost.contains(&w.code));
+        assert!(
+            odd || trace.device.segments.is_empty() || trace.requested_band.end == live as i64,
+            "{name}"
+        );
+        // Recordings of the real allocator have nothing odd about them.
+        if name.contains("/recorded/") {
+            assert!(!odd, "{name}: {:?}", trace.warnings);
+        }
+    });
+}
+
+#[test]
+fn blocks_are_found_by_their_stable_names() {
+    all_traces(|name, _, trace| {
+        for (i, block) in (0..).zip(&trace.blocks).step_by(97) {
+            if block.is_preexisting() || block.alloc_event().is_some() {
+                assert_eq!(trace.find(block.address.0, block.alloc_event()), Some(i), "{name}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_size_that_no_memory_has_stays_as_written() {
+    let json =
+        br#"{"device_traces": [[{"action": "alloc", "addr": 4096, "size": 9223372036854775808}]], "segments": []}"#;
+    let mut reader = Reader::default();
+    reader.feed(json).expect("JSON");
+    let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+    assert_eq!(Trace::all(&snapshot)[0].requested.to_vec(), [0, 1 << 63]);
+}

@@ -1,0 +1,201 @@
+//! Analyses in slices: what comes out is the same, and there are as many slices as the work takes.
+
+use std::path::Path;
+use std::sync::Arc;
+use vramscope_analysis::pace::{Pace, Paced, at_once};
+use vramscope_analysis::{
+    Carving, Categories, Flame, Fragmentation, FreeMemory, LiveSet, Measure, Rules, Sites, Steps,
+    Trace, anomalies, anomalies_paced, by_stack, by_stack_paced, free_slots, peaks, peaks_paced,
+    pool_envelope, pool_envelope_paced,
+};
+use vramscope_snapshot::{Reader, Snapshot};
+
+const FILES: [&str; 6] = [
+    "recorded/t26/gpt_small.pickle.gz",
+    "recorded/t26/pools.pickle",
+    "recorded/t26/oom_observer.pickle.gz",
+    "recorded/gpt_late.pickle.gz",
+    "edge/segments_only.pickle",
+    "edge/no_time.pickle",
+];
+
+struct Loaded {
+    snapshot: Snapshot,
+    trace: Trace,
+    carving: Carving,
+}
+
+fn load(name: &str) -> Arc<Loaded> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    let mut reader = Reader::default();
+    reader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+    let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+    let trace = Trace::all(&snapshot).remove(0);
+    let carving = Carving::new(&snapshot, &trace);
+    Arc::new(Loaded { snapshot, trace, carving })
+}
+
+/// How many slices it takes, and what comes out.
+fn sliced<T, F: Future<Output = T> + Send + 'static>(begin: impl Fn() -> F) -> (u64, T) {
+    let mut work = Paced::default();
+    let mut slices = 0;
+    while !work.advance(&begin) {
+        slices += 1;
+    }
+    let Paced::Done(done) = work else { panic!("it is done") };
+    (slices, done)
+}
+
+/// Those of a work of at least `least` units.
+fn assert_slices(name: &str, what: &str, slices: u64, slice: u64, least: usize) {
+    let fewest = least as u64 / (slice + 24 * (1 << 12));
+    assert!(slices > fewest, "{name}: {what} of {least} items in {slices} slices");
+}
+
+#[test]
+fn slices_give_what_one_go_gives() {
+    for name in FILES {
+        let file = load(name);
+        let Loaded { snapshot, trace, carving } = &*file;
+        let (events, blocks) = (trace.device.events.len(), trace.blocks.len());
+        for slice in [1, 1 << 13] {
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move { Carving::paced(&file.snapshot, &file.trace, &mut Pace::of(slice)).await }
+            });
+            assert!(format!("{made:?}") == format!("{carving:?}"), "{name}: block sizes");
+            // Segments there and back, the replay, two sums; blocks once.
+            assert_slices(name, "block sizes", slices, slice, 8 * events + 4 * blocks);
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move {
+                    let rules = Rules::default();
+                    Categories::paced(&file.snapshot, &file.trace, &rules, &mut Pace::of(slice))
+                        .await
+                }
+            });
+            let whole = Categories::new(snapshot, trace, &Rules::default());
+            for block in 0..blocks as u32 {
+                assert_eq!(made.get(block), whole.get(block), "{name}: block {block}");
+            }
+            assert_slices(name, "categories", slices, slice, events + 15 * blocks);
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move {
+                    pool_envelope_paced(
+                        &file.trace,
+                        &file.carving,
+                        &file.snapshot,
+                        &mut Pace::of(slice),
+                    )
+                    .await
+                }
+            });
+            assert!(made == pool_envelope(trace, carving, snapshot), "{name}: pools");
+            assert_slices(
+                name,
+                "pools",
+                slices,
+                slice,
+                if made.is_some() { events } else { blocks },
+            );
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move { file.trace.reserved_paced(&file.snapshot, &mut Pace::of(slice)).await }
+            });
+            assert!(made == trace.reserved(snapshot), "{name}: reserved bytes");
+            assert_slices(name, "reserved bytes", slices, slice, events);
+        }
+        assert_eq!(
+            at_once(trace.reserved_paced(snapshot, &mut Pace::of(1))),
+            trace.reserved(snapshot)
+        );
+    }
+}
+
+#[test]
+fn analyses_in_slices_are_those_in_one_go() {
+    let mut found = 0;
+    for name in
+        FILES.into_iter().chain(["recorded/gpt_leak.pickle.gz", "recorded/gpt_max_split.pickle.gz"])
+    {
+        let file = load(name);
+        let Loaded { snapshot, trace, carving } = &*file;
+        let (events, blocks) = (trace.device.events.len(), trace.blocks.len());
+        let free = Fragmentation::new(snapshot, trace, carving);
+        let memory = |free: &Fragmentation, slot: u32| {
+            let (free, largest) = (free.free.get(slot)?, free.largest.get(slot)?);
+            Some(FreeMemory { free, largest })
+        };
+        let sites = Sites::new(snapshot);
+        let whole = anomalies(snapshot, trace, &sites, &|slot| memory(&free, slot));
+        found += whole.len();
+        for slice in [1, 1 << 13] {
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move {
+                    let Loaded { snapshot, trace, carving } = &*file;
+                    let pace = &mut Pace::of(slice);
+                    // What is asked for is there, though it is no more than that.
+                    let free =
+                        Fragmentation::until(snapshot, trace, carving, free_slots(trace), pace)
+                            .await;
+                    anomalies_paced(
+                        snapshot,
+                        trace,
+                        &Sites::new(snapshot),
+                        &|slot| memory(&free, slot),
+                        pace,
+                    )
+                    .await
+                }
+            });
+            assert_eq!(made, whole, "{name}: findings");
+            assert_slices(name, "findings", slices, slice, events + 6 * blocks);
+            let (slices, made) = sliced(|| {
+                let file = file.clone();
+                async move {
+                    Fragmentation::paced(
+                        &file.snapshot,
+                        &file.trace,
+                        &file.carving,
+                        &mut Pace::of(slice),
+                    )
+                    .await
+                }
+            });
+            assert!(
+                made.free == free.free && made.largest == free.largest && made.churn == free.churn,
+                "{name}: free"
+            );
+            assert_slices(name, "free memory", slices, slice, 16 * events);
+            let pace = &mut Pace::of(slice);
+            assert_eq!(
+                at_once(Steps::paced(snapshot, trace, pace)),
+                Steps::find(snapshot, trace),
+                "{name}: steps"
+            );
+            let least = trace.requested_band.peak.max(0) as u64 / 50;
+            let of_requested = at_once(peaks_paced(&trace.requested, 5, least, pace));
+            assert_eq!(of_requested, peaks(&trace.requested, 5, least), "{name}: peaks");
+            let shares = by_stack(trace, carving, Measure::ByteTime);
+            let weight = |i| Measure::ByteTime.of(trace, carving, i);
+            assert_eq!(at_once(by_stack_paced(trace, weight, pace)), shares, "{name}: shares");
+            let path_of = |share: &_, path: &mut Vec<_>| {
+                let share: &vramscope_analysis::Share = share;
+                path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
+            };
+            assert_eq!(
+                at_once(Flame::with_paths(&shares, path_of, pace)),
+                Flame::new(snapshot, &shares),
+                "{name}"
+            );
+            for slot in [0, trace.slots() / 2, trace.slots() - 1] {
+                let (paced, plain) =
+                    (at_once(LiveSet::paced(trace, slot, pace)), LiveSet::new(trace, slot));
+                assert_eq!(paced.blocks(), plain.blocks(), "{name}: slot {slot}");
+            }
+        }
+    }
+    assert!(found > 5, "{found} findings in all");
+}

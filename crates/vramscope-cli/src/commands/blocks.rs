@@ -1,0 +1,79 @@
+//! `vramscope blocks`.
+
+use crate::Failure;
+use crate::arguments::{Blocks as Arguments, Format, SortBy};
+use crate::output::{self, STRONG, Table, styled};
+use crate::read;
+use std::io::{self, Write};
+use vramscope_engine::report::blocks::{Blocks, Sort, blocks};
+use vramscope_engine::units::{Bytes, Micros, grouped};
+
+const LIMIT: usize = 20;
+
+/// The window's blocks, sorted.
+///
+/// # Errors
+/// When the file cannot be read, has no such device, or the output cannot be written.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    read::device(&arguments.one, |target| {
+        let format = arguments.one.common.format;
+        let sort = match arguments.sort {
+            SortBy::Size => Sort::Size,
+            SortBy::Lifetime => Sort::Lifetime,
+            SortBy::ByteSeconds => Sort::ByteSeconds,
+        };
+        let limit = arguments.limit.or((format == Format::Text).then_some(LIMIT));
+        output::print(&blocks(target, sort, limit), format, text)
+    })
+}
+
+fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}  device {}, {} blocks\n",
+        styled(STRONG, report.path),
+        report.device,
+        grouped(report.total as u64)
+    )?;
+    let head = [
+        "address",
+        "bytes",
+        "block",
+        "category",
+        "allocated at",
+        "freed at",
+        "lifetime",
+        "call site",
+    ];
+    let mut table = Table::new(&head, &[false, true, true, false, true, true, true, false]);
+    for b in &report.blocks {
+        let lifetime = match report.lifetime_unit {
+            "us" => Micros(b.lifetime as i64).to_string(),
+            unit => format!("{} {unit}", grouped(b.lifetime)),
+        };
+        let reuse = if b.reuse == 0 { String::new() } else { format!("_{}", b.reuse) };
+        table.row(vec![
+            format!("{}{reuse}", b.address),
+            Bytes(b.bytes).to_string(),
+            Bytes(b.block_bytes).to_string(),
+            b.category.to_owned(),
+            if b.alloc_event.is_none() && !b.preexisting {
+                "lost".to_owned()
+            } else {
+                output::event(b.alloc_event.map_or(-1, i64::from))
+            },
+            b.free_completed_event.map_or_else(|| "-".to_owned(), |e| output::event(e.into())),
+            lifetime,
+            output::site(&b.site, b.of_free),
+        ]);
+    }
+    table.write(out)?;
+    if report.total > report.blocks.len() {
+        writeln!(
+            out,
+            "  and {} more blocks (--limit)",
+            grouped((report.total - report.blocks.len()) as u64)
+        )?;
+    }
+    Ok(())
+}

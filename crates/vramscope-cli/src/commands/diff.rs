@@ -1,0 +1,119 @@
+//! `vramscope diff`.
+
+mod markdown;
+mod text;
+
+use crate::Failure;
+use crate::arguments::{Common, Diff as Arguments, DiffFormat, Format};
+use crate::output::{self, signed};
+use crate::{paths, read};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use vramscope_engine::change_bytes;
+use vramscope_engine::report::check::Expression;
+use vramscope_engine::report::diff::{Change, Diff, Named, Pair};
+use vramscope_engine::report::peak::BandKind;
+use vramscope_engine::report::side::Side;
+
+const TOP: usize = 15;
+
+/// Two snapshots, or the ranks of two runs, beside each other; fails when one of the expressions
+/// holds.
+///
+/// # Errors
+/// When an expression means nothing, an input cannot be read or has no such device, nothing can be
+/// compared, the output cannot be written, or an expression holds.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let expressions: Vec<Expression> = arguments
+        .fail_on
+        .iter()
+        .map(|text| Expression::parse(text))
+        .collect::<Result<_, _>>()
+        .map_err(Failure::Usage)?;
+    let band = super::band(arguments.band);
+    let (a, b) = (files(&arguments.a)?, files(&arguments.b)?);
+    let common = Common { format: Format::Text, rules: arguments.rules.clone(), events: None };
+    let (sides, outcome) = read::all(&[a.as_slice(), &b].concat(), &common, |_, _, result| {
+        let Ok(file) = result else { return Ok(None) };
+        let part = &file.parts[0];
+        read::device_of(part, arguments.device, &part.path)
+            .map(|target| Some(Side::new(target, band)))
+    })?;
+    let mut sides = sides.into_iter().collect::<Result<Vec<Option<Side>>, Failure>>()?;
+    let in_b = sides.split_off(a.len());
+    let top = arguments.top.or((arguments.format != DiffFormat::Json).then_some(TOP));
+    let named = |given: &Path, files: &[PathBuf], sides: Vec<Option<Side>>| {
+        let name = |path: &PathBuf| {
+            path.strip_prefix(given).unwrap_or(path).to_string_lossy().into_owned()
+        };
+        let named: Vec<Named> =
+            files.iter().zip(sides).filter_map(|(path, side)| Some((name(path), side?))).collect();
+        (given.to_string_lossy().into_owned(), named)
+    };
+    let (in_a, in_b) = (named(&arguments.a, &a, sides), named(&arguments.b, &b, in_b));
+    let mut diff = Diff::new(in_a, in_b, band, top);
+    diff.checks = expressions.iter().map(|e| e.check(&diff.pairs)).collect();
+    if diff.pairs.is_empty() {
+        if outcome.is_ok() {
+            eprintln!(
+                "vramscope: nothing to compare: no file of the one has the name or the rank of one of the other"
+            );
+        }
+        return Err(Failure::Input);
+    }
+    match arguments.format {
+        DiffFormat::Json => output::print(&diff, Format::Json, |_, _| Ok(()))?,
+        DiffFormat::Text => output::print(&diff, Format::Text, |out, diff| text::write(out, diff))?,
+        DiffFormat::Markdown => {
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            markdown::write(&mut out, &diff)?;
+            out.flush()?;
+        }
+    }
+    let mut failed = false;
+    for check in diff.checks.iter().filter(|c| c.holds) {
+        failed = true;
+        for text in &check.texts {
+            eprintln!("vramscope: {} holds: {text}", check.expression);
+        }
+    }
+    outcome?;
+    if failed { Err(Failure::Check) } else { Ok(()) }
+}
+
+/// The files of one side.
+fn files(given: &PathBuf) -> Result<Vec<PathBuf>, Failure> {
+    let files = paths::expand(std::slice::from_ref(given))?;
+    if files.is_empty() {
+        eprintln!("vramscope: no snapshot found in {}", given.display());
+        return Err(Failure::Input);
+    }
+    Ok(files)
+}
+
+/// The numbers of a pair that stand above all: a name, and how it changed in words.
+fn figures(pair: &Pair) -> Vec<[String; 5]> {
+    let row = |name: &str, change: Change| {
+        let by = change_bytes(change.change).text;
+        [name.to_owned(), signed(change.a), signed(change.b), by, change.percent()]
+    };
+    let mut rows = Vec::new();
+    for kind in BandKind::ALL {
+        let band = pair.band(kind);
+        let estimate = if band.exactness == "exact" { "" } else { " (estimate)" };
+        rows.push(row(&format!("{} peak{estimate}", kind.name()), band.peak));
+        if band.start.a != 0 || band.start.b != 0 {
+            rows.push(row(&format!("{} start", kind.name()), band.start));
+        }
+        rows.push(row(&format!("{} end", kind.name()), band.end));
+    }
+    let count = |name: &str, change: Change| {
+        let number = vramscope_engine::units::signed_grouped;
+        let by = vramscope_engine::signed_count(change.change);
+        [name.to_owned(), number(change.a), number(change.b), by, change.percent()]
+    };
+    rows.push(count("blocks at the peak", pair.blocks));
+    rows.push(count("out-of-memory events", pair.ooms));
+    rows.push(count("findings", pair.findings.count));
+    rows
+}

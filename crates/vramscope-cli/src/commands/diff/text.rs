@@ -1,0 +1,153 @@
+//! A comparison for people in a terminal.
+
+use crate::output::{self, FAINT, STRONG, Table, WARN, signed, styled};
+use std::io::{self, Write};
+use vramscope_engine::report::diff::{Diff, Pair};
+use vramscope_engine::units::grouped;
+use vramscope_engine::{change_bytes, signed_count};
+
+/// What was asked first, then a row a rank, then the pair that changes most.
+pub(super) fn write(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
+    for check in &diff.checks {
+        let word = if check.holds { styled(WARN, "FAIL") } else { styled(FAINT, "ok  ") };
+        writeln!(out, "{word} {}", check.expression)?;
+        check.texts.iter().try_for_each(|text| writeln!(out, "     {text}"))?;
+    }
+    if !diff.checks.is_empty() {
+        writeln!(out)?;
+    }
+    if diff.pairs.len() > 1 {
+        ranks(out, diff)?;
+    }
+    if let Some(pair) = diff.largest() {
+        self::pair(out, diff, pair)?;
+    }
+    for (paths, which) in [(&diff.only_a, &diff.a), (&diff.only_b, &diff.b)] {
+        for path in paths {
+            writeln!(out, "{} {path} is only in {which}", styled(WARN, "warning:"))?;
+        }
+    }
+    Ok(())
+}
+
+fn ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} -> {}, {} ranks\n",
+        styled(STRONG, &diff.a),
+        styled(STRONG, &diff.b),
+        diff.pairs.len()
+    )?;
+    let peak = format!("{} peak", diff.band.name());
+    let mut table = Table::new(
+        &["", &peak, "", "change", "", "OOMs", "findings"],
+        &[false, true, true, true, true, true, true],
+    );
+    for pair in &diff.pairs {
+        let peak = pair.band(diff.band).peak;
+        table.row(vec![
+            pair.name(),
+            signed(peak.a),
+            signed(peak.b),
+            change_bytes(peak.change).text,
+            peak.percent(),
+            signed_count(pair.ooms.change),
+            signed_count(pair.findings.count.change),
+        ]);
+    }
+    table.write(out)?;
+    writeln!(out)
+}
+
+fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
+    let place = |device: u32| {
+        if pair.a.device == pair.b.device { String::new() } else { format!(" device {device}") }
+    };
+    writeln!(
+        out,
+        "{}{} -> {}{}{}\n",
+        styled(STRONG, &pair.a.path),
+        place(pair.a.device),
+        styled(STRONG, &pair.b.path),
+        place(pair.b.device),
+        if pair.a.device == pair.b.device {
+            format!("  device {}", pair.b.device)
+        } else {
+            String::new()
+        },
+    )?;
+    let mut table =
+        Table::new(&["", "before", "after", "change", ""], &[false, true, true, true, true]);
+    for row in super::figures(pair) {
+        table.row(row.into());
+    }
+    table.write(out)?;
+    for (findings, word) in [(&pair.findings.new, "new"), (&pair.findings.gone, "gone")] {
+        for finding in findings {
+            writeln!(
+                out,
+                "  {} {}: {}",
+                styled(WARN, format_args!("{word}:")),
+                finding.kind,
+                finding.text
+            )?;
+        }
+    }
+    let changed: Vec<_> = pair.categories.iter().filter(|c| c.bytes.change != 0).collect();
+    if !changed.is_empty() {
+        writeln!(out)?;
+        let mut table = Table::new(
+            &["category", "before", "after", "change", ""],
+            &[false, true, true, true, true],
+        );
+        for c in changed {
+            let by = change_bytes(c.bytes.change).text;
+            table.row(vec![
+                c.category.clone(),
+                signed(c.bytes.a),
+                signed(c.bytes.b),
+                by,
+                c.bytes.percent(),
+            ]);
+        }
+        table.write(out)?;
+    }
+    writeln!(out)?;
+    stacks(out, diff, pair)
+}
+
+/// Those that change.
+fn stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
+    let all = pair.stacks.as_deref().unwrap_or_default();
+    let changed: Vec<_> =
+        all.iter().filter(|s| s.bytes.change != 0 || s.blocks.change != 0).collect();
+    let what = if diff.band.name() == "reserved_bytes" { "segments" } else { "blocks" };
+    if changed.is_empty() {
+        return writeln!(
+            out,
+            "  No call stack holds more or less at the peak of {}.",
+            diff.band.name()
+        );
+    }
+    let mut table = Table::new(
+        &["change", "before", "after", what, "category", "call site"],
+        &[true, true, true, true, false, false],
+    );
+    let named: Vec<_> =
+        changed.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
+    for (stack, site) in changed.iter().zip(output::sites(&named)) {
+        table.row(vec![
+            change_bytes(stack.bytes.change).text,
+            signed(stack.bytes.a),
+            signed(stack.bytes.b),
+            signed_count(stack.blocks.change),
+            stack.category.clone().unwrap_or_default(),
+            site,
+        ]);
+    }
+    table.write(out)?;
+    if pair.stacks_left_out > 0 && changed.len() == all.len() {
+        writeln!(out, "  and {} more call stacks (--top)", grouped(pair.stacks_left_out as u64))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! `vramscope flame`.
+
+use crate::Failure;
+use crate::arguments::Flame as Arguments;
+use crate::output::{self, FAINT, STRONG, percent, styled};
+use crate::read;
+use std::io::{self, Write};
+use vramscope_engine::report::FrameRow;
+use vramscope_engine::report::flame::{Flame, flame};
+use vramscope_engine::units::{Bytes, grouped};
+
+/// Call stacks rolled up.
+///
+/// # Errors
+/// When the file cannot be read, has no such device or event, or the output cannot be written.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    read::device(&arguments.one, |target| {
+        let weight = super::weight(target, arguments.weight, &arguments.moment)?;
+        let least = arguments.min;
+        output::print(&flame(target, weight), arguments.one.common.format, |out, f| {
+            text(out, f, least)
+        })
+    })
+}
+
+fn text(out: &mut dyn Write, flame: &Flame<'_>, least: f64) -> io::Result<()> {
+    let amount = |weight: u128| match flame.unit {
+        "bytes" => Bytes(weight as u64).to_string(),
+        // Rounded here only: the JSON has the exact product.
+        "byte_us" => format!("{} s", Bytes((weight / 1_000_000) as u64)),
+        "byte_events" => format!("{} events", Bytes(weight as u64)),
+        _ => grouped(weight as u64),
+    };
+    let place = flame.event.map_or_else(|| "the whole window".to_owned(), output::event);
+    writeln!(out, "{}  device {}, {place}", styled(STRONG, flame.path), flame.device)?;
+    let mut hidden_below = u32::MAX;
+    for node in &flame.nodes {
+        if node.depth > hidden_below {
+            continue;
+        }
+        hidden_below = u32::MAX;
+        if (node.total as f64) * 100.0 < least * flame.total as f64 {
+            hidden_below = node.depth;
+            continue;
+        }
+        let frame = FrameRow { name: node.name.clone(), file: node.file.clone(), line: node.line };
+        let label = frame.short();
+        let label =
+            if frame.is_framework() && node.depth > 0 { styled(FAINT, label) } else { label };
+        writeln!(
+            out,
+            "{:>12} {:>7}  {}{label}{}",
+            amount(node.total),
+            percent(node.total, flame.total),
+            "  ".repeat(node.depth as usize),
+            if node.of_free && node.depth == 1 {
+                " (frees of blocks from before the window)"
+            } else {
+                ""
+            },
+        )?;
+    }
+    Ok(())
+}

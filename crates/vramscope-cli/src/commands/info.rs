@@ -1,0 +1,83 @@
+//! `vramscope info`.
+
+use crate::Failure;
+use crate::arguments::Files;
+use crate::output::{self, FAINT, STRONG, styled};
+use crate::read;
+use std::io::{self, Write};
+use vramscope_engine::report::info::{FileInfo, Info, info};
+use vramscope_engine::units::{Bytes, Micros, grouped};
+
+/// What was recorded, and how.
+///
+/// # Errors
+/// When a folder cannot be listed, an input not be read, or the output not be written.
+pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
+    let (files, outcome) = read::all(&arguments.paths, &arguments.common, |_, _, result| {
+        let mut found: Vec<FileInfo> = Vec::new();
+        if let Ok(file) = &result {
+            found.extend(file.parts.iter().map(|part| info(&part.path, part)));
+        }
+        found
+    })?;
+    let report = Info::new(files.into_iter().flatten().collect());
+    output::print(&report, arguments.common.format, text)?;
+    outcome
+}
+
+fn text(out: &mut dyn Write, report: &Info) -> io::Result<()> {
+    for file in &report.files {
+        file_text(out, file)?;
+    }
+    Ok(())
+}
+
+fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}  {} of pickle, {} stacks of {} frames",
+        styled(STRONG, &file.path),
+        Bytes(file.bytes),
+        grouped(file.stacks.into()),
+        grouped(file.frames.into()),
+    )?;
+    for d in &file.devices {
+        let span = d.window_us.map_or(String::new(), |us| format!(" in {}", Micros(us as i64)));
+        writeln!(out, "  device {}  {} events{span}", d.device, grouped(d.events as u64))?;
+        writeln!(out, "    {}", d.provenance)?;
+        if let Some(by) = d.steps_by {
+            writeln!(
+                out,
+                "    {} whole training steps, told by {}",
+                grouped(d.steps as u64),
+                by.replace('_', " ")
+            )?;
+        }
+    }
+    if file.streams.len() > 1 {
+        let streams: Vec<String> = file.streams.iter().map(|s| format!("{s:#x}")).collect();
+        writeln!(out, "  streams: {}", streams.join(", "))?;
+    }
+    if file.pools.len() > 1 {
+        let pools: Vec<String> =
+            file.pools.iter().map(|p| format!("({}, {})", p[0], p[1])).collect();
+        writeln!(out, "  memory pools: {}", pools.join(", "))?;
+    }
+    for (key, value) in &file.settings {
+        writeln!(out, "  {key} = {value}")?;
+    }
+    if !file.annotations.is_empty() {
+        let names: Vec<String> =
+            file.annotations.iter().map(|(name, n)| format!("{name} ({n})")).collect();
+        let more = names.len().saturating_sub(ANNOTATIONS);
+        let rest =
+            if more > 0 { format!(" and {} more", grouped(more as u64)) } else { String::new() };
+        let shown = names[..names.len().min(ANNOTATIONS)].join(", ");
+        writeln!(out, "  annotated ranges: {}{}", styled(FAINT, shown), styled(FAINT, rest))?;
+    }
+    output::warnings(out, &file.warnings, file.devices.len() > 1)?;
+    writeln!(out)
+}
+
+/// How many names of ranges are shown.
+const ANNOTATIONS: usize = 12;

@@ -1,0 +1,81 @@
+//! One module a command: which report it asks for, and how that reads as text.
+
+pub(crate) mod anomalies;
+pub(crate) mod blocks;
+pub(crate) mod diff;
+pub(crate) mod export;
+pub(crate) mod flame;
+pub(crate) mod info;
+pub(crate) mod peak;
+pub(crate) mod segments;
+pub(crate) mod state;
+pub(crate) mod summary;
+
+use crate::Failure;
+use crate::arguments::{Arguments, Band, FlameWeight, Moment, Place};
+use clap::CommandFactory as _;
+use std::io::{self, Write};
+use vramscope_engine::report::flame::Weight;
+use vramscope_engine::report::peak::BandKind;
+use vramscope_engine::report::state::At;
+use vramscope_engine::report::{CategoryShare, Target};
+use vramscope_engine::units::{Bytes, grouped};
+
+/// Writes a shell's completion script.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "vramscope", &mut script);
+    Ok(io::stdout().write_all(&script)?)
+}
+
+/// The slot that is meant; the end, unless told.
+fn slot(target: Target<'_>, moment: &Moment, unless_told: At) -> Result<u32, Failure> {
+    let at = match (moment.event, moment.time, moment.at) {
+        (Some(event), ..) => At::Event(event),
+        (_, Some(time), _) => At::Time(time),
+        (_, _, Some(Place::Start)) => At::Start,
+        (_, _, Some(Place::Peak)) => At::Peak,
+        (_, _, Some(Place::End)) => At::End,
+        (None, None, None) => unless_told,
+    };
+    at.slot(target.trace()).map_err(Failure::Usage)
+}
+
+fn weight(target: Target<'_>, weight: FlameWeight, moment: &Moment) -> Result<Weight, Failure> {
+    Ok(match weight {
+        FlameWeight::Peak => Weight::Bytes(slot(target, moment, At::Peak)?),
+        FlameWeight::Cursor => Weight::Bytes(slot(target, moment, At::End)?),
+        FlameWeight::ByteSeconds => Weight::ByteSeconds,
+        FlameWeight::Count => Weight::Count,
+        FlameWeight::Churn => Weight::Churn,
+    })
+}
+
+fn band(band: Band) -> BandKind {
+    match band {
+        Band::Requested => BandKind::Requested,
+        Band::Active => BandKind::Active,
+        Band::Allocated => BandKind::Allocated,
+        Band::Reserved => BandKind::Reserved,
+    }
+}
+
+fn categories(out: &mut dyn Write, shares: &[CategoryShare]) -> io::Result<()> {
+    let total: u64 = shares.iter().map(|s| s.bytes).sum();
+    let mut table = crate::output::Table::new(
+        &["category", "bytes", "share", "blocks"],
+        &[false, true, true, true],
+    );
+    for share in shares {
+        table.row(vec![
+            share.category.to_owned(),
+            Bytes(share.bytes).to_string(),
+            crate::output::percent(share.bytes.into(), total.into()),
+            grouped(share.blocks.into()),
+        ]);
+    }
+    table.write(out)
+}

@@ -1,0 +1,106 @@
+//! `vramscope segments`.
+
+use crate::Failure;
+use crate::arguments::State as Arguments;
+use crate::output::{self, STRONG, Table, percent, styled};
+use crate::read;
+use std::io::{self, Write};
+use vramscope_engine::report::segments::{FreeRow, Segments, segments};
+use vramscope_engine::report::state::At;
+use vramscope_engine::units::{Bytes, grouped};
+
+const TOP: usize = 20;
+
+/// What is reserved at a moment.
+///
+/// # Errors
+/// When the file cannot be read, has no such device or event, or the output cannot be written.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    read::device(&arguments.one, |target| {
+        let slot = super::slot(target, &arguments.moment, At::End)?;
+        let top = arguments.top.unwrap_or(TOP);
+        output::print(&segments(target, slot), arguments.one.common.format, |out, s| {
+            text(out, s, top)
+        })
+    })
+}
+
+fn text(out: &mut dyn Write, report: &Segments<'_>, top: usize) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}  device {}, {}\n",
+        styled(STRONG, report.path),
+        report.device,
+        output::event(report.event)
+    )?;
+    let mut rows: Vec<_> = report.segments.iter().collect();
+    rows.sort_by_key(|s| std::cmp::Reverse(s.total_size));
+    let head = ["address", "size", "in use", "free", "largest", "pool", "stream", "made by"];
+    let mut table = Table::new(&head, &[false, true, true, true, true, false, true, false]);
+    for s in rows.iter().take(top) {
+        table.row(vec![
+            s.address.clone(),
+            Bytes(s.total_size).to_string(),
+            percent(s.active.into(), s.total_size.into()),
+            Bytes(s.free).to_string(),
+            Bytes(s.largest_free).to_string(),
+            pool(s.pool, s.segment_type),
+            format!("{:#x}", s.stream),
+            output::site(&s.site, false),
+        ]);
+    }
+    table.write(out)?;
+    if rows.len() > top {
+        writeln!(
+            out,
+            "  and {} more segments (--top, --format json)",
+            grouped((rows.len() - top) as u64)
+        )?;
+    }
+    writeln!(out)?;
+    free_text(out, &report.free)?;
+    let f = &report.fragmentation;
+    writeln!(
+        out,
+        "\n  fragmentation {:.2} (1 - largest free / free); most was free {}: {}",
+        f.ratio,
+        output::event(f.max_free_event),
+        Bytes(f.max_free)
+    )?;
+    let c = &report.churn;
+    for (what, count, bytes) in [
+        ("segment_alloc", c.segment_allocs, c.segment_alloc_bytes),
+        ("segment_free", c.segment_frees, c.segment_free_bytes),
+        ("segment_map", c.segment_maps, c.segment_map_bytes),
+        ("segment_unmap", c.segment_unmaps, c.segment_unmap_bytes),
+    ] {
+        if count > 0 {
+            writeln!(out, "  {:>8} {what} of {}", grouped(count.into()), Bytes(bytes))?;
+        }
+    }
+    Ok(())
+}
+
+/// Free memory, one row a kind: blocks never move between these.
+pub(super) fn free_text(out: &mut dyn Write, free: &[FreeRow]) -> io::Result<()> {
+    let head = ["pool", "stream", "reserved", "active", "free", "largest free"];
+    let mut table = Table::new(&head, &[false, true, true, true, true, true]);
+    for row in free {
+        table.row(vec![
+            pool(row.pool, row.segment_type),
+            format!("{:#x}", row.stream),
+            Bytes(row.reserved).to_string(),
+            Bytes(row.active).to_string(),
+            Bytes(row.free).to_string(),
+            Bytes(row.largest_free).to_string(),
+        ]);
+    }
+    table.write(out)
+}
+
+fn pool(pool: Option<[u64; 2]>, segment_type: &str) -> String {
+    match pool {
+        None | Some([0, 0]) => segment_type.to_owned(),
+        Some([a, b]) => format!("{segment_type} of pool ({a}, {b})"),
+    }
+}

@@ -1,0 +1,75 @@
+//! `vramscope state`.
+
+use super::segments::free_text;
+use crate::Failure;
+use crate::arguments::State as Arguments;
+use crate::output::{self, STRONG, Table, styled};
+use crate::read;
+use std::io::{self, Write};
+use vramscope_engine::report::state::{At, State, state};
+use vramscope_engine::units::{Bytes, grouped};
+
+const TOP: usize = 20;
+
+/// What is live after any event.
+///
+/// # Errors
+/// When the file cannot be read, has no such device or event, or the output cannot be written.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    read::device(&arguments.one, |target| {
+        let slot = super::slot(target, &arguments.moment, At::End)?;
+        let top = arguments.top.unwrap_or(TOP);
+        output::print(&state(target, slot), arguments.one.common.format, |out, state| {
+            text(out, state, top)
+        })
+    })
+}
+
+fn text(out: &mut dyn Write, state: &State<'_>, top: usize) -> io::Result<()> {
+    let place = if state.event < 0 {
+        String::from("before the window")
+    } else {
+        format!("after {}", output::event(state.event))
+    };
+    writeln!(out, "{}  device {}, {place}\n", styled(STRONG, state.path), state.device)?;
+    for (band, bytes) in [
+        ("requested_bytes", state.requested_bytes),
+        ("active_bytes", state.active_bytes),
+        ("allocated_bytes", state.allocated_bytes),
+        ("reserved_bytes", state.reserved_bytes),
+    ] {
+        writeln!(
+            out,
+            "  {band:<16} {:>11}  {:>26}",
+            Bytes(bytes).to_string(),
+            Bytes(bytes).exact()
+        )?;
+    }
+    writeln!(out)?;
+    super::categories(out, &state.categories)?;
+    writeln!(out)?;
+    let mut blocks: Vec<_> = state.blocks.iter().collect();
+    blocks.sort_by_key(|b| std::cmp::Reverse(b.bytes));
+    let head = ["address", "bytes", "block", "category", "allocated at", "call site"];
+    let mut table = Table::new(&head, &[false, true, true, false, true, false]);
+    for block in blocks.iter().take(top) {
+        table.row(vec![
+            block.address.clone(),
+            Bytes(block.bytes).to_string(),
+            Bytes(block.block_bytes).to_string(),
+            block.category.to_owned(),
+            output::event(block.alloc_event.map_or(-1, i64::from)),
+            output::site(&block.site, block.of_free),
+        ]);
+    }
+    table.write(out)?;
+    if blocks.len() > top {
+        writeln!(
+            out,
+            "  and {} more blocks (--top, --format json)",
+            grouped((blocks.len() - top) as u64)
+        )?;
+    }
+    writeln!(out)?;
+    free_text(out, &state.free)
+}

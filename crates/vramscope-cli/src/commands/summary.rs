@@ -1,0 +1,102 @@
+//! `vramscope summary`.
+
+use crate::Failure;
+use crate::arguments::Files;
+use crate::output::{self, FAINT, STRONG, signed, styled};
+use crate::read;
+use std::io::{self, Write};
+use vramscope_engine::report::summary::{
+    BandSummary, DeviceSummary, FileSummary, Summary, summarize,
+};
+use vramscope_engine::units::{Bytes, EventIndex, Micros, grouped};
+
+/// Print the summary of every snapshot.
+///
+/// # Errors
+/// When a folder cannot be listed, an input not be read, or the output not be written.
+pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
+    let (files, outcome) =
+        read::all(&arguments.paths, &arguments.common, |path, bytes, result| {
+            summarize(&path.to_string_lossy(), bytes, &result)
+        })?;
+    let summary = Summary::new(files.into_iter().flatten().collect());
+    output::print(&summary, arguments.common.format, |out, summary| {
+        summary.files.iter().try_for_each(|f| text(out, f))
+    })?;
+    outcome
+}
+
+fn text(out: &mut dyn Write, file: &FileSummary) -> io::Result<()> {
+    if file.error.is_some() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{}  {}, {} stacks of {} frames, {} annotations",
+        styled(STRONG, &file.path),
+        Bytes(file.bytes),
+        grouped(u64::from(file.stacks)),
+        grouped(u64::from(file.frames)),
+        grouped(file.annotations as u64),
+    )?;
+    for device in &file.devices {
+        device_text(out, device)?;
+    }
+    if file.devices.is_empty() {
+        writeln!(out, "  nothing was allocated")?;
+    }
+    output::warnings(out, &file.warnings, file.devices.len() > 1)?;
+    writeln!(out)
+}
+
+fn device_text(out: &mut dyn Write, device: &DeviceSummary) -> io::Result<()> {
+    writeln!(
+        out,
+        "  device {}  {} events, {} allocations, {} segments, {} blocks live at the end",
+        device.device,
+        grouped(device.events as u64),
+        grouped(u64::from(device.allocations_in_window)),
+        grouped(device.segments as u64),
+        grouped(u64::from(device.end_live_blocks)),
+    )?;
+    let head = format!("    {:<16} {:>11} {:>11} {:>11}", "", "start", "peak", "end");
+    writeln!(out, "{}", styled(FAINT, head))?;
+    band_text(out, "requested_bytes", device, &device.requested_bytes)?;
+    band_text(out, "active_bytes", device, &device.active_bytes)?;
+    band_text(out, "allocated_bytes", device, &device.allocated_bytes)?;
+    band_text(out, "reserved_bytes", device, &device.reserved_bytes)?;
+    for oom in &device.ooms {
+        let free =
+            oom.device_free.map_or(String::new(), |b| format!(", {} free on the device", Bytes(b)));
+        writeln!(
+            out,
+            "    out of memory at {}: {} wanted{free}",
+            EventIndex(oom.event),
+            Bytes(oom.requested)
+        )?;
+    }
+    Ok(())
+}
+
+fn band_text(
+    out: &mut dyn Write,
+    name: &str,
+    device: &DeviceSummary,
+    band: &BandSummary,
+) -> io::Result<()> {
+    let place = match (u32::try_from(band.peak_event), band.peak_us, device.window_us) {
+        (Ok(event), Some(peak), Some([start, _])) => {
+            format!("{}, +{}", EventIndex(event), Micros(peak - start))
+        }
+        (Ok(event), ..) => EventIndex(event).to_string(),
+        (Err(_), ..) => "before the window".to_owned(),
+    };
+    let estimate = if band.exactness == "exact" { "" } else { " (estimate)" };
+    writeln!(
+        out,
+        "    {name:<16} {:>11} {:>11} {:>11}  peak {place}{estimate}",
+        signed(band.start),
+        signed(band.peak),
+        signed(band.end)
+    )
+}

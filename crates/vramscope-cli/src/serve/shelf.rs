@@ -1,0 +1,88 @@
+//! What there is to serve, looked up anew each time.
+
+use crate::paths;
+use serde::Serialize;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A file that was written to so recently may not be whole.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Files and folders that were named, and the files seen in them.
+pub(crate) struct Shelf {
+    named: Vec<PathBuf>,
+    /// Every file ever seen; its index is its number in addresses.
+    seen: Mutex<Vec<PathBuf>>,
+}
+
+/// What the page opens.
+#[derive(Serialize)]
+pub(crate) struct Index {
+    title: String,
+    files: Vec<Entry>,
+    /// It may become more: ask again.
+    watch: bool,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    path: String,
+    /// Relative to the index. It changes when the file does.
+    url: String,
+    bytes: u64,
+}
+
+impl Shelf {
+    pub(crate) fn new(named: Vec<PathBuf>) -> Self {
+        Self { named, seen: Mutex::default() }
+    }
+
+    /// Nothing was named: the page alone is served.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.named.is_empty()
+    }
+
+    /// The files there are now, less those that are still being written.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub(crate) fn index(&self) -> io::Result<Index> {
+        let now = SystemTime::now();
+        let mut files = Vec::new();
+        for path in paths::expand(&self.named)? {
+            // What is taken away while the folder is listed is not there.
+            let Ok(metadata) = path.metadata() else { continue };
+            let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
+            // A clock that has been put back would hide files for long.
+            if now.duration_since(modified).is_ok_and(|age| age < SETTLED) {
+                continue;
+            }
+            let version = modified.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis());
+            let url = format!("{}?{version}-{}", self.number(&path), metadata.len());
+            files.push(Entry {
+                path: path.to_string_lossy().into_owned(),
+                url,
+                bytes: metadata.len(),
+            });
+        }
+        let title = self.named.first().and_then(|p| p.canonicalize().ok());
+        let title =
+            title.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy().into_owned());
+        Ok(Index { title: title.unwrap_or_default(), files, watch: true })
+    }
+
+    fn number(&self, path: &Path) -> usize {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.iter().position(|p| p == path).unwrap_or_else(|| {
+            seen.push(path.to_owned());
+            seen.len() - 1
+        })
+    }
+
+    /// The file with this number, as an index told it.
+    pub(crate) fn path(&self, number: usize) -> Option<PathBuf> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
+    }
+}

@@ -1,0 +1,423 @@
+//! Every command, by running it on recordings: what it prints adds up, and agrees with what does
+//! not come from vramscope.
+
+use serde_json::Value;
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn test_data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name)
+}
+
+fn vramscope(arguments: &[&str]) -> Output {
+    // An argument that names a file of test_data is one.
+    let resolve = |a: &&str| {
+        let path = test_data(a);
+        if a.contains('/') && path.exists() { path.into_os_string() } else { (*a).into() }
+    };
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_vramscope")).args(arguments.iter().map(resolve)).output();
+    output.expect("the program runs")
+}
+
+fn text(arguments: &[&str]) -> String {
+    let output = vramscope(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let all = [arguments, &["--format", "json"]].concat();
+    serde_json::from_str(&text(&all)).expect("JSON on standard output")
+}
+
+fn sum<'a>(rows: impl IntoIterator<Item = &'a Value>, key: &str) -> u64 {
+    rows.into_iter().map(|r| r[key].as_u64().expect("a number")).sum()
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().expect("a list")
+}
+
+const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
+
+/// `memory_stats()` of a recording, and what the oracle reads in it.
+fn expected(name: &str) -> Value {
+    let text =
+        std::fs::read_to_string(test_data("recorded/expected.json")).expect("the expected numbers");
+    let all: Value = serde_json::from_str(&text).expect("JSON");
+    all[name].clone()
+}
+
+#[test]
+fn the_peak_of_every_band_is_the_sum_of_its_stacks() {
+    let stats = expected("t26/gpt_small.pickle.gz")["memory_stats"]["at_dump"]["0"].clone();
+    for band in ["requested_bytes", "active_bytes", "allocated_bytes", "reserved_bytes"] {
+        let peak = json(&["peak", GPT, "--band", band]);
+        assert_eq!(peak["schema"], "vramscope.peak/1");
+        assert_eq!(peak["total"], stats[format!("{band}.all.peak")], "{band}");
+        assert_eq!(
+            sum(list(&peak["stacks"]), "bytes"),
+            peak["total"].as_u64().expect("a number"),
+            "{band}"
+        );
+        assert_eq!(
+            sum(list(&peak["stacks"]), "blocks"),
+            peak["blocks"].as_u64().expect("a number"),
+            "{band}"
+        );
+        if band != "reserved_bytes" {
+            assert_eq!(
+                sum(list(&peak["categories"]), "bytes"),
+                peak["total"].as_u64().expect("a number"),
+                "{band}"
+            );
+        }
+        assert_eq!(peak["peaks"][0]["bytes"], peak["total"], "{band}");
+        // Each stack has one innermost frame; without a stack there is none.
+        let with_stack = list(&peak["stacks"]).iter().filter(|s| !list(&s["frames"]).is_empty());
+        assert_eq!(sum(list(&peak["frames"]), "exclusive"), sum(with_stack, "bytes"), "{band}");
+    }
+    let oracle = &expected("t26/gpt_small.pickle.gz")["oracle"]["devices"][0];
+    let peak = json(&["peak", GPT]);
+    assert_eq!(peak["event"], oracle["active"]["peak_event"]);
+    let largest: Vec<&Value> = list(&peak["stacks"]).iter().take(5).map(|s| &s["bytes"]).collect();
+    assert_eq!(largest, list(&oracle["peak_top_stack_bytes"]).iter().collect::<Vec<_>>());
+    let top = json(&["peak", GPT, "--top", "3"]);
+    assert_eq!(list(&top["stacks"]).len(), 3);
+    assert_eq!(top["total"], peak["total"]);
+}
+
+#[test]
+fn call_stacks_of_one_site_are_not_listed_as_equal_lines() {
+    const ALL: &str = "recorded/t29/gpt_small_all.pickle.gz";
+    let sites = |arguments: &[&str]| -> Vec<String> {
+        let text = text(arguments);
+        let column = |line: &str| line.find("call site");
+        let (heading, column) = text
+            .lines()
+            .enumerate()
+            .find_map(|(i, line)| Some((i, column(line)?)))
+            .expect("a table");
+        let rows = text
+            .lines()
+            .skip(heading + 1)
+            .take_while(|line| !line.is_empty() && !line.starts_with("  and "));
+        rows.map(|line| line.chars().skip(column).collect()).collect()
+    };
+    let of_peak = ["peak", ALL, "--top", "1000"];
+    for arguments in [
+        &of_peak[..],
+        &["peak", GPT],
+        &["diff", GPT, ALL],
+        &["diff", ALL, GPT, "--band", "allocated_bytes"],
+    ] {
+        let mut sites = sites(arguments);
+        assert!(sites.len() > 10, "{sites:?}");
+        assert!(sites.iter().any(|site| site.contains(" > ")), "{sites:?}");
+        sites.sort();
+        assert!(sites.windows(2).all(|pair| pair[0] != pair[1]), "{arguments:?}: {sites:?}");
+    }
+    // As the file has it: the second of a layer's two stages is told by the function that only it
+    // is in.
+    let through = "gpt.py:26 forward > activation.py:816 forward".to_owned();
+    assert!(sites(&of_peak).contains(&through));
+    let markdown = text(&["diff", GPT, ALL, "--format", "markdown"]);
+    assert!(markdown.contains(&format!("| `{through}` |")), "{markdown}");
+}
+
+#[test]
+fn the_state_at_the_end_is_the_final_segments() {
+    let stats = expected("t26/gpt_small.pickle.gz")["memory_stats"]["at_dump"]["0"].clone();
+    let state = json(&["state", GPT, "--at", "end"]);
+    assert_eq!(state["schema"], "vramscope.state/1");
+    for band in ["requested_bytes", "active_bytes", "allocated_bytes", "reserved_bytes"] {
+        assert_eq!(state[band], stats[format!("{band}.all.current")], "{band}");
+    }
+    assert_eq!(
+        list(&state["blocks"]).len() as u64,
+        stats["active.all.current"].as_u64().expect("a number")
+    );
+    assert_eq!(
+        sum(list(&state["blocks"]), "bytes"),
+        state["requested_bytes"].as_u64().expect("a number")
+    );
+    assert_eq!(
+        sum(list(&state["blocks"]), "block_bytes"),
+        state["active_bytes"].as_u64().expect("a number")
+    );
+    for segment in list(&state["segments"]) {
+        assert_eq!(
+            sum(list(&segment["blocks"]), "size"),
+            segment["total_size"].as_u64().expect("a number")
+        );
+    }
+    let free = sum(list(&state["free"]), "free");
+    assert_eq!(
+        free,
+        state["reserved_bytes"].as_u64().unwrap_or(0) - state["active_bytes"].as_u64().unwrap_or(0)
+    );
+}
+
+#[test]
+fn moments_can_be_told_by_event_time_and_name() {
+    let peak = json(&["peak", GPT]);
+    let at_peak = json(&["state", GPT, "--at", "peak"]);
+    assert_eq!(at_peak["event"], peak["event"]);
+    assert_eq!(at_peak["requested_bytes"], peak["total"]);
+    let by_event = json(&["state", GPT, "--event", &peak["event"].to_string()]);
+    assert_eq!(by_event, at_peak);
+    let by_time = json(&["state", GPT, "--time", &peak["time_us"].to_string()]);
+    assert_eq!(by_time["time_us"], peak["time_us"]);
+    assert_eq!(json(&["state", GPT, "--event", "-1"])["requested_bytes"], 0);
+    let beyond = vramscope(&["state", GPT, "--event", "999999"]);
+    assert_eq!(beyond.status.code(), Some(64));
+    assert!(String::from_utf8_lossy(&beyond.stderr).contains("there is no event 999999"));
+    let clockless = vramscope(&["state", "edge/no_time.pickle", "--time", "1"]);
+    assert_eq!(clockless.status.code(), Some(64));
+    assert!(String::from_utf8_lossy(&clockless.stderr).contains("no times"));
+}
+
+#[test]
+fn the_flame_adds_up_at_every_node() {
+    for weight in ["peak", "cursor", "byte-seconds", "count", "churn"] {
+        let flame = json(&["flame", GPT, "--weight", weight]);
+        assert_eq!(flame["schema"], "vramscope.flame/1");
+        let nodes = list(&flame["nodes"]);
+        let big = |v: &Value| {
+            v.as_number().expect("a number").to_string().parse::<u128>().expect("an integer")
+        };
+        let mut below = vec![0u128; nodes.len()];
+        for node in &nodes[1..] {
+            below[node["parent"].as_u64().expect("an index") as usize] += big(&node["total"]);
+        }
+        for (node, below) in nodes.iter().zip(below) {
+            assert_eq!(big(&node["total"]), big(&node["own"]) + below, "{weight}: {node}");
+        }
+        assert_eq!(nodes[0]["total"], flame["total"]);
+    }
+    let oracle = &expected("t26/gpt_small.pickle.gz")["oracle"]["devices"][0];
+    assert_eq!(json(&["flame", GPT])["total"], oracle["active"]["peak_bytes"]);
+    assert_eq!(
+        json(&["flame", GPT, "--weight", "count"])["total"],
+        oracle["allocations_in_window"]
+    );
+}
+
+#[test]
+fn blocks_are_sorted_and_segments_tell_their_churn() {
+    let blocks = json(&["blocks", GPT, "--sort", "lifetime", "--limit", "50"]);
+    let lives: Vec<u64> =
+        list(&blocks["blocks"]).iter().map(|b| b["lifetime"].as_u64().unwrap_or(0)).collect();
+    assert_eq!(lives.len(), 50);
+    assert!(lives.is_sorted_by(|a, b| a >= b), "{lives:?}");
+    let oracle = &expected("t26/gpt_small.pickle.gz")["oracle"]["devices"][0];
+    assert_eq!(blocks["total"], oracle["allocations_in_window"], "nothing was live before");
+    let segments = json(&["segments", GPT]);
+    assert_eq!(segments["schema"], "vramscope.segments/1");
+    assert_eq!(segments["churn"]["segment_allocs"], oracle["actions"]["segment_alloc"]);
+    assert_eq!(
+        list(&segments["segments"]).len() as u64,
+        oracle["segments"].as_u64().expect("a number")
+    );
+}
+
+#[test]
+fn anomalies_are_found_in_files_and_across_them() {
+    let found = json(&["anomalies", "recorded/gpt_leak.pickle.gz", GPT]);
+    assert_eq!(found["schema"], "vramscope.anomalies/1");
+    let growth: Vec<&Value> =
+        list(&found["anomalies"]).iter().filter(|a| a["kind"] == "growth").collect();
+    assert_eq!(growth.len(), 1, "{growth:?}");
+    assert!(growth[0]["path"].as_str().is_some_and(|p| p.ends_with("gpt_leak.pickle.gz")));
+    assert_eq!(growth[0]["frames"][0]["line"], 31);
+    let ooms = json(&["anomalies", "recorded/t26/oom_observer.pickle.gz"]);
+    let oom = list(&ooms["anomalies"])
+        .iter()
+        .find(|a| a["kind"] == "oom")
+        .expect("the program ran out of memory");
+    // The program's observer was told of a segment of 413,138,944 bytes: the request, rounded up to
+    // 2 MiB.
+    let asked = oom["bytes"].as_u64().expect("a number");
+    assert_eq!(asked.next_multiple_of(2 << 20), 413_138_944);
+    assert!(
+        oom["text"].as_str().is_some_and(|t| t.contains("the largest free block was")),
+        "{oom}"
+    );
+}
+
+#[test]
+fn what_ended_a_run_comes_before_what_is_about_more_bytes() {
+    let found =
+        json(&["anomalies", "recorded/gpt_leak.pickle.gz", "recorded/t26/oom_observer.pickle.gz"]);
+    let of = |a: &Value| {
+        let severity =
+            ["high", "medium", "low"].iter().position(|s| a["severity"] == *s).expect("a severity");
+        (severity, Reverse(a["bytes"].as_u64().expect("a number")))
+    };
+    let rows = list(&found["anomalies"]);
+    assert!(rows.iter().map(of).is_sorted(), "{rows:?}");
+    // Otherwise the order would be that of the bytes, and this show nothing.
+    assert!(!rows.iter().map(|a| of(a).1).is_sorted(), "{rows:?}");
+}
+
+#[test]
+fn info_says_what_was_recorded_and_how() {
+    let info = json(&["info", "recorded/gpt_max_split.pickle.gz", "recorded/t20/pools.pickle"]);
+    let settings = list(&info["files"][0]["settings"]);
+    assert!(
+        settings.iter().any(|s| s[0] == "max_split_size" && s[1] == "134217728"),
+        "{settings:?}"
+    );
+    assert_eq!(info["files"][0]["devices"][0]["steps_by"], "optimizer_step");
+    assert_eq!(info["files"][1]["devices"][0]["has_clock"], false);
+    assert!(list(&info["files"][1]["settings"]).is_empty());
+}
+
+#[test]
+fn exports_have_the_forms_of_other_tools() {
+    let total = json(&["peak", GPT])["total"].as_u64().expect("a number");
+    let folded = text(&["export", GPT, "--as", "folded"]);
+    let weights = folded
+        .lines()
+        .map(|l| l.rsplit(' ').next().and_then(|w| w.parse::<u64>().ok()).expect("a weight"));
+    assert_eq!(weights.sum::<u64>(), total);
+
+    let scope: Value =
+        serde_json::from_str(&text(&["export", GPT, "--as", "speedscope"])).expect("JSON");
+    assert_eq!(scope["$schema"], "https://www.speedscope.app/file-format-schema.json");
+    let profile = &scope["profiles"][0];
+    assert_eq!(profile["endValue"], total);
+    assert_eq!(list(&profile["samples"]).len(), list(&profile["weights"]).len());
+    let frames = list(&scope["shared"]["frames"]).len() as u64;
+    let used = list(&profile["samples"]).iter().flat_map(list);
+    assert!(used.into_iter().all(|i| i.as_u64().is_some_and(|i| i < frames)));
+
+    let csv = text(&["export", GPT, "--as", "csv"]);
+    let blocks = json(&["blocks", GPT])["total"].as_u64().expect("a number");
+    assert_eq!(csv.split("\r\n").count() as u64, blocks + 2, "a head, the blocks, the end");
+
+    let trace: Value =
+        serde_json::from_str(&text(&["export", GPT, "--as", "perfetto"])).expect("JSON");
+    let events = list(&trace["traceEvents"]);
+    let counter = |name: &str| {
+        let values = events.iter().filter(|e| e["ph"] == "C" && e["name"] == name);
+        values.filter_map(|e| e["args"]["bytes"].as_u64()).max()
+    };
+    assert_eq!(counter("requested_bytes"), Some(total));
+    let stats = expected("t26/gpt_small.pickle.gz")["memory_stats"]["at_dump"]["0"].clone();
+    assert_eq!(counter("reserved_bytes"), stats["reserved_bytes.all.peak"].as_u64());
+    let slices = events.iter().filter(|e| e["ph"] == "X").count();
+    assert_eq!(
+        slices as u64 * 2,
+        expected("t26/gpt_small.pickle.gz")["oracle"]["annotations"].as_u64().unwrap_or(0)
+    );
+    let ooms: Value = serde_json::from_str(&text(&[
+        "export",
+        "recorded/oom_expandable.pickle.gz",
+        "--as",
+        "perfetto",
+    ]))
+    .expect("JSON");
+    assert_eq!(list(&ooms["traceEvents"]).iter().filter(|e| e["ph"] == "i").count(), 5);
+}
+
+#[test]
+fn rules_of_the_user_win() {
+    let rules = std::env::temp_dir().join(format!("vramscope-rules-{}", std::process::id()));
+    std::fs::write(&rules, "# all of it\ncommunication 0.5 * *\n").expect("a temporary file");
+    let path = rules.to_str().expect("a path");
+    let peak = json(&["peak", GPT, "--rules", path]);
+    let stacks = list(&peak["stacks"]);
+    assert!(
+        stacks
+            .iter()
+            .filter(|s| !list(&s["frames"]).is_empty())
+            .all(|s| s["category"] == "communication")
+    );
+    std::fs::write(&rules, "nonsense\n").expect("a temporary file");
+    let wrong = vramscope(&["peak", GPT, "--rules", path]);
+    std::fs::remove_file(&rules).expect("it can be removed");
+    assert_eq!(wrong.status.code(), Some(64));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("line 1"));
+}
+
+#[test]
+fn devices_and_snapshots_are_chosen_by_name() {
+    let two = "recorded/t26/two_devices.pickle.gz";
+    assert_eq!(json(&["peak", two])["device"], 1, "the one with most events");
+    assert_eq!(json(&["peak", two, "--device", "0"])["device"], 0);
+    let none = vramscope(&["peak", two, "--device", "7"]);
+    assert_eq!(none.status.code(), Some(64));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("those that have are 0, 1"));
+    let page = vramscope(&["peak", "containers/trace_plot.html", "--snapshot", "no such"]);
+    assert_eq!(page.status.code(), Some(64));
+}
+
+#[test]
+fn text_help_and_completions_are_there() {
+    for command in ["peak", "state", "flame", "blocks", "segments", "anomalies", "info"] {
+        let text = text(&[command, "recorded/gpt_leak.pickle.gz"]);
+        assert!(text.lines().count() > 3, "{command}: {text}");
+        assert!(!text.contains('\u{1b}'), "{command}: no colours where there is no terminal");
+    }
+    assert!(text(&["--help"]).contains("max_memory_allocated()"));
+    assert!(text(&["completions", "bash"]).contains("vramscope"));
+    assert_eq!(vramscope(&["peak", "damaged/truncated.pickle"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_part_of_the_events_has_the_states_of_the_whole() {
+    let part = ["summary", GPT, "--events", "2500..3500"];
+    let device = &json(&part)["files"][0]["devices"][0];
+    let warning = json(&part)["files"][0]["warnings"][0].clone();
+    assert_eq!(warning["code"], "part");
+    let message = warning["message"].as_str().expect("words");
+    assert!(message.contains("events #2,500 to #3,499 of"), "{message}");
+    assert_eq!(device["active_bytes"]["exactness"], "estimate");
+    // Where the range begins among what was kept is said, too.
+    let here = message
+        .split("here #")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next())
+        .expect("the first event here");
+    let first: u64 = here.replace(',', "").parse().expect("an index");
+    for event in [2500, 2777, 3499] {
+        let whole = json(&["state", GPT, "--event", &event.to_string()]);
+        let here = (first + event - 2500).to_string();
+        let part = json(&["state", GPT, "--events", "2500..3500", "--event", &here]);
+        for key in ["requested_bytes", "reserved_bytes"] {
+            assert_eq!(part[key], whole[key], "{key} after event {event}");
+        }
+        let blocks = |state: &Value| -> Vec<(String, u64, String)> {
+            let rows = list(&state["blocks"]).iter();
+            rows.map(|b| {
+                (
+                    b["address"].to_string(),
+                    b["bytes"].as_u64().unwrap_or(0),
+                    b["frames"].to_string(),
+                )
+            })
+            .collect()
+        };
+        let (mut mine, mut other) = (blocks(&part), blocks(&whole));
+        mine.sort();
+        other.sort();
+        assert_eq!(mine, other, "blocks after event {event}");
+    }
+    // Each device has a part of its own, and the text says whose it is.
+    for command in ["summary", "info"] {
+        let both = text(&[command, "recorded/t26/two_devices.pickle.gz", "--events", "300..400"]);
+        for device in ["device 0: a part of", "device 1: a part of"] {
+            assert_eq!(both.matches(device).count(), 1, "{both}");
+        }
+    }
+    for wrong in ["20..10", "5", "a..b"] {
+        assert_eq!(
+            vramscope(&["summary", GPT, "--events", wrong]).status.code(),
+            Some(64),
+            "{wrong}"
+        );
+    }
+}

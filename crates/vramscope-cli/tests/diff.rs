@@ -1,0 +1,318 @@
+//! `vramscope diff`: changes add up to what each file says by itself, stacks are found again, and
+//! exit codes tell CI.
+
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
+const AMP: &str = "recorded/gpt_amp.pickle.gz";
+const LEAK: &str = "recorded/gpt_leak.pickle.gz";
+const BANDS: [&str; 4] = ["requested_bytes", "active_bytes", "allocated_bytes", "reserved_bytes"];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
+}
+
+/// Runs where the recordings are.
+fn vramscope(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
+    command.current_dir(root()).args(arguments).output().expect("the program runs")
+}
+
+fn json_of(arguments: &[&str]) -> Value {
+    let output = vramscope(&[arguments, &["--format", "json"]].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON on standard output")
+}
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_else(|| panic!("{value} is a number"))
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().expect("a list")
+}
+
+fn sum(rows: &Value, key: &str) -> i64 {
+    list(rows).iter().map(|r| number(&r[key])).sum()
+}
+
+fn expected(name: &str) -> Value {
+    let text = std::fs::read_to_string(root().join("recorded/expected.json"))
+        .expect("the expected numbers");
+    let all: Value = serde_json::from_str(&text).expect("JSON");
+    all[name]["memory_stats"]["at_dump"]["0"].clone()
+}
+
+/// A folder of this test's own, which is removed again.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("vramscope-diff-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path").to_owned()
+    }
+
+    fn put(&self, name: &str, from: &str) {
+        let to = self.0.join(name);
+        std::fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
+        std::fs::copy(root().join(from), to).expect("a copy");
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).expect("it can be removed");
+    }
+}
+
+#[test]
+fn a_file_beside_itself_changes_nothing() {
+    for band in BANDS {
+        let diff = json_of(&["diff", GPT, GPT, "--band", band]);
+        let pair = &diff["pairs"][0];
+        for name in BANDS {
+            for when in ["start", "peak", "end"] {
+                assert_eq!(pair[name][when]["change"], 0, "{name} {when}");
+            }
+        }
+        for stack in list(&pair["stacks"]) {
+            assert_eq!(
+                (&stack["change"], &stack["matched"]),
+                (&json!(0), &json!("same")),
+                "{stack}"
+            );
+        }
+        assert!(!list(&pair["stacks"]).is_empty());
+        assert_eq!((&pair["findings"]["new"], &pair["findings"]["gone"]), (&json!([]), &json!([])));
+    }
+    let asks = ["peak>+0%", "peak<-0%", "ooms>0", "findings>+0", "blocks>+0", "reserved.end>+0"];
+    let checks: Vec<&str> = asks.iter().flat_map(|e| ["--fail-on", e]).collect();
+    assert_eq!(
+        vramscope(&[&["diff", GPT, GPT], checks.as_slice()].concat()).status.code(),
+        Some(0)
+    );
+}
+
+#[test]
+fn totals_are_those_of_the_allocator_and_stacks_add_up_to_them() {
+    for b in [AMP, LEAK] {
+        let stats =
+            [expected("t26/gpt_small.pickle.gz"), expected(b.trim_start_matches("recorded/"))];
+        for band in BANDS {
+            let diff = json_of(&["diff", GPT, b, "--band", band]);
+            assert_eq!(
+                (&diff["schema"], &diff["band"]),
+                (&json!("vramscope.diff/1"), &json!(band))
+            );
+            let pair = &diff["pairs"][0];
+            let stat = |side: usize, when: &str| number(&stats[side][format!("{band}.all.{when}")]);
+            for (when, name) in [("peak", "peak"), ("end", "current")] {
+                let (before, after) = (stat(0, name), stat(1, name));
+                assert_eq!(
+                    pair[band][when],
+                    json!({"a": before, "b": after, "change": after - before}),
+                    "{b} {band}"
+                );
+            }
+            let change = &pair[band]["peak"];
+            for side in ["a", "b", "change"] {
+                assert_eq!(sum(&pair["stacks"], side), number(&change[side]), "{b} {band}: stacks");
+                if band != "reserved_bytes" {
+                    assert_eq!(
+                        sum(&pair["categories"], side),
+                        number(&change[side]),
+                        "{b} {band}: categories"
+                    );
+                }
+                let blocks =
+                    list(&pair["stacks"]).iter().map(|s| number(&s["blocks"][side])).sum::<i64>();
+                assert_eq!(blocks, number(&pair["blocks"][side]), "{b} {band}: blocks");
+            }
+            let sizes: Vec<i64> =
+                list(&pair["stacks"]).iter().map(|s| number(&s["change"]).abs()).collect();
+            assert!(sizes.is_sorted_by(|x, y| x >= y), "the largest change is first");
+        }
+    }
+    // The other way round everything has the other sign.
+    let (there, back) = (json_of(&["diff", GPT, LEAK]), json_of(&["diff", LEAK, GPT]));
+    let change = |diff: &Value| number(&diff["pairs"][0]["requested_bytes"]["peak"]["change"]);
+    assert_eq!(change(&there), -change(&back));
+    assert_eq!(there["pairs"][0]["findings"]["new"], back["pairs"][0]["findings"]["gone"]);
+}
+
+#[test]
+fn what_leaks_is_the_call_stack_that_changes_most() {
+    let diff = json_of(&["diff", GPT, LEAK, "--top", "1"]);
+    let pair = &diff["pairs"][0];
+    let most = &pair["stacks"][0];
+    // The line of the program that keeps its outputs; the other program does not have it.
+    assert_eq!(
+        (&most["site"], &most["a"], &most["matched"]),
+        (&json!("p_gpt.py:31 train_step"), &json!(0), &json!("only_b"))
+    );
+    assert_eq!(list(&pair["stacks"]).len(), 1);
+    assert!(number(&pair["stacks_left_out"]) > 10);
+    assert_eq!(pair["findings"]["new"][0]["kind"], "growth");
+}
+
+/// A snapshot in which each of these stacks has allocated its bytes once.
+fn snapshot_of(stacks: &[Value], frame: impl Fn(&Value) -> Value) -> Value {
+    let mut address = 0x1000;
+    let allocs = stacks.iter().map(|stack| {
+        let size = stack["bytes"].as_u64().expect("a number");
+        let frames: Vec<Value> = list(&stack["frames"]).iter().map(&frame).collect();
+        let event = json!({"action": "alloc", "addr": address, "size": size, "stream": 0, "frames": frames});
+        address += size.next_multiple_of(512);
+        event
+    });
+    json!({"segments": [], "device_traces": [allocs.collect::<Vec<Value>>()]})
+}
+
+#[test]
+fn stacks_are_found_again_although_lines_and_folders_are_others() {
+    let peak = json_of(&["peak", GPT]);
+    let moved = snapshot_of(list(&peak["stacks"]), |f| {
+        let (file, line) =
+            (f["file"].as_str().expect("a file"), f["line"].as_u64().expect("a line"));
+        let file = file.replace("/opt/venv/lib/python3.11/", "/home/me/env/lib/python3.12/");
+        let file = file.replace("/train/", "/home/me/checkout/train/");
+        // As if seven lines had been put in at the top of every file.
+        json!({"name": f["name"], "filename": file, "line": if line == 0 { 0 } else { line + 7 }})
+    });
+    let folder = Folder::new("moved");
+    let path = folder.text("moved.json");
+    std::fs::write(&path, moved.to_string()).expect("a file");
+    let diff = json_of(&["diff", GPT, &path]);
+    let pair = &diff["pairs"][0];
+    assert_eq!(pair["requested_bytes"]["peak"]["change"], 0);
+    let stacks = list(&pair["stacks"]);
+    assert_eq!(stacks.len(), list(&peak["stacks"]).len());
+    let mut sites = Vec::new();
+    for stack in stacks {
+        assert_eq!(stack["change"], 0, "{stack}");
+        let lines = list(&stack["frames"]).iter().any(|f| number(&f["line"]) > 0);
+        assert_eq!(stack["matched"], if lines { "moved" } else { "same" }, "{stack}");
+        sites.push(stack["site"].as_str().expect("a site"));
+    }
+    assert!(sites.iter().any(|s| s.starts_with("gpt.py:") && s.ends_with(" forward")), "{sites:?}");
+}
+
+#[test]
+fn exit_codes_tell_what_failed() {
+    let code = |arguments: &[&str]| vramscope(&[&["diff"], arguments].concat()).status.code();
+    // The leak's peak is a fifth higher.
+    assert_eq!(code(&[GPT, LEAK, "--fail-on", "peak>+20%"]), Some(1));
+    assert_eq!(code(&[GPT, LEAK, "--fail-on", "peak>+21%"]), Some(0));
+    assert_eq!(
+        code(&[GPT, LEAK, "--fail-on", "peak>+21%", "--fail-on", "requested.end>+500MiB"]),
+        Some(1)
+    );
+    assert_eq!(code(&[GPT, AMP, "--fail-on", "peak<-19%"]), Some(1));
+    assert_eq!(code(&[GPT, AMP, "--fail-on", "reserved>2GiB"]), Some(1));
+    assert_eq!(code(&[GPT, AMP, "--fail-on", "reserved>3GiB"]), Some(0));
+    assert_eq!(code(&[GPT, "recorded/oom_expandable.pickle.gz", "--fail-on", "ooms>4"]), Some(1));
+    assert_eq!(code(&[GPT, "recorded/oom_expandable.pickle.gz", "--fail-on", "ooms>5"]), Some(0));
+    assert_eq!(code(&[GPT, LEAK, "--fail-on", "findings>+0"]), Some(1));
+    for wrong in ["peak", "peek>1", "peak>2%", "peak>+1GB"] {
+        let output = vramscope(&["diff", GPT, AMP, "--fail-on", wrong]);
+        assert_eq!(output.status.code(), Some(64), "{wrong}");
+        assert!(output.stdout.is_empty(), "nothing is read for it");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(wrong));
+    }
+    assert_eq!(code(&[GPT, "damaged/truncated.pickle"]), Some(2));
+    assert_eq!(code(&[GPT, "no/such.pickle"]), Some(2));
+    assert_eq!(code(&[GPT]), Some(64));
+    assert_eq!(code(&[GPT, AMP, "--device", "7"]), Some(64));
+}
+
+#[test]
+fn what_holds_is_said_with_its_values() {
+    let output = vramscope(&[
+        "diff",
+        GPT,
+        LEAK,
+        "--fail-on",
+        "peak>+2%",
+        "--fail-on",
+        "ooms>0",
+        "--format",
+        "json",
+    ]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("peak>+2% holds: allocated_bytes peak: 2.17 GiB to 2.61 GiB"), "{said}");
+    assert!(!said.contains("ooms"));
+    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON although a check failed");
+    let holds: Vec<&Value> = list(&diff["checks"]).iter().map(|c| &c["holds"]).collect();
+    assert_eq!(holds, [true, false]);
+    let markdown = vramscope(&[
+        "diff",
+        GPT,
+        LEAK,
+        "--fail-on",
+        "ooms>0",
+        "--fail-on",
+        "peak>+2%",
+        "--format",
+        "markdown",
+    ]);
+    let text = String::from_utf8(markdown.stdout).expect("UTF-8");
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} in {text}"));
+    assert!(
+        at(":x: `peak>+2%`") < at("`ooms>0`") && at("`ooms>0`") < at("**requested_bytes peak**"),
+        "failed first"
+    );
+    // Every line of a table has as many cells as its head.
+    for table in text.split("\n\n").filter(|t| t.starts_with('|')) {
+        let cells: Vec<usize> = table.lines().map(|l| l.matches('|').count()).collect();
+        assert!(cells.iter().all(|&n| n == cells[0]), "{table}");
+    }
+}
+
+#[test]
+fn folders_are_matched_rank_by_rank() {
+    let (before, after) = (Folder::new("before"), Folder::new("after"));
+    before.put("iteration_1/rank3_memory_snapshot.pickle.gz", GPT);
+    before.put("iteration_1/rank2_memory_snapshot.pickle.gz", GPT);
+    before.put("iteration_1/rank7_memory_snapshot.pickle.gz", GPT);
+    after.put("other/dump_rank2.pickle.gz", GPT);
+    after.put("other/dump_rank3.pickle.gz", LEAK);
+    let (a, b) = (before.0.to_str().expect("a path"), after.0.to_str().expect("a path"));
+    let diff = json_of(&["diff", a, b]);
+    let ranks: Vec<i64> = list(&diff["pairs"]).iter().map(|p| number(&p["rank"])).collect();
+    assert_eq!(ranks, [2, 3]);
+    assert!(
+        diff["pairs"][0]["stacks"].is_null() && diff["pairs"][1]["stacks"].is_array(),
+        "of the one that changes most"
+    );
+    assert_eq!(diff["pairs"][0]["allocated_bytes"]["peak"]["change"], 0);
+    let alone: Vec<&Value> = list(&diff["only_a"]).iter().collect();
+    assert!(
+        alone.len() == 1
+            && alone[0].as_str().is_some_and(
+                |p| Path::new(p).ends_with("iteration_1/rank7_memory_snapshot.pickle.gz")
+            )
+    );
+    assert_eq!(diff["only_b"], json!([]));
+    let failed = vramscope(&["diff", a, b, "--fail-on", "peak>+2%"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("rank 3: allocated_bytes peak"));
+    let text = String::from_utf8(failed.stdout).expect("UTF-8");
+    assert!(text.contains("rank 2 ") && text.contains("is only in"), "{text}");
+    // Names that are the same belong together, whatever rank they tell.
+    let same = json_of(&["diff", a, a]);
+    assert_eq!((list(&same["pairs"]).len(), &same["only_a"]), (3, &json!([])));
+    // One that cannot be read: the others are compared.
+    std::fs::write(after.0.join("dump_rank9.pickle"), b"nothing").expect("a file");
+    let output = vramscope(&["diff", a, b, "--format", "json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(list(&diff["pairs"]).len(), 2);
+}

@@ -1,0 +1,77 @@
+//! The documented forms, word for word, on a recording that can be read at a glance.
+//! `INSTA_UPDATE=always cargo test -p vramscope-cli --test golden` writes them anew.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+const FILE: &str = "recorded/t26/linear_seed_python.pickle";
+
+fn run(arguments: &[&str]) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
+    // From there, so that the paths that are printed are the same everywhere.
+    let output = command.current_dir(root).args(arguments).output().expect("the program runs");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+macro_rules! golden {
+    ($name:ident, $($argument:expr),+) => {
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(run(&[$($argument),+]));
+        }
+    };
+}
+
+golden!(summary_text, "summary", FILE);
+golden!(summary_json, "summary", FILE, "--format", "json");
+golden!(peak_text, "peak", FILE);
+golden!(peak_frames_text, "peak", "recorded/gpt_leak.pickle.gz", "--by", "frame", "--top", "8");
+golden!(peak_json, "peak", FILE, "--format", "json");
+golden!(state_text, "state", FILE);
+golden!(state_json, "state", FILE, "--event", "10", "--format", "json");
+golden!(flame_text, "flame", FILE, "--weight", "byte-seconds");
+golden!(flame_json, "flame", FILE, "--format", "json");
+golden!(blocks_text, "blocks", FILE, "--sort", "byte-seconds");
+golden!(blocks_json, "blocks", FILE, "--limit", "3", "--format", "json");
+golden!(segments_text, "segments", FILE, "--at", "peak");
+golden!(segments_json, "segments", FILE, "--format", "json");
+golden!(
+    anomalies_text,
+    "anomalies",
+    "recorded/gpt_leak.pickle.gz",
+    "recorded/t26/oom_observer.pickle.gz"
+);
+golden!(anomalies_json, "anomalies", "recorded/gpt_leak.pickle.gz", "--format", "json");
+golden!(info_text, "info", "recorded/gpt_max_split.pickle.gz");
+golden!(info_json, "info", FILE, "--format", "json");
+golden!(folded, "export", FILE, "--as", "folded");
+golden!(csv, "export", FILE, "--as", "csv");
+golden!(speedscope, "export", FILE, "--as", "speedscope");
+golden!(perfetto, "export", FILE, "--as", "perfetto");
+golden!(diff_text, "diff", FILE, "recorded/t20/linear_seed_python.pickle");
+golden!(
+    diff_json,
+    "diff",
+    FILE,
+    "recorded/t20/linear_seed_python.pickle",
+    "--top",
+    "2",
+    "--format",
+    "json"
+);
+golden!(
+    diff_markdown,
+    "diff",
+    "recorded/t26/gpt_small.pickle.gz",
+    "recorded/gpt_leak.pickle.gz",
+    "--fail-on",
+    "ooms>0",
+    "--top",
+    "5",
+    "--format",
+    "markdown"
+);
+golden!(diff_help, "diff", "--help");
+golden!(help, "--help");

@@ -1,0 +1,78 @@
+//! The program, by running it.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn test_data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name)
+}
+
+fn vramscope(arguments: &[&str], paths: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
+    command.args(arguments).args(paths.iter().map(|p| test_data(p)));
+    command.output().expect("the program runs")
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("JSON on standard output")
+}
+
+#[test]
+fn json_has_the_documented_form() {
+    let output =
+        vramscope(&["summary", "--format", "json"], &["recorded/t26/linear_seed_python.pickle"]);
+    assert!(output.status.success());
+    let summary = json(&output);
+    assert_eq!(summary["schema"], "vramscope.summary/1");
+    let file = &summary["files"][0];
+    assert_eq!((file["rank"].clone(), file["error"].clone()), (Value::Null, Value::Null));
+    let device = &file["devices"][0];
+    // The allocator's own memory_stats() of this recording, in test_data/recorded/expected.json.
+    assert_eq!(device["requested_bytes"]["peak"], 4_434_803_008_u64);
+    assert_eq!(device["requested_bytes"]["exactness"], "exact");
+    assert_eq!(device["reserved_bytes"]["peak"], 4_439_670_784_u64);
+    assert_eq!(device["coverage"], "whole");
+}
+
+#[test]
+fn a_bad_file_is_named_and_the_others_are_read() {
+    let output = vramscope(
+        &["summary", "--format", "json"],
+        &["damaged/truncated.pickle", "scenarios/f01.pickle"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    let summary = json(&output);
+    let error = summary["files"][0]["error"]["message"].as_str().expect("an error");
+    assert!(error.contains("it was cut off"), "{error}");
+    assert_eq!(summary["files"][1]["devices"][0]["requested_bytes"]["peak"], 1500);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("truncated.pickle: the file ends at offset"), "{stderr}");
+}
+
+#[test]
+fn text_is_for_people() {
+    let output = vramscope(&["summary"], &["recorded/t26/linear_seed_python.pickle"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("requested_bytes"), "{text}");
+    assert!(text.contains("4.13 GiB"), "{text}");
+    assert!(text.contains("peak #17"), "{text}");
+}
+
+#[test]
+fn folders_are_searched() {
+    let output = vramscope(&["summary", "--format", "json"], &["scenarios"]);
+    // expected.json lies among them, and is no snapshot.
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(json(&output)["files"].as_array().map(Vec::len), Some(21));
+}
+
+#[test]
+fn wrong_usage_and_missing_files_have_codes_of_their_own() {
+    assert_eq!(vramscope(&["summary"], &[]).status.code(), Some(64));
+    assert_eq!(vramscope(&["nonsense"], &[]).status.code(), Some(64));
+    assert_eq!(vramscope(&["--help"], &[]).status.code(), Some(0));
+    let missing = vramscope(&["summary"], &["no_such_file.pickle"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("cannot read the file"));
+}

@@ -1,0 +1,117 @@
+//! A rank in a few kilobytes: what is kept of it when its tables are released, and what ranks are
+//! compared by.
+
+use super::anomalies::{AnomalyRow, of_device};
+use super::peak::BandKind;
+use super::summary::OomSummary;
+use super::{CategoryShare, FrameRow, Target, by_category, frames, site, slot_of};
+use serde::Serialize;
+use vramscope_analysis::pace::{self, Pace, at_once, strides};
+use vramscope_analysis::{Measure, RankFacts, by_stack_paced, parallel};
+use vramscope_snapshot::{Snapshot, StackId};
+
+/// One device of one rank. At most a few hundred kilobytes, whatever the file: a thousand ranks
+/// fit.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankSummary {
+    /// The file.
+    pub path: String,
+    /// The rank that its name tells.
+    pub rank: Option<u32>,
+    /// The device.
+    pub device: u32,
+    /// The four bands and their peaks in bytes.
+    pub peaks: Vec<(&'static str, i64)>,
+    /// What was live when `requested_bytes` was largest, by category, most bytes first.
+    pub categories: Vec<CategoryShare>,
+    /// The same by call stack; only the largest.
+    pub stacks: Vec<StackShare>,
+    /// Out-of-memory events.
+    pub ooms: Vec<OomSummary>,
+    /// Its own findings, the most severe first.
+    pub anomalies: Vec<AnomalyRow>,
+}
+
+/// What a call stack holds at the peak.
+#[derive(Clone, Debug, Serialize)]
+pub struct StackShare {
+    /// A hash of its frames' names, files and lines: the same in every rank.
+    pub hash: u64,
+    /// The call site that names it.
+    pub site: String,
+    /// Requested bytes.
+    pub bytes: u64,
+    /// Innermost first.
+    pub frames: Vec<FrameRow<'static>>,
+}
+
+/// How many call stacks are kept of a rank.
+const STACKS: usize = 200;
+
+impl RankSummary {
+    /// Of one device.
+    pub fn new(target: Target<'_>) -> Self {
+        at_once(Self::paced(target, &mut Pace::endless()))
+    }
+
+    /// The same in slices; block sizes and categories are made before.
+    pub(crate) async fn paced(target: Target<'_>, pace: &mut Pace) -> Self {
+        let (trace, part, snapshot) = (target.trace(), target.part, target.snapshot());
+        let slot = slot_of(trace.requested_band.peak_event);
+        let (categories, carving) =
+            parallel::join(|| part.categories(target.index), || part.carving(target.index));
+        // Findings need block sizes, which are there now.
+        let mut beside = pace.beside();
+        let shares =
+            by_stack_paced(trace, |i| Measure::Requested(slot).of(trace, carving, i), pace);
+        let anomalies = part.make_anomalies(target.index, &mut beside);
+        let (shares, ()) = pace::join(shares, anomalies).await;
+        let mut live = Vec::new();
+        for part in strides(trace.blocks.len()) {
+            pace.spend(2 * part.len() as u64).await;
+            let blocks = (part.start as u32..).zip(&trace.blocks[part]);
+            let of_slot = blocks.filter(|(_, b)| b.enters <= slot && slot < b.leaves);
+            live.extend(of_slot.map(|(i, b)| (categories.get(i).category, b.bytes.0)));
+        }
+        Self {
+            path: target.path.to_owned(),
+            rank: crate::plan::rank_of(target.path),
+            device: target.device(),
+            peaks: BandKind::ALL.iter().map(|band| (band.name(), band.of(target).0.peak)).collect(),
+            categories: by_category(live.into_iter()),
+            stacks: shares
+                .iter()
+                .take(STACKS)
+                .map(|s| StackShare {
+                    hash: part.sites.get(s.stack).stack_hash,
+                    site: site(part, s.stack),
+                    bytes: s.weight as u64,
+                    frames: owned(snapshot, s.stack),
+                })
+                .collect(),
+            ooms: super::summary::ooms(trace),
+            anomalies: of_device(target),
+        }
+    }
+
+    /// What the comparison of ranks needs.
+    pub(crate) fn facts(&self) -> RankFacts {
+        RankFacts {
+            name: crate::text::file_name(&self.path).to_owned(),
+            device: self.device,
+            peaks: self.peaks.clone(),
+            by_stack: self.stacks.iter().map(|s| (s.hash, s.site.clone(), s.bytes)).collect(),
+            by_category: self.categories.iter().map(|c| (c.category, c.bytes)).collect(),
+        }
+    }
+}
+
+/// Frames that outlive the tables that they come from.
+pub(crate) fn owned(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRow<'static>> {
+    let own = |f: FrameRow<'_>| FrameRow {
+        name: f.name.into_owned().into(),
+        file: f.file.into_owned().into(),
+        line: f.line,
+    };
+    frames(snapshot, stack).into_iter().map(own).collect()
+}

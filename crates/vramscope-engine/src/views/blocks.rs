@@ -1,0 +1,283 @@
+//! All blocks as a table.
+
+use super::events::{PAGE, site};
+use super::kept;
+use super::picked::Picked;
+use super::search::{Matcher, part_of};
+use super::{find, flame};
+use crate::detail::{reference, reused, stream};
+use crate::engine::SLICE;
+use crate::file::File;
+use crate::protocol::views::{BlockLine, BlockPage, BlockSort, BlockTable};
+use crate::protocol::{DeviceRef, Quantity};
+use crate::report::Target;
+use crate::text;
+use std::ops::{Not, Range};
+use std::sync::Arc;
+use vramscope_analysis::pace::{Pace, STRIDE, at_once};
+use vramscope_analysis::{Block, Category, Origin, Trace, lifetime, parallel, sort};
+use vramscope_layout::site_colour;
+use vramscope_snapshot::{Snapshot, StackId, StreamId};
+use vramscope_units::{Bytes, EventIndex};
+
+/// What is kept so that scrolling costs nothing.
+pub(crate) struct Kept {
+    found: kept::Kept<(DeviceRef, BlockTable), Found>,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { found: kept::Kept::new(1) }
+    }
+}
+
+/// The blocks of a table.
+pub(super) struct Found {
+    /// In the order of its rows.
+    pub(super) order: Vec<u32>,
+    text: String,
+}
+
+impl Kept {
+    /// Whether a table is there; if not, makes a slice of it.
+    pub(crate) fn is_ready(
+        &mut self,
+        file: &Arc<File>,
+        target: DeviceRef,
+        table: &BlockTable,
+    ) -> bool {
+        let wanted = (target, table.clone());
+        self.found.is_ready(&wanted, || found(file.clone(), wanted.clone()))
+    }
+
+    pub(crate) fn page(
+        &mut self,
+        at: Target<'_>,
+        target: DeviceRef,
+        table: &BlockTable,
+        rows: Range<u32>,
+        near: Option<u32>,
+    ) -> BlockPage {
+        let make = || at_once(Found::paced(at, table, &mut Pace::endless()));
+        let Found { order, text } = self.found.get(&(target, table.clone()), make);
+        let total = order.len() as u32;
+        let from = rows.start.min(total);
+        let until = rows.end.min(total).min(from.saturating_add(PAGE)).max(from);
+        BlockPage {
+            total,
+            text: text.clone(),
+            from,
+            rows: order[from as usize..until as usize].iter().map(|&i| line(at, i)).collect(),
+            at: near.and_then(|block| order.iter().position(|&i| i == block)).map(|row| row as u32),
+        }
+    }
+}
+
+/// The slot after an event; before the window, and beyond the trace, the nearest there is.
+pub(super) fn slot_after(trace: &Trace, event: i64) -> u32 {
+    event.saturating_add(1).clamp(0, i64::from(trace.slots()) - 1) as u32
+}
+
+async fn found(file: Arc<File>, (target, table): (DeviceRef, BlockTable)) -> Option<Found> {
+    Some(Found::paced(find(&file, target)?, &table, &mut Pace::of(SLICE)).await)
+}
+
+/// So many blocks for each thread are looked at in one go, and what one costs.
+const BLOCKS: usize = 1 << 14;
+const COST: u64 = 8;
+
+impl Found {
+    pub(super) async fn paced(at: Target<'_>, table: &BlockTable, pace: &mut Pace) -> Self {
+        let trace = at.trace();
+        let matcher = match Matcher::of_table(at, &table.text, pace).await {
+            Ok(matcher) => matcher,
+            Err(text) => return Self { order: Vec::new(), text },
+        };
+        let below = match &table.node {
+            Some((spec, node)) => Some(flame::blocks_below(at, spec, *node, pace).await),
+            None => None,
+        };
+        let slot = table.live_at.map(|event| slot_after(trace, event));
+        let category = |i: u32| at.part.categories(at.index).get(i).category;
+        let is_wanted = |i: u32| {
+            let block = &trace.blocks[i as usize];
+            slot.is_none_or(|slot| block.enters <= slot && slot < block.leaves)
+                && (table.category.is_empty() || category(i).name() == table.category)
+                && below.as_ref().is_none_or(|list| list.binary_search(&i).is_ok())
+                && matcher.as_ref().is_none_or(|m| m.block(at, i))
+        };
+        let sites =
+            if table.sort == BlockSort::Site { site_ranks(at, pace).await } else { Vec::new() };
+        // Rows show both: they are made before the work is shared.
+        parallel::join(|| at.part.carving(at.index), || at.part.categories(at.index));
+        let mut wanted = Picked::default();
+        let mut bytes = 0u64;
+        let stride = (BLOCKS * parallel::threads()) as u32;
+        let count = trace.blocks.len() as u32;
+        for from in (0..count).step_by(stride as usize) {
+            let is_wanted = |i: u32| Some(from + i).filter(|&i| is_wanted(i));
+            for i in parallel::filter_map(stride.min(count - from), is_wanted) {
+                wanted.push(i);
+                bytes = bytes.saturating_add(trace.blocks[i as usize].bytes.0);
+            }
+            pace.spend(COST * BLOCKS as u64).await;
+        }
+        let order = match table.sort {
+            // Twice as wide as all others: what is sorted takes twice as much memory.
+            BlockSort::ByteSeconds => {
+                let key = |i: u32| {
+                    let block = &trace.blocks[i as usize];
+                    u128::from(block.bytes.0) * u128::from(lifetime(trace, block))
+                };
+                sorted(wanted, table.descending, key, pace).await
+            }
+            of => sorted(wanted, table.descending, |i| key(at, of, &sites, i), pace).await,
+        };
+        let count = part_of(order.len(), trace.blocks.len(), "block", "blocks");
+        Self { order, text: format!("{count}, {}", Bytes(bytes)) }
+    }
+}
+
+/// Blocks by what they are sorted by, equals in the order of the stack.
+async fn sorted<K: Ord + Copy + Send + Not<Output = K>>(
+    blocks: Picked,
+    descending: bool,
+    key: impl Fn(u32) -> K + Sync,
+    pace: &mut Pace,
+) -> Vec<u32> {
+    // They have their room from the start: a copy of so many would be a long slice.
+    let mut rows: Vec<(K, u32)> = Vec::with_capacity(blocks.len() as usize);
+    let stride = (BLOCKS * parallel::threads()) as u32;
+    for from in (0..blocks.len()).step_by(stride as usize) {
+        let few: Vec<u32> = blocks.range(from..from + stride).collect();
+        rows.extend(parallel::map(&few, |&i| {
+            let key = key(i);
+            (if descending { !key } else { key }, i)
+        }));
+        pace.spend(COST * BLOCKS as u64).await;
+    }
+    drop(blocks);
+    sort(&mut rows, pace).await;
+    let mut order = Vec::with_capacity(rows.len());
+    for part in rows.chunks(BLOCKS) {
+        order.extend(part.iter().map(|&(_, i)| i));
+        pace.spend(part.len() as u64).await;
+    }
+    order
+}
+
+/// What a block is sorted by, as a number; byte-seconds as far as they fit into it.
+fn key(at: Target<'_>, sort: BlockSort, sites: &[u32], index: u32) -> u64 {
+    let trace = at.trace();
+    let block = &trace.blocks[index as usize];
+    match sort {
+        BlockSort::Size => block.bytes.0,
+        BlockSort::BlockSize => at.part.carving(at.index).sizes[index as usize].0,
+        BlockSort::Category => {
+            let name = at.part.categories(at.index).get(index).category.name();
+            Category::ALL.iter().filter(|c| c.name() < name).count() as u64
+        }
+        BlockSort::Allocated => block.enters.into(),
+        // Of what is there at the end, what waits for its free goes first.
+        BlockSort::Freed => {
+            u64::from(block.leaves) << 1 | u64::from(block.free_requested().is_none())
+        }
+        BlockSort::Lifetime => lifetime(trace, block),
+        BlockSort::ByteSeconds => block.bytes.0.saturating_mul(lifetime(trace, block)),
+        BlockSort::Address => block.address.0,
+        // The order of signed numbers, moved above zero.
+        BlockSort::Stream => at.snapshot().stream(block.stream) as u64 ^ 1 << 63,
+        BlockSort::Site => sites[block.stack.0 as usize].into(),
+    }
+}
+
+/// The place of each stack's call site among all of them, by name.
+async fn site_ranks(at: Target<'_>, pace: &mut Pace) -> Vec<u32> {
+    let count = at.snapshot().stacks.len() as u32;
+    let mut names: Vec<(String, u32)> = Vec::with_capacity(count as usize);
+    let stride = (STRIDE * parallel::threads()) as u32;
+    for from in (0..count).step_by(stride as usize) {
+        names.extend(parallel::filter_map(stride.min(count - from), |i| {
+            Some((site(at, StackId(from + i)), from + i))
+        }));
+        pace.spend(32 * STRIDE as u64).await;
+    }
+    sort(&mut names, pace).await;
+    let mut ranks = vec![0; names.len()];
+    let mut rank = 0;
+    for (i, (name, stack)) in names.iter().enumerate() {
+        if i > 0 && *name != names[i - 1].0 {
+            rank += 1;
+        }
+        ranks[*stack as usize] = rank;
+    }
+    ranks
+}
+
+fn line(at: Target<'_>, index: u32) -> BlockLine {
+    let (trace, part) = (at.trace(), at.part);
+    let block = &trace.blocks[index as usize];
+    BlockLine {
+        block: index,
+        reference: reference(trace, block),
+        bytes: text::bytes(block.bytes),
+        block_bytes: text::bytes(part.carving(at.index).sizes[index as usize]),
+        category: part.categories(at.index).get(index).category.name().to_owned(),
+        allocated: match (block.alloc_event(), block.origin()) {
+            (Some(event), _) => event.to_string(),
+            (None, Origin::LostAlloc) => "not recorded".to_owned(),
+            (None, _) => "before window".to_owned(),
+        },
+        freed: freed(trace, block),
+        lifetime: text::lived(trace, block),
+        address: reused(block),
+        stream: short_stream(at.snapshot(), block.stream),
+        site: site(at, block.stack),
+        colour: site_colour(&part.sites, block.stack).word(),
+    }
+}
+
+fn freed(trace: &Trace, block: &Block) -> String {
+    match block.free_completed() {
+        Some(event) => event.to_string(),
+        None if block.leaves < trace.slots() => format!("before {}", EventIndex(block.leaves - 1)),
+        None if block.free_requested().is_some() => "pending".to_owned(),
+        None => "live at end".to_owned(),
+    }
+}
+
+/// A stream where there is little room: of the handle only its end.
+fn short_stream(snapshot: &Snapshot, id: StreamId) -> Quantity {
+    let handle = snapshot.stream(id);
+    let text = if handle == 0 { "0".to_owned() } else { end_of(handle as u64, &snapshot.streams) };
+    Quantity { raw: handle.to_string(), text, exact: stream(snapshot, id) }
+}
+
+/// `…9ab0`: as many of a handle's last digits as tell it from all others; four at least.
+fn end_of(handle: u64, all: &[i64]) -> String {
+    let others =
+        all.iter().map(|&other| other as u64).filter(|&other| other != handle && other != 0);
+    let digits = others.map(|other| (other ^ handle).trailing_zeros() / 4 + 1).fold(4, u32::max);
+    match handle.checked_shr(4 * digits) {
+        None | Some(0) => format!("{handle:#x}"),
+        Some(rest) => {
+            format!("…{:0width$x}", handle ^ (rest << (4 * digits)), width = digits as usize)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_of;
+
+    #[test]
+    fn a_handle_is_told_by_its_end() {
+        let all = [0, 0x55bd_0000_9ab0, 0x55bd_0001_9ab0, 0x55bd_0000_0010, 0x7, -0x10];
+        let ends: Vec<String> =
+            all[1..].iter().map(|&handle| end_of(handle as u64, &all)).collect();
+        assert_eq!(ends, ["…09ab0", "…19ab0", "…0010", "0x7", "…fff0"]);
+        // Another handle of that end, but for the highest digit.
+        assert_eq!(end_of(0x1000_0000_0000_0001, &[1]), "0x1000000000000001");
+        assert_eq!(end_of(0x1234_5678, &[0x1234_5678]), "…5678");
+    }
+}

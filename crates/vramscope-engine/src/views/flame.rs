@@ -1,0 +1,78 @@
+//! Flame graphs.
+
+mod graph;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub(crate) use graph::Graph;
+
+use super::find;
+use super::kept::Kept;
+use crate::engine::SLICE;
+use crate::file::File;
+use crate::protocol::DeviceRef;
+use crate::protocol::views::{FlameSpec, FlameWeight};
+use crate::report::Target;
+use std::sync::Arc;
+use vramscope_analysis::pace::{Pace, at_once};
+
+/// How many graphs are kept.
+const GRAPHS: usize = 4;
+
+/// The graphs that were asked for last.
+pub(crate) struct Graphs(Kept<(DeviceRef, FlameSpec), Graph>);
+
+impl Default for Graphs {
+    fn default() -> Self {
+        Self(Kept::new(GRAPHS))
+    }
+}
+
+impl Graphs {
+    /// Whether a graph is there; if not, makes a slice of it.
+    pub(crate) fn is_ready(
+        &mut self,
+        file: &Arc<File>,
+        target: DeviceRef,
+        flame: &FlameSpec,
+    ) -> bool {
+        let wanted = (target, tree_of(flame));
+        self.0.is_ready(&wanted, || graph(file.clone(), wanted.clone()))
+    }
+
+    /// A graph, with its root and its search.
+    pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, flame: &FlameSpec) -> &Graph {
+        let wanted = (target, tree_of(flame));
+        let graph =
+            self.0.get(&wanted, || at_once(Graph::paced(at, &wanted.1, &mut Pace::endless())));
+        graph.show(at, &flame.root, &flame.search);
+        graph
+    }
+}
+
+async fn graph(file: Arc<File>, (target, spec): (DeviceRef, FlameSpec)) -> Option<Graph> {
+    Some(Graph::paced(find(&file, target)?, &spec, &mut Pace::of(SLICE)).await)
+}
+
+/// The blocks that a node of a graph adds up, by index, ascending.
+pub(super) async fn blocks_below(
+    at: Target<'_>,
+    flame: &FlameSpec,
+    node: u32,
+    pace: &mut Pace,
+) -> Vec<u32> {
+    Graph::paced(at, &tree_of(flame), pace).await.blocks_below(at, node, pace).await
+}
+
+/// What decides the tree: neither what of it is shown, nor what its weight does not look at.
+fn tree_of(flame: &FlameSpec) -> FlameSpec {
+    let at_cursor = flame.weight == FlameWeight::Cursor;
+    FlameSpec {
+        event: if at_cursor { flame.event } else { 0 },
+        range: if at_cursor { None } else { flame.range },
+        root: String::new(),
+        search: String::new(),
+        ..flame.clone()
+    }
+}

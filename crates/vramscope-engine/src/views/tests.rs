@@ -1,0 +1,187 @@
+//! Answers in slices are those in one go, wherever they pause.
+
+use super::{answer, blocks, events, find, flame, segments};
+use crate::file::{File, Loader};
+use crate::protocol::views::{
+    At, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked,
+    MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
+};
+use crate::protocol::{AxisKind, DeviceRef};
+use crate::report::peak::BandKind;
+use std::path::Path;
+use std::sync::Arc;
+use vramscope_analysis::pace::{Pace, Paced, at_once};
+
+const FILES: [&str; 6] = [
+    "recorded/t26/linear_seed_all.pickle",
+    "recorded/t26/pools.pickle",
+    "recorded/t26/oom_observer.pickle.gz",
+    "scenarios/f04.pickle",
+    "edge/segments_only.pickle",
+    "edge/no_time.pickle",
+];
+
+pub(super) fn load(name: &str) -> Arc<File> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    let mut loader = Loader::new(name, 0);
+    loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+    Arc::new(loader.finish().expect("a snapshot"))
+}
+
+fn table(text: &str, sort: BlockSort) -> BlockTable {
+    let node = (text == "node").then(|| (flame(FlameWeight::Churn), 1));
+    let text = if node.is_some() { "" } else { text }.to_owned();
+    BlockTable { text, category: String::new(), live_at: None, node, sort, descending: true }
+}
+
+fn flame(weight: FlameWeight) -> FlameSpec {
+    FlameSpec { weight, event: 5, ..FlameSpec::default() }
+}
+
+/// Those that are answered from nothing that is kept.
+fn questions(slots: f64) -> Vec<Query> {
+    let (axis, event) = (AxisKind::Event, (slots / 2.0) as i64);
+    let rows = |sort| SegmentSpec { sort, event, grown: None };
+    let next = |of, backwards| Query::Next { of, event, block: None, backwards };
+    let search = |text: &str| Looked::Search { text: text.into() };
+    let segments = Layer::Segments {
+        colour: ColourBy::default(),
+        rows: rows(SegmentSort::Size),
+        search: String::new(),
+    };
+    let picture = Query::Picture {
+        layer: segments,
+        axis,
+        x0: 0.0,
+        x1: slots,
+        y0: 0.0,
+        y1: 40_000.0,
+        width: 200,
+        height: 100,
+        dark: true,
+    };
+    let mut all = vec![
+        Query::Card {},
+        Query::Findings {},
+        Query::Course { axis },
+        Query::Course { axis: AxisKind::Time },
+        Query::Moment { at: At::Event { event } },
+        Query::Moment { at: At::Event { event: -1 } },
+        Query::Peak {},
+        Query::Markers { events: vec![0, -1, event] },
+        Query::Range(MarkedRange { axis, x0: 1.0, x1: slots - 2.0 }),
+        Query::Range(MarkedRange { axis, x0: 0.0, x1: slots }),
+        next(search("py"), false),
+        next(search("no such frame"), true),
+        next(Looked::Stack { block: 1 }, true),
+        next(Looked::Stack { block: 1 }, false),
+        Query::Search { text: "py".into() },
+        Query::Search { text: "0x7".into() },
+        Query::Segment { segment: 0, event },
+        Query::Frame { name: "forward".into(), file: "/train/model.py".into(), line: 1 },
+        Query::Settings {},
+        picture,
+    ];
+    all.extend(BandKind::ALL.map(|band| Query::Side { band }));
+    let exported = [
+        Table::Blocks { table: table("", BlockSort::Site) },
+        Table::Events { filter: EventFilter::default() },
+        Table::Findings {},
+        Table::Segments { event },
+    ];
+    for what in exported {
+        let both = [TextForm::Csv, TextForm::Json];
+        all.extend(both.map(|form| Query::Export { what: what.clone(), form }));
+    }
+    all
+}
+
+/// What comes out in slices of so many units, and how many there are.
+fn sliced<T, F: Future<Output = T> + Send + 'static>(work: F) -> (T, u32) {
+    let (mut paced, mut work, mut slices) = (Paced::default(), Some(work), 0);
+    loop {
+        paced.advance(|| work.take().expect("it begins once"));
+        slices += 1;
+        if let Paced::Done(done) = paced {
+            return (done, slices);
+        }
+    }
+}
+
+#[test]
+fn answers_in_the_smallest_slices_are_those_in_one_go() {
+    for name in FILES {
+        let trace =
+            |file: &File| (file.parts[0].traces[0].device.device, file.parts[0].traces[0].slots());
+        // Nothing that the one made is there for the other.
+        let (whole, file) = (load(name), load(name));
+        let (device, slots) = trace(&file);
+        let target = DeviceRef { part: 0, device };
+        let mut paused = 0;
+        for query in questions(slots.into()) {
+            let (expected, once) =
+                sliced(answer(whole.clone(), target, query.clone(), Pace::endless()));
+            let (made, slices) = sliced(answer(file.clone(), target, query.clone(), Pace::of(1)));
+            assert_eq!(format!("{made:?}"), format!("{expected:?}"), "{name}: {query:?}");
+            assert!(made.is_some() && once == 1, "{name}: {query:?}");
+            paused += usize::from(slices > 1);
+        }
+        assert!(paused > 12 || slots < 2, "{name}: {paused} answers paused");
+        assert!(
+            at_once(answer(file, DeviceRef { part: 7, device }, Query::Card {}, Pace::of(1)))
+                .is_none()
+        );
+    }
+}
+
+#[test]
+fn tables_and_graphs_in_the_smallest_slices_are_those_in_one_go() {
+    for name in FILES {
+        let file = load(name);
+        let device = file.parts[0].traces[0].device.device;
+        let at = find(&file, DeviceRef { part: 0, device }).expect("a device");
+        let sorts = [
+            BlockSort::Size,
+            BlockSort::Freed,
+            BlockSort::ByteSeconds,
+            BlockSort::Site,
+            BlockSort::Stream,
+        ];
+        for (text, sort) in
+            ["", "py", "node"].iter().flat_map(|text| sorts.map(|sort| (text, sort)))
+        {
+            let of = |mut pace: Pace| {
+                at_once(blocks::Found::paced(at, &table(text, sort), &mut pace)).order
+            };
+            assert_eq!(of(Pace::of(1)), of(Pace::endless()), "{name}: {text:?} {sort:?}");
+        }
+        for text in ["", "py", "(("] {
+            let filter = EventFilter { actions: vec!["alloc".into()], text: text.into() };
+            let rows = |mut pace: Pace| {
+                let found = at_once(events::Found::paced(at, &filter, &mut pace));
+                found.rows(0..found.total()).collect::<Vec<u32>>()
+            };
+            assert_eq!(rows(Pace::of(1)), rows(Pace::endless()), "{name}: {text:?}");
+        }
+        for sort in
+            [SegmentSort::Size, SegmentSort::Address, SegmentSort::Pool, SegmentSort::Occupancy]
+        {
+            let spec = SegmentSpec { sort, event: 2, grown: None };
+            let rows = |mut pace: Pace| {
+                let order = at_once(segments::Order::paced(at, &spec, &mut pace));
+                format!("{:?} {:?}", order.info(&spec), order.rows(at, &spec, 0.0, f64::INFINITY))
+            };
+            assert_eq!(rows(Pace::of(1)), rows(Pace::endless()), "{name}: {sort:?}");
+        }
+        for weight in
+            [FlameWeight::Peak, FlameWeight::Cursor, FlameWeight::ByteSeconds, FlameWeight::Count]
+        {
+            let said = |mut pace: Pace| {
+                let graph = at_once(flame::Graph::paced(at, &flame(weight), &mut pace));
+                let nodes: Vec<_> = (0..).map_while(|node| graph.node(at, node)).collect();
+                format!("{:?} {nodes:?}", graph.info(at))
+            };
+            assert_eq!(said(Pace::of(1)), said(Pace::endless()), "{name}: {weight:?}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What the views say of private pools, against the segments that the program prints.
+
+use std::path::Path;
+use vramscope_engine::protocol::views::{Answer, At, ColourBy, Course, Layer, Moment, Query};
+use vramscope_engine::protocol::{AxisKind, DeviceRef, Request, Response};
+use vramscope_engine::report::Target;
+use vramscope_engine::report::state::state;
+use vramscope_engine::{Engine, File, Loader};
+
+const TARGET: DeviceRef = DeviceRef { part: 0, device: 0 };
+const WITH: &str = "recorded/t26/pools.pickle";
+const WITHOUT: &str = "recorded/t26/gpt_small.pickle.gz";
+
+fn bytes(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name))
+        .expect("a file of test_data")
+}
+
+fn engine(name: &str) -> Engine {
+    let mut engine = Engine::new(name, 0);
+    engine.feed(&bytes(name)).expect("a snapshot");
+    assert!(matches!(engine.finish(), Response::Loaded(_)));
+    engine
+}
+
+fn file(name: &str) -> File {
+    let mut loader = Loader::new(name, 0);
+    loader.feed(&bytes(name)).expect("a snapshot");
+    loader.finish().expect("a snapshot")
+}
+
+fn ask(engine: &mut Engine, query: Query) -> Answer {
+    engine.post(Request::View { id: 5, target: TARGET, query });
+    let Some(Response::View { answer, .. }) = engine.step().map(|r| r.response) else {
+        panic!("an answer")
+    };
+    answer
+}
+
+fn course(engine: &mut Engine, axis: AxisKind) -> Course {
+    let Answer::Course(course) = ask(engine, Query::Course { axis }) else { panic!("a course") };
+    course
+}
+
+fn moment(engine: &mut Engine, event: i64) -> Moment {
+    let Answer::Moment(moment) = ask(engine, Query::Moment { at: At::Event { event } }) else {
+        panic!("a moment")
+    };
+    *moment
+}
+
+fn picture(engine: &mut Engine, bands: bool) -> String {
+    let layer = Layer::Timeline { colour: ColourBy::Stack, bands, search: String::new() };
+    let [x0, y0] = [0.0, 0.0];
+    let [x1, y1] = [300.0, 4e8];
+    let axis = AxisKind::Event;
+    let query = Query::Picture { layer, axis, x0, x1, y0, y1, width: 300, height: 200, dark: true };
+    let Answer::Text(text) = ask(engine, query) else { panic!("a text") };
+    text
+}
+
+#[test]
+fn a_moment_has_a_row_of_them_as_large_as_their_segments() {
+    let (mut engine, file) = (engine(WITH), file(WITH));
+    for event in [-1, 0, 100, 200, i64::MAX] {
+        let moment = moment(&mut engine, event);
+        let target = Target { path: WITH, part: &file.parts[0], index: 0 };
+        let state = state(target, (moment.event + 1) as u32);
+        let private = state.segments.iter().filter(|s| s.pool.is_some_and(|p| p != [0, 0]));
+        let held: u64 = private.map(|s| s.total_size).sum();
+        let row = moment.bands.last().expect("rows");
+        let told = (row.key.as_str(), row.label.as_str(), row.raw.clone());
+        assert_eq!(told, ("private_pools", "private pools", Some(held.to_string())), "at {event}");
+    }
+    assert!(moment(&mut self::engine(WITHOUT), 100).bands.iter().all(|r| r.key != "private_pools"));
+}
+
+#[test]
+fn the_page_and_its_pictures_know_whether_there_are_any() {
+    let (mut with, mut without) = (engine(WITH), engine(WITHOUT));
+    for axis in [AxisKind::Event, AxisKind::Time] {
+        assert_eq!((course(&mut with, axis).pools, course(&mut without, axis).pools), (3, 0));
+    }
+    let words = "and private pools as lines";
+    assert!(picture(&mut with, true).contains(words));
+    assert!(
+        !picture(&mut with, false).contains(words) && !picture(&mut without, true).contains(words)
+    );
+}

@@ -1,0 +1,225 @@
+//! A file from its bytes to every report, tile and answer.
+
+use crate::pieces;
+use vramscope_engine::protocol::views::{
+    At as Moment, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer,
+    Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
+};
+use vramscope_engine::protocol::{
+    AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey,
+};
+use vramscope_engine::report::peak::BandKind;
+use vramscope_engine::report::rank::RankSummary;
+use vramscope_engine::report::{
+    Target, anomalies, blocks, export, flame, info, peak, segments, state, summary,
+};
+use vramscope_engine::{Engine, File, Loader};
+
+/// Devices that are looked at closely: a file can claim any number.
+const DEVICES: usize = 3;
+
+/// Everything that the page and the program do with a file. What cannot be read says so in words;
+/// what can be read gives totals that agree.
+///
+/// # Panics
+/// When something does not hold.
+pub fn load(data: &[u8]) {
+    let Some((size, bytes)) = pieces(data) else { return };
+    let whole = read(bytes, bytes.len().max(1));
+    let in_pieces = read(bytes, size);
+    match (&whole, &in_pieces) {
+        (Ok(a), Ok(b)) => assert_eq!(totals(a), totals(b), "in pieces of {size} bytes"),
+        (Err(a), Err(b)) => {
+            // Damaged gzip data gives nonsense before it is found to be damaged: which of the two
+            // is met first depends.
+            if !bytes.starts_with(&[0x1f, 0x8b]) {
+                assert_eq!(a.message, b.message, "in pieces of {size} bytes");
+            }
+            assert!(!a.message.is_empty() && !b.message.is_empty(), "a failure has words");
+        }
+        _ => panic!("in pieces of {size} bytes it reads otherwise"),
+    }
+    drop(in_pieces);
+    let json = serde_json::to_string(&summary::summarize("fuzz", bytes.len() as u64, &whole))
+        .expect("a summary");
+    assert!(!json.is_empty());
+    let Ok(file) = whole else { return };
+    for part in &file.parts {
+        for index in 0..part.traces.len().min(DEVICES) {
+            report(Target { path: "fuzz", part, index });
+        }
+    }
+    ask(bytes);
+}
+
+fn read(bytes: &[u8], size: usize) -> Result<File, Failure> {
+    let mut loader = Loader::new("fuzz", bytes.len() as u64);
+    for piece in bytes.chunks(size) {
+        loader.feed(piece)?;
+    }
+    loader.finish()
+}
+
+/// Enough of a file to tell two readings apart.
+fn totals(file: &File) -> Vec<(u32, usize, usize, Vec<u64>)> {
+    let traces = file.parts.iter().flat_map(|part| &part.traces);
+    traces
+        .map(|t| (t.device.device, t.device.events.len(), t.blocks.len(), t.requested.to_vec()))
+        .collect()
+}
+
+fn report(target: Target<'_>) {
+    let trace = target.trace();
+    let end = trace.requested.len() as u32 - 1;
+    for slot in [0, end / 2, end] {
+        // What is live adds up to the curve.
+        let live = trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
+        let sum: u128 = live.map(|b| u128::from(b.bytes.0)).sum();
+        assert_eq!(sum, u128::from(trace.requested.at(slot)), "requested bytes in slot {slot}");
+        let state = serde_json::to_value(state::state(target, slot)).expect("a state");
+        assert_eq!(state["requested_bytes"], trace.requested.at(slot));
+        print(&segments::segments(target, slot));
+    }
+    for band in [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved] {
+        print(&peak::peak(target, band, Some(10)));
+    }
+    for weight in [
+        flame::Weight::Bytes(end),
+        flame::Weight::ByteSeconds,
+        flame::Weight::Count,
+        flame::Weight::Churn,
+    ] {
+        print(&flame::flame(target, weight));
+    }
+    for sort in [blocks::Sort::Size, blocks::Sort::Lifetime, blocks::Sort::ByteSeconds] {
+        print(&blocks::blocks(target, sort, Some(50)));
+    }
+    for form in [export::Form::Csv, export::Form::Perfetto] {
+        export::export(target, form, &mut std::io::sink()).expect("a sink takes everything");
+    }
+    print(&info::info("fuzz", target.part));
+    print(&anomalies::across(vec![RankSummary::new(target), RankSummary::new(target)]));
+}
+
+fn print(report: &impl serde::Serialize) {
+    drop(serde_json::to_string(report).expect("a report that can be printed"));
+}
+
+/// The page's questions.
+fn ask(bytes: &[u8]) {
+    let mut engine = Engine::new("fuzz", bytes.len() as u64);
+    engine.feed(bytes).expect("it was read before");
+    let Response::Loaded(Loaded { parts, .. }) = engine.finish() else {
+        panic!("it was loaded before")
+    };
+    for (part, loaded) in (0..).zip(&parts) {
+        for device in loaded.devices.iter().take(DEVICES) {
+            let target = DeviceRef { part, device: device.device };
+            for axis in [AxisKind::Event, AxisKind::Time] {
+                for request in pictures(target, axis) {
+                    answer(&mut engine, request);
+                }
+            }
+            for query in queries() {
+                answer(&mut engine, Request::View { id: 9, target, query });
+            }
+        }
+    }
+}
+
+fn answer(engine: &mut Engine, request: Request) {
+    engine.post(request);
+    while let Some(reply) = engine.step() {
+        drop(serde_json::to_string(&reply.response).expect("an answer that can be sent"));
+    }
+}
+
+fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
+    let rows = SegmentSpec::default();
+    let layers = [
+        Layer::Timeline { colour: ColourBy::Stack, bands: false, search: String::new() },
+        Layer::Timeline { colour: ColourBy::Category, bands: true, search: ">1KiB".to_owned() },
+        Layer::Segments { colour: ColourBy::Age, rows, search: "py".to_owned() },
+        Layer::Flame { flame: FlameSpec::default() },
+    ];
+    // All of a small trace, all of a large one, one event and one byte, and far outside.
+    let keys = [[4, 20, 0], [30, 50, 0], [0, 0, 0], [0, 0, u32::MAX], [63, 63, 1]];
+    let tiles = keys.map(|[k, ky, i]| TileKey { kx: k as u8, ky: ky as u8, ix: i, iy: i }).to_vec();
+    let mut all: Vec<Request> = layers
+        .into_iter()
+        .map(|layer| Request::Tiles { id: 1, target, axis, layer, tiles: tiles.clone() })
+        .collect();
+    all.push(Request::Pick { id: 2, target, axis, kx: 3, ky: 10, slot: 5.0, bytes: 100.0 });
+    all.push(Request::MapRange { id: 3, target, from: axis, x0: -1.0, x1: 1e30 });
+    all.push(Request::Block { id: 4, target, block: 0 });
+    all.push(Request::Find { id: 5, part: target.part, reference: "0:0x0@pre".to_owned() });
+    all
+}
+
+fn queries() -> Vec<Query> {
+    let axis = AxisKind::Event;
+    let table = |sort| BlockTable {
+        text: String::new(),
+        category: String::new(),
+        live_at: Some(3),
+        node: None,
+        sort,
+        descending: true,
+    };
+    let flame = FlameSpec {
+        weight: FlameWeight::ByteSeconds,
+        inverted: true,
+        hide_framework: true,
+        ..FlameSpec::default()
+    };
+    vec![
+        Query::Card {},
+        Query::Findings {},
+        Query::Settings {},
+        Query::Course { axis },
+        Query::Course { axis: AxisKind::Time },
+        Query::Tracks { axis, x0: -5.0, x1: f64::NAN, columns: 100 },
+        Query::Moment { at: Moment::Event { event: i64::MAX } },
+        Query::Moment { at: Moment::Slot { axis, slot: f64::INFINITY } },
+        Query::Range(MarkedRange { axis, x0: 10.0, x1: 2.0 }),
+        Query::Events { filter: EventFilter::default(), from: 0, count: 40, near: Some(7) },
+        Query::Events {
+            filter: EventFilter { actions: vec!["alloc".to_owned()], text: ">1".to_owned() },
+            from: u32::MAX,
+            count: u32::MAX,
+            near: None,
+        },
+        Query::Blocks { table: table(BlockSort::Site), from: 0, count: 40, near: Some(0) },
+        Query::Blocks { table: table(BlockSort::Lifetime), from: 1, count: u32::MAX, near: None },
+        Query::Export {
+            what: Table::Blocks { table: table(BlockSort::Size) },
+            form: TextForm::Csv,
+        },
+        Query::Export { what: Table::Segments { event: 1 }, form: TextForm::Json },
+        Query::Next {
+            of: Looked::Search { text: "0x".to_owned() },
+            event: -1,
+            block: None,
+            backwards: false,
+        },
+        Query::Next {
+            of: Looked::Stack { block: 0 },
+            event: i64::MIN,
+            block: Some(1),
+            backwards: true,
+        },
+        Query::Hit { block: u32::MAX },
+        Query::Names { blocks: vec![0, 1, u32::MAX] },
+        Query::Search { text: "<2GiB".to_owned() },
+        Query::Segments {
+            rows: SegmentSpec { sort: SegmentSort::Occupancy, event: 2, grown: Some(0) },
+        },
+        Query::SegmentRows { rows: SegmentSpec::default(), y0: -1.0, y1: 1e6 },
+        Query::Segment { segment: 0, event: 1 },
+        Query::SegmentOf { block: 0 },
+        Query::Flame { flame: flame.clone() },
+        Query::FlameBoxes { flame: flame.clone(), x0: 0.0, x1: 1e9, least: 1.0 },
+        Query::FlameNode { flame, node: 1 },
+        Query::Frame { name: String::new(), file: String::new(), line: 0 },
+    ]
+}

@@ -1,0 +1,61 @@
+//! Bands that are no stack: allocated, active and reserved bytes as lines over it.
+
+use crate::axis::Axis;
+use crate::tile::{Cell, States, shown_state};
+use vramscope_analysis::Series;
+use vramscope_render::{Colour, NO_BLOCK, Strips};
+
+/// Adds a line for each series, with a value a state, in its colour: at the values in the states
+/// that the columns of a cell show, which have been found, two rows high, and a column wide where
+/// it jumps.
+pub fn lines(axis: Axis<'_>, states: &States, series: &[(&Series, Colour)], strips: &mut Strips) {
+    let cell = states.cell();
+    let before =
+        cell.slot.checked_sub(1 << cell.kx).and_then(|from| shown_state(axis, from, cell.kx));
+    for &(series, colour) in series {
+        line(cell, before, states.found(), series, colour, strips);
+    }
+}
+
+fn line(
+    cell: Cell,
+    before: Option<u32>,
+    states: &[u32],
+    series: &Series,
+    colour: Colour,
+    strips: &mut Strips,
+) {
+    let rows = i64::from(cell.rows);
+    let bottom = (cell.low >> cell.ky) as i64;
+    // The middle of the line, in rows of the cell: on the lowest row it still stands on the ground.
+    let row_at = |state: Option<u32>| {
+        let value = series.at(state?);
+        Some(((value >> cell.ky) as i64).max(1) - bottom)
+    };
+    let mut put = |x0: u32, x1: u32, y0: i64, y1: i64| {
+        let [y0, y1] = [y0, y1].map(|y| y.clamp(0, rows));
+        if x0 < x1 && y0 < y1 {
+            strips.push([x0 as f32, y0 as f32, x1 as f32, y1 as f32], colour, NO_BLOCK);
+        }
+    };
+    let mut last = row_at(before);
+    let mut since = 0;
+    for column in 0..=cell.columns {
+        let row = row_at(states.get(column as usize).copied());
+        if row == last && column < cell.columns {
+            continue;
+        }
+        if let Some(old) = last {
+            put(since, column, old - 1, old + 1);
+            match row {
+                Some(new) if new > old + 2 => put(column, column + 1, old - 1, new - 1),
+                Some(new) if new + 2 < old => put(column, column + 1, new + 1, old + 1),
+                _ => {}
+            }
+        }
+        if row.is_none() {
+            return;
+        }
+        (last, since) = (row, column);
+    }
+}

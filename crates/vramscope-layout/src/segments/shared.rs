@@ -1,0 +1,156 @@
+//! Which segments share a row of the segments view.
+
+use vramscope_analysis::pace::{Pace, strides};
+use vramscope_analysis::{Span, sort};
+use vramscope_snapshot::PoolIndex;
+
+/// Rows of the segments view, from the top down: the spans of each, one after the other.
+///
+/// What gives segments back and reserves them anew, as `torch.cuda.empty_cache()` in a loop does,
+/// mostly gets them at the same addresses again. With a row for every segment that ever was, most
+/// of a screen would be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowOrder {
+    /// Of all rows, by index into [`Segments::spans`](vramscope_analysis::Segments::spans).
+    spans: Vec<u32>,
+    /// Where in them a row ends.
+    ends: Vec<u32>,
+}
+
+impl RowOrder {
+    /// All spans, by address: those that were at one place one after the other share a row.
+    pub async fn shared(spans: &[Span], pace: &mut Pace) -> Self {
+        let mut all: Vec<([u64; 4], u32)> = Vec::with_capacity(spans.len());
+        for part in strides(spans.len()) {
+            pace.spend(2 * part.len() as u64).await;
+            all.extend(part.map(|index| (place(&spans[index]), index as u32)));
+        }
+        sort(&mut all, pace).await;
+        let mut order = Self::default();
+        for part in strides(all.len()) {
+            pace.spend(2 * part.len() as u64).await;
+            for at in part {
+                let (place, index) = all[at];
+                let goes_on = |&(before, other): &([u64; 4], u32)| {
+                    before == place
+                        && is_of_one_kind(&spans[other as usize], &spans[index as usize])
+                };
+                if !at.checked_sub(1).is_some_and(|before| goes_on(&all[before])) {
+                    order.ends.push(order.spans.len() as u32);
+                }
+                order.spans.push(index);
+                *order.ends.last_mut().expect("the first span begins a row") += 1;
+            }
+        }
+        order
+    }
+
+    /// The row that a span is in, told from the spans themselves; `None` if there is no such span.
+    pub fn row_with(spans: &[Span], span: u32) -> Option<Vec<u32>> {
+        let wanted = place(spans.get(span as usize)?);
+        let here: Vec<u32> =
+            (0..spans.len() as u32).filter(|&s| place(&spans[s as usize]) == wanted).collect();
+        let mut rows =
+            here.chunk_by(|&a, &b| is_of_one_kind(&spans[a as usize], &spans[b as usize]));
+        rows.find(|row| row.contains(&span)).map(<[u32]>::to_vec)
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// How many spans there are in all rows.
+    pub fn spans(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// The spans of a row, in the order in which they are there.
+    pub fn row(&self, row: usize) -> &[u32] {
+        let from = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.spans[from as usize..self.ends[row] as usize]
+    }
+
+    /// The row that a span is in.
+    pub fn row_of(&self, span: u32) -> Option<usize> {
+        let at = self.spans.iter().position(|&s| s == span)?;
+        Some(self.ends.partition_point(|&end| end as usize <= at))
+    }
+
+    /// Adds a row below the others.
+    pub fn push(&mut self, spans: &[u32]) {
+        self.spans.extend_from_slice(spans);
+        self.ends.push(self.spans.len() as u32);
+    }
+}
+
+/// What spans that share a row have in common. Spans are in the order in which they are there, and
+/// no two of one address are there at a time.
+fn place(span: &Span) -> [u64; 4] {
+    [span.address.0, span.size.0, u64::from(span.is_expandable), u64::from(span.stream.0)]
+}
+
+/// Whether two spans of one place, of which one follows the other, serve the same pools as far as
+/// the file tells: before PyTorch 2.12 it does so of those that are there at the end only.
+fn is_of_one_kind(one: &Span, other: &Span) -> bool {
+    let pools = [one.pool, other.pool];
+    one.segment_type == other.segment_type
+        && (pools[0] == pools[1] || pools.contains(&PoolIndex::UNKNOWN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vramscope_analysis::pace::at_once;
+    use vramscope_snapshot::{SegmentType, StackId, StreamId};
+    use vramscope_units::{Addr, Bytes};
+
+    fn span(address: u64, size: u64, enters: u32, pool: PoolIndex) -> Span {
+        Span {
+            address: Addr(address),
+            size: Bytes(size),
+            enters,
+            leaves: enters + 1,
+            is_expandable: false,
+            stream: StreamId(0),
+            pool,
+            segment_type: SegmentType::Large,
+            stack: StackId::EMPTY,
+            event: None,
+        }
+    }
+
+    #[test]
+    fn a_row_is_one_place_and_one_pool() {
+        let (unknown, one, other) = (PoolIndex::UNKNOWN, PoolIndex(0), PoolIndex(1));
+        let spans = [
+            span(4096, 2, 0, unknown),
+            span(8192, 2, 0, unknown),
+            span(4096, 4, 1, unknown),
+            span(8192, 2, 1, unknown),
+            span(4096, 2, 2, one),
+            span(8192, 2, 3, other),
+            span(8192, 2, 4, one),
+            Span { is_expandable: true, ..span(8192, 2, 5, one) },
+            Span { stream: StreamId(1), ..span(8192, 2, 6, one) },
+            Span { segment_type: SegmentType::Small, ..span(8192, 2, 7, one) },
+        ];
+        let order = at_once(RowOrder::shared(&spans, &mut Pace::endless()));
+        let rows: Vec<&[u32]> = (0..order.len()).map(|row| order.row(row)).collect();
+        assert_eq!(rows, [&[0, 4][..], &[2], &[1, 3, 5], &[6], &[9], &[8], &[7]]);
+        for (row, of) in rows.iter().enumerate() {
+            for &span in *of {
+                assert_eq!(order.row_of(span), Some(row));
+                assert_eq!(RowOrder::row_with(&spans, span).as_deref(), Some(*of));
+            }
+        }
+        assert_eq!((order.len(), order.spans(), order.row_of(10)), (7, 10, None));
+        assert!(RowOrder::row_with(&spans, 10).is_none());
+        assert!(at_once(RowOrder::shared(&[], &mut Pace::endless())).is_empty());
+    }
+}

@@ -1,0 +1,325 @@
+//! What queries may cost: bounds in counts, on a made trace of 300,000 blocks and on recordings, at
+//! every scale.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use vramscope_analysis::{Sites, Trace};
+use vramscope_layout::{
+    Axis, AxisKind, Cell, Colours, Cost, Drawing, STRIP_BUDGET, TILE_COLUMNS, TILE_ROWS, Timeline,
+};
+use vramscope_snapshot::{Reader, Snapshot};
+
+/// Nodes visited for each column and row of a cell, at most. (See [`Timeline`]'s documentation.)
+const C: u64 = 4;
+/// Blocks in a leaf of the sum tree.
+const LEAF: u64 = 16;
+
+fn load(bytes: &[u8]) -> Snapshot {
+    let mut reader = Reader::default();
+    reader.feed(bytes).expect("a snapshot");
+    reader.finish().expect("a snapshot").remove(0).snapshot
+}
+
+fn test_data(name: &str) -> Snapshot {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    load(&std::fs::read(path).expect("a file of test_data"))
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+/// So many blocks, of which about `live` are live at a time; most live for a short time, and some
+/// from the start to the end. Sizes are `512 * size(random)` bytes.
+fn made(blocks: u64, live: u64, size: impl Fn(&mut Random) -> u64) -> Snapshot {
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut json = String::with_capacity(blocks as usize * 130);
+    json.push_str("{\"segments\":[],\"device_traces\":[[");
+    let mut time = 1_700_000_000_000_000;
+    let mut held: Vec<u64> = Vec::new();
+    let mut put = |random: &mut Random, action, address: u64, bytes: u64| {
+        // Mostly some microseconds apart, and a pause now and then.
+        time += if random.below(1000) == 0 { 100_000 } else { random.below(20) };
+        let comma = if json.ends_with('[') { "" } else { "," };
+        write!(json, "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":{bytes},\"time_us\":{time}}}")
+            .expect("a String takes all text");
+    };
+    let mut sizes = Vec::with_capacity(blocks as usize);
+    for block in 0..blocks {
+        sizes.push(512 * size(&mut random));
+        put(&mut random, "alloc", (block + 1) << 30, sizes[block as usize]);
+        held.push(block);
+        if held.len() as u64 > live {
+            // One of the latest hundred, or any but the first half.
+            let among = if random.below(4) == 0 { live / 2 } else { 100 };
+            let at = held.len() - 1 - random.below(among) as usize;
+            let gone = held.remove(at);
+            put(&mut random, "free_completed", (gone + 1) << 30, sizes[gone as usize]);
+        }
+    }
+    json.push_str("]]}");
+    load(json.as_bytes())
+}
+
+/// The cells of a view that shows a part of the slots and of the bytes around the middle, as a page
+/// of 1600 x 800 asks for them.
+fn cells(axis: Axis<'_>, of_slots: f64, of_bytes: f64) -> Vec<Cell> {
+    let whole = [axis.extent() as f64, axis.trace().requested_band.peak.max(1) as f64];
+    let (width, height) = ((whole[0] * of_slots).max(1600.0), (whole[1] * of_bytes).max(64.0));
+    let kx = (width / 1600.0).max(1.0).log2().ceil() as u8;
+    let ky = (height / 800.0).max(1.0).log2().floor() as u8;
+    let range = |whole: f64, shown: f64, lines: u32, k: u8| {
+        let from = ((whole - shown) / 2.0).max(0.0);
+        let size = f64::from(lines) * f64::from(k).exp2();
+        (from / size) as u64..((from + shown).min(whole) / size).ceil() as u64
+    };
+    let columns = range(whole[0], width, TILE_COLUMNS, kx);
+    let rows = range(whole[1], height, TILE_ROWS, ky);
+    let cell = |ix: u64, iy: u64| Cell {
+        kx,
+        ky,
+        slot: (ix * u64::from(TILE_COLUMNS)) << kx,
+        columns: TILE_COLUMNS,
+        low: (iy * u64::from(TILE_ROWS)) << ky,
+        rows: TILE_ROWS,
+    };
+    rows.flat_map(|iy| columns.clone().map(move |ix| cell(ix, iy))).collect()
+}
+
+/// Holds all cells of all scales to the budget; gives what they cost together, and how many cells
+/// there were.
+fn check(name: &str, snapshot: &Snapshot) -> (Cost, u64) {
+    let trace = &Trace::all(snapshot)[0];
+    let colours = Colours::by_site(trace, &Sites::new(snapshot));
+    let mut timeline = Timeline::new(trace);
+    let leaves = (trace.blocks.len() as u64).div_ceil(LEAF);
+    let depth = u64::from(leaves.next_power_of_two().ilog2()) + 1;
+    let (mut sum, mut count) = (Cost::default(), 0);
+    for kind in [AxisKind::Event, AxisKind::Time] {
+        let Some(axis) = Axis::new(trace, kind) else { continue };
+        for (of_slots, of_bytes) in [
+            (1.0, 1.0),
+            (0.1, 1.0),
+            (0.01, 1.0),
+            (0.001, 1.0),
+            (0.1, 0.1),
+            (0.01, 0.1),
+            (0.001, 0.01),
+            (0.0, 0.0),
+        ] {
+            for cell in cells(axis, of_slots, of_bytes) {
+                let (strips, cost) = timeline.strips(axis, cell, &colours);
+                let name = format!("{name}, {cell:?}: {cost:?}");
+                assert!(strips.len() <= STRIP_BUDGET, "{name}: {} strips", strips.len());
+                assert!(cost.nodes <= C * u64::from(cell.columns) * u64::from(cell.rows), "{name}");
+                assert!(cost.retries <= 4, "{name}");
+                let end = cell.slot + (u64::from(cell.columns) << cell.kx);
+                let states = axis.states_in(cell.slot..end);
+                let events = u64::from(states.end - states.start);
+                // From wherever the sweep was to the first column, and through the cell; as much
+                // again for each retry.
+                let passes = 1 + u64::from(cost.retries);
+                assert!(
+                    cost.changes <= passes * (events + leaves),
+                    "{name}: {events} events, {leaves} leaves"
+                );
+                assert!(
+                    cost.updates <= depth * cost.changes + 2 * passes * leaves,
+                    "{name}: {depth} levels"
+                );
+                sum.nodes += cost.nodes;
+                sum.changes += cost.changes;
+                sum.updates += cost.updates;
+                sum.retries += cost.retries;
+                count += 1;
+            }
+        }
+    }
+    (sum, count)
+}
+
+#[test]
+fn many_blocks_are_within_the_budget() {
+    // Half of them small, some large.
+    let snapshot = made(300_000, 10_000, |random| match random.below(100) {
+        0..50 => 1 + random.below(8),
+        50..98 => 8 + random.below(2000),
+        _ => 20_000 + random.below(100_000),
+    });
+    let (cost, cells) = check("mixed sizes", &snapshot);
+    assert!(cells > 50);
+    // On the whole far less than the bound: most of a column is as in the one before.
+    assert!(
+        cost.nodes / cells < u64::from(TILE_COLUMNS) * u64::from(TILE_ROWS),
+        "{cost:?} for {cells} cells"
+    );
+}
+
+#[test]
+fn small_blocks_only_are_within_the_budget() {
+    let (cost, _) = check("small blocks", &made(100_000, 30_000, |_| 1));
+    assert!(cost.retries > 0, "nothing is merged here: {cost:?}");
+}
+
+#[test]
+fn recordings_are_within_the_budget() {
+    for name in [
+        "recorded/t26/gpt_small.pickle.gz",
+        "recorded/t20/resnet50_ok.pickle.gz",
+        "recorded/t26/oom_observer.pickle.gz",
+        "recorded/gpt_late.pickle.gz",
+        "edge/segments_only.pickle",
+    ] {
+        check(name, &test_data(name));
+    }
+}
+
+#[test]
+fn slices_give_what_one_go_gives() {
+    let snapshot = made(60_000, 5_000, |random| 1 + random.below(500));
+    let trace = &Trace::all(&snapshot)[0];
+    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let mut random = Random(7);
+    let (mut one, mut sliced) = (Timeline::new(trace), Timeline::new(trace));
+    for cell in cells(axis, 1.0, 1.0).into_iter().chain(cells(axis, 0.05, 0.3)) {
+        let (whole, cost) = one.strips(axis, cell, &colours);
+        let work = 20_000;
+        let mut drawing = Drawing::new(cell);
+        let mut slices = 1;
+        while !sliced.draw(&mut drawing, axis, &colours, work) {
+            slices += 1;
+            // Somebody else asks about another place in between.
+            let place = vramscope_layout::Place {
+                kx: 0,
+                ky: 9,
+                slot: random.below(axis.extent()) as f64,
+                bytes: random.below(1 << 20) as f64,
+                cell_rows: TILE_ROWS,
+            };
+            sliced.pick(axis, place);
+        }
+        let (strips, spent) = drawing.finish();
+        assert!(strips == whole, "{cell:?} in {slices} slices");
+        // It stops where it should: as many slices as the work takes, coming back from elsewhere
+        // included.
+        assert!(slices > 1 || spent.work() < 2 * work, "{spent:?}");
+        assert!(slices <= spent.work() / work + 1, "{slices} slices for {spent:?}");
+        assert_eq!((spent.nodes, spent.retries), (cost.nodes, cost.retries));
+    }
+}
+
+#[test]
+fn a_column_is_the_same_alone_and_after_others() {
+    // Alone it is walked as a whole; after others only from the lowest block that differs. Sizes
+    // from far below a row to above it.
+    let snapshot = made(20_000, 2_000, |random| {
+        if random.below(3) == 0 { 1 + random.below(400) } else { 1 + random.below(9) }
+    });
+    let trace = &Trace::all(&snapshot)[0];
+    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let (mut one, mut many) = (Timeline::new(trace), Timeline::new(trace));
+    let mut random = Random(11);
+    let mut compared = 0;
+    for ky in 12..20 {
+        for kx in [0, 0, 0, 2, 5] {
+            let (columns, rows) = (128, 1024);
+            let slot = random.below(axis.extent() - (u64::from(columns) << kx));
+            // Where the newest blocks are, or anywhere.
+            let top = trace.requested.at(slot as u32);
+            let height = if random.below(4) > 0 { top } else { random.below(top + 1) };
+            let low = ((height >> ky) / u64::from(rows) * u64::from(rows)) << ky;
+            let cell = Cell { kx, ky, slot, columns, low, rows };
+            let (strips, cost) = many.strips(axis, cell, &colours);
+            if cost.retries > 0 {
+                continue; // its threshold is that of all its columns together
+            }
+            for column in 0..columns {
+                let alone = Cell { slot: slot + (u64::from(column) << kx), columns: 1, ..cell };
+                let (whole, _) = one.strips(axis, alone, &colours);
+                let list = |strips: &vramscope_layout::Strips, column: f32| {
+                    let mut list: Vec<(u32, u32, u32)> = (0..strips.len())
+                        .map(|i| (strips.positions[i], strips.blocks[i]))
+                        .filter(|(p, _)| p[0] <= column && column < p[2])
+                        .map(|(p, block)| (p[1].to_bits(), p[3].to_bits(), block))
+                        .collect();
+                    list.sort_unstable();
+                    list
+                };
+                assert!(
+                    list(&strips, column as f32) == list(&whole, 0.0),
+                    "{cell:?}, column {column}"
+                );
+                compared += whole.len();
+            }
+        }
+    }
+    assert!(compared > 100_000, "{compared}");
+}
+
+#[test]
+fn what_is_still_looks_the_same_below_what_is_restless() {
+    // 2,000 small blocks stay, and above them thousands come and go: in two thirds of the trace
+    // only.
+    let mut random = Random(5);
+    let mut json = String::from("{\"segments\":[],\"device_traces\":[[");
+    let mut put = |action: &str, block: u64, size: u64| {
+        let comma = if json.ends_with('[') { "" } else { "," };
+        let address = (block + 1) << 30;
+        write!(json, "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":{size}}}")
+            .expect("a String takes all text");
+    };
+    let mut still = 0;
+    for block in 0..2000 {
+        let size = 512 * (1 + random.below(40));
+        still += size;
+        put("alloc", block, size);
+    }
+    let sizes: Vec<u64> = (0..2000).map(|_| 512 * (1 + random.below(40))).collect();
+    for round in 0..30 {
+        for (block, &size) in (2000 + 2000 * round..).zip(&sizes) {
+            put("alloc", block, size);
+        }
+        for (block, &size) in (2000 + 2000 * round..).zip(&sizes) {
+            put("free_completed", block, size);
+        }
+    }
+    for round in 0..30_000 {
+        put("alloc", 100_000 + round, 512);
+        put("free_completed", 100_000 + round, 512);
+    }
+    json.push_str("]]}");
+    let snapshot = load(json.as_bytes());
+    let trace = &Trace::all(&snapshot)[0];
+    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let mut timeline = Timeline::new(trace);
+    let cell =
+        |slot: u64| Cell { kx: 7, ky: 15, slot, columns: TILE_COLUMNS, low: 0, rows: TILE_ROWS };
+    // In the middle of a column of both, well below the highest block that stays.
+    let mut below = |slot: u64| {
+        let (strips, cost) = timeline.strips(axis, cell(slot), &colours);
+        let mut list: Vec<(u32, u32, u32)> = (0..strips.len())
+            .map(|i| (strips.positions[i], strips.blocks[i]))
+            .filter(|(p, _)| {
+                p[0] <= 100.0 && 100.0 < p[2] && f64::from(p[3]) < (still >> 15) as f64 * 0.9
+            })
+            .map(|(p, block)| (p[1].to_bits(), p[3].to_bits(), block))
+            .collect();
+        list.sort_unstable();
+        (list, cost.retries)
+    };
+    let (restless, again) = below(0);
+    let (calm, once) = below(2000 + 120_000);
+    assert!(again > 0 && once == 0, "{again} {once}");
+    assert!(calm.len() > 300, "{}", calm.len());
+    assert!(restless == calm, "{} strips and {}", restless.len(), calm.len());
+}

@@ -1,0 +1,394 @@
+//! What a viewport query promises, on random traces, on the edge cases and on recordings, at every
+//! scale.
+
+use proptest::prelude::*;
+use std::fmt::Write as _;
+use std::path::Path;
+use vramscope_analysis::{Sites, Trace};
+use vramscope_layout::{Axis, AxisKind, Cell, Colours, MERGED, Place, STRIP_BUDGET, Timeline};
+use vramscope_snapshot::{Reader, Snapshot};
+
+fn load(bytes: &[u8]) -> Snapshot {
+    let mut reader = Reader::default();
+    reader.feed(bytes).expect("a snapshot");
+    reader.finish().expect("a snapshot").remove(0).snapshot
+}
+
+fn test_data(name: &str) -> Snapshot {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    load(&std::fs::read(path).expect("a file of test_data"))
+}
+
+/// The largest total among the states that a column of slots shows, by looking at every one of
+/// them.
+fn maximum(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u64> {
+    if from >= axis.extent() {
+        return None;
+    }
+    let visible = |state: u32| {
+        let begins = axis.slot_of(state);
+        let ends = axis.slot_of(state + 1);
+        // A state that begins in the column is in it, even when it lasts no time; so is one that
+        // began before and lasts into it.
+        (from <= begins && begins < to) || (begins < from && from < ends)
+    };
+    (0..trace.slots()).filter(|&s| visible(s)).map(|s| trace.requested.at(s)).max()
+}
+
+/// All promises for all cells of a trace at one scale.
+fn check(name: &str, snapshot: &Snapshot, trace: &Trace, kind: AxisKind, kx: u8, ky: u8) {
+    let Some(axis) = Axis::new(trace, kind) else { return };
+    let colours = Colours::by_site(trace, &Sites::new(snapshot));
+    let mut timeline = Timeline::new(trace);
+    let (columns, rows) = (16u32, 64u32);
+    let height = (trace.requested_band.peak.max(0) as u64 >> ky) / u64::from(rows) + 1;
+    let width = (axis.extent() >> kx) / u64::from(columns) + 1;
+    // Whole stacks, cell by cell; at most so many of each kind.
+    for ix in (0..width).step_by((width as usize / 6).max(1)) {
+        let slot = (ix * u64::from(columns)) << kx;
+        let mut drawn = vec![0f64; columns as usize];
+        for iy in 0..height.min(200) {
+            let low = (iy * u64::from(rows)) << ky;
+            let cell = Cell { kx, ky, slot, columns, low, rows };
+            let (strips, cost) = timeline.strips(axis, cell, &colours);
+            assert!(strips.len() <= STRIP_BUDGET, "{name}");
+            let bound = 8 * u64::from(columns) * u64::from(rows) + 64 * u64::from(columns) * 2;
+            assert!(
+                cost.retries > 0 || cost.nodes <= bound,
+                "{name}: {} nodes for {columns} x {rows}",
+                cost.nodes
+            );
+            let mut covered: Vec<Vec<(f32, f32)>> = vec![Vec::new(); columns as usize];
+            for (i, &[x0, y0, x1, y1]) in strips.positions.iter().enumerate() {
+                assert!(0.0 <= x0 && x0 < x1 && x1 <= columns as f32, "{name}: x {x0}..{x1}");
+                assert!(0.0 <= y0 && y0 < y1 && y1 <= rows as f32, "{name}: y {y0}..{y1}");
+                assert!((strips.blocks[i] & !MERGED) < trace.blocks.len() as u32, "{name}");
+                for column in &mut covered[x0 as usize..x1 as usize] {
+                    column.push((y0, y1));
+                }
+            }
+            for (column, mut spans) in covered.into_iter().enumerate() {
+                spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+                // No gap and no overlap: each strip begins where the one below ends.
+                for pair in spans.windows(2) {
+                    assert_eq!(
+                        pair[0].1, pair[1].0,
+                        "{name}: column {column} of cell {ix}, {iy} at {kx}, {ky}"
+                    );
+                }
+                if let (Some(first), Some(last)) = (spans.first(), spans.last()) {
+                    assert_eq!(first.0, 0.0, "{name}: a stack stands on the ground");
+                    drawn[column] =
+                        drawn[column].max(low as f64 + f64::from(last.1) * (1u64 << ky) as f64);
+                }
+            }
+        }
+        if height <= 200 {
+            for (column, &drawn) in drawn.iter().enumerate() {
+                let from = slot + ((column as u64) << kx);
+                let expected = maximum(axis, trace, from, from + (1 << kx)).unwrap_or(0) as f64;
+                let off = (drawn - expected).abs();
+                // Rows are f32 within a cell: exact to a part in a million of the cell's height.
+                assert!(
+                    off <= f64::from(rows) * (1u64 << ky) as f64 * 1e-6,
+                    "{name}: column at {from} is drawn to {drawn}, the curve's maximum there is {expected}"
+                );
+            }
+        }
+    }
+}
+
+/// Scales from single events to the whole trace, and from single bytes to the whole stack.
+fn check_all(name: &str, snapshot: &Snapshot) {
+    for trace in &Trace::all(snapshot) {
+        let peak = trace.requested_band.peak.max(1) as u64;
+        let fit_y = (peak / 64).max(1).ilog2() as u8 + 1;
+        for kind in [AxisKind::Event, AxisKind::Time] {
+            let Some(axis) = Axis::new(trace, kind) else { continue };
+            let fit_x = (axis.extent() / 16).max(1).ilog2() as u8 + 1;
+            for kx in [0, fit_x / 2, fit_x] {
+                for ky in [fit_y, fit_y.saturating_sub(3)] {
+                    check(name, snapshot, trace, kind, kx, ky);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn scenarios_are_drawn_to_the_byte() {
+    for i in 1..=20 {
+        let name = format!("scenarios/f{i:02}.pickle");
+        check_all(&name, &test_data(&name));
+    }
+}
+
+#[test]
+fn edge_cases_and_recordings_are_drawn_to_their_height() {
+    for name in [
+        "edge/times.pickle",
+        "edge/no_time.pickle",
+        "edge/segments_only.pickle",
+        "edge/lost_alloc.pickle",
+        "edge/two_devices.pickle",
+        "recorded/t26/linear_seed_python.pickle",
+        "recorded/t26/streams.pickle.gz",
+        "recorded/gpt_late.pickle.gz",
+    ] {
+        check_all(name, &test_data(name));
+    }
+}
+
+#[test]
+fn what_is_picked_is_what_is_drawn() {
+    for name in [
+        "recorded/t26/linear_seed_python.pickle",
+        "recorded/gpt_late.pickle.gz",
+        "scenarios/f13.pickle",
+    ] {
+        let snapshot = test_data(name);
+        let trace = &Trace::all(&snapshot)[0];
+        let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+        let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+        let mut timeline = Timeline::new(trace);
+        let rows = 64;
+        let ky = (trace.requested_band.peak as u64 / u64::from(rows)).max(1).ilog2() as u8 + 1;
+        let kx = (axis.extent() / 64).max(1).ilog2() as u8 + 1;
+        let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows };
+        let (strips, _) = timeline.strips(axis, cell, &colours);
+        assert!(!strips.is_empty(), "{name}");
+        for (i, &[x0, y0, x1, y1]) in strips.positions.iter().enumerate() {
+            if y1 - y0 < 0.01 {
+                continue; // the middle of so thin a strip may round into its neighbour
+            }
+            let slot = f64::from(x0 + x1) / 2.0 * (1u64 << kx) as f64;
+            let bytes = f64::from(y0 + y1) / 2.0 * (1u64 << ky) as f64;
+            let place = Place { kx, ky, slot, bytes, cell_rows: rows };
+            let picked = timeline.pick(axis, place).expect("there is a strip");
+            assert_eq!(picked.block, strips.blocks[i] & !MERGED, "{name} strip {i}");
+            assert_eq!(picked.count > 1, strips.blocks[i] & MERGED != 0, "{name} strip {i}");
+            let members: u64 = trace
+                .blocks
+                .iter()
+                .filter(|b| b.enters <= picked.state && picked.state < b.leaves)
+                .map(|b| b.bytes.0)
+                .sum();
+            assert!(picked.bytes <= members, "{name}");
+        }
+        let above = Place {
+            kx,
+            ky,
+            slot: 0.5,
+            bytes: trace.requested_band.peak as f64 + 1.0,
+            cell_rows: rows,
+        };
+        assert_eq!(timeline.pick(axis, above), None, "{name}: nothing above the stack");
+    }
+}
+
+/// A legal trace of allocs and frees over a few addresses, as JSON; sizes and order from the
+/// numbers given.
+fn random_trace(steps: &[(u8, u32, u16)]) -> String {
+    let mut live = [0u32; 40];
+    let mut out = String::from("{\"segments\":[],\"device_traces\":[[");
+    let mut time = 1_000_000u64;
+    let mut comma = "";
+    for &(place, size, wait) in steps {
+        time += u64::from(wait) / 8;
+        let at = usize::from(place) % live.len();
+        let action = if live[at] == 0 { "alloc" } else { "free_completed" };
+        let bytes = if live[at] == 0 { size % 5000 + 1 } else { live[at] };
+        live[at] = if live[at] == 0 { bytes } else { 0 };
+        write!(
+            out,
+            "{comma}{{\"action\":\"{action}\",\"addr\":{},\"size\":{bytes},\"time_us\":{time}}}",
+            4096 * (at + 1)
+        )
+        .expect("a String takes all text");
+        comma = ",";
+    }
+    out + "]]}"
+}
+
+/// What stands in a column: the blocks of the state that it shows (the first at which the total is
+/// largest), bottom up, each with the bytes below it and below its top. Found by looking at
+/// everything.
+fn stack(axis: Axis<'_>, from: u64, to: u64) -> Vec<(u32, u64, u64)> {
+    let trace = axis.trace();
+    let Some(largest) = maximum(axis, trace, from, to) else { return Vec::new() };
+    let is_shown = |&state: &u32| {
+        let (begins, ends) = (axis.slot_of(state), axis.slot_of(state + 1));
+        let is_in = (from <= begins && begins < to) || (begins < from && from < ends);
+        is_in && trace.requested.at(state) == largest
+    };
+    let Some(state) = (0..trace.slots()).find(is_shown) else { return Vec::new() };
+    let mut below = 0;
+    let mut out = Vec::new();
+    for (block, it) in (0u32..).zip(&trace.blocks) {
+        if it.enters <= state && state < it.leaves {
+            out.push((block, below, below + it.bytes.0));
+            below += it.bytes.0;
+        }
+    }
+    out
+}
+
+/// Every strip of a cell against that: to the last bit of a float that counts from the cell's
+/// corner.
+fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colours: &Colours, cell: Cell) {
+    let (strips, cost) = timeline.strips(axis, cell, colours);
+    let width = f64::from(cell.ky).exp2();
+    let high = cell.low + (u64::from(cell.rows) << cell.ky);
+    let y = |bytes: u64| ((bytes.clamp(cell.low, high) - cell.low) as f64 / width) as f32;
+    for column in 0..cell.columns {
+        let from = cell.slot + (u64::from(column) << cell.kx);
+        let stack = stack(axis, from, from + (1 << cell.kx));
+        let mut at: Vec<usize> = (0..strips.len())
+            .filter(|&i| {
+                strips.positions[i][0] <= column as f32 && (column as f32) < strips.positions[i][2]
+            })
+            .collect();
+        at.sort_by(|&a, &b| strips.positions[a][1].total_cmp(&strips.positions[b][1]));
+        // From the ground to the curve without a gap.
+        let mut top = 0.0;
+        for &i in &at {
+            let [_, y0, _, y1] = strips.positions[i];
+            assert_eq!(y0, top, "{cell:?}, column {column}");
+            top = y1;
+            let block = strips.blocks[i] & !MERGED;
+            let known = stack.iter().find(|(live, _, _)| *live == block);
+            let &(_, low, high) =
+                known.unwrap_or_else(|| panic!("{cell:?}, column {column}: {block} is not live"));
+            if strips.blocks[i] & MERGED == 0 {
+                assert_eq!([y0, y1], [y(low), y(high)], "{cell:?}, column {column}: block {block}");
+            } else {
+                assert!(
+                    y0 <= y(low) && y(high) <= y1,
+                    "{cell:?}, column {column}: {block} is not in its strip"
+                );
+                // A walk merges what is smaller than half a row, and no more of it than it must.
+                assert!(
+                    cost.retries > 0 || y1 - y0 < 1.0,
+                    "{cell:?}, column {column}: a strip of {y0}..{y1}"
+                );
+            }
+        }
+        assert_eq!(
+            top,
+            y(stack.last().map_or(0, |last| last.2)),
+            "{cell:?}, column {column}: the curve"
+        );
+    }
+}
+
+/// Cells at all scales from the whole to the deepest, each at a place that `pick` chooses.
+fn check_cells(snapshot: &Snapshot, picks: &[u32]) {
+    let trace = &Trace::all(snapshot)[0];
+    let colours = Colours::by_site(trace, &Sites::new(snapshot));
+    let mut timeline = Timeline::new(trace);
+    let (columns, rows) = (16, 64);
+    let peak = trace.requested_band.peak.max(1) as u64;
+    let fit = |all: u64, lines: u32| (all / u64::from(lines)).max(1).ilog2() + 1;
+    for kind in [AxisKind::Event, AxisKind::Time] {
+        let Some(axis) = Axis::new(trace, kind) else { continue };
+        for (i, &pick) in picks.iter().enumerate() {
+            let kx = i as u32 % (fit(axis.extent(), columns) + 1);
+            let ky = (i as u32 / 3 + pick) % (fit(peak, rows) + 1);
+            let place = |all: u64, lines: u32, k: u32, pick: u32| {
+                let cells = (all >> k) / u64::from(lines) + 1;
+                ((u64::from(pick) % cells) * u64::from(lines)) << k
+            };
+            let (slot, low) =
+                (place(axis.extent(), columns, kx, pick), place(peak, rows, ky, pick >> 8));
+            let cell = Cell { kx: kx as u8, ky: ky as u8, slot, columns, low, rows };
+            check_exactly(&mut timeline, axis, &colours, cell);
+        }
+    }
+}
+
+#[test]
+fn recordings_are_drawn_exactly() {
+    for name in [
+        "recorded/t26/linear_seed_python.pickle",
+        "recorded/gpt_late.pickle.gz",
+        "edge/lost_alloc.pickle",
+    ] {
+        check_cells(
+            &test_data(name),
+            &[0, 2_654_435_769, 1_640_531_527, 77, 901, 40_503, 3, 65_600, 12, 999_999_937],
+        );
+    }
+}
+
+#[test]
+fn one_event_and_one_small_block_are_exact_far_from_the_origin() {
+    const GIB: u64 = 1 << 30;
+    const HOURS: u64 = 7 * 3600 * 1_000_000;
+    let json = format!(
+        "{{\"segments\":[],\"device_traces\":[[\
+         {{\"action\":\"alloc\",\"addr\":4096,\"size\":{},\"time_us\":1000}},\
+         {{\"action\":\"alloc\",\"addr\":512,\"size\":512,\"time_us\":{}}},\
+         {{\"action\":\"alloc\",\"addr\":1024,\"size\":3,\"time_us\":{}}},\
+         {{\"action\":\"free_completed\",\"addr\":512,\"size\":512,\"time_us\":{}}}]]}}",
+        100 * GIB,
+        1000 + HOURS,
+        1001 + HOURS,
+        1003 + HOURS,
+    );
+    let snapshot = load(json.as_bytes());
+    let trace = &Trace::all(&snapshot)[0];
+    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let mut timeline = Timeline::new(trace);
+    for (kind, slot) in [(AxisKind::Event, 2), (AxisKind::Time, HOURS / 64 + HOURS)] {
+        let axis = Axis::new(trace, kind).expect("it has a clock");
+        // Rows of a byte, of which the first is the first above 100 GiB; columns of an event or a
+        // microsecond.
+        let cell = Cell { kx: 0, ky: 0, slot, columns: 8, low: 100 * GIB, rows: 1024 };
+        let (strips, _) = timeline.strips(axis, cell, &colours);
+        // The free lets the upper block slide down.
+        let expected = match kind {
+            AxisKind::Event => {
+                [[1.0, 512.0, 2.0, 515.0], [0.0, 0.0, 2.0, 512.0], [2.0, 0.0, 3.0, 3.0]]
+            }
+            AxisKind::Time => {
+                [[1.0, 512.0, 3.0, 515.0], [0.0, 0.0, 3.0, 512.0], [3.0, 0.0, 8.0, 3.0]]
+            }
+        };
+        let sorted = |mut positions: Vec<[f32; 4]>| {
+            positions.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
+            positions
+        };
+        assert_eq!(sorted(strips.positions), sorted(expected.to_vec()), "{kind:?}");
+        check_exactly(&mut timeline, axis, &colours, cell);
+        // Half a byte above its ground is the small block.
+        let place = Place {
+            kx: 0,
+            ky: 0,
+            slot: slot as f64,
+            bytes: (100 * GIB) as f64 + 0.5,
+            cell_rows: 1024,
+        };
+        assert_eq!(
+            timeline.pick(axis, place).map(|picked| (picked.bytes, picked.count)),
+            Some((512, 1))
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn random_traces_are_drawn_to_their_height(steps in proptest::collection::vec(any::<(u8, u32, u16)>(), 1..120)) {
+        let snapshot = load(random_trace(&steps).as_bytes());
+        check_all("random", &snapshot);
+    }
+
+    #[test]
+    fn random_cells_are_drawn_exactly(
+        steps in proptest::collection::vec(any::<(u8, u32, u16)>(), 1..400),
+        picks in proptest::collection::vec(any::<u32>(), 12),
+    ) {
+        let snapshot = load(random_trace(&steps).as_bytes());
+        check_cells(&snapshot, &picks);
+    }
+}

@@ -1,0 +1,209 @@
+//! What goes into containers, and from there into the sink.
+
+use crate::error::{ByteOffset, PickleError};
+use crate::heap::Oddity;
+use crate::machine::{Machine, stack};
+use crate::sink::Sink;
+use crate::value::{Kind, Slot, Value};
+
+impl<S: Sink> Machine<S> {
+    pub(crate) fn push_tuple(&mut self, n: usize, at: ByteOffset) -> Result<(), PickleError> {
+        let floor = self.marks.last().map_or(0, |&m| m as usize);
+        let from = self.stack.len().checked_sub(n).filter(|&from| from >= floor);
+        let from = from.ok_or(stack("TUPLE", "as many values as the tuple has", at))?;
+        self.settle(from, at);
+        let items = &self.stack[from..];
+        let value = self.sink.tuple(&mut self.heap, items, at);
+        let value = value.unwrap_or_else(|| self.heap.make_tuple(items));
+        self.stack.truncate(from);
+        self.stack.push(value);
+        Ok(())
+    }
+
+    /// SETITEMS, APPENDS, DICT, LIST: what stands above the mark goes into the container below it.
+    pub(crate) fn batch(
+        &mut self,
+        op: &'static str,
+        dict: bool,
+        at: ByteOffset,
+        end: ByteOffset,
+    ) -> Result<(), PickleError> {
+        let from = self.pop_mark(op, at)?;
+        if from > self.stack.len() {
+            return Err(stack(op, "a container below its mark", at));
+        }
+        self.fill(op, from, Fill { dict, whole: true }, at, end)
+    }
+
+    /// SETITEM, APPEND: `n` values go into the container below them.
+    pub(crate) fn single(
+        &mut self,
+        op: &'static str,
+        n: usize,
+        at: ByteOffset,
+    ) -> Result<(), PickleError> {
+        let from = self.stack.len().checked_sub(n).ok_or(stack(
+            op,
+            "a container and what goes into it",
+            at,
+        ))?;
+        self.fill(op, from, Fill { dict: n == 2, whole: false }, at, at + 1)
+    }
+
+    /// The values from `from` on go into the container below them.
+    fn fill(
+        &mut self,
+        op: &'static str,
+        from: usize,
+        fill: Fill,
+        at: ByteOffset,
+        end: ByteOffset,
+    ) -> Result<(), PickleError> {
+        if from <= self.marks.last().map_or(0, |&m| m as usize) {
+            return Err(stack(op, "a container below its items", at));
+        }
+        if fill.dict && (self.stack.len() - from) % 2 == 1 {
+            return Err(stack(op, "a value for every key", at));
+        }
+        self.settle(from, end);
+        let container = self.stack[from - 1];
+        let items = &self.stack[from..];
+        let (id, slot) = match (container.kind(), fill.dict) {
+            (Kind::Dict(id), true) | (Kind::List(id), false) => (Some(id), self.heap.slot(id)),
+            // A container that was taken, and came back from the memo as what stands for it; or one
+            // that is closed.
+            _ => (None, Slot::Taken(container)),
+        };
+        let so_far = match slot {
+            Slot::Taken(instead) if matches!(instead.kind(), Kind::Ext(..)) => Some(instead),
+            Slot::Empty(_) if fill.whole => None,
+            not_offered => {
+                match not_offered {
+                    Slot::Taken(_) => self.heap.note(Oddity::StrayItems, at),
+                    Slot::Stored(_) if fill.whole => self.heap.extend(container, items),
+                    Slot::Stored(_) | Slot::Empty(_) => {
+                        self.heap.extend_unsettled(container, items)
+                    }
+                }
+                self.stack.truncate(from);
+                return Ok(());
+            }
+        };
+        let taken = if items.is_empty() {
+            so_far
+        } else if fill.dict {
+            self.sink.dict(&mut self.heap, so_far, items, end)
+        } else {
+            self.sink.list(&mut self.heap, so_far, items, end)
+        };
+        match (taken, so_far) {
+            (Some(instead), _) => {
+                if let Some(id) = id {
+                    self.heap.take(id, instead);
+                }
+                if let Slot::Empty(Some(index)) = slot {
+                    self.memo.redirect(index, container, instead);
+                }
+                self.stack[from - 1] = instead;
+            }
+            (None, None) => self.heap.extend(container, items),
+            (None, Some(_)) => self.heap.note(Oddity::StrayItems, at),
+        }
+        self.stack.truncate(from);
+        Ok(())
+    }
+
+    /// The common case of SETITEMS and APPENDS: all of a new container's content, and nothing odd
+    /// about it. The operation ends at `end`. False, with nothing changed, in any other case.
+    #[inline]
+    pub(crate) fn close(&mut self, dict: bool, end: ByteOffset) -> bool {
+        let (floor, from) = match *self.marks.as_slice() {
+            [.., floor, from] => (floor as usize, from as usize),
+            [from] => (0, from as usize),
+            [] => return false,
+        };
+        if from <= floor || from >= self.stack.len() || self.heap.any_unsettled() {
+            return false;
+        }
+        let container = self.stack[from - 1];
+        let items = &self.stack[from..];
+        if dict && !items.len().is_multiple_of(2) {
+            return false;
+        }
+        match (container.as_open(), container.kind()) {
+            (Some((is_dict, _)), _) if is_dict == dict => {}
+            (None, Kind::Dict(id)) if dict && matches!(self.heap.slot(id), Slot::Empty(_)) => {}
+            (None, Kind::List(id)) if !dict && matches!(self.heap.slot(id), Slot::Empty(_)) => {}
+            _ => return false,
+        }
+        let taken = if dict {
+            self.sink.dict(&mut self.heap, None, items, end)
+        } else {
+            self.sink.list(&mut self.heap, None, items, end)
+        };
+        if let Some(instead) = taken {
+            self.stand_in(from - 1, instead);
+        } else {
+            let container = self.make_object(from - 1);
+            self.heap.extend(container, &self.stack[from..]);
+        }
+        self.marks.pop();
+        self.stack.truncate(from);
+        true
+    }
+
+    /// Put what a sink gave in the place of the empty container at `place` on the stack, and in its
+    /// memo entry.
+    #[inline]
+    pub(crate) fn stand_in(&mut self, place: usize, instead: Value) {
+        let container = std::mem::replace(&mut self.stack[place], instead);
+        if let Some((dict, memo)) = container.as_open() {
+            self.memo.redirect(memo, Value::open(dict, place as u32), instead);
+        } else if let Kind::List(id) | Kind::Dict(id) = container.kind() {
+            if let Slot::Empty(Some(memo)) = self.heap.slot(id) {
+                self.memo.redirect(memo, container, instead);
+            }
+            self.heap.take(id, instead);
+        }
+    }
+
+    /// Offer the sink those values from `from` on that were filled one by one and are used now for
+    /// the first time.
+    fn settle(&mut self, from: usize, at: ByteOffset) {
+        if !self.heap.any_unsettled() {
+            return;
+        }
+        for i in from..self.stack.len() {
+            let value = self.stack[i];
+            if !value.is_container() {
+                continue;
+            }
+            let Some((id, items)) = self.heap.lend_unsettled(value) else {
+                self.stack[i] = self.heap.resolve(value);
+                continue;
+            };
+            if let Some(instead) = self.offer(value, &items, at) {
+                self.heap.take(id, instead);
+                self.stack[i] = instead;
+            } else {
+                self.heap.give_back(id, items);
+            }
+        }
+    }
+
+    fn offer(&mut self, value: Value, items: &[Value], at: ByteOffset) -> Option<Value> {
+        match value.kind() {
+            Kind::List(_) => self.sink.list(&mut self.heap, None, items, at),
+            _ => self.sink.dict(&mut self.heap, None, items, at),
+        }
+    }
+}
+
+/// How a container is being filled.
+#[derive(Clone, Copy)]
+struct Fill {
+    /// Keys and values, or items.
+    dict: bool,
+    /// By a batch, after which the sink is asked at once; or one by one.
+    whole: bool,
+}

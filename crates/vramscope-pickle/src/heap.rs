@@ -1,0 +1,332 @@
+//! What values refer to: strings, long numbers, and the lists and dicts that no sink has taken.
+
+use crate::error::ByteOffset;
+use crate::room::make_room;
+use crate::strings::Strings;
+use crate::value::{Kind, ObjectId, Slot, StrId, Value};
+
+/// Something odd that did not stop the read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What.
+    pub what: Oddity,
+    /// Where it was met first.
+    pub at: ByteOffset,
+    /// How often.
+    pub count: u32,
+}
+
+/// The kinds of [`Note`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Oddity {
+    /// A value that only Python code could build; it was kept closed. The class's dotted name.
+    Opaque(StrId),
+    /// An integer of more than 128 bits; it was dropped.
+    HugeInteger,
+    /// Items for something that is no list, dict or set; they were dropped.
+    StrayItems,
+}
+
+#[derive(Default)]
+struct Store {
+    items: Vec<Value>,
+    /// Filled one by one: the sink has not been asked yet.
+    unsettled: bool,
+}
+
+/// The machine's memory. A [`Sink`](crate::Sink) reads values through it.
+#[derive(Default)]
+pub struct Heap {
+    /// Every string of the pickle.
+    pub strings: Strings,
+    /// A slot an object, eight bytes each. Those that are taken when they close, as nearly all are,
+    /// never get one.
+    objects: Vec<Value>,
+    stores: Vec<Store>,
+    spare: Vec<u32>,
+    longs: Vec<i128>,
+    floats: Vec<Float>,
+    notes: Vec<Note>,
+    unsettled: u32,
+    /// How many objects there were when room was made last.
+    foreseen: usize,
+}
+
+/// A float, or its digits: of what turns digits into floats the page's first module, which asks for
+/// none, is spared.
+#[derive(Clone, Copy)]
+enum Float {
+    Double(f64),
+    Text(StrId),
+}
+
+impl Heap {
+    /// An empty heap whose strings begin with these.
+    pub fn with_strings(strings: Strings) -> Self {
+        Self { strings, ..Self::default() }
+    }
+
+    /// The items of a list or tuple, or the keys and values of a dict in turn, as far as no sink
+    /// took them.
+    pub fn items(&self, value: Value) -> &[Value] {
+        match value.kind() {
+            Kind::List(id) | Kind::Dict(id) | Kind::Tuple(id) => match self.slot(id) {
+                Slot::Stored(store) => &self.stores[store as usize].items,
+                Slot::Empty(_) | Slot::Taken(_) => &[],
+            },
+            _ => &[],
+        }
+    }
+
+    /// The value itself, or what a sink put in its place.
+    #[inline]
+    pub fn resolve(&self, value: Value) -> Value {
+        if value.is_container() { self.taken_for(value) } else { value }
+    }
+
+    /// The same of a container. Most values are none, and need no call.
+    #[inline(never)]
+    fn taken_for(&self, value: Value) -> Value {
+        match value.kind() {
+            Kind::List(id) | Kind::Dict(id) => match self.slot(id) {
+                Slot::Taken(instead) => instead,
+                Slot::Empty(_) | Slot::Stored(_) => value,
+            },
+            _ => value,
+        }
+    }
+
+    /// An integer of any size up to 128 bits; a bool counts, and so does a float without a fraction
+    /// or a string of digits (JSON re-exports have both).
+    pub fn int(&self, value: Value) -> Option<i128> {
+        match value.kind() {
+            Kind::Int(i) => Some(i128::from(i)),
+            Kind::Bool(b) => Some(i128::from(b)),
+            Kind::Long(i) => Some(self.longs[i as usize]),
+            Kind::Float(i) => match self.floats[i as usize] {
+                Float::Double(f) => (f.fract() == 0.0 && f.abs() < 1e38).then_some(f as i128),
+                Float::Text(id) => {
+                    let text = std::str::from_utf8(self.strings.bytes(id)).ok()?;
+                    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+                    fraction
+                        .bytes()
+                        .all(|digit| digit == b'0')
+                        .then(|| whole.parse().ok())
+                        .flatten()
+                }
+            },
+            Kind::Str(id) => std::str::from_utf8(self.strings.bytes(id)).ok()?.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// The same in the 64 bits that nearly every integer fits; `None` also for larger ones.
+    #[inline]
+    pub fn small_int(&self, value: Value) -> Option<i64> {
+        match value.kind() {
+            Kind::Int(i) => Some(i),
+            _ => self.int(value).and_then(|i| i64::try_from(i).ok()),
+        }
+    }
+
+    /// A number as a float.
+    pub fn float(&self, value: Value) -> Option<f64> {
+        match value.kind() {
+            Kind::Float(i) => match self.floats[i as usize] {
+                Float::Double(f) => Some(f),
+                Float::Text(id) => std::str::from_utf8(self.strings.bytes(id)).ok()?.parse().ok(),
+            },
+            _ => self.int(value).map(|i| i as f64),
+        }
+    }
+
+    /// What was odd.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// Bytes of memory held, strings included.
+    pub fn memory(&self) -> usize {
+        let stores: usize =
+            self.stores.iter().map(|s| s.items.capacity() * size_of::<Value>()).sum();
+        self.strings.memory()
+            + self.objects.capacity() * size_of::<Value>()
+            + self.stores.capacity() * size_of::<Store>()
+            + stores
+            + self.longs.capacity() * size_of::<i128>()
+            + self.floats.capacity() * size_of::<Float>()
+    }
+
+    /// Make room for the objects in the rest of the stream, `rest` times what came since the last
+    /// time.
+    pub(crate) fn foresee(&mut self, rest: f64) {
+        let late = self.objects.len() - self.foreseen;
+        self.foreseen += late;
+        make_room(&mut self.objects, late, rest);
+    }
+
+    /// A value for an integer of any size.
+    pub fn make_int(&mut self, i: i128) -> Value {
+        if let Some(value) = i64::try_from(i).ok().and_then(Value::small_int) {
+            return value;
+        }
+        self.longs.push(i);
+        Value::long(self.longs.len() as u32 - 1)
+    }
+
+    /// A value for a float.
+    pub fn make_float(&mut self, f: f64) -> Value {
+        self.add_float(Float::Double(f))
+    }
+
+    /// A value for a float as protocols 0 and 1 write it: digits, which are made a number when
+    /// somebody asks.
+    pub(crate) fn make_float_of(&mut self, text: &[u8]) -> Value {
+        let text = Float::Text(self.strings.intern(text));
+        self.add_float(text)
+    }
+
+    fn add_float(&mut self, float: Float) -> Value {
+        self.floats.push(float);
+        Value::float(self.floats.len() as u32 - 1)
+    }
+
+    /// A value for a string.
+    pub fn make_str(&mut self, bytes: &[u8]) -> Value {
+        Value::str(self.strings.intern(bytes))
+    }
+
+    /// A list that holds these items.
+    pub fn make_list(&mut self, items: &[Value]) -> Value {
+        let value = self.new_list();
+        self.extend(value, items);
+        value
+    }
+
+    /// A dict that holds these keys and values in turn.
+    pub fn make_dict(&mut self, pairs: &[Value]) -> Value {
+        let value = self.new_dict();
+        self.extend(value, pairs);
+        value
+    }
+
+    fn new_object(&mut self, memo: Option<u32>) -> u32 {
+        self.objects.push(Value::empty_slot(memo));
+        self.objects.len() as u32 - 1
+    }
+
+    pub(crate) fn new_list(&mut self) -> Value {
+        Value::list(self.new_object(None))
+    }
+
+    pub(crate) fn new_dict(&mut self) -> Value {
+        Value::dict(self.new_object(None))
+    }
+
+    /// A dict or list that this memo entry refers to.
+    pub(crate) fn new_memoized(&mut self, dict: bool, memo: u32) -> Value {
+        let id = self.new_object(Some(memo));
+        if dict { Value::dict(id) } else { Value::list(id) }
+    }
+
+    pub(crate) fn make_tuple(&mut self, items: &[Value]) -> Value {
+        let value = Value::tuple(self.new_object(None));
+        self.extend(value, items);
+        value
+    }
+
+    pub(crate) fn note(&mut self, what: Oddity, at: ByteOffset) {
+        match self.notes.iter_mut().find(|n| n.what == what) {
+            Some(note) => note.count += 1,
+            None => self.notes.push(Note { what, at, count: 1 }),
+        }
+    }
+
+    /// Remember which memo entry an empty container has, so that it can be redirected when a sink
+    /// takes the container.
+    pub(crate) fn memoized(&mut self, value: Value, index: u32) {
+        if let Kind::List(id) | Kind::Dict(id) = value.kind()
+            && self.slot(id) == Slot::Empty(None)
+        {
+            self.objects[id.0 as usize] = Value::empty_slot(Some(index));
+        }
+    }
+
+    pub(crate) fn slot(&self, id: ObjectId) -> Slot {
+        self.objects[id.0 as usize].slot()
+    }
+
+    /// Put what a sink gave in an object's place.
+    pub(crate) fn take(&mut self, id: ObjectId, instead: Value) {
+        let before = self.slot(id);
+        self.objects[id.0 as usize] = instead;
+        if let Slot::Stored(store) = before {
+            self.settled(store);
+            self.stores[store as usize].items.clear();
+            self.spare.push(store);
+        }
+    }
+
+    /// Append to an object that no sink took.
+    pub(crate) fn extend(&mut self, value: Value, items: &[Value]) {
+        let store = self.store_of(value);
+        self.stores[store].items.extend_from_slice(items);
+    }
+
+    /// Append to an object that is being filled one by one; the sink will be asked when the object
+    /// is used.
+    pub(crate) fn extend_unsettled(&mut self, value: Value, items: &[Value]) {
+        let index = self.store_of(value);
+        let store = &mut self.stores[index];
+        store.items.extend_from_slice(items);
+        if !store.unsettled {
+            store.unsettled = true;
+            self.unsettled += 1;
+        }
+    }
+
+    fn store_of(&mut self, value: Value) -> usize {
+        let (Kind::List(id) | Kind::Dict(id) | Kind::Tuple(id)) = value.kind() else {
+            unreachable!("only containers are extended")
+        };
+        if let Slot::Stored(store) = self.slot(id) {
+            return store as usize;
+        }
+        let store = self.spare.pop().unwrap_or_else(|| {
+            self.stores.push(Store::default());
+            self.stores.len() as u32 - 1
+        });
+        self.objects[id.0 as usize] = Value::stored_slot(store);
+        store as usize
+    }
+
+    pub(crate) fn any_unsettled(&self) -> bool {
+        self.unsettled > 0
+    }
+
+    /// The content of an object whose sink has not been asked yet; it is lent out and comes back by
+    /// `settle`.
+    pub(crate) fn lend_unsettled(&mut self, value: Value) -> Option<(ObjectId, Vec<Value>)> {
+        let (Kind::List(id) | Kind::Dict(id)) = value.kind() else { return None };
+        let Slot::Stored(store) = self.slot(id) else { return None };
+        if !self.stores[store as usize].unsettled {
+            return None;
+        }
+        self.settled(store);
+        Some((id, std::mem::take(&mut self.stores[store as usize].items)))
+    }
+
+    pub(crate) fn give_back(&mut self, id: ObjectId, items: Vec<Value>) {
+        if let Slot::Stored(store) = self.slot(id) {
+            self.stores[store as usize].items = items;
+        }
+    }
+
+    fn settled(&mut self, store: u32) {
+        let store = &mut self.stores[store as usize];
+        if store.unsettled {
+            store.unsettled = false;
+            self.unsettled -= 1;
+        }
+    }
+}

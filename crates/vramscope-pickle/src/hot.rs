@@ -1,0 +1,352 @@
+//! The operations of which nearly all of a pickle consists, in a loop of their own.
+//!
+//! It knows no errors. What is not plain (an operand cut by the end of the piece, an entry that is
+//! not there, items for something odd) it leaves alone, and [`Machine::run`] does that one
+//! operation the general way. So there is one place that says what is wrong, and this one stays
+//! small enough to be fast, above all in WebAssembly.
+
+use crate::error::ByteOffset;
+use crate::machine::{MAX_DEPTH, Machine};
+use crate::memo::Memo;
+use crate::opcode as op;
+use crate::runs;
+use crate::sink::Sink;
+use crate::value::{Kind, Slot, Value};
+
+/// The longest operation with an operand of fixed size: LONG1 with eight bytes.
+pub(crate) const WINDOW: usize = 10;
+/// Keys and values of the largest dict that is done at once; events have up to 28.
+pub(crate) const ITEMS: usize = 32;
+/// Bytes after which the loop returns: engines replace a function by an optimised one only when it
+/// is called again.
+const BURST: usize = 1 << 14;
+
+/// Whether an operation is a reference to the memo.
+fn refers(code: u8) -> bool {
+    matches!(code, op::LONG_BINGET | op::BINGET)
+}
+
+/// The number, or the memo's value, that an operation comes to, and how long the operation is;
+/// `None` for all others.
+#[expect(
+    clippy::inline_always,
+    reason = "what it gives would go through memory, in WebAssembly, several times a dict"
+)]
+#[inline(always)]
+pub(crate) fn plain(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)> {
+    let four = [window[1], window[2], window[3], window[4]];
+    Some(match window[0] {
+        op::BINGET => (memo.first(window[1])?, 2),
+        op::LONG_BINGET => (memo.near(u32::from_le_bytes(four))?, 5),
+        op::BININT1 => (Value::int(i32::from(window[1])), 2),
+        op::BININT2 => (Value::int(i32::from(u16::from_le_bytes([window[1], window[2]]))), 3),
+        op::BININT => (Value::int(i32::from_le_bytes(four)), 5),
+        op::LONG1 => {
+            let n = window[1];
+            let [_, _, operand @ ..] = *window;
+            if !(1..=8).contains(&n) {
+                return None;
+            }
+            // To the top, so that what comes after the operand falls out and its sign fills what is
+            // missing.
+            let unused = 64 - 8 * u32::from(n);
+            let operand = (u64::from_le_bytes(operand) << unused) as i64 >> unused;
+            (Value::small_int(operand)?, 2 + usize::from(n))
+        }
+        _ => return None,
+    })
+}
+
+/// The same, for where it is not worth a copy of all that.
+#[inline(never)]
+fn plain_apart(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)> {
+    plain(memo, window)
+}
+
+impl<S: Sink> Machine<S> {
+    /// Do what is common from `from` on, and say where it stopped; `bytes` stand at `base` in the
+    /// stream.
+    #[inline(never)]
+    pub(crate) fn hot(&mut self, bytes: &[u8], from: usize, base: ByteOffset) -> usize {
+        // What has begun within it may end behind it.
+        let enough = (bytes.len() - from).saturating_sub(BURST);
+        let mut rest = &bytes[from..];
+        while let Some(window) = rest.first_chunk::<WINDOW>()
+            && rest.len() > enough
+        {
+            // Most operations are one of these. A branch of its own is guessed better than the jump
+            // of a `match`.
+            if window[0] == op::BINGET {
+                let Some(value) = self.memo.first(window[1]) else { break };
+                self.stack.push(value);
+                rest = &rest[2..];
+                continue;
+            }
+            if window[0] == op::LONG_BINGET {
+                let index = u32::from_le_bytes([window[1], window[2], window[3], window[4]]);
+                let Some(value) = self.memo.near(index) else { break };
+                self.stack.push(value);
+                rest = &rest[5..];
+                continue;
+            }
+            // What most operations come to is one value on the stack; the others go on by
+            // themselves.
+            let (value, len) = match window[0] {
+                op::BININT1 | op::BININT2 | op::BININT | op::LONG1 => {
+                    let Some(plain) = plain_apart(&self.memo, window) else { break };
+                    plain
+                }
+                op::SHORT_BINUNICODE => {
+                    let end = 2 + usize::from(window[1]);
+                    let Some(text) = rest.get(2..end) else { break };
+                    (self.heap.make_str(text), end)
+                }
+                op::NONE => (Value::NONE, 1),
+                op::NEWTRUE | op::NEWFALSE => (Value::bool(window[0] == op::NEWTRUE), 1),
+                code @ (op::EMPTY_DICT | op::EMPTY_LIST) => {
+                    let fits = self.marks.len() as u64 <= MAX_DEPTH && self.memo.is_dense();
+                    if fits && window[1] == op::MEMOIZE && window[2] == op::MARK {
+                        let memo = self.memo.reserve();
+                        rest = &rest[3..];
+                        let at = base + (bytes.len() - rest.len()) as u64;
+                        if code == op::EMPTY_DICT {
+                            let most = rest.len().saturating_sub(enough);
+                            rest = &rest[self.dicts(memo, rest, at, most)..];
+                            continue;
+                        }
+                        self.open(false, memo);
+                        if refers(window[3])
+                            && let Some(len) = self.list_of_references(rest, at)
+                        {
+                            rest = &rest[len..];
+                        } else {
+                            self.marks.push(self.stack.len() as u32);
+                        }
+                        continue;
+                    }
+                    let value = if code == op::EMPTY_DICT {
+                        self.heap.new_dict()
+                    } else {
+                        self.heap.new_list()
+                    };
+                    (value, 1)
+                }
+                code @ (op::MEMOIZE | op::BINPUT | op::LONG_BINPUT) => {
+                    let (index, len) = match code {
+                        op::MEMOIZE => (self.memo.next(), 1),
+                        op::BINPUT => (u32::from(window[1]), 2),
+                        _ => (u32::from_le_bytes([window[1], window[2], window[3], window[4]]), 5),
+                    };
+                    if !self.append_memo(index) {
+                        break;
+                    }
+                    rest = &rest[len..];
+                    continue;
+                }
+                op::MARK => {
+                    if self.marks.len() as u64 > MAX_DEPTH {
+                        break;
+                    }
+                    rest = &rest[1..];
+                    let at = base + (bytes.len() - rest.len()) as u64;
+                    if refers(window[1])
+                        && let Some(len) = self.list_of_references(rest, at)
+                    {
+                        rest = &rest[len..];
+                    } else {
+                        self.marks.push(self.stack.len() as u32);
+                    }
+                    continue;
+                }
+                code @ (op::SETITEMS | op::APPENDS) => {
+                    let end = base + (bytes.len() - rest.len()) as u64 + 1;
+                    if !self.close(code == op::SETITEMS, end) {
+                        break;
+                    }
+                    rest = &rest[1..];
+                    continue;
+                }
+                _ => break,
+            };
+            self.stack.push(value);
+            rest = &rest[len..];
+        }
+        bytes.len() - rest.len()
+    }
+
+    /// Puts a container that is open on the stack, with this memo entry. Tells its place.
+    fn open(&mut self, dict: bool, memo: u32) -> usize {
+        let place = self.stack.len();
+        self.memo.set(memo, Value::open(dict, place as u32));
+        self.stack.push(Value::open(dict, memo));
+        place
+    }
+
+    /// A dict, for which this memo entry is reserved, and those that follow it while they are done
+    /// to their ends, of which none begins after `most` bytes: `bytes` begin after its MARK, and
+    /// stand at `at` in the stream. Tells how many bytes were done.
+    #[inline(never)]
+    fn dicts(&mut self, mut memo: u32, bytes: &[u8], at: ByteOffset, most: usize) -> usize {
+        let mut done = 0;
+        loop {
+            let (used, is_closed) = self.dict(memo, &bytes[done..], at + done as u64);
+            done += used;
+            // Nothing that was checked for the first has changed: how deep it is, and that memo
+            // entries follow each other.
+            if !(is_closed
+                && done < most
+                && bytes[done..].starts_with(&[op::EMPTY_DICT, op::MEMOIZE, op::MARK]))
+            {
+                return done;
+            }
+            memo = self.memo.reserve();
+            done += 3;
+        }
+    }
+
+    /// One of nothing but plain values, short texts, pairs of those and lists that were there
+    /// before, as nearly all events are, is done to its end, and its items never come to the stack.
+    /// Others are opened, and done up to what is not plain. Tells how many bytes were done, and
+    /// whether that was to its end.
+    #[expect(clippy::inline_always, reason = "it is the body of a loop, and called nowhere else")]
+    #[inline(always)]
+    fn dict(&mut self, memo: u32, bytes: &[u8], at: ByteOffset) -> (usize, bool) {
+        let followed = self.layouts.follow(&mut self.memo, bytes);
+        let place = followed.place;
+        let (mut n, mut rest) = (followed.items, &bytes[followed.used..]);
+        while n < ITEMS
+            && let Some(window) = rest.first_chunk::<WINDOW>()
+        {
+            let (value, len) = match window[0] {
+                op::EMPTY_LIST if window[1] == op::MEMOIZE && window[2] == op::MARK => {
+                    // It is one deeper than the dict is.
+                    let fits = (self.marks.len() as u64) < MAX_DEPTH;
+                    let Some((value, len)) = fits.then(|| self.runs.known(&rest[3..])).flatten()
+                    else {
+                        break;
+                    };
+                    let memo = self.memo.reserve();
+                    self.memo.set(memo, value);
+                    (value, 3 + len)
+                }
+                op::EMPTY_LIST if window[1] == op::MEMOIZE && window[2] == op::SETITEMS => {
+                    // The frames of an event without a call stack.
+                    let memo = self.memo.reserve();
+                    let list = self.heap.new_memoized(false, memo);
+                    self.memo.set(memo, list);
+                    (list, 2)
+                }
+                op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.any_unsettled() => {
+                    let used = bytes.len() - rest.len() + 1;
+                    if !followed.is_whole() {
+                        self.layouts
+                            .missed(followed, &bytes[..used], n, |value| self.sink.repeats(value));
+                    }
+                    let (items, at) = (&self.layouts.items(place)[..n], at + used as u64);
+                    let instead = match followed.keys {
+                        Some(keys) if n <= followed.items + 1 => {
+                            self.sink.dict_as_before(&mut self.heap, items, keys, at)
+                        }
+                        _ => self.sink.dict(&mut self.heap, None, items, at),
+                    };
+                    if let Some(instead) = instead {
+                        self.memo.set(memo, instead);
+                        self.stack.push(instead);
+                    } else {
+                        let below = self.open(true, memo);
+                        let dict = self.make_object(below);
+                        self.heap.extend(dict, &self.layouts.items(place)[..n]);
+                    }
+                    return (used, true);
+                }
+                op::SHORT_BINUNICODE => {
+                    let end = 2 + usize::from(window[1]);
+                    let Some(text) = rest.get(2..end) else { break };
+                    (self.heap.make_str(text), end)
+                }
+                op::MEMOIZE if n > 0 => {
+                    let memo = self.memo.reserve();
+                    self.memo.set(memo, self.layouts.items(place)[n - 1]);
+                    rest = &rest[1..];
+                    continue;
+                }
+                op::TUPLE2 if n >= followed.items + 2 && !self.heap.any_unsettled() => {
+                    let at = at + (bytes.len() - rest.len()) as u64;
+                    n -= 2;
+                    let pair = &self.layouts.items(place)[n..n + 2];
+                    let value = self.sink.tuple(&mut self.heap, pair, at);
+                    (value.unwrap_or_else(|| self.heap.make_tuple(pair)), 1)
+                }
+                _ => {
+                    let Some(plain) = plain(&self.memo, window) else { break };
+                    plain
+                }
+            };
+            self.layouts.items(place)[n] = value;
+            n += 1;
+            rest = &rest[len..];
+        }
+        self.open(true, memo);
+        self.marks.push(self.stack.len() as u32);
+        self.stack.extend_from_slice(&self.layouts.items(place)[..n]);
+        (bytes.len() - rest.len(), false)
+    }
+
+    /// Give the top of the stack the memo number that follows all others; false when it is another
+    /// number.
+    #[inline]
+    fn append_memo(&mut self, index: u32) -> bool {
+        let floor = self.marks.last().map_or(0, |&m| m as usize);
+        let Some(&value) = self.stack.last().filter(|_| self.stack.len() > floor) else {
+            return false;
+        };
+        if !self.memo.append(index, value) {
+            return false;
+        }
+        self.heap.memoized(value, index);
+        true
+    }
+
+    /// A list that only memo references fill, and that is taken as a whole: `rest` begins with the
+    /// first of them, after the MARK, and stands at `at` in the stream. Tells how many bytes were
+    /// done, APPENDS included; `None`, with nothing changed, when it has to be read one operation
+    /// after the other.
+    #[inline(never)]
+    fn list_of_references(&mut self, rest: &[u8], at: ByteOffset) -> Option<usize> {
+        let floor = self.marks.last().map_or(0, |&m| m as usize);
+        let from = self.stack.len();
+        let list = *self.stack.last().filter(|_| from > floor)?;
+        match (list.as_open(), list.kind()) {
+            (Some((false, _)), _) => {}
+            (None, Kind::List(id)) if matches!(self.heap.slot(id), Slot::Empty(_)) => {}
+            _ => return None,
+        }
+        if let Some((value, len)) = self.runs.known(rest) {
+            self.stand_in(from - 1, value);
+            return Some(len);
+        }
+        let len = runs::length(rest)?;
+        let run = &rest[..len];
+        // What a container among them means may change while it is filled.
+        let mut settled = true;
+        for index in runs::indices(run) {
+            let Some(value) = self.memo.get(index).filter(|value| value.means_something()) else {
+                self.stack.truncate(from);
+                return None;
+            };
+            settled &= !value.is_container();
+            self.stack.push(value);
+        }
+        self.marks.push(from as u32);
+        if !self.close(false, at + len as u64) {
+            self.marks.pop();
+            self.stack.truncate(from);
+            return None;
+        }
+        let value = self.stack[from - 1];
+        if settled && matches!(value.kind(), Kind::Ext(..)) && self.sink.repeats(value) {
+            self.runs.insert(run, value);
+        }
+        Some(len)
+    }
+}

@@ -1,0 +1,350 @@
+//! The stack machine: one opcode after the other.
+
+use crate::error::{ByteOffset, PickleError};
+use crate::heap::{Heap, Oddity};
+use crate::layouts::Layouts;
+use crate::memo::Memo;
+use crate::opcode as op;
+use crate::parser::{Held, Ran};
+use crate::reader::{Missing, Reader};
+use crate::runs::Runs;
+use crate::sink::Sink;
+use crate::value::Value;
+
+/// No string of a snapshot comes near this; a declared length beyond it is damage.
+const MAX_BYTES: u64 = 1 << 30;
+/// Deeper nesting than any recorder writes, at four bytes each.
+pub(crate) const MAX_DEPTH: u64 = 1 << 20;
+
+pub(crate) struct Machine<S> {
+    pub(crate) sink: S,
+    pub(crate) heap: Heap,
+    pub(crate) root: Option<Value>,
+    pub(crate) stack: Vec<Value>,
+    pub(crate) marks: Vec<u32>,
+    pub(crate) memo: Memo,
+    pub(crate) runs: Runs,
+    pub(crate) layouts: Layouts,
+}
+
+/// Why an operation did not happen: it is not all there yet, or it is wrong.
+pub(crate) enum Halt {
+    Missing(Missing),
+    Error(PickleError),
+}
+
+impl From<Missing> for Halt {
+    fn from(missing: Missing) -> Self {
+        Self::Missing(missing)
+    }
+}
+
+impl From<PickleError> for Halt {
+    fn from(error: PickleError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl<S: Sink> Machine<S> {
+    pub(crate) fn new(sink: S, heap: Heap) -> Self {
+        Self {
+            sink,
+            heap,
+            root: None,
+            stack: Vec::new(),
+            marks: Vec::new(),
+            memo: Memo::default(),
+            runs: Runs::default(),
+            layouts: Layouts::default(),
+        }
+    }
+
+    pub(crate) fn held(&self) -> Held {
+        let strings = self.heap.strings.memory();
+        Held {
+            memo_entries: self.memo.len(),
+            memo: self.memo.memory(),
+            objects: self.heap.memory() - strings,
+            strings,
+            other: self.runs.memory()
+                + self.layouts.memory()
+                + self.stack.capacity() * size_of::<Value>()
+                + self.marks.capacity() * 4,
+        }
+    }
+
+    /// Run over `bytes`, which stand at `base` in the stream, as far as whole operations go.
+    pub(crate) fn run(&mut self, bytes: &[u8], base: ByteOffset) -> Result<Ran, PickleError> {
+        let mut reader = Reader::new(bytes);
+        while self.root.is_none() {
+            reader.pos = self.hot(bytes, reader.pos, base);
+            let start = reader.pos;
+            let Ok(code) = reader.byte() else {
+                return Ok(Ran::Needs { used: start, missing: 1 });
+            };
+            match self.execute(code, &mut reader, base + start as u64, base) {
+                Ok(()) => {}
+                Err(Halt::Missing(Missing(missing))) => {
+                    return Ok(Ran::Needs { used: start, missing });
+                }
+                Err(Halt::Error(error)) => return Err(error),
+            }
+        }
+        Ok(Ran::Stopped { used: reader.pos })
+    }
+
+    /// One operation. Nothing is changed before all its operands are there, so that it can be tried
+    /// again.
+    fn execute(
+        &mut self,
+        code: u8,
+        reader: &mut Reader<'_>,
+        at: ByteOffset,
+        base: ByteOffset,
+    ) -> Result<(), Halt> {
+        match code {
+            op::BINGET => {
+                let index = reader.byte()?;
+                let value = self.recall(u32::from(index), at)?;
+                self.stack.push(value);
+            }
+            op::LONG_BINGET => {
+                let index = reader.u32()?;
+                let value = self.recall(index, at)?;
+                self.stack.push(value);
+            }
+            op::MEMOIZE => self.memoize(self.memo.next(), at)?,
+            op::BINPUT => {
+                let index = reader.byte()?;
+                self.memoize(u32::from(index), at)?;
+            }
+            op::LONG_BINPUT => {
+                let index = reader.u32()?;
+                self.memoize(index, at)?;
+            }
+            op::MARK => {
+                limit("nesting", self.marks.len() as u64, MAX_DEPTH, at)?;
+                self.marks.push(self.stack.len() as u32);
+            }
+            op::EMPTY_DICT => {
+                let value = self.heap.new_dict();
+                self.stack.push(value);
+            }
+            op::EMPTY_LIST => {
+                let value = self.heap.new_list();
+                self.stack.push(value);
+            }
+            op::SETITEMS => self.batch("SETITEMS", true, at, base + reader.pos as u64)?,
+            op::APPENDS => self.batch("APPENDS", false, at, base + reader.pos as u64)?,
+            op::SETITEM => self.single("SETITEM", 2, at)?,
+            op::APPEND => self.single("APPEND", 1, at)?,
+            op::BININT => {
+                let i = i32::from_le_bytes(reader.array()?);
+                self.push_small(i64::from(i));
+            }
+            op::BININT1 => {
+                let i = reader.byte()?;
+                self.push_small(i64::from(i));
+            }
+            op::BININT2 => {
+                let i = u16::from_le_bytes(reader.array()?);
+                self.push_small(i64::from(i));
+            }
+            op::LONG1 => {
+                let n = reader.byte()?;
+                let bytes = reader.take(usize::from(n))?;
+                self.push_long(bytes, at);
+            }
+            op::LONG4 => {
+                let n = limit("an integer", u64::from(reader.u32()?), MAX_BYTES, at)?;
+                let bytes = reader.take(n)?;
+                self.push_long(bytes, at);
+            }
+            op::SHORT_BINUNICODE | op::SHORT_BINSTRING => {
+                let n = reader.byte()?;
+                let bytes = reader.take(usize::from(n))?;
+                self.push_str(bytes);
+            }
+            op::BINUNICODE | op::BINSTRING => {
+                let n = limit("a string", u64::from(reader.u32()?), MAX_BYTES, at)?;
+                let bytes = reader.take(n)?;
+                self.push_str(bytes);
+            }
+            op::BINUNICODE8 => {
+                let n = limit("a string", u64::from_le_bytes(reader.array()?), MAX_BYTES, at)?;
+                let bytes = reader.take(n)?;
+                self.push_str(bytes);
+            }
+            op::SHORT_BINBYTES => {
+                let n = reader.byte()?;
+                reader.take(usize::from(n))?;
+                self.stack.push(Value::BYTES);
+            }
+            op::BINBYTES => {
+                let n = limit("bytes", u64::from(reader.u32()?), MAX_BYTES, at)?;
+                reader.take(n)?;
+                self.stack.push(Value::BYTES);
+            }
+            op::BINBYTES8 | op::BYTEARRAY8 => {
+                let n = limit("bytes", u64::from_le_bytes(reader.array()?), MAX_BYTES, at)?;
+                reader.take(n)?;
+                self.stack.push(Value::BYTES);
+            }
+            op::NONE => self.stack.push(Value::NONE),
+            op::NEWTRUE => self.stack.push(Value::bool(true)),
+            op::NEWFALSE => self.stack.push(Value::bool(false)),
+            op::BINFLOAT => {
+                let f = f64::from_be_bytes(reader.array()?);
+                let value = self.heap.make_float(f);
+                self.stack.push(value);
+            }
+            op::EMPTY_TUPLE => self.push_tuple(0, at)?,
+            op::TUPLE1 => self.push_tuple(1, at)?,
+            op::TUPLE2 => self.push_tuple(2, at)?,
+            op::TUPLE3 => self.push_tuple(3, at)?,
+            op::TUPLE => {
+                let from = self.pop_mark("TUPLE", at)?;
+                self.push_tuple(self.stack.len() - from, at)?;
+            }
+            op::FRAME => {
+                // Frames only help readers that prefetch.
+                reader.take(8)?;
+            }
+            op::PROTO => {
+                let version = reader.byte()?;
+                if version > 5 {
+                    return Err(PickleError::Protocol { version, at }.into());
+                }
+            }
+            op::STOP => self.root = Some(self.pop("STOP", at)?),
+            op::POP => self.pop_or_mark(at)?,
+            op::POP_MARK => {
+                let from = self.pop_mark("POP_MARK", at)?;
+                self.stack.truncate(from);
+            }
+            op::DUP => {
+                let top = self.top("DUP", at)?;
+                self.stack.push(top);
+            }
+            _ => self.rare(code, reader, at)?,
+        }
+        Ok(())
+    }
+
+    /// What a memo entry refers to.
+    pub(crate) fn recall(&mut self, index: u32, at: ByteOffset) -> Result<Value, PickleError> {
+        let value = self.memo.recall(index, at)?;
+        Ok(value.as_open().map_or(value, |(_, place)| self.make_object(place as usize)))
+    }
+
+    /// Make an object of the container at this place of the stack, if it is open: something is
+    /// about to refer to it, or it is not filled in the common way.
+    #[inline(never)]
+    pub(crate) fn make_object(&mut self, place: usize) -> Value {
+        let container = self.stack[place];
+        let Some((dict, memo)) = container.as_open() else { return container };
+        let object = self.heap.new_memoized(dict, memo);
+        self.memo.redirect(memo, Value::open(dict, place as u32), object);
+        self.stack[place] = object;
+        object
+    }
+
+    pub(crate) fn memoize(&mut self, index: u32, at: ByteOffset) -> Result<(), PickleError> {
+        let value = self.top("MEMOIZE", at)?;
+        if self.memo.put(index, value) {
+            self.runs.forget();
+            self.layouts.forget();
+        }
+        self.heap.memoized(value, index);
+        Ok(())
+    }
+
+    pub(crate) fn top(&self, op: &'static str, at: ByteOffset) -> Result<Value, PickleError> {
+        match self.stack.last() {
+            Some(&value) if self.marks.last().is_none_or(|&m| (m as usize) < self.stack.len()) => {
+                Ok(value)
+            }
+            _ => Err(stack(op, "a value on the stack", at)),
+        }
+    }
+
+    pub(crate) fn pop(&mut self, op: &'static str, at: ByteOffset) -> Result<Value, PickleError> {
+        let value = self.top(op, at)?;
+        self.stack.pop();
+        Ok(value)
+    }
+
+    pub(crate) fn pop_mark(
+        &mut self,
+        op: &'static str,
+        at: ByteOffset,
+    ) -> Result<usize, PickleError> {
+        let from = self.marks.pop().ok_or(stack(op, "a mark on the stack", at))? as usize;
+        if from > 0 && from <= self.stack.len() {
+            self.make_object(from - 1);
+        }
+        Ok(from)
+    }
+
+    fn pop_or_mark(&mut self, at: ByteOffset) -> Result<(), PickleError> {
+        if self.marks.last().is_some_and(|&m| m as usize == self.stack.len()) {
+            return self.pop_mark("POP", at).map(drop);
+        }
+        self.pop("POP", at).map(drop)
+    }
+
+    pub(crate) fn push_int(&mut self, i: i128) {
+        let value = self.heap.make_int(i);
+        self.stack.push(value);
+    }
+
+    fn push_small(&mut self, i: i64) {
+        match Value::small_int(i) {
+            Some(value) => self.stack.push(value),
+            None => self.push_int(i128::from(i)),
+        }
+    }
+
+    /// Little-endian two's complement of any length.
+    fn push_long(&mut self, bytes: &[u8], at: ByteOffset) {
+        let negative = bytes.last().is_some_and(|b| b & 0x80 != 0);
+        let fill = if negative { 0xff } else { 0 };
+        if bytes.len() <= 8 {
+            // Every address and most sizes; 128 bits at a time are slow on wasm.
+            let mut narrow = [fill; 8];
+            narrow[..bytes.len()].copy_from_slice(bytes);
+            self.push_small(i64::from_le_bytes(narrow));
+            return;
+        }
+        if bytes.get(16..).is_some_and(|rest| rest.iter().any(|&b| b != fill)) {
+            self.push_huge(at);
+            return;
+        }
+        let mut wide = [fill; 16];
+        let n = bytes.len().min(16);
+        wide[..n].copy_from_slice(&bytes[..n]);
+        self.push_int(i128::from_le_bytes(wide));
+    }
+
+    pub(crate) fn push_huge(&mut self, at: ByteOffset) {
+        self.heap.note(Oddity::HugeInteger, at);
+        self.stack.push(Value::NONE);
+    }
+
+    pub(crate) fn push_str(&mut self, bytes: &[u8]) {
+        let value = self.heap.make_str(bytes);
+        self.stack.push(value);
+    }
+}
+
+pub(crate) fn stack(op: &'static str, expected: &'static str, at: ByteOffset) -> PickleError {
+    PickleError::Stack { op, expected, at }
+}
+
+fn limit(what: &'static str, found: u64, limit: u64, at: ByteOffset) -> Result<usize, PickleError> {
+    if found > limit {
+        Err(PickleError::Limit { what, found, limit, at })
+    } else {
+        Ok(found as usize)
+    }
+}

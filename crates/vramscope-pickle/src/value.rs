@@ -1,0 +1,370 @@
+//! What stands on the machine's stack: eight bytes a value.
+
+/// A value: a tag in the low four bits, a payload above. Copying it copies no data.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Value(u64);
+
+/// A value in half the room: a code in the low five bits, a payload above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Brief(u32);
+
+const CODE_BITS: u32 = 5;
+/// Codes are tags and one; then those of open lists and dicts, then the kinds of a sink's own
+/// values.
+const CODE_LIST: u32 = 14;
+const CODE_DICT: u32 = 15;
+const CODE_EXT: u32 = 16;
+
+/// What a code stands for: the value with a payload of 0.
+const HEADS: [u64; 32] = {
+    let mut heads = [UNSET; 32];
+    let mut code = 1;
+    while code < 32 {
+        heads[code as usize] = match code {
+            CODE_LIST => OPEN_LIST << TAG_BITS | UNSET,
+            CODE_DICT => OPEN_DICT << TAG_BITS | UNSET,
+            CODE_EXT.. => ((code - CODE_EXT) as u64) << (32 + TAG_BITS) | EXT,
+            _ => code as u64 - 1,
+        };
+        code += 1;
+    }
+    heads
+};
+
+impl Brief {
+    /// No value, or one that needs more room.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// The value.
+    #[inline]
+    pub(crate) const fn value(self) -> Option<Value> {
+        let head = HEADS[(self.0 % 32) as usize];
+        if self.0 == 0 {
+            None
+        } else {
+            Some(Value(head | ((self.0 >> CODE_BITS) as u64) << TAG_BITS))
+        }
+    }
+}
+
+/// Index of an interned string in [`Strings`](crate::Strings). Equal strings have equal ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StrId(pub u32);
+
+/// Index of a list or dict that the machine holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ObjectId(pub u32);
+
+/// What a [`Value`] is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// `None`.
+    None,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An integer of at most 60 bits with its sign.
+    Int(i64),
+    /// A longer integer: index into the heap's long integers.
+    Long(u32),
+    /// A float: index into the heap's floats.
+    Float(u32),
+    /// A string.
+    Str(StrId),
+    /// Bytes; their content is not kept.
+    Bytes,
+    /// A list.
+    List(ObjectId),
+    /// A dict.
+    Dict(ObjectId),
+    /// A tuple that the sink did not take.
+    Tuple(ObjectId),
+    /// What the sink put in an object's place: its own kind and index.
+    Ext(u8, u32),
+    /// A class, by its dotted name. It is never looked up.
+    Class(StrId),
+    /// Something that only Python could make: its class name. It stays closed.
+    Opaque(StrId),
+}
+
+/// What became of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// Nothing in it yet; the memo entry that refers to it, if any.
+    Empty(Option<u32>),
+    /// Its items are in this store.
+    Stored(u32),
+    /// A sink took it and gave this in its place.
+    Taken(Value),
+}
+
+const TAG_BITS: u32 = 4;
+const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
+
+const NONE: u64 = 0;
+const BOOL: u64 = 1;
+const INT: u64 = 2;
+const LONG: u64 = 3;
+const FLOAT: u64 = 4;
+const STR: u64 = 5;
+const BYTES: u64 = 6;
+const LIST: u64 = 7;
+const DICT: u64 = 8;
+const TUPLE: u64 = 9;
+const EXT: u64 = 10;
+const CLASS: u64 = 11;
+const OPAQUE: u64 = 12;
+// The machine's own marks: an empty container's slot, a filled one's, and what means nothing yet.
+const EMPTY: u64 = 13;
+const STORED: u64 = 14;
+const UNSET: u64 = 15;
+/// The bits that a sink's own value may have for it to fit into half the room.
+const BRIEF_EXT: u64 = (0xf << 32 | u32::MAX as u64 >> CODE_BITS) << TAG_BITS;
+/// Above the number of an open container: it is one, and which.
+const OPEN_LIST: u64 = 1 << 32;
+const OPEN_DICT: u64 = 2 << 32;
+
+impl Value {
+    /// `None`.
+    pub const NONE: Self = Self(NONE);
+
+    const fn new(tag: u64, payload: u64) -> Self {
+        Self(payload << TAG_BITS | tag)
+    }
+
+    /// A bool.
+    pub const fn bool(b: bool) -> Self {
+        Self::new(BOOL, b as u64)
+    }
+
+    /// An integer that fits in 60 bits, or `None`.
+    pub const fn small_int(i: i64) -> Option<Self> {
+        if (i << TAG_BITS) >> TAG_BITS == i {
+            Some(Self((i << TAG_BITS) as u64 | INT))
+        } else {
+            None
+        }
+    }
+
+    /// An integer of 32 bits.
+    pub(crate) const fn int(i: i32) -> Self {
+        Self(((i as i64) << TAG_BITS) as u64 | INT)
+    }
+
+    /// An integer of at most 56 bits with its sign, which is not looked at again.
+    pub(crate) const fn seven_bytes(i: i64) -> Self {
+        Self((i << TAG_BITS) as u64 | INT)
+    }
+
+    pub(crate) const fn long(index: u32) -> Self {
+        Self::new(LONG, index as u64)
+    }
+
+    pub(crate) const fn float(index: u32) -> Self {
+        Self::new(FLOAT, index as u64)
+    }
+
+    /// A string.
+    pub const fn str(id: StrId) -> Self {
+        Self::new(STR, id.0 as u64)
+    }
+
+    pub(crate) const BYTES: Self = Self::new(BYTES, 0);
+
+    pub(crate) const fn list(id: u32) -> Self {
+        Self::new(LIST, id as u64)
+    }
+
+    pub(crate) const fn dict(id: u32) -> Self {
+        Self::new(DICT, id as u64)
+    }
+
+    pub(crate) const fn tuple(id: u32) -> Self {
+        Self::new(TUPLE, id as u64)
+    }
+
+    /// A sink's own value: a kind of its choosing and an index.
+    pub const fn ext(kind: u8, index: u32) -> Self {
+        Self::new(EXT, (kind as u64) << 32 | index as u64)
+    }
+
+    pub(crate) const fn class(name: StrId) -> Self {
+        Self::new(CLASS, name.0 as u64)
+    }
+
+    pub(crate) const fn opaque(name: StrId) -> Self {
+        Self::new(OPAQUE, name.0 as u64)
+    }
+
+    /// A memo entry that was never written.
+    pub(crate) const UNSET: Self = Self::new(UNSET, 0);
+
+    /// A container that is open: begun, and so far with nothing but its memo entry to refer to it.
+    /// It has no object yet, since nearly all are taken when they close. On the stack it stands
+    /// right below its mark, with the number of its memo entry; that entry has its place on the
+    /// stack.
+    pub(crate) const fn open(dict: bool, number: u32) -> Self {
+        Self::new(UNSET, if dict { OPEN_DICT } else { OPEN_LIST } | number as u64)
+    }
+
+    /// Whether an open container is a dict, and its number.
+    pub(crate) const fn as_open(self) -> Option<(bool, u32)> {
+        let payload = self.0 >> TAG_BITS;
+        if self.means_something() || payload < OPEN_LIST {
+            None
+        } else {
+            Some((payload >= OPEN_DICT, payload as u32))
+        }
+    }
+
+    /// Whether it is more than a memo entry never written, or an open container.
+    pub(crate) const fn means_something(self) -> bool {
+        self.0 & TAG_MASK != UNSET
+    }
+
+    /// The same in half the room; [`Brief::NONE`] when it does not fit.
+    #[inline]
+    pub(crate) const fn brief(self) -> Brief {
+        // A sink's own value, which is what most entries are.
+        if self.0 & !BRIEF_EXT == EXT {
+            return Brief(
+                ((self.0 >> TAG_BITS) as u32) << CODE_BITS
+                    | (CODE_EXT + (self.0 >> (32 + TAG_BITS)) as u32),
+            );
+        }
+        let (tag, payload) = (self.0 & TAG_MASK, self.0 >> TAG_BITS);
+        let (code, payload) = match tag {
+            EXT => (CODE_EXT as u64 + (payload >> 32), payload as u32 as u64),
+            UNSET => (CODE_LIST as u64 - 1 + (payload >> 32), payload as u32 as u64),
+            _ => (tag + 1, payload),
+        };
+        let fits = code < 32 && payload >> (32 - CODE_BITS) == 0 && self.0 != Self::UNSET.0;
+        if fits { Brief((payload as u32) << CODE_BITS | code as u32) } else { Brief::NONE }
+    }
+
+    /// The slot of an empty container, and the memo entry that refers to it.
+    pub(crate) const fn empty_slot(memo: Option<u32>) -> Self {
+        Self::new(
+            EMPTY,
+            match memo {
+                Some(index) => index as u64 + 1,
+                None => 0,
+            },
+        )
+    }
+
+    /// The slot of a container with items: where they are.
+    pub(crate) const fn stored_slot(store: u32) -> Self {
+        Self::new(STORED, store as u64)
+    }
+
+    /// What a container's slot says.
+    pub(crate) const fn slot(self) -> Slot {
+        let payload = self.0 >> TAG_BITS;
+        match self.0 & TAG_MASK {
+            EMPTY if payload == 0 => Slot::Empty(None),
+            EMPTY => Slot::Empty(Some((payload - 1) as u32)),
+            STORED => Slot::Stored(payload as u32),
+            _ => Slot::Taken(self),
+        }
+    }
+
+    /// What it is.
+    pub const fn kind(self) -> Kind {
+        let payload = self.0 >> TAG_BITS;
+        let low = payload as u32;
+        match self.0 & TAG_MASK {
+            NONE => Kind::None,
+            BOOL => Kind::Bool(payload != 0),
+            INT => Kind::Int(self.0 as i64 >> TAG_BITS),
+            LONG => Kind::Long(low),
+            FLOAT => Kind::Float(low),
+            STR => Kind::Str(StrId(low)),
+            BYTES => Kind::Bytes,
+            LIST => Kind::List(ObjectId(low)),
+            DICT => Kind::Dict(ObjectId(low)),
+            TUPLE => Kind::Tuple(ObjectId(low)),
+            EXT => Kind::Ext((payload >> 32) as u8, low),
+            CLASS => Kind::Class(StrId(low)),
+            _ => Kind::Opaque(StrId(low)),
+        }
+    }
+
+    /// Whether it holds other values: what it means may change while those come.
+    pub(crate) const fn is_container(self) -> bool {
+        matches!(self.0 & TAG_MASK, LIST | DICT | TUPLE)
+    }
+
+    /// The index of a sink's own value of this kind.
+    pub const fn as_ext(self, kind: u8) -> Option<u32> {
+        let head = EXT | (kind as u64) << (32 + TAG_BITS);
+        if self.0 & !((u32::MAX as u64) << TAG_BITS) == head {
+            Some((self.0 >> TAG_BITS) as u32)
+        } else {
+            None
+        }
+    }
+}
+
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.kind().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_brief_value_is_the_value_or_none() {
+        let most = (1 << 27) - 1;
+        let fit = [
+            Value::NONE,
+            Value::bool(true),
+            Value::int(7),
+            Value::str(StrId(most)),
+            Value::BYTES,
+            Value::list(0),
+            Value::dict(1),
+            Value::tuple(2),
+            Value::long(3),
+            Value::float(4),
+            Value::class(StrId(5)),
+            Value::opaque(StrId(most)),
+            Value::ext(0, 0),
+            Value::ext(15, most),
+            Value::open(false, most),
+            Value::open(true, 0),
+        ];
+        assert_eq!(fit.map(|value| value.brief().value()), fit.map(Some));
+        let others = [
+            Value::int(-1),
+            Value::ext(16, 0),
+            Value::ext(0, most + 1),
+            Value::open(true, most + 1),
+            Value::UNSET,
+        ];
+        assert!(others.iter().all(|value| value.brief() == Brief::NONE), "{others:?}");
+        assert_eq!(Brief::NONE.value(), None);
+    }
+
+    #[test]
+    fn values_come_back_as_they_went_in() {
+        for i in [0, 1, -1, (1 << 59) - 1, -(1 << 59)] {
+            assert_eq!(Value::small_int(i).map(Value::kind), Some(Kind::Int(i)));
+        }
+        assert_eq!(Value::small_int(1 << 59), None);
+        assert_eq!(Value::small_int(i64::MIN), None);
+        assert_eq!(Value::ext(255, u32::MAX).kind(), Kind::Ext(255, u32::MAX));
+        assert_eq!(Value::ext(3, 7).as_ext(3), Some(7));
+        assert_eq!(Value::ext(3, 7).as_ext(2), None);
+        assert_eq!(Value::list(7).as_ext(0), None);
+        assert_eq!(Value::bool(true).kind(), Kind::Bool(true));
+        assert_eq!(Value::open(true, u32::MAX).as_open(), Some((true, u32::MAX)));
+        assert_eq!(Value::open(false, 0).as_open(), Some((false, 0)));
+        assert_eq!(
+            [Value::UNSET, Value::list(0), Value::ext(255, u32::MAX)].map(Value::as_open),
+            [None; 3]
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! Containers that are begun, memoized and filled at once, as CPython writes them, get no object of
+//! their own. Nobody may see the difference: read in pieces too small for that way, every program
+//! comes to the same.
+
+use proptest::prelude::*;
+use vramscope_pickle::{ByteOffset, Heap, Kind, Parser, PickleError, Sink, Value};
+
+/// Takes what begins with an integer, as the place of its content in a list of texts.
+#[derive(Default)]
+struct Numbers(Vec<String>);
+
+impl Numbers {
+    fn take(&mut self, heap: &Heap, so_far: Option<Value>, items: &[Value]) -> Option<Value> {
+        if so_far.is_none() && !matches!(items.first()?.kind(), Kind::Int(_)) {
+            return None;
+        }
+        let before =
+            so_far.and_then(|value| value.as_ext(0)).map_or("", |row| &self.0[row as usize]);
+        let text = items
+            .iter()
+            .fold(before.to_owned(), |text, &item| text + " " + &show(heap, &self.0, item, 3));
+        self.0.push(text);
+        Some(Value::ext(0, self.0.len() as u32 - 1))
+    }
+}
+
+impl Sink for Numbers {
+    fn dict(
+        &mut self,
+        heap: &mut Heap,
+        so_far: Option<Value>,
+        pairs: &[Value],
+        _: ByteOffset,
+    ) -> Option<Value> {
+        self.take(heap, so_far, pairs)
+    }
+
+    fn list(
+        &mut self,
+        heap: &mut Heap,
+        so_far: Option<Value>,
+        items: &[Value],
+        _: ByteOffset,
+    ) -> Option<Value> {
+        self.take(heap, so_far, items)
+    }
+
+    fn tuple(&mut self, _: &mut Heap, _: &[Value], _: ByteOffset) -> Option<Value> {
+        None
+    }
+}
+
+/// A value by what is in it; containers may hold themselves.
+fn show(heap: &Heap, taken: &[String], value: Value, depth: usize) -> String {
+    let value = heap.resolve(value);
+    let (open, close) = match value.kind() {
+        Kind::Ext(0, row) => return format!("<{}>", taken[row as usize]),
+        Kind::List(_) => ('[', ']'),
+        Kind::Dict(_) => ('{', '}'),
+        Kind::Tuple(_) => ('(', ')'),
+        other => return format!("{other:?}"),
+    };
+    if depth == 0 {
+        return "...".to_owned();
+    }
+    let items: Vec<String> =
+        heap.items(value).iter().map(|&item| show(heap, taken, item, depth - 1)).collect();
+    format!("{open}{}{close}", items.join(" "))
+}
+
+/// The root and the notes, and what the objects take.
+fn read(pickle: &[u8], chunk: usize) -> Result<(String, usize), PickleError> {
+    let mut parser = Parser::new(Numbers::default(), &[]);
+    for piece in pickle.chunks(chunk) {
+        parser.feed(piece)?;
+    }
+    let objects = parser.held().objects;
+    let parsed = parser.finish()?;
+    let root = show(&parsed.heap, &parsed.sink.0, parsed.root, 6);
+    Ok((format!("{root} {:?}", parsed.heap.notes()), objects))
+}
+
+/// Nothing, so that what stands before it is not too near to the end for the fast way.
+const END: &[u8] = b"N0N0N0N0N0.";
+
+/// What a program comes to at once, and byte for byte.
+fn read_both_ways(program: &[u8]) -> [Result<String, PickleError>; 2] {
+    let pickle = [program, END].concat();
+    [usize::MAX, 1].map(|piece| read(&pickle, piece).map(|read| read.0))
+}
+
+fn both(program: &[u8]) -> Result<String, PickleError> {
+    let [whole, pieces] = read_both_ways(program);
+    assert_eq!(whole, pieces, "{}", program.escape_ascii());
+    whole
+}
+
+#[test]
+fn what_refers_to_an_open_container_sees_what_becomes_of_it() {
+    // Itself, in itself; taken or not.
+    assert_eq!(
+        both(b"]\x94(Nh\x00e").expect("a list"),
+        "[None [None [None [None [None [None ...]]]]]] []"
+    );
+    assert_eq!(
+        both(b"(]\x94(K\x07h\x00eh\x00t").expect("a tuple"),
+        "(< Int(7) []> < Int(7) []>) []"
+    );
+    // From inside of another, which is open too.
+    assert_eq!(
+        both(b"}\x94(N]\x94(h\x00eh\x01Nu").expect("a dict"),
+        both(b"}\x94(N]\x94(h\x00eh\x01Nu0h\x00").expect("it")
+    );
+    // Its memo entry is another's by the time it closes.
+    assert_eq!(both(b"(]\x94(K\x05q\x00eh\x00t").expect("a tuple"), "(< Int(5)> Int(5)) []");
+    // A mark that goes without filling anything leaves it empty, to be filled later.
+    assert_eq!(both(b"]\x94(NN1h\x00(K\x02e0h\x00").expect("a list"), "< Int(2)> []");
+    assert_eq!(both(b"]\x94(0(Ne").expect("a list"), "[None] []");
+}
+
+#[test]
+fn what_is_taken_when_it_closes_leaves_nothing() {
+    // Ten thousand dicts with a list each, all of them taken, in a list that is.
+    let mut program = b"]\x94(K\x00".to_vec();
+    for _ in 0..10_000 {
+        program.extend_from_slice(b"}\x94(K\x01]\x94(K\x02Neu");
+    }
+    program.push(b'e');
+    let pickle = [&program[..], END].concat();
+    let (root, objects) = read(&pickle, usize::MAX).expect("a list");
+    assert_eq!(root.matches("Int(2)").count(), 10_000);
+    assert!(objects < 1000, "{objects} bytes");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn any_program_comes_to_the_same_in_small_pieces(parts in prop::collection::vec(prop::sample::select(vec![
+        &b"]\x94("[..], b"}\x94(", b"]\x94(", b"}\x94(", b"]\x94", b"]", b"(", b"e", b"e", b"u", b"u", b"0", b"1", b"2", b"t",
+        b"d", b"l", b"a", b"s", b"h\x00", b"h\x01", b"h\x02", b"q\x00", b"q\x01", b"K\x01", b"K\x02", b"N", b"\x94", b"\x85",
+        b"\x86",
+    ]), 0..40)) {
+        // Programs that break off early show little: what a program needs to go on is put below it.
+        let program = [&b"]\x94(NN"[..], &parts.concat()].concat();
+        let [whole, pieces] = read_both_ways(&program);
+        prop_assert_eq!(whole, pieces, "{}", program.escape_ascii());
+    }
+}

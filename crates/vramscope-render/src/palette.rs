@@ -1,0 +1,340 @@
+//! From colour words to sRGB.
+//!
+//! Hue carries meaning (the call path), so lightness and chroma are the same all around the wheel:
+//! one pair for dark surfaces, one for light. In OKLCH that is a statement about how colours look,
+//! which it is not in HSL. Where sRGB has no such colour (cyan, mostly) the chroma gives way, never
+//! the hue or the lightness.
+
+use crate::Colour;
+
+/// Dark or light surfaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Theme {
+    /// Light text on dark ground.
+    #[default]
+    Dark,
+    /// Dark text on light ground.
+    Light,
+}
+
+/// An opaque colour as bytes: red, green, blue, 255.
+pub type Rgba = [u8; 4];
+
+/// Entries of a palette: 256 hues in 4 steps, then the fixed colours, then the grey of
+/// [`Colour::NO_STACK`] up to the end of that row of 256.
+pub const PALETTE_LEN: usize = 1280;
+
+/// The lightness of the middle of the steps, the chroma, and the lightness between two steps.
+const fn wheel(theme: Theme) -> (f64, f64, f64) {
+    match theme {
+        Theme::Dark => (0.66, 0.11, 0.025),
+        Theme::Light => (0.74, 0.10, 0.025),
+    }
+}
+
+/// The grey of blocks without a stack: bluish like the surfaces, and as light as the wheel.
+const fn grey(theme: Theme) -> (f64, f64, f64) {
+    match theme {
+        Theme::Dark => (0.65, 0.012, 255.0),
+        Theme::Light => (0.74, 0.010, 255.0),
+    }
+}
+
+/// Lightness, chroma and hue of the categories, in their order. Neighbours differ in lightness as
+/// well as in hue, so that those who do not see red from green tell them apart.
+const fn categories(theme: Theme) -> [[f64; 3]; Colour::CATEGORIES as usize] {
+    match theme {
+        Theme::Dark => [
+            [0.64, 0.15, 258.0],
+            [0.78, 0.14, 70.0],
+            [0.72, 0.12, 168.0],
+            [0.80, 0.05, 235.0],
+            [0.90, 0.14, 102.0],
+            [0.66, 0.16, 330.0],
+            [0.61, 0.07, 50.0],
+            [0.84, 0.09, 205.0],
+            [0.65, 0.18, 27.0],
+            [0.63, 0.012, 255.0],
+        ],
+        Theme::Light => [
+            [0.58, 0.15, 258.0],
+            [0.76, 0.15, 66.0],
+            [0.66, 0.12, 168.0],
+            [0.72, 0.05, 235.0],
+            [0.77, 0.15, 98.0],
+            [0.63, 0.17, 330.0],
+            [0.52, 0.08, 50.0],
+            [0.76, 0.10, 205.0],
+            [0.59, 0.19, 27.0],
+            [0.72, 0.010, 255.0],
+        ],
+    }
+}
+
+/// From little to much: the lightness moves away from the ground all along, and the hue with it.
+fn ramp(theme: Theme, part: f64) -> Rgba {
+    let (from, to) = match theme {
+        Theme::Dark => ([0.61, 0.12, 285.0], [0.90, 0.14, 105.0]),
+        Theme::Light => ([0.76, 0.11, 110.0], [0.42, 0.14, 290.0]),
+    };
+    let at = |i: usize| from[i] + (to[i] - from[i]) * part;
+    srgb(at(0), at(1), at(2))
+}
+
+/// Dimmed, segment, pending; the lines of allocated, active and reserved bytes, and of private
+/// pools.
+const fn furniture(theme: Theme) -> [[f64; 3]; 7] {
+    match theme {
+        Theme::Dark => [
+            [0.34, 0.012, 255.0],
+            [0.24, 0.012, 255.0],
+            [0.80, 0.15, 75.0],
+            [0.86, 0.10, 200.0],
+            [0.80, 0.13, 150.0],
+            [0.97, 0.01, 255.0],
+            [0.78, 0.14, 303.0],
+        ],
+        Theme::Light => [
+            [0.88, 0.008, 255.0],
+            [0.935, 0.006, 255.0],
+            [0.70, 0.16, 65.0],
+            [0.52, 0.12, 220.0],
+            [0.50, 0.13, 150.0],
+            [0.30, 0.01, 255.0],
+            [0.52, 0.19, 300.0],
+        ],
+    }
+}
+
+/// What every colour word looks like in one theme.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Palette {
+    entries: Vec<Rgba>,
+}
+
+impl Palette {
+    /// The table of a theme.
+    pub fn new(theme: Theme) -> Self {
+        let (middle, chroma, between) = wheel(theme);
+        let mut entries = Vec::with_capacity(PALETTE_LEN);
+        for step in 0..Colour::STEPS {
+            let lightness = middle + (f64::from(step) - 1.5) * between;
+            for hue in 0..Colour::HUES {
+                entries.push(srgb(
+                    lightness,
+                    chroma,
+                    f64::from(hue) / f64::from(Colour::HUES) * 360.0,
+                ));
+            }
+        }
+        entries.extend(categories(theme).map(|[l, c, h]| srgb(l, c, h)));
+        entries.extend(
+            (0..Colour::RAMP)
+                .map(|step| ramp(theme, f64::from(step) / f64::from(Colour::RAMP - 1))),
+        );
+        entries.extend(furniture(theme).map(|[l, c, h]| srgb(l, c, h)));
+        let (lightness, chroma, hue) = grey(theme);
+        entries.resize(PALETTE_LEN, srgb(lightness, chroma, hue));
+        Self { entries }
+    }
+
+    /// All colours: entry `step * 256 + hue`, then the fixed ones, then the grey.
+    pub fn entries(&self) -> &[Rgba] {
+        &self.entries
+    }
+
+    /// The colour of a word.
+    pub fn rgba(&self, colour: Colour) -> Rgba {
+        self.entries[(colour.word() as usize).min(PALETTE_LEN - 1)]
+    }
+
+    /// The colour of a word as CSS: `#8a9097`.
+    pub fn css(&self, colour: Colour) -> String {
+        let [r, g, b, _] = self.rgba(colour);
+        format!("#{r:02x}{g:02x}{b:02x}")
+    }
+}
+
+/// The colours of a plot that are not data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surfaces {
+    /// The ground of the plot.
+    pub ground: Rgba,
+    /// Lines at round values, behind the data.
+    pub grid: Rgba,
+    /// The line that the stack stands on.
+    pub baseline: Rgba,
+    /// The mark of the peak, in the colour of quiet text.
+    pub mark: Rgba,
+    /// The selection.
+    pub accent: Rgba,
+    /// What a block under the pointer is mixed with.
+    pub lift: Rgba,
+    /// A limit: the one colour of warnings.
+    pub warn: Rgba,
+}
+
+impl Surfaces {
+    /// The surfaces of a theme.
+    pub const fn new(theme: Theme) -> Self {
+        match theme {
+            Theme::Dark => Self {
+                ground: [0x0a, 0x0c, 0x0f, 255],
+                grid: [0x18, 0x1c, 0x22, 255],
+                baseline: [0x36, 0x3d, 0x47, 255],
+                mark: [0x9a, 0xa4, 0xb0, 255],
+                accent: [0x8a, 0xca, 0xff, 255],
+                lift: [0xff, 0xff, 0xff, 255],
+                warn: [0xf0, 0xb0, 0x4a, 255],
+            },
+            Theme::Light => Self {
+                ground: [0xfb, 0xfc, 0xfd, 255],
+                grid: [0xeb, 0xef, 0xf1, 255],
+                baseline: [0xc3, 0xca, 0xd1, 255],
+                mark: [0x5a, 0x64, 0x70, 255],
+                accent: [0x05, 0x50, 0xae, 255],
+                lift: [0xff, 0xff, 0xff, 255],
+                warn: [0x8f, 0x56, 0x00, 255],
+            },
+        }
+    }
+}
+
+/// The sRGB colour with this lightness, hue (degrees) and at most this chroma.
+fn srgb(lightness: f64, chroma: f64, hue: f64) -> Rgba {
+    let (sin, cos) = direction(hue);
+    let linear = |chroma: f64| oklab_to_linear(lightness, chroma * cos, chroma * sin);
+    let inside = |rgb: [f64; 3]| rgb.iter().all(|v| (-1e-6..=1.0 + 1e-6).contains(v));
+    let (mut low, mut high) = (0.0, chroma);
+    if inside(linear(chroma)) {
+        low = chroma;
+    } else {
+        for _ in 0..24 {
+            let middle = f64::midpoint(low, high);
+            if inside(linear(middle)) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+    }
+    let [r, g, b] = linear(low).map(encode);
+    [r, g, b, 255]
+}
+
+/// Sine and cosine of an angle in degrees, to seven digits: by their series, of which an eighth of
+/// a turn needs a few terms. The library's take any angle, with tables that are several kilobytes
+/// of what the page waits for.
+fn direction(degrees: f64) -> (f64, f64) {
+    let quarters = (degrees / 90.0).round();
+    let x = (degrees - 90.0 * quarters).to_radians();
+    let square = x * x;
+    let sin = x
+        * (1.0
+            - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0))));
+    let cos =
+        1.0 - square / 2.0 * (1.0 - square / 12.0 * (1.0 - square / 30.0 * (1.0 - square / 56.0)));
+    match quarters.rem_euclid(4.0) as u8 {
+        0 => (sin, cos),
+        1 => (cos, -sin),
+        2 => (-sin, -cos),
+        _ => (-cos, sin),
+    }
+}
+
+/// Björn Ottosson's matrices: <https://bottosson.github.io/posts/oklab/>.
+fn oklab_to_linear(l: f64, a: f64, b: f64) -> [f64; 3] {
+    let cube = |v: f64| v * v * v;
+    let long = cube(l + 0.396_337_777_4 * a + 0.215_803_757_3 * b);
+    let medium = cube(l - 0.105_561_345_8 * a - 0.063_854_172_8 * b);
+    let short = cube(l - 0.089_484_177_5 * a - 1.291_485_548_0 * b);
+    [
+        4.076_741_662_1 * long - 3.307_711_591_3 * medium + 0.230_969_929_2 * short,
+        -1.268_438_004_6 * long + 2.609_757_401_1 * medium - 0.341_319_396_5 * short,
+        -0.004_196_086_3 * long - 0.703_418_614_7 * medium + 1.707_614_701_0 * short,
+    ]
+}
+
+/// Linear light to an sRGB byte.
+fn encode(linear: f64) -> u8 {
+    let v = linear.clamp(0.0, 1.0);
+    let encoded = if v <= 0.003_130_8 { 12.92 * v } else { 1.055 * v.powf(1.0 / 2.4) - 0.055 };
+    (encoded * 255.0).round() as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PALETTE_LEN, Palette, Rgba, Surfaces, Theme, direction, srgb};
+    use crate::Colour;
+
+    /// Relative luminance (WCAG).
+    fn luminance([r, g, b, _]: Rgba) -> f64 {
+        let decode = |v: u8| {
+            let v = f64::from(v) / 255.0;
+            if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * decode(r) + 0.7152 * decode(g) + 0.0722 * decode(b)
+    }
+
+    fn contrast(a: Rgba, b: Rgba) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn directions_are_those_of_the_library() {
+        for tenth in -7200..7200 {
+            let degrees = f64::from(tenth) / 10.0;
+            let ((sin, cos), known) = (direction(degrees), degrees.to_radians().sin_cos());
+            assert!(
+                (sin - known.0).abs() < 1e-7 && (cos - known.1).abs() < 1e-7,
+                "{degrees}: {sin} {cos}"
+            );
+        }
+    }
+
+    #[test]
+    fn known_colours_convert() {
+        // CSS Color 4: oklch of white, and of sRGB red (0.62796, 0.25768, 29.234).
+        assert_eq!(srgb(1.0, 0.0, 0.0), [255, 255, 255, 255]);
+        assert_eq!(srgb(0.627_955, 0.257_68, 29.2339), [255, 0, 0, 255]);
+    }
+
+    #[test]
+    fn every_word_has_a_colour_that_stands_off_the_ground() {
+        for (theme, least) in [(Theme::Dark, 4.5), (Theme::Light, 1.7)] {
+            let palette = Palette::new(theme);
+            assert_eq!(palette.entries().len(), PALETTE_LEN);
+            let quiet = [Colour::DIMMED, Colour::SEGMENT].map(|colour| palette.rgba(colour));
+            let blocks =
+                palette.entries().iter().enumerate().filter(|(_, entry)| !quiet.contains(entry));
+            for (i, entry) in blocks {
+                let seen = contrast(*entry, Surfaces::new(theme).ground);
+                assert!(seen > least, "{theme:?} entry {i}: {seen}");
+            }
+        }
+    }
+
+    #[test]
+    fn quiet_text_accent_and_warnings_can_be_read() {
+        for theme in [Theme::Dark, Theme::Light] {
+            let s = Surfaces::new(theme);
+            assert!(
+                [s.mark, s.accent, s.warn].iter().all(|colour| contrast(*colour, s.ground) >= 4.5)
+            );
+        }
+    }
+
+    #[test]
+    fn steps_differ_and_words_map_to_their_entries() {
+        let palette = Palette::new(Theme::Dark);
+        for hue in [0, 60, 120, 200] {
+            let steps: Vec<f64> =
+                (0..4).map(|s| luminance(palette.rgba(Colour::new(hue, s)))).collect();
+            assert!(steps.windows(2).all(|w| w[0] + 0.01 < w[1]), "{steps:?}");
+        }
+        assert_eq!(palette.rgba(Colour::new(3, 2)), palette.entries()[2 * 256 + 3]);
+        assert_eq!(palette.rgba(Colour::NO_STACK), palette.entries()[1279]);
+        assert_ne!(palette.rgba(Colour::category(0)), palette.rgba(Colour::category(9)));
+    }
+}

@@ -1,0 +1,356 @@
+//! The GL programs, run on the system's software OpenGL ES 3: exact statements about pixels, and
+//! two pictures.
+
+mod support;
+
+use std::path::PathBuf;
+
+use support::{Canvas, Picture};
+use vramscope_render::gl::{
+    Counters, Rect, RectRenderer, StripRenderer, StripStyle, clear, scissor,
+};
+use vramscope_render::{
+    Colour, MERGED, Palette, PixelRect, Placement, Rgba, Strips, Surfaces, TILE_COLUMNS, TILE_ROWS,
+    Theme,
+};
+
+const SIZE: [u32; 2] = [640, 400];
+const ALL: [f64; 4] = [0.0, 0.0, 640.0, 400.0];
+
+fn style(theme: Theme) -> StripStyle {
+    let s = Surfaces::new(theme);
+    StripStyle {
+        ground: s.ground,
+        accent: s.accent,
+        lift: s.lift,
+        selected: None,
+        ends: None,
+        hovered: None,
+        line: 1.0,
+    }
+}
+
+fn strip_renderer(gl: &glow::Context, theme: Theme) -> StripRenderer {
+    StripRenderer::new(gl, &Palette::new(theme)).expect("the strips program")
+}
+
+/// Draws tiles on an empty canvas.
+fn draw(
+    canvas: &Canvas,
+    theme: Theme,
+    style: &StripStyle,
+    tiles: &[(&Strips, Placement)],
+) -> (Picture, Counters) {
+    let gl = &canvas.gl;
+    let mut counters = Counters::default();
+    let mut renderer = strip_renderer(gl, theme);
+    clear(gl, canvas.size, Surfaces::new(theme).ground);
+    let mut uploaded = Vec::new();
+    for (strips, placement) in tiles {
+        let tile = renderer.upload(gl, strips.columns()).expect("textures for a tile");
+        renderer.place(&tile, *placement);
+        uploaded.push(tile);
+    }
+    renderer.draw(gl, canvas.size, style, &mut counters);
+    let picture = canvas.read();
+    for tile in uploaded {
+        renderer.release(tile);
+    }
+    renderer.destroy(gl);
+    (picture, counters)
+}
+
+fn one(position: [f32; 4], colour: Colour, block: u32) -> Strips {
+    let mut strips = Strips::default();
+    strips.push(position, colour, block);
+    strips
+}
+
+/// A pixel a column and a row, from this corner.
+fn plain(x: f64, y: f64) -> Placement {
+    Placement::new([x, y], [1.0, 1.0], ALL)
+}
+
+fn mixed(a: Rgba, b: Rgba, t: f32) -> Rgba {
+    std::array::from_fn(|i| (f32::from(a[i]) * (1.0 - t) + f32::from(b[i]) * t).round() as u8)
+}
+
+fn close(a: Rgba, b: Rgba) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 1)
+}
+
+/// How many pixels of a column are not ground.
+fn count_column(picture: &Picture, x: u32, ground: Rgba) -> usize {
+    (0..SIZE[1]).filter(|&y| picture.at(x, y) != ground).count()
+}
+
+#[test]
+fn a_strip_fills_exactly_the_pixels_that_snap_says() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    let ground = Surfaces::new(Theme::Dark).ground;
+    for (corner, scale) in
+        [([20.3, 11.7], [1.37, 0.61]), ([0.5, 0.5], [1.0, 1.0]), ([-900.25, -80.5], [3.9, 2.3])]
+    {
+        let placement = Placement::new(corner, scale, ALL);
+        let strips = one([230.0, 41.25, 292.0, 127.5], Colour::new(30, 1), 3);
+        let (picture, _) = draw(&canvas, Theme::Dark, &style(Theme::Dark), &[(&strips, placement)]);
+        let seen = placement.snap(strips.positions[0]);
+        assert!(!seen.is_empty());
+        for y in 0..SIZE[1] {
+            for x in 0..SIZE[0] {
+                let inside = seen.contains(x as f32, y as f32);
+                assert_eq!(picture.at(x, y) != ground, inside, "pixel {x},{y} of {seen:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_word_becomes_its_palette_colour_and_a_hairline_tops_what_is_over_three_pixels() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    for theme in [Theme::Dark, Theme::Light] {
+        let (palette, ground) = (Palette::new(theme), Surfaces::new(theme).ground);
+        let words = [Colour::new(0, 0), Colour::new(200, 1), Colour::new(77, 3), Colour::NO_STACK];
+        let mut strips = Strips::default();
+        for (i, word) in words.iter().enumerate() {
+            let x = 10.0 + 20.0 * i as f32;
+            strips.push([x, 5.0, x + 20.0, 8.0], *word, 0);
+            strips.push([x, 8.0, x + 20.0, 28.0], *word, 1);
+        }
+        let (picture, counters) =
+            draw(&canvas, theme, &style(theme), &[(&strips, plain(0.0, 0.0))]);
+        assert_eq!(counters, Counters { draws: 1, strips: 8, instances: 8 });
+        for (i, word) in words.iter().enumerate() {
+            let x = 20 + 20 * i as u32;
+            let colour = palette.rgba(*word);
+            for y in 5..27 {
+                assert_eq!(picture.at(x, y), colour, "{theme:?} {word:?} row {y}");
+            }
+            assert!(
+                close(picture.at(x, 27), mixed(colour, ground, 0.45)),
+                "{:?}",
+                picture.at(x, 27)
+            );
+            assert_eq!(picture.at(x, 28), ground);
+            assert_eq!(count_column(&picture, x, ground), 23);
+        }
+    }
+}
+
+#[test]
+fn no_hairline_tops_what_is_several_blocks() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    let word = Colour::new(77, 3);
+    let colour = Palette::new(Theme::Dark).rgba(word);
+    let strips = one([10.0, 5.0, 30.0, 28.0], word, 1 | MERGED);
+    let (picture, _) =
+        draw(&canvas, Theme::Dark, &style(Theme::Dark), &[(&strips, plain(0.0, 0.0))]);
+    for y in 5..28 {
+        assert_eq!(picture.at(20, y), colour, "row {y}");
+    }
+}
+
+#[test]
+fn only_the_selected_block_is_outlined_and_only_the_hovered_one_lifted() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    let theme = Theme::Dark;
+    let (surfaces, colour) = (Surfaces::new(theme), Colour::new(10, 2));
+    let plain_colour = Palette::new(theme).rgba(colour);
+    let mut strips = Strips::default();
+    for (i, block) in [6, 7, 0x7 | MERGED, 8].into_iter().enumerate() {
+        let y = 10.0 + 20.0 * i as f32;
+        strips.push([10.0, y, 110.0, y + 20.0], colour, block);
+    }
+    let chosen = StripStyle {
+        selected: Some(7),
+        ends: Some([10.0, 110.0]),
+        hovered: Some(8),
+        line: 2.0,
+        ..style(theme)
+    };
+    let (picture, _) = draw(&canvas, theme, &chosen, &[(&strips, plain(0.0, 0.0))]);
+    let tint = mixed(plain_colour, surfaces.accent, 0.35);
+    for (y, wanted) in [
+        (30, surfaces.accent),
+        (31, surfaces.accent),
+        (32, tint),
+        (47, tint),
+        (48, surfaces.accent),
+    ] {
+        assert!(
+            close(picture.at(60, y), wanted),
+            "row {y}: {:?} and not {wanted:?}",
+            picture.at(60, y)
+        );
+    }
+    for (x, wanted) in [
+        (10, surfaces.accent),
+        (11, surfaces.accent),
+        (12, tint),
+        (107, tint),
+        (108, surfaces.accent),
+    ] {
+        assert!(
+            close(picture.at(x, 40), wanted),
+            "column {x}: {:?} and not {wanted:?}",
+            picture.at(x, 40)
+        );
+    }
+    assert_eq!(picture.at(60, 20), plain_colour);
+    assert_eq!(picture.at(60, 60), plain_colour, "a merged strip is not its largest block");
+    assert!(close(picture.at(60, 80), mixed(plain_colour, surfaces.lift, 0.25)));
+}
+
+#[test]
+fn tiles_meet_without_a_gap_and_are_cut_at_their_clip() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    let theme = Theme::Light;
+    let ground = Surfaces::new(theme).ground;
+    let full = one([0.0, 0.0, TILE_COLUMNS as f32, TILE_ROWS as f32], Colour::new(90, 0), 1);
+    // Two tiles side by side at an awkward scale, and a third of them above, cut to a part of the
+    // screen.
+    let scale = [0.7313, 0.2917];
+    let (w, h) = (scale[0] * 512.0, scale[1] * 1024.0);
+    let corner = [-100.21, -30.77];
+    let tiles = [
+        (&full, Placement::new(corner, scale, ALL)),
+        (&full, Placement::new([corner[0] + w, corner[1]], scale, ALL)),
+        (&full, Placement::new([corner[0], corner[1] + h], scale, [40.0, 0.0, 60.0, 290.0])),
+    ];
+    let (picture, _) = draw(&canvas, theme, &style(theme), &tiles);
+    let top = (corner[1] + h).round() as u32;
+    for y in 0..SIZE[1] {
+        for x in 0..SIZE[0] {
+            let inside = y < top || ((40..60).contains(&x) && y < 290);
+            let inside = inside && f64::from(x) < corner[0] + 2.0 * w;
+            assert_eq!(picture.at(x, y) != ground, inside, "pixel {x},{y}");
+        }
+    }
+}
+
+#[test]
+fn many_tiles_need_few_draw_calls_and_room_is_used_again() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    let gl = &canvas.gl;
+    let mut renderer = strip_renderer(gl, Theme::Dark);
+    let mut strips = Strips::default();
+    for i in 0..32_768u32 {
+        let (x, y) = ((i % 512) as f32, (i / 512 * 16) as f32);
+        strips.push([x, y, x + 1.0, y + 16.0], Colour::new(i as u8, 0), i);
+    }
+    for _ in 0..3 {
+        let tiles: Vec<_> = (0..20)
+            .map(|_| renderer.upload(gl, strips.columns()).expect("textures for a tile"))
+            .collect();
+        let mut counters = Counters::default();
+        clear(gl, canvas.size, [0, 0, 0, 255]);
+        for (i, tile) in tiles.iter().enumerate() {
+            let corner = [(i % 5) as f64 * 128.0, (i / 5) as f64 * 100.0];
+            renderer.place(tile, Placement::new(corner, [0.25, 0.1], ALL));
+        }
+        renderer.draw(gl, canvas.size, &style(Theme::Dark), &mut counters);
+        // 640 chunks in pages of 512.
+        assert_eq!(counters, Counters { draws: 2, strips: 20 * 32_768, instances: 20 * 32_768 });
+        assert_eq!(count_column(&canvas.read(), 639, [0, 0, 0, 255]), 400);
+        for tile in tiles {
+            renderer.release(tile);
+        }
+    }
+    renderer.destroy(gl);
+}
+
+/// A made-up scene with everything in it.
+fn scene(canvas: &Canvas, theme: Theme) -> Picture {
+    let gl = &canvas.gl;
+    let s = Surfaces::new(theme);
+    let mut counters = Counters::default();
+    let mut strips = strip_renderer(gl, theme);
+    let mut rects = RectRenderer::new(gl).expect("the rects program");
+    let plot = PixelRect { x0: 40.0, y0: 20.0, x1: 630.0, y1: 390.0 };
+    let rect = |x0: f32, y0: f32, x1: f32, y1: f32, colour, dash| Rect {
+        at: PixelRect { x0, y0, x1, y1 },
+        colour,
+        dash,
+    };
+    clear(gl, canvas.size, s.ground);
+    let grid: Vec<Rect> = (1..5)
+        .map(|i| i as f32 * 80.0 + 20.0)
+        .map(|y| rect(40.0, y, 630.0, y + 1.0, s.grid, 0.0))
+        .collect();
+    rects.draw(gl, canvas.size, &grid, &mut counters);
+    scissor(gl, plot);
+
+    let mut tile = Strips::default();
+    // The wheel, a step a row.
+    for step in 0..4 {
+        for hue in 0..=255u8 {
+            let (x, y) = (f32::from(hue), f32::from(step) * 12.0);
+            tile.push([x, y, x + 1.0, y + 12.0], Colour::new(hue, step), 0);
+        }
+    }
+    // Long blocks of many heights, then a pyramid of blocks that end one after another.
+    let mut y = 48.0;
+    for (i, height) in
+        [20.0, 14.0, 9.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.75, 0.5, 8.0].into_iter().enumerate()
+    {
+        tile.push(
+            [0.0, y, 500.0, y + height],
+            Colour::new((i * 9 + 150) as u8, (i % 4) as u8),
+            100 + i as u32,
+        );
+        y += height;
+    }
+    tile.push([0.0, y, 500.0, y + 5.0], Colour::NO_STACK, 0x500 | MERGED);
+    y += 5.0;
+    for i in 0..16u8 {
+        let (x, low) = (f32::from(i) * 15.0, y + f32::from(i) * 11.0);
+        for slide in 0..4u8 {
+            let (from, drop) =
+                (x + 120.0 + f32::from(slide) * 60.0, f32::from(slide.min(i)) * 11.0);
+            let from = if slide == 0 { x } else { from };
+            let to = (x + 120.0 + f32::from(slide + 1) * 60.0).min(500.0);
+            if from >= to {
+                continue;
+            }
+            let block = if i == 9 { 7 } else { 200 + u32::from(i) };
+            tile.push(
+                [from, low - drop, to, low - drop + 11.0],
+                Colour::new(i.wrapping_mul(37), i % 4),
+                block,
+            );
+        }
+    }
+    let uploaded = strips.upload(gl, tile.columns()).expect("textures for a tile");
+    let corner = [f64::from(plot.x0), f64::from(plot.y0)];
+    strips.place(&uploaded, Placement::new(corner, [1.13, 1.0], [40.0, 20.0, 630.0, 390.0]));
+    let drawn = StripStyle {
+        selected: Some(7),
+        ends: Some([40.0 + 1.13 * 135.0, 40.0 + 1.13 * 495.0]),
+        hovered: Some(100),
+        line: 1.0,
+        ..style(theme)
+    };
+    strips.draw(gl, canvas.size, &drawn, &mut counters);
+    let furniture = [
+        rect(40.0, 19.0, 630.0, 20.0, s.baseline, 0.0),
+        rect(40.0, 345.0, 630.0, 346.0, s.mark, 8.0),
+        rect(300.0, 346.0, 301.0, 390.0, s.mark, 0.0),
+    ];
+    scissor(gl, PixelRect { x0: 0.0, y0: 0.0, x1: 640.0, y1: 400.0 });
+    rects.draw(gl, canvas.size, &furniture, &mut counters);
+    assert_eq!(counters.draws, 3);
+    let picture = canvas.read();
+    strips.release(uploaded);
+    strips.destroy(gl);
+    rects.destroy(gl);
+    picture
+}
+
+#[test]
+fn the_scene_looks_as_it_did() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    for (theme, name) in [(Theme::Dark, "scene-dark.png"), (Theme::Light, "scene-light.png")] {
+        let golden = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/goldens").join(name);
+        scene(&canvas, theme).check(&golden);
+    }
+}

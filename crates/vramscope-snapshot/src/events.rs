@@ -1,0 +1,370 @@
+//! Trace entries, one column a field.
+
+use crate::ids::{PoolIndex, StackId, StreamId};
+use crate::narrow::{ADDRESSES, Narrow, SIZES, TIMES};
+use crate::steady::Steady;
+use vramscope_pickle::{StrId, make_room};
+use vramscope_units::{Addr, Bytes, Micros};
+
+/// What a trace entry records: an index into the snapshot's action names, whose first ones are
+/// fixed.
+///
+/// The names are those of `TraceEntry::Action` in `c10/core/CachingDeviceAllocator.h`. Unknown ones
+/// (of later releases) are listed by name and count for nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Action(pub u8);
+
+#[expect(missing_docs, reason = "the names are PyTorch's")]
+impl Action {
+    pub const ALLOC: Self = Self(0);
+    pub const FREE_REQUESTED: Self = Self(1);
+    pub const FREE_COMPLETED: Self = Self(2);
+    pub const SEGMENT_ALLOC: Self = Self(3);
+    pub const SEGMENT_FREE: Self = Self(4);
+    pub const SEGMENT_MAP: Self = Self(5);
+    pub const SEGMENT_UNMAP: Self = Self(6);
+    pub const OOM: Self = Self(7);
+    pub const SNAPSHOT: Self = Self(8);
+    pub const ANNOTATE: Self = Self(9);
+    /// Not PyTorch's: viewers merge a request and its completion into it, and re-exported files may
+    /// hold it.
+    pub const FREE: Self = Self(10);
+}
+
+/// A column for what few events have: pairs of event and value, by event.
+pub type Sparse<T> = Vec<(u32, T)>;
+
+/// All trace entries of a file. Every device's trace is a range of rows, in file order.
+#[derive(Clone, Debug)]
+pub struct Events {
+    pub(crate) action: Vec<Action>,
+    pub(crate) addr: Narrow,
+    pub(crate) size: Narrow,
+    pub(crate) time: Narrow,
+    pub(crate) stack: Vec<StackId>,
+    pub(crate) stream: Steady<StreamId>,
+    pub(crate) pool: Steady<PoolIndex>,
+    /// `device_free` of OOM events: bytes that the driver reported free.
+    pub device_free: Sparse<Bytes>,
+    /// The innermost `Torch-Compiled Region`, where there is one.
+    pub compile_context: Sparse<StrId>,
+    /// What `_set_memory_metadata` said, or the payload of an `annotate` event; dicts as JSON text.
+    pub user_metadata: Sparse<StrId>,
+    /// Non-empty `internal_metadata`.
+    pub internal_metadata: Sparse<StrId>,
+    /// The traceback of the forward call, for allocations in backward under anomaly mode.
+    pub forward_frames: Sparse<StrId>,
+    /// `category`, in snapshots made from a profile.
+    pub category: Sparse<StrId>,
+    /// How many rows there were when room was made last.
+    foreseen: usize,
+}
+
+/// The time of an event without `time_us`.
+pub(crate) const NO_TIME: i64 = i64::MIN;
+
+/// A row of the columns that are not sparse.
+#[derive(Clone, Copy)]
+pub(crate) struct Event {
+    pub(crate) action: Action,
+    pub(crate) addr: u64,
+    pub(crate) size: u64,
+    pub(crate) time: i64,
+    pub(crate) stack: StackId,
+    pub(crate) stream: StreamId,
+    pub(crate) pool: PoolIndex,
+}
+
+impl Event {
+    /// One of which nothing is known.
+    pub(crate) const UNKNOWN: Self = Self {
+        action: Action(u8::MAX),
+        addr: 0,
+        size: 0,
+        time: NO_TIME,
+        stack: StackId::EMPTY,
+        stream: StreamId(0),
+        pool: PoolIndex::UNKNOWN,
+    };
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            action: Vec::new(),
+            addr: Narrow::new(ADDRESSES),
+            size: Narrow::new(SIZES),
+            time: Narrow::new(TIMES),
+            stack: Vec::new(),
+            stream: Steady::new(StreamId(0)),
+            pool: Steady::new(PoolIndex::UNKNOWN),
+            device_free: Sparse::new(),
+            compile_context: Sparse::new(),
+            user_metadata: Sparse::new(),
+            internal_metadata: Sparse::new(),
+            forward_frames: Sparse::new(),
+            category: Sparse::new(),
+            foreseen: 0,
+        }
+    }
+}
+
+impl Events {
+    /// Rows of all devices together.
+    pub fn len(&self) -> usize {
+        self.action.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.action.is_empty()
+    }
+
+    /// What happened.
+    pub fn action(&self, row: u32) -> Action {
+        self.action[row as usize]
+    }
+
+    /// The address it happened to; 0 where there is none (OOM).
+    pub fn addr(&self, row: u32) -> Addr {
+        Addr(self.addr.get(row as usize))
+    }
+
+    /// `size`, with the meaning that the action gives it: requested bytes for allocs and frees.
+    pub fn size(&self, row: u32) -> Bytes {
+        Bytes(self.size.get(row as usize))
+    }
+
+    /// `time_us`, since the Unix epoch.
+    pub fn time(&self, row: u32) -> Option<Micros> {
+        let time = self.recorded_time(row);
+        (time.0 != NO_TIME).then_some(time)
+    }
+
+    /// The same, of an event that is known to have one.
+    #[inline]
+    pub fn recorded_time(&self, row: u32) -> Micros {
+        Micros(self.time.get(row as usize) as i64)
+    }
+
+    /// Whether all events in these rows are known to have a time, and none that is before the one
+    /// in front of it: told at a glance, as nearly all recordings have them. Where it is false, one
+    /// has to look.
+    ///
+    /// # Panics
+    /// When there are no such rows.
+    pub fn times_rise(&self, rows: std::ops::Range<u32>) -> bool {
+        // What is damaged may run over the largest number, once: then the last is below the first.
+        let ends = self.time(rows.start) <= self.time(rows.end - 1);
+        ends && self.time.rises(rows.start as usize..rows.end as usize)
+    }
+
+    /// The stack, [`StackId::EMPTY`] where none was recorded.
+    pub fn stack(&self, row: u32) -> StackId {
+        self.stack[row as usize]
+    }
+
+    /// The stream.
+    pub fn stream(&self, row: u32) -> StreamId {
+        self.stream.get(row as usize)
+    }
+
+    /// The pool, where the event names it.
+    pub fn pool(&self, row: u32) -> PoolIndex {
+        self.pool.get(row as usize)
+    }
+
+    /// A sparse column's value at a row.
+    pub fn sparse<T: Copy>(column: &Sparse<T>, row: u32) -> Option<T> {
+        column.binary_search_by_key(&row, |c| c.0).ok().map(|i| column[i].1)
+    }
+
+    /// A row for this event.
+    #[expect(
+        clippy::inline_always,
+        reason = "where there are many the event is not copied to a call"
+    )]
+    #[inline(always)]
+    pub(crate) fn push(&mut self, event: Event) -> u32 {
+        self.action.push(event.action);
+        self.addr.push(event.addr);
+        self.size.push(event.size);
+        self.time.push(event.time as u64);
+        self.stack.push(event.stack);
+        self.stream.push(event.stream);
+        self.pool.push(event.pool);
+        self.action.len() as u32 - 1
+    }
+
+    /// The same, where there are few.
+    #[inline(never)]
+    pub(crate) fn push_apart(&mut self, event: Event) -> u32 {
+        self.push(event)
+    }
+
+    pub(crate) fn get(&self, row: u32) -> Event {
+        let i = row as usize;
+        Event {
+            action: self.action[i],
+            addr: self.addr.get(i),
+            size: self.size.get(i),
+            time: self.time.get(i) as i64,
+            stack: self.stack[i],
+            stream: self.stream.get(i),
+            pool: self.pool.get(i),
+        }
+    }
+
+    pub(crate) fn set(&mut self, row: u32, event: Event) {
+        let i = row as usize;
+        self.action[i] = event.action;
+        self.addr.set(i, event.addr);
+        self.size.set(i, event.size);
+        self.time.set(i, event.time as u64);
+        self.stack[i] = event.stack;
+        self.stream.set(i, event.stream);
+        self.pool.set(i, event.pool);
+    }
+
+    /// A second row like `row`, for files in which one entry stands in two lists.
+    pub(crate) fn copy(&mut self, row: u32) -> u32 {
+        let new = self.push_apart(self.get(row));
+        copy_sparse(&mut self.device_free, row, new);
+        for column in self.rare() {
+            copy_sparse(column, row, new);
+        }
+        new
+    }
+
+    /// The columns of what few rows have, but for the one that is not of words.
+    fn rare(&mut self) -> [&mut Sparse<StrId>; 5] {
+        [
+            &mut self.compile_context,
+            &mut self.user_metadata,
+            &mut self.internal_metadata,
+            &mut self.forward_frames,
+            &mut self.category,
+        ]
+    }
+
+    /// Bytes that a row takes, less what few rows have.
+    #[cfg(feature = "parts")]
+    pub(crate) fn row_bytes(&self) -> usize {
+        let numbers = self.addr.width() + self.size.width() + self.time.width();
+        size_of::<Action>()
+            + numbers
+            + size_of::<StackId>()
+            + self.stream.width()
+            + self.pool.width()
+    }
+
+    /// Make room for the rows in the rest of the file, `rest` times what came since the last time.
+    pub(crate) fn foresee(&mut self, rest: f64) {
+        let late = self.len() - self.foreseen;
+        self.foreseen += late;
+        self.make_room(late, rest);
+    }
+
+    /// The same, where `late` rows came since then.
+    pub(crate) fn make_room(&mut self, late: usize, rest: f64) {
+        make_room(&mut self.action, late, rest);
+        self.addr.make_room(late, rest);
+        self.size.make_room(late, rest);
+        self.time.make_room(late, rest);
+        make_room(&mut self.stack, late, rest);
+        self.stream.make_room(late, rest);
+        self.pool.make_room(late, rest);
+    }
+
+    /// Keep only some of these rows; those behind them move up. How many are gone.
+    #[cfg(feature = "parts")]
+    pub(crate) fn keep(&mut self, rows: std::ops::Range<u32>, keep: impl Fn(u32) -> bool) -> u32 {
+        let mut to = rows.start;
+        let mut numbers = Vec::with_capacity(rows.len());
+        for row in rows.clone() {
+            numbers.push(keep(row).then_some(to));
+            if keep(row) {
+                self.set(to, self.get(row));
+                to += 1;
+            }
+        }
+        let dropped = rows.end - to;
+        for row in rows.end..self.len() as u32 {
+            self.set(row - dropped, self.get(row));
+        }
+        let len = self.len() - dropped as usize;
+        self.truncate(len);
+        let number = |row: u32| match row.checked_sub(rows.start) {
+            None => Some(row),
+            Some(i) => numbers.get(i as usize).map_or_else(|| Some(row - dropped), |&kept| kept),
+        };
+        renumber(&mut self.device_free, number);
+        for column in self.rare() {
+            renumber(column, number);
+        }
+        dropped
+    }
+
+    #[cfg(feature = "parts")]
+    fn truncate(&mut self, len: usize) {
+        self.action.truncate(len);
+        self.addr.truncate(len);
+        self.size.truncate(len);
+        self.time.truncate(len);
+        self.stack.truncate(len);
+        self.stream.truncate(len);
+        self.pool.truncate(len);
+    }
+
+    /// Give back the memory that no row needs.
+    #[cfg(feature = "parts")]
+    pub(crate) fn shrink(&mut self) {
+        self.action.shrink_to_fit();
+        self.addr.shrink();
+        self.size.shrink();
+        self.time.shrink();
+        self.stack.shrink_to_fit();
+        self.stream.shrink();
+        self.pool.shrink();
+    }
+
+    /// Bytes of memory that the columns hold.
+    pub fn memory(&self) -> usize {
+        let sparse: usize = [
+            &self.compile_context,
+            &self.user_metadata,
+            &self.internal_metadata,
+            &self.forward_frames,
+            &self.category,
+        ]
+        .iter()
+        .map(|c| c.capacity() * 8)
+        .sum();
+        self.action.capacity()
+            + self.addr.memory()
+            + self.size.memory()
+            + self.time.memory()
+            + self.stack.capacity() * 4
+            + self.stream.memory()
+            + self.pool.memory()
+            + self.device_free.capacity() * 16
+            + sparse
+    }
+}
+
+fn copy_sparse<T: Copy>(column: &mut Sparse<T>, from: u32, to: u32) {
+    if let Some(value) = Events::sparse(column, from) {
+        column.push((to, value));
+    }
+}
+
+#[cfg(feature = "parts")]
+fn renumber<T>(column: &mut Sparse<T>, number: impl Fn(u32) -> Option<u32>) {
+    column.retain_mut(|(row, _)| match number(*row) {
+        Some(new) => {
+            *row = new;
+            true
+        }
+        None => false,
+    });
+}

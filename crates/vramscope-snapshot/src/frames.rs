@@ -1,0 +1,150 @@
+//! Call stacks: frames by value, stacks by their sequence of frames.
+
+use crate::ids::{FrameId, StackId};
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::Hasher as _;
+use vramscope_pickle::{StrId, insert_new};
+
+/// Distinct frames, by name, file and line.
+#[derive(Clone, Debug, Default)]
+pub struct Frames {
+    rows: Vec<Frame>,
+    table: HashTable<u32>,
+    /// What `augment_with_fx_traces` added, for the frames that have it.
+    notes: Vec<(FrameId, StrId, StrId)>,
+}
+
+/// One frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The function.
+    pub name: StrId,
+    /// The file; C++ frames often have `??` or nothing.
+    pub file: StrId,
+    /// The line; 0 when unknown.
+    pub line: u32,
+}
+
+fn hash_of(value: impl std::hash::Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Frames {
+    pub(crate) fn intern(&mut self, frame: Frame) -> FrameId {
+        let rows = &self.rows;
+        let hash = hash_of(frame);
+        if let Some(&id) = self.table.find(hash, |&id| rows[id as usize] == frame) {
+            return FrameId(id);
+        }
+        let id = self.rows.len() as u32;
+        self.rows.push(frame);
+        let rows = &self.rows;
+        insert_new(&mut self.table, hash, id, &|&id| hash_of(rows[id as usize]));
+        FrameId(id)
+    }
+
+    pub(crate) fn note(&mut self, frame: FrameId, key: StrId, text: StrId) {
+        if !self.notes.contains(&(frame, key, text)) {
+            self.notes.push((frame, key, text));
+        }
+    }
+
+    /// The frame.
+    pub fn get(&self, id: FrameId) -> Frame {
+        self.rows[id.0 as usize]
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Bytes of memory that the table holds.
+    pub fn memory(&self) -> usize {
+        self.rows.capacity() * size_of::<Frame>()
+            + self.table.allocation_size()
+            + self.notes.capacity() * 12
+    }
+
+    /// What `augment_with_fx_traces` added to a frame: keys (`fx_node_op` ...) and texts.
+    pub fn notes(&self, id: FrameId) -> impl Iterator<Item = (StrId, StrId)> {
+        self.notes.iter().filter(move |n| n.0 == id).map(|n| (n.1, n.2))
+    }
+}
+
+/// Distinct stacks, each a run of frames, innermost first.
+#[derive(Clone, Debug)]
+pub struct Stacks {
+    frames: Vec<FrameId>,
+    ends: Vec<u32>,
+    table: HashTable<u32>,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        // Stack 0 is the empty one; it is found without a look-up.
+        Self { frames: Vec::new(), ends: vec![0], table: HashTable::new() }
+    }
+}
+
+impl Stacks {
+    pub(crate) fn intern(&mut self, frames: &[FrameId]) -> StackId {
+        if frames.is_empty() {
+            return StackId::EMPTY;
+        }
+        let hash = stack_hash(frames);
+        let (all, ends) = (&self.frames, &self.ends);
+        if let Some(&id) = self.table.find(hash, |&id| slice(all, ends, id) == frames) {
+            return StackId(id);
+        }
+        let id = self.ends.len() as u32;
+        self.frames.extend_from_slice(frames);
+        self.ends.push(self.frames.len() as u32);
+        let (all, ends) = (&self.frames, &self.ends);
+        insert_new(&mut self.table, hash, id, &|&id| stack_hash(slice(all, ends, id)));
+        StackId(id)
+    }
+
+    /// Its frames, innermost first.
+    pub fn frames(&self, id: StackId) -> &[FrameId] {
+        slice(&self.frames, &self.ends, id.0)
+    }
+
+    /// How many there are, the empty one included.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Bytes of memory that the table holds.
+    pub fn memory(&self) -> usize {
+        (self.frames.capacity() + self.ends.capacity()) * 4 + self.table.allocation_size()
+    }
+
+    /// Never: the empty stack is always there.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+fn slice<'a>(frames: &'a [FrameId], ends: &[u32], id: u32) -> &'a [FrameId] {
+    match id as usize {
+        0 => &[],
+        id => &frames[ends[id - 1] as usize..ends[id] as usize],
+    }
+}
+
+fn stack_hash(frames: &[FrameId]) -> u64 {
+    let mut hasher = FxHasher::default();
+    for frame in frames {
+        hasher.write_u32(frame.0);
+    }
+    hasher.finish()
+}

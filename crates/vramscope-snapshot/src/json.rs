@@ -1,0 +1,100 @@
+//! Snapshots as JSON: what re-exports and the official viewer's first attempt at any file are.
+//!
+//! JSON is read whole, once all its bytes are there, through the same sink as a pickle.
+
+use crate::keys;
+use crate::load::build;
+use crate::parts::Keep;
+use crate::report::LoadError;
+use crate::snapshot::Snapshot;
+use crate::tables::Tables;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+use vramscope_pickle::{Heap, Sink as _, Strings, Value};
+
+/// Read a snapshot from JSON text.
+///
+/// # Errors
+/// When it is not JSON, or JSON of something else.
+pub(crate) fn load(text: &[u8], keep: &Keep) -> Result<Snapshot, LoadError> {
+    let heap = Heap::with_strings(Strings::with(keys::KNOWN));
+    let mut state = State { heap, tables: Tables::keeping(keep) };
+    // A byte-order mark is no JSON, but editors write it.
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let root = Seed(&mut state).deserialize(&mut json).and_then(|root| json.end().map(|()| root));
+    let root = root.map_err(|e| LoadError::Json {
+        line: e.line(),
+        column: e.column(),
+        reason: e.to_string(),
+    })?;
+    build(state.heap, state.tables, root, text.len() as u64)
+}
+
+struct State {
+    heap: Heap,
+    tables: Tables,
+}
+
+struct Seed<'a>(&'a mut State);
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::NONE)
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
+        Ok(Value::bool(b))
+    }
+
+    fn visit_i64<E>(self, i: i64) -> Result<Value, E> {
+        Ok(self.0.heap.make_int(i128::from(i)))
+    }
+
+    fn visit_u64<E>(self, i: u64) -> Result<Value, E> {
+        Ok(self.0.heap.make_int(i128::from(i)))
+    }
+
+    fn visit_f64<E>(self, f: f64) -> Result<Value, E> {
+        Ok(self.0.heap.make_float(f))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(self.0.heap.make_str(text.as_bytes()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(Seed(self.0))? {
+            items.push(item);
+        }
+        let State { heap, tables } = self.0;
+        let taken = if items.is_empty() { None } else { tables.list(heap, None, &items, 0) };
+        Ok(taken.unwrap_or_else(|| heap.make_list(&items)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(key) = map.next_key_seed(Seed(self.0))? {
+            pairs.push(key);
+            pairs.push(map.next_value_seed(Seed(self.0))?);
+        }
+        let State { heap, tables } = self.0;
+        let taken = if pairs.is_empty() { None } else { tables.dict(heap, None, &pairs, 0) };
+        Ok(taken.unwrap_or_else(|| heap.make_dict(&pairs)))
+    }
+}

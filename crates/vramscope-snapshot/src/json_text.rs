@@ -1,0 +1,120 @@
+//! A value as JSON text, for what is shown as it is: metadata dicts and settings.
+
+use std::fmt::Write as _;
+use vramscope_pickle::{Heap, Kind, Value};
+
+/// Deeper values are written as `...`: nothing that is shown nests so far, and damaged files may
+/// hold themselves.
+const MAX_DEPTH: usize = 16;
+
+/// So many values, and bytes of text, are written, and `...` for the rest: a value that holds
+/// another one many times, which holds its like, would else come to more than any memory holds.
+const MOST: (usize, usize) = (4096, 16 << 10);
+
+/// A dict's key that is no string is cut there: as JSON within JSON it grows with every level.
+const MAX_KEY: usize = 256;
+
+/// The value as one line of JSON. Things that JSON does not have are written as strings that name
+/// them.
+pub(crate) fn json_text(heap: &Heap, value: Value) -> String {
+    let mut text = Text { heap, out: String::new(), values: 0 };
+    text.value(value, 0);
+    text.out
+}
+
+struct Text<'a> {
+    heap: &'a Heap,
+    out: String,
+    values: usize,
+}
+
+impl Text<'_> {
+    fn is_full(&self) -> bool {
+        self.values > MOST.0 || self.out.len() > MOST.1
+    }
+
+    fn value(&mut self, value: Value, depth: usize) {
+        let heap = self.heap;
+        let value = heap.resolve(value);
+        self.values += 1;
+        if depth > MAX_DEPTH || self.is_full() {
+            self.out.push_str("\"...\"");
+            return;
+        }
+        match value.kind() {
+            Kind::None => self.out.push_str("null"),
+            Kind::Bool(b) => self.out.push_str(if b { "true" } else { "false" }),
+            Kind::Int(_) | Kind::Long(_) => {
+                push(&mut self.out, format_args!("{}", heap.int(value).unwrap_or(0)))
+            }
+            #[cfg(feature = "containers")]
+            Kind::Float(_) => {
+                push(&mut self.out, format_args!("{}", heap.float(value).unwrap_or(f64::NAN)))
+            }
+            // The page's first module shows no settings, and a block's metadata for a moment: the
+            // other reads the file again, and brings what writes floats.
+            #[cfg(not(feature = "containers"))]
+            Kind::Float(_) => self.out.push_str("\"(float)\""),
+            Kind::Str(text) => quote(&heap.strings.text(text), &mut self.out),
+            Kind::List(_) | Kind::Tuple(_) => {
+                let items = heap.items(value).iter();
+                self.within(['[', ']'], items, |text, &item| text.value(item, depth + 1));
+            }
+            Kind::Dict(_) => {
+                let pairs = heap.items(value).chunks_exact(2);
+                self.within(['{', '}'], pairs, |text, pair| {
+                    text.key(pair[0], depth);
+                    text.out.push(':');
+                    text.value(pair[1], depth + 1);
+                });
+            }
+            Kind::Bytes => self.out.push_str("\"(bytes)\""),
+            Kind::Ext(..) => self.out.push_str("\"(rows)\""),
+            Kind::Class(name) | Kind::Opaque(name) => {
+                quote(&format!("({})", heap.strings.text(name)), &mut self.out);
+            }
+        }
+    }
+
+    /// Items between brackets, until there is no more room.
+    fn within<T>(
+        &mut self,
+        brackets: [char; 2],
+        items: impl Iterator<Item = T>,
+        write: impl Fn(&mut Self, T),
+    ) {
+        self.out.push(brackets[0]);
+        for (i, item) in items.enumerate() {
+            if i > 0 {
+                self.out.push(',');
+            }
+            write(self, item);
+            if self.is_full() {
+                break;
+            }
+        }
+        self.out.push(brackets[1]);
+    }
+
+    fn key(&mut self, key: Value, depth: usize) {
+        if let Kind::Str(text) = key.kind() {
+            quote(&self.heap.strings.text(text), &mut self.out);
+            return;
+        }
+        let at = self.out.len();
+        self.value(key, depth + 1);
+        let text = self.out.split_off(at);
+        quote(&text[..text.floor_char_boundary(MAX_KEY)], &mut self.out);
+    }
+}
+
+fn quote(text: &str, out: &mut String) {
+    // As a str, not as a Value: what writes every kind of number would come along into the page's
+    // wasm.
+    out.push_str(&serde_json::to_string(text).expect("a str can always be written"));
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a String cannot fail.
+    out.write_fmt(text).expect("a String takes all text");
+}

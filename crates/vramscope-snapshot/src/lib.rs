@@ -1,0 +1,65 @@
+//! The columnar model of a PyTorch memory snapshot, and its loader.
+//!
+//! [`Reader`] takes the bytes of a file in chunks of any size (a pickle as
+//! `torch.cuda.memory._dump_snapshot` writes it, a gzip of one, a `trace_plot` page, JSON) and
+//! gives [`Snapshot`]s: tables with a column for every field, in which texts, frames and stacks
+//! stand once however often they are used. No tree of Python values is ever built, and the file is
+//! never held.
+//!
+//! ```
+//! use vramscope_snapshot::{Action, Reader};
+//!
+//! let json = br#"{"segments": [], "device_traces": [[
+//!     {"action": "alloc", "addr": 4096, "size": 100, "stream": 0,
+//!      "frames": [{"name": "forward", "filename": "model.py", "line": 7}]}]]}"#;
+//! let mut reader = Reader::default();
+//! reader.feed(json)?;
+//! let snapshot = reader.finish()?.remove(0).snapshot;
+//! let event = snapshot.devices[0].events.start;
+//! assert_eq!(snapshot.events.action(event), Action::ALLOC);
+//! let frame = snapshot.stack(snapshot.events.stack(event)).next().expect("one frame");
+//! assert_eq!((&*snapshot.text(frame.name), frame.line), ("forward", 7));
+//! # Ok::<(), vramscope_snapshot::LoadError>(())
+//! ```
+//!
+//! What is odd about a file is a [`Warning`]; what makes it unreadable is a [`LoadError`] that
+//! names the place. This crate knows what PyTorch writes, and draws no conclusions from it: those
+//! are vramscope-analysis's.
+
+mod annotations;
+mod dump;
+mod events;
+mod frames;
+mod ids;
+#[cfg(feature = "containers")]
+mod json;
+mod json_text;
+mod keys;
+mod load;
+mod narrow;
+#[cfg_attr(not(feature = "parts"), path = "whole.rs")]
+mod parts;
+mod report;
+mod segments;
+mod sink;
+mod snapshot;
+mod source;
+mod steady;
+mod tables;
+#[cfg(feature = "parts")]
+mod window;
+
+pub use annotations::{Annotation, Stage};
+pub use dump::dump;
+pub use events::{Action, Events, Sparse};
+pub use frames::{Frame, Frames, Stacks};
+pub use ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
+#[cfg(feature = "parts")]
+pub use load::Rows;
+pub use load::{LOOKS, PickleLoader, Reading};
+pub use narrow::Narrow;
+pub use report::{LoadError, Report, Warning};
+pub use segments::{Block, BlockState, Segment, SegmentType};
+pub use snapshot::{Device, Excerpt, Host, Snapshot, Used};
+pub use source::{Named, Reader};
+pub use vramscope_pickle::{Held, StrId};

@@ -1,0 +1,434 @@
+//! From the root of a pickle to a [`Snapshot`].
+
+use crate::events::Action;
+use crate::ids::StackId;
+use crate::json_text::json_text;
+use crate::keys;
+use crate::narrow::Narrow;
+use crate::parts::Keep;
+use crate::report::LoadError;
+use crate::segments::Segment;
+use crate::snapshot::{Device, Excerpt, Host, Snapshot, Used};
+use crate::tables::{Tables, ext};
+use std::ops::Range;
+use std::sync::Arc;
+use vramscope_pickle::{Heap, Held, Kind, Oddity, Parser, StrId, Value};
+
+/// What is known of a trace before its file has ended, once it has an event. Lists come in pieces
+/// of a thousand events: it lags behind by as much.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// Tells one device's trace from the next.
+    pub trace: u32,
+    /// How many of its events came before these. None, unless rows are dropped as they come: then
+    /// these are what the last bytes brought.
+    pub skipped: usize,
+    /// What each event did.
+    pub actions: &'a [Action],
+    /// A column of bytes, in which the first of these events has this row.
+    pub sizes: (&'a Narrow, usize),
+}
+
+impl<'a> Reading<'a> {
+    /// What each event did, and its bytes, from this one on.
+    pub fn after(&self, done: usize) -> impl Iterator<Item = (Action, u64)> + use<'a> {
+        let (sizes, first) = self.sizes;
+        let rest = self.actions.get(done..).unwrap_or_default();
+        rest.iter().zip(first + done..).map(|(&action, row)| (action, sizes.get(row)))
+    }
+}
+
+/// How many events there are so far, and what they take.
+#[cfg(feature = "parts")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rows {
+    /// Rows of all traces that are in memory, and stay as far as is known.
+    pub held: usize,
+    /// Bytes of memory that they take.
+    pub bytes: usize,
+    /// Events of the longest trace, whether they have a row or not.
+    pub longest_trace: u32,
+}
+
+/// Reads one pickled snapshot from chunks of bytes.
+pub struct PickleLoader {
+    parser: Parser<Tables>,
+    /// Where in the file room was made last.
+    looked: u64,
+}
+
+/// How often in a file it is looked whether room has to be made: a larger part tells more of what
+/// is to come, but less may be in the tables by then.
+pub const LOOKS: u64 = 64;
+
+impl Default for PickleLoader {
+    fn default() -> Self {
+        Self { parser: Parser::new(Tables::new(), keys::KNOWN), looked: 0 }
+    }
+}
+
+impl PickleLoader {
+    pub(crate) fn new(keep: &Keep) -> Self {
+        Self { parser: Parser::new(Tables::keeping(keep), keys::KNOWN), looked: 0 }
+    }
+
+    /// Read the next bytes.
+    ///
+    /// # Errors
+    /// When they are no pickle.
+    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
+        #[cfg(feature = "parts")]
+        if let Some(parts) = &mut self.parser.sink_mut().parts {
+            parts.forget_recent();
+        }
+        Ok(self.parser.feed(chunk)?)
+    }
+
+    /// Keep no events from now on, and none of those that were read: only
+    /// [`PickleLoader::readings`] goes on.
+    #[cfg(feature = "parts")]
+    pub(crate) fn only_count(&mut self) {
+        self.parser.sink_mut().only_count();
+    }
+
+    #[cfg(feature = "parts")]
+    pub(crate) fn rows(&self) -> Rows {
+        let tables = self.parser.sink();
+        let held = tables.events.len() - tables.dropped_so_far();
+        // Not what there is room for, which may be that of the whole file by now.
+        Rows {
+            held,
+            bytes: tables.events.len() * tables.events.row_bytes(),
+            longest_trace: tables.longest_trace(),
+        }
+    }
+
+    /// The traces from this one on, as far as their lists have come: of those that the last bytes
+    /// brought something of, at least.
+    pub fn readings(&self, from: u32) -> impl Iterator<Item = Reading<'_>> {
+        let tables = self.parser.sink();
+        let runs = tables
+            .runs
+            .iter()
+            .enumerate()
+            .skip(from as usize)
+            .filter(|(_, run)| run.kind == ext::EVENT);
+        runs.filter_map(|(trace, run)| {
+            #[cfg(feature = "parts")]
+            if let Some(parts) = &tables.parts {
+                return parts.reading(trace);
+            }
+            let rows = run.start as usize..run.end as usize;
+            let actions =
+                tables.events.action.get(rows.clone()).filter(|actions| !actions.is_empty())?;
+            Some(Reading {
+                trace: trace as u32,
+                skipped: 0,
+                actions,
+                sizes: (&tables.events.size, rows.start),
+            })
+        })
+    }
+
+    /// `read` of `total` bytes of the file have come: make room for the others. What is packed in
+    /// the file may be larger; it is their ratio that counts.
+    pub fn foresee(&mut self, read: u64, total: u64) {
+        let late = read.saturating_sub(self.looked);
+        if late >= total / LOOKS && late > 0 && read < total {
+            self.looked = read;
+            self.parser.foresee((total - read) as f64 / late as f64);
+        }
+    }
+
+    /// Bytes of memory held now: tables, memo and machine.
+    pub fn memory(&self) -> usize {
+        let tables = self.parser.sink();
+        #[cfg(feature = "parts")]
+        let parts = tables.parts.as_ref().map_or(0, |parts| parts.memory());
+        #[cfg(not(feature = "parts"))]
+        let parts = 0;
+        self.parser.memory() + tables.memory() + parts
+    }
+
+    /// What of it the parser holds. It is dropped before anything is made of the tables.
+    pub fn held(&self) -> Held {
+        self.parser.held()
+    }
+
+    /// The bytes have ended.
+    ///
+    /// # Errors
+    /// When the pickle is not whole, or is of something else.
+    pub fn finish(self) -> Result<Snapshot, LoadError> {
+        let parsed = self.parser.finish()?;
+        let mut tables = parsed.sink;
+        if parsed.trailing > 0 {
+            tables.report.warn("trailing_bytes", Some(parsed.end), || {
+                format!(
+                    "{} bytes after the end of the pickle, at byte {}, were ignored",
+                    parsed.trailing, parsed.end
+                )
+            });
+        }
+        for note in parsed.heap.notes() {
+            let at = note.at;
+            let (code, message) = match note.what {
+                Oddity::Opaque(name) => (
+                    "opaque_object",
+                    format!(
+                        "an object of {} at byte {at} was kept closed: nothing in a file is executed",
+                        parsed.heap.strings.text(name)
+                    ),
+                ),
+                Oddity::HugeInteger => (
+                    "huge_integer",
+                    format!("an integer of more than 128 bits at byte {at} was dropped"),
+                ),
+                Oddity::StrayItems => (
+                    "stray_items",
+                    format!("items at byte {at} belong to no list or dict, and were dropped"),
+                ),
+            };
+            tables.report.warn_many(code, Some(at), note.count, || message);
+        }
+        build(parsed.heap, tables, parsed.root, parsed.end)
+    }
+}
+
+/// PyTorch's legacy `torch.save` files begin with this number (`torch/serialization.py`,
+/// `MAGIC_NUMBER`).
+const TORCH_SAVE_MAGIC: i128 = 0x1950_a86a_20f9_469c_fc6c;
+
+pub(crate) fn build(
+    heap: Heap,
+    mut tables: Tables,
+    root: Value,
+    bytes: u64,
+) -> Result<Snapshot, LoadError> {
+    tables.settle();
+    let mut roots = Roots::default();
+    match root.kind() {
+        Kind::Dict(_) => roots.read(&heap, root),
+        // PyTorch 1.13 and `torch.cuda.memory_snapshot()`: the list of segments is the whole file.
+        Kind::List(_) | Kind::Ext(ext::RUN, _) => roots.segments = Some(root),
+        _ => {}
+    }
+    if heap.int(root) == Some(TORCH_SAVE_MAGIC) {
+        return Err(LoadError::Refused { what: crate::source::TORCH_SAVE });
+    }
+    let segments = roots.segments.map_or(0..0, |v| tables.rows(&heap, v, ext::SEGMENT));
+    let empty_list = matches!(root.kind(), Kind::List(_)) && heap.items(root).is_empty();
+    if segments.is_empty() && roots.traces.is_none() && !empty_list && !roots.named {
+        return Err(LoadError::NotASnapshot { found: describe(&heap, root) });
+    }
+    let mut traces: Vec<(Range<u32>, Option<Excerpt>)> = Vec::new();
+    for &value in roots.traces.map_or(&[][..], |v| heap.items(v)) {
+        traces.push((tables.rows(&heap, value, ext::EVENT), tables.excerpt(heap.resolve(value))));
+    }
+    let annotations = roots.annotations.map_or(0..0, |v| tables.rows(&heap, v, ext::ANNOTATION));
+    let host = host(&heap, &mut tables, &roots);
+    let mut settings = Vec::new();
+    for (prefix, value) in roots.settings {
+        flatten(&heap, &prefix, value, &mut settings, 0);
+    }
+
+    let mut of_devices: Vec<Segment> =
+        tables.segments[segments.start as usize..segments.end as usize].to_vec();
+    of_devices.sort_by_key(|s| (s.device, s.address));
+    let devices = devices(&of_devices, &traces);
+    let annotations =
+        tables.annotations[annotations.start as usize..annotations.end as usize].to_vec();
+    let mut snapshot = Snapshot {
+        strings: heap.strings,
+        frames: tables.frames,
+        stacks: tables.stacks,
+        events: Arc::new(tables.events),
+        segments: of_devices,
+        blocks: tables.blocks,
+        annotations,
+        streams: tables.streams,
+        pools: tables.pools,
+        actions: tables.actions,
+        settings,
+        devices,
+        host,
+        report: tables.report,
+        used: Used::default(),
+        bytes,
+    };
+    snapshot.used = used(&snapshot);
+    check(&mut snapshot);
+    Ok(snapshot)
+}
+
+/// The values under the root's keys.
+#[derive(Default)]
+struct Roots {
+    segments: Option<Value>,
+    traces: Option<Value>,
+    annotations: Option<Value>,
+    host_segments: Option<Value>,
+    host_traces: Option<Value>,
+    settings: Vec<(String, Value)>,
+    /// Whether a key was there that only snapshots have.
+    named: bool,
+}
+
+impl Roots {
+    fn read(&mut self, heap: &Heap, root: Value) {
+        for pair in heap.items(root).chunks_exact(2) {
+            let (Kind::Str(key), value) = (pair[0].kind(), heap.resolve(pair[1])) else { continue };
+            match key.0 {
+                keys::SEGMENTS => {
+                    self.segments = Some(value);
+                    self.named = true;
+                }
+                keys::DEVICE_TRACES => {
+                    self.traces = Some(value);
+                    self.named = true;
+                }
+                keys::EXTERNAL_ANNOTATIONS => self.annotations = Some(value),
+                keys::HOST_SEGMENTS => self.host_segments = Some(value),
+                keys::HOST_TRACES => self.host_traces = Some(value),
+                keys::ALLOCATOR_SETTINGS => self.settings.push((String::new(), value)),
+                // Hints that some builds add, such as `trace_alloc_max_entries`.
+                _ => self.settings.push((heap.strings.text(key).into_owned(), value)),
+            }
+        }
+    }
+}
+
+fn host(heap: &Heap, tables: &mut Tables, roots: &Roots) -> Host {
+    let events = roots.host_traces.map_or(0..0, |v| tables.rows(heap, v, ext::EVENT));
+    let segments = roots.host_segments.map_or(0..0, |v| tables.rows(heap, v, ext::SEGMENT));
+    let blocks = roots.host_segments.map_or(0..0, |v| tables.rows(heap, v, ext::BLOCK));
+    Host {
+        events,
+        segments: tables.segments[segments.start as usize..segments.end as usize].to_vec(),
+        blocks,
+    }
+}
+
+/// PyTorch has some dozens. Dicts that hold each other many times would come to more than any
+/// memory holds.
+const MOST_SETTINGS: usize = 1024;
+
+/// Settings that hold settings become dotted keys, a line each; of too many the last line is `...`.
+fn flatten(heap: &Heap, prefix: &str, value: Value, out: &mut Vec<(String, String)>, depth: usize) {
+    if !matches!(value.kind(), Kind::Dict(_)) || depth > 4 {
+        out.push((prefix.to_owned(), json_text(heap, value)));
+        return;
+    }
+    for pair in heap.items(value).chunks_exact(2) {
+        if out.len() >= MOST_SETTINGS {
+            if out.len() == MOST_SETTINGS {
+                out.push(("...".to_owned(), "...".to_owned()));
+            }
+            return;
+        }
+        let name = match pair[0].kind() {
+            Kind::Str(text) => heap.strings.text(text).into_owned(),
+            _ => json_text(heap, pair[0]),
+        };
+        let key = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+        flatten(heap, &key, heap.resolve(pair[1]), out, depth + 1);
+    }
+}
+
+fn devices(segments: &[Segment], traces: &[(Range<u32>, Option<Excerpt>)]) -> Vec<Device> {
+    let highest = segments.last().map_or(0, |s| s.device as usize + 1);
+    let with_segments = segments.chunk_by(|a, b| a.device == b.device).map(|run| run[0].device);
+    let with_events = (0..).zip(traces).filter(|(_, t)| !t.0.is_empty()).map(|(device, _)| device);
+    let mut ordinals: Vec<u32> = with_segments.chain(with_events).collect();
+    ordinals.sort_unstable();
+    ordinals.dedup();
+    debug_assert!(ordinals.len() <= highest.max(traces.len()));
+    let range_of = |device: u32| {
+        let start = segments.partition_point(|s| s.device < device);
+        let end = segments.partition_point(|s| s.device <= device);
+        start as u32..end as u32
+    };
+    ordinals
+        .into_iter()
+        .map(|device| {
+            let (events, excerpt) = traces.get(device as usize).cloned().unwrap_or((0..0, None));
+            Device { device, events, segments: range_of(device), excerpt }
+        })
+        .collect()
+}
+
+fn used(snapshot: &Snapshot) -> Used {
+    let mut stacks = vec![false; snapshot.stacks.len()];
+    let mut frames = vec![false; snapshot.frames.len()];
+    let mut see = |id: &StackId| stacks[id.0 as usize] = true;
+    snapshot.events.stack.iter().for_each(&mut see);
+    snapshot.blocks.iter().for_each(|block| see(&block.stack));
+    snapshot.segments.iter().for_each(|segment| see(&segment.stack));
+    for id in (0..snapshot.stacks.len() as u32).filter(|&id| stacks[id as usize]) {
+        for frame in snapshot.stacks.frames(StackId(id)) {
+            frames[frame.0 as usize] = true;
+        }
+    }
+    let count = |seen: &[bool]| seen.iter().filter(|&&s| s).count() as u32;
+    Used { frames: count(&frames), stacks: count(&stacks[1..]) }
+}
+
+/// Invariants that real files sometimes break; each is reported once with the first place.
+fn check(snapshot: &mut Snapshot) {
+    let mut report = std::mem::take(&mut snapshot.report);
+    for segment in &snapshot.segments {
+        let blocks = snapshot.blocks_of(segment);
+        let sum = blocks.iter().fold(0u64, |sum, b| sum.saturating_add(b.size.0));
+        if !blocks.is_empty() && sum != segment.total_size.0 {
+            report.warn("segment_sum", None, || {
+                format!(
+                    "the blocks of the segment at {} add up to {}, its total_size is {}",
+                    segment.address, sum, segment.total_size.0
+                )
+            });
+        }
+    }
+    for pair in snapshot.segments.windows(2) {
+        if pair[0].device == pair[1].device
+            && pair[0].address.0.saturating_add(pair[0].total_size.0) > pair[1].address.0
+        {
+            report.warn("segments_overlap", None, || {
+                format!(
+                    "the segments at {} and {} of device {} overlap",
+                    pair[0].address, pair[1].address, pair[0].device
+                )
+            });
+        }
+    }
+    snapshot.report = report;
+}
+
+/// What something is that should be a snapshot.
+fn describe(heap: &Heap, value: Value) -> String {
+    let named = |what: &str, name: StrId| format!("{what} {}", heap.strings.text(name));
+    match value.kind() {
+        Kind::None => "None".into(),
+        Kind::Bool(_) => "a bool".into(),
+        Kind::Int(_) | Kind::Long(_) => "an integer".into(),
+        Kind::Float(_) => "a float".into(),
+        Kind::Str(_) => "a string".into(),
+        Kind::Bytes => "bytes".into(),
+        Kind::List(_) => "a list of other things".into(),
+        Kind::Dict(_) => {
+            let keys = heap.items(value).chunks_exact(2).filter_map(|pair| match pair[0].kind() {
+                Kind::Str(key) => Some(heap.strings.text(key).into_owned()),
+                _ => None,
+            });
+            let keys: Vec<String> = keys.take(5).collect();
+            if keys.is_empty() {
+                "an empty dict".into()
+            } else {
+                format!("a dict with the keys {}", keys.join(", "))
+            }
+        }
+        Kind::Tuple(_) => "a tuple".into(),
+        Kind::Ext(..) => "a part of a snapshot".into(),
+        Kind::Class(name) => named("the class", name),
+        Kind::Opaque(name) => named("an object that", name) + " would have made",
+    }
+}

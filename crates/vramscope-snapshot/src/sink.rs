@@ -1,0 +1,147 @@
+//! Which table a dict, list or tuple goes to: told by its keys, or by what its first item has
+//! become.
+
+use crate::ids::{PoolIndex, StackId};
+use crate::keys::{self, bit};
+use crate::tables::{Tables, ext};
+use vramscope_pickle::{ByteOffset, Heap, Keys, Kind, Sink, StrId, Value};
+
+impl Sink for Tables {
+    fn dict(
+        &mut self,
+        heap: &mut Heap,
+        so_far: Option<Value>,
+        pairs: &[Value],
+        at: ByteOffset,
+    ) -> Option<Value> {
+        if let Some(value) = so_far {
+            if let Some(row) = value.as_ext(ext::EVENT).and_then(|number| self.gone.row(number)) {
+                let event = self.event(heap, row, self.events.get(row), pairs, at);
+                self.events.set(row, event);
+            }
+            return Some(value);
+        }
+        // PyTorch writes an event's action first, and most dicts are events.
+        if pairs.first().is_some_and(|key| key.kind() == Kind::Str(StrId(keys::ACTION))) {
+            return Some(self.new_event(heap, pairs, at));
+        }
+        self.other_dict(heap, pairs, at)
+    }
+
+    fn dict_as_before(
+        &mut self,
+        heap: &mut Heap,
+        pairs: &[Value],
+        keys: Keys,
+        at: ByteOffset,
+    ) -> Option<Value> {
+        if self.fields.are(keys) {
+            return Some(self.event_as_before(heap, pairs, at));
+        }
+        let taken = self.dict(heap, None, pairs, at);
+        // If its keys are those of an event, they can be told by this from now on.
+        self.fields.name(pairs, keys);
+        taken
+    }
+
+    fn list(
+        &mut self,
+        heap: &mut Heap,
+        so_far: Option<Value>,
+        items: &[Value],
+        at: ByteOffset,
+    ) -> Option<Value> {
+        if let Some(stack) = so_far.and_then(|v| v.as_ext(ext::STACK)) {
+            return Some(Value::ext(ext::STACK, self.stack_of(heap, StackId(stack), items, at).0));
+        }
+        if let Some(index) = so_far.and_then(|v| v.as_ext(ext::RUN)) {
+            let run = self.runs[index as usize];
+            self.runs[index as usize] = self.run_of(heap, Some(run), run.kind, items, at);
+            self.cut(index as usize);
+            return so_far;
+        }
+        match heap.resolve(items[0]).kind() {
+            Kind::Ext(ext::FRAME, _) => {
+                Some(Value::ext(ext::STACK, self.stack_of(heap, StackId::EMPTY, items, at).0))
+            }
+            Kind::Ext(
+                kind @ (ext::EVENT | ext::BLOCK | ext::SEGMENT | ext::ANNOTATION | ext::HISTORY),
+                _,
+            ) => {
+                let run = self.run_of(heap, None, kind, items, at);
+                self.runs.push(run);
+                self.cut(self.runs.len() - 1);
+                Some(Value::ext(ext::RUN, self.runs.len() as u32 - 1))
+            }
+            Kind::Str(_) => {
+                let mut text = Vec::new();
+                for item in items {
+                    let Kind::Str(line) = item.kind() else { return None };
+                    text.extend_from_slice(heap.strings.bytes(line));
+                }
+                Some(Value::ext(ext::TEXT, heap.strings.intern(&text).0))
+            }
+            _ => None,
+        }
+    }
+
+    /// A stack is a number for its frames, and stays one, as a pool's is for its id; but what is
+    /// odd about one has to be counted every time.
+    fn repeats(&self, value: Value) -> bool {
+        match value.kind() {
+            Kind::Ext(ext::STACK, _) => self.only_frames,
+            Kind::Ext(ext::POOL, pool) => pool != u32::from(PoolIndex::UNKNOWN.0),
+            _ => false,
+        }
+    }
+
+    fn foresee(&mut self, rest: f64) {
+        #[cfg(feature = "parts")]
+        if self.foresee_part(rest) {
+            return;
+        }
+        self.events.foresee(rest);
+    }
+
+    fn tuple(&mut self, heap: &mut Heap, items: &[Value], at: ByteOffset) -> Option<Value> {
+        let &[a, b] = items else { return None };
+        self.pool_of(heap, a, b, at).map(|pool| Value::ext(ext::POOL, u32::from(pool.0)))
+    }
+}
+
+impl Tables {
+    /// A dict of any kind. Apart from the way that nearly all dicts go: engines optimise a small
+    /// function sooner.
+    #[inline(never)]
+    fn other_dict(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Option<Value> {
+        let keys = keys::mask(pairs.chunks_exact(2).filter_map(|pair| match pair[0].kind() {
+            Kind::Str(key) => Some(key),
+            _ => None,
+        }));
+        let has = |key: u32| keys & bit(key) != 0;
+        if has(keys::ACTION) {
+            Some(self.new_event(heap, pairs, at))
+        } else if has(keys::FILENAME) && has(keys::NAME) {
+            Some(Value::ext(ext::FRAME, self.frame(heap, pairs).0))
+        } else if has(keys::BLOCKS) || has(keys::TOTAL_SIZE) {
+            Some(Value::ext(ext::SEGMENT, self.segment(heap, pairs, at)))
+        } else if has(keys::STATE) && has(keys::SIZE) {
+            Some(Value::ext(ext::BLOCK, self.block(heap, pairs, at)))
+        } else if has(keys::STAGE) && has(keys::NAME) {
+            Some(Value::ext(ext::ANNOTATION, self.annotation(heap, pairs)))
+        } else if has(keys::REAL_SIZE) {
+            let mut row = (0, StackId::EMPTY);
+            for pair in pairs.chunks_exact(2) {
+                match pair[0].kind() {
+                    Kind::Str(StrId(keys::REAL_SIZE)) => row.0 = self.bytes(heap, pair[1], at),
+                    Kind::Str(StrId(keys::FRAMES)) => row.1 = Self::stack(heap, pair[1]),
+                    _ => {}
+                }
+            }
+            self.history.push(row);
+            Some(Value::ext(ext::HISTORY, self.history.len() as u32 - 1))
+        } else {
+            None
+        }
+    }
+}

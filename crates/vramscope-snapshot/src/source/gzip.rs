@@ -1,0 +1,70 @@
+//! Gzip: the reader of what is inside, behind a decompressor that is pushed.
+
+use super::{Named, Reader};
+use crate::parts::Keep;
+use crate::report::LoadError;
+use flate2::write::MultiGzDecoder;
+use std::io::{self, Write};
+
+/// Decompresses into another [`Reader`].
+pub(crate) struct Gzip {
+    decoder: MultiGzDecoder<Inner>,
+}
+
+/// Takes what the decompressor writes. Its errors travel beside the decompressor's own, which are
+/// `io::Error`s.
+struct Inner {
+    reader: Reader,
+    error: Option<LoadError>,
+    bytes: u64,
+}
+
+impl Write for Inner {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len() as u64;
+        self.reader.feed(bytes).map_err(|error| {
+            self.error = Some(error);
+            io::Error::other("the content is no snapshot")
+        })?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Gzip {
+    pub(crate) fn new(keep: Keep) -> Self {
+        let inner = Inner { reader: Reader::keeping(keep), error: None, bytes: 0 };
+        Self { decoder: MultiGzDecoder::new(inner) }
+    }
+
+    pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
+        let result = self.decoder.write_all(chunk);
+        result.map_err(|e| wrong(self.decoder.get_mut(), &e))
+    }
+
+    pub(crate) fn foresee(&mut self, read: u64, total: u64) {
+        self.decoder.get_mut().reader.foresee(read, total);
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.decoder.get_ref().reader.memory()
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Vec<Named>, LoadError> {
+        let result = self.decoder.try_finish();
+        result.map_err(|e| wrong(self.decoder.get_mut(), &e))?;
+        let inner =
+            self.decoder.finish().map_err(|e| LoadError::Gzip { at: 0, reason: e.to_string() })?;
+        inner.reader.finish()
+    }
+}
+
+fn wrong(inner: &mut Inner, error: &io::Error) -> LoadError {
+    inner
+        .error
+        .take()
+        .unwrap_or_else(|| LoadError::Gzip { at: inner.bytes, reason: error.to_string() })
+}

@@ -1,0 +1,533 @@
+//! The tables while they fill: what the parser pushes becomes rows the moment it is complete.
+
+mod event;
+mod fields;
+
+use crate::annotations::{Annotation, Stage};
+use crate::events::{Event, Events};
+use crate::frames::{Frame, Frames, Stacks};
+use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
+use crate::json_text::json_text;
+use crate::keys;
+use crate::parts::Gone;
+use crate::report::Report;
+use crate::segments::{Block, BlockState, Segment, SegmentType};
+use fields::Fields;
+use std::ops::Range;
+use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
+use vramscope_units::{Addr, Bytes, Micros};
+
+/// What a taken object has become: the kind of a [`Value::ext`].
+pub(crate) mod ext {
+    pub(crate) const EVENT: u8 = 0;
+    pub(crate) const FRAME: u8 = 1;
+    pub(crate) const STACK: u8 = 2;
+    pub(crate) const BLOCK: u8 = 3;
+    pub(crate) const SEGMENT: u8 = 4;
+    pub(crate) const ANNOTATION: u8 = 5;
+    pub(crate) const POOL: u8 = 6;
+    pub(crate) const TEXT: u8 = 7;
+    pub(crate) const HISTORY: u8 = 8;
+    /// A list of rows: index into `Tables::runs`.
+    pub(crate) const RUN: u8 = 9;
+}
+
+/// A list whose items became consecutive rows of one table.
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    pub(crate) kind: u8,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Run {
+    pub(crate) fn range(self) -> Range<u32> {
+        self.start..self.end
+    }
+}
+
+/// The tables while they fill.
+pub(crate) struct Tables {
+    pub(crate) frames: Frames,
+    pub(crate) stacks: Stacks,
+    pub(crate) events: Events,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) annotations: Vec<Annotation>,
+    pub(crate) streams: Vec<i64>,
+    pub(crate) pools: Vec<PoolId>,
+    /// Names of actions; those that PyTorch has come first, in [`Action`]'s order.
+    pub(crate) actions: Vec<StrId>,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) history: Vec<(u64, StackId)>,
+    pub(crate) report: Report,
+    scratch: Vec<FrameId>,
+    pub(crate) fields: Fields,
+    /// Whether the stack that was made last is nothing but frames.
+    pub(crate) only_frames: bool,
+    /// What is kept of the traces, where that is not all.
+    #[cfg(feature = "parts")]
+    pub(crate) parts: Option<Box<crate::parts::Parts>>,
+    /// Which rows are gone.
+    pub(crate) gone: Gone,
+}
+
+impl Tables {
+    /// Bytes of memory that the tables hold, the machine's and those of `parts` not counted.
+    pub(crate) fn memory(&self) -> usize {
+        self.events.memory()
+            + self.frames.memory()
+            + self.stacks.memory()
+            + self.segments.capacity() * size_of::<Segment>()
+            + self.blocks.capacity() * size_of::<Block>()
+            + self.annotations.capacity() * size_of::<Annotation>()
+            + self.history.capacity() * size_of::<(u64, StackId)>()
+    }
+
+    pub(crate) fn new() -> Self {
+        Self {
+            frames: Frames::default(),
+            stacks: Stacks::default(),
+            events: Events::default(),
+            segments: Vec::new(),
+            blocks: Vec::new(),
+            annotations: Vec::new(),
+            streams: vec![0],
+            pools: vec![PoolId::DEFAULT],
+            actions: (keys::ALLOC..=keys::FREE).map(StrId).collect(),
+            runs: Vec::new(),
+            history: Vec::new(),
+            report: Report::default(),
+            scratch: Vec::new(),
+            fields: Fields::default(),
+            only_frames: false,
+            #[cfg(feature = "parts")]
+            parts: None,
+            gone: Gone::default(),
+        }
+    }
+
+    /// An address modulo 2^64: PyTorch's C++ pickler writes those of 2^63 and above as negative
+    /// numbers.
+    #[inline]
+    fn address(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
+        match value.kind() {
+            Kind::Int(address) => address as u64,
+            _ => self.odd_address(heap, value, at),
+        }
+    }
+
+    #[inline(never)]
+    fn odd_address(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
+        let address = heap.int(value);
+        if address.is_none() {
+            self.odd_number("an address", at);
+        }
+        address.unwrap_or(0) as u64
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
+        match value.kind() {
+            Kind::Int(bytes) if bytes >= 0 => bytes as u64,
+            _ => self.odd_bytes(heap, value, at),
+        }
+    }
+
+    /// From 2^63 on, where no memory is: damage, but as written.
+    #[inline(never)]
+    fn odd_bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
+        let bytes = heap.int(value).and_then(|bytes| u64::try_from(bytes).ok());
+        if bytes.is_none() {
+            self.odd_number("a size", at);
+        }
+        bytes.unwrap_or(0)
+    }
+
+    fn odd_number(&mut self, what: &'static str, at: ByteOffset) {
+        self.report.warn("not_a_number", Some(at), || {
+            format!("{what} is missing, negative or not a number, in the dict that ends at byte {at}: taken as 0")
+        });
+    }
+
+    #[inline]
+    fn stream(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> StreamId {
+        if value.kind() == Kind::Int(0) { StreamId(0) } else { self.other_stream(heap, value, at) }
+    }
+
+    /// One that need not be the default stream.
+    #[inline(never)]
+    fn other_stream(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> StreamId {
+        // Pointers come signed or unsigned; the handle is the same 64 bits.
+        let handle = heap.int(value).map_or(0, |handle| handle as i64);
+        if handle == 0 {
+            return StreamId(0);
+        }
+        if self.streams.last() == Some(&handle) {
+            return StreamId(self.streams.len() as u16 - 1);
+        }
+        let index = self.streams.iter().position(|&s| s == handle).or_else(|| {
+            let free = self.streams.len() < usize::from(u16::MAX);
+            free.then(|| {
+                self.streams.push(handle);
+                self.streams.len() - 1
+            })
+        });
+        if index.is_none() {
+            self.report.warn("too_many_streams", Some(at), || {
+                "more than 65,534 streams: the rest are shown as the default stream".into()
+            });
+        }
+        StreamId(index.unwrap_or(0) as u16)
+    }
+
+    fn pool(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> PoolIndex {
+        let value = heap.resolve(value);
+        if let Some(index) = value.as_ext(ext::POOL) {
+            return PoolIndex(index as u16);
+        }
+        match *heap.items(value) {
+            [a, b] => self.pool_of(heap, a, b, at).unwrap_or(PoolIndex::UNKNOWN),
+            _ => PoolIndex::UNKNOWN,
+        }
+    }
+
+    pub(crate) fn pool_of(
+        &mut self,
+        heap: &Heap,
+        a: Value,
+        b: Value,
+        at: ByteOffset,
+    ) -> Option<PoolIndex> {
+        let is_int = |v: Value| matches!(v.kind(), Kind::Int(_) | Kind::Long(_));
+        let whole = |v| heap.int(v).filter(|_| is_int(v)).and_then(|i| u64::try_from(i).ok());
+        let id = PoolId(whole(a)?, whole(b)?);
+        let index = self.pools.iter().position(|&p| p == id).or_else(|| {
+            let free = self.pools.len() < usize::from(u16::MAX);
+            free.then(|| {
+                self.pools.push(id);
+                self.pools.len() - 1
+            })
+        });
+        if index.is_none() {
+            self.report.warn("too_many_pools", Some(at), || {
+                "more than 65,534 memory pools: the rest are shown as unknown".into()
+            });
+        }
+        Some(index.map_or(PoolIndex::UNKNOWN, |i| PoolIndex(i as u16)))
+    }
+
+    pub(crate) fn stack(heap: &Heap, value: Value) -> StackId {
+        let value = heap.resolve(value);
+        match value.as_ext(ext::STACK) {
+            Some(id) => StackId(id),
+            // A list that holds no frame: empty, or of something else.
+            None => StackId::EMPTY,
+        }
+    }
+
+    pub(crate) fn frame(&mut self, heap: &mut Heap, pairs: &[Value]) -> FrameId {
+        let empty = StrId(keys::EMPTY);
+        let (mut name, mut file, mut line) = (empty, empty, 0);
+        let mut has_notes = false;
+        for pair in pairs.chunks_exact(2) {
+            let (Kind::Str(key), value) = (pair[0].kind(), pair[1]) else { continue };
+            match (key.0, value.kind()) {
+                (keys::NAME, Kind::Str(text)) => name = text,
+                (keys::FILENAME, Kind::Str(text)) => file = text,
+                // None, negative and absent lines are all "unknown".
+                (keys::LINE, _) => {
+                    line = heap.small_int(value).and_then(|l| u32::try_from(l).ok()).unwrap_or(0)
+                }
+                (keys::FX_NODE_OP..=keys::FX_ORIGINAL_TRACE, Kind::Str(_)) => has_notes = true,
+                _ => {}
+            }
+        }
+        let id = self.frames.intern(Frame { name, file, line });
+        if has_notes {
+            for pair in pairs.chunks_exact(2) {
+                if let (Kind::Str(key), Kind::Str(text)) = (pair[0].kind(), pair[1].kind())
+                    && (keys::FX_NODE_OP..=keys::FX_ORIGINAL_TRACE).contains(&key.0)
+                {
+                    self.frames.note(id, key, text);
+                }
+            }
+        }
+        id
+    }
+
+    pub(crate) fn block(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
+        let mut block = Block {
+            address: Addr(MISSING),
+            size: Bytes(0),
+            requested_size: Bytes(0),
+            state: BlockState::Inactive,
+            stack: StackId::EMPTY,
+        };
+        let mut requested = None;
+        let mut history = None;
+        for pair in pairs.chunks_exact(2) {
+            let (Kind::Str(key), value) = (pair[0].kind(), heap.resolve(pair[1])) else { continue };
+            match key.0 {
+                keys::ADDRESS => block.address = Addr(self.address(heap, value, at)),
+                keys::SIZE => block.size = Bytes(self.bytes(heap, value, at)),
+                keys::REQUESTED_SIZE => requested = Some(Bytes(self.bytes(heap, value, at))),
+                keys::FRAMES => block.stack = Self::stack(heap, value),
+                keys::STATE => block.state = self.state(heap, value, at),
+                // Before 2.1; one entry for every former block, the first is the live one.
+                keys::HISTORY => {
+                    let run = value.as_ext(ext::RUN).map(|run| self.runs[run as usize]);
+                    history = run
+                        .filter(|r| r.kind == ext::HISTORY)
+                        .map(|r| self.history[r.start as usize]);
+                }
+                _ => {}
+            }
+        }
+        if let Some((real_size, stack)) = history {
+            block.stack = stack;
+            requested = requested.filter(|r| r.0 > 0).or(Some(Bytes(real_size)));
+        }
+        // Snapshots that do not tell what was asked for: all that is known is the block.
+        block.requested_size = requested.unwrap_or(block.size);
+        self.blocks.push(block);
+        self.blocks.len() as u32 - 1
+    }
+
+    fn state(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> BlockState {
+        match value.kind() {
+            Kind::Str(StrId(keys::ACTIVE_ALLOCATED)) => BlockState::Allocated,
+            // The second name stands in PyTorch's docstrings and in no build.
+            Kind::Str(StrId(keys::ACTIVE_PENDING_FREE | keys::ACTIVE_AWAITING_FREE)) => {
+                BlockState::PendingFree
+            }
+            Kind::Str(StrId(keys::INACTIVE)) => BlockState::Inactive,
+            _ => {
+                let found = json_text(heap, value);
+                self.report.warn("unknown_state", Some(at), || {
+                    format!("blocks in the unknown state {found} count as inactive")
+                });
+                BlockState::Inactive
+            }
+        }
+    }
+
+    pub(crate) fn segment(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
+        let mut segment = Segment {
+            device: 0,
+            address: Addr(0),
+            total_size: Bytes(0),
+            allocated_size: Bytes(0),
+            active_size: Bytes(0),
+            requested_size: Bytes(0),
+            stream: StreamId(0),
+            segment_type: SegmentType::Unknown,
+            pool: PoolIndex::UNKNOWN,
+            is_expandable: false,
+            stack: StackId::EMPTY,
+            blocks: 0..0,
+        };
+        for pair in pairs.chunks_exact(2) {
+            let (Kind::Str(key), value) = (pair[0].kind(), heap.resolve(pair[1])) else { continue };
+            match key.0 {
+                keys::DEVICE => {
+                    segment.device =
+                        heap.int(value).and_then(|d| u32::try_from(d).ok()).unwrap_or(0)
+                }
+                keys::ADDRESS => segment.address = Addr(self.address(heap, value, at)),
+                keys::TOTAL_SIZE => segment.total_size = Bytes(self.bytes(heap, value, at)),
+                keys::ALLOCATED_SIZE => segment.allocated_size = Bytes(self.bytes(heap, value, at)),
+                keys::ACTIVE_SIZE => segment.active_size = Bytes(self.bytes(heap, value, at)),
+                keys::REQUESTED_SIZE => segment.requested_size = Bytes(self.bytes(heap, value, at)),
+                keys::STREAM => segment.stream = self.stream(heap, value, at),
+                keys::SEGMENT_POOL_ID => segment.pool = self.pool(heap, value, at),
+                keys::IS_EXPANDABLE => segment.is_expandable = heap.int(value) == Some(1),
+                keys::FRAMES => segment.stack = Self::stack(heap, value),
+                keys::SEGMENT_TYPE => {
+                    segment.segment_type = match value.kind() {
+                        Kind::Str(StrId(keys::SMALL)) => SegmentType::Small,
+                        Kind::Str(StrId(keys::LARGE)) => SegmentType::Large,
+                        _ => SegmentType::Unknown,
+                    };
+                }
+                keys::BLOCKS => segment.blocks = self.rows(heap, value, ext::BLOCK),
+                _ => {}
+            }
+        }
+        self.place_blocks(&segment);
+        self.segments.push(segment);
+        self.segments.len() as u32 - 1
+    }
+
+    /// Addresses of blocks that have none in the file: they lie one behind the other.
+    fn place_blocks(&mut self, segment: &Segment) {
+        let mut at = segment.address.0;
+        for block in &mut self.blocks[segment.blocks.start as usize..segment.blocks.end as usize] {
+            if block.address.0 == MISSING {
+                block.address = Addr(at);
+            }
+            at = block.address.0.wrapping_add(block.size.0);
+        }
+    }
+
+    pub(crate) fn annotation(&mut self, heap: &Heap, pairs: &[Value]) -> u32 {
+        let mut row =
+            Annotation { name: StrId(keys::EMPTY), stage: Stage::Start, device: -1, time: None };
+        for pair in pairs.chunks_exact(2) {
+            let (Kind::Str(key), value) = (pair[0].kind(), pair[1]) else { continue };
+            match (key.0, value.kind()) {
+                (keys::NAME, Kind::Str(name)) => row.name = name,
+                (keys::STAGE, Kind::Str(StrId(keys::END))) => row.stage = Stage::End,
+                (keys::DEVICE, _) => row.device = heap.small_int(value).unwrap_or(-1),
+                (keys::TIME_US, _) => row.time = heap.small_int(value).map(Micros),
+                _ => {}
+            }
+        }
+        self.annotations.push(row);
+        self.annotations.len() as u32 - 1
+    }
+
+    /// The rows of a list, whether it became a run or stayed with the machine because something
+    /// else is in it too.
+    pub(crate) fn rows(&mut self, heap: &Heap, value: Value, kind: u8) -> Range<u32> {
+        let value = heap.resolve(value);
+        if let Some(run) = value.as_ext(ext::RUN).map(|run| self.runs[run as usize]) {
+            return if run.kind == kind { run.range() } else { 0..0 };
+        }
+        let rows = self.rows_of(heap, kind, heap.items(value), None);
+        self.contiguous(kind, &rows)
+    }
+
+    /// The rows of a list's items. What is no event still has its place in a trace, so that indices
+    /// stay those of the file; from other lists it is left out.
+    fn rows_of(
+        &mut self,
+        heap: &Heap,
+        kind: u8,
+        items: &[Value],
+        at: Option<ByteOffset>,
+    ) -> Vec<u32> {
+        let mut rows = Vec::with_capacity(items.len());
+        for &item in items {
+            let row = heap.resolve(item).as_ext(kind);
+            if let Some(row) =
+                if kind == ext::EVENT { row.and_then(|number| self.gone.row(number)) } else { row }
+            {
+                rows.push(row);
+                continue;
+            }
+            if kind == ext::EVENT {
+                rows.push(self.events.push_apart(Event::UNKNOWN));
+            }
+            self.report.warn("stray_item", at, || {
+                let what = json_text(heap, item);
+                let shown: String = what.chars().take(80).collect();
+                format!("a list of events, blocks, segments or annotations holds something else: {shown}")
+            });
+        }
+        rows
+    }
+
+    /// The rows of a list's items where they follow each other, as nearly always.
+    fn following(&self, kind: u8, items: &[Value]) -> Option<Range<u32>> {
+        let first = items.first()?.as_ext(kind)?;
+        let all = items.iter().zip(first..).all(|(item, next)| *item == Value::ext(kind, next));
+        let start = if kind == ext::EVENT { self.gone.row(first)? } else { first };
+        all.then(|| start..start + items.len() as u32)
+    }
+
+    /// Rows as one range: the rows themselves where they follow each other, else copies at the
+    /// table's end.
+    fn contiguous(&mut self, kind: u8, rows: &[u32]) -> Range<u32> {
+        let Some(&first) = rows.first() else { return 0..0 };
+        if rows.iter().zip(first..).all(|(&row, next)| row == next) {
+            return first..first + rows.len() as u32;
+        }
+        let start = self.len_of(kind);
+        for &row in rows {
+            self.copy(kind, row);
+        }
+        start..self.len_of(kind)
+    }
+
+    fn len_of(&self, kind: u8) -> u32 {
+        let len = match kind {
+            ext::EVENT => self.events.len(),
+            ext::BLOCK => self.blocks.len(),
+            ext::SEGMENT => self.segments.len(),
+            ext::ANNOTATION => self.annotations.len(),
+            _ => self.history.len(),
+        };
+        len as u32
+    }
+
+    fn copy(&mut self, kind: u8, row: u32) {
+        let i = row as usize;
+        match kind {
+            ext::EVENT => drop(self.events.copy(row)),
+            ext::BLOCK => self.blocks.push(self.blocks[i]),
+            ext::SEGMENT => self.segments.push(self.segments[i].clone()),
+            ext::ANNOTATION => self.annotations.push(self.annotations[i]),
+            _ => self.history.push(self.history[i]),
+        }
+    }
+
+    /// A list of frames becomes a stack: `before`, if the list is longer than a batch, then
+    /// `items`.
+    pub(crate) fn stack_of(
+        &mut self,
+        heap: &Heap,
+        before: StackId,
+        items: &[Value],
+        at: ByteOffset,
+    ) -> StackId {
+        let mut frames = std::mem::take(&mut self.scratch);
+        frames.clear();
+        frames.extend_from_slice(self.stacks.frames(before));
+        self.only_frames = true;
+        frames.reserve(items.len());
+        for &item in items {
+            match item.as_ext(ext::FRAME).or_else(|| heap.resolve(item).as_ext(ext::FRAME)) {
+                Some(id) => frames.push(FrameId(id)),
+                None => {
+                    self.only_frames = false;
+                    self.report.warn("not_a_frame", Some(at), || {
+                        format!("the call stack that ends at byte {at} holds something that is no frame: left out")
+                    });
+                }
+            }
+        }
+        let id = self.stacks.intern(&frames);
+        self.scratch = frames;
+        id
+    }
+
+    pub(crate) fn run_of(
+        &mut self,
+        heap: &Heap,
+        so_far: Option<Run>,
+        kind: u8,
+        items: &[Value],
+        at: ByteOffset,
+    ) -> Run {
+        if let Some(rows) = self.following(kind, items)
+            && so_far.is_none_or(|run| run.end == rows.start)
+        {
+            return Run { kind, start: so_far.map_or(rows.start, |run| run.start), end: rows.end };
+        }
+        let rows = self.rows_of(heap, kind, items, Some(at));
+        let Some(run) = so_far else {
+            let range = self.contiguous(kind, &rows);
+            return Run { kind, start: range.start, end: range.end };
+        };
+        if rows.iter().zip(run.end..).all(|(&row, next)| row == next) {
+            return Run { end: run.end + rows.len() as u32, ..run };
+        }
+        let all: Vec<u32> = run.range().chain(rows).collect();
+        let range = self.contiguous(kind, &all);
+        Run { kind, start: range.start, end: range.end }
+    }
+}
+
+/// The address of a block before it is known.
+const MISSING: u64 = u64::MAX;

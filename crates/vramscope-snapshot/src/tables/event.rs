@@ -1,0 +1,158 @@
+//! Events: what a dict of one says, as a row.
+
+use super::{Tables, ext};
+use crate::events::{Action, Event, NO_TIME};
+use crate::ids::PoolIndex;
+use crate::json_text::json_text;
+use crate::keys;
+use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
+use vramscope_units::Bytes;
+
+impl Tables {
+    /// The fields that `pairs` tells of the event in this row, over those in `event`.
+    pub(crate) fn event(
+        &mut self,
+        heap: &mut Heap,
+        row: u32,
+        mut event: Event,
+        pairs: &[Value],
+        at: ByteOffset,
+    ) -> Event {
+        for pair in pairs.chunks_exact(2) {
+            self.field(heap, row, &mut event, [pair[0], pair[1]], at);
+        }
+        event
+    }
+
+    /// One of them.
+    #[inline(never)]
+    fn field(
+        &mut self,
+        heap: &mut Heap,
+        row: u32,
+        event: &mut Event,
+        [key, value]: [Value; 2],
+        at: ByteOffset,
+    ) {
+        let Kind::Str(key) = key.kind() else { return };
+        match key.0 {
+            keys::ACTION => event.action = self.action(heap, value, at),
+            keys::ADDR => event.addr = self.address(heap, value, at),
+            keys::SIZE => event.size = self.bytes(heap, value, at),
+            keys::TIME_US => event.time = heap.small_int(value).unwrap_or(event.time),
+            keys::STREAM => event.stream = self.stream(heap, value, at),
+            keys::FRAMES => event.stack = Self::stack(heap, value),
+            keys::POOL_ID | keys::SEGMENT_POOL_ID => event.pool = self.pool(heap, value, at),
+            keys::DEVICE_FREE => {
+                let free = Bytes(self.bytes(heap, value, at));
+                self.events.device_free.push((row, free));
+            }
+            keys::COMPILE_CONTEXT
+            | keys::USER_METADATA
+            | keys::INTERNAL_METADATA
+            | keys::CATEGORY => {
+                let Some(text) = said(heap, value) else { return };
+                let column = match key.0 {
+                    keys::COMPILE_CONTEXT => &mut self.events.compile_context,
+                    keys::USER_METADATA => &mut self.events.user_metadata,
+                    keys::INTERNAL_METADATA => &mut self.events.internal_metadata,
+                    _ => &mut self.events.category,
+                };
+                column.push((row, text));
+            }
+            keys::FORWARD_FRAMES => {
+                if let Some(text) = Self::joined(heap, value) {
+                    self.events.forward_frames.push((row, text));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn new_event(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Value {
+        if self.fields.fit(pairs) {
+            return self.event_as_before(heap, pairs, at);
+        }
+        self.fields.learn(pairs);
+        let event = self.event(heap, self.events.len() as u32, Event::UNKNOWN, pairs, at);
+        Value::ext(ext::EVENT, self.gone.number(self.events.push_apart(event)))
+    }
+
+    /// A new one with the keys of the last.
+    #[inline(never)]
+    pub(crate) fn event_as_before(
+        &mut self,
+        heap: &mut Heap,
+        pairs: &[Value],
+        at: ByteOffset,
+    ) -> Value {
+        let [action, addr, size, stream, time, frames] = self.fields.common(pairs);
+        let mut event = Event {
+            action: self.action(heap, action, at),
+            addr: self.address(heap, addr, at),
+            size: self.bytes(heap, size, at),
+            stream: self.stream(heap, stream, at),
+            time: heap.small_int(time).unwrap_or(NO_TIME),
+            stack: Self::stack(heap, frames),
+            pool: PoolIndex::UNKNOWN,
+        };
+        let row = self.events.len() as u32;
+        for i in 0..self.fields.others().len() {
+            let place = self.fields.others()[i];
+            self.field(heap, row, &mut event, [pairs[place - 1], pairs[place]], at);
+        }
+        Value::ext(ext::EVENT, self.gone.number(self.events.push(event)))
+    }
+
+    #[inline]
+    fn action(&mut self, heap: &mut Heap, value: Value, at: ByteOffset) -> Action {
+        let name = match value.kind() {
+            Kind::Str(name) if (keys::ALLOC..=keys::FREE).contains(&name.0) => {
+                return Action((name.0 - keys::ALLOC) as u8);
+            }
+            Kind::Str(name) => name,
+            _ => heap.strings.intern(b"(no action)"),
+        };
+        self.other_action(heap, name, at)
+    }
+
+    /// One that PyTorch does not have.
+    #[cold]
+    fn other_action(&mut self, heap: &Heap, name: StrId, at: ByteOffset) -> Action {
+        let known = self.actions.iter().position(|&a| a == name);
+        let index = known.unwrap_or_else(|| {
+            self.actions.push(name);
+            self.actions.len() - 1
+        });
+        let text = heap.strings.text(name).into_owned();
+        self.report.warn("unknown_action", Some(at), || {
+            format!(
+                "events with the unknown action {text:?} are listed, and count for nothing else"
+            )
+        });
+        // 245 names that PyTorch does not have share the last number.
+        Action(u8::try_from(index).unwrap_or(u8::MAX - 1))
+    }
+
+    /// `forward_frames`: a list of lines, joined as the official viewer joins them; or one text.
+    fn joined(heap: &Heap, value: Value) -> Option<StrId> {
+        let value = heap.resolve(value);
+        value.as_ext(ext::TEXT).map(StrId).or(match value.kind() {
+            Kind::Str(text) if !heap.strings.bytes(text).is_empty() => Some(text),
+            _ => None,
+        })
+    }
+}
+
+/// A text that says something: not None, not empty, not PyTorch's "N/A". A dict counts as its JSON
+/// text.
+fn said(heap: &mut Heap, value: Value) -> Option<StrId> {
+    match heap.resolve(value).kind() {
+        Kind::Str(StrId(keys::EMPTY | keys::NOT_APPLICABLE)) | Kind::None => None,
+        Kind::Str(text) => Some(text),
+        _ => {
+            let text = json_text(heap, value);
+            Some(heap.strings.intern(text.as_bytes()))
+        }
+    }
+}

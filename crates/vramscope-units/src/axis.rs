@@ -1,0 +1,84 @@
+//! Round values along an axis, with the words that stand beside them.
+
+use crate::text::{byte_unit, pointed, scale, signed_grouped, unit_name};
+
+/// One label of an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tick {
+    /// Where it stands, in the axis's own unit (bytes, event index or microseconds).
+    pub value: f64,
+    /// What is written there.
+    pub text: String,
+}
+
+/// Ticks for bytes over `[lo, hi]`, at most about `most`: steps of 1, 2, 4, 8, ... of a binary
+/// unit.
+pub fn byte_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
+    let step = ((hi - lo) / most.max(1) as f64).max(1.0);
+    let step = 2f64.powf(step.log2().ceil());
+    let unit = byte_unit(hi.abs().max(1.0) as u64);
+    // As many decimals as the step needs, so that no two labels read the same.
+    let scale = scale(unit) as f64;
+    let decimals = decimals_for(step / scale);
+    let text = |v: f64| match v {
+        0.0 => "0".to_owned(),
+        _ => format!("{} {}", exact(v / scale, decimals), unit_name(unit)),
+    };
+    ticks(lo, hi, step, text)
+}
+
+/// Ticks for event indices over `[lo, hi]`, at most about `most`: steps of 1, 2, 5 times a power of
+/// ten.
+pub fn event_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
+    let step = decimal_step((hi - lo) / most.max(1) as f64).max(1.0);
+    ticks(lo, hi, step, |v| format!("#{}", signed_grouped(v as i64)))
+}
+
+/// Ticks for microseconds over `[lo, hi]`, written in the unit that the step needs and to its last
+/// digit.
+pub fn time_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
+    let step = decimal_step((hi - lo) / most.max(1) as f64).max(1.0);
+    let far = lo.abs().max(hi.abs());
+    let (unit, name) = if far >= 1e6 {
+        (1e6, "s")
+    } else if far >= 1e3 {
+        (1e3, "ms")
+    } else {
+        (1.0, "µs")
+    };
+    let decimals = decimals_for(step / unit);
+    ticks(lo, hi, step, |v| format!("{} {name}", exact(v / unit, decimals)))
+}
+
+/// The smallest of 1, 2, 5 times a power of ten that is at least `least`.
+fn decimal_step(least: f64) -> f64 {
+    let power = 10f64.powf(least.max(f64::MIN_POSITIVE).log10().floor());
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|f| f * power >= least * (1.0 - 1e-9));
+    factor.unwrap_or(10.0) * power
+}
+
+fn decimals_for(step: f64) -> usize {
+    let mut decimals = 0;
+    let mut rest = step;
+    while decimals < 9 && (rest - rest.round()).abs() > 1e-9 * rest.abs().max(1e-9) {
+        rest *= 10.0;
+        decimals += 1;
+    }
+    decimals
+}
+
+/// A number that has at most so many decimals.
+fn exact(value: f64, decimals: usize) -> String {
+    let digits = (value * 10f64.powi(decimals as i32)).round() as i64;
+    format!("{}{}", if digits < 0 { "-" } else { "" }, pointed(digits.unsigned_abs(), decimals))
+}
+
+fn ticks(lo: f64, hi: f64, step: f64, text: impl Fn(f64) -> String) -> Vec<Tick> {
+    if !(lo.is_finite() && hi.is_finite()) || hi < lo {
+        return Vec::new();
+    }
+    let first = (lo / step).ceil();
+    let count = ((hi / step).floor() - first).max(-1.0) as i64 + 1;
+    let at = |i: i64| (first + i as f64) * step + 0.0; // + 0.0: no "-0"
+    (0..count).map(|i| Tick { value: at(i), text: text(at(i)) }).collect()
+}

@@ -1,0 +1,88 @@
+//! Units, and the one way each of them is written for people.
+//!
+//! Every crate that stores or shows a quantity shares these types, so that bytes, microseconds,
+//! addresses and event indices cannot be confused, and so that the page and the program write the
+//! same number in the same words.
+//!
+//! ```
+//! use vramscope_units::{Addr, Bytes, EventIndex, Micros};
+//!
+//! assert_eq!(Bytes(345_208_832).to_string(), "329.2 MiB");
+//! assert_eq!(Bytes(345_208_832).exact(), "345,208,832 bytes");
+//! assert_eq!(Micros(38_300).to_string(), "38.3 ms");
+//! assert_eq!(EventIndex(3737).to_string(), "#3,737");
+//! assert_eq!(Addr(0x7600_2a00_0000).to_string(), "0x7600_2a00_0000");
+//! ```
+//!
+//! Byte units are binary (KiB, MiB, GiB), never decimal. No crate of the workspace depends on less
+//! than this one.
+
+mod axis;
+mod text;
+
+pub use axis::{Tick, byte_ticks, event_ticks, time_ticks};
+pub use text::{grouped, signed_grouped};
+
+use std::fmt;
+
+/// A number of bytes of device memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// The exact count in words: `345,208,832 bytes`.
+    pub fn exact(self) -> String {
+        format!("{} {}", grouped(self.0), if self.0 == 1 { "byte" } else { "bytes" })
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// Binary units with the digits that a reader can use: `512 B`, `2.00 MiB`, `42.48 GiB`, `329.2
+    /// MiB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&text::bytes(self.0))
+    }
+}
+
+/// A time or a length of time in microseconds; what it counts from is said where it is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Micros(pub i64);
+
+impl fmt::Display for Micros {
+    /// A length of time: `412 µs`, `7.90 ms`, `1.204 s`, `2 min 03.1 s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&text::duration(self.0))
+    }
+}
+
+/// A device (or pinned host) address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Addr(pub u64);
+
+impl Addr {
+    /// The form that programs read and that contracts fix: `0x76002a000000`.
+    pub fn plain(self) -> String {
+        format!("{:#x}", self.0)
+    }
+}
+
+impl fmt::Display for Addr {
+    /// Hexadecimal in groups of four digits from the right: `0x7600_2a00_0000`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&text::address(self.0))
+    }
+}
+
+/// The 0-based place of an event in its device's raw trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventIndex(pub u32);
+
+impl fmt::Display for EventIndex {
+    /// `#3,737`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("#{}", grouped(u64::from(self.0))))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! Tiles, axes and areas: the page's side of what a worker is asked for.
+//!
+//! The engine's protocol has the same types; this crate may not depend on the engine (it would
+//! bring the parser to the page), so they are written again, in the spelling that crosses the
+//! boundary.
+
+use serde::{Deserialize, Serialize};
+use vramscope_render::{TILE_COLUMNS, TILE_ROWS};
+
+/// One cell of the global grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TileKey {
+    /// Log2 of the slots in a column.
+    pub kx: u8,
+    /// Log2 of the bytes in a row.
+    pub ky: u8,
+    /// The tile's place along x.
+    pub ix: u32,
+    /// The tile's place along y.
+    pub iy: u32,
+}
+
+impl TileKey {
+    /// The scale of the tile.
+    pub fn level(self) -> Level {
+        Level { kx: self.kx, ky: self.ky }
+    }
+
+    /// What the tile covers.
+    pub fn area(self) -> Area {
+        let [w, h] = self.level().tile_size();
+        let (x0, y0) = (f64::from(self.ix) * w, f64::from(self.iy) * h);
+        Area { x0, x1: x0 + w, y0, y1: y0 + h }
+    }
+}
+
+/// A scale: columns of `2^kx` slots and rows of `2^ky` bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Level {
+    /// Log2 of the slots in a column.
+    pub kx: u8,
+    /// Log2 of the bytes in a row.
+    pub ky: u8,
+}
+
+impl Level {
+    /// Slots and bytes of a tile.
+    pub fn tile_size(self) -> [f64; 2] {
+        [f64::from(TILE_COLUMNS) * power(self.kx), f64::from(TILE_ROWS) * power(self.ky)]
+    }
+
+    /// The tile of this level at a place.
+    pub fn tile(self, ix: u32, iy: u32) -> TileKey {
+        TileKey { kx: self.kx, ky: self.ky, ix, iy }
+    }
+}
+
+/// `2^k`, exactly.
+pub fn power(k: u8) -> f64 {
+    f64::from(k).exp2()
+}
+
+/// A rectangle in slots and bytes (or units of rows); what is in view is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Area {
+    /// Left edge in slots.
+    pub x0: f64,
+    /// Right edge in slots.
+    pub x1: f64,
+    /// Lower edge in bytes.
+    pub y0: f64,
+    /// Upper edge in bytes.
+    pub y1: f64,
+}
+
+impl Area {
+    /// Slots from edge to edge.
+    pub fn width(&self) -> f64 {
+        self.x1 - self.x0
+    }
+
+    /// Bytes from edge to edge.
+    pub fn height(&self) -> f64 {
+        self.y1 - self.y0
+    }
+
+    /// What two areas share; it may be empty.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            x0: self.x0.max(other.x0),
+            x1: self.x1.min(other.x1),
+            y0: self.y0.max(other.y0),
+            y1: self.y1.min(other.y1),
+        }
+    }
+
+    /// True when nothing is inside.
+    pub fn is_empty(&self) -> bool {
+        self.x1 <= self.x0 || self.y1 <= self.y0
+    }
+}
+
+/// The two ways along a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AxisKind {
+    /// A slot an event.
+    Event,
+    /// A slot a microsecond.
+    Time,
+    /// No way along a trace: a slot is a unit of a flame graph's weight.
+    Weight,
+}
+
+/// An x axis in slots: `[0, extent)`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Axis {
+    /// Events or time.
+    pub kind: AxisKind,
+    /// The number of slots.
+    pub extent: f64,
+    /// The slot of event 0, or of the window's first microsecond: a label is `slot - origin`.
+    pub origin: f64,
+    /// The first slot at which the peak is reached.
+    pub peak: f64,
+}
+
+/// What the heights of a plot are.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PlotKind {
+    /// A stack of blocks: bytes from 0 up.
+    Bytes,
+    /// Rows, in units that mean nothing by themselves; the first row is at the top, where y is
+    /// highest.
+    Rows(Rows),
+}
+
+/// How many rows a plot has, and how high they are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rows {
+    /// Units of all rows.
+    pub units: f64,
+    /// Units of a row.
+    pub row_units: f64,
+    /// CSS pixels of a row at least.
+    pub least: f64,
+    /// CSS pixels of a row when all have room. When it is `least`, rows are always as high as that.
+    pub most: f64,
+}

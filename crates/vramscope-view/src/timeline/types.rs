@@ -1,0 +1,38 @@
+//! What the objects look like in TypeScript. `TileKey` and `Axis` are those of the worker's
+//! protocol.
+
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = r#"
+export interface TileKey { kx: number; ky: number; ix: number; iy: number }
+export interface Axis { kind: "event" | "time" | "weight"; extent: number; origin: number; peak: number }
+/**
+ * What heights are: bytes, or rows of so many units, the first at the top. A row is drawn no lower than `least` CSS pixels,
+ * and as high as `most` when all have room; zooming makes it higher, unless the two are equal.
+ */
+export type PlotKind = "bytes" | { rows: { units: number; rowUnits: number; least: number; most: number } };
+/** In slots and bytes, or units of rows. */
+export interface Area { x0: number; x1: number; y0: number; y1: number }
+/** A slot, and a height in bytes or units of rows. */
+export interface Place { x: number; y: number }
+/** `pos` in CSS pixels of the canvas, from the left or from the top. */
+export interface Label { pos: number; text: string }
+export interface Labels {
+  x: Label[];
+  y: Label[];
+  /** The upper left corner of the label, in CSS pixels of the canvas. */
+  peak: { x: number; y: number; text: string } | null;
+  plot: { left: number; top: number; width: number; height: number };
+}
+export interface Hit { block: number; merged: boolean; slot: number; bytes: number; kx: number; ky: number }
+export interface Stats {
+  /** Blocks and parts of blocks. */
+  strips: number;
+  /** These, lines and marks. */
+  instances: number;
+  drawCalls: number;
+  frameCpuMs: { p50: number; p95: number };
+  tiles: number;
+}
+"#;

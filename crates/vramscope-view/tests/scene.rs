@@ -1,0 +1,249 @@
+//! A whole timeline, drawn by the system's software OpenGL ES 3: two pictures, hits against pixels,
+//! and what a frame costs.
+
+#[path = "../../vramscope-render/tests/support/mod.rs"]
+mod support;
+mod trace;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::PathBuf;
+
+use support::Canvas;
+use trace::Trace;
+use vramscope_render::gl::GpuTile;
+use vramscope_render::{Colour, NO_BLOCK, Palette, Strips, Surfaces, Theme};
+use vramscope_view::paint::Painter;
+use vramscope_view::scene::{Scene, Selection};
+use vramscope_view::screen::Screen;
+use vramscope_view::tile::{Area, Axis, AxisKind, PlotKind, Rows, power};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts what Rust allocates on each thread; the driver's own memory is not ours.
+struct Counting;
+
+#[expect(unsafe_code, reason = "the allocator's interface is unsafe")]
+// SAFETY: everything is passed on to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|n| n.set(n.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const CSS: [u32; 2] = [900, 440];
+
+struct Stage {
+    canvas: Canvas,
+    trace: Trace,
+    scene: Scene<GpuTile>,
+    painter: Painter,
+}
+
+impl Stage {
+    fn new(ratio: u32, theme: Theme) -> Self {
+        let canvas = Canvas::new(CSS[0] * ratio, CSS[1] * ratio);
+        let trace = Trace::new();
+        let mut scene = Scene::default();
+        scene.set_theme(theme);
+        scene.resize(Screen::new(f64::from(CSS[0]), f64::from(CSS[1]), f64::from(ratio)));
+        let axis = Axis {
+            kind: AxisKind::Event,
+            extent: trace.extent,
+            origin: 1.0,
+            peak: trace.peak_slot,
+        };
+        scene.open(axis, trace.peak, PlotKind::Bytes, 64.0);
+        let painter = Painter::new(&canvas.gl, theme).expect("the programs");
+        Self { canvas, trace, scene, painter }
+    }
+
+    /// Brings all tiles that the view wants.
+    fn load(&mut self) {
+        for key in self.scene.wanted().to_vec() {
+            self.scene.put_tile(key, self.trace.tile(key));
+        }
+        while self.painter.upload(&self.canvas.gl, &mut self.scene).expect("room for tiles") {}
+    }
+
+    fn draw(&mut self) {
+        self.painter.draw(&self.canvas.gl, &mut self.scene);
+    }
+
+    fn check_hits(&mut self) -> usize {
+        let picture = self.canvas.read();
+        let palette = Palette::new(self.scene.theme());
+        let ground = Surfaces::new(self.scene.theme()).ground;
+        let mut hits = 0;
+        for x in (64..888).step_by(23) {
+            for y in 8..416 {
+                let pixel = picture.at(x, CSS[1] - 1 - y);
+                match self.scene.hit(f64::from(x) + 0.5, f64::from(y) + 0.5) {
+                    Some(hit) => {
+                        hits += 1;
+                        let colour = palette.rgba(Colour::from_word(self.trace.colour(hit.block)));
+                        // The hairline is the same colour mixed with the ground, nearer to the
+                        // ground than to it or not.
+                        let hairline: [u8; 4] = std::array::from_fn(|i| {
+                            (f32::from(colour[i]) * 0.55 + f32::from(ground[i]) * 0.45).round()
+                                as u8
+                        });
+                        let near =
+                            |c: [u8; 4]| c.iter().zip(pixel).all(|(a, b)| a.abs_diff(b) <= 1);
+                        assert!(
+                            near(colour) || near(hairline),
+                            "{x},{y}: block {} is not {pixel:?}",
+                            hit.block
+                        );
+                    }
+                    None => assert!(
+                        !palette.entries().contains(&pixel),
+                        "{x},{y}: a strip that is not hit"
+                    ),
+                }
+            }
+        }
+        hits
+    }
+}
+
+#[test]
+fn the_timeline_looks_as_it_did() {
+    for (theme, ratio, name) in
+        [(Theme::Dark, 1, "timeline-dark.png"), (Theme::Light, 2, "timeline-light-2x.png")]
+    {
+        let mut stage = Stage::new(ratio, theme);
+        let block = Trace::LONG_LIVED;
+        let span = stage.trace.span(block);
+        stage.scene.set_selected(Some(Selection { block, span: Some(span) }));
+        stage.load();
+        stage.draw();
+        let golden = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/goldens").join(name);
+        stage.canvas.read().check(&golden);
+    }
+}
+
+#[test]
+fn a_hit_is_the_pixel_that_is_seen() {
+    let mut stage = Stage::new(1, Theme::Dark);
+    stage.load();
+    stage.draw();
+    assert!(stage.check_hits() > 2_000);
+    let peak = stage.trace.peak;
+    // A near view: at first stretched from the coarse tiles, then with its own.
+    stage.scene.set_view(Area { x0: 12_000.5, x1: 13_234.25, y0: peak * 0.11, y1: peak * 0.52 });
+    stage.draw();
+    assert!(stage.check_hits() > 2_000);
+    stage.load();
+    stage.draw();
+    assert!(stage.check_hits() > 2_000);
+}
+
+#[test]
+fn a_capacity_is_a_dashed_line_above_the_stack() {
+    for (theme, ratio) in [(Theme::Dark, 1), (Theme::Light, 2)] {
+        let mut stage = Stage::new(ratio, theme);
+        let peak = stage.trace.peak;
+        stage.scene.set_top(Some(peak * 2.0));
+        stage.scene.set_capacity(Some(peak * 2.0));
+        stage.load();
+        stage.draw();
+        let y = stage.scene.capacity_pixel().map(|y| (y + 0.5).floor() as u32);
+        let picture = stage.canvas.read();
+        let surfaces = Surfaces::new(theme);
+        let warned = |y: u32| {
+            (0..CSS[0] * ratio).filter(|x| picture.at(*x, y) == surfaces.warn).count() as u32
+        };
+        let y = y.unwrap_or_else(|| panic!("no line in view"));
+        let width = 824 * ratio;
+        assert!((width / 3..width).contains(&warned(y)), "{} of {width}", warned(y));
+        assert_eq!((warned(y - 1), warned(y + ratio)), (0, 0));
+    }
+}
+
+#[test]
+fn rows_stand_on_nothing_and_have_no_grid() {
+    let mut stage = Stage::new(1, Theme::Dark);
+    let axis = Axis { kind: AxisKind::Weight, extent: 1000.0, origin: 0.0, peak: 0.0 };
+    let rows = Rows { units: 3.0 * 4096.0, row_units: 4096.0, least: 20.0, most: 20.0 };
+    stage.scene.open(axis, 0.0, PlotKind::Rows(rows), 0.0);
+    stage.scene.set_capacity(Some(4096.0));
+    for key in stage.scene.wanted().to_vec() {
+        let mut strips = Strips::default();
+        let row = (4096.0 / power(key.ky)) as f32;
+        strips.push([0.0, 2.0 * row, 512.0, 3.0 * row], Colour::DIMMED, NO_BLOCK);
+        stage.scene.put_tile(key, strips);
+    }
+    while stage.painter.upload(&stage.canvas.gl, &mut stage.scene).expect("room for tiles") {}
+    stage.draw();
+    let picture = stage.canvas.read();
+    let surfaces = Surfaces::new(Theme::Dark);
+    let row = Palette::new(Theme::Dark).rgba(Colour::DIMMED);
+    // The first row is 20 pixels from the plot's top, of which the uppermost is a hairline; it
+    // begins at the left edge.
+    let column: Vec<_> = (24..432).rev().map(|y| picture.at(0, y)).collect();
+    assert!(column[1..20].iter().all(|pixel| *pixel == row));
+    assert!(column[20..].iter().all(|pixel| *pixel == surfaces.ground));
+    assert_eq!(picture.at(400, 23), surfaces.grid);
+}
+
+#[test]
+fn a_frame_that_pans_allocates_nothing_and_draws_little() {
+    let mut stage = Stage::new(1, Theme::Dark);
+    let width = stage.trace.extent / 4.0;
+    let view = Area { x0: width, x1: width * 2.0, y0: 0.0, y1: stage.trace.peak };
+    let pan = |stage: &mut Stage, frame: u32| {
+        let dx = f64::from(frame % 20) * width / 400.0;
+        stage.scene.set_view(Area { x0: view.x0 + dx, x1: view.x1 + dx, ..view });
+        stage.load();
+        stage.draw();
+        assert!(stage.painter.counters().draws <= 20);
+    };
+    for frame in 0..40 {
+        pan(&mut stage, frame);
+    }
+    let before = ALLOCATIONS.get();
+    for frame in 0..20 {
+        // As `load`, less the copy of the list: nothing is missing.
+        let dx = f64::from(frame) * width / 400.0;
+        stage.scene.set_view(Area { x0: view.x0 + dx, x1: view.x1 + dx, ..view });
+        assert!(stage.scene.wanted().is_empty());
+        assert!(!stage.scene.advance(f64::from(frame)));
+        let more = stage.painter.upload(&stage.canvas.gl, &mut stage.scene);
+        assert!(more.is_ok_and(|more| !more));
+        stage.draw();
+        assert!(stage.scene.hit(400.0, 400.0).is_some());
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+}
+
+#[test]
+fn a_lost_context_comes_back_with_the_same_picture() {
+    let mut stage = Stage::new(1, Theme::Dark);
+    stage.load();
+    stage.draw();
+    let before = stage.canvas.read();
+    stage.scene.cache.forget_gpu();
+    stage.canvas = Canvas::new(CSS[0], CSS[1]);
+    stage.painter = Painter::new(&stage.canvas.gl, Theme::Dark).expect("the programs");
+    stage.load();
+    stage.draw();
+    let after = stage.canvas.read();
+    for x in (0..CSS[0]).step_by(3) {
+        for y in 0..CSS[1] {
+            assert_eq!(before.at(x, y), after.at(x, y), "pixel {x},{y}");
+        }
+    }
+}
