@@ -79,7 +79,7 @@ const [target, axis] = [{ part: 0, device }, "event"];
 const ask = (row, { worker, count }, kind, request) =>
   count(row, () => answer(worker, { [kind]: { id: 1, target, ...request } }));
 const draw = (row, of, layer, part) => ask(row, of, "tiles", { axis, layer, tiles: tiles(events + 1, peak, part) });
-const timeline = (colour, bands) => ({ timeline: { colour, bands, search: "" } });
+const timeline = (color, bands) => ({ timeline: { color, bands, search: "" } });
 draw("timeline, whole", first, timeline("stack", false), 1);
 draw("timeline, a hundredth", first, timeline("stack", false), 0.01);
 const tilesOf = (keys) =>
@@ -110,7 +110,7 @@ view("blocks, by size", { blocks: { table, ...page } });
 view("blocks, by a word", { blocks: { table: { ...table, text: "forward" }, ...page } });
 view("search", { search: { text: "forward" } });
 view("segments", { segments: { rows } });
-draw("segments, whole", all, { segments: { colour: "stack", rows, search: "" } }, 1);
+draw("segments, whole", all, { segments: { color: "stack", rows, search: "" } }, 1);
 view("flame graph", { flame: { flame } });
 view("export of blocks", { export: { what: { blocks: { table } }, form: "csv" } });
 counts["memory with all views, bytes"] = all.worker.memoryBytes();

@@ -68,7 +68,7 @@ export async function frames(folder, counts, { axis, peak, tilesOf }) {
     now += 1000 / FRAMES;
     const before = instructions.value;
     hand();
-    for (const { key, columns } of tiles) view.putTile(key, columns.positions, columns.colours, columns.blocks);
+    for (const { key, columns } of tiles) view.putTile(key, columns.positions, columns.colors, columns.blocks);
     const goesOn = view.frame(now);
     const wanted = view.wanted();
     view.labels();

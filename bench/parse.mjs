@@ -2,7 +2,7 @@
 // compiled before the clock starts, and the file read if it is below 1 GiB. Build the module first:
 // `cargo xtask build`. With a number behind the file, it is loaded so often, and three times are
 // printed: of the first load, the mean of the others, and the best. The others are what is left
-// once the engine has optimised the module. With `warm` behind that, the module is warmed up first,
+// once the engine has optimized the module. With `warm` behind that, the module is warmed up first,
 // as the page's worker does before there is a file. The module's memory, which never shrinks, goes
 // to stderr: after the first time's bytes, and when the file is there.
 
@@ -31,7 +31,7 @@ if (argv[4] === "warm") {
     while (worker.step() !== undefined);
     worker.free();
   }
-  // What is optimised is made beside it. Nobody finds a file in less.
+  // What is optimized is made beside it. Nobody finds a file in less.
   await sleep(500);
 }
 const times = [];

@@ -13,9 +13,9 @@ const [file, kind = "plain"] = argv.slice(2);
 const STEPS = [
   ["from the first picture on", () => undefined],
   ["bands", (page) => page.getByRole("button", { name: "Bands" }).click()],
-  ...["category", "size", "age", "stream", "segment"].map((colour) => [
-    `colour by ${colour}`,
-    (page) => page.getByTestId("colour-by").selectOption(colour),
+  ...["category", "size", "age", "stream", "segment"].map((color) => [
+    `color by ${color}`,
+    (page) => page.getByTestId("color-by").selectOption(color),
   ]),
   ["overview", (page) => page.keyboard.press("1")],
   ["segments", (page) => page.keyboard.press("3")],

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use vramscope_analysis::parallel;
 use vramscope_engine::protocol::views::{
-    At, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked,
+    At, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked,
     MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
@@ -86,7 +86,7 @@ fn open(bytes: &[u8]) -> Result<(Engine, DeviceRef, u32)> {
     let target = DeviceRef { part: 0, device: part.default_device };
     let device = part.devices.iter().find(|d| d.device == target.device).context("a device")?;
     let events = device.events.raw.parse()?;
-    let layer = Layer::Timeline { colour: ColourBy::Category, bands: true, search: String::new() };
+    let layer = Layer::Timeline { color: ColorBy::Category, bands: true, search: String::new() };
     let tiles = vec![TileKey { kx: 20, ky: 30, ix: 0, iy: 0 }];
     ask(&mut engine, Request::Tiles { id: 0, target, axis: AxisKind::Event, layer, tiles });
     Ok((engine, target, events))
@@ -148,10 +148,9 @@ fn questions(events: u32) -> Vec<(&'static str, Query)> {
         height: 800,
         dark: false,
     };
-    let timeline =
-        Layer::Timeline { colour: ColourBy::Category, bands: true, search: String::new() };
+    let timeline = Layer::Timeline { color: ColorBy::Category, bands: true, search: String::new() };
     let segments = Layer::Segments {
-        colour: ColourBy::Stack,
+        color: ColorBy::Stack,
         rows: rows(SegmentSort::Size),
         search: String::new(),
     };

@@ -6,10 +6,10 @@ use crate::analyse::load;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use vramscope_engine::protocol::views::{ColourBy, Layer, ROW_UNITS, SegmentSpec};
+use vramscope_engine::protocol::views::{ColorBy, Layer, ROW_UNITS, SegmentSpec};
 use vramscope_engine::protocol::{self, DeviceRef, Request, Response};
 use vramscope_engine::{Engine, Slice};
-use vramscope_layout::{Axis, AxisKind, Cell, Colours, Cost, TILE_COLUMNS, TILE_ROWS, Timeline};
+use vramscope_layout::{Axis, AxisKind, Cell, Colors, Cost, TILE_COLUMNS, TILE_ROWS, Timeline};
 use vramscope_view::grid::{Cells, level, nearest_first};
 use vramscope_view::tile::{Area, TileKey};
 use vramscope_view::viewport::Bounds;
@@ -44,7 +44,7 @@ pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
     let file = load(&bytes)?;
     let part = &file.parts[0];
     let trace = part.default_trace().context("a device")?;
-    let colours = Colours::by_site(trace, &part.sites);
+    let colors = Colors::by_site(trace, &part.sites);
     let start = Instant::now();
     let mut timeline = Timeline::new(trace);
     let made = start.elapsed();
@@ -96,7 +96,7 @@ pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
                 let keys = keys(&view, &bounds, before.as_ref());
                 let mut best: Option<Sum> = None;
                 for _ in 0..runs {
-                    let sum = draw(&mut timeline, axis, &colours, &keys);
+                    let sum = draw(&mut timeline, axis, &colors, &keys);
                     if best.as_ref().is_none_or(|best| sum.time < best.time) {
                         best = Some(sum);
                     }
@@ -130,15 +130,15 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
         "\n{:<40} {:>6} {:>8} {:>8} {:>8}",
         "slices of the whole view", "tiles", "slices", "ms", "longest"
     );
-    let timeline = |colour, bands| Layer::Timeline { colour, bands, search: String::new() };
+    let timeline = |color, bands| Layer::Timeline { color, bands, search: String::new() };
     let segments = Layer::Segments {
-        colour: ColourBy::Stack,
+        color: ColorBy::Stack,
         rows: SegmentSpec::default(),
         search: String::new(),
     };
     let layers = [
-        ("timeline by stack", timeline(ColourBy::Stack, false), peak),
-        ("timeline by category, with lines", timeline(ColourBy::Category, true), peak),
+        ("timeline by stack", timeline(ColorBy::Stack, false), peak),
+        ("timeline by category, with lines", timeline(ColorBy::Category, true), peak),
         ("segments", segments, rows),
     ];
     for (name, layer, height) in layers {
@@ -202,7 +202,7 @@ fn keys(view: &Area, bounds: &Bounds, before: Option<&Area>) -> Vec<TileKey> {
     keys
 }
 
-fn draw(timeline: &mut Timeline, axis: Axis<'_>, colours: &Colours, keys: &[TileKey]) -> Sum {
+fn draw(timeline: &mut Timeline, axis: Axis<'_>, colors: &Colors, keys: &[TileKey]) -> Sum {
     let mut sum = Sum { tiles: keys.len(), ..Sum::default() };
     for key in keys {
         let cell = Cell {
@@ -214,7 +214,7 @@ fn draw(timeline: &mut Timeline, axis: Axis<'_>, colours: &Colours, keys: &[Tile
             rows: TILE_ROWS,
         };
         let start = Instant::now();
-        let (strips, cost) = timeline.strips(axis, cell, colours);
+        let (strips, cost) = timeline.strips(axis, cell, colors);
         let time = start.elapsed();
         sum.time += time;
         sum.longest = sum.longest.max(time);

@@ -186,7 +186,7 @@ def metadata():
         {"stage": "END", "time_us": notation.CLOCK + 1, "name": "never started", "device": 0},
         {"name": "ProfilerStep#1", "stage": "START", "device": 0, "time_us": notation.CLOCK + 2},
         {"name": "ProfilerStep#1", "stage": "END", "device": 0, "time_us": notation.CLOCK + 3},
-        {"name": "elsewhere", "stage": "START", "device": 7, "time_us": 0, "colour": "red"},
+        {"name": "elsewhere", "stage": "START", "device": 7, "time_us": 0, "color": "red"},
     ]
     return snapshot
 
@@ -435,7 +435,7 @@ def kineto():
 
 
 class CppPickler:
-    """Writes as PyTorch's C++ pickler does: protocol 2, strings memoised by value, whole lists behind one MARK, every
+    """Writes as PyTorch's C++ pickler does: protocol 2, strings memoized by value, whole lists behind one MARK, every
     integer outside of int32 as eight bytes (so that large ones turn negative); with `tags`, the wrapper around containers."""
 
     def __init__(self, tags):

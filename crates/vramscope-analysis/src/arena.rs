@@ -1,7 +1,7 @@
 //! The allocator's free lists, replayed: pieces of segments, split when a block is carved and
 //! merged when it is freed.
 //!
-//! Pieces know their neighbours, so that every operation but those on expandable segments is a
+//! Pieces know their neighbors, so that every operation but those on expandable segments is a
 //! look-up and a few writes.
 
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ pub(crate) struct Piece {
     pub(crate) size: u64,
     /// The block that uses it.
     pub(crate) block: Option<u32>,
-    /// Group of an expandable segment; `None` in segments of their own. Neighbours of one group
+    /// Group of an expandable segment; `None` in segments of their own. Neighbors of one group
     /// merge.
     pub(crate) group: Option<u32>,
     prev: u32,
@@ -128,7 +128,7 @@ impl Arena {
         self.put(Piece { start, size, block, group, prev, next: NONE });
     }
 
-    /// A new segment, or a newly mapped range, which merges with its free neighbours.
+    /// A new segment, or a newly mapped range, which merges with its free neighbors.
     pub(crate) fn reserve(&mut self, start: u64, size: u64, group: Option<u32>) {
         let mut piece = Piece { start, size, block: None, group, prev: NONE, next: NONE };
         if group.is_some() {
@@ -243,7 +243,7 @@ impl Arena {
         }
     }
 
-    /// Merges a free piece with its free neighbours.
+    /// Merges a free piece with its free neighbors.
     fn merge(&mut self, id: u32) {
         let mut id = id;
         let prev = self.pieces[id as usize].prev;

@@ -8,10 +8,10 @@
 use crate::arena::Arena;
 use crate::band::Band;
 use crate::blocks::{Block, Origin};
-use crate::pace::{Pace, STRIDE, at_once, filled};
 use crate::rounding::{MIN_BLOCK_SIZE, Rounding};
 use crate::segments::{Finding, SMALL_SIZE, Segments, Span, segment_event};
 use crate::series::Series;
+use crate::slicing::{Budget, STRIDE, filled, run_to_completion};
 use crate::trace::{Exactness, Trace};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -45,15 +45,15 @@ pub struct Carving {
 impl Carving {
     /// Replay a device's window.
     pub fn new(snapshot: &Snapshot, trace: &Trace) -> Self {
-        at_once(Self::paced(snapshot, trace, &mut Pace::endless()))
+        run_to_completion(Self::sliced(snapshot, trace, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub async fn paced(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Self {
-        let sizes = filled(Bytes(0), trace.blocks.len(), pace).await;
+    pub async fn sliced(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Self {
+        let sizes = filled(Bytes(0), trace.blocks.len(), budget).await;
         let mut replay = Replay::new(snapshot, trace, sizes);
         while let Some(cost) = replay.step() {
-            pace.spend(cost).await;
+            budget.charge(cost).await;
         }
         replay.finish()
     }
@@ -64,7 +64,7 @@ impl Carving {
     }
 }
 
-/// What it costs to replay an event, or to look up an address, as [`Pace`] counts it.
+/// What it costs to replay an event, or to look up an address, as [`Budget`] counts it.
 const REPLAYED: u64 = 4;
 
 /// What it costs to place a block from before the window: tables grow for it.

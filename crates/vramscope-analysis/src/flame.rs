@@ -1,7 +1,7 @@
 //! Flame: call stacks as a prefix tree, outermost frame at the root.
 
-use crate::pace::{Pace, at_once};
 use crate::rollup::Share;
+use crate::slicing::{Budget, run_to_completion};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use vramscope_snapshot::{FrameId, Snapshot};
@@ -38,7 +38,7 @@ impl Flame {
         let path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
         };
-        at_once(Self::with_paths(shares, path_of, &mut Pace::endless()))
+        run_to_completion(Self::with_paths(shares, path_of, &mut Budget::unlimited()))
     }
 
     /// The same in slices, with the frames of each share as `path_of` tells them, from the root on:
@@ -46,7 +46,7 @@ impl Flame {
     pub async fn with_paths(
         shares: &[Share],
         mut path_of: impl FnMut(&Share, &mut Vec<Option<FrameId>>),
-        pace: &mut Pace,
+        budget: &mut Budget,
     ) -> Self {
         let root = FlameNode {
             frame: None,
@@ -87,9 +87,9 @@ impl Flame {
                 add(&mut nodes[at as usize], share);
             }
             nodes[at as usize].own += share.weight;
-            pace.spend(4 * path.len() as u64).await;
+            budget.charge(4 * path.len() as u64).await;
         }
-        Self { nodes: in_order(&nodes, pace).await }
+        Self { nodes: in_order(&nodes, budget).await }
     }
 
     /// Indices of a node's children, largest first.
@@ -108,7 +108,7 @@ fn add(node: &mut FlameNode, share: &Share) {
 }
 
 /// Depth first, children by weight; among equals by the order in which they came.
-async fn in_order(nodes: &[FlameNode], pace: &mut Pace) -> Vec<FlameNode> {
+async fn in_order(nodes: &[FlameNode], budget: &mut Budget) -> Vec<FlameNode> {
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
     for (i, node) in (0u32..).zip(nodes).skip(1) {
         children[node.parent as usize].push(i);
@@ -121,7 +121,7 @@ async fn in_order(nodes: &[FlameNode], pace: &mut Pace) -> Vec<FlameNode> {
         let below = &mut children[old as usize];
         below.sort_unstable_by_key(|&c| (Reverse(nodes[c as usize].total), c));
         open.extend(below.iter().rev().map(|&c| (c, new)));
-        pace.spend(4 + below.len() as u64).await;
+        budget.charge(4 + below.len() as u64).await;
     }
     out
 }

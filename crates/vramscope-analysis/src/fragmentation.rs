@@ -5,10 +5,10 @@ mod gaps;
 mod sweep;
 
 use crate::carving::Carving;
-use crate::pace::{Pace, at_once, strides};
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
+use crate::slicing::{Budget, run_to_completion, strides};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -61,14 +61,14 @@ pub struct Churn {
 impl Churn {
     /// Count a device's segment events.
     pub fn new(snapshot: &Snapshot, trace: &Trace) -> Self {
-        at_once(Self::paced(snapshot, trace, &mut Pace::endless()))
+        run_to_completion(Self::sliced(snapshot, trace, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub async fn paced(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Self {
+    pub async fn sliced(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Self {
         let mut churn = Self::default();
         for part in strides(trace.device.events.len()) {
-            pace.spend(part.len() as u64).await;
+            budget.charge(part.len() as u64).await;
             let start = trace.device.events.start;
             churn.add(snapshot, start + part.start as u32..start + part.end as u32);
         }
@@ -93,18 +93,18 @@ impl Churn {
 impl Fragmentation {
     /// Sweep a device's window.
     pub fn new(snapshot: &Snapshot, trace: &Trace, carving: &Carving) -> Self {
-        at_once(Self::paced(snapshot, trace, carving, &mut Pace::endless()))
+        run_to_completion(Self::sliced(snapshot, trace, carving, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub async fn paced(
+    pub async fn sliced(
         snapshot: &Snapshot,
         trace: &Trace,
         carving: &Carving,
-        pace: &mut Pace,
+        budget: &mut Budget,
     ) -> Self {
-        let mut made = Self::until(snapshot, trace, carving, trace.slots(), pace).await;
-        made.churn = Churn::paced(snapshot, trace, pace).await;
+        let mut made = Self::until(snapshot, trace, carving, trace.slots(), budget).await;
+        made.churn = Churn::sliced(snapshot, trace, budget).await;
         made
     }
 
@@ -114,10 +114,10 @@ impl Fragmentation {
         trace: &Trace,
         carving: &Carving,
         slots: u32,
-        pace: &mut Pace,
+        budget: &mut Budget,
     ) -> Self {
         let (free, largest) =
-            sweep::series(snapshot, trace, carving, slots, parallel::threads(), pace).await;
+            sweep::series(snapshot, trace, carving, slots, parallel::threads(), budget).await;
         Self { free, largest, churn: Churn::default() }
     }
 

@@ -42,7 +42,6 @@ mod compare;
 mod excerpt;
 mod flame;
 mod fragmentation;
-pub mod pace;
 pub mod parallel;
 mod peaks;
 mod pools;
@@ -52,13 +51,14 @@ mod rounding;
 mod segments;
 mod series;
 mod site;
+pub mod slicing;
 mod sort;
 mod state;
 mod trace;
 
 pub use anomaly::{
     Anomaly, AnomalyKind, FreeAt, FreeMemory, RankFacts, Severity, StepSource, Steps, anomalies,
-    anomalies_paced, free_slots, outliers,
+    anomalies_sliced, free_slots, outliers,
 };
 pub use band::Band;
 pub use blocks::{Block, Origin};
@@ -69,11 +69,11 @@ pub use clock::Clock;
 pub use compare::{HeldBy, Matched, NamedFrame, match_stacks, package_path};
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
-pub use peaks::{Peak, peaks, peaks_paced};
-pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_paced};
+pub use peaks::{Peak, peaks, peaks_sliced};
+pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_sliced};
 pub use ranges::{NamedRange, named_ranges};
 pub use rollup::{
-    FrameShare, Measure, Share, by_frame, by_stack, by_stack_paced, lifetime, reserved_by_stack,
+    FrameShare, Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, reserved_by_stack,
 };
 pub use segments::{Segments, Span};
 pub use series::Series;

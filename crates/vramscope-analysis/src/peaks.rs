@@ -1,7 +1,7 @@
 //! The next-highest separate peaks of a band.
 
-use crate::pace::{Pace, at_once, strides};
 use crate::series::Series;
+use crate::slicing::{Budget, run_to_completion, strides};
 
 /// A peak of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +18,16 @@ pub struct Peak {
 /// The separate peaks of a series, highest first, at most `count`: those that stand out from what
 /// is around them by at least `least`. The first is the series' maximum.
 pub fn peaks(series: &Series, count: usize, least: u64) -> Vec<Peak> {
-    at_once(peaks_paced(series, count, least, &mut Pace::endless()))
+    run_to_completion(peaks_sliced(series, count, least, &mut Budget::unlimited()))
 }
 
 /// The same in slices.
-pub async fn peaks_paced(series: &Series, count: usize, least: u64, pace: &mut Pace) -> Vec<Peak> {
+pub async fn peaks_sliced(
+    series: &Series,
+    count: usize,
+    least: u64,
+    budget: &mut Budget,
+) -> Vec<Peak> {
     let mut found = Vec::new();
     let mut close = |peak: Open, right: u64| {
         let prominence = peak.value - peak.left.max(right);
@@ -33,7 +38,7 @@ pub async fn peaks_paced(series: &Series, count: usize, least: u64, pace: &mut P
     // Each is at most as high as the one before it, and so few that they take next to no memory.
     let mut open: Vec<Open> = Vec::new();
     for part in strides(series.len()) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         let first = part.start as u32;
         // Not a loop: the series goes through its chunks by itself.
         series.values(first..part.end as u32).enumerate().for_each(|(i, value)| {

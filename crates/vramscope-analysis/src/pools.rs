@@ -5,9 +5,9 @@
 //! So the honest height of the stack counts each such pool as a whole in place of its blocks.
 
 use crate::carving::Carving;
-use crate::pace::{Pace, STRIDE, at_once, filled, strides};
 use crate::segments::Span;
 use crate::series::Series;
+use crate::slicing::{Budget, STRIDE, filled, run_to_completion, strides};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{PoolId, PoolIndex, Snapshot};
@@ -50,15 +50,15 @@ pub fn pool_envelope(
     carving: &Carving,
     snapshot: &Snapshot,
 ) -> Option<PoolEnvelope> {
-    at_once(pool_envelope_paced(trace, carving, snapshot, &mut Pace::endless()))
+    run_to_completion(pool_envelope_sliced(trace, carving, snapshot, &mut Budget::unlimited()))
 }
 
 /// The same in slices.
-pub async fn pool_envelope_paced(
+pub async fn pool_envelope_sliced(
     trace: &Trace,
     carving: &Carving,
     snapshot: &Snapshot,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Option<PoolEnvelope> {
     let is_private = |pool: PoolIndex| snapshot.pool(pool).is_some_and(|id| id != PoolId::DEFAULT);
     let slots = trace.slots();
@@ -74,7 +74,7 @@ pub async fn pool_envelope_paced(
         if any {
             break;
         }
-        pace.spend(blocks.len() as u64).await;
+        budget.charge(blocks.len() as u64).await;
         any = blocks.iter().any(|b| is_private(b.pool));
     }
     if !any {
@@ -89,13 +89,13 @@ pub async fn pool_envelope_paced(
     let (mut entered, mut left) = (0, 0);
     let mut open: BTreeMap<u64, u32> = BTreeMap::new();
     // The pool of every block that has entered.
-    let mut of = filled(PoolIndex::UNKNOWN, trace.blocks.len(), pace).await;
+    let mut of = filled(PoolIndex::UNKNOWN, trace.blocks.len(), budget).await;
     let mut sweep =
         Sweep { pools: vec![Pool::default(); snapshot.pools.len()], ..Sweep::default() };
     let (mut height, mut size) =
         (Series::with_capacity(slots as usize), Series::with_capacity(slots as usize));
     for part in strides(slots as usize) {
-        pace.spend(part.len() as u64 * 2).await;
+        budget.charge(part.len() as u64 * 2).await;
         for slot in part.start as u32..part.end as u32 {
             let changes = trace.changes_at(slot);
             let sizes = |block: u32| {

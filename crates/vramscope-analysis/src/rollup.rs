@@ -3,8 +3,8 @@
 
 use crate::blocks::{Block, Origin};
 use crate::carving::Carving;
-use crate::pace::{Pace, at_once, strides};
 use crate::segments::Segments;
+use crate::slicing::{Budget, run_to_completion, strides};
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -101,18 +101,22 @@ pub struct Share {
 /// A device's blocks by call stack, largest share first. Pre-window blocks are included: the sum is
 /// the band's value.
 pub fn by_stack(trace: &Trace, carving: &Carving, measure: Measure) -> Vec<Share> {
-    at_once(by_stack_paced(trace, |i| measure.of(trace, carving, i), &mut Pace::endless()))
+    run_to_completion(by_stack_sliced(
+        trace,
+        |i| measure.of(trace, carving, i),
+        &mut Budget::unlimited(),
+    ))
 }
 
 /// The same in slices, of whatever a block counts for.
-pub async fn by_stack_paced(
+pub async fn by_stack_sliced(
     trace: &Trace,
     weight: impl Fn(u32) -> u128,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<Share> {
     let mut sum = Sum::default();
     for part in strides(trace.blocks.len()) {
-        pace.spend(3 * part.len() as u64).await;
+        budget.charge(3 * part.len() as u64).await;
         for (i, b) in (part.start as u32..).zip(&trace.blocks[part]) {
             sum.add(b.stack, b.has_stack_of_free(), weight(i));
         }

@@ -4,7 +4,7 @@
 //! The file says what there was when it was written; going back through the segment events gives
 //! what there was before the window, and going forward again gives every span its life.
 
-use crate::pace::STRIDE;
+use crate::slicing::STRIDE;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{
     Action, Device, PoolIndex, Report, Segment, SegmentType, Snapshot, StackId, StreamId, Warning,

@@ -4,7 +4,7 @@
 //! value: it is kept as the distance from the first of 256 of them. Where one of those is 2 GiB
 //! away or more, all of them take eight bytes.
 
-use crate::pace::{Pace, strides};
+use crate::slicing::{Budget, strides};
 use std::ops::Range;
 
 /// Bytes in every slot of a window.
@@ -145,11 +145,15 @@ impl Series {
     }
 
     /// The same in slices.
-    pub async fn largest_paced(&self, slots: Range<u32>, pace: &mut Pace) -> Option<(u32, u64)> {
+    pub async fn largest_sliced(
+        &self,
+        slots: Range<u32>,
+        budget: &mut Budget,
+    ) -> Option<(u32, u64)> {
         let mut found: Option<(u32, u64)> = None;
         for part in strides(slots.len()) {
             // They are numbers in a row.
-            pace.spend(1 + part.len() as u64 / 8).await;
+            budget.charge(1 + part.len() as u64 / 8).await;
             let largest =
                 self.largest(slots.start + part.start as u32..slots.start + part.end as u32)?;
             if found.is_none_or(|(_, most)| most < largest.1) {
@@ -222,7 +226,7 @@ impl FromIterator<u64> for Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::at_once;
+    use crate::slicing::run_to_completion;
     use proptest::prelude::*;
 
     /// Stretches in which values are close to each other, and jumps of any size.
@@ -249,7 +253,7 @@ mod tests {
             // `max_by_key` takes the last of equals.
             let first = range.clone().zip(part.iter().copied()).rev().max_by_key(|(_, value)| *value);
             prop_assert_eq!(series.largest(range.clone()), first);
-            prop_assert_eq!(at_once(series.largest_paced(range, &mut Pace::endless())), first);
+            prop_assert_eq!(run_to_completion(series.largest_sliced(range, &mut Budget::unlimited())), first);
         }
     }
 

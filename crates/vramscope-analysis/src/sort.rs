@@ -1,7 +1,7 @@
 //! Sorting that can pause.
 
-use crate::pace::{Pace, STRIDE, join};
 use crate::parallel;
+use crate::slicing::{Budget, STRIDE, join};
 use std::pin::Pin;
 
 /// So many items are sorted in one go.
@@ -11,14 +11,11 @@ const SAMPLE: usize = 63;
 
 /// Sorts what has no two equals that could be told apart, in slices: what comes out is what any
 /// other sort gives. Several threads sort parts of it side by side.
-pub async fn sort<T: Ord + Clone + Send>(items: &mut [T], pace: &mut Pace) {
-    if !cfg!(feature = "slices") {
-        return parallel::sort(items);
-    }
+pub async fn sort<T: Ord + Clone + Send>(items: &mut [T], budget: &mut Budget) {
     match parallel::threads() {
-        1 => alone(items, pace).await,
+        1 => alone(items, budget).await,
         // Twice as many parts as threads: they are not all as long.
-        threads => shared(items, threads.ilog2() + 2, pace).await,
+        threads => shared(items, threads.ilog2() + 2, budget).await,
     }
 }
 
@@ -26,22 +23,22 @@ pub async fn sort<T: Ord + Clone + Send>(items: &mut [T], pace: &mut Pace) {
 fn shared<'a, T: Ord + Clone + Send>(
     items: &'a mut [T],
     times: u32,
-    pace: &'a mut Pace,
+    budget: &'a mut Budget,
 ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
     Box::pin(async move {
         if times == 0 || items.len() <= PIECE {
-            return alone(items, pace).await;
+            return alone(items, budget).await;
         }
-        let middle = partition(items, pace).await;
+        let middle = partition(items, budget).await;
         let (low, high) = items.split_at_mut(middle);
-        let (mut of_low, mut of_high) = (pace.beside(), pace.beside());
+        let (mut of_low, mut of_high) = (budget.beside(), budget.beside());
         join(shared(low, times - 1, &mut of_low), shared(&mut high[1..], times - 1, &mut of_high))
             .await;
     })
 }
 
 /// By one thread.
-async fn alone<T: Ord + Clone>(items: &mut [T], pace: &mut Pace) {
+async fn alone<T: Ord + Clone>(items: &mut [T], budget: &mut Budget) {
     // Parts with how often each was parted already. Where the middle is missed again and again, the
     // standard sort knows a way out.
     let deepest = 3 * items.len().max(1).ilog2();
@@ -50,17 +47,17 @@ async fn alone<T: Ord + Clone>(items: &mut [T], pace: &mut Pace) {
         let of_part = &mut items[part.clone()];
         if of_part.len() <= PIECE || depth == deepest {
             of_part.sort_unstable();
-            pace.spend(4 * part.len() as u64).await;
+            budget.charge(4 * part.len() as u64).await;
             continue;
         }
-        let middle = part.start + partition(of_part, pace).await;
+        let middle = part.start + partition(of_part, budget).await;
         open.extend([(middle + 1..part.end, depth + 1), (part.start..middle, depth + 1)]);
     }
 }
 
 /// Moves what is less than some item in the middle before it, and the rest behind it; where that
 /// item is then.
-async fn partition<T: Ord + Clone>(items: &mut [T], pace: &mut Pace) -> usize {
+async fn partition<T: Ord + Clone>(items: &mut [T], budget: &mut Budget) -> usize {
     let last = items.len() - 1;
     let mut sample: Vec<usize> = (0..SAMPLE).map(|i| i * last / (SAMPLE - 1)).collect();
     sample.sort_unstable_by(|&a, &b| items[a].cmp(&items[b]));
@@ -74,7 +71,7 @@ async fn partition<T: Ord + Clone>(items: &mut [T], pace: &mut Pace) -> usize {
             items.swap(low, at);
             low += usize::from(items[low] < middle);
         }
-        pace.spend((to - from) as u64 / 2).await;
+        budget.charge((to - from) as u64 / 2).await;
     }
     items.swap(low, last);
     low
@@ -83,14 +80,14 @@ async fn partition<T: Ord + Clone>(items: &mut [T], pace: &mut Pace) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::at_once;
+    use crate::slicing::run_to_completion;
     use proptest::prelude::*;
 
     /// Sorted as the library does it, and in slices of so many units.
     fn assert_sorted<T: Ord + Clone + Send + std::fmt::Debug>(mut items: Vec<T>, slice: u64) {
         let mut expected = items.clone();
         expected.sort();
-        at_once(sort(&mut items, &mut Pace::of(slice)));
+        run_to_completion(sort(&mut items, &mut Budget::of(slice)));
         assert!(items == expected, "slices of {slice}");
     }
 
@@ -122,15 +119,14 @@ mod tests {
         assert_sorted::<u32>(Vec::new(), 1);
     }
 
-    #[cfg(feature = "slices")]
     #[test]
     fn it_pauses() {
-        let mut work = crate::pace::Paced::default();
+        let mut work = crate::slicing::SlicedTask::default();
         let mut slices = 0;
         let begin = || async {
             let mut items: Vec<u32> =
                 (0..1 << 18).map(|i: u32| i.wrapping_mul(0x9e37_79b9)).collect();
-            sort(&mut items, &mut Pace::of(1 << 14)).await;
+            sort(&mut items, &mut Budget::of(1 << 14)).await;
             items
         };
         while !work.advance(begin) {

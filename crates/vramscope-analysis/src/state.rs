@@ -5,8 +5,8 @@
 //! earlier states would be worth.
 
 use crate::carving::Carving;
-use crate::pace::{Pace, at_once, strides};
 use crate::segments::Span;
+use crate::slicing::{Budget, run_to_completion, strides};
 use crate::trace::Trace;
 use vramscope_snapshot::{PoolIndex, SegmentType, StackId, StreamId};
 use vramscope_units::{Addr, Bytes};
@@ -23,15 +23,15 @@ pub struct LiveSet<'a> {
 impl<'a> LiveSet<'a> {
     /// Those of a slot; a slot behind the last is the last.
     pub fn new(trace: &'a Trace, slot: u32) -> Self {
-        at_once(Self::paced(trace, slot, &mut Pace::endless()))
+        run_to_completion(Self::sliced(trace, slot, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub async fn paced(trace: &'a Trace, slot: u32, pace: &mut Pace) -> Self {
+    pub async fn sliced(trace: &'a Trace, slot: u32, budget: &mut Budget) -> Self {
         let slot = slot.min(trace.slots() - 1);
         let mut blocks = Vec::new();
         for part in strides(trace.blocks.len()) {
-            pace.spend(part.len() as u64).await;
+            budget.charge(part.len() as u64).await;
             let of_part = (part.start as u32..).zip(&trace.blocks[part]);
             blocks.extend(
                 of_part.filter(|(_, b)| b.enters <= slot && slot < b.leaves).map(|(i, _)| i),

@@ -5,10 +5,10 @@ use crate::blocks::{Block, Origin, Pairing, pair};
 use crate::changes::{Change, Changes};
 use crate::clock::Clock;
 use crate::excerpt;
-use crate::pace::{Pace, at_once, strides};
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
+use crate::slicing::{Budget, run_to_completion, strides};
 use std::ops::Range;
 use vramscope_snapshot::{Action, Device, Report, Snapshot, Warning};
 use vramscope_units::{Bytes, EventIndex};
@@ -154,16 +154,16 @@ impl Trace {
 
     /// `reserved_bytes` in every slot.
     pub fn reserved(&self, snapshot: &Snapshot) -> Series {
-        at_once(self.reserved_paced(snapshot, &mut Pace::endless()))
+        run_to_completion(self.reserved_sliced(snapshot, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub async fn reserved_paced(&self, snapshot: &Snapshot, pace: &mut Pace) -> Series {
+    pub async fn reserved_sliced(&self, snapshot: &Snapshot, budget: &mut Budget) -> Series {
         let mut total = self.reserved_band.start;
         let mut series = Series::with_capacity(self.slots() as usize);
         series.push(total.max(0) as u64);
         for part in strides(self.device.events.len()) {
-            pace.spend(part.len() as u64).await;
+            budget.charge(part.len() as u64).await;
             for event in part {
                 total += reserve_change(snapshot, self.device.events.start + event as u32);
                 series.push(total.max(0) as u64);

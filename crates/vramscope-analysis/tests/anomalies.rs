@@ -79,7 +79,7 @@ fn the_same_leak_is_found_without_named_ranges() {
 }
 
 #[test]
-fn one_rank_of_a_sharded_run_grows_and_its_neighbour_does_not() {
+fn one_rank_of_a_sharded_run_grows_and_its_neighbor_does_not() {
     let leaking = recorded("ranks_fsdp/rank3_memory_snapshot.pickle.gz");
     let growth = of_kind(&leaking, AnomalyKind::Growth);
     let [leak] = growth.as_slice() else { panic!("one leak, not {growth:?}") };

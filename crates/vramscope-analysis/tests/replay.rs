@@ -127,7 +127,7 @@ fn check(model: &Model, from: usize) {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Alloc { size: u64, stream: u64 },
-    Free { which: usize, at_once: bool },
+    Free { which: usize, run_to_completion: bool },
     Complete { which: usize },
     EmptyCache,
 }
@@ -141,7 +141,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         10 => (size, 0u64..2).prop_map(|(size, stream)| Step::Alloc { size, stream }),
-        8 => (any::<usize>(), prop::bool::weighted(0.8)).prop_map(|(which, at_once)| Step::Free { which, at_once }),
+        8 => (any::<usize>(), prop::bool::weighted(0.8)).prop_map(|(which, run_to_completion)| Step::Free { which, run_to_completion }),
         3 => any::<usize>().prop_map(|which| Step::Complete { which }),
         1 => Just(Step::EmptyCache),
     ]
@@ -153,10 +153,10 @@ fn run(settings: Settings, steps: &[Step]) -> Model {
     for &step in steps {
         match step {
             Step::Alloc { size, stream } => live.push(model.alloc(size, stream)),
-            Step::Free { which, at_once } if !live.is_empty() => {
+            Step::Free { which, run_to_completion } if !live.is_empty() => {
                 let address = live.swap_remove(which % live.len());
                 model.request(address);
-                if at_once { model.complete(address) } else { pending.push(address) }
+                if run_to_completion { model.complete(address) } else { pending.push(address) }
             }
             Step::Complete { which } if !pending.is_empty() => {
                 let address = pending.swap_remove(which % pending.len());

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use vramscope_analysis::pace::{Pace, Paced, at_once};
+use vramscope_analysis::slicing::{Budget, SlicedTask, run_to_completion};
 use vramscope_analysis::{
     Carving, Categories, Flame, Fragmentation, FreeMemory, LiveSet, Measure, Rules, Sites, Steps,
-    Trace, anomalies, anomalies_paced, by_stack, by_stack_paced, free_slots, peaks, peaks_paced,
-    pool_envelope, pool_envelope_paced,
+    Trace, anomalies, anomalies_sliced, by_stack, by_stack_sliced, free_slots, peaks, peaks_sliced,
+    pool_envelope, pool_envelope_sliced,
 };
 use vramscope_snapshot::{Reader, Snapshot};
 
@@ -37,12 +37,12 @@ fn load(name: &str) -> Arc<Loaded> {
 
 /// How many slices it takes, and what comes out.
 fn sliced<T, F: Future<Output = T> + Send + 'static>(begin: impl Fn() -> F) -> (u64, T) {
-    let mut work = Paced::default();
+    let mut work = SlicedTask::default();
     let mut slices = 0;
     while !work.advance(&begin) {
         slices += 1;
     }
-    let Paced::Done(done) = work else { panic!("it is done") };
+    let SlicedTask::Done(done) = work else { panic!("it is done") };
     (slices, done)
 }
 
@@ -61,7 +61,7 @@ fn slices_give_what_one_go_gives() {
         for slice in [1, 1 << 13] {
             let (slices, made) = sliced(|| {
                 let file = file.clone();
-                async move { Carving::paced(&file.snapshot, &file.trace, &mut Pace::of(slice)).await }
+                async move { Carving::sliced(&file.snapshot, &file.trace, &mut Budget::of(slice)).await }
             });
             assert!(format!("{made:?}") == format!("{carving:?}"), "{name}: block sizes");
             // Segments there and back, the replay, two sums; blocks once.
@@ -70,7 +70,7 @@ fn slices_give_what_one_go_gives() {
                 let file = file.clone();
                 async move {
                     let rules = Rules::default();
-                    Categories::paced(&file.snapshot, &file.trace, &rules, &mut Pace::of(slice))
+                    Categories::sliced(&file.snapshot, &file.trace, &rules, &mut Budget::of(slice))
                         .await
                 }
             });
@@ -82,11 +82,11 @@ fn slices_give_what_one_go_gives() {
             let (slices, made) = sliced(|| {
                 let file = file.clone();
                 async move {
-                    pool_envelope_paced(
+                    pool_envelope_sliced(
                         &file.trace,
                         &file.carving,
                         &file.snapshot,
-                        &mut Pace::of(slice),
+                        &mut Budget::of(slice),
                     )
                     .await
                 }
@@ -101,13 +101,13 @@ fn slices_give_what_one_go_gives() {
             );
             let (slices, made) = sliced(|| {
                 let file = file.clone();
-                async move { file.trace.reserved_paced(&file.snapshot, &mut Pace::of(slice)).await }
+                async move { file.trace.reserved_sliced(&file.snapshot, &mut Budget::of(slice)).await }
             });
             assert!(made == trace.reserved(snapshot), "{name}: reserved bytes");
             assert_slices(name, "reserved bytes", slices, slice, events);
         }
         assert_eq!(
-            at_once(trace.reserved_paced(snapshot, &mut Pace::of(1))),
+            run_to_completion(trace.reserved_sliced(snapshot, &mut Budget::of(1))),
             trace.reserved(snapshot)
         );
     }
@@ -135,17 +135,17 @@ fn analyses_in_slices_are_those_in_one_go() {
                 let file = file.clone();
                 async move {
                     let Loaded { snapshot, trace, carving } = &*file;
-                    let pace = &mut Pace::of(slice);
+                    let budget = &mut Budget::of(slice);
                     // What is asked for is there, though it is no more than that.
                     let free =
-                        Fragmentation::until(snapshot, trace, carving, free_slots(trace), pace)
+                        Fragmentation::until(snapshot, trace, carving, free_slots(trace), budget)
                             .await;
-                    anomalies_paced(
+                    anomalies_sliced(
                         snapshot,
                         trace,
                         &Sites::new(snapshot),
                         &|slot| memory(&free, slot),
-                        pace,
+                        budget,
                     )
                     .await
                 }
@@ -155,11 +155,11 @@ fn analyses_in_slices_are_those_in_one_go() {
             let (slices, made) = sliced(|| {
                 let file = file.clone();
                 async move {
-                    Fragmentation::paced(
+                    Fragmentation::sliced(
                         &file.snapshot,
                         &file.trace,
                         &file.carving,
-                        &mut Pace::of(slice),
+                        &mut Budget::of(slice),
                     )
                     .await
                 }
@@ -169,30 +169,36 @@ fn analyses_in_slices_are_those_in_one_go() {
                 "{name}: free"
             );
             assert_slices(name, "free memory", slices, slice, 16 * events);
-            let pace = &mut Pace::of(slice);
+            let budget = &mut Budget::of(slice);
             assert_eq!(
-                at_once(Steps::paced(snapshot, trace, pace)),
+                run_to_completion(Steps::sliced(snapshot, trace, budget)),
                 Steps::find(snapshot, trace),
                 "{name}: steps"
             );
             let least = trace.requested_band.peak.max(0) as u64 / 50;
-            let of_requested = at_once(peaks_paced(&trace.requested, 5, least, pace));
+            let of_requested = run_to_completion(peaks_sliced(&trace.requested, 5, least, budget));
             assert_eq!(of_requested, peaks(&trace.requested, 5, least), "{name}: peaks");
             let shares = by_stack(trace, carving, Measure::ByteTime);
             let weight = |i| Measure::ByteTime.of(trace, carving, i);
-            assert_eq!(at_once(by_stack_paced(trace, weight, pace)), shares, "{name}: shares");
+            assert_eq!(
+                run_to_completion(by_stack_sliced(trace, weight, budget)),
+                shares,
+                "{name}: shares"
+            );
             let path_of = |share: &_, path: &mut Vec<_>| {
                 let share: &vramscope_analysis::Share = share;
                 path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
             };
             assert_eq!(
-                at_once(Flame::with_paths(&shares, path_of, pace)),
+                run_to_completion(Flame::with_paths(&shares, path_of, budget)),
                 Flame::new(snapshot, &shares),
                 "{name}"
             );
             for slot in [0, trace.slots() / 2, trace.slots() - 1] {
-                let (paced, plain) =
-                    (at_once(LiveSet::paced(trace, slot, pace)), LiveSet::new(trace, slot));
+                let (paced, plain) = (
+                    run_to_completion(LiveSet::sliced(trace, slot, budget)),
+                    LiveSet::new(trace, slot),
+                );
                 assert_eq!(paced.blocks(), plain.blocks(), "{name}: slot {slot}");
             }
         }

@@ -1,4 +1,4 @@
-//! What goes to a terminal: tables whose columns line up, in colours where there are any.
+//! What goes to a terminal: tables whose columns line up, in colors where there are any.
 
 use crate::Failure;
 use crate::arguments::Format;
@@ -21,7 +21,7 @@ pub(crate) const WARN: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(A
 /// What ends a run.
 pub(crate) const BAD: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
-/// Text in a style; where the output has no colours, they are taken out again on the way.
+/// Text in a style; where the output has no colors, they are taken out again on the way.
 pub(crate) fn styled(style: Style, text: impl fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }

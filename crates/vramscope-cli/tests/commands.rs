@@ -360,7 +360,7 @@ fn text_help_and_completions_are_there() {
     for command in ["peak", "state", "flame", "blocks", "segments", "anomalies", "info"] {
         let text = text(&[command, "recorded/gpt_leak.pickle.gz"]);
         assert!(text.lines().count() > 3, "{command}: {text}");
-        assert!(!text.contains('\u{1b}'), "{command}: no colours where there is no terminal");
+        assert!(!text.contains('\u{1b}'), "{command}: no colors where there is no terminal");
     }
     assert!(text(&["--help"]).contains("max_memory_allocated()"));
     assert!(text(&["completions", "bash"]).contains("vramscope"));

@@ -5,7 +5,7 @@ use crate::protocol::{AxisKind, BlockDetail, DetailRow, DeviceRef, FrameRow, Spa
 use crate::text;
 use std::fmt::Write as _;
 use vramscope_analysis::{Block, Origin, Trace};
-use vramscope_layout::{Axis, site_colour};
+use vramscope_layout::{Axis, site_color};
 use vramscope_snapshot::{
     Events, Frame, PoolIndex, SegmentType, Snapshot, StackId, StrId, StreamId,
 };
@@ -64,7 +64,7 @@ pub(crate) fn block(part: &Part, trace: &Trace, index: u32) -> Option<BlockDetai
         rows,
         stack,
         copy,
-        colour: site_colour(&part.sites, block.stack).word(),
+        color: site_color(&part.sites, block.stack).word(),
         spans: spans(trace, block.enters, block.leaves),
     })
 }

@@ -1,20 +1,17 @@
 //! One file's engine: bytes in, then requests in and answers out, in slices.
 
 use crate::file::{File, Loader};
-#[cfg(feature = "views")]
 use crate::making::{Making, Needs};
 use crate::protocol::{AxisKind, DeviceRef, Failure, Progress, Request, Response, TileKey};
-#[cfg(feature = "views")]
 use crate::questions::Questions;
-#[cfg(feature = "views")]
 use crate::views::Views;
 use crate::{detail, hover, loaded};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use vramscope_analysis::pace::{Pace, Paced};
 use vramscope_analysis::parallel;
+use vramscope_analysis::slicing::{Budget, SlicedTask};
 use vramscope_layout::{
-    Axis, Cell, Colours, Drawing, Place, Strips, TILE_COLUMNS, TILE_ROWS, Timeline,
+    Axis, Cell, Colors, Drawing, Place, Strips, TILE_COLUMNS, TILE_ROWS, Timeline,
 };
 
 /// A file from its first byte to its release.
@@ -27,10 +24,9 @@ use vramscope_layout::{
 pub struct Engine {
     loader: Option<Loader>,
     file: Option<Arc<File>>,
-    #[cfg(feature = "views")]
     making: Making,
     /// What drawing needs of a device, made when it is first drawn.
-    views: Vec<(DeviceRef, Paced<Option<View>>)>,
+    views: Vec<(DeviceRef, SlicedTask<Option<View>>)>,
     pick: Option<Request>,
     details: VecDeque<Request>,
     tiles: VecDeque<Tile>,
@@ -39,11 +35,8 @@ pub struct Engine {
     begun: Vec<Tile>,
     halves: Vec<Half>,
     /// The first picture is there. Until then tiles come before whatever else is asked.
-    #[cfg(feature = "views")]
     pictured: bool,
-    #[cfg(feature = "views")]
     questions: Questions,
-    #[cfg(feature = "views")]
     answers: Views,
 }
 
@@ -54,14 +47,13 @@ pub(crate) const SLICE: u64 = 1 << 18;
 struct View {
     /// One for each tile that is drawn at the same time.
     timelines: Vec<Timeline>,
-    colours: Colours,
+    colors: Colors,
 }
 
 struct Tile {
     id: u32,
     target: DeviceRef,
     axis: AxisKind,
-    #[cfg(feature = "views")]
     layer: Arc<crate::protocol::views::Layer>,
     key: TileKey,
 }
@@ -80,7 +72,7 @@ pub struct Reply {
 pub enum Column {
     /// Positions.
     F32(Vec<f32>),
-    /// Ids and colours.
+    /// Ids and colors.
     U32(Vec<u32>),
 }
 
@@ -105,9 +97,7 @@ impl Slice {
 pub(crate) struct Half {
     pub(crate) timeline: Drawing,
     /// A timeline that waits for its lines, and what those are found with.
-    #[cfg(feature = "views")]
     pub(crate) lines: Option<(Strips, vramscope_layout::States)>,
-    #[cfg(feature = "views")]
     pub(crate) segments: Option<vramscope_layout::SegmentDrawing>,
     /// All of it.
     pub(crate) whole: Option<Strips>,
@@ -116,14 +106,7 @@ pub(crate) struct Half {
 impl Half {
     /// Nothing yet.
     pub(crate) fn new(key: TileKey) -> Self {
-        Self {
-            timeline: Drawing::new(cell(key)),
-            #[cfg(feature = "views")]
-            lines: None,
-            #[cfg(feature = "views")]
-            segments: None,
-            whole: None,
-        }
+        Self { timeline: Drawing::new(cell(key)), lines: None, segments: None, whole: None }
     }
 }
 
@@ -144,7 +127,6 @@ impl Engine {
         Self {
             loader: Some(loader),
             file: None,
-            #[cfg(feature = "views")]
             making: Making::default(),
             views: Vec::new(),
             pick: None,
@@ -152,11 +134,8 @@ impl Engine {
             tiles: VecDeque::new(),
             begun: Vec::new(),
             halves: Vec::new(),
-            #[cfg(feature = "views")]
             pictured: false,
-            #[cfg(feature = "views")]
             questions: Questions::default(),
-            #[cfg(feature = "views")]
             answers: Views::default(),
         }
     }
@@ -194,7 +173,6 @@ impl Engine {
         let Some(loader) = self.loader.take() else {
             return Response::Failed(failure(None, "the file has been read already"));
         };
-        #[cfg(feature = "views")]
         if let Some(too_large) = loader.too_large() {
             return Response::TooLarge(too_large);
         }
@@ -207,13 +185,6 @@ impl Engine {
     /// A request, to be answered by a later [`Engine::step`].
     pub fn post(&mut self, request: Request) {
         match request {
-            #[cfg(not(feature = "views"))]
-            Request::Tiles { id, target, axis, mut tiles } => {
-                self.go_on(id, &mut tiles, |tile| Some((tile.target, tile.axis) == (target, axis)));
-                self.tiles.clear();
-                self.tiles.extend(tiles.into_iter().map(|key| Tile { id, target, axis, key }));
-            }
-            #[cfg(feature = "views")]
             Request::Tiles { id, target, axis, layer, mut tiles } => {
                 let kind = std::mem::discriminant(&layer);
                 let is_kind = |tile: &Tile| std::mem::discriminant(&*tile.layer) == kind;
@@ -231,7 +202,6 @@ impl Engine {
                     key,
                 }));
             }
-            #[cfg(feature = "views")]
             Request::View { id, target, query } => self.questions.post(id, target, query),
             Request::Pick { .. } => self.pick = Some(request),
             Request::Block { .. } | Request::Find { .. } | Request::MapRange { .. } => {
@@ -288,7 +258,6 @@ impl Engine {
             }
             return Slice::Working;
         }
-        #[cfg(feature = "views")]
         if (self.pictured || self.tiles.is_empty() && self.begun.is_empty())
             && let Some(slice) =
                 self.questions.before_tiles(self.file.as_ref(), &mut self.making, &mut self.answers)
@@ -312,10 +281,7 @@ impl Engine {
             }
             self.halves.remove(0);
             let tile = self.begun.remove(0);
-            #[cfg(feature = "views")]
-            {
-                self.pictured |= self.tiles.is_empty() && self.begun.is_empty();
-            }
+            self.pictured |= self.tiles.is_empty() && self.begun.is_empty();
             return match whole {
                 Some(strips) => Slice::Answer(Box::new(tile.reply(strips))),
                 None => Slice::answer(Response::Failed(failure(
@@ -324,7 +290,6 @@ impl Engine {
                 ))),
             };
         }
-        #[cfg(feature = "views")]
         if let Some(slice) =
             self.questions.behind(self.file.as_ref(), &mut self.making, &mut self.answers)
         {
@@ -342,11 +307,9 @@ impl Engine {
                 file.trace(target).is_none()
                     || device(&mut self.views, target).advance(|| view(file.clone(), target))
             }
-            #[cfg(feature = "views")]
             Request::Block { target, .. } => {
                 self.making.is_ready(file, target, Needs { carving: true, ..Needs::default() })
             }
-            #[cfg(feature = "views")]
             Request::Find { part, ref reference, .. } => {
                 let device = reference.split_once(':').and_then(|(device, _)| device.parse().ok());
                 device.is_none_or(|device| {
@@ -369,7 +332,7 @@ impl Engine {
                     let axis = Axis::new(trace, axis.into())?;
                     let view = device(&mut self.views, target).done_mut()?.as_mut()?;
                     let picked = view.timelines[0].pick(axis, place)?;
-                    Some(hover::hit(part, trace, &view.colours, &picked))
+                    Some(hover::hit(part, trace, &view.colors, &picked))
                 });
                 Response::Picked { id, hit }
             }
@@ -398,7 +361,6 @@ impl Engine {
             Request::Tiles { id, .. } => {
                 Response::Failed(failure(Some(id), "tiles are answered one by one"))
             }
-            #[cfg(feature = "views")]
             Request::View { id, .. } => {
                 Response::Failed(failure(Some(id), "views are answered in slices"))
             }
@@ -410,7 +372,6 @@ impl Engine {
         let file = self.file.as_ref()?;
         let tile = self.begun.first()?;
         let halves = &mut self.halves;
-        #[cfg(feature = "views")]
         if let Some(drawn) =
             self.answers.tile(file, &mut self.making, tile.target, tile.axis, &tile.layer, halves)
         {
@@ -422,9 +383,9 @@ impl Engine {
         if !made.advance(|| view(file.clone(), tile.target)) {
             return Some(());
         }
-        let View { timelines, colours } = made.done_mut()?.as_mut()?;
+        let View { timelines, colors } = made.done_mut()?.as_mut()?;
         parallel::each_mut(&mut with_timelines(timelines, halves), |(timeline, half)| {
-            if half.whole.is_none() && timeline.draw(&mut half.timeline, axis, colours, SLICE) {
+            if half.whole.is_none() && timeline.draw(&mut half.timeline, axis, colors, SLICE) {
                 half.whole = Some(half.timeline.finish().0);
             }
         });
@@ -446,7 +407,6 @@ pub(crate) fn with_timelines<'a>(
 impl Tile {
     /// Whether they can be drawn at the same time.
     fn is_like(&self, other: &Self) -> bool {
-        #[cfg(feature = "views")]
         if !Arc::ptr_eq(&self.layer, &other.layer) {
             return false;
         }
@@ -459,7 +419,7 @@ impl Tile {
             response: Response::Tile { id, target, axis, key, strips: strips.len() as u32 },
             columns: vec![
                 ("positions", Column::F32(strips.positions.into_iter().flatten().collect())),
-                ("colours", Column::U32(strips.colours)),
+                ("colors", Column::U32(strips.colors)),
                 ("blocks", Column::U32(strips.blocks)),
             ],
         }
@@ -495,10 +455,10 @@ fn cell(key: TileKey) -> Cell {
 
 async fn view(file: Arc<File>, target: DeviceRef) -> Option<View> {
     let (part, trace) = file.trace(target)?;
-    let mut pace = Pace::of(SLICE);
-    let timeline = Timeline::paced(trace, &mut pace).await;
-    let colours = Colours::by_site_paced(trace, &part.sites, &mut pace).await;
-    Some(View { timelines: vec![timeline], colours })
+    let mut budget = Budget::of(SLICE);
+    let timeline = Timeline::sliced(trace, &mut budget).await;
+    let colors = Colors::by_site_sliced(trace, &part.sites, &mut budget).await;
+    Some(View { timelines: vec![timeline], colors })
 }
 
 fn id_of(request: &Request) -> u32 {
@@ -508,7 +468,6 @@ fn id_of(request: &Request) -> u32 {
         | Request::Block { id, .. }
         | Request::Find { id, .. }
         | Request::MapRange { id, .. } => id,
-        #[cfg(feature = "views")]
         Request::View { id, .. } => id,
     }
 }

@@ -1,21 +1,17 @@
 //! A file: its snapshots, and what every view of them needs.
 
-#[cfg(feature = "views")]
 use crate::limit::Limit;
-#[cfg(feature = "views")]
 use crate::protocol::TooLarge;
 use crate::protocol::{DeviceRef, Failure, Progress};
 use crate::provisional::Sketch;
 use crate::text;
-#[cfg(feature = "parts")]
 use std::ops::Range;
 use std::sync::OnceLock;
-use vramscope_analysis::pace::{Pace, at_once};
-#[cfg(feature = "views")]
-use vramscope_analysis::pool_envelope_paced;
+use vramscope_analysis::pool_envelope_sliced;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
     Anomaly, Carving, Categories, Fragmentation, FreeMemory, PoolEnvelope, Rules, Sites, Trace,
-    anomalies_paced, free_slots, pool_envelope,
+    anomalies_sliced, free_slots, pool_envelope,
 };
 use vramscope_snapshot::{LOOKS, LoadError, Named, Reader, Snapshot};
 
@@ -79,11 +75,10 @@ impl Part {
     }
 
     /// Makes [`Part::categories`] in slices.
-    #[cfg(feature = "views")]
-    pub(crate) async fn make_categories(&self, trace: usize, pace: &mut Pace) {
+    pub(crate) async fn make_categories(&self, trace: usize, budget: &mut Budget) {
         if self.categories[trace].get().is_none() {
             let made =
-                Categories::paced(&self.snapshot, &self.traces[trace], &self.rules, pace).await;
+                Categories::sliced(&self.snapshot, &self.traces[trace], &self.rules, budget).await;
             // Who could not wait may have made them meanwhile; they are the same.
             self.categories[trace].get_or_init(|| made);
         }
@@ -95,10 +90,9 @@ impl Part {
     }
 
     /// Makes [`Part::carving`] in slices.
-    #[cfg(feature = "views")]
-    pub(crate) async fn make_carving(&self, trace: usize, pace: &mut Pace) {
+    pub(crate) async fn make_carving(&self, trace: usize, budget: &mut Budget) {
         if self.carvings[trace].get().is_none() {
-            let made = Carving::paced(&self.snapshot, &self.traces[trace], pace).await;
+            let made = Carving::sliced(&self.snapshot, &self.traces[trace], budget).await;
             self.carvings[trace].get_or_init(|| made);
         }
     }
@@ -111,12 +105,15 @@ impl Part {
     }
 
     /// Makes [`Part::pools`] in slices.
-    #[cfg(feature = "views")]
-    pub(crate) async fn make_pools(&self, trace: usize, pace: &mut Pace) {
+    pub(crate) async fn make_pools(&self, trace: usize, budget: &mut Budget) {
         if self.pools[trace].get().is_none() {
-            let made =
-                pool_envelope_paced(&self.traces[trace], self.carving(trace), &self.snapshot, pace)
-                    .await;
+            let made = pool_envelope_sliced(
+                &self.traces[trace],
+                self.carving(trace),
+                &self.snapshot,
+                budget,
+            )
+            .await;
             self.pools[trace].get_or_init(|| made);
         }
     }
@@ -124,27 +121,27 @@ impl Part {
     /// What deserves a look on one of its traces, by index.
     pub fn anomalies(&self, trace: usize) -> &[Anomaly] {
         self.anomalies[trace]
-            .get_or_init(|| at_once(self.find_anomalies(trace, &mut Pace::endless())))
+            .get_or_init(|| run_to_completion(self.find_anomalies(trace, &mut Budget::unlimited())))
     }
 
     /// Makes [`Part::anomalies`] in slices.
-    pub(crate) async fn make_anomalies(&self, trace: usize, pace: &mut Pace) {
+    pub(crate) async fn make_anomalies(&self, trace: usize, budget: &mut Budget) {
         if self.anomalies[trace].get().is_none() {
-            let made = self.find_anomalies(trace, pace).await;
+            let made = self.find_anomalies(trace, budget).await;
             self.anomalies[trace].get_or_init(|| made);
         }
     }
 
-    async fn find_anomalies(&self, index: usize, pace: &mut Pace) -> Vec<Anomaly> {
+    async fn find_anomalies(&self, index: usize, budget: &mut Budget) -> Vec<Anomaly> {
         let (snapshot, trace) = (&self.snapshot, &self.traces[index]);
         let cached =
-            Fragmentation::until(snapshot, trace, self.carving(index), free_slots(trace), pace)
+            Fragmentation::until(snapshot, trace, self.carving(index), free_slots(trace), budget)
                 .await;
         let free_at = |slot: u32| {
             let (free, largest) = (cached.free.get(slot)?, cached.largest.get(slot)?);
             Some(FreeMemory { free, largest })
         };
-        anomalies_paced(snapshot, trace, &self.sites, &free_at, pace).await
+        anomalies_sliced(snapshot, trace, &self.sites, &free_at, budget).await
     }
 
     /// The device to show first: the one with the most events, then with the most segments.
@@ -170,9 +167,7 @@ pub struct Loader {
     reader: Reader,
     sketch: Sketch,
     /// The part of the events that is read.
-    #[cfg(feature = "parts")]
     events: Option<Range<u32>>,
-    #[cfg(feature = "views")]
     limit: Option<Limit>,
 }
 
@@ -192,16 +187,13 @@ impl Loader {
             read: 0,
             reader: Reader::default(),
             sketch: Sketch::default(),
-            #[cfg(feature = "parts")]
             events: None,
-            #[cfg(feature = "views")]
             limit: None,
         }
     }
 
     /// Of every trace read only these events, and those of what is live around them. Said before
     /// the first byte.
-    #[cfg(feature = "parts")]
     #[must_use]
     pub fn of_events(mut self, events: Range<u32>) -> Self {
         self.reader = Reader::of_events(events.clone());
@@ -211,7 +203,6 @@ impl Loader {
 
     /// End in words before more than so many bytes of memory are needed. Said before the first
     /// byte.
-    #[cfg(feature = "views")]
     #[must_use]
     pub fn within(mut self, memory: u64) -> Self {
         self.limit = Some(Limit::new(memory));
@@ -219,14 +210,12 @@ impl Loader {
     }
 
     /// What can be opened of a file that needs more memory than there is; its bytes have ended.
-    #[cfg(feature = "views")]
     pub fn too_large(&self) -> Option<TooLarge> {
         self.limit.as_ref()?.outcome(&self.path, self.events.as_ref(), &self.reader, &self.sketch)
     }
 
     fn take(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         self.reader.feed(chunk).map_err(|error| failure(&error))?;
-        #[cfg(feature = "views")]
         if let Some(limit) = &mut self.limit {
             // People choose a part from the whole curve: it goes on when the rows do not.
             self.sketch.follow(&self.reader);

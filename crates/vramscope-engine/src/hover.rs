@@ -5,15 +5,15 @@ use crate::file::Part;
 use crate::protocol::Hit;
 use crate::text;
 use vramscope_analysis::Trace;
-use vramscope_layout::{Colour, Colours, Picked};
+use vramscope_layout::{Color, Colors, Picked};
 use vramscope_units::{Bytes, grouped};
 
-pub(crate) fn hit(part: &Part, trace: &Trace, colours: &Colours, picked: &Picked) -> Hit {
-    words(part, trace, colours.of(picked.block), picked)
+pub(crate) fn hit(part: &Part, trace: &Trace, colors: &Colors, picked: &Picked) -> Hit {
+    words(part, trace, colors.of(picked.block), picked)
 }
 
-/// The same of what is drawn in another colour.
-pub(crate) fn words(part: &Part, trace: &Trace, colour: Colour, picked: &Picked) -> Hit {
+/// The same of what is drawn in another color.
+pub(crate) fn words(part: &Part, trace: &Trace, color: Color, picked: &Picked) -> Hit {
     let block = &trace.blocks[picked.block as usize];
     let site_of = |index: u32| {
         let block = &trace.blocks[index as usize];
@@ -46,6 +46,6 @@ pub(crate) fn words(part: &Part, trace: &Trace, colour: Colour, picked: &Picked)
         site,
         lines,
         count: picked.count,
-        colour: colour.word(),
+        color: color.word(),
     }
 }

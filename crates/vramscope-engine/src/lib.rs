@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use vramscope_engine::Engine;
-//! use vramscope_engine::protocol::views::{ColourBy, Layer};
+//! use vramscope_engine::protocol::views::{ColorBy, Layer};
 //! use vramscope_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 //!
 //! let json = br#"{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 2097152}]]}"#;
@@ -21,7 +21,7 @@
 //!
 //! let target = DeviceRef { part: 0, device: 0 };
 //! let tile = TileKey { kx: 0, ky: 12, ix: 0, iy: 0 };
-//! let layer = Layer::Timeline { colour: ColourBy::Stack, bands: false, search: String::new() };
+//! let layer = Layer::Timeline { color: ColorBy::Stack, bands: false, search: String::new() };
 //! engine.post(Request::Tiles { id: 1, target, axis: AxisKind::Event, layer, tiles: vec![tile] });
 //! let reply = engine.step().expect("one tile was asked for");
 //! assert!(matches!(reply.response, Response::Tile { strips: 1, .. }));
@@ -31,19 +31,15 @@ mod detail;
 mod engine;
 mod file;
 mod hover;
-#[cfg(feature = "views")]
 mod limit;
 mod loaded;
-#[cfg(feature = "views")]
 mod making;
 mod plan;
 pub mod protocol;
 mod provisional;
-#[cfg(feature = "views")]
 mod questions;
 pub mod report;
 mod text;
-#[cfg(feature = "views")]
 mod views;
 pub mod warm;
 

@@ -5,8 +5,8 @@ use crate::engine::{SLICE, device};
 use crate::file::File;
 use crate::protocol::DeviceRef;
 use std::sync::Arc;
-use vramscope_analysis::pace::{Pace, Paced};
 use vramscope_analysis::parallel;
+use vramscope_analysis::slicing::{Budget, SlicedTask};
 
 /// What an answer is made of beyond the trace.
 #[derive(Clone, Copy, Default)]
@@ -30,10 +30,10 @@ pub(crate) struct Making {
 
 #[derive(Default)]
 struct Device {
-    carving: Paced<()>,
-    categories: Paced<()>,
-    pools: Paced<()>,
-    anomalies: Paced<()>,
+    carving: SlicedTask<()>,
+    categories: SlicedTask<()>,
+    pools: SlicedTask<()>,
+    anomalies: SlicedTask<()>,
 }
 
 impl Making {
@@ -49,13 +49,14 @@ impl Making {
         let mut carving = || {
             let file = file.clone();
             let make =
-                async move { file.parts[part].make_carving(trace, &mut Pace::of(SLICE)).await };
+                async move { file.parts[part].make_carving(trace, &mut Budget::of(SLICE)).await };
             !needs.carving || device.carving.advance(|| make)
         };
         let mut categories = || {
             let file = file.clone();
-            let make =
-                async move { file.parts[part].make_categories(trace, &mut Pace::of(SLICE)).await };
+            let make = async move {
+                file.parts[part].make_categories(trace, &mut Budget::of(SLICE)).await
+            };
             !needs.categories || device.categories.advance(|| make)
         };
         // Side by side where there are threads; else one after the other, so that a slice is one
@@ -68,11 +69,11 @@ impl Making {
         };
         let make_pools = || {
             let file = file.clone();
-            async move { file.parts[part].make_pools(trace, &mut Pace::of(SLICE)).await }
+            async move { file.parts[part].make_pools(trace, &mut Budget::of(SLICE)).await }
         };
         let make_anomalies = || {
             let file = file.clone();
-            async move { file.parts[part].make_anomalies(trace, &mut Pace::of(SLICE)).await }
+            async move { file.parts[part].make_anomalies(trace, &mut Budget::of(SLICE)).await }
         };
         both && (!needs.pools || device.pools.advance(make_pools))
             && (!needs.anomalies || device.anomalies.advance(make_anomalies))

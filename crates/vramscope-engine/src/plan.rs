@@ -8,9 +8,7 @@ use vramscope_units::Bytes;
 /// Sees all files of a run; in a browser it has a worker of its own.
 #[derive(Debug, Default)]
 pub struct Coordinator {
-    #[cfg(feature = "views")]
     ranks: crate::views::Ranks,
-    #[cfg(feature = "views")]
     compared: Option<Box<crate::views::Compared>>,
 }
 
@@ -32,11 +30,9 @@ impl Coordinator {
                     rows,
                 }
             }
-            #[cfg(feature = "views")]
             RunRequest::View { id, query } => {
                 RunResponse::Overview { id: *id, overview: self.ranks.answer(query) }
             }
-            #[cfg(feature = "views")]
             RunRequest::Compare { id, query } => {
                 let answer = crate::views::Compared::answer(&mut self.compared, query);
                 RunResponse::Compared { id: *id, answer }

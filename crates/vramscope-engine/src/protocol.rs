@@ -113,7 +113,6 @@ pub enum Request {
         /// Which axis.
         axis: AxisKind,
         /// What they show. A newer request replaces only those of the same kind of layer.
-        #[cfg(feature = "views")]
         layer: views::Layer,
         /// Which tiles.
         tiles: Vec<TileKey>,
@@ -169,7 +168,6 @@ pub enum Request {
     },
     /// What a view asks. Of some queries a newer one replaces one not yet answered
     /// (`views::Query::replaces` says of which).
-    #[cfg(feature = "views")]
     View {
         /// Comes back.
         id: u32,
@@ -192,10 +190,9 @@ pub enum Response {
     /// The file could not be read, or a request not be answered.
     Failed(Failure),
     /// The file needs more memory than there is.
-    #[cfg(feature = "views")]
     TooLarge(TooLarge),
     /// A tile. Its columns `positions` (f32, 4 a strip: x0, y0, x1, y1 in the tile's columns and
-    /// rows), `colours` (u32, a strip) and `blocks` (u32, a strip: the block, or with [`MERGED`]
+    /// rows), `colors` (u32, a strip) and `blocks` (u32, a strip: the block, or with [`MERGED`]
     /// set the largest of several) travel beside it.
     Tile {
         /// The request's.
@@ -235,7 +232,6 @@ pub enum Response {
         x1: f64,
     },
     /// The answer to a `View`.
-    #[cfg(feature = "views")]
     View {
         /// The request's.
         id: u32,
@@ -291,7 +287,6 @@ pub struct Failure {
 }
 
 /// A file that needs more memory than there is, and what can be opened of it.
-#[cfg(feature = "views")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -303,7 +298,6 @@ pub struct TooLarge {
 }
 
 /// Part of a file's events, to be chosen.
-#[cfg(feature = "views")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -416,8 +410,8 @@ pub struct Hit {
     pub lines: Vec<String>,
     /// How many blocks the strip stands for.
     pub count: u32,
-    /// The colour word of the strip.
-    pub colour: u32,
+    /// The color word of the strip.
+    pub color: u32,
 }
 
 /// Everything about a block.
@@ -441,8 +435,8 @@ pub struct BlockDetail {
     pub stack: StackDetail,
     /// The whole as text, for the clipboard.
     pub copy: String,
-    /// The colour word that it is drawn with.
-    pub colour: u32,
+    /// The color word that it is drawn with.
+    pub color: u32,
     /// Where it begins and ends on each axis of its trace, in slots.
     pub spans: Vec<Span>,
 }
@@ -516,7 +510,6 @@ pub enum RunRequest {
         files: Vec<FileEntry>,
     },
     /// What the overview asks; the answer is an `Overview`.
-    #[cfg(feature = "views")]
     View {
         /// Comes back.
         id: u32,
@@ -524,7 +517,6 @@ pub enum RunRequest {
         query: views::RunQuery,
     },
     /// Two recordings beside each other; the answer is `Compared`.
-    #[cfg(feature = "views")]
     Compare {
         /// Comes back.
         id: u32,
@@ -561,7 +553,6 @@ pub enum RunResponse {
         rows: Vec<PlannedRow>,
     },
     /// The run as it stands.
-    #[cfg(feature = "views")]
     Overview {
         /// The request's.
         id: u32,
@@ -569,7 +560,6 @@ pub enum RunResponse {
         overview: views::Overview,
     },
     /// Two recordings beside each other.
-    #[cfg(feature = "views")]
     Compared {
         /// The request's.
         id: u32,
@@ -597,5 +587,4 @@ pub struct PlannedRow {
 
 #[cfg(test)]
 mod typescript;
-#[cfg(feature = "views")]
 pub mod views;

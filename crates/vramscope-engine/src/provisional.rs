@@ -26,7 +26,6 @@ pub(crate) struct Sketch {
     columns: Vec<i64>,
     width: usize,
     /// That of the longest trace before this one.
-    #[cfg(feature = "views")]
     before: Option<Box<Self>>,
 }
 
@@ -42,12 +41,7 @@ impl Sketch {
         if self.trace != reading.trace || self.width == 0 {
             let before = std::mem::take(self);
             *self = Self { trace: reading.trace, width: 1, ..Self::default() };
-            #[cfg(feature = "views")]
-            {
-                self.before = before.into_longest();
-            }
-            #[cfg(not(feature = "views"))]
-            drop(before);
+            self.before = before.into_longest();
         }
         let done = self.done.saturating_sub(reading.skipped);
         for (action, size) in reading.after(done) {
@@ -84,20 +78,17 @@ impl Sketch {
         })
     }
 
-    #[cfg(feature = "views")]
     fn into_longest(mut self) -> Option<Box<Self>> {
         let before = self.before.take().filter(|before| before.done > self.done);
         before.or_else(|| Some(Box::new(self)))
     }
 
     /// That of the longest trace so far.
-    #[cfg(feature = "views")]
     pub(crate) fn longest(&self) -> &Self {
         self.before.as_deref().filter(|before| before.done > self.done).unwrap_or(self)
     }
 
     /// The same of a trace that has ended.
-    #[cfg(feature = "views")]
     pub(crate) fn picture_of_all(&self) -> Option<Provisional> {
         Some(Provisional {
             path: self.path()?,
@@ -106,14 +97,12 @@ impl Sketch {
     }
 
     /// The first event of every column, then how many events there are.
-    #[cfg(feature = "views")]
     pub(crate) fn edges(&self, events: u32) -> Vec<u32> {
         let starts = (0..self.columns.len()).map(|column| (column * self.width) as u32);
         starts.chain([events]).collect()
     }
 
     /// An event in the middle of the highest column.
-    #[cfg(feature = "views")]
     pub(crate) fn top(&self) -> u32 {
         let highest = (0..self.columns.len()).rev().max_by_key(|&column| self.columns[column]);
         (highest.unwrap_or(0) * self.width + self.width / 2) as u32

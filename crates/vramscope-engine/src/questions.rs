@@ -13,7 +13,7 @@ use crate::views::{self, Views};
 use std::collections::VecDeque;
 use std::mem::discriminant;
 use std::sync::Arc;
-use vramscope_analysis::pace::{Pace, Paced};
+use vramscope_analysis::slicing::{Budget, SlicedTask};
 
 /// So many slices of a question come before tiles.
 const BEFORE_TILES: u32 = 8;
@@ -24,7 +24,7 @@ struct Question {
     target: DeviceRef,
     query: Query,
     /// Of what is not kept between answers.
-    answer: Paced<Option<Answer>>,
+    answer: SlicedTask<Option<Answer>>,
     slices: u32,
 }
 
@@ -47,7 +47,7 @@ impl Questions {
             }
         }
         let queue = if query.is_long() { &mut self.behind } else { &mut self.before_tiles };
-        queue.push_back(Question { id, target, query, answer: Paced::default(), slices: 0 });
+        queue.push_back(Question { id, target, query, answer: SlicedTask::default(), slices: 0 });
     }
 
     /// A slice of one that comes before tiles, each in its turn; `None` when there is none.
@@ -99,7 +99,7 @@ impl Question {
         }
         let answer = views.kept(file, target, query).or_else(|| {
             self.answer
-                .advance(|| views::answer(file.clone(), target, query.clone(), Pace::of(SLICE)));
+                .advance(|| views::answer(file.clone(), target, query.clone(), Budget::of(SLICE)));
             self.answer.done_mut().map(Option::take)
         });
         match answer {

@@ -89,7 +89,6 @@ fn with_line(name: &str, line: u32) -> String {
 }
 
 /// [`place_if_known`] of a frame.
-#[cfg(feature = "views")]
 pub(crate) fn place_of(snapshot: &Snapshot, frame: Frame) -> Option<String> {
     place_if_known(&snapshot.text(frame.file), frame.line)
 }
@@ -110,7 +109,6 @@ pub(crate) fn called(name: &str, file: &str, line: u32) -> String {
 }
 
 /// All of a frame: `at::empty(c10::ArrayRef<long>) (unknown file)`.
-#[cfg(feature = "views")]
 pub(crate) fn whole(snapshot: &Snapshot, frame: Frame) -> String {
     format!("{} {}", snapshot.text(frame.name), place(&snapshot.text(frame.file), frame.line))
 }
@@ -159,7 +157,6 @@ pub(crate) fn lifetime(trace: &Trace, block: &Block) -> String {
 }
 
 /// The same where there is little room: `38.2 ms`, or `412 events` where there is no clock.
-#[cfg(feature = "views")]
 pub(crate) fn lived(trace: &Trace, block: &Block) -> Quantity {
     let (events, time) = life(trace, block);
     let raw = vramscope_analysis::lifetime(trace, block).to_string();

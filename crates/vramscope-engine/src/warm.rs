@@ -1,7 +1,7 @@
 //! Work without an outcome, before there is a file.
 //!
 //! A browser runs WebAssembly as it was translated in haste until a function has done much, and
-//! translates a function when it is first called; only later is it optimised. The first file of a
+//! translates a function when it is first called; only later is it optimized. The first file of a
 //! visit would be read in that time. So while the page waits for a file, a worker reads snapshots
 //! that are made here, and draws a tile of them. They have in them what PyTorch writes, in
 //! CPython's opcodes: what is missing here is read slowly there.
@@ -88,15 +88,12 @@ pub fn snapshot(blocks: u32) -> Vec<u8> {
 pub fn questions() -> Vec<Request> {
     let target = DeviceRef { part: 0, device: 0 };
     let axis = AxisKind::Event;
-    #[cfg(not(feature = "views"))]
-    return vec![Request::Tiles { id: 0, target, axis, tiles: vec![TILE] }];
-    #[cfg(feature = "views")]
     {
-        use crate::protocol::views::{ColourBy, Layer, Query, SegmentSpec};
-        let (colour, rows) = (ColourBy::Stack, SegmentSpec::default());
+        use crate::protocol::views::{ColorBy, Layer, Query, SegmentSpec};
+        let (color, rows) = (ColorBy::Stack, SegmentSpec::default());
         let layers = [
-            Layer::Timeline { colour, bands: true, search: String::new() },
-            Layer::Segments { colour, rows: rows.clone(), search: String::new() },
+            Layer::Timeline { color, bands: true, search: String::new() },
+            Layer::Segments { color, rows: rows.clone(), search: String::new() },
         ];
         let queries =
             [Query::Course { axis }, Query::Segments { rows }, Query::Card {}, Query::Findings {}];

@@ -1,7 +1,7 @@
 //! The engine's answers about a file, as a page would ask for them.
 
 use std::path::Path;
-use vramscope_engine::protocol::views::{ColourBy, Layer};
+use vramscope_engine::protocol::views::{ColorBy, Layer};
 use vramscope_engine::protocol::{
     AxisKind, BlockDetail, DeviceRef, Hit, Loaded, MERGED, Request, Response, TileKey,
 };
@@ -106,7 +106,7 @@ fn hover_names_the_block_or_what_was_merged() {
 fn newer_questions_replace_older_ones_and_the_pointer_comes_first() {
     let (mut engine, _) = engine("scenarios/f01.pickle");
     let tile = |ix| TileKey { kx: 0, ky: 4, ix, iy: 0 };
-    let layer = Layer::Timeline { colour: ColourBy::Stack, bands: false, search: String::new() };
+    let layer = Layer::Timeline { color: ColorBy::Stack, bands: false, search: String::new() };
     let tiles = |id, tiles| Request::Tiles {
         id,
         target: TARGET,
@@ -134,14 +134,14 @@ fn newer_questions_replace_older_ones_and_the_pointer_comes_first() {
     };
     let [
         ("positions", Column::F32(positions)),
-        ("colours", Column::U32(colours)),
+        ("colors", Column::U32(colors)),
         ("blocks", Column::U32(blocks)),
     ] = reply.columns.as_slice()
     else {
         panic!("three named columns")
     };
     assert_eq!(
-        (positions.len(), colours.len(), blocks.len()),
+        (positions.len(), colors.len(), blocks.len()),
         (4 * strips as usize, strips as usize, strips as usize)
     );
     assert!(blocks.iter().all(|b| b & MERGED == 0 || b & !MERGED < 2));
@@ -220,6 +220,6 @@ fn a_rank_is_summed_up_in_little_memory() {
         "categories add up to the peak"
     );
     // C++ stacks of fifty frames: a thousand such ranks are a gigabyte at most.
-    let json = serde_json::to_string(&summary).expect("it serialises");
+    let json = serde_json::to_string(&summary).expect("it serializes");
     assert!(json.len() < 1 << 20, "{} bytes", json.len());
 }

@@ -24,7 +24,7 @@ fn summary(path: &Path) -> Vec<Value> {
         .try_for_each(|c| loader.feed(c).map(drop))
         .and_then(|()| loader.finish());
     let rows = summarize("file", bytes.len() as u64, &result);
-    rows.iter().map(|row| serde_json::to_value(row).expect("it serialises")).collect()
+    rows.iter().map(|row| serde_json::to_value(row).expect("it serializes")).collect()
 }
 
 fn against_the_oracle(folder: &str) {

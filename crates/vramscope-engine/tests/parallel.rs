@@ -8,7 +8,7 @@ mod asking;
 use asking::{TARGET, all_files, open, table, test_data};
 use vramscope_engine::File;
 use vramscope_engine::protocol::views::{
-    At, BlockSort, BlockTable, ColourBy, FlameSpec, Layer, Query, SegmentSpec,
+    At, BlockSort, BlockTable, ColorBy, FlameSpec, Layer, Query, SegmentSpec,
 };
 use vramscope_engine::protocol::{AxisKind, Request, TileKey};
 use vramscope_engine::report::rank::RankSummary;
@@ -69,13 +69,9 @@ fn tiles(name: &str) -> Vec<String> {
     let mut engine = open(name).engine;
     let search = String::new;
     let layers = [
-        Layer::Timeline { colour: ColourBy::Stack, bands: false, search: search() },
-        Layer::Timeline { colour: ColourBy::Category, bands: true, search: search() },
-        Layer::Segments {
-            colour: ColourBy::Segment,
-            rows: SegmentSpec::default(),
-            search: search(),
-        },
+        Layer::Timeline { color: ColorBy::Stack, bands: false, search: search() },
+        Layer::Timeline { color: ColorBy::Category, bands: true, search: search() },
+        Layer::Segments { color: ColorBy::Segment, rows: SegmentSpec::default(), search: search() },
         Layer::Flame { flame: FlameSpec::default() },
     ];
     let mut said = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use vramscope_engine::protocol::views::{
-    Answer, At, BlockSort, BlockTable, ColourBy, FlameSpec, FlameWeight, GROWN, Layer, MarkedRange,
+    Answer, At, BlockSort, BlockTable, ColorBy, FlameSpec, FlameWeight, GROWN, Layer, MarkedRange,
     Query, ROW_UNITS, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
@@ -48,8 +48,8 @@ fn opened(json: &str) -> Engine {
     engine
 }
 
-fn tiles(id: u32, colour: ColourBy, tiles: &[TileKey]) -> Request {
-    let layer = Layer::Timeline { colour, bands: false, search: String::new() };
+fn tiles(id: u32, color: ColorBy, tiles: &[TileKey]) -> Request {
+    let layer = Layer::Timeline { color, bands: false, search: String::new() };
     Request::Tiles { id, target: TARGET, axis: AxisKind::Event, layer, tiles: tiles.to_vec() }
 }
 
@@ -73,11 +73,11 @@ fn working(engine: &mut Engine) {
 fn a_question_is_answered_before_the_tile_that_is_half_drawn() {
     let mut engine = engine();
     // In one go.
-    engine.post(tiles(1, ColourBy::Stack, &[WHOLE]));
+    engine.post(tiles(1, ColorBy::Stack, &[WHOLE]));
     let all = engine.step().expect("a tile");
     // The engine's own timeline, and that of the views.
-    for colour in [ColourBy::Stack, ColourBy::Size] {
-        engine.post(tiles(2, colour, &[WHOLE]));
+    for color in [ColorBy::Stack, ColorBy::Size] {
+        engine.post(tiles(2, color, &[WHOLE]));
         working(&mut engine);
         let pick = Request::Pick {
             id: 3,
@@ -111,7 +111,7 @@ fn the_first_picture_comes_before_what_is_said_about_it() {
     let mut engine = engine();
     for first in [true, false] {
         engine.post(question());
-        engine.post(tiles(2, ColourBy::Stack, &[WHOLE, ABOVE]));
+        engine.post(tiles(2, ColorBy::Stack, &[WHOLE, ABOVE]));
         let order: Vec<bool> =
             (0..3).map(|_| matches!(next(&mut engine).0, Response::Tile { id: 2, .. })).collect();
         assert_eq!(order, if first { [true, true, false] } else { [false, true, true] });
@@ -125,16 +125,16 @@ fn the_first_picture_comes_before_what_is_said_about_it() {
 #[test]
 fn a_tile_that_is_no_longer_asked_for_is_dropped_half_way() {
     let mut engine = engine();
-    engine.post(tiles(1, ColourBy::Stack, &[WHOLE, ABOVE]));
+    engine.post(tiles(1, ColorBy::Stack, &[WHOLE, ABOVE]));
     working(&mut engine);
-    engine.post(tiles(2, ColourBy::Stack, &[NEAR]));
+    engine.post(tiles(2, ColorBy::Stack, &[NEAR]));
     let (response, _, _) = next(&mut engine);
     assert!(matches!(response, Response::Tile { id: 2, key: NEAR, .. }), "{response:?}");
     assert!(matches!(engine.slice(), Slice::Idle));
-    // Another colour is another tile.
-    engine.post(tiles(3, ColourBy::Stack, &[WHOLE]));
+    // Another color is another tile.
+    engine.post(tiles(3, ColorBy::Stack, &[WHOLE]));
     working(&mut engine);
-    engine.post(tiles(4, ColourBy::Size, &[WHOLE]));
+    engine.post(tiles(4, ColorBy::Size, &[WHOLE]));
     let (response, _, slices) = next(&mut engine);
     assert!(
         matches!(response, Response::Tile { id: 4, key: WHOLE, .. }) && slices > 1,
@@ -147,15 +147,15 @@ fn a_tile_that_is_no_longer_asked_for_is_dropped_half_way() {
 fn a_tile_that_is_asked_for_again_goes_on() {
     let mut engine = engine();
     // What is made once is no part of what is counted.
-    engine.post(tiles(0, ColourBy::Stack, &[NEAR]));
+    engine.post(tiles(0, ColorBy::Stack, &[NEAR]));
     next(&mut engine);
-    engine.post(tiles(1, ColourBy::Stack, &[FINE]));
+    engine.post(tiles(1, ColorBy::Stack, &[FINE]));
     let (_, all, whole) = next(&mut engine);
     assert!(whole > 2, "{whole} slices");
-    engine.post(tiles(2, ColourBy::Stack, &[FINE]));
+    engine.post(tiles(2, ColorBy::Stack, &[FINE]));
     for id in 3..whole + 2 {
         working(&mut engine);
-        engine.post(tiles(id, ColourBy::Stack, &[NEAR, FINE]));
+        engine.post(tiles(id, ColorBy::Stack, &[NEAR, FINE]));
     }
     let (response, columns, slices) = next(&mut engine);
     assert!(
@@ -167,7 +167,7 @@ fn a_tile_that_is_asked_for_again_goes_on() {
     assert!(matches!(response, Response::Tile { key: NEAR, .. }), "{response:?}");
     assert!(matches!(engine.slice(), Slice::Idle));
     // Tiles of another kind do not replace it.
-    engine.post(tiles(1, ColourBy::Stack, &[FINE]));
+    engine.post(tiles(1, ColorBy::Stack, &[FINE]));
     working(&mut engine);
     let layer = Layer::Flame { flame: vramscope_engine::protocol::views::FlameSpec::default() };
     let flame = vec![TileKey { kx: 24, ky: 8, ix: 0, iy: 0 }];
@@ -188,9 +188,9 @@ fn a_tile_that_is_asked_for_again_goes_on() {
 
 /// What is asked, and what of a device it is made of that is kept: so many slices at least.
 fn made_once() -> [(Request, u32); 5] {
-    let lines = Layer::Timeline { colour: ColourBy::Category, bands: true, search: String::new() };
+    let lines = Layer::Timeline { color: ColorBy::Category, bands: true, search: String::new() };
     let segments = Layer::Segments {
-        colour: ColourBy::Segment,
+        color: ColorBy::Segment,
         rows: SegmentSpec::default(),
         search: "0x".into(),
     };
@@ -203,7 +203,7 @@ fn made_once() -> [(Request, u32); 5] {
     };
     let query = |query| Request::View { id: 1, target: TARGET, query };
     [
-        (tiles(1, ColourBy::Stack, &[WHOLE]), 1),
+        (tiles(1, ColorBy::Stack, &[WHOLE]), 1),
         // Block sizes cost at least 4 units an event, categories 15 a block; a slice is 2^18 units.
         (tile(lines), 18),
         (tile(segments), 8),
@@ -305,14 +305,14 @@ fn a_pick_and_tiles_do_not_wait_for_a_long_answer() {
         let mut engine = engine();
         engine.post(pick());
         next(&mut engine);
-        engine.post(tiles(1, ColourBy::Category, &[NEAR]));
+        engine.post(tiles(1, ColorBy::Category, &[NEAR]));
         next(&mut engine);
         engine.post(query(1, &Query::Segments { rows: SegmentSpec::default() }));
         next(&mut engine);
         engine
     };
     let (mut alone, mut disturbed) = (prepared(), prepared());
-    alone.post(tiles(1, ColourBy::Category, &[WHOLE]));
+    alone.post(tiles(1, ColorBy::Category, &[WHOLE]));
     let (_, of_tile, tile_slices) = next(&mut alone);
     for (asked, fewest) in long() {
         alone.post(query(2, &asked));
@@ -323,7 +323,7 @@ fn a_pick_and_tiles_do_not_wait_for_a_long_answer() {
         disturbed.post(query(2, &asked));
         working(&mut disturbed);
         // It has a few slices before tiles, and then none until they are there.
-        disturbed.post(tiles(3, ColourBy::Category, &[WHOLE]));
+        disturbed.post(tiles(3, ColorBy::Category, &[WHOLE]));
         disturbed.post(pick());
         let (response, _, waited) = next(&mut disturbed);
         assert!(

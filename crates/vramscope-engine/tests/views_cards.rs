@@ -121,7 +121,7 @@ fn a_card_says_what_the_program_prints() {
         assert_eq!(whole, number(&card.bands[0].peak), "{name}");
         let shares: f64 = card.categories.iter().map(|c| c.share).sum();
         assert!((shares - 1.0).abs() < 1e-9, "{name}: {shares}");
-        assert!(card.categories.is_sorted_by_key(|c| c.colour), "{name}");
+        assert!(card.categories.is_sorted_by_key(|c| c.color), "{name}");
         assert_eq!(card.stacks.len(), summary.stacks.len());
         assert_eq!(number(&card.ooms), summary.ooms.len() as u64);
         let mut found: Vec<&str> = card.findings.iter().map(|f| &*f.id).collect();
@@ -134,7 +134,7 @@ fn a_card_says_what_the_program_prints() {
             "{name}: {}",
             card.spark
         );
-        let json = serde_json::to_string(&card).expect("it serialises");
+        let json = serde_json::to_string(&card).expect("it serializes");
         assert!(json.len() < 1 << 20, "{name}: {} bytes", json.len());
     }
 }
@@ -619,8 +619,8 @@ fn tracks_show_every_range_and_no_more_than_can_be_seen() {
             "{counts:?} of {recorded}"
         );
     }
-    // The same name has the same colour in another rank.
-    let colour = |engine: &mut Engine, extent: f64| {
+    // The same name has the same color in another rank.
+    let color = |engine: &mut Engine, extent: f64| {
         let query = Query::Tracks { axis: AxisKind::Event, x0: 0.0, x1: extent, columns: 100_000 };
         let tracks = answer!(*engine, query, Tracks);
         let item = tracks.items.into_iter().find(|i| i.text == "forward").expect("a forward pass");
@@ -629,12 +629,12 @@ fn tracks_show_every_range_and_no_more_than_can_be_seen() {
             "{}",
             item.title
         );
-        item.colour
+        item.color
     };
     let (mut other, loaded_other) =
         self::engine("recorded/ranks_fsdp/rank2_memory_snapshot.pickle.gz");
     let extent = |loaded: &Loaded| loaded.parts[0].devices[0].axes[0].extent;
-    assert_eq!(colour(&mut engine, extent(&loaded)), colour(&mut other, extent(&loaded_other)));
+    assert_eq!(color(&mut engine, extent(&loaded)), color(&mut other, extent(&loaded_other)));
     // No clock, no view: no tracks.
     let empty = answer!(
         engine,

@@ -1,7 +1,7 @@
 //! What the views say of private pools, against the segments that the program prints.
 
 use std::path::Path;
-use vramscope_engine::protocol::views::{Answer, At, ColourBy, Course, Layer, Moment, Query};
+use vramscope_engine::protocol::views::{Answer, At, ColorBy, Course, Layer, Moment, Query};
 use vramscope_engine::protocol::{AxisKind, DeviceRef, Request, Response};
 use vramscope_engine::report::Target;
 use vramscope_engine::report::state::state;
@@ -50,7 +50,7 @@ fn moment(engine: &mut Engine, event: i64) -> Moment {
 }
 
 fn picture(engine: &mut Engine, bands: bool) -> String {
-    let layer = Layer::Timeline { colour: ColourBy::Stack, bands, search: String::new() };
+    let layer = Layer::Timeline { color: ColorBy::Stack, bands, search: String::new() };
     let [x0, y0] = [0.0, 0.0];
     let [x1, y1] = [300.0, 4e8];
     let axis = AxisKind::Event;

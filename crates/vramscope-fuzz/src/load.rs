@@ -2,7 +2,7 @@
 
 use crate::pieces;
 use vramscope_engine::protocol::views::{
-    At as Moment, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer,
+    At as Moment, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer,
     Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_engine::protocol::{
@@ -137,9 +137,9 @@ fn answer(engine: &mut Engine, request: Request) {
 fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
     let rows = SegmentSpec::default();
     let layers = [
-        Layer::Timeline { colour: ColourBy::Stack, bands: false, search: String::new() },
-        Layer::Timeline { colour: ColourBy::Category, bands: true, search: ">1KiB".to_owned() },
-        Layer::Segments { colour: ColourBy::Age, rows, search: "py".to_owned() },
+        Layer::Timeline { color: ColorBy::Stack, bands: false, search: String::new() },
+        Layer::Timeline { color: ColorBy::Category, bands: true, search: ">1KiB".to_owned() },
+        Layer::Segments { color: ColorBy::Age, rows, search: "py".to_owned() },
         Layer::Flame { flame: FlameSpec::default() },
     ];
     // All of a small trace, all of a large one, one event and one byte, and far outside.

@@ -3,17 +3,17 @@
 use crate::axis::Axis;
 use crate::tile::{Cell, States, shown_state};
 use vramscope_analysis::Series;
-use vramscope_render::{Colour, NO_BLOCK, Strips};
+use vramscope_render::{Color, NO_BLOCK, Strips};
 
-/// Adds a line for each series, with a value a state, in its colour: at the values in the states
+/// Adds a line for each series, with a value a state, in its color: at the values in the states
 /// that the columns of a cell show, which have been found, two rows high, and a column wide where
 /// it jumps.
-pub fn lines(axis: Axis<'_>, states: &States, series: &[(&Series, Colour)], strips: &mut Strips) {
+pub fn lines(axis: Axis<'_>, states: &States, series: &[(&Series, Color)], strips: &mut Strips) {
     let cell = states.cell();
     let before =
         cell.slot.checked_sub(1 << cell.kx).and_then(|from| shown_state(axis, from, cell.kx));
-    for &(series, colour) in series {
-        line(cell, before, states.found(), series, colour, strips);
+    for &(series, color) in series {
+        line(cell, before, states.found(), series, color, strips);
     }
 }
 
@@ -22,7 +22,7 @@ fn line(
     before: Option<u32>,
     states: &[u32],
     series: &Series,
-    colour: Colour,
+    color: Color,
     strips: &mut Strips,
 ) {
     let rows = i64::from(cell.rows);
@@ -35,7 +35,7 @@ fn line(
     let mut put = |x0: u32, x1: u32, y0: i64, y1: i64| {
         let [y0, y1] = [y0, y1].map(|y| y.clamp(0, rows));
         if x0 < x1 && y0 < y1 {
-            strips.push([x0 as f32, y0 as f32, x1 as f32, y1 as f32], colour, NO_BLOCK);
+            strips.push([x0 as f32, y0 as f32, x1 as f32, y1 as f32], color, NO_BLOCK);
         }
     };
     let mut last = row_at(before);

@@ -2,11 +2,11 @@
 //!
 //! Weights can be larger than a float tells apart, so the x axis counts in units: the weight of
 //! what is shown, halved until it is below 2^40. Nodes too narrow to see are drawn as one strip
-//! with their neighbours in the same row.
+//! with their neighbors in the same row.
 
 use crate::tile::{Cell, STRIP_BUDGET};
 use vramscope_analysis::Flame;
-use vramscope_render::{Colour, MERGED, Strips};
+use vramscope_render::{Color, MERGED, Strips};
 
 /// Units that the x axis stays below.
 const EXTENT: u128 = 1 << 40;
@@ -124,13 +124,13 @@ impl FlameRows {
         std::iter::successors(first, move |&child| Some(self.end(child)).filter(|&next| next < end))
     }
 
-    /// The strips of a cell (its slots are units of the x axis), in the colours of their nodes; a
+    /// The strips of a cell (its slots are units of the x axis), in the colors of their nodes; a
     /// strip's block is the node.
-    pub fn strips(&self, flame: &Flame, cell: Cell, colour: impl Fn(u32) -> Colour) -> Strips {
+    pub fn strips(&self, flame: &Flame, cell: Cell, color: impl Fn(u32) -> Color) -> Strips {
         // What is narrower than half a column is merged.
         let mut least = 0.5;
         loop {
-            if let Some(strips) = self.attempt(flame, cell, least, &colour) {
+            if let Some(strips) = self.attempt(flame, cell, least, &color) {
                 return strips;
             }
             least *= 2.0;
@@ -143,7 +143,7 @@ impl FlameRows {
         flame: &Flame,
         cell: Cell,
         least: f64,
-        colour: &impl Fn(u32) -> Colour,
+        color: &impl Fn(u32) -> Color,
     ) -> Option<Strips> {
         // Rows lower than half a row of the cell: only every so many is drawn, with those below it
         // behind it.
@@ -160,7 +160,7 @@ impl FlameRows {
             .iter()
             .filter(|&&n| flame.nodes[n as usize].depth.is_multiple_of(every))
         {
-            draw.at(self, node, [0, self.extent(flame)].map(columns), colour(node));
+            draw.at(self, node, [0, self.extent(flame)].map(columns), color(node));
         }
         let mut node = root;
         while node < end {
@@ -177,9 +177,9 @@ impl FlameRows {
             if row.is_multiple_of(every) {
                 if x[1] - x[0] < least {
                     let bucket = (span[0] as f64 / scale / least).floor();
-                    draw.narrow(self, node, x, bucket, colour);
+                    draw.narrow(self, node, x, bucket, color);
                 } else {
-                    draw.at(self, node, x, colour(node));
+                    draw.at(self, node, x, color(node));
                 }
             }
             if draw.strips.len() > STRIP_BUDGET {
@@ -188,13 +188,13 @@ impl FlameRows {
             node += 1;
         }
         for row in 0..draw.runs.len() {
-            draw.flush(self, row, colour);
+            draw.flush(self, row, color);
         }
         (draw.strips.len() <= STRIP_BUDGET).then_some(draw.strips)
     }
 }
 
-/// Neighbours in a row that are drawn as one. Those that begin in the same part of the row as wide
+/// Neighbors in a row that are drawn as one. Those that begin in the same part of the row as wide
 /// as what is merged have no wider node between them, so the strip hides none.
 #[derive(Clone, Copy)]
 struct Run {
@@ -214,12 +214,12 @@ struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    fn at(&mut self, rows: &FlameRows, node: u32, x: [f64; 2], colour: Colour) {
+    fn at(&mut self, rows: &FlameRows, node: u32, x: [f64; 2], color: Color) {
         let merged = self.every > 1 && node + 1 < rows.end(node);
-        // A line of ground between neighbours, where both can spare it: many frames have one
-        // colour.
+        // A line of ground between neighbors, where both can spare it: many frames have one
+        // color.
         let gap = if x[1] - x[0] >= WITH_GAP { 1.0 } else { 0.0 };
-        self.put(rows, node, [x[0], x[1] - gap], merged, colour);
+        self.put(rows, node, [x[0], x[1] - gap], merged, color);
     }
 
     fn narrow(
@@ -228,7 +228,7 @@ impl Draw<'_> {
         node: u32,
         x: [f64; 2],
         bucket: f64,
-        colour: &impl Fn(u32) -> Colour,
+        color: &impl Fn(u32) -> Color,
     ) {
         let row = (self.flame.nodes[node as usize].depth / self.every) as usize;
         if self.runs.len() <= row {
@@ -244,19 +244,19 @@ impl Draw<'_> {
                 }
             }
             _ => {
-                self.flush(rows, row, colour);
+                self.flush(rows, row, color);
                 self.runs[row] = Some(Run { bucket, x, node, merged: false });
             }
         }
     }
 
-    fn flush(&mut self, rows: &FlameRows, row: usize, colour: &impl Fn(u32) -> Colour) {
+    fn flush(&mut self, rows: &FlameRows, row: usize, color: &impl Fn(u32) -> Color) {
         if let Some(run) = self.runs[row].take() {
-            self.put(rows, run.node, run.x, run.merged, colour(run.node));
+            self.put(rows, run.node, run.x, run.merged, color(run.node));
         }
     }
 
-    fn put(&mut self, rows: &FlameRows, node: u32, x: [f64; 2], merged: bool, colour: Colour) {
+    fn put(&mut self, rows: &FlameRows, node: u32, x: [f64; 2], merged: bool, color: Color) {
         let [_, top] = rows.edges(self.flame, node);
         let bottom = top.saturating_sub(u64::from(self.every) * u64::from(rows.row_units));
         let low = self.cell.low as f64;
@@ -266,7 +266,7 @@ impl Draw<'_> {
         let x = x.map(|x| x.clamp(0.0, f64::from(self.cell.columns)));
         let position = [x[0] as f32, y[0] as f32, x[1] as f32, y[1] as f32];
         if position[0] < position[2] && position[1] < position[3] {
-            self.strips.push(position, colour, if merged { node | MERGED } else { node });
+            self.strips.push(position, color, if merged { node | MERGED } else { node });
         }
     }
 }

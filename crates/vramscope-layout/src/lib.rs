@@ -3,13 +3,13 @@
 //! The timeline is the stack of every live block over the window. Emitting a strip for every block
 //! and every slide of it would be quadratic; instead a [`Timeline`] answers *viewport queries*: for
 //! a [`Cell`] of a grid over slots and bytes, the strips that can be seen at that scale. What is
-//! too small to see is merged into what is drawn, in the colour of its largest member, never
+//! too small to see is merged into what is drawn, in the color of its largest member, never
 //! dropped. Positions are relative to the cell, so that 32-bit floats carry them exactly; absolute
 //! times, addresses and byte offsets stay integers.
 //!
 //! ```
 //! use vramscope_analysis::{Sites, Trace};
-//! use vramscope_layout::{Axis, AxisKind, Cell, Colours, Timeline};
+//! use vramscope_layout::{Axis, AxisKind, Cell, Colors, Timeline};
 //! use vramscope_snapshot::Reader;
 //!
 //! let json = br#"{"segments": [], "device_traces": [[
@@ -20,10 +20,10 @@
 //! let snapshot = reader.finish()?.remove(0).snapshot;
 //! let trace = &Trace::all(&snapshot)[0];
 //! let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
-//! let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+//! let colors = Colors::by_site(trace, &Sites::new(&snapshot));
 //!
 //! let cell = Cell { kx: 0, ky: 10, slot: 0, columns: 8, low: 0, rows: 8 };
-//! let (strips, _) = Timeline::new(trace).strips(axis, cell, &colours);
+//! let (strips, _) = Timeline::new(trace).strips(axis, cell, &colors);
 //! // Slot 0 is the state before the window: empty. Rows are 1 KiB here.
 //! assert_eq!(strips.positions, [[1.0, 0.0, 3.0, 1.0], [2.0, 1.0, 3.0, 3.0]]);
 //! # Ok::<(), vramscope_snapshot::LoadError>(())
@@ -31,7 +31,7 @@
 
 mod axis;
 mod bands;
-mod colour;
+mod color;
 mod flame;
 mod least;
 mod pick;
@@ -42,10 +42,10 @@ mod tile;
 
 pub use axis::{Axis, Kind as AxisKind};
 pub use bands::lines;
-pub use colour::{Colours, frame_colour, name_colour, site_colour};
+pub use color::{Colors, frame_color, name_color, site_color};
 pub use flame::FlameRows;
 pub use pick::{LISTED, Picked, Place};
 pub use segments::{RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
 pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};
-pub use vramscope_render::{Colour, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
+pub use vramscope_render::{Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
 pub use vramscope_render::{PALETTE_LEN, Palette, Surfaces, Theme};

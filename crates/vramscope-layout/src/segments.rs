@@ -1,7 +1,7 @@
 //! Which blocks lie in which segment, and when; and the tiles of the segments view.
 //!
 //! Segments that were at one place one after the other share a row. Blocks do not move, so in a row
-//! each is one rectangle. What is lower than half a row of the cell is merged with its neighbours
+//! each is one rectangle. What is lower than half a row of the cell is merged with its neighbors
 //! in the same part of the segment. A segment that comes and goes within a column is shown in it,
 //! unless the column shows another one of its row.
 
@@ -15,7 +15,7 @@ pub use rows::SegmentRows;
 pub use shared::RowOrder;
 
 use std::ops::Range;
-use vramscope_analysis::pace::{Pace, STRIDE, at_once, strides};
+use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{Carving, Span, Trace};
 
 /// So many blocks share one entry of [`SegmentTiles::last`].
@@ -36,16 +36,16 @@ pub struct SegmentTiles {
 impl SegmentTiles {
     /// Walk the window once.
     pub fn new(trace: &Trace, carving: &Carving) -> Self {
-        at_once(Self::paced(trace, carving, &mut Pace::endless()))
+        run_to_completion(Self::sliced(trace, carving, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub async fn paced(trace: &Trace, carving: &Carving, pace: &mut Pace) -> Self {
-        let lists = Walk::new(trace, carving).run(pace).await;
+    pub async fn sliced(trace: &Trace, carving: &Carving, budget: &mut Budget) -> Self {
+        let lists = Walk::new(trace, carving).run(budget).await;
         let mut starts = vec![0];
         let mut blocks = Vec::with_capacity(lists.iter().map(Vec::len).sum());
         for list in lists {
-            pace.spend(1 + list.len() as u64 / 8).await;
+            budget.charge(1 + list.len() as u64 / 8).await;
             blocks.extend(list);
             starts.push(blocks.len() as u32);
         }
@@ -54,7 +54,7 @@ impl SegmentTiles {
             chunk.iter().map(|&b| trace.blocks[b as usize].leaves).max().unwrap_or(0)
         };
         for part in blocks.chunks(STRIDE) {
-            pace.spend(part.len() as u64).await;
+            budget.charge(part.len() as u64).await;
             last.extend(part.chunks(CHUNK).map(leaves));
         }
         Self { starts, blocks, last }
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    async fn run(mut self, pace: &mut Pace) -> Vec<Vec<u32>> {
+    async fn run(mut self, budget: &mut Budget) -> Vec<Vec<u32>> {
         if self.spans.is_empty() {
             return self.lists;
         }
@@ -137,14 +137,14 @@ impl<'a> Walk<'a> {
         leaving.sort_unstable_by_key(|&s| self.spans[s as usize].leaves);
         let (mut entered, mut left) = (0, 0);
         for part in strides(self.trace.slots() as usize) {
-            pace.spend(part.len() as u64 * 2).await;
+            budget.charge(part.len() as u64 * 2).await;
             for slot in part.start as u32..part.end as u32 {
                 let before = (entered, left);
                 while let Some(&span) =
                     leaving.get(left).filter(|&&s| self.spans[s as usize].leaves <= slot)
                 {
                     left += 1;
-                    pace.spend(self.lists[span as usize].len() as u64).await;
+                    budget.charge(self.lists[span as usize].len() as u64).await;
                     self.close(span, slot);
                 }
                 let first = entered;
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
                     entered += 1;
                 }
                 if before != (entered, left) {
-                    pace.spend(self.homeless.len() as u64 * 2).await;
+                    budget.charge(self.homeless.len() as u64 * 2).await;
                     self.settle(&(first as u32..entered as u32), slot);
                 }
                 self.enter(slot);

@@ -1,12 +1,12 @@
 //! Sums over the stack: which bytes lie below a block, and what is large enough to see.
 
 use crate::least::Least;
-use vramscope_analysis::pace::{Pace, filled, strides};
+use vramscope_analysis::slicing::{Budget, filled, strides};
 
 /// So many blocks share a leaf: as many as a mask has bits.
 pub(crate) const LEAF: usize = u16::BITS as usize;
 
-/// What it costs to fill a leaf, as [`Pace`] counts it.
+/// What it costs to fill a leaf, as [`Budget`] counts it.
 const FILLED: u64 = 3;
 
 /// A complete binary tree over leaves of [`LEAF`] blocks in stack order, of which each has a mask
@@ -44,14 +44,14 @@ impl Node {
 
 impl SumTree {
     /// Over so many blocks, none of them live.
-    pub(crate) async fn new(blocks: usize, pace: &mut Pace) -> Self {
+    pub(crate) async fn new(blocks: usize, budget: &mut Budget) -> Self {
         let width = blocks.div_ceil(LEAF).next_power_of_two();
-        let nodes = filled(Node::default(), 2 * width, pace).await;
-        Self { width, nodes, live: filled(0, width, pace).await, changed: Vec::new() }
+        let nodes = filled(Node::default(), 2 * width, budget).await;
+        Self { width, nodes, live: filled(0, width, budget).await, changed: Vec::new() }
     }
 
     /// What was live no longer is, and the other way round, of these blocks, which are in stack
-    /// order. Gives the number of nodes that were made anew: those above neighbours only once.
+    /// order. Gives the number of nodes that were made anew: those above neighbors only once.
     pub(crate) fn flip(&mut self, blocks: &[u32], bytes_of: &dyn Fn(u32) -> u64) -> u64 {
         let mut changed = std::mem::take(&mut self.changed);
         changed.clear();
@@ -92,10 +92,10 @@ impl SumTree {
         &mut self,
         masks: impl Fn(usize) -> u16,
         bytes_of: F,
-        pace: &mut Pace,
+        budget: &mut Budget,
     ) {
         for part in strides(self.width) {
-            pace.spend(part.len() as u64 * FILLED).await;
+            budget.charge(part.len() as u64 * FILLED).await;
             for leaf in part {
                 self.set_leaf(leaf, masks(leaf), &bytes_of);
             }
@@ -103,7 +103,7 @@ impl SumTree {
         // From the last one to the root, which is node 1.
         let mut next = self.width;
         for part in strides(self.width - 1) {
-            pace.spend(part.len() as u64).await;
+            budget.charge(part.len() as u64).await;
             for _ in part {
                 next -= 1;
                 self.pull(next);
@@ -274,16 +274,16 @@ impl Walk<'_> {
 mod tests {
     use super::*;
     use crate::least::Least;
-    use vramscope_analysis::pace::at_once;
+    use vramscope_analysis::slicing::run_to_completion;
 
     fn tree(sizes: &[u64], live: impl Fn(usize) -> bool) -> SumTree {
-        let mut pace = Pace::endless();
-        let mut tree = at_once(SumTree::new(sizes.len(), &mut pace));
+        let mut budget = Budget::unlimited();
+        let mut tree = run_to_completion(SumTree::new(sizes.len(), &mut budget));
         let is_live = |block: usize| block < sizes.len() && live(block);
         let mask = |leaf| {
             (0..LEAF).fold(0, |mask, bit| mask | u16::from(is_live(leaf * LEAF + bit)) << bit)
         };
-        at_once(tree.fill(mask, |block| sizes[block as usize], &mut pace));
+        run_to_completion(tree.fill(mask, |block| sizes[block as usize], &mut budget));
         tree
     }
 
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn small_neighbours_merge_into_the_largest_and_none_is_lost() {
+    fn small_neighbors_merge_into_the_largest_and_none_is_lost() {
         assert_eq!(
             pieces(&[10, 0, 1, 3, 2, 20, 1], 0, u64::MAX, 5),
             [(0, 10, 0, false), (10, 16, 3, true), (16, 36, 5, false), (36, 37, 6, false)]
@@ -325,7 +325,7 @@ mod tests {
         }
         one.changed.clear();
         assert!(one == tree(&sizes, |b| [0, 1, 2, 3, 6, 17, 400].contains(&b)));
-        // 64 leaves: the first time four of them, two of which are neighbours; then one a time.
+        // 64 leaves: the first time four of them, two of which are neighbors; then one a time.
         assert_eq!(updates, (4 + 3 + 3 + 3 + 3 + 2 + 1) + 3 * 7);
     }
 

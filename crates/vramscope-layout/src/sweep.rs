@@ -3,7 +3,7 @@
 use crate::least::Least;
 use crate::sumtree::{LEAF, Piece, SumTree};
 use vramscope_analysis::Trace;
-use vramscope_analysis::pace::{Pace, STRIDE, at_once};
+use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion};
 
 /// Live bytes by block at one state of a trace.
 #[derive(Clone)]
@@ -28,17 +28,17 @@ pub(crate) struct Moved {
 }
 
 impl Sweep {
-    pub(crate) async fn new(trace: &Trace, pace: &mut Pace) -> Self {
+    pub(crate) async fn new(trace: &Trace, budget: &mut Budget) -> Self {
         let mut last = Vec::with_capacity(trace.blocks.len().div_ceil(LEAF));
         for blocks in trace.blocks.chunks(STRIDE) {
-            pace.spend(blocks.len() as u64 / 2).await;
+            budget.charge(blocks.len() as u64 / 2).await;
             last.extend(
                 blocks.chunks(LEAF).map(|leaf| leaf.iter().map(|b| b.leaves).max().unwrap_or(0)),
             );
         }
-        let tree = SumTree::new(trace.blocks.len(), pace).await;
+        let tree = SumTree::new(trace.blocks.len(), budget).await;
         let mut sweep = Self { tree, state: 0, last, flips: Vec::new() };
-        sweep.jump(trace, 0, pace).await;
+        sweep.jump(trace, 0, budget).await;
         sweep
     }
 
@@ -48,7 +48,7 @@ impl Sweep {
         let (first, last) = (self.state.min(state), self.state.max(state));
         let changes = trace.changes_in(first + 1..last + 1);
         if changes.len() > self.last.len() {
-            at_once(self.jump(trace, state, &mut Pace::endless()));
+            run_to_completion(self.jump(trace, state, &mut Budget::unlimited()));
             return Moved {
                 settled: 0,
                 changes: self.last.len() as u64,
@@ -71,7 +71,7 @@ impl Sweep {
         Moved { settled: before.min(settled(&self.tree)), changes: changes.len() as u64, updates }
     }
 
-    async fn jump(&mut self, trace: &Trace, state: u32, pace: &mut Pace) {
+    async fn jump(&mut self, trace: &Trace, state: u32, budget: &mut Budget) {
         let live = |leaf: usize| {
             let from = leaf * LEAF;
             // Blocks are in the order in which they enter, but for those that were there from the
@@ -87,7 +87,7 @@ impl Sweep {
                 .rev()
                 .fold(0, |mask, b| mask << 1 | u16::from(b.enters <= state && state < b.leaves))
         };
-        self.tree.fill(live, |block| bytes(trace, block), pace).await;
+        self.tree.fill(live, |block| bytes(trace, block), budget).await;
         self.state = state;
     }
 

@@ -6,12 +6,12 @@
 //! does not change.
 
 use crate::axis::Axis;
-use crate::colour::Colours;
+use crate::color::Colors;
 use crate::least::Least;
 use crate::sumtree::Piece;
 use crate::sweep::Sweep;
 use vramscope_analysis::Trace;
-use vramscope_analysis::pace::{Pace, at_once};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_render::{MERGED, Strips};
 
 /// Which cell: columns `2^kx` slots wide, rows `2^ky` bytes high.
@@ -54,7 +54,7 @@ impl Cost {
     }
 }
 
-/// Answers queries about one trace; keeps the last state, so that neighbouring queries are quick.
+/// Answers queries about one trace; keeps the last state, so that neighboring queries are quick.
 ///
 /// Only what changes from a column to the next is walked again, and blocks that come and go between
 /// the two are passed over. `tests/budget.rs` holds queries to this, on made traces and on
@@ -126,21 +126,21 @@ impl Drawing {
     }
 
     /// A strip ends before a column.
-    fn put(&mut self, (piece, x0): (Piece, u32), x1: u32, colours: &Colours) {
+    fn put(&mut self, (piece, x0): (Piece, u32), x1: u32, colors: &Colors) {
         let (low, high) = (self.cell.low, self.high());
         let y = |bytes: u64| (bytes.clamp(low, high) - low) as f64 / (1u64 << self.cell.ky) as f64;
         let block = if piece.merged { piece.block | MERGED } else { piece.block };
         let position = [x0 as f32, y(piece.low) as f32, x1 as f32, y(piece.high) as f32];
-        // Less than a float can tell apart at this scale: its neighbours already meet.
+        // Less than a float can tell apart at this scale: its neighbors already meet.
         if position[1] < position[3] {
-            self.strips.push(position, colours.of(piece.block), block);
+            self.strips.push(position, colors.of(piece.block), block);
         }
     }
 
     /// Nothing goes on beyond the last column that was drawn.
-    fn close(&mut self, colours: &Colours) {
+    fn close(&mut self, colors: &Colors) {
         for strip in std::mem::take(&mut self.open) {
-            self.put(strip, self.column, colours);
+            self.put(strip, self.column, colors);
         }
         self.column = self.cell.columns;
     }
@@ -166,18 +166,18 @@ impl Drawing {
 impl Timeline {
     /// For one trace; all queries must be about the same one.
     pub fn new(trace: &Trace) -> Self {
-        at_once(Self::paced(trace, &mut Pace::endless()))
+        run_to_completion(Self::sliced(trace, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub async fn paced(trace: &Trace, pace: &mut Pace) -> Self {
-        Self { sweep: Sweep::new(trace, pace).await }
+    pub async fn sliced(trace: &Trace, budget: &mut Budget) -> Self {
+        Self { sweep: Sweep::new(trace, budget).await }
     }
 
     /// The strips of a cell, in its columns and rows, x before y.
-    pub fn strips(&mut self, axis: Axis<'_>, cell: Cell, colours: &Colours) -> (Strips, Cost) {
+    pub fn strips(&mut self, axis: Axis<'_>, cell: Cell, colors: &Colors) -> (Strips, Cost) {
         let mut drawing = Drawing::new(cell);
-        while !self.draw(&mut drawing, axis, colours, u64::MAX) {}
+        while !self.draw(&mut drawing, axis, colors, u64::MAX) {}
         drawing.finish()
     }
 
@@ -188,7 +188,7 @@ impl Timeline {
         &mut self,
         drawing: &mut Drawing,
         axis: Axis<'_>,
-        colours: &Colours,
+        colors: &Colors,
         work: u64,
     ) -> bool {
         let end = drawing.cost.work().saturating_add(work);
@@ -196,10 +196,10 @@ impl Timeline {
             self.seek(drawing, axis, state);
         }
         while drawing.column < drawing.cell.columns && drawing.cost.work() < end {
-            self.column(drawing, axis, colours);
+            self.column(drawing, axis, colors);
         }
         if drawing.column >= drawing.cell.columns {
-            drawing.close(colours);
+            drawing.close(colors);
             return true;
         }
         false
@@ -212,11 +212,11 @@ impl Timeline {
         moved.settled
     }
 
-    fn column(&mut self, drawing: &mut Drawing, axis: Axis<'_>, colours: &Colours) {
+    fn column(&mut self, drawing: &mut Drawing, axis: Axis<'_>, colors: &Colors) {
         let Cell { kx, slot, low, .. } = drawing.cell;
         let from = slot.saturating_add(u64::from(drawing.column) << kx);
         let Some(state) = shown_state(axis, from, kx) else {
-            drawing.close(colours);
+            drawing.close(colors);
             return;
         };
         if drawing.state != Some(state) {
@@ -234,14 +234,14 @@ impl Timeline {
             let least = std::mem::replace(&mut drawing.least, Least::even(1));
             let nodes = self.sweep.walk(axis.trace(), bottom, high, &least, &mut |piece| {
                 while let Some(strip) = before.next_if(|(old, _)| old.low < piece.low) {
-                    drawing.put(strip, column, colours);
+                    drawing.put(strip, column, colors);
                 }
                 let since =
                     before.next_if(|(old, _)| *old == piece).map_or(column, |(_, since)| since);
                 drawing.open.push((piece, since));
             });
             for strip in before {
-                drawing.put(strip, column, colours);
+                drawing.put(strip, column, colors);
             }
             drawing.least = least;
             drawing.cost.nodes += nodes;

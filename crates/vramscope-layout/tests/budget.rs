@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use vramscope_analysis::{Sites, Trace};
 use vramscope_layout::{
-    Axis, AxisKind, Cell, Colours, Cost, Drawing, STRIP_BUDGET, TILE_COLUMNS, TILE_ROWS, Timeline,
+    Axis, AxisKind, Cell, Colors, Cost, Drawing, STRIP_BUDGET, TILE_COLUMNS, TILE_ROWS, Timeline,
 };
 use vramscope_snapshot::{Reader, Snapshot};
 
@@ -97,7 +97,7 @@ fn cells(axis: Axis<'_>, of_slots: f64, of_bytes: f64) -> Vec<Cell> {
 /// there were.
 fn check(name: &str, snapshot: &Snapshot) -> (Cost, u64) {
     let trace = &Trace::all(snapshot)[0];
-    let colours = Colours::by_site(trace, &Sites::new(snapshot));
+    let colors = Colors::by_site(trace, &Sites::new(snapshot));
     let mut timeline = Timeline::new(trace);
     let leaves = (trace.blocks.len() as u64).div_ceil(LEAF);
     let depth = u64::from(leaves.next_power_of_two().ilog2()) + 1;
@@ -115,7 +115,7 @@ fn check(name: &str, snapshot: &Snapshot) -> (Cost, u64) {
             (0.0, 0.0),
         ] {
             for cell in cells(axis, of_slots, of_bytes) {
-                let (strips, cost) = timeline.strips(axis, cell, &colours);
+                let (strips, cost) = timeline.strips(axis, cell, &colors);
                 let name = format!("{name}, {cell:?}: {cost:?}");
                 assert!(strips.len() <= STRIP_BUDGET, "{name}: {} strips", strips.len());
                 assert!(cost.nodes <= C * u64::from(cell.columns) * u64::from(cell.rows), "{name}");
@@ -186,15 +186,15 @@ fn slices_give_what_one_go_gives() {
     let snapshot = made(60_000, 5_000, |random| 1 + random.below(500));
     let trace = &Trace::all(&snapshot)[0];
     let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
-    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let colors = Colors::by_site(trace, &Sites::new(&snapshot));
     let mut random = Random(7);
     let (mut one, mut sliced) = (Timeline::new(trace), Timeline::new(trace));
     for cell in cells(axis, 1.0, 1.0).into_iter().chain(cells(axis, 0.05, 0.3)) {
-        let (whole, cost) = one.strips(axis, cell, &colours);
+        let (whole, cost) = one.strips(axis, cell, &colors);
         let work = 20_000;
         let mut drawing = Drawing::new(cell);
         let mut slices = 1;
-        while !sliced.draw(&mut drawing, axis, &colours, work) {
+        while !sliced.draw(&mut drawing, axis, &colors, work) {
             slices += 1;
             // Somebody else asks about another place in between.
             let place = vramscope_layout::Place {
@@ -225,7 +225,7 @@ fn a_column_is_the_same_alone_and_after_others() {
     });
     let trace = &Trace::all(&snapshot)[0];
     let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
-    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let colors = Colors::by_site(trace, &Sites::new(&snapshot));
     let (mut one, mut many) = (Timeline::new(trace), Timeline::new(trace));
     let mut random = Random(11);
     let mut compared = 0;
@@ -238,13 +238,13 @@ fn a_column_is_the_same_alone_and_after_others() {
             let height = if random.below(4) > 0 { top } else { random.below(top + 1) };
             let low = ((height >> ky) / u64::from(rows) * u64::from(rows)) << ky;
             let cell = Cell { kx, ky, slot, columns, low, rows };
-            let (strips, cost) = many.strips(axis, cell, &colours);
+            let (strips, cost) = many.strips(axis, cell, &colors);
             if cost.retries > 0 {
                 continue; // its threshold is that of all its columns together
             }
             for column in 0..columns {
                 let alone = Cell { slot: slot + (u64::from(column) << kx), columns: 1, ..cell };
-                let (whole, _) = one.strips(axis, alone, &colours);
+                let (whole, _) = one.strips(axis, alone, &colors);
                 let list = |strips: &vramscope_layout::Strips, column: f32| {
                     let mut list: Vec<(u32, u32, u32)> = (0..strips.len())
                         .map(|i| (strips.positions[i], strips.blocks[i]))
@@ -300,13 +300,13 @@ fn what_is_still_looks_the_same_below_what_is_restless() {
     let snapshot = load(json.as_bytes());
     let trace = &Trace::all(&snapshot)[0];
     let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
-    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let colors = Colors::by_site(trace, &Sites::new(&snapshot));
     let mut timeline = Timeline::new(trace);
     let cell =
         |slot: u64| Cell { kx: 7, ky: 15, slot, columns: TILE_COLUMNS, low: 0, rows: TILE_ROWS };
     // In the middle of a column of both, well below the highest block that stays.
     let mut below = |slot: u64| {
-        let (strips, cost) = timeline.strips(axis, cell(slot), &colours);
+        let (strips, cost) = timeline.strips(axis, cell(slot), &colors);
         let mut list: Vec<(u32, u32, u32)> = (0..strips.len())
             .map(|i| (strips.positions[i], strips.blocks[i]))
             .filter(|(p, _)| {

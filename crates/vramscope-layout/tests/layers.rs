@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 use std::path::Path;
-use vramscope_analysis::pace::{Pace, at_once};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
     Carving, Content, Flame, LiveSet, Measure, Piece, Sites, Trace, by_stack,
 };
 use vramscope_layout::{
-    Axis, AxisKind, Cell, Colour, Colours, FlameRows, MERGED, NO_BLOCK, RowOrder, STRIP_BUDGET,
+    Axis, AxisKind, Cell, Color, Colors, FlameRows, MERGED, NO_BLOCK, RowOrder, STRIP_BUDGET,
     SegmentDrawing, SegmentRows, SegmentTiles, States, Strips, lines,
 };
 use vramscope_snapshot::{Reader, Snapshot};
@@ -41,7 +41,7 @@ struct Drawn<'a> {
     axis: Axis<'a>,
     carving: Carving,
     tiles: SegmentTiles,
-    colours: Colours,
+    colors: Colors,
     order: RowOrder,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Drawn<'a> {
         Self {
             axis: Axis::new(trace, AxisKind::Event).expect("every trace has one"),
             tiles: SegmentTiles::new(trace, &carving),
-            colours: Colours::by_site(trace, &Sites::new(snapshot)),
+            colors: Colors::by_site(trace, &Sites::new(snapshot)),
             order: shared(&carving),
             carving,
         }
@@ -62,12 +62,12 @@ impl<'a> Drawn<'a> {
     }
 
     fn strips(&self, cell: Cell) -> Strips {
-        self.tiles.strips(self.axis, &self.carving, self.rows(), cell, &self.colours)
+        self.tiles.strips(self.axis, &self.carving, self.rows(), cell, &self.colors)
     }
 }
 
 fn shared(carving: &Carving) -> RowOrder {
-    at_once(RowOrder::shared(&carving.segments.spans, &mut Pace::endless()))
+    run_to_completion(RowOrder::shared(&carving.segments.spans, &mut Budget::unlimited()))
 }
 
 /// What a column shows of the rows, from what a row is said to show: each span with the state in
@@ -124,7 +124,11 @@ fn what_was_at_one_place_one_after_the_other_shares_a_row() {
         for trace in &Trace::all(&snapshot) {
             let carving = Carving::new(&snapshot, trace);
             let (spans, order) = (&carving.segments.spans, shared(&carving));
-            assert_eq!(at_once(RowOrder::shared(spans, &mut Pace::of(1))), order, "{name}");
+            assert_eq!(
+                run_to_completion(RowOrder::shared(spans, &mut Budget::of(1))),
+                order,
+                "{name}"
+            );
             let mut seen = vec![false; spans.len()];
             for row in (0..order.len()).map(|row| order.row(row)) {
                 for pair in row.windows(2) {
@@ -162,7 +166,8 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
         for trace in &Trace::all(&snapshot) {
             let carving = Carving::new(&snapshot, trace);
             let tiles = SegmentTiles::new(trace, &carving);
-            let colours = at_once(Colours::by_segment(trace, &tiles, &mut Pace::endless()));
+            let colors =
+                run_to_completion(Colors::by_segment(trace, &tiles, &mut Budget::unlimited()));
             let spans = &carving.segments.spans;
             // So high that the smallest block of the largest segment can be told.
             let largest = spans.iter().map(|s| s.size.0).max().unwrap_or(0);
@@ -180,7 +185,7 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
                     // something merges.
                     let cell =
                         Cell { kx, ky: 0, slot: at >> kx << kx, columns: 4, low: 0, rows: total };
-                    let strips = tiles.strips(axis, &carving, rows, cell, &colours);
+                    let strips = tiles.strips(axis, &carving, rows, cell, &colors);
                     assert!(strips.len() <= STRIP_BUDGET, "{name}");
                     assert!(
                         strips.blocks.iter().all(|&b| b == NO_BLOCK || b & MERGED == 0),
@@ -227,9 +232,7 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
                         let mut found: Vec<(u32, bool)> = (0..strips.len())
                             .filter(there)
                             .filter(|&i| strips.blocks[i] != NO_BLOCK)
-                            .map(|i| {
-                                (strips.blocks[i], strips.colours[i] == Colour::PENDING.word())
-                            })
+                            .map(|i| (strips.blocks[i], strips.colors[i] == Color::PENDING.word()))
                             .collect();
                         found.sort_unstable();
                         found.dedup();
@@ -262,14 +265,14 @@ fn segments_drawn_in_slices_are_the_same() {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
             let drawn = Drawn::of(&snapshot, trace);
-            let Drawn { axis, carving, tiles, colours, .. } = &drawn;
+            let Drawn { axis, carving, tiles, colors, .. } = &drawn;
             let kx = (axis.extent() / 256).max(1).ilog2() as u8 + 1;
             for ky in [4, 9] {
                 let cell = Cell { kx, ky, slot: 0, columns: 256, low: 0, rows: 1024 };
                 let whole = drawn.strips(cell);
                 let mut drawing = SegmentDrawing::new(cell);
                 let mut slices = 1;
-                while !tiles.draw(&mut drawing, *axis, carving, drawn.rows(), colours, 40) {
+                while !tiles.draw(&mut drawing, *axis, carving, drawn.rows(), colors, 40) {
                     slices += 1;
                 }
                 assert_eq!(drawing.finish(), whole, "{name} in {slices} slices");
@@ -286,8 +289,9 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
         for trace in &Trace::all(&snapshot) {
             let carving = Carving::new(&snapshot, trace);
             let tiles = SegmentTiles::new(trace, &carving);
-            let by_size = at_once(Colours::by_size(trace, &mut Pace::endless()));
-            let colours = at_once(by_size.dimmed(|block| block % 2 == 0, &mut Pace::endless()));
+            let by_size = run_to_completion(Colors::by_size(trace, &mut Budget::unlimited()));
+            let colors =
+                run_to_completion(by_size.dimmed(|block| block % 2 == 0, &mut Budget::unlimited()));
             let order = shared(&carving);
             let rows = SegmentRows::new(&order, f64::from(ROW), None);
             let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
@@ -296,7 +300,7 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
             for ky in [6, 10, 13, 16] {
                 let lines = ((order.len() as u64 * u64::from(ROW)) >> ky) as u32 + 1;
                 let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows: lines };
-                let strips = tiles.strips(axis, &carving, rows, cell, &colours);
+                let strips = tiles.strips(axis, &carving, rows, cell, &colors);
                 // Twice the rows are as much as can be told, with what they lie on.
                 assert!(
                     strips.len() <= 3 * 64 * (2 * lines as usize + 2),
@@ -349,8 +353,8 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
                 all
             };
             let (one, other) = (
-                tiles.strips(axis, &carving, rows, whole, &colours),
-                tiles.strips(axis, &carving, rows, part, &colours),
+                tiles.strips(axis, &carving, rows, whole, &colors),
+                tiles.strips(axis, &carving, rows, part, &colors),
             );
             assert_eq!(cut(&one, 16.0), cut(&other, 0.0), "{name}");
         }
@@ -452,7 +456,7 @@ fn lines_are_at_the_value_of_the_state_that_is_shown() {
                     let mut strips = Strips::default();
                     let mut states = States::new(cell);
                     assert!(states.find(axis, &mut 0, u64::MAX));
-                    lines(axis, &states, &[(series, Colour::ACTIVE)], &mut strips);
+                    lines(axis, &states, &[(series, Color::ACTIVE)], &mut strips);
                     assert!(strips.len() <= 128, "{name}");
                     for column in 0..64u32 {
                         let from = u64::from(column) << kx;
@@ -524,7 +528,7 @@ fn children_lie_within_their_parents_and_rows_do_not_overlap() {
                         (fit.saturating_sub(kx_less), u64::from(rows.rows() * ROW) >> ky);
                     let cell =
                         Cell { kx, ky, slot: 0, columns: 256, low: 0, rows: height as u32 + 1 };
-                    let strips = rows.strips(&flame, cell, |node| Colour::new(node as u8, 0));
+                    let strips = rows.strips(&flame, cell, |node| Color::new(node as u8, 0));
                     assert!(strips.len() <= STRIP_BUDGET, "{name}");
                     assert_eq!(strips.is_empty(), rows.extent(&flame) == 0, "{name}");
                     let mut order: Vec<usize> = (0..strips.len()).collect();
@@ -565,10 +569,11 @@ fn children_lie_within_their_parents_and_rows_do_not_overlap() {
 }
 
 #[test]
-fn colours_say_what_is_asked() {
+fn colors_say_what_is_asked() {
     let snapshot = test_data("recorded/t26/streams.pickle.gz");
     let trace = &Trace::all(&snapshot)[0];
-    let by_stream = at_once(Colours::by_stream(trace, &snapshot, &mut Pace::endless()));
+    let by_stream =
+        run_to_completion(Colors::by_stream(trace, &snapshot, &mut Budget::unlimited()));
     let streams = |of: &dyn Fn(usize) -> u32| {
         let mut all: Vec<u32> = (0..trace.blocks.len()).map(of).collect();
         all.sort_unstable();
@@ -577,19 +582,17 @@ fn colours_say_what_is_asked() {
     };
     let handles = streams(&|b| u32::from(trace.blocks[b].stream.0));
     assert!(handles > 1);
-    assert_eq!(streams(&|b| by_stream.of(b as u32).word()), handles, "a colour a stream");
-    let by_size = at_once(Colours::by_size(trace, &mut Pace::endless()));
+    assert_eq!(streams(&|b| by_stream.of(b as u32).word()), handles, "a color a stream");
+    let by_size = run_to_completion(Colors::by_size(trace, &mut Budget::unlimited()));
     let largest = (0..trace.blocks.len()).max_by_key(|&b| trace.blocks[b].bytes).expect("blocks");
-    assert_eq!(by_size.of(largest as u32), Colour::ramp(15));
-    let by_age = at_once(Colours::by_age(trace, &mut Pace::endless()));
+    assert_eq!(by_size.of(largest as u32), Color::ramp(15));
+    let by_age = run_to_completion(Colors::by_age(trace, &mut Budget::unlimited()));
     let oldest = (0..trace.blocks.len())
         .max_by_key(|&b| vramscope_analysis::lifetime(trace, &trace.blocks[b]));
-    assert_eq!(by_age.of(oldest.expect("blocks") as u32), Colour::ramp(15));
+    assert_eq!(by_age.of(oldest.expect("blocks") as u32), Color::ramp(15));
     let sites = Sites::new(&snapshot);
-    let dimmed =
-        at_once(Colours::by_site(trace, &sites).dimmed(|block| block == 3, &mut Pace::endless()));
-    assert_eq!(
-        (dimmed.of(2), dimmed.of(3)),
-        (Colour::DIMMED, Colours::by_site(trace, &sites).of(3))
+    let dimmed = run_to_completion(
+        Colors::by_site(trace, &sites).dimmed(|block| block == 3, &mut Budget::unlimited()),
     );
+    assert_eq!((dimmed.of(2), dimmed.of(3)), (Color::DIMMED, Colors::by_site(trace, &sites).of(3)));
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::path::Path;
 use vramscope_analysis::{Sites, Trace};
-use vramscope_layout::{Axis, AxisKind, Cell, Colours, MERGED, Place, STRIP_BUDGET, Timeline};
+use vramscope_layout::{Axis, AxisKind, Cell, Colors, MERGED, Place, STRIP_BUDGET, Timeline};
 use vramscope_snapshot::{Reader, Snapshot};
 
 fn load(bytes: &[u8]) -> Snapshot {
@@ -38,7 +38,7 @@ fn maximum(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u64> {
 /// All promises for all cells of a trace at one scale.
 fn check(name: &str, snapshot: &Snapshot, trace: &Trace, kind: AxisKind, kx: u8, ky: u8) {
     let Some(axis) = Axis::new(trace, kind) else { return };
-    let colours = Colours::by_site(trace, &Sites::new(snapshot));
+    let colors = Colors::by_site(trace, &Sites::new(snapshot));
     let mut timeline = Timeline::new(trace);
     let (columns, rows) = (16u32, 64u32);
     let height = (trace.requested_band.peak.max(0) as u64 >> ky) / u64::from(rows) + 1;
@@ -50,7 +50,7 @@ fn check(name: &str, snapshot: &Snapshot, trace: &Trace, kind: AxisKind, kx: u8,
         for iy in 0..height.min(200) {
             let low = (iy * u64::from(rows)) << ky;
             let cell = Cell { kx, ky, slot, columns, low, rows };
-            let (strips, cost) = timeline.strips(axis, cell, &colours);
+            let (strips, cost) = timeline.strips(axis, cell, &colors);
             assert!(strips.len() <= STRIP_BUDGET, "{name}");
             let bound = 8 * u64::from(columns) * u64::from(rows) + 64 * u64::from(columns) * 2;
             assert!(
@@ -149,17 +149,17 @@ fn what_is_picked_is_what_is_drawn() {
         let snapshot = test_data(name);
         let trace = &Trace::all(&snapshot)[0];
         let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
-        let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+        let colors = Colors::by_site(trace, &Sites::new(&snapshot));
         let mut timeline = Timeline::new(trace);
         let rows = 64;
         let ky = (trace.requested_band.peak as u64 / u64::from(rows)).max(1).ilog2() as u8 + 1;
         let kx = (axis.extent() / 64).max(1).ilog2() as u8 + 1;
         let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows };
-        let (strips, _) = timeline.strips(axis, cell, &colours);
+        let (strips, _) = timeline.strips(axis, cell, &colors);
         assert!(!strips.is_empty(), "{name}");
         for (i, &[x0, y0, x1, y1]) in strips.positions.iter().enumerate() {
             if y1 - y0 < 0.01 {
-                continue; // the middle of so thin a strip may round into its neighbour
+                continue; // the middle of so thin a strip may round into its neighbor
             }
             let slot = f64::from(x0 + x1) / 2.0 * (1u64 << kx) as f64;
             let bytes = f64::from(y0 + y1) / 2.0 * (1u64 << ky) as f64;
@@ -235,8 +235,8 @@ fn stack(axis: Axis<'_>, from: u64, to: u64) -> Vec<(u32, u64, u64)> {
 
 /// Every strip of a cell against that: to the last bit of a float that counts from the cell's
 /// corner.
-fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colours: &Colours, cell: Cell) {
-    let (strips, cost) = timeline.strips(axis, cell, colours);
+fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colors: &Colors, cell: Cell) {
+    let (strips, cost) = timeline.strips(axis, cell, colors);
     let width = f64::from(cell.ky).exp2();
     let high = cell.low + (u64::from(cell.rows) << cell.ky);
     let y = |bytes: u64| ((bytes.clamp(cell.low, high) - cell.low) as f64 / width) as f32;
@@ -284,7 +284,7 @@ fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colours: &Colours, cel
 /// Cells at all scales from the whole to the deepest, each at a place that `pick` chooses.
 fn check_cells(snapshot: &Snapshot, picks: &[u32]) {
     let trace = &Trace::all(snapshot)[0];
-    let colours = Colours::by_site(trace, &Sites::new(snapshot));
+    let colors = Colors::by_site(trace, &Sites::new(snapshot));
     let mut timeline = Timeline::new(trace);
     let (columns, rows) = (16, 64);
     let peak = trace.requested_band.peak.max(1) as u64;
@@ -301,7 +301,7 @@ fn check_cells(snapshot: &Snapshot, picks: &[u32]) {
             let (slot, low) =
                 (place(axis.extent(), columns, kx, pick), place(peak, rows, ky, pick >> 8));
             let cell = Cell { kx: kx as u8, ky: ky as u8, slot, columns, low, rows };
-            check_exactly(&mut timeline, axis, &colours, cell);
+            check_exactly(&mut timeline, axis, &colors, cell);
         }
     }
 }
@@ -337,14 +337,14 @@ fn one_event_and_one_small_block_are_exact_far_from_the_origin() {
     );
     let snapshot = load(json.as_bytes());
     let trace = &Trace::all(&snapshot)[0];
-    let colours = Colours::by_site(trace, &Sites::new(&snapshot));
+    let colors = Colors::by_site(trace, &Sites::new(&snapshot));
     let mut timeline = Timeline::new(trace);
     for (kind, slot) in [(AxisKind::Event, 2), (AxisKind::Time, HOURS / 64 + HOURS)] {
         let axis = Axis::new(trace, kind).expect("it has a clock");
         // Rows of a byte, of which the first is the first above 100 GiB; columns of an event or a
         // microsecond.
         let cell = Cell { kx: 0, ky: 0, slot, columns: 8, low: 100 * GIB, rows: 1024 };
-        let (strips, _) = timeline.strips(axis, cell, &colours);
+        let (strips, _) = timeline.strips(axis, cell, &colors);
         // The free lets the upper block slide down.
         let expected = match kind {
             AxisKind::Event => {
@@ -359,7 +359,7 @@ fn one_event_and_one_small_block_are_exact_far_from_the_origin() {
             positions
         };
         assert_eq!(sorted(strips.positions), sorted(expected.to_vec()), "{kind:?}");
-        check_exactly(&mut timeline, axis, &colours, cell);
+        check_exactly(&mut timeline, axis, &colors, cell);
         // Half a byte above its ground is the small block.
         let place = Place {
             kx: 0,

@@ -17,7 +17,7 @@ use crate::value::{Kind, Slot, Value};
 pub(crate) const WINDOW: usize = 10;
 /// Keys and values of the largest dict that is done at once; events have up to 28.
 pub(crate) const ITEMS: usize = 32;
-/// Bytes after which the loop returns: engines replace a function by an optimised one only when it
+/// Bytes after which the loop returns: engines replace a function by an optimized one only when it
 /// is called again.
 const BURST: usize = 1 << 14;
 

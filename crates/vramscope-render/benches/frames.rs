@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use support::Canvas;
 use vramscope_render::gl::{Counters, StripRenderer, StripStyle, clear};
 use vramscope_render::{
-    Colour, Palette, Placement, Strips, Surfaces, TILE_COLUMNS, TILE_ROWS, Theme,
+    Color, Palette, Placement, Strips, Surfaces, TILE_COLUMNS, TILE_ROWS, Theme,
 };
 
 const SIZE: [u32; 2] = [1600, 800];
@@ -48,7 +48,7 @@ fn tile(strips: usize) -> Strips {
             let hue = ((column / 7 + row * 13) % 250) as u8;
             tile.push(
                 [x, y, x + width, y + height],
-                Colour::new(hue, (row % 4) as u8),
+                Color::new(hue, (row % 4) as u8),
                 (column * rows + row) as u32,
             );
         }

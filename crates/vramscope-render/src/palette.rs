@@ -1,11 +1,11 @@
-//! From colour words to sRGB.
+//! From color words to sRGB.
 //!
 //! Hue carries meaning (the call path), so lightness and chroma are the same all around the wheel:
-//! one pair for dark surfaces, one for light. In OKLCH that is a statement about how colours look,
-//! which it is not in HSL. Where sRGB has no such colour (cyan, mostly) the chroma gives way, never
+//! one pair for dark surfaces, one for light. In OKLCH that is a statement about how colors look,
+//! which it is not in HSL. Where sRGB has no such color (cyan, mostly) the chroma gives way, never
 //! the hue or the lightness.
 
-use crate::Colour;
+use crate::Color;
 
 /// Dark or light surfaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -17,11 +17,11 @@ pub enum Theme {
     Light,
 }
 
-/// An opaque colour as bytes: red, green, blue, 255.
+/// An opaque color as bytes: red, green, blue, 255.
 pub type Rgba = [u8; 4];
 
-/// Entries of a palette: 256 hues in 4 steps, then the fixed colours, then the grey of
-/// [`Colour::NO_STACK`] up to the end of that row of 256.
+/// Entries of a palette: 256 hues in 4 steps, then the fixed colors, then the gray of
+/// [`Color::NO_STACK`] up to the end of that row of 256.
 pub const PALETTE_LEN: usize = 1280;
 
 /// The lightness of the middle of the steps, the chroma, and the lightness between two steps.
@@ -32,17 +32,17 @@ const fn wheel(theme: Theme) -> (f64, f64, f64) {
     }
 }
 
-/// The grey of blocks without a stack: bluish like the surfaces, and as light as the wheel.
-const fn grey(theme: Theme) -> (f64, f64, f64) {
+/// The gray of blocks without a stack: bluish like the surfaces, and as light as the wheel.
+const fn gray(theme: Theme) -> (f64, f64, f64) {
     match theme {
         Theme::Dark => (0.65, 0.012, 255.0),
         Theme::Light => (0.74, 0.010, 255.0),
     }
 }
 
-/// Lightness, chroma and hue of the categories, in their order. Neighbours differ in lightness as
+/// Lightness, chroma and hue of the categories, in their order. Neighbors differ in lightness as
 /// well as in hue, so that those who do not see red from green tell them apart.
-const fn categories(theme: Theme) -> [[f64; 3]; Colour::CATEGORIES as usize] {
+const fn categories(theme: Theme) -> [[f64; 3]; Color::CATEGORIES as usize] {
     match theme {
         Theme::Dark => [
             [0.64, 0.15, 258.0],
@@ -106,7 +106,7 @@ const fn furniture(theme: Theme) -> [[f64; 3]; 7] {
     }
 }
 
-/// What every colour word looks like in one theme.
+/// What every color word looks like in one theme.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Palette {
     entries: Vec<Rgba>,
@@ -117,45 +117,44 @@ impl Palette {
     pub fn new(theme: Theme) -> Self {
         let (middle, chroma, between) = wheel(theme);
         let mut entries = Vec::with_capacity(PALETTE_LEN);
-        for step in 0..Colour::STEPS {
+        for step in 0..Color::STEPS {
             let lightness = middle + (f64::from(step) - 1.5) * between;
-            for hue in 0..Colour::HUES {
+            for hue in 0..Color::HUES {
                 entries.push(srgb(
                     lightness,
                     chroma,
-                    f64::from(hue) / f64::from(Colour::HUES) * 360.0,
+                    f64::from(hue) / f64::from(Color::HUES) * 360.0,
                 ));
             }
         }
         entries.extend(categories(theme).map(|[l, c, h]| srgb(l, c, h)));
         entries.extend(
-            (0..Colour::RAMP)
-                .map(|step| ramp(theme, f64::from(step) / f64::from(Colour::RAMP - 1))),
+            (0..Color::RAMP).map(|step| ramp(theme, f64::from(step) / f64::from(Color::RAMP - 1))),
         );
         entries.extend(furniture(theme).map(|[l, c, h]| srgb(l, c, h)));
-        let (lightness, chroma, hue) = grey(theme);
+        let (lightness, chroma, hue) = gray(theme);
         entries.resize(PALETTE_LEN, srgb(lightness, chroma, hue));
         Self { entries }
     }
 
-    /// All colours: entry `step * 256 + hue`, then the fixed ones, then the grey.
+    /// All colors: entry `step * 256 + hue`, then the fixed ones, then the gray.
     pub fn entries(&self) -> &[Rgba] {
         &self.entries
     }
 
-    /// The colour of a word.
-    pub fn rgba(&self, colour: Colour) -> Rgba {
-        self.entries[(colour.word() as usize).min(PALETTE_LEN - 1)]
+    /// The color of a word.
+    pub fn rgba(&self, color: Color) -> Rgba {
+        self.entries[(color.word() as usize).min(PALETTE_LEN - 1)]
     }
 
-    /// The colour of a word as CSS: `#8a9097`.
-    pub fn css(&self, colour: Colour) -> String {
-        let [r, g, b, _] = self.rgba(colour);
+    /// The color of a word as CSS: `#8a9097`.
+    pub fn css(&self, color: Color) -> String {
+        let [r, g, b, _] = self.rgba(color);
         format!("#{r:02x}{g:02x}{b:02x}")
     }
 }
 
-/// The colours of a plot that are not data.
+/// The colors of a plot that are not data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surfaces {
     /// The ground of the plot.
@@ -164,13 +163,13 @@ pub struct Surfaces {
     pub grid: Rgba,
     /// The line that the stack stands on.
     pub baseline: Rgba,
-    /// The mark of the peak, in the colour of quiet text.
+    /// The mark of the peak, in the color of quiet text.
     pub mark: Rgba,
     /// The selection.
     pub accent: Rgba,
     /// What a block under the pointer is mixed with.
     pub lift: Rgba,
-    /// A limit: the one colour of warnings.
+    /// A limit: the one color of warnings.
     pub warn: Rgba,
 }
 
@@ -200,7 +199,7 @@ impl Surfaces {
     }
 }
 
-/// The sRGB colour with this lightness, hue (degrees) and at most this chroma.
+/// The sRGB color with this lightness, hue (degrees) and at most this chroma.
 fn srgb(lightness: f64, chroma: f64, hue: f64) -> Rgba {
     let (sin, cos) = direction(hue);
     let linear = |chroma: f64| oklab_to_linear(lightness, chroma * cos, chroma * sin);
@@ -265,7 +264,7 @@ fn encode(linear: f64) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::{PALETTE_LEN, Palette, Rgba, Surfaces, Theme, direction, srgb};
-    use crate::Colour;
+    use crate::Color;
 
     /// Relative luminance (WCAG).
     fn luminance([r, g, b, _]: Rgba) -> f64 {
@@ -294,18 +293,18 @@ mod tests {
     }
 
     #[test]
-    fn known_colours_convert() {
+    fn known_colors_convert() {
         // CSS Color 4: oklch of white, and of sRGB red (0.62796, 0.25768, 29.234).
         assert_eq!(srgb(1.0, 0.0, 0.0), [255, 255, 255, 255]);
         assert_eq!(srgb(0.627_955, 0.257_68, 29.2339), [255, 0, 0, 255]);
     }
 
     #[test]
-    fn every_word_has_a_colour_that_stands_off_the_ground() {
+    fn every_word_has_a_color_that_stands_off_the_ground() {
         for (theme, least) in [(Theme::Dark, 4.5), (Theme::Light, 1.7)] {
             let palette = Palette::new(theme);
             assert_eq!(palette.entries().len(), PALETTE_LEN);
-            let quiet = [Colour::DIMMED, Colour::SEGMENT].map(|colour| palette.rgba(colour));
+            let quiet = [Color::DIMMED, Color::SEGMENT].map(|color| palette.rgba(color));
             let blocks =
                 palette.entries().iter().enumerate().filter(|(_, entry)| !quiet.contains(entry));
             for (i, entry) in blocks {
@@ -320,7 +319,7 @@ mod tests {
         for theme in [Theme::Dark, Theme::Light] {
             let s = Surfaces::new(theme);
             assert!(
-                [s.mark, s.accent, s.warn].iter().all(|colour| contrast(*colour, s.ground) >= 4.5)
+                [s.mark, s.accent, s.warn].iter().all(|color| contrast(*color, s.ground) >= 4.5)
             );
         }
     }
@@ -330,11 +329,11 @@ mod tests {
         let palette = Palette::new(Theme::Dark);
         for hue in [0, 60, 120, 200] {
             let steps: Vec<f64> =
-                (0..4).map(|s| luminance(palette.rgba(Colour::new(hue, s)))).collect();
+                (0..4).map(|s| luminance(palette.rgba(Color::new(hue, s)))).collect();
             assert!(steps.windows(2).all(|w| w[0] + 0.01 < w[1]), "{steps:?}");
         }
-        assert_eq!(palette.rgba(Colour::new(3, 2)), palette.entries()[2 * 256 + 3]);
-        assert_eq!(palette.rgba(Colour::NO_STACK), palette.entries()[1279]);
-        assert_ne!(palette.rgba(Colour::category(0)), palette.rgba(Colour::category(9)));
+        assert_eq!(palette.rgba(Color::new(3, 2)), palette.entries()[2 * 256 + 3]);
+        assert_eq!(palette.rgba(Color::NO_STACK), palette.entries()[1279]);
+        assert_ne!(palette.rgba(Color::category(0)), palette.rgba(Color::category(9)));
     }
 }

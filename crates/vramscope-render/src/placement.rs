@@ -87,7 +87,7 @@ impl Placement {
     /// The pixels that a strip fills: the shader's arithmetic.
     ///
     /// An edge on the tile's border takes the border's pixel, which the CPU rounded once for both
-    /// neighbours.
+    /// neighbors.
     pub fn snap(&self, strip: [f32; 4]) -> PixelRect {
         let [x0, y0, x1, y1] = strip;
         let clip = self.clip;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_share_their_edges() {
+    fn neighbors_share_their_edges() {
         for step in 0..1000 {
             let scale = 0.5 + f64::from(step) / 999.0;
             let corner = [f64::from(step) * 0.137, 0.0];

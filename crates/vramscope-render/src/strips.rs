@@ -1,6 +1,6 @@
 //! The columns of a tile.
 
-use crate::Colour;
+use crate::Color;
 
 /// Columns in a tile; each is `2^kx` slots wide.
 pub const TILE_COLUMNS: u32 = 512;
@@ -20,8 +20,8 @@ const _: () = assert!(size_of::<u32>() == 4);
 pub struct Strips {
     /// `x0, y0, x1, y1` in columns and rows of the tile; `y` grows upward.
     pub positions: Vec<[f32; 4]>,
-    /// [`Colour::word`] of each.
-    pub colours: Vec<u32>,
+    /// [`Color::word`] of each.
+    pub colors: Vec<u32>,
     /// The block of each, with [`MERGED`] where it is the largest of several.
     pub blocks: Vec<u32>,
 }
@@ -31,26 +31,26 @@ impl Strips {
     pub fn with_capacity(n: usize) -> Self {
         Self {
             positions: Vec::with_capacity(n),
-            colours: Vec::with_capacity(n),
+            colors: Vec::with_capacity(n),
             blocks: Vec::with_capacity(n),
         }
     }
 
     /// Columns as they arrive from a worker; `None` when their lengths do not belong together.
-    pub fn from_flat(positions: Vec<f32>, colours: Vec<u32>, blocks: Vec<u32>) -> Option<Self> {
-        if positions.len() != colours.len() * 4 || colours.len() != blocks.len() {
+    pub fn from_flat(positions: Vec<f32>, colors: Vec<u32>, blocks: Vec<u32>) -> Option<Self> {
+        if positions.len() != colors.len() * 4 || colors.len() != blocks.len() {
             return None;
         }
         // Without a copy, unless the vector's spare room is no whole number of strips.
         let positions = bytemuck::allocation::try_cast_vec(positions)
             .unwrap_or_else(|(_, positions)| bytemuck::cast_slice(&positions).to_vec());
-        Some(Self { positions, colours, blocks })
+        Some(Self { positions, colors, blocks })
     }
 
     /// Adds a strip.
-    pub fn push(&mut self, position: [f32; 4], colour: Colour, block: u32) {
+    pub fn push(&mut self, position: [f32; 4], color: Color, block: u32) {
         self.positions.push(position);
-        self.colours.push(colour.word());
+        self.colors.push(color.word());
         self.blocks.push(block);
     }
 
@@ -67,7 +67,7 @@ impl Strips {
     /// Forgets the strips and keeps the room.
     pub fn clear(&mut self) {
         self.positions.clear();
-        self.colours.clear();
+        self.colors.clear();
         self.blocks.clear();
     }
 
@@ -78,7 +78,7 @@ impl Strips {
 
     /// The columns, borrowed.
     pub fn columns(&self) -> StripColumns<'_> {
-        StripColumns { positions: &self.positions, colours: &self.colours, blocks: &self.blocks }
+        StripColumns { positions: &self.positions, colors: &self.colors, blocks: &self.blocks }
     }
 }
 
@@ -86,7 +86,7 @@ impl Strips {
 #[derive(Clone, Copy, Debug)]
 pub struct StripColumns<'a> {
     positions: &'a [[f32; 4]],
-    colours: &'a [u32],
+    colors: &'a [u32],
     blocks: &'a [u32],
 }
 
@@ -96,9 +96,9 @@ impl<'a> StripColumns<'a> {
         self.positions
     }
 
-    /// The colour word of each strip.
-    pub fn colours(&self) -> &'a [u32] {
-        self.colours
+    /// The color word of each strip.
+    pub fn colors(&self) -> &'a [u32] {
+        self.colors
     }
 
     /// The block of each strip.
@@ -120,16 +120,16 @@ impl<'a> StripColumns<'a> {
 #[cfg(test)]
 mod tests {
     use super::Strips;
-    use crate::Colour;
+    use crate::Color;
 
     #[test]
     fn columns_stay_parallel() {
         let mut strips = Strips::with_capacity(2);
-        strips.push([0.0, 1.0, 2.0, 3.0], Colour::new(1, 2), 5);
-        strips.push([4.0, 5.0, 6.0, 7.0], Colour::NO_STACK, 6);
+        strips.push([0.0, 1.0, 2.0, 3.0], Color::new(1, 2), 5);
+        strips.push([4.0, 5.0, 6.0, 7.0], Color::NO_STACK, 6);
         assert_eq!(strips.flat_positions(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
         assert_eq!(
-            (strips.colours.as_slice(), strips.blocks.as_slice()),
+            (strips.colors.as_slice(), strips.blocks.as_slice()),
             (&[0x201, 0xFFFF][..], &[5, 6][..])
         );
         strips.clear();

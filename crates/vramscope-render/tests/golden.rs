@@ -10,7 +10,7 @@ use vramscope_render::gl::{
     Counters, Rect, RectRenderer, StripRenderer, StripStyle, clear, scissor,
 };
 use vramscope_render::{
-    Colour, MERGED, Palette, PixelRect, Placement, Rgba, Strips, Surfaces, TILE_COLUMNS, TILE_ROWS,
+    Color, MERGED, Palette, PixelRect, Placement, Rgba, Strips, Surfaces, TILE_COLUMNS, TILE_ROWS,
     Theme,
 };
 
@@ -60,9 +60,9 @@ fn draw(
     (picture, counters)
 }
 
-fn one(position: [f32; 4], colour: Colour, block: u32) -> Strips {
+fn one(position: [f32; 4], color: Color, block: u32) -> Strips {
     let mut strips = Strips::default();
-    strips.push(position, colour, block);
+    strips.push(position, color, block);
     strips
 }
 
@@ -92,7 +92,7 @@ fn a_strip_fills_exactly_the_pixels_that_snap_says() {
         [([20.3, 11.7], [1.37, 0.61]), ([0.5, 0.5], [1.0, 1.0]), ([-900.25, -80.5], [3.9, 2.3])]
     {
         let placement = Placement::new(corner, scale, ALL);
-        let strips = one([230.0, 41.25, 292.0, 127.5], Colour::new(30, 1), 3);
+        let strips = one([230.0, 41.25, 292.0, 127.5], Color::new(30, 1), 3);
         let (picture, _) = draw(&canvas, Theme::Dark, &style(Theme::Dark), &[(&strips, placement)]);
         let seen = placement.snap(strips.positions[0]);
         assert!(!seen.is_empty());
@@ -106,11 +106,11 @@ fn a_strip_fills_exactly_the_pixels_that_snap_says() {
 }
 
 #[test]
-fn a_word_becomes_its_palette_colour_and_a_hairline_tops_what_is_over_three_pixels() {
+fn a_word_becomes_its_palette_color_and_a_hairline_tops_what_is_over_three_pixels() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     for theme in [Theme::Dark, Theme::Light] {
         let (palette, ground) = (Palette::new(theme), Surfaces::new(theme).ground);
-        let words = [Colour::new(0, 0), Colour::new(200, 1), Colour::new(77, 3), Colour::NO_STACK];
+        let words = [Color::new(0, 0), Color::new(200, 1), Color::new(77, 3), Color::NO_STACK];
         let mut strips = Strips::default();
         for (i, word) in words.iter().enumerate() {
             let x = 10.0 + 20.0 * i as f32;
@@ -122,12 +122,12 @@ fn a_word_becomes_its_palette_colour_and_a_hairline_tops_what_is_over_three_pixe
         assert_eq!(counters, Counters { draws: 1, strips: 8, instances: 8 });
         for (i, word) in words.iter().enumerate() {
             let x = 20 + 20 * i as u32;
-            let colour = palette.rgba(*word);
+            let color = palette.rgba(*word);
             for y in 5..27 {
-                assert_eq!(picture.at(x, y), colour, "{theme:?} {word:?} row {y}");
+                assert_eq!(picture.at(x, y), color, "{theme:?} {word:?} row {y}");
             }
             assert!(
-                close(picture.at(x, 27), mixed(colour, ground, 0.45)),
+                close(picture.at(x, 27), mixed(color, ground, 0.45)),
                 "{:?}",
                 picture.at(x, 27)
             );
@@ -140,13 +140,13 @@ fn a_word_becomes_its_palette_colour_and_a_hairline_tops_what_is_over_three_pixe
 #[test]
 fn no_hairline_tops_what_is_several_blocks() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
-    let word = Colour::new(77, 3);
-    let colour = Palette::new(Theme::Dark).rgba(word);
+    let word = Color::new(77, 3);
+    let color = Palette::new(Theme::Dark).rgba(word);
     let strips = one([10.0, 5.0, 30.0, 28.0], word, 1 | MERGED);
     let (picture, _) =
         draw(&canvas, Theme::Dark, &style(Theme::Dark), &[(&strips, plain(0.0, 0.0))]);
     for y in 5..28 {
-        assert_eq!(picture.at(20, y), colour, "row {y}");
+        assert_eq!(picture.at(20, y), color, "row {y}");
     }
 }
 
@@ -154,12 +154,12 @@ fn no_hairline_tops_what_is_several_blocks() {
 fn only_the_selected_block_is_outlined_and_only_the_hovered_one_lifted() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     let theme = Theme::Dark;
-    let (surfaces, colour) = (Surfaces::new(theme), Colour::new(10, 2));
-    let plain_colour = Palette::new(theme).rgba(colour);
+    let (surfaces, color) = (Surfaces::new(theme), Color::new(10, 2));
+    let plain_color = Palette::new(theme).rgba(color);
     let mut strips = Strips::default();
     for (i, block) in [6, 7, 0x7 | MERGED, 8].into_iter().enumerate() {
         let y = 10.0 + 20.0 * i as f32;
-        strips.push([10.0, y, 110.0, y + 20.0], colour, block);
+        strips.push([10.0, y, 110.0, y + 20.0], color, block);
     }
     let chosen = StripStyle {
         selected: Some(7),
@@ -169,7 +169,7 @@ fn only_the_selected_block_is_outlined_and_only_the_hovered_one_lifted() {
         ..style(theme)
     };
     let (picture, _) = draw(&canvas, theme, &chosen, &[(&strips, plain(0.0, 0.0))]);
-    let tint = mixed(plain_colour, surfaces.accent, 0.35);
+    let tint = mixed(plain_color, surfaces.accent, 0.35);
     for (y, wanted) in [
         (30, surfaces.accent),
         (31, surfaces.accent),
@@ -196,9 +196,9 @@ fn only_the_selected_block_is_outlined_and_only_the_hovered_one_lifted() {
             picture.at(x, 40)
         );
     }
-    assert_eq!(picture.at(60, 20), plain_colour);
-    assert_eq!(picture.at(60, 60), plain_colour, "a merged strip is not its largest block");
-    assert!(close(picture.at(60, 80), mixed(plain_colour, surfaces.lift, 0.25)));
+    assert_eq!(picture.at(60, 20), plain_color);
+    assert_eq!(picture.at(60, 60), plain_color, "a merged strip is not its largest block");
+    assert!(close(picture.at(60, 80), mixed(plain_color, surfaces.lift, 0.25)));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn tiles_meet_without_a_gap_and_are_cut_at_their_clip() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     let theme = Theme::Light;
     let ground = Surfaces::new(theme).ground;
-    let full = one([0.0, 0.0, TILE_COLUMNS as f32, TILE_ROWS as f32], Colour::new(90, 0), 1);
+    let full = one([0.0, 0.0, TILE_COLUMNS as f32, TILE_ROWS as f32], Color::new(90, 0), 1);
     // Two tiles side by side at an awkward scale, and a third of them above, cut to a part of the
     // screen.
     let scale = [0.7313, 0.2917];
@@ -236,7 +236,7 @@ fn many_tiles_need_few_draw_calls_and_room_is_used_again() {
     let mut strips = Strips::default();
     for i in 0..32_768u32 {
         let (x, y) = ((i % 512) as f32, (i / 512 * 16) as f32);
-        strips.push([x, y, x + 1.0, y + 16.0], Colour::new(i as u8, 0), i);
+        strips.push([x, y, x + 1.0, y + 16.0], Color::new(i as u8, 0), i);
     }
     for _ in 0..3 {
         let tiles: Vec<_> = (0..20)
@@ -267,9 +267,9 @@ fn scene(canvas: &Canvas, theme: Theme) -> Picture {
     let mut strips = strip_renderer(gl, theme);
     let mut rects = RectRenderer::new(gl).expect("the rects program");
     let plot = PixelRect { x0: 40.0, y0: 20.0, x1: 630.0, y1: 390.0 };
-    let rect = |x0: f32, y0: f32, x1: f32, y1: f32, colour, dash| Rect {
+    let rect = |x0: f32, y0: f32, x1: f32, y1: f32, color, dash| Rect {
         at: PixelRect { x0, y0, x1, y1 },
-        colour,
+        color,
         dash,
     };
     clear(gl, canvas.size, s.ground);
@@ -285,7 +285,7 @@ fn scene(canvas: &Canvas, theme: Theme) -> Picture {
     for step in 0..4 {
         for hue in 0..=255u8 {
             let (x, y) = (f32::from(hue), f32::from(step) * 12.0);
-            tile.push([x, y, x + 1.0, y + 12.0], Colour::new(hue, step), 0);
+            tile.push([x, y, x + 1.0, y + 12.0], Color::new(hue, step), 0);
         }
     }
     // Long blocks of many heights, then a pyramid of blocks that end one after another.
@@ -295,12 +295,12 @@ fn scene(canvas: &Canvas, theme: Theme) -> Picture {
     {
         tile.push(
             [0.0, y, 500.0, y + height],
-            Colour::new((i * 9 + 150) as u8, (i % 4) as u8),
+            Color::new((i * 9 + 150) as u8, (i % 4) as u8),
             100 + i as u32,
         );
         y += height;
     }
-    tile.push([0.0, y, 500.0, y + 5.0], Colour::NO_STACK, 0x500 | MERGED);
+    tile.push([0.0, y, 500.0, y + 5.0], Color::NO_STACK, 0x500 | MERGED);
     y += 5.0;
     for i in 0..16u8 {
         let (x, low) = (f32::from(i) * 15.0, y + f32::from(i) * 11.0);
@@ -315,7 +315,7 @@ fn scene(canvas: &Canvas, theme: Theme) -> Picture {
             let block = if i == 9 { 7 } else { 200 + u32::from(i) };
             tile.push(
                 [from, low - drop, to, low - drop + 11.0],
-                Colour::new(i.wrapping_mul(37), i % 4),
+                Color::new(i.wrapping_mul(37), i % 4),
                 block,
             );
         }

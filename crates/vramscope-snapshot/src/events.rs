@@ -248,7 +248,6 @@ impl Events {
     }
 
     /// Bytes that a row takes, less what few rows have.
-    #[cfg(feature = "parts")]
     pub(crate) fn row_bytes(&self) -> usize {
         let numbers = self.addr.width() + self.size.width() + self.time.width();
         size_of::<Action>()
@@ -277,7 +276,6 @@ impl Events {
     }
 
     /// Keep only some of these rows; those behind them move up. How many are gone.
-    #[cfg(feature = "parts")]
     pub(crate) fn keep(&mut self, rows: std::ops::Range<u32>, keep: impl Fn(u32) -> bool) -> u32 {
         let mut to = rows.start;
         let mut numbers = Vec::with_capacity(rows.len());
@@ -305,7 +303,6 @@ impl Events {
         dropped
     }
 
-    #[cfg(feature = "parts")]
     fn truncate(&mut self, len: usize) {
         self.action.truncate(len);
         self.addr.truncate(len);
@@ -317,7 +314,6 @@ impl Events {
     }
 
     /// Give back the memory that no row needs.
-    #[cfg(feature = "parts")]
     pub(crate) fn shrink(&mut self) {
         self.action.shrink_to_fit();
         self.addr.shrink();
@@ -358,7 +354,6 @@ fn copy_sparse<T: Copy>(column: &mut Sparse<T>, from: u32, to: u32) {
     }
 }
 
-#[cfg(feature = "parts")]
 fn renumber<T>(column: &mut Sparse<T>, number: impl Fn(u32) -> Option<u32>) {
     column.retain_mut(|(row, _)| match number(*row) {
         Some(new) => {

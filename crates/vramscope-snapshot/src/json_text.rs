@@ -47,14 +47,9 @@ impl Text<'_> {
             Kind::Int(_) | Kind::Long(_) => {
                 push(&mut self.out, format_args!("{}", heap.int(value).unwrap_or(0)))
             }
-            #[cfg(feature = "containers")]
             Kind::Float(_) => {
                 push(&mut self.out, format_args!("{}", heap.float(value).unwrap_or(f64::NAN)))
             }
-            // The page's first module shows no settings, and a block's metadata for a moment: the
-            // other reads the file again, and brings what writes floats.
-            #[cfg(not(feature = "containers"))]
-            Kind::Float(_) => self.out.push_str("\"(float)\""),
             Kind::Str(text) => quote(&heap.strings.text(text), &mut self.out),
             Kind::List(_) | Kind::Tuple(_) => {
                 let items = heap.items(value).iter();

@@ -31,13 +31,11 @@ mod dump;
 mod events;
 mod frames;
 mod ids;
-#[cfg(feature = "containers")]
 mod json;
 mod json_text;
 mod keys;
 mod load;
 mod narrow;
-#[cfg_attr(not(feature = "parts"), path = "whole.rs")]
 mod parts;
 mod report;
 mod segments;
@@ -46,7 +44,6 @@ mod snapshot;
 mod source;
 mod steady;
 mod tables;
-#[cfg(feature = "parts")]
 mod window;
 
 pub use annotations::{Annotation, Stage};
@@ -54,7 +51,6 @@ pub use dump::dump;
 pub use events::{Action, Events, Sparse};
 pub use frames::{Frame, Frames, Stacks};
 pub use ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
-#[cfg(feature = "parts")]
 pub use load::Rows;
 pub use load::{LOOKS, PickleLoader, Reading};
 pub use narrow::Narrow;

@@ -39,7 +39,6 @@ impl<'a> Reading<'a> {
 }
 
 /// How many events there are so far, and what they take.
-#[cfg(feature = "parts")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rows {
     /// Rows of all traces that are in memory, and stay as far as is known.
@@ -77,7 +76,6 @@ impl PickleLoader {
     /// # Errors
     /// When they are no pickle.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
-        #[cfg(feature = "parts")]
         if let Some(parts) = &mut self.parser.sink_mut().parts {
             parts.forget_recent();
         }
@@ -86,12 +84,10 @@ impl PickleLoader {
 
     /// Keep no events from now on, and none of those that were read: only
     /// [`PickleLoader::readings`] goes on.
-    #[cfg(feature = "parts")]
     pub(crate) fn only_count(&mut self) {
         self.parser.sink_mut().only_count();
     }
 
-    #[cfg(feature = "parts")]
     pub(crate) fn rows(&self) -> Rows {
         let tables = self.parser.sink();
         let held = tables.events.len() - tables.dropped_so_far();
@@ -114,7 +110,6 @@ impl PickleLoader {
             .skip(from as usize)
             .filter(|(_, run)| run.kind == ext::EVENT);
         runs.filter_map(|(trace, run)| {
-            #[cfg(feature = "parts")]
             if let Some(parts) = &tables.parts {
                 return parts.reading(trace);
             }
@@ -143,10 +138,7 @@ impl PickleLoader {
     /// Bytes of memory held now: tables, memo and machine.
     pub fn memory(&self) -> usize {
         let tables = self.parser.sink();
-        #[cfg(feature = "parts")]
         let parts = tables.parts.as_ref().map_or(0, |parts| parts.memory());
-        #[cfg(not(feature = "parts"))]
-        let parts = 0;
         self.parser.memory() + tables.memory() + parts
     }
 

@@ -170,14 +170,12 @@ impl Narrow {
         }
     }
 
-    #[cfg(feature = "parts")]
     pub(crate) fn truncate(&mut self, len: usize) {
         self.near.truncate(len);
         self.wide.truncate(len);
         self.far.truncate(self.far.partition_point(|far| (far.0 as usize) < len));
     }
 
-    #[cfg(feature = "parts")]
     pub(crate) fn shrink(&mut self) {
         self.near.shrink_to_fit();
         self.far.shrink_to_fit();
@@ -185,7 +183,6 @@ impl Narrow {
     }
 
     /// Bytes that a row takes.
-    #[cfg(feature = "parts")]
     pub(crate) fn width(&self) -> usize {
         if self.wide.is_empty() { 4 } else { 8 }
     }
@@ -272,7 +269,6 @@ mod tests {
                         plain[row] = *n;
                     }
                 }
-                #[cfg(feature = "parts")]
                 {
                     column.truncate(kept);
                     plain.truncate(kept);

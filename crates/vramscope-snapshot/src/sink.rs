@@ -96,7 +96,6 @@ impl Sink for Tables {
     }
 
     fn foresee(&mut self, rest: f64) {
-        #[cfg(feature = "parts")]
         if self.foresee_part(rest) {
             return;
         }
@@ -110,7 +109,7 @@ impl Sink for Tables {
 }
 
 impl Tables {
-    /// A dict of any kind. Apart from the way that nearly all dicts go: engines optimise a small
+    /// A dict of any kind. Apart from the way that nearly all dicts go: engines optimize a small
     /// function sooner.
     #[inline(never)]
     fn other_dict(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Option<Value> {

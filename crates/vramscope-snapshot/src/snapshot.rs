@@ -72,9 +72,6 @@ pub struct Excerpt {
     pub of: u32,
     /// Rows before the first of them.
     pub before: u32,
-    /// Where ranges are not read there is no such value, and no code for one.
-    #[cfg(not(feature = "parts"))]
-    pub never: std::convert::Infallible,
 }
 
 /// Pinned host memory (since PyTorch 2.14, when it was asked for).

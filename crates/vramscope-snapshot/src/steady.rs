@@ -73,19 +73,16 @@ impl<T: Copy + PartialEq> Steady<T> {
         }
     }
 
-    #[cfg(feature = "parts")]
     pub(crate) fn truncate(&mut self, len: usize) {
         self.same = self.same.min(len);
         self.rows.truncate(len);
     }
 
-    #[cfg(feature = "parts")]
     pub(crate) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
     }
 
     /// Bytes that a row takes.
-    #[cfg(feature = "parts")]
     pub(crate) fn width(&self) -> usize {
         if self.rows.is_empty() { 0 } else { size_of::<T>() }
     }
@@ -119,7 +116,6 @@ mod tests {
                     plain[row] = value;
                 }
             }
-            #[cfg(feature = "parts")]
             {
                 column.truncate(kept);
                 plain.truncate(kept);

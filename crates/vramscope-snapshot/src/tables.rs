@@ -66,7 +66,6 @@ pub(crate) struct Tables {
     /// Whether the stack that was made last is nothing but frames.
     pub(crate) only_frames: bool,
     /// What is kept of the traces, where that is not all.
-    #[cfg(feature = "parts")]
     pub(crate) parts: Option<Box<crate::parts::Parts>>,
     /// Which rows are gone.
     pub(crate) gone: Gone,
@@ -101,7 +100,6 @@ impl Tables {
             scratch: Vec::new(),
             fields: Fields::default(),
             only_frames: false,
-            #[cfg(feature = "parts")]
             parts: None,
             gone: Gone::default(),
         }

@@ -78,7 +78,7 @@ fn x_labels(screen: &Screen, view: &Area, axis: &Axis) -> Vec<Label> {
         pos: screen.css_x(screen.x_of(view, value + axis.origin)),
         text,
     });
-    // Labels are centred: the last may have no room.
+    // Labels are centerd: the last may have no room.
     labels
         .filter(|label| {
             label.pos + label.text.chars().count() as f64 * DIGIT / 2.0 <= screen.css[0]

@@ -232,7 +232,7 @@ impl<G> Cache<G> {
 mod tests {
     use std::convert::Infallible;
 
-    use vramscope_render::{Colour, Strips};
+    use vramscope_render::{Color, Strips};
 
     use super::Cache;
     use crate::tile::{Level, TileKey};
@@ -243,7 +243,7 @@ mod tests {
     fn strips(n: usize) -> Strips {
         let mut strips = Strips::default();
         for _ in 0..n {
-            strips.push([0.0, 0.0, 1.0, 1.0], Colour::NO_STACK, 0);
+            strips.push([0.0, 0.0, 1.0, 1.0], Color::NO_STACK, 0);
         }
         strips
     }

@@ -49,16 +49,16 @@ pub fn within(value: f64, low: f64, high: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use vramscope_render::{Colour, MERGED, NO_BLOCK, Placement, Strips};
+    use vramscope_render::{Color, MERGED, NO_BLOCK, Placement, Strips};
 
     use super::{Strip, strip_at, within};
 
     #[test]
     fn the_strip_whose_pixel_it_is() {
         let mut strips = Strips::default();
-        strips.push([0.0, 0.0, 4.0, 3.4], Colour::NO_STACK, 1);
-        strips.push([0.0, 3.4, 4.0, 3.6], Colour::NO_STACK, 2);
-        strips.push([0.0, 3.6, 4.0, 5.0], Colour::NO_STACK, 3 | MERGED);
+        strips.push([0.0, 0.0, 4.0, 3.4], Color::NO_STACK, 1);
+        strips.push([0.0, 3.4, 4.0, 3.6], Color::NO_STACK, 2);
+        strips.push([0.0, 3.6, 4.0, 5.0], Color::NO_STACK, 3 | MERGED);
         let placement = Placement::new([10.0, 20.0], [2.0, 1.0], [0.0, 0.0, 100.0, 100.0]);
         let at = |x: f32, y: f32| {
             strip_at(strips.columns(), &placement, [x, y]).map(|s: Strip| (s.block, s.merged))
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn lines_and_grounds_hide_no_block() {
         let mut strips = Strips::default();
-        strips.push([0.0, 0.0, 8.0, 8.0], Colour::SEGMENT, NO_BLOCK);
-        strips.push([0.0, 0.0, 4.0, 8.0], Colour::NO_STACK, 5);
-        strips.push([0.0, 2.0, 8.0, 3.0], Colour::RESERVED, NO_BLOCK);
+        strips.push([0.0, 0.0, 8.0, 8.0], Color::SEGMENT, NO_BLOCK);
+        strips.push([0.0, 0.0, 4.0, 8.0], Color::NO_STACK, 5);
+        strips.push([0.0, 2.0, 8.0, 3.0], Color::RESERVED, NO_BLOCK);
         let placement = Placement::new([0.0, 0.0], [1.0, 1.0], [0.0, 0.0, 100.0, 100.0]);
         let at = |x: f32, y: f32| strip_at(strips.columns(), &placement, [x, y]).map(|s| s.block);
         assert_eq!([at(1.0, 2.0), at(1.0, 5.0)], [Some(5); 2]);

@@ -19,7 +19,7 @@
 //! `timeline::TimelineView`, which exists only on wasm32, is what JavaScript sees.
 //!
 //! ```
-//! use vramscope_render::{Colour, Strips};
+//! use vramscope_render::{Color, Strips};
 //! use vramscope_view::scene::Scene;
 //! use vramscope_view::screen::Screen;
 //! use vramscope_view::tile::{Axis, AxisKind, PlotKind};
@@ -33,7 +33,7 @@
 //! // What to ask a worker for; here every tile is one block.
 //! for key in scene.wanted().to_vec() {
 //!     let mut strips = Strips::default();
-//!     strips.push([0.0, 0.0, 512.0, 1024.0], Colour::new(40, 0), 7);
+//!     strips.push([0.0, 0.0, 512.0, 1024.0], Color::new(40, 0), 7);
 //!     scene.put_tile(key, strips);
 //! }
 //! assert!(scene.wanted().is_empty());

@@ -156,10 +156,10 @@ fn line(scene: &Scene<GpuTile>) -> f32 {
 }
 
 /// A line from side to side, `y` its lower edge.
-fn dashed(plot: PixelRect, y: f32, line: f32, colour: Rgba) -> Rect {
-    Rect { at: PixelRect { y0: y, y1: y + line, ..plot }, colour, dash: 8.0 * line }
+fn dashed(plot: PixelRect, y: f32, line: f32, color: Rgba) -> Rect {
+    Rect { at: PixelRect { y0: y, y1: y + line, ..plot }, color, dash: 8.0 * line }
 }
 
-fn solid(at: PixelRect, colour: Rgba) -> Rect {
-    Rect { at, colour, dash: 0.0 }
+fn solid(at: PixelRect, color: Rgba) -> Rect {
+    Rect { at, color, dash: 0.0 }
 }

@@ -145,7 +145,7 @@ impl<G> Scene<G> {
         }
     }
 
-    /// Other colours.
+    /// Other colors.
     pub fn set_theme(&mut self, theme: Theme) {
         self.theme = theme;
         self.dirty = true;
@@ -482,7 +482,7 @@ impl<G> Scene<G> {
         &self.view
     }
 
-    /// The colours.
+    /// The colors.
     pub fn theme(&self) -> Theme {
         self.theme
     }

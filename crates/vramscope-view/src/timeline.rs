@@ -6,7 +6,7 @@
 use js_sys::Float64Array;
 use serde::Serialize;
 use vramscope_render::gl::GpuTile;
-use vramscope_render::{Colour, Palette, Strips, Theme};
+use vramscope_render::{Color, Palette, Strips, Theme};
 use wasm_bindgen::prelude::*;
 use web_sys::{
     HtmlCanvasElement, MediaQueryList, Performance, WebGl2RenderingContext, WebGlContextAttributes,
@@ -38,7 +38,7 @@ struct Quantiles {
     p95: f64,
 }
 
-/// The colours of a theme, for what the page draws itself; they need no canvas.
+/// The colors of a theme, for what the page draws itself; they need no canvas.
 #[wasm_bindgen]
 pub struct Swatches {
     palette: Palette,
@@ -52,9 +52,9 @@ impl Swatches {
         Self { palette: Palette::new(theme(dark)) }
     }
 
-    /// The CSS colour of a colour word.
-    pub fn css(&self, colour: u32) -> String {
-        self.palette.css(Colour::from_word(colour))
+    /// The CSS color of a color word.
+    pub fn css(&self, color: u32) -> String {
+        self.palette.css(Color::from_word(color))
     }
 }
 
@@ -201,12 +201,12 @@ impl TimelineView {
         &mut self,
         #[wasm_bindgen(unchecked_param_type = "TileKey")] key: JsValue,
         positions: Vec<f32>,
-        colours: Vec<u32>,
+        colors: Vec<u32>,
         blocks: Vec<u32>,
     ) -> Result<(), JsValue> {
         let key: TileKey = serde_wasm_bindgen::from_value(key)?;
-        let strips = Strips::from_flat(positions, colours, blocks).ok_or(
-            "a tile has four positions, a colour and a block for every strip; this one has not",
+        let strips = Strips::from_flat(positions, colors, blocks).ok_or(
+            "a tile has four positions, a color and a block for every strip; this one has not",
         )?;
         self.scene.put_tile(key, strips);
         Ok(())

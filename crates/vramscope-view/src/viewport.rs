@@ -5,7 +5,7 @@ use crate::tile::{Area, PlotKind, Rows};
 
 /// Free height above the peak when everything is shown, for its mark and label.
 const HEADROOM: f64 = 0.08;
-/// The least that can be in view: two slots, so that an event can be told from its neighbour ...
+/// The least that can be in view: two slots, so that an event can be told from its neighbor ...
 const LEAST_SLOTS: f64 = 2.0;
 /// ... and less than the smallest block that the allocator hands out (512 bytes), since requests
 /// can be smaller.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use support::Canvas;
 use trace::Trace;
 use vramscope_render::gl::GpuTile;
-use vramscope_render::{Colour, NO_BLOCK, Palette, Strips, Surfaces, Theme};
+use vramscope_render::{Color, NO_BLOCK, Palette, Strips, Surfaces, Theme};
 use vramscope_view::paint::Painter;
 use vramscope_view::scene::{Scene, Selection};
 use vramscope_view::screen::Screen;
@@ -93,17 +93,16 @@ impl Stage {
                 match self.scene.hit(f64::from(x) + 0.5, f64::from(y) + 0.5) {
                     Some(hit) => {
                         hits += 1;
-                        let colour = palette.rgba(Colour::from_word(self.trace.colour(hit.block)));
-                        // The hairline is the same colour mixed with the ground, nearer to the
+                        let color = palette.rgba(Color::from_word(self.trace.color(hit.block)));
+                        // The hairline is the same color mixed with the ground, nearer to the
                         // ground than to it or not.
                         let hairline: [u8; 4] = std::array::from_fn(|i| {
-                            (f32::from(colour[i]) * 0.55 + f32::from(ground[i]) * 0.45).round()
-                                as u8
+                            (f32::from(color[i]) * 0.55 + f32::from(ground[i]) * 0.45).round() as u8
                         });
                         let near =
                             |c: [u8; 4]| c.iter().zip(pixel).all(|(a, b)| a.abs_diff(b) <= 1);
                         assert!(
-                            near(colour) || near(hairline),
+                            near(color) || near(hairline),
                             "{x},{y}: block {} is not {pixel:?}",
                             hit.block
                         );
@@ -183,14 +182,14 @@ fn rows_stand_on_nothing_and_have_no_grid() {
     for key in stage.scene.wanted().to_vec() {
         let mut strips = Strips::default();
         let row = (4096.0 / power(key.ky)) as f32;
-        strips.push([0.0, 2.0 * row, 512.0, 3.0 * row], Colour::DIMMED, NO_BLOCK);
+        strips.push([0.0, 2.0 * row, 512.0, 3.0 * row], Color::DIMMED, NO_BLOCK);
         stage.scene.put_tile(key, strips);
     }
     while stage.painter.upload(&stage.canvas.gl, &mut stage.scene).expect("room for tiles") {}
     stage.draw();
     let picture = stage.canvas.read();
     let surfaces = Surfaces::new(Theme::Dark);
-    let row = Palette::new(Theme::Dark).rgba(Colour::DIMMED);
+    let row = Palette::new(Theme::Dark).rgba(Color::DIMMED);
     // The first row is 20 pixels from the plot's top, of which the uppermost is a hairline; it
     // begins at the left edge.
     let column: Vec<_> = (24..432).rev().map(|y| picture.at(0, y)).collect();

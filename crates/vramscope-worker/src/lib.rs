@@ -12,7 +12,6 @@
 
 use js_sys::{Float32Array, Object, Reflect, Uint32Array};
 use serde::Serialize;
-#[cfg(feature = "views")]
 use vramscope_engine::Loader;
 use vramscope_engine::{Column, Coordinator, Engine, Reply, Slice, warm};
 use wasm_bindgen::prelude::*;
@@ -21,7 +20,6 @@ pub use wasm_bindgen_rayon::init_thread_pool;
 
 /// Bytes that a file may take, as its loader counts them. A module can address 4 GiB; the rest is
 /// for what is not counted.
-#[cfg(feature = "views")]
 const MEMORY: u64 = 3600 << 20;
 
 /// Blocks of the made-up trace that a worker reads, time and again, before there is a file.
@@ -45,7 +43,7 @@ impl RankWorker {
     }
 
     /// A made-up snapshot, for the browser to see read and drawn before there is a file: what it
-    /// saw often, it optimises.
+    /// saw often, it optimizes.
     #[wasm_bindgen(js_name = madeUp)]
     pub fn made_up() -> Vec<u8> {
         // The system hands memory over when it is first written, page by page. What is freed here
@@ -66,7 +64,6 @@ impl RankWorker {
     /// As [`RankWorker::new`] makes one, which ends in words before more than `memory` bytes are
     /// needed; all that there are unless told. Of every trace only the events from `first` to
     /// `last` are read, and those of what is live around them.
-    #[cfg(feature = "views")]
     pub fn within(
         path: &str,
         total: f64,

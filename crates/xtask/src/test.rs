@@ -73,7 +73,7 @@ pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<()> {
     for step in
         STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name))
     {
-        // The optimised wasm is mostly the work of one core, in a target folder of its own: it is
+        // The optimized wasm is mostly the work of one core, in a target folder of its own: it is
         // built beside the lints and tests, which leave cores idle now and then.
         if step.name == "clippy" && names.is_empty() {
             ahead = Some(Ahead::start(repo)?);

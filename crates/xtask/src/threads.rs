@@ -7,7 +7,7 @@
 //! So it is laid beside the site as plain files, in a folder that is named after what is in it: no
 //! cache can mix two builds.
 
-use crate::wasm::{self, OPTIMISE, PROFILE, TARGET, UNSTRIPPED};
+use crate::wasm::{self, OPTIMIZE, PROFILE, TARGET, UNSTRIPPED};
 use crate::{cmd, files, install, repo::Repo};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
     }
     let bytes = compile(repo)?;
     let mark = wasm::fingerprint(
-        format!("{} {OPTIMISE:?} {PATCHES:?}", wasm::fingerprint(&bytes)).as_bytes(),
+        format!("{} {OPTIMIZE:?} {PATCHES:?}", wasm::fingerprint(&bytes)).as_bytes(),
     );
     let out = public.join(mark.split(' ').next().unwrap_or(NAME));
     if out.join(format!("{NAME}.js")).is_file() {

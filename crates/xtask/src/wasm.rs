@@ -90,7 +90,7 @@ fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
     let module = module.name;
     let out = repo.path("web/viewer/wasm");
     let stamp = out.join(format!("{module}.stamp"));
-    let mark = format!("{} {}\n", fingerprint(bytes), OPTIMISE.join(" "));
+    let mark = format!("{} {}\n", fingerprint(bytes), OPTIMIZE.join(" "));
     let products = [format!("{module}_bg.wasm"), format!("{module}.d.ts"), format!("{module}.js")];
     if products.iter().all(|p| out.join(p).is_file())
         && std::fs::read_to_string(&stamp).is_ok_and(|old| old == mark)
@@ -128,21 +128,21 @@ pub(crate) fn generate(repo: &Repo, module: &str, bytes: &[u8]) -> Result<PathBu
         .omit_default_module_path(false);
     bindgen.remove_name_section(true).remove_producers_section(true);
     bindgen.generate(&scratch).with_context(|| format!("wasm-bindgen of {module}"))?;
-    optimise(repo, &scratch.join(format!("{module}_bg.wasm")))?;
+    optimize(repo, &scratch.join(format!("{module}_bg.wasm")))?;
     Ok(scratch)
 }
 
 /// Functions larger than this (in wasm-opt's measure) stay apart even when only one place calls
-/// them. Engines run a new module unoptimised at first and replace one function at a time, when it
+/// them. Engines run a new module unoptimized at first and replace one function at a time, when it
 /// is called again: the parser's loop must not vanish in a function that is called once a file. It
 /// makes the module smaller, too.
-pub(crate) const OPTIMISE: [&str; 2] = ["-Os", "--one-caller-inline-max-function-size=50"];
+pub(crate) const OPTIMIZE: [&str; 2] = ["-Os", "--one-caller-inline-max-function-size=50"];
 
-fn optimise(repo: &Repo, wasm: &Path) -> Result<()> {
+fn optimize(repo: &Repo, wasm: &Path) -> Result<()> {
     let tool = repo.path("web/node_modules/binaryen/bin/wasm-opt");
     let small: PathBuf = wasm.with_extension("small");
     let mut command = cmd::command("node", &[], &repo.root);
-    command.arg(tool).args(OPTIMISE).arg(wasm).arg("-o").arg(&small);
+    command.arg(tool).args(OPTIMIZE).arg(wasm).arg("-o").arg(&small);
     cmd::output(&mut command)?;
     std::fs::rename(&small, wasm).with_context(|| format!("replacing {}", wasm.display()))
 }

@@ -55,7 +55,7 @@ fn summary(path: &Path) -> Value {
         .and_then(|()| loader.finish());
     let mut rows = summarize("file", bytes.len() as u64, &result);
     assert_eq!(rows.len(), 1);
-    serde_json::to_value(rows.remove(0)).expect("it serialises")
+    serde_json::to_value(rows.remove(0)).expect("it serializes")
 }
 
 #[test]

@@ -37,8 +37,8 @@ class Firefox {
     return found.evaluate((element, of) => element.getAttribute(of), name);
   }
 
-  /** How many colours are in the picture that a canvas shows. */
-  async colours(testid: string): Promise<number> {
+  /** How many colors are in the picture that a canvas shows. */
+  async colors(testid: string): Promise<number> {
     const canvas = await this.find(`[data-testid=${testid}]`);
     const box = await canvas.boundingBox();
     if (!box) return 0;
@@ -81,7 +81,7 @@ test("files open, every view shows something, and a block is picked", async ({ b
     .poll(() => firefox.attribute("[data-testid=peak-value]", "data-value"))
     .toBe(String(peak));
   await expect.poll(() => page.evaluate(() => window.vramscope.stats().strips)).toBeGreaterThan(0);
-  await firefox.find("[data-testid=colour-by]");
+  await firefox.find("[data-testid=color-by]");
 
   // The drawer would show some of them already.
   await page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
@@ -98,7 +98,7 @@ test("files open, every view shows something, and a block is picked", async ({ b
       .poll(() => firefox.attribute(`[data-testid=view-${view}]`, "data-place"))
       .toBe("main");
     if (shown.endsWith("canvas"))
-      await expect.poll(() => firefox.colours(shown), view).toBeGreaterThan(8);
+      await expect.poll(() => firefox.colors(shown), view).toBeGreaterThan(8);
     else await firefox.find(shown);
   }
   expect(await page.$$(">>> [role=alert]")).toHaveLength(0);

@@ -11,7 +11,7 @@ type Theme = (typeof THEMES)[number];
 /**
  * Holds that there is no barrier on the page, `any` or only `serious` ones. In the light theme
  * everything is looked at; the dark one has the same elements with the same names, so there only
- * colours are.
+ * colors are.
  */
 export async function expectNoBarrier(
   page: Page,

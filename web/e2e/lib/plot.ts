@@ -3,7 +3,7 @@
 import { expect, type Locator, type Page } from "@playwright/test";
 import { PNG } from "pngjs";
 
-/** How far two colours are apart before they are taken for different, of 3 x 255. */
+/** How far two colors are apart before they are taken for different, of 3 x 255. */
 const DISTINCT = 24;
 
 const UNITS: Record<string, number> = {
@@ -28,7 +28,7 @@ export interface Scale {
   y(bytes: number): number;
 }
 
-type Colour = readonly [number, number, number];
+type Color = readonly [number, number, number];
 
 export class Picture {
   constructor(readonly png: PNG) {}
@@ -37,22 +37,22 @@ export class Picture {
     return this.png.width;
   }
 
-  colour(x: number, y: number): Colour {
+  color(x: number, y: number): Color {
     const at = 4 * (y * this.png.width + x);
     const [r = 0, g = 0, b = 0] = this.png.data.subarray(at, at + 3);
     return [r, g, b];
   }
 
-  /** True when a pixel has none of these colours. */
-  differs(x: number, y: number, colours: readonly Colour[]): boolean {
-    const [r, g, b] = this.colour(x, y);
-    return colours.every(
+  /** True when a pixel has none of these colors. */
+  differs(x: number, y: number, colors: readonly Color[]): boolean {
+    const [r, g, b] = this.color(x, y);
+    return colors.every(
       (c) => Math.abs(c[0] - r) + Math.abs(c[1] - g) + Math.abs(c[2] - b) > DISTINCT,
     );
   }
 
   /** The topmost row of a column that is drawn: three in a run, so that no grid line counts. */
-  top(x: number, bottom: number, background: readonly Colour[]): number {
+  top(x: number, bottom: number, background: readonly Color[]): number {
     let run = 0;
     for (let y = 0; y < bottom; y += 1) {
       run = this.differs(x, y, background) ? run + 1 : 0;
@@ -62,7 +62,7 @@ export class Picture {
   }
 
   /** The share of a rectangle's pixels that are drawn. */
-  share(x0: number, y0: number, x1: number, y1: number, background: readonly Colour[]): number {
+  share(x0: number, y0: number, x1: number, y1: number, background: readonly Color[]): number {
     let drawn = 0;
     for (let y = y0; y < y1; y += 1)
       for (let x = x0; x < x1; x += 1) if (this.differs(x, y, background)) drawn += 1;

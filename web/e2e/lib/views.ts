@@ -40,7 +40,7 @@ export class Views {
     await this.viewer.open(files);
     if (typeof files === "string") await this.viewer.expectRow(basename(files), "ready");
     await expect(this.viewer.rows.first()).toHaveAttribute("data-state", "ready");
-    await expect(this.page.getByTestId("colour-by")).toBeAttached();
+    await expect(this.page.getByTestId("color-by")).toBeAttached();
   }
 
   /** Opens files and waits until the first of them is drawn as the views want it. */
@@ -49,7 +49,7 @@ export class Views {
     await this.viewer.plot.drawn();
   }
 
-  /** Gives a view the centre. */
+  /** Gives a view the center. */
   async main(tab: Tab): Promise<Locator> {
     await this.#click("Views", tab);
     await expect(this.pane(tab)).toHaveAttribute("data-place", "main");

@@ -34,7 +34,7 @@ async function clear(page: Page): Promise<void> {
   for (const _ of ["search", "details", "range"]) await page.keyboard.press("Escape");
 }
 
-test("a reload brings back view, drawer, device, axis, range, selection, cursor, search, colour and theme", async ({
+test("a reload brings back view, drawer, device, axis, range, selection, cursor, search, color and theme", async ({
   viewer,
   page,
 }) => {
@@ -55,7 +55,7 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
     at: event,
     range: "time:250000.5:300000",
     find: "forward",
-    colour: "size",
+    color: "size",
     theme: "dark",
   } satisfies ViewState);
   await expectCursor(page, event);
@@ -69,7 +69,7 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
     range: "time:250000.5:300000",
     view: "flame",
   });
-  await expect.poll(() => page.url()).toMatch(/colour=size.*theme=dark/);
+  await expect.poll(() => page.url()).toMatch(/color=size.*theme=dark/);
 
   await page.reload();
   await page.waitForFunction(() => "vramscope" in window);
@@ -93,7 +93,7 @@ test("a reload brings back view, drawer, device, axis, range, selection, cursor,
     x0: before.x0,
     x1: before.x1,
   });
-  await expect(page.getByTestId("colour-by")).toHaveValue("size");
+  await expect(page.getByTestId("color-by")).toHaveValue("size");
   await expect(page.locator(".mark[data-kind=range]")).toHaveCount(1);
   await expect(viewer.device).toHaveValue("1");
   await expect(page.getByRole("button", { name: "time", exact: true })).toHaveAttribute(
@@ -180,7 +180,7 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
     rulers: "x:event:1:3:0:0",
     capacity: "2.5",
     find: "main",
-    colour: "age",
+    color: "age",
     theme: "light",
   };
   const wanted: Record<string, unknown> = { ...good, at: event, capacity: 2.5 };
@@ -204,7 +204,7 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
       "x:event:1:3:0:0,",
     ],
     capacity: ["0", "-1", "much", "Infinity", "1e9"],
-    colour: ["red"],
+    color: ["red"],
     theme: ["blue"],
   };
   // What is there before each link, so that a field that is left out can be told from one that is
@@ -213,7 +213,7 @@ test("a bad field of a link is left out, and takes no other with it", async ({ v
     view: "timeline",
     drawer: "none",
     axis: "event",
-    colour: "size",
+    color: "size",
     theme: "dark",
     device: 1,
   } as const;
@@ -248,18 +248,18 @@ test("a bad field of a state that a script gives is left out, and a newer state 
   await work(viewer, TWO);
   const set = (fields: Record<string, unknown>) =>
     page.evaluate((state) => window.vramscope.setState(state), fields);
-  await set({ view: "timeline", drawer: "none", colour: "size", find: "alloc", at: 3 });
+  await set({ view: "timeline", drawer: "none", color: "size", find: "alloc", at: 3 });
   await set({
     view: "ranks",
     drawer: "blocks",
-    colour: 7,
+    color: 7,
     find: null,
     at: "first",
     device: {},
     x0: [],
     more: 1,
   });
-  const kept = { view: "timeline", drawer: "blocks", colour: "size", find: "alloc", at: 3 };
+  const kept = { view: "timeline", drawer: "blocks", color: "size", find: "alloc", at: 3 };
   await expect.poll(() => viewer.state()).toMatchObject(kept);
   await set({ v: 2, view: "flame" });
   expect((await viewer.state()).view).toBe("timeline");

@@ -192,7 +192,7 @@ test("a link and a reload bring both sides back", async ({ viewer, page }) => {
   const chosen = (select: Locator) => select.locator("option:checked");
   await open(viewer, ...three);
   await page.keyboard.press("6");
-  // A neighbour that nobody chose is not kept.
+  // A neighbor that nobody chose is not kept.
   await expect(chosen(a)).toHaveText("rank 1");
   expect((await viewer.state()).a).toBeUndefined();
   await b.selectOption({ label: "rank 1" });
@@ -211,7 +211,7 @@ test("a link and a reload bring both sides back", async ({ viewer, page }) => {
 
   await page.evaluate(() => window.vramscope.setState({ path: "rank2.gz", a: "rank0.gz" }));
   await expectTotals(page, diffOf(SMALL, OLD));
-  // What is not open is left out, and the neighbour takes its place.
+  // What is not open is left out, and the neighbor takes its place.
   await page.evaluate(() => window.vramscope.setState({ a: "rank7.gz" }));
   await expect(chosen(a)).toHaveText("rank 1");
   expect((await viewer.state()).a).toBeUndefined();

@@ -170,7 +170,7 @@ test("readonly and embedded: nothing to open, and embedded has no name and no th
   expect(taken).toBe(false);
 });
 
-test("colours, type and parts are the page's to choose", async ({ page, host }) => {
+test("colors, type and parts are the page's to choose", async ({ page, host }) => {
   await bare(page, host);
   await page.addStyleTag({
     content: `vramscope-viewer { --vramscope-accent: rgb(1, 2, 3); --vramscope-size: 17px; }

@@ -29,14 +29,14 @@ async function two(viewer: Viewer): Promise<Views> {
   return views;
 }
 
-/** The words in a row and in the centre, which are no wall. */
+/** The words in a row and in the center, which are no wall. */
 async function expectWords(viewer: Viewer, path: string, words: RegExp): Promise<void> {
   await viewer.expectRow(path, "error");
   await expect(viewer.row(path)).toContainText(words);
-  const centre = viewer.page.getByTestId("view-timeline").locator(".plot-state");
-  await expect(centre).toContainText(words);
-  expect((await centre.innerText()).length).toBeLessThan(400);
-  await expect(centre.getByRole("button")).toHaveCount(1);
+  const center = viewer.page.getByTestId("view-timeline").locator(".plot-state");
+  await expect(center).toContainText(words);
+  expect((await center.innerText()).length).toBeLessThan(400);
+  await expect(center.getByRole("button")).toHaveCount(1);
 }
 
 for (const [how, what, words] of [
@@ -265,11 +265,11 @@ test("a file that has changed since it was opened says so when it is read again,
   const words = "The file can no longer be read: it has changed or moved since it was opened.";
   await viewer.expectRow(changed, "error");
   await expect(viewer.row(changed)).toContainText(words);
-  const centre = page.getByTestId("view-timeline").locator(".plot-state");
-  await expect(centre).toContainText(words);
-  await expect(centre).toContainText("Open it again.");
+  const center = page.getByTestId("view-timeline").locator(".plot-state");
+  await expect(center).toContainText(words);
+  await expect(center).toContainText("Open it again.");
   // The browser has let go of it: to try again is of no use.
-  await expect(centre.getByRole("button")).toHaveCount(0);
+  await expect(center.getByRole("button")).toHaveCount(0);
   await viewer.row(left).click();
   await viewer.plot.drawn();
   await expect(viewer.peak).toHaveAttribute("data-value", peakOf(SMALL));
@@ -285,12 +285,12 @@ const CANVASES = [
   ["Flame", "flame-canvas"],
 ] as const;
 
-/** The share of a canvas that has another colour than most of it. */
+/** The share of a canvas that has another color than most of it. */
 async function painted(views: Views, testid: string): Promise<number> {
   const plot = views.plot(testid);
   const picture = await plot.picture();
   const { width, height } = picture.png;
-  const ground = [picture.colour(width - 2, 2)];
+  const ground = [picture.color(width - 2, 2)];
   return picture.share(70, 4, width, height - 30, ground);
 }
 
@@ -315,7 +315,7 @@ test("without WebGL 2 there are no pictures, and everything else", async ({ view
   await expect(
     overview.locator("[data-path='rank0.pickle.gz'] [data-column=peak]"),
   ).toHaveAttribute("data-value", peakOf(REAL));
-  // Categories have their colours.
+  // Categories have their colors.
   await expect(overview.locator(".swatch").first()).toHaveCSS(
     "background-color",
     /rgb\((?!0, 0, 0)/,

@@ -213,7 +213,7 @@ test("after a file that could not be read, the one that is added is looked at", 
 }) => {
   await drop(page, "damaged/text.pickle", "bad.pickle");
   await viewer.expectRow("bad.pickle", "error");
-  // Why stands in the centre, once; there is nothing to save, and no room kept for what comes with
+  // Why stands in the center, once; there is nothing to save, and no room kept for what comes with
   // a picture.
   const why = page.getByText(/starts with/).and(page.locator("p"));
   await expect(why.filter({ visible: true })).toHaveCount(1);

@@ -40,9 +40,9 @@ test(
     await page.keyboard.press("/");
     await page.keyboard.press(">");
     await expect(command).toBeFocused();
-    await command.fill("colour by category");
+    await command.fill("color by category");
     await palette.getByRole("option").click();
-    await expect.poll(async () => (await viewer.state()).colour).toBe("category");
+    await expect.poll(async () => (await viewer.state()).color).toBe("category");
     await page.keyboard.press("Control+Shift+P");
     await expect(command).toBeFocused();
     await page.keyboard.press("ArrowDown");
@@ -157,7 +157,7 @@ test("Ctrl+Shift+C copies a link that brings everything back", async ({
   const block = middling(blocksOf(REAL), deviceOf(REAL).events);
   await select(viewer, referenceOf(block));
   await page.evaluate(() =>
-    window.vramscope.setState({ x0: 2000, x1: 3000, at: 2500, colour: "size", find: "forward" }),
+    window.vramscope.setState({ x0: 2000, x1: 3000, at: 2500, color: "size", find: "forward" }),
   );
   await page.keyboard.press("4");
   await expect.poll(async () => (await viewer.state()).at).toBe(2500);

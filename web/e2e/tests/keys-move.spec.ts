@@ -143,9 +143,9 @@ test(
     await page.evaluate((range) => window.vramscope.setState(range), view);
     await expect.poll(async () => (await rangeOf(viewer)).x0).toBeCloseTo(view.x0, 3);
     await page.keyboard.press("f");
-    const centred = await restedRange(viewer);
-    expect(widthOf(centred), "centring does not zoom").toBeCloseTo(wide, 1);
-    expect(Math.abs((centred.x0 + centred.x1) / 2 - (from + to) / 2)).toBeLessThan(wide / 50);
+    const centerd = await restedRange(viewer);
+    expect(widthOf(centerd), "centring does not zoom").toBeCloseTo(wide, 1);
+    expect(Math.abs((centerd.x0 + centerd.x1) / 2 - (from + to) / 2)).toBeLessThan(wide / 50);
     await page.keyboard.press("f");
     await expect.poll(async () => widthOf(await rangeOf(viewer))).not.toBeCloseTo(wide, 1);
     const fitted = await restedRange(viewer);

@@ -47,11 +47,11 @@ test(
   },
 );
 
-test("Z takes back a search, a colour, a cursor and a selection", async ({ viewer, page }) => {
+test("Z takes back a search, a color, a cursor and a selection", async ({ viewer, page }) => {
   await work(viewer, REAL);
   await page.waitForTimeout(650);
   const before = await viewer.state();
-  await page.getByTestId("colour-by").selectOption("category");
+  await page.getByTestId("color-by").selectOption("category");
   await page.getByTestId("search").fill("optimizer");
   await expect(page.locator(".found")).toHaveAttribute("data-value", /^\d+$/);
   await page.getByTestId("search").blur();
@@ -81,7 +81,7 @@ test("Z keeps the markers and the rulers", async ({ viewer, page }) => {
 });
 
 test(
-  "the numbers give each view the centre",
+  "the numbers give each view the center",
   keys("1", "2", "3", "4", "5", "6"),
   async ({ viewer, page }) => {
     await work(viewer, REAL);
@@ -129,7 +129,7 @@ test(
 );
 
 test(
-  "Q shuts the drawer and opens it again, whatever has the centre",
+  "Q shuts the drawer and opens it again, whatever has the center",
   keys("Q"),
   async ({ viewer, page }) => {
     await work(viewer, REAL);

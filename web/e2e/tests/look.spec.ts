@@ -1,4 +1,4 @@
-// How the timeline is drawn: colours, lines, search, and pictures of it. Whatever is chosen, as
+// How the timeline is drawn: colors, lines, search, and pictures of it. Whatever is chosen, as
 // high as it is.
 
 import type { Page } from "@playwright/test";
@@ -22,14 +22,14 @@ async function openTimeline(viewer: Viewer) {
 }
 
 /**
- * Of each column the colours of its pixels, below the marks on top: what two pictures are compared
+ * Of each column the colors of its pixels, below the marks on top: what two pictures are compared
  * by.
  */
 function columns(picture: Picture, bottom: number): string[] {
   const seen: string[] = [];
   for (let x = 80; x < picture.width - 20; x += 40) {
     const column: string[] = [];
-    for (let y = 12; y < bottom; y += 3) column.push(String(picture.colour(x, y)));
+    for (let y = 12; y < bottom; y += 3) column.push(String(picture.color(x, y)));
     seen.push(column.join(" "));
   }
   return seen;
@@ -55,7 +55,7 @@ async function rest(
   return { picture, columns: columns(picture, bottom) };
 }
 
-test("each colouring is another picture of the same height", async ({ viewer, page }) => {
+test("each coloring is another picture of the same height", async ({ viewer, page }) => {
   const { views, bands } = await openTimeline(viewer);
   // Without lines over the stack, its top is what is drawn highest.
   await bands.click();
@@ -68,9 +68,9 @@ test("each colouring is another picture of the same height", async ({ viewer, pa
   const x = Math.round(scale.x(PEAK.peak_event + 0.5));
   const wanted = scale.y(PEAK.peak);
   const pictures = new Map<string, string[]>();
-  for (const colour of ["stack", "category", "size", "age", "stream", "segment"]) {
-    await page.getByTestId("colour-by").selectOption(colour);
-    await expect.poll(async () => (await viewer.state()).colour ?? "stack").toBe(colour);
+  for (const color of ["stack", "category", "size", "age", "stream", "segment"]) {
+    await page.getByTestId("color-by").selectOption(color);
+    await expect.poll(async () => (await viewer.state()).color ?? "stack").toBe(color);
     const before = [...pictures.values()].at(-1);
     if (before) {
       await expect
@@ -80,21 +80,21 @@ test("each colouring is another picture of the same height", async ({ viewer, pa
     const now = await rest(viewer, bottom);
     // The ground, and the mark that points down at the peak.
     const ground = [
-      now.picture.colour(Math.ceil(scale.left) + 2, 20),
-      now.picture.colour(x, Math.round(wanted) - 5),
+      now.picture.color(Math.ceil(scale.left) + 2, 20),
+      now.picture.color(x, Math.round(wanted) - 5),
     ];
     const tops = [x - 2, x - 1, x, x + 1, x + 2].map((column) =>
       now.picture.top(column, bottom, ground),
     );
-    expect(Math.abs(Math.min(...tops) - wanted), `the peak, by ${colour}`).toBeLessThanOrEqual(1.5);
+    expect(Math.abs(Math.min(...tops) - wanted), `the peak, by ${color}`).toBeLessThanOrEqual(1.5);
     for (const [other, seen] of pictures) {
-      expect(differing(seen, now.columns), `${colour} and ${other}`).toBeGreaterThan(
+      expect(differing(seen, now.columns), `${color} and ${other}`).toBeGreaterThan(
         seen.length / 4,
       );
     }
-    pictures.set(colour, now.columns);
+    pictures.set(color, now.columns);
   }
-  await page.getByTestId("colour-by").selectOption("category");
+  await page.getByTestId("color-by").selectOption("category");
   const categories = cli("peak", REAL).categories;
   const legend = views
     .pane("Timeline")
@@ -180,7 +180,7 @@ test("lines of the bands come and go, and reserved is as high as it is", async (
   // Beside the stack's top, where only the line of reserved bytes is.
   const { peak, peak_event } = SUMMARY.reserved_bytes;
   const x = Math.round(scale.x(peak_event + 40));
-  const ground = [withLines.picture.colour(Math.ceil(scale.left) + 2, 20)];
+  const ground = [withLines.picture.color(Math.ceil(scale.left) + 2, 20)];
   const drawnAt = (picture: Picture, y: number) =>
     [-2, -1, 0, 1, 2].some((by) => picture.differs(x, Math.round(y) + by, ground));
   expect(peak).toBeGreaterThan(PEAK.peak);
@@ -202,13 +202,13 @@ test("lines of the bands come and go, and reserved is as high as it is", async (
     .toBe(0);
 });
 
-/** How colourful a part of a picture is: 0 is grey. */
-function colourful(picture: Picture, y0: number, y1: number): number {
+/** How colorful a part of a picture is: 0 is gray. */
+function colorful(picture: Picture, y0: number, y1: number): number {
   let sum = 0;
   let count = 0;
   for (let x = 80; x < picture.width - 20; x += 7) {
     for (let y = y0; y < y1; y += 3) {
-      const rgb = picture.colour(x, y);
+      const rgb = picture.color(x, y);
       sum += Math.max(...rgb) - Math.min(...rgb);
       count += 1;
     }
@@ -216,17 +216,17 @@ function colourful(picture: Picture, y0: number, y1: number): number {
   return sum / count;
 }
 
-test("a search greys out what it does not find", async ({ viewer, page }) => {
+test("a search grays out what it does not find", async ({ viewer, page }) => {
   const { views, bands } = await openTimeline(viewer);
   await bands.click();
   await expect(bands).toHaveAttribute("aria-pressed", "false");
   const bottom = Math.floor((await viewer.plot.scale()).bottom) - 2;
-  const look = async () => colourful(await viewer.plot.picture(), bottom - 60, bottom);
-  const plain = colourful((await rest(viewer, bottom)).picture, bottom - 60, bottom);
+  const look = async () => colorful(await viewer.plot.picture(), bottom - 60, bottom);
+  const plain = colorful((await rest(viewer, bottom)).picture, bottom - 60, bottom);
   await views.search("there is no such frame");
   await expect(page.locator("output.found")).toHaveAttribute("data-value", "0");
   await expect.poll(look).toBeLessThan(plain / 3);
-  const none = colourful((await rest(viewer, bottom)).picture, bottom - 60, bottom);
+  const none = colorful((await rest(viewer, bottom)).picture, bottom - 60, bottom);
   // What makes the parameters, which lie at the bottom.
   await views.search("__init__");
   await expect.poll(look).toBeGreaterThan(2 * none);
@@ -272,7 +272,7 @@ const parsed = (page: Page, svg: Buffer) =>
       kinds: [
         ...new Set([...document.querySelectorAll("*")].map((element) => element.localName)),
       ].toSorted(),
-      colours: document.querySelectorAll("path[fill]").length,
+      colors: document.querySelectorAll("path[fill]").length,
       title: document.querySelector("title")?.textContent ?? "",
       texts: [...document.querySelectorAll("text")].map((element) => element.textContent ?? ""),
     };
@@ -289,7 +289,7 @@ test("each plot as SVG is well formed, with its labels", async ({ viewer, page }
     expect(found.error).toBeNull();
     expect(found.root).toBe("svg");
     expect(found.title).toContain("gpt_small.pickle.gz");
-    expect(found.colours).toBeGreaterThan(8);
+    expect(found.colors).toBeGreaterThan(8);
     return found.texts;
   };
   const bytes = (texts: string[]) =>
@@ -332,8 +332,8 @@ test("the timeline as PNG is the same picture, twice as large", async ({ viewer 
   expect(png.width).toBe(2 * Number(width));
   expect(png.height).toBe(2 * Number(height));
   expect(png.width).toBeGreaterThan((await viewer.plot.box()).width);
-  const colours = new Set<string>();
+  const colors = new Set<string>();
   for (let at = 0; at < png.data.length; at += 4 * 97)
-    colours.add(String(png.data.subarray(at, at + 3)));
-  expect(colours.size).toBeGreaterThan(8);
+    colors.add(String(png.data.subarray(at, at + 3)));
+  expect(colors.size).toBeGreaterThan(8);
 });

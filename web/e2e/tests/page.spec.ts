@@ -152,6 +152,6 @@ test("a lost GL context comes back", async ({ viewer }) => {
   });
   const [x, y] = [Math.round(scale.x(2.5)), Math.round(scale.y(500))];
   await expect
-    .poll(async () => (await viewer.plot.picture()).colour(x, y))
-    .toEqual(before.colour(x, y));
+    .poll(async () => (await viewer.plot.picture()).color(x, y))
+    .toEqual(before.color(x, y));
 });

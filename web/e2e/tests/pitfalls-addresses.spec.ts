@@ -43,11 +43,11 @@ test("a segment is there from its creation to its end, and not before or after",
   await expect
     .poll(async () => {
       const picture = await plot.picture();
-      const ground = picture.colour(Math.round(x(0.5)), brief);
-      const free = picture.colour(Math.round(x(1.5)), always);
+      const ground = picture.color(Math.round(x(0.5)), brief);
+      const free = picture.color(Math.round(x(1.5)), always);
       const there = (row: number) =>
         [-0.5, 0.5, 1.5, 2.5].map(
-          (at) => String(picture.colour(Math.round(x(at)), row)) === String(free),
+          (at) => String(picture.color(Math.round(x(at)), row)) === String(free),
         );
       return {
         different: String(ground) !== String(free),
@@ -76,12 +76,12 @@ test("a free that is pending is seen as such, along events and along time", asyn
     .locator(".legend .key[data-key=pending]")
     .evaluate((key) => getComputedStyle(key).backgroundColor);
   const wanted = (legend.match(/\d+/g) ?? []).slice(0, 3).map(Number);
-  /** Whether the colour of what is pending is in a column of the row. */
+  /** Whether the color of what is pending is in a column of the row. */
   const pending = async (column: number) => {
     const picture = await plot.picture();
     for (let y = row - 16; y <= row + 16; y += 1) {
-      const colour = picture.colour(Math.round(column), y);
-      if (colour.every((part, index) => Math.abs(part - (wanted[index] ?? 999)) < 24)) return true;
+      const color = picture.color(Math.round(column), y);
+      if (color.every((part, index) => Math.abs(part - (wanted[index] ?? 999)) < 24)) return true;
     }
     return false;
   };
@@ -157,10 +157,10 @@ test("two blocks at one address are two in the plots", async ({ viewer, page }) 
     await expect
       .poll(async () => {
         const picture = await plot.picture();
-        const free = [picture.colour(column, row), picture.colour(column, picture.png.height >> 1)];
+        const free = [picture.color(column, row), picture.color(column, picture.png.height >> 1)];
         const rows = Array.from({ length: 40 }, (_, i) => row - 20 + i).filter((y) => y > 0);
-        const coloured = rows.filter((y) => picture.differs(column, y, free));
-        there = coloured[coloured.length >> 1] ?? -1;
+        const colored = rows.filter((y) => picture.differs(column, y, free));
+        there = colored[colored.length >> 1] ?? -1;
         return there;
       })
       .toBeGreaterThan(0);

@@ -280,7 +280,7 @@ test("what is reserved, what ran out and whose pool it is are all there", async 
   const { x, y } = await viewer.plot.scale();
   const picture = await viewer.plot.picture();
   const [at, height] = [Math.round(x(first)), y(stateOf(OOMS, first).reserved_bytes)];
-  const ground = picture.colour(at - 20, 3);
+  const ground = picture.color(at - 20, 3);
   const drawn = Array.from({ length: 7 }, (_, i) =>
     picture.differs(at, Math.round(height) - 3 + i, [ground]),
   );
@@ -332,7 +332,7 @@ test("another file with as many blocks is drawn anew", async ({ viewer, page }) 
       expect((await under(page, at, y(bytes)))?.bytes.raw).toBe(String(size));
     // Where one block ends and the other begins, in pixels.
     const picture = await viewer.plot.picture();
-    const lower = picture.colour(at, Math.round(y(500)));
+    const lower = picture.color(at, Math.round(y(500)));
     let row = Math.round(y(500));
     while (row > 0 && !picture.differs(at, row, [lower])) row -= 1;
     expect(

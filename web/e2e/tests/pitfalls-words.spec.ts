@@ -206,7 +206,7 @@ test("a microsecond is a microsecond after half an hour, and tick labels tell it
   const picture = await viewer.plot.picture();
   const row = Math.round(y(2500));
   const edge = Math.round(at(origin + a - 2 + late));
-  const ground = [picture.colour(edge - 6, row)];
+  const ground = [picture.color(edge - 6, row)];
   expect(picture.differs(edge + 3, row, ground)).toBe(true);
   expect(picture.differs(edge - 3, row, ground)).toBe(false);
   const ticks = await page.getByTestId("view-timeline").locator(".tick-x").allTextContents();

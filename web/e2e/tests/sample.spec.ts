@@ -54,7 +54,7 @@ test("the picture is drawn, and as high at the peak as the peak", async ({ viewe
     const wanted = scale.y(peak_bytes);
     const bottom = Math.floor(scale.bottom) - 1;
     // The ground, and the mark that points down at the peak.
-    const background = [picture.colour(x, 1), picture.colour(x, Math.round(wanted) - 5)];
+    const background = [picture.color(x, 1), picture.color(x, Math.round(wanted) - 5)];
 
     const share = picture.share(
       Math.ceil(scale.left) + 1,
@@ -73,7 +73,7 @@ test("the picture is drawn, and as high at the peak as the peak", async ({ viewe
   }
 });
 
-test("many colours, both themes", async ({ viewer, page }) => {
+test("many colors, both themes", async ({ viewer, page }) => {
   await page.getByTestId("open-sample").click();
   await viewer.expectRow("rank0_memory_snapshot.pickle", "ready");
   await viewer.row("rank0_memory_snapshot.pickle").click();
@@ -89,9 +89,9 @@ test("many colours, both themes", async ({ viewer, page }) => {
     const x = Math.round(scale.x(peak.peak_event + 0.5));
     const seen = new Set<string>();
     for (let y = Math.round(scale.y(peak.peak_bytes)) + 1; y < scale.bottom - 1; y += 1)
-      seen.add(String(picture.colour(x, y)));
-    expect(seen.size, `colours at the peak, ${theme}`).toBeGreaterThan(8);
-    const [r, g, b] = picture.colour(x, 1);
+      seen.add(String(picture.color(x, y)));
+    expect(seen.size, `colors at the peak, ${theme}`).toBeGreaterThan(8);
+    const [r, g, b] = picture.color(x, 1);
     expect((r + g + b) / 3 > 128, `the background is ${theme}`).toBe(theme === "light");
   }
 });

@@ -123,7 +123,7 @@ test("a file that is being read when the views come gets them too", async ({ vie
   await page.evaluate(() => void window.vramscope.load(["/slow.pickle"]));
   await asked.promise;
   views.resolve();
-  await expect(page.getByTestId("colour-by")).toBeAttached();
+  await expect(page.getByTestId("color-by")).toBeAttached();
   file.resolve();
   await viewer.plot.drawn();
   await answering(page);

@@ -179,7 +179,7 @@ test("zooming in brings the exact blocks: what was merged can be picked", async 
     Math.floor(bottom) - 30,
     picture.width - 20,
     Math.floor(bottom) - 2,
-    [picture.colour(picture.width >> 1, 1)],
+    [picture.color(picture.width >> 1, 1)],
   );
   expect(share).toBeGreaterThan(0.5);
 });

@@ -46,7 +46,7 @@ export class Address {
     const shown = session.shown.value;
     const range = session.plot.value?.range.value;
     const sel = session.selected.value?.reference;
-    const { view, drawer, cursor, search, colour, pinned, range: marked } = session.linked;
+    const { view, drawer, cursor, search, color, pinned, range: marked } = session.linked;
     const a = session.run.value?.files.some(({ path }) => path === pinned.value?.path)
       ? pinned.value
       : null;
@@ -57,7 +57,7 @@ export class Address {
       ...(cursor.value !== null && { at: cursor.value }),
       ...(marked.value && { range: rangeText(marked.value) }),
       ...(search.value !== "" && { find: search.value }),
-      ...(colour.value !== "stack" && { colour: colour.value }),
+      ...(color.value !== "stack" && { color: color.value }),
       ...(session.focus.value && { path: session.focus.value.file.path }),
       ...(session.focus.value?.part && { part: session.focus.value.part }),
       ...(a && { a: a.path, ...(a.part !== 0 && { aPart: a.part }) }),
@@ -70,11 +70,11 @@ export class Address {
 
   /** Goes to where the session was: what the state does not say was not there. */
   back(state: ViewState): void {
-    const { search, colour, cursor, pinned, range } = this.#session.linked;
+    const { search, color, cursor, pinned, range } = this.#session.linked;
     range.value = null;
     pinned.value = null;
     search.value = "";
-    colour.value = "stack";
+    color.value = "stack";
     cursor.value = null;
     this.go(state);
   }
@@ -124,7 +124,7 @@ export class Address {
     if (state.view) linked.view.value = state.view;
     if (state.drawer) linked.drawer.value = state.drawer === "none" ? null : state.drawer;
     if (state.find !== undefined) linked.search.value = state.find;
-    if (state.colour) linked.colour.value = state.colour;
+    if (state.color) linked.color.value = state.color;
     if (state.capacity !== undefined) linked.capacity.value = state.capacity * GIB;
     if (state.a !== undefined) linked.pinned.value = { path: state.a, part: state.aPart ?? 0 };
   }

@@ -1,10 +1,10 @@
 // What all views share: which of them are open, one time cursor, one range, one search, and what
-// colours say.
+// colors say.
 
 import { type Signal, signal } from "@preact/signals";
 import type {
   AxisKind,
-  ColourBy,
+  ColorBy,
   FlameSpec,
   MarkedRange,
   SegmentSort,
@@ -69,7 +69,7 @@ function defaultMemory(): number {
 export type FlameChoice = Pick<FlameSpec, "weight" | "inverted" | "root"> & { ranged: boolean };
 
 export class Linked {
-  /** The view that has the centre. */
+  /** The view that has the center. */
   readonly view: Signal<View> = signal("timeline");
   /** The view below it; null when the drawer is shut. */
   readonly drawer: Signal<View | null> = signal("segments");
@@ -82,7 +82,7 @@ export class Linked {
   readonly search: Signal<string> = signal("");
   /** A of a comparison, once it was chosen. */
   readonly pinned: Signal<Pin | null> = signal(null);
-  readonly colour: Signal<ColourBy> = signal("stack");
+  readonly color: Signal<ColorBy> = signal("stack");
   /** Lines of allocated, active and reserved bytes over the stack. */
   readonly bands: Signal<boolean> = signal(true);
   /** The device's memory in bytes, as far as it is known. */

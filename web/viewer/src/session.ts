@@ -52,7 +52,7 @@ export class Session {
   /** What the details show in place of a block: a range, a segment, a frame. */
   readonly subject: Signal<DetailCard | null> = signal(null);
   /** The selection that was brought to the middle last. */
-  centred: BlockDetail | null = null;
+  centerd: BlockDetail | null = null;
   readonly linked = new Linked();
   readonly address = new Address(this);
   /** All views but the timeline; null until they have been fetched. */
@@ -70,7 +70,7 @@ export class Session {
   readonly plot: Signal<TimelinePlot | null> = signal(null);
   readonly sheetOpen: Signal<boolean> = signal(false);
   readonly detailsOpen: Signal<boolean> = signal(true);
-  /** The part of the centre's height that the drawer takes. */
+  /** The part of the center's height that the drawer takes. */
   readonly drawerShare: Signal<number> = signal(0.36);
   /** A ruler is drawn while its key is held. */
   readonly ruling: Signal<"x" | "y" | null> = signal(null);
@@ -118,7 +118,7 @@ export class Session {
       crashing: (file) => this.address.keep(file),
       refused: (failure) => this.report(failure),
       wanted: () => void this.loadViews(),
-      summarise: (file, client, loaded) => this.#summarise(file, client, loaded),
+      summarize: (file, client, loaded) => this.#summarize(file, client, loaded),
     });
     this.#stop = [
       effect(() => this.pool.setBudget(this.linked.memory.value * 2 ** 30)),
@@ -165,7 +165,7 @@ export class Session {
     this.pool.upgrade();
   }
 
-  async #summarise(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {
+  async #summarize(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {
     const cards = loaded.parts.map(({ defaultDevice, devices }, part) =>
       devices.length === 0
         ? null
@@ -232,9 +232,9 @@ export class Session {
     this.#events.selected(detail);
   }
 
-  /** The colour of a word in the theme. */
-  swatch(colour: number): string | undefined {
-    return this.modules.swatch(colour, this.dark.value);
+  /** The color of a word in the theme. */
+  swatch(color: number): string | undefined {
+    return this.modules.swatch(color, this.dark.value);
   }
 
   /** The trace that is shown and its worker, for those who ask it something. */

@@ -1,14 +1,14 @@
 // What is on screen, as a value that can be kept in a link: every field may be missing, and a bad
 // one is left out without taking the others with it.
 
-import type { AxisKind, ColourBy, MarkedRange } from "./generated/protocol.js";
+import type { AxisKind, ColorBy, MarkedRange } from "./generated/protocol.js";
 import { type Ruler, TOO_LARGE, VIEWS, type View } from "./linked.js";
 
 export type Theme = "auto" | "light" | "dark";
 
 export interface ViewState {
   v?: 1;
-  /** The view in the centre, and the one in the drawer below it. */
+  /** The view in the center, and the one in the drawer below it. */
   view?: View;
   drawer?: View | "none";
   /** The file's path within the drop. */
@@ -40,7 +40,7 @@ export interface ViewState {
   capacity?: number;
   /** What is searched. */
   find?: string;
-  colour?: ColourBy;
+  color?: ColorBy;
   theme?: Theme;
 }
 
@@ -117,7 +117,7 @@ const FIELDS = {
   capacity: (text: string) =>
     Number(text) > 0 && Number(text) < TOO_LARGE ? Number(text) : undefined,
   find: (text: string) => text.slice(0, 500),
-  colour: oneOf("stack", "category", "size", "age", "stream", "segment"),
+  color: oneOf("stack", "category", "size", "age", "stream", "segment"),
   theme: oneOf("auto", "light", "dark"),
 };
 

@@ -6,7 +6,7 @@
 
 use super::{Anomaly, AnomalyKind, Context, StepSource, Steps, sample};
 use crate::blocks::Origin;
-use crate::pace::{Pace, strides};
+use crate::slicing::{Budget, strides};
 use crate::sort;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
@@ -47,12 +47,12 @@ struct Rhythm {
 pub(super) async fn growth(
     cx: &Context<'_>,
     steps: Option<&Steps>,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<Anomaly> {
     let Some((steps, warm_up)) = steps.and_then(|steps| Some((steps, steps.warm_up()?))) else {
         return Vec::new();
     };
-    let rotating = rotating(cx, steps, warm_up, pace).await;
+    let rotating = rotating(cx, steps, warm_up, budget).await;
     let mut found = Vec::new();
     let mut reported = vec![false; cx.snapshot.stacks.len()];
     // By stack first. What remains goes by call site: one line may be reached by different ways in
@@ -65,7 +65,7 @@ pub(super) async fn growth(
             let site = cx.sites.get(stack);
             (site.frame.is_some() && !reported[stack.0 as usize]).then_some(site.site_hash)
         };
-        let entries = entries(cx, steps, group_of, pace).await;
+        let entries = entries(cx, steps, group_of, budget).await;
         for group in entries.chunk_by(|a, b| a.group == b.group) {
             if let Some(anomaly) = grown(cx, steps, warm_up, group, &rotating) {
                 if let Some(stack) = anomaly.stack {
@@ -73,7 +73,7 @@ pub(super) async fn growth(
                 }
                 found.push(anomaly);
             }
-            pace.spend(4 * group.len() as u64).await;
+            budget.charge(4 * group.len() as u64).await;
         }
     }
     found
@@ -84,11 +84,11 @@ async fn entries(
     cx: &Context<'_>,
     steps: &Steps,
     group_of: impl Fn(StackId) -> Option<u64>,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<Entry> {
     let (mut entries, mut enters) = (Vec::new(), 0);
     for part in strides(cx.trace.blocks.len()) {
-        pace.spend(4 * part.len() as u64).await;
+        budget.charge(4 * part.len() as u64).await;
         for (block, b) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
             enters = steps.before_near(b.enters, enters);
             let leaves = steps.before_near(b.leaves, enters);
@@ -110,7 +110,7 @@ async fn entries(
             }
         }
     }
-    sort(&mut entries, pace).await;
+    sort(&mut entries, budget).await;
     entries
 }
 
@@ -121,11 +121,11 @@ async fn rotating(
     cx: &Context<'_>,
     steps: &Steps,
     warm_up: usize,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> FxHashMap<u64, usize> {
     let mut sizes = FxHashMap::default();
     for part in strides(cx.trace.blocks.len()) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         for block in cx.trace.blocks[part].iter().filter(|b| b.origin() == Origin::PreexistingFreed)
         {
             let step = steps.before(block.leaves);

@@ -20,8 +20,8 @@ pub use outliers::{RankFacts, outliers};
 pub use severity::Severity;
 pub use steps::{StepSource, Steps};
 
-use crate::pace::{self, Pace, at_once, strides};
 use crate::site::Sites;
+use crate::slicing::{self, Budget, run_to_completion, strides};
 use crate::trace::{Trace, reserve_change};
 use std::ops::Range;
 use vramscope_snapshot::{Snapshot, StackId};
@@ -114,20 +114,21 @@ pub fn anomalies(
     sites: &Sites,
     free_at: &FreeAt<'_>,
 ) -> Vec<Anomaly> {
-    at_once(anomalies_paced(snapshot, trace, sites, free_at, &mut Pace::endless()))
+    run_to_completion(anomalies_sliced(snapshot, trace, sites, free_at, &mut Budget::unlimited()))
 }
 
 /// The same in slices.
-pub async fn anomalies_paced(
+pub async fn anomalies_sliced(
     snapshot: &Snapshot,
     trace: &Trace,
     sites: &Sites,
     free_at: &FreeAt<'_>,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<Anomaly> {
     let cx = Context { snapshot, trace, sites, free_at };
-    let mut beside = pace.beside();
-    let (mut found, others) = pace::join(of_steps(&cx, pace), of_allocator(&cx, &mut beside)).await;
+    let mut beside = budget.beside();
+    let (mut found, others) =
+        slicing::join(of_steps(&cx, budget), of_allocator(&cx, &mut beside)).await;
     found.extend(others);
     sort(&mut found);
     found
@@ -141,21 +142,21 @@ pub fn free_slots(trace: &Trace) -> u32 {
 }
 
 /// What training steps tell.
-async fn of_steps(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
-    let steps = Steps::paced(cx.snapshot, cx.trace, pace).await;
-    let mut found = growth::growth(cx, steps.as_ref(), pace).await;
+async fn of_steps(cx: &Context<'_>, budget: &mut Budget) -> Vec<Anomaly> {
+    let steps = Steps::sliced(cx.snapshot, cx.trace, budget).await;
+    let mut found = growth::growth(cx, steps.as_ref(), budget).await;
     let growing: Vec<StackId> = found.iter().filter_map(|a| a.stack).collect();
-    found.extend(never_freed::never_freed(cx, steps.as_ref(), &growing, pace).await);
+    found.extend(never_freed::never_freed(cx, steps.as_ref(), &growing, budget).await);
     found
 }
 
 /// What the allocator did.
-async fn of_allocator(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
-    let mut found = pending::pending_frees(cx, pace).await;
-    found.extend(oom::ooms(cx, pace).await);
-    let given_back = retry::GivenBack::find(cx, pace).await;
+async fn of_allocator(cx: &Context<'_>, budget: &mut Budget) -> Vec<Anomaly> {
+    let mut found = pending::pending_frees(cx, budget).await;
+    found.extend(oom::ooms(cx, budget).await);
+    let given_back = retry::GivenBack::find(cx, budget).await;
     found.extend(retry::retries(cx, &given_back));
-    found.extend(settings::settings(cx, &given_back, pace).await);
+    found.extend(settings::settings(cx, &given_back, budget).await);
     found.extend(fragmentation::fragmentation(cx));
     found
 }
@@ -194,10 +195,10 @@ impl Context<'_> {
     }
 
     /// What some events, counted from 0, add to `reserved_bytes`.
-    async fn reserved_in(&self, events: Range<u32>, pace: &mut Pace) -> i64 {
+    async fn reserved_in(&self, events: Range<u32>, budget: &mut Budget) -> i64 {
         let mut sum = 0;
         for part in strides(events.len()) {
-            pace.spend(part.len() as u64).await;
+            budget.charge(part.len() as u64).await;
             let rows = part.map(|i| self.trace.device.events.start + events.start + i as u32);
             sum += rows.map(|row| reserve_change(self.snapshot, row)).sum::<i64>();
         }

@@ -5,7 +5,7 @@
 
 use super::{Anomaly, AnomalyKind, Context, Steps, counted, sample};
 use crate::blocks::{Block, Origin};
-use crate::pace::{Pace, strides};
+use crate::slicing::{Budget, strides};
 use std::ops::Range;
 use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
@@ -30,13 +30,13 @@ pub(super) async fn never_freed(
     cx: &Context<'_>,
     steps: Option<&Steps>,
     growing: &[StackId],
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<Anomaly> {
     let slots = cx.trace.slots();
     let steady = steady(steps, slots);
     let mut habits = vec![Habit::default(); cx.snapshot.stacks.len()];
     for part in strides(cx.trace.blocks.len()) {
-        pace.spend(2 * part.len() as u64).await;
+        budget.charge(2 * part.len() as u64).await;
         let blocks = (part.start as u32..).zip(&cx.trace.blocks[part]);
         for (i, block) in blocks.filter(|(_, b)| b.origin() == Origin::Alloc) {
             let habit = &mut habits[block.stack.0 as usize];

@@ -2,7 +2,7 @@
 
 use super::{Anomaly, AnomalyKind, Context};
 use crate::blocks::Block;
-use crate::pace::{Pace, strides};
+use crate::slicing::{Budget, strides};
 use crate::trace::Oom;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
@@ -17,11 +17,11 @@ struct Holder {
     bytes: u64,
 }
 
-pub(super) async fn ooms(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
+pub(super) async fn ooms(cx: &Context<'_>, budget: &mut Budget) -> Vec<Anomaly> {
     if cx.trace.ooms.is_empty() {
         return Vec::new();
     }
-    let (of_block, mut holders) = holders(cx, pace).await;
+    let (of_block, mut holders) = holders(cx, budget).await;
     let mut found = Vec::new();
     let (mut event, mut slot, mut reserved) = (0, 0, cx.trace.reserved_band.start);
     for oom in &cx.trace.ooms {
@@ -29,7 +29,7 @@ pub(super) async fn ooms(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
         let after = oom.event.0 + 1;
         let changes = cx.trace.changes_in(slot..after + 1);
         for part in strides(changes.len()) {
-            pace.spend(4 * part.len() as u64).await;
+            budget.charge(4 * part.len() as u64).await;
             for change in &changes[part] {
                 let block = &cx.trace.blocks[change.block() as usize];
                 let bytes = &mut holders[of_block[change.block() as usize] as usize].bytes;
@@ -37,8 +37,8 @@ pub(super) async fn ooms(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
                     if change.enters() { *bytes + block.bytes.0 } else { *bytes - block.bytes.0 };
             }
         }
-        reserved += cx.reserved_in(event..after, pace).await;
-        pace.spend(holders.len() as u64).await;
+        reserved += cx.reserved_in(event..after, budget).await;
+        budget.charge(holders.len() as u64).await;
         found.push(anomaly(cx, oom, reserved, &holders));
         (event, slot) = (after, after + 1);
     }
@@ -47,7 +47,7 @@ pub(super) async fn ooms(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
 
 /// The holder of every block, and all holders, empty-handed. The last one is for blocks whose own
 /// stack is not known.
-async fn holders(cx: &Context<'_>, pace: &mut Pace) -> (Vec<u32>, Vec<Holder>) {
+async fn holders(cx: &Context<'_>, budget: &mut Budget) -> (Vec<u32>, Vec<Holder>) {
     let mut known: FxHashMap<u64, u32> = FxHashMap::default();
     let mut holders = vec![Holder { stack: StackId::EMPTY, bytes: 0 }];
     let mut of_block = |block: &Block| {
@@ -64,7 +64,7 @@ async fn holders(cx: &Context<'_>, pace: &mut Pace) -> (Vec<u32>, Vec<Holder>) {
     };
     let mut of_blocks = Vec::with_capacity(cx.trace.blocks.len());
     for part in strides(cx.trace.blocks.len()) {
-        pace.spend(2 * part.len() as u64).await;
+        budget.charge(2 * part.len() as u64).await;
         of_blocks.extend(cx.trace.blocks[part].iter().map(&mut of_block));
     }
     (of_blocks, holders)

@@ -125,9 +125,9 @@ fn median(values: &[(usize, u64)], ranks: usize) -> u64 {
 }
 
 /// The median distance from the median, scaled as is usual to a standard deviation (1.4826).
-fn spread(values: &[(usize, u64)], centre: u64, ranks: usize) -> u64 {
-    let mut distances: Vec<u64> = values.iter().map(|v| v.1.abs_diff(centre)).collect();
-    distances.resize(ranks.max(distances.len()), centre);
+fn spread(values: &[(usize, u64)], center: u64, ranks: usize) -> u64 {
+    let mut distances: Vec<u64> = values.iter().map(|v| v.1.abs_diff(center)).collect();
+    distances.resize(ranks.max(distances.len()), center);
     let count = distances.len();
     (middle(distances, count) as f64 * 1.4826) as u64
 }

@@ -2,7 +2,7 @@
 //! has passed an event.
 
 use super::{Anomaly, AnomalyKind, Context, counted, sample};
-use crate::pace::{Pace, STRIDE, strides};
+use crate::slicing::{Budget, STRIDE, strides};
 use crate::sort;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{StackId, StreamId};
@@ -25,11 +25,11 @@ struct Wait {
     bytes: u64,
 }
 
-pub(super) async fn pending_frees(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anomaly> {
+pub(super) async fn pending_frees(cx: &Context<'_>, budget: &mut Budget) -> Vec<Anomaly> {
     let mut groups: BTreeMap<(StackId, StreamId), Vec<Wait>> = BTreeMap::new();
     let rows = &cx.trace.device.events;
     for part in strides(cx.trace.blocks.len()) {
-        pace.spend(4 * part.len() as u64).await;
+        budget.charge(4 * part.len() as u64).await;
         for block in &cx.trace.blocks[part] {
             let Some(from) = block.free_requested() else { continue };
             let wait = Wait { from: from.0, to: block.leaves - 1, bytes: block.bytes.0 };
@@ -41,26 +41,26 @@ pub(super) async fn pending_frees(cx: &Context<'_>, pace: &mut Pace) -> Vec<Anom
     }
     let mut found = Vec::new();
     for ((stack, stream), waits) in groups {
-        pace.spend(waits.len() as u64).await;
+        budget.charge(waits.len() as u64).await;
         let longest = waits.iter().max_by_key(|w| (w.to - w.from, std::cmp::Reverse(w.from)));
         let Some(longest) = longest.filter(|w| w.to - w.from >= LEAST_WAIT) else { continue };
-        let at_once = at_once(&waits, pace).await;
-        if at_once >= LEAST_BYTES {
-            found.push(group(cx, stack, stream, &waits, longest, at_once));
-            pace.spend(waits.len() as u64).await;
+        let run_to_completion = run_to_completion(&waits, budget).await;
+        if run_to_completion >= LEAST_BYTES {
+            found.push(group(cx, stack, stream, &waits, longest, run_to_completion));
+            budget.charge(waits.len() as u64).await;
         }
     }
     found
 }
 
-/// What frees of one stack and stream waited, of which `at_once` bytes did at the same time.
+/// What frees of one stack and stream waited, of which `run_to_completion` bytes did at the same time.
 fn group(
     cx: &Context,
     stack: StackId,
     stream: StreamId,
     waits: &[Wait],
     longest: &Wait,
-    at_once: u64,
+    run_to_completion: u64,
 ) -> Anomaly {
     let total = waits.iter().map(|w| w.bytes).sum();
     let time = cx.trace.clock.as_ref().map(|clock| {
@@ -78,15 +78,15 @@ fn group(
         ),
         kind: AnomalyKind::PendingFree,
         device: cx.trace.device.device,
-        severity: cx.severity(AnomalyKind::PendingFree, at_once),
-        bytes: at_once,
+        severity: cx.severity(AnomalyKind::PendingFree, run_to_completion),
+        bytes: run_to_completion,
         text: format!(
             "{} of {} in all at {} (stream {stream:#x}) waited for another stream, up to {} at once; the \
              longest wait is {} from {}{}: record_stream delays the reuse of memory until that stream has caught up",
             counted(waits.len(), "free"),
             Bytes(total),
             cx.label(stack),
-            Bytes(at_once),
+            Bytes(run_to_completion),
             counted((longest.to - longest.from) as usize, "event"),
             EventIndex(longest.from),
             time.unwrap_or_default(),
@@ -97,18 +97,18 @@ fn group(
 }
 
 /// The most bytes that wait at the same time.
-async fn at_once(waits: &[Wait], pace: &mut Pace) -> u64 {
+async fn run_to_completion(waits: &[Wait], budget: &mut Budget) -> u64 {
     let mut changes: Vec<(u32, i64)> = Vec::with_capacity(2 * waits.len());
     for part in waits.chunks(STRIDE) {
-        pace.spend(4 * part.len() as u64).await;
+        budget.charge(4 * part.len() as u64).await;
         changes.extend(
             part.iter().flat_map(|w| [(w.from, w.bytes as i64), (w.to, -(w.bytes as i64))]),
         );
     }
-    sort(&mut changes, pace).await;
+    sort(&mut changes, budget).await;
     let (mut now, mut most) = (0i64, 0);
     for part in changes.chunks(STRIDE) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         for (_, change) in part {
             now = now.wrapping_add(*change);
             most = most.max(now);

@@ -4,7 +4,7 @@
 //! the embedding, the loss. Stacks that occur equally often and take turns give the boundaries.
 
 use crate::blocks::Origin;
-use crate::pace::{Pace, STRIDE, filled, strides};
+use crate::slicing::{Budget, STRIDE, filled, strides};
 use crate::sort;
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
@@ -17,18 +17,18 @@ const FEWEST: usize = 3;
 const LEAST_ALLOCS: u32 = 8;
 
 /// Slots before the first event of every step; empty where there is no rhythm.
-pub(super) async fn period(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Vec<u32> {
-    let allocs = allocs(snapshot, trace, pace).await;
-    let places = places(&allocs, pace).await;
+pub(super) async fn period(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Vec<u32> {
+    let allocs = allocs(snapshot, trace, budget).await;
+    let places = places(&allocs, budget).await;
     // Kinds by how often they occur; among equals the first to occur leads.
     let mut order: Vec<&Vec<u32>> = places.iter().filter(|p| p.len() >= FEWEST).collect();
     order.sort_by_key(|p| (p.len(), p[0]));
-    let freed = freed_before(trace, &allocs, pace).await;
+    let freed = freed_before(trace, &allocs, budget).await;
     let mut rhythms: Vec<(usize, &Vec<u32>)> = Vec::new();
     for class in order.chunk_by(|a, b| a.len() == b.len()) {
         let mut leader = None;
         for places in class {
-            if is_regular(places, pace).await && covers(places, &freed) {
+            if is_regular(places, budget).await && covers(places, &freed) {
                 leader = Some(*places);
                 break;
             }
@@ -37,7 +37,7 @@ pub(super) async fn period(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) 
         let mut voices = 0;
         for other in class {
             voices += usize::from(takes_turns(leader, other));
-            pace.spend(other.len() as u64).await;
+            budget.charge(other.len() as u64).await;
         }
         rhythms.push((voices, leader));
     }
@@ -51,12 +51,12 @@ pub(super) async fn period(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) 
 
 /// Events that allocate, each with what kind of allocation it is: its stack, or its size where
 /// stacks are mostly missing.
-async fn allocs(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Vec<(u32, u64)> {
+async fn allocs(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Vec<(u32, u64)> {
     let (events, start) = (&snapshot.events, trace.device.events.start);
     let (mut of_events, mut without) =
         (Vec::with_capacity(trace.allocations_in_window as usize), 0);
     for part in strides(trace.device.events.len()) {
-        pace.spend(2 * part.len() as u64).await;
+        budget.charge(2 * part.len() as u64).await;
         for event in part
             .map(|event| event as u32)
             .filter(|event| events.action(start + event) == Action::ALLOC)
@@ -69,18 +69,18 @@ async fn allocs(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Vec<(u32
     let kind = |row| if by_size { events.size(row).0 } else { u64::from(events.stack(row).0) };
     let mut allocs = Vec::with_capacity(of_events.len());
     for part in of_events.chunks(STRIDE) {
-        pace.spend(2 * part.len() as u64).await;
+        budget.charge(2 * part.len() as u64).await;
         allocs.extend(part.iter().map(|&event| (event, kind(start + event))));
     }
     allocs
 }
 
 /// Where each kind occurs: indices into `allocs`, kinds in the order of their first occurrence.
-async fn places(allocs: &[(u32, u64)], pace: &mut Pace) -> Vec<Vec<u32>> {
+async fn places(allocs: &[(u32, u64)], budget: &mut Budget) -> Vec<Vec<u32>> {
     let mut known: FxHashMap<u64, usize> = FxHashMap::default();
     let mut places: Vec<Vec<u32>> = Vec::new();
     for part in strides(allocs.len()) {
-        pace.spend(4 * part.len() as u64).await;
+        budget.charge(4 * part.len() as u64).await;
         for (i, &(_, kind)) in (part.start as u32..).zip(&allocs[part]) {
             let next = places.len();
             let at = *known.entry(kind).or_insert(next);
@@ -94,10 +94,10 @@ async fn places(allocs: &[(u32, u64)], pace: &mut Pace) -> Vec<Vec<u32>> {
 }
 
 /// Of the first `i` allocs, how many are freed in the window.
-async fn freed_before(trace: &Trace, allocs: &[(u32, u64)], pace: &mut Pace) -> Vec<u32> {
-    let mut is_freed = filled(false, trace.slots() as usize, pace).await;
+async fn freed_before(trace: &Trace, allocs: &[(u32, u64)], budget: &mut Budget) -> Vec<u32> {
+    let mut is_freed = filled(false, trace.slots() as usize, budget).await;
     for part in strides(trace.blocks.len()) {
-        pace.spend(2 * part.len() as u64).await;
+        budget.charge(2 * part.len() as u64).await;
         for block in trace.blocks[part].iter().filter(|b| b.origin() == Origin::Alloc) {
             is_freed[block.enters as usize] = block.leaves < trace.slots();
         }
@@ -106,7 +106,7 @@ async fn freed_before(trace: &Trace, allocs: &[(u32, u64)], pace: &mut Pace) -> 
     let mut out = Vec::with_capacity(allocs.len() + 1);
     out.push(0);
     for part in allocs.chunks(STRIDE) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         out.extend(part.iter().map(|&(event, _)| {
             sum += u32::from(is_freed[event as usize + 1]);
             sum
@@ -116,9 +116,9 @@ async fn freed_before(trace: &Trace, allocs: &[(u32, u64)], pace: &mut Pace) -> 
 }
 
 /// Steps are more than a few allocations, and about equally long but for evaluations between them.
-async fn is_regular(places: &[u32], pace: &mut Pace) -> bool {
+async fn is_regular(places: &[u32], budget: &mut Budget) -> bool {
     let mut gaps: Vec<u32> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    sort(&mut gaps, pace).await;
+    sort(&mut gaps, budget).await;
     let median = gaps[gaps.len() / 2];
     let alike = gaps
         .iter()

@@ -7,7 +7,7 @@
 //! back by `torch.cuda.empty_cache()`.
 
 use super::{Anomaly, AnomalyKind, Context, counted, sample};
-use crate::pace::{Pace, STRIDE};
+use crate::slicing::{Budget, STRIDE};
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Action, StackId};
 use vramscope_units::Bytes;
@@ -56,7 +56,7 @@ impl Side {
 
 impl GivenBack {
     /// Walk over the trace once.
-    pub(super) async fn find(cx: &Context<'_>, pace: &mut Pace) -> Self {
+    pub(super) async fn find(cx: &Context<'_>, budget: &mut Budget) -> Self {
         let (events, rows) = (&cx.snapshot.events, &cx.trace.device.events);
         let gives =
             |row: u32| matches!(events.action(row), Action::SEGMENT_FREE | Action::SEGMENT_UNMAP);
@@ -72,7 +72,7 @@ impl GivenBack {
                     reserve_again(cx, row, &mut sides, &mut given);
                     row += 1;
                 }
-                pace.spend(u64::from(row - from)).await;
+                budget.charge(u64::from(row - from)).await;
                 continue;
             }
             let end = (row..rows.end).find(|&next| !gives(next)).unwrap_or(rows.end);
@@ -91,7 +91,7 @@ impl GivenBack {
                     _ => given.mapped += bytes,
                 }
             }
-            pace.spend(4 * u64::from(end - row)).await;
+            budget.charge(4 * u64::from(end - row)).await;
             row = end;
         }
         let [to_make_room, on_request] = sides;

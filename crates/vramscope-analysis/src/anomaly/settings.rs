@@ -7,7 +7,7 @@ use super::fragmentation::slot_in_use;
 use super::retry::{GivenBack, LEAST};
 use super::{Anomaly, AnomalyKind, Context, counted, sample};
 use crate::blocks::Block;
-use crate::pace::{Pace, strides};
+use crate::slicing::{Budget, strides};
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::Action;
 use vramscope_units::Bytes;
@@ -19,10 +19,14 @@ const LEAST_WASTE_PERCENT: u64 = 8;
 /// `kMinBlockSize` of the allocator: sizes are multiples of it.
 const MIN_BLOCK: u64 = 512;
 
-pub(super) async fn settings(cx: &Context<'_>, given: &GivenBack, pace: &mut Pace) -> Vec<Anomaly> {
+pub(super) async fn settings(
+    cx: &Context<'_>,
+    given: &GivenBack,
+    budget: &mut Budget,
+) -> Vec<Anomaly> {
     let collects = garbage_collection(cx, given);
-    let fixed = if collects.is_some() { None } else { fixed_segments(cx, given, pace).await };
-    [collects, fixed, max_split_size(cx, pace).await, roundup(cx, pace).await]
+    let fixed = if collects.is_some() { None } else { fixed_segments(cx, given, budget).await };
+    [collects, fixed, max_split_size(cx, budget).await, roundup(cx, budget).await]
         .into_iter()
         .flatten()
         .collect()
@@ -61,12 +65,16 @@ fn were(segments: usize) -> String {
 }
 
 /// Segments that cannot grow, where free memory in them could not be used.
-async fn fixed_segments(cx: &Context<'_>, given: &GivenBack, pace: &mut Pace) -> Option<Anomaly> {
+async fn fixed_segments(
+    cx: &Context<'_>,
+    given: &GivenBack,
+    budget: &mut Budget,
+) -> Option<Anomaly> {
     if cx.setting("expandable_segments")? != "false" {
         return None;
     }
     let advice = "expandable_segments:True lets one segment grow instead";
-    if let Some((event, unused)) = failed_beside_free(cx, pace).await {
+    if let Some((event, unused)) = failed_beside_free(cx, budget).await {
         let text = format!(
             "expandable_segments is off, and an allocation failed while up to {} of reserved memory were not in \
              use: {advice}",
@@ -87,12 +95,12 @@ async fn fixed_segments(cx: &Context<'_>, given: &GivenBack, pace: &mut Pace) ->
 
 /// The OOM with the most reserved memory that was not in use, where that is more than was asked
 /// for.
-async fn failed_beside_free(cx: &Context<'_>, pace: &mut Pace) -> Option<(u32, u64)> {
+async fn failed_beside_free(cx: &Context<'_>, budget: &mut Budget) -> Option<(u32, u64)> {
     let (mut event, mut reserved) = (0, cx.trace.reserved_band.start);
     let mut found = Vec::new();
     for oom in &cx.trace.ooms {
         let after = oom.event.0 + 1;
-        reserved += cx.reserved_in(event..after, pace).await;
+        reserved += cx.reserved_in(event..after, budget).await;
         event = after;
         let unused = u64::try_from(reserved - cx.trace.requested.at(after) as i64);
         found.extend(
@@ -106,21 +114,21 @@ async fn failed_beside_free(cx: &Context<'_>, pace: &mut Pace) -> Option<(u32, u
 }
 
 /// Segments too large to be split: each serves one allocation at a time, of nearly its own size.
-async fn max_split_size(cx: &Context<'_>, pace: &mut Pace) -> Option<Anomaly> {
+async fn max_split_size(cx: &Context<'_>, budget: &mut Budget) -> Option<Anomaly> {
     let text = cx.setting("max_split_size")?;
     // -1 is no limit; the largest 64-bit numbers are what it becomes in later releases.
     let limit = text.parse::<u64>().ok().filter(|&limit| limit < 1 << 62)?;
     let events = &cx.snapshot.events;
     let mut uses: FxHashMap<u64, u32> = FxHashMap::default();
     for part in strides(cx.trace.blocks.len()) {
-        pace.spend(4 * part.len() as u64).await;
+        budget.charge(4 * part.len() as u64).await;
         for block in &cx.trace.blocks[part] {
             *uses.entry(block.address.0).or_default() += 1;
         }
     }
     let mut large: Vec<(u32, u32)> = Vec::new();
     for part in strides(cx.trace.device.events.len()) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         let rows = part.map(|event| (event as u32, cx.trace.device.events.start + event as u32));
         let is_large =
             |row| events.action(row) == Action::SEGMENT_ALLOC && events.size(row).0 > limit;
@@ -148,7 +156,7 @@ async fn max_split_size(cx: &Context<'_>, pace: &mut Pace) -> Option<Anomaly> {
 }
 
 /// What rounding to steps of powers of two adds when most is requested.
-async fn roundup(cx: &Context<'_>, pace: &mut Pace) -> Option<Anomaly> {
+async fn roundup(cx: &Context<'_>, budget: &mut Budget) -> Option<Anomaly> {
     let divisions: Vec<u64> = (0..16u32)
         .map(|i| {
             cx.setting(&format!("roundup_power2_divisions.{}", 1u64 << i))
@@ -163,7 +171,7 @@ async fn roundup(cx: &Context<'_>, pace: &mut Pace) -> Option<Anomaly> {
     let live = |b: &&Block| b.enters <= slot && slot < b.leaves;
     let mut wasted = 0;
     for part in strides(cx.trace.blocks.len()) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         wasted += cx.trace.blocks[part]
             .iter()
             .filter(live)

@@ -1,7 +1,7 @@
 //! Where training steps begin.
 
 use super::period::period;
-use crate::pace::{Pace, at_once};
+use crate::slicing::{Budget, run_to_completion};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{Snapshot, Stage};
@@ -37,24 +37,24 @@ impl Steps {
     /// From named ranges where there are, else from the rhythm of the allocations. `None` when
     /// neither shows steps.
     pub fn find(snapshot: &Snapshot, trace: &Trace) -> Option<Self> {
-        at_once(Self::paced(snapshot, trace, &mut Pace::endless()))
+        run_to_completion(Self::sliced(snapshot, trace, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub async fn paced(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Option<Self> {
+    pub async fn sliced(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Option<Self> {
         for source in [StepSource::ProfilerStep, StepSource::OptimizerStep, StepSource::Periodicity]
         {
             let begins = match source {
                 StepSource::ProfilerStep => profiler_steps(snapshot, trace),
                 StepSource::OptimizerStep => optimizer_steps(snapshot, trace),
-                StepSource::Periodicity => period(snapshot, trace, pace).await,
+                StepSource::Periodicity => period(snapshot, trace, budget).await,
             };
             let steps = Self { begins, source };
             if steps.whole() >= Self::FEWEST {
                 return Some(steps);
             }
             // A name is looked at for each.
-            pace.spend(4 * snapshot.annotations.len() as u64).await;
+            budget.charge(4 * snapshot.annotations.len() as u64).await;
         }
         None
     }
@@ -77,7 +77,7 @@ impl Steps {
         self.begins.partition_point(|&b| b < slot)
     }
 
-    /// The same, which is mostly `near`: neighbours enter in one step, and most blocks leave in the
+    /// The same, which is mostly `near`: neighbors enter in one step, and most blocks leave in the
     /// step in which they enter.
     pub(super) fn before_near(&self, slot: u32, near: usize) -> usize {
         let is_behind = near == 0 || self.begins.get(near - 1).is_some_and(|&b| b < slot);

@@ -4,7 +4,7 @@ use super::phases::Phases;
 use super::stacks::{Phase, Says};
 use super::{Category, Guess};
 use crate::blocks::{Block, Origin};
-use crate::pace::{Pace, STRIDE};
+use crate::slicing::{Budget, STRIDE};
 use crate::trace::Trace;
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::{Events, Snapshot, StackId};
@@ -37,7 +37,7 @@ pub(super) const WORKSPACES: [u64; 3] = [8_519_680, 33_554_432, 1 << 20];
 /// More never-freed blocks of such a size than handles and streams explain are no workspaces.
 pub(super) const MANY_WORKSPACES: u32 = 4;
 
-/// What it costs to look at a block's life, as [`Pace`] counts it.
+/// What it costs to look at a block's life, as [`Budget`] counts it.
 const JUDGED: u64 = 12;
 
 struct Judge<'a> {
@@ -68,7 +68,7 @@ pub(super) async fn verdicts(
     trace: &Trace,
     says: &[Says],
     phases: &Phases,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<Verdict> {
     let slots = trace.slots();
     let mut judge = Judge {
@@ -83,7 +83,7 @@ pub(super) async fn verdicts(
     let mut counts = [0; 3];
     let mut model: FxHashSet<u64> = FxHashSet::default();
     for blocks in trace.blocks.chunks(STRIDE) {
-        pace.spend(blocks.len() as u64 * JUDGED).await;
+        budget.charge(blocks.len() as u64 * JUDGED).await;
         for block in blocks {
             let stack = block.stack.0 as usize;
             let hint = says[stack].hint.map(|h| h.category);
@@ -109,7 +109,7 @@ pub(super) async fn verdicts(
     }
     let mut verdicts = Vec::with_capacity(trace.blocks.len());
     for blocks in trace.blocks.chunks(STRIDE) {
-        pace.spend(blocks.len() as u64 * JUDGED).await;
+        budget.charge(blocks.len() as u64 * JUDGED).await;
         verdicts.extend(blocks.iter().map(|block| judge.block(block)));
     }
     verdicts

@@ -15,7 +15,7 @@ mod stacks;
 
 pub use rules::{Rule, RuleError, Rules};
 
-use crate::pace::{Pace, at_once};
+use crate::slicing::{Budget, run_to_completion};
 use crate::trace::Trace;
 use vramscope_snapshot::Snapshot;
 
@@ -100,15 +100,20 @@ pub struct Categories {
 impl Categories {
     /// Guess for every block of a trace. Linear in events and frames; sizes are sorted.
     pub fn new(snapshot: &Snapshot, trace: &Trace, rules: &Rules) -> Self {
-        at_once(Self::paced(snapshot, trace, rules, &mut Pace::endless()))
+        run_to_completion(Self::sliced(snapshot, trace, rules, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub async fn paced(snapshot: &Snapshot, trace: &Trace, rules: &Rules, pace: &mut Pace) -> Self {
-        let says = stacks::read(snapshot, rules, pace).await;
-        let phases = phases::Phases::new(snapshot, trace, &says, pace).await;
-        let verdicts = life::verdicts(snapshot, trace, &says, &phases, pace).await;
-        Self { guesses: sizes::settle(trace, &says, &phases, &verdicts, pace).await }
+    pub async fn sliced(
+        snapshot: &Snapshot,
+        trace: &Trace,
+        rules: &Rules,
+        budget: &mut Budget,
+    ) -> Self {
+        let says = stacks::read(snapshot, rules, budget).await;
+        let phases = phases::Phases::new(snapshot, trace, &says, budget).await;
+        let verdicts = life::verdicts(snapshot, trace, &says, &phases, budget).await;
+        Self { guesses: sizes::settle(trace, &says, &phases, &verdicts, budget).await }
     }
 
     /// The guess for a block of [`Trace::blocks`].

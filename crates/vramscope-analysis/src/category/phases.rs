@@ -1,7 +1,7 @@
 //! When forward, backward and the optimizer ran, as far as stacks, frees and named ranges tell.
 
 use super::stacks::{Phase, Says};
-use crate::pace::{Pace, STRIDE, strides};
+use crate::slicing::{Budget, STRIDE, strides};
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Action, Snapshot, StackId, Stage, StrId};
@@ -28,13 +28,13 @@ impl Phases {
         snapshot: &Snapshot,
         trace: &Trace,
         says: &[Says],
-        pace: &mut Pace,
+        budget: &mut Budget,
     ) -> Self {
         let rows = trace.device.events.clone();
         let events = &snapshot.events;
         let mut framed = false;
         for part in strides(rows.len()) {
-            pace.spend(part.len() as u64).await;
+            budget.charge(part.len() as u64).await;
             let mut rows = part.map(|event| rows.start + event as u32);
             framed = rows.any(|row| {
                 events.action(row) == Action::ALLOC && events.stack(row) != StackId::EMPTY
@@ -45,7 +45,7 @@ impl Phases {
         }
         let (mut frees_repeat, mut frees_tell) = (false, false);
         for blocks in trace.blocks.chunks(STRIDE) {
-            pace.spend(blocks.len() as u64).await;
+            budget.charge(blocks.len() as u64).await;
             for block in blocks.iter().filter(|b| b.alloc_event().is_some()) {
                 let Some(request) = block.free_requested() else { continue };
                 let free = events.stack(rows.start + request.0);
@@ -54,7 +54,7 @@ impl Phases {
             }
         }
         frees_repeat &= !frees_tell;
-        let ends = ends(snapshot, trace, pace).await;
+        let ends = ends(snapshot, trace, budget).await;
         let mut phases = Self {
             runs: Vec::new(),
             at: [const { Vec::new() }; 3],
@@ -66,7 +66,7 @@ impl Phases {
         let updates = updates(&ends);
         let mut updates = updates.iter().copied().peekable();
         for part in strides(rows.len()) {
-            pace.spend(part.len() as u64 * SHOWN).await;
+            budget.charge(part.len() as u64 * SHOWN).await;
             for event in part.start as u32..part.end as u32 {
                 while updates.next_if(|&at| at <= event).is_some() {
                     phases.mark(event, Phase::Update);
@@ -167,7 +167,7 @@ fn phase_of_name(name: &str) -> Option<Phase> {
     }
 }
 
-/// What it costs to look at what an event shows, as [`Pace`] counts it.
+/// What it costs to look at what an event shows, as [`Budget`] counts it.
 const SHOWN: u64 = 4;
 
 /// What it costs to find the event of a range's end.
@@ -177,13 +177,13 @@ const FOUND: u64 = 64;
 type End = (u32, Stage, Phase);
 
 /// Ends of named ranges, in order.
-async fn ends(snapshot: &Snapshot, trace: &Trace, pace: &mut Pace) -> Vec<End> {
+async fn ends(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Vec<End> {
     let Some(clock) = &trace.clock else { return Vec::new() };
     // Thousands of ranges have a handful of names.
     let mut phases: FxHashMap<StrId, Option<Phase>> = FxHashMap::default();
     let mut ends: Vec<End> = Vec::new();
     for annotations in snapshot.annotations.chunks(STRIDE) {
-        pace.spend(annotations.len() as u64 * FOUND).await;
+        budget.charge(annotations.len() as u64 * FOUND).await;
         ends.extend(annotations.iter().filter_map(|a| {
             let phase =
                 (*phases.entry(a.name).or_insert_with(|| phase_of_name(&snapshot.text(a.name))))?;

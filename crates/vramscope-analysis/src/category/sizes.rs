@@ -5,7 +5,7 @@ use super::phases::Phases;
 use super::stacks::{Phase, Says};
 use super::{Category, Guess};
 use crate::blocks::Block;
-use crate::pace::{Pace, filled, strides};
+use crate::slicing::{Budget, filled, strides};
 use crate::trace::Trace;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
@@ -17,7 +17,7 @@ const SCALAR: u64 = 64;
 /// For every size in bytes, how many of something there are.
 type Counts = FxHashMap<u64, u32>;
 
-/// What it costs to look a block's size up, as [`Pace`] counts it.
+/// What it costs to look a block's size up, as [`Budget`] counts it.
 const SETTLED: u64 = 2;
 
 /// All blocks with what was judged of them.
@@ -28,9 +28,9 @@ struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    async fn each(self, pace: &mut Pace, mut look: impl FnMut(u32, &Block, Verdict) + Send) {
+    async fn each(self, budget: &mut Budget, mut look: impl FnMut(u32, &Block, Verdict) + Send) {
         for part in strides(self.verdicts.len()) {
-            pace.spend(part.len() as u64 * SETTLED).await;
+            budget.charge(part.len() as u64 * SETTLED).await;
             let from = part.start as u32;
             for ((i, block), verdict) in
                 (from..).zip(&self.trace.blocks[part.clone()]).zip(&self.verdicts[part])
@@ -73,7 +73,12 @@ impl Groups {
 /// Parameters by size. Every gradient of one backward pass has a parameter of its size, and so has
 /// every state that one line of an optimizer makes; failing those, the temporaries that one line of
 /// it makes in one step.
-async fn parameters(judged: Judged<'_>, says: &[Says], phases: &Phases, pace: &mut Pace) -> Counts {
+async fn parameters(
+    judged: Judged<'_>,
+    says: &[Says],
+    phases: &Phases,
+    budget: &mut Budget,
+) -> Counts {
     let (mut strong, mut weak) = (Groups::default(), Groups::default());
     let look = |_, block: &Block, verdict| {
         let Verdict::Is(guess) = verdict else { return };
@@ -92,7 +97,7 @@ async fn parameters(judged: Judged<'_>, says: &[Says], phases: &Phases, pace: &m
             _ => {}
         }
     };
-    judged.each(pace, look).await;
+    judged.each(budget, look).await;
     let mut counts = strong.largest;
     for size in weak.sizes {
         counts.entry(size).or_insert(weak.largest.get(&size).copied().unwrap_or(0));
@@ -127,11 +132,11 @@ pub(super) async fn settle(
     says: &[Says],
     phases: &Phases,
     verdicts: &[Verdict],
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<Guess> {
     let judged = Judged { trace, verdicts };
     let mut settle = Settle {
-        expected: parameters(judged, says, phases, pace).await,
+        expected: parameters(judged, says, phases, budget).await,
         found: Counts::default(),
         zeroed: Counts::default(),
         before: Counts::default(),
@@ -172,11 +177,11 @@ pub(super) async fn settle(
         };
         *counts.entry(size).or_default() += 1;
     };
-    judged.each(pace, look).await;
+    judged.each(budget, look).await;
     // A good part of the activations is live at the end. Inference frees them as it goes.
     settle.unfinished = 4 * live > activations;
-    settle.multiples(judged, pace).await;
-    let mut guesses = filled(Guess::default(), verdicts.len(), pace).await;
+    settle.multiples(judged, budget).await;
+    let mut guesses = filled(Guess::default(), verdicts.len(), budget).await;
     // Those whose stacks say more take their share first.
     for turn in [Verdict::Either, Verdict::Program] {
         let look = |i: u32, block: &Block, verdict| {
@@ -188,9 +193,9 @@ pub(super) async fn settle(
                 guesses[i as usize] = Guess { category, confidence };
             }
         };
-        judged.each(pace, look).await;
+        judged.each(budget, look).await;
     }
-    let parameters = settle.parameters_before(judged, pace).await;
+    let parameters = settle.parameters_before(judged, budget).await;
     let look = |i: u32, block: &Block, verdict| {
         let guess = &mut guesses[i as usize];
         match verdict {
@@ -212,7 +217,7 @@ pub(super) async fn settle(
             _ => {}
         }
     };
-    judged.each(pace, look).await;
+    judged.each(budget, look).await;
     guesses
 }
 
@@ -220,7 +225,7 @@ impl Settle<'_> {
     /// Where a training window shows neither gradients nor states, the blocks from before it tell
     /// by how often each size comes: thrice if there are two states a parameter (Adam), twice if
     /// there is one (momentum).
-    async fn multiples(&mut self, judged: Judged<'_>, pace: &mut Pace) {
+    async fn multiples(&mut self, judged: Judged<'_>, budget: &mut Budget) {
         if !self.expected.is_empty() || !self.unfinished {
             return;
         }
@@ -231,7 +236,7 @@ impl Settle<'_> {
                 sizes.push(block.bytes.0);
             }
         };
-        judged.each(pace, look).await;
+        judged.each(budget, look).await;
         sizes.sort_unstable();
         let sizes: Vec<(u64, u32)> =
             sizes.chunk_by(|a, b| a == b).map(|s| (s[0], s.len() as u32)).collect();
@@ -294,14 +299,14 @@ impl Settle<'_> {
     /// A model is built in one go, so its parameters lie together, and before what comes after: the
     /// lowest of each size say where (half of their bytes are below), and then those count that lie
     /// closest to there.
-    async fn parameters_before(&self, judged: Judged<'_>, pace: &mut Pace) -> FxHashSet<u32> {
+    async fn parameters_before(&self, judged: Judged<'_>, budget: &mut Budget) -> FxHashSet<u32> {
         let mut blocks: Vec<(u64, u64, u32)> = Vec::new();
         let look = |i, block: &Block, verdict| {
             if verdict == Verdict::Before && judged.kept(block) {
                 blocks.push((block.bytes.0, block.address.0, i));
             }
         };
-        judged.each(pace, look).await;
+        judged.each(budget, look).await;
         blocks.sort_unstable();
         let groups = blocks.chunk_by(|a, b| a.0 == b.0).map(|group| {
             let known = |counts: &Counts| counts.get(&group[0].0).copied().unwrap_or(0);

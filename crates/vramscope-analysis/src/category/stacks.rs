@@ -2,8 +2,8 @@
 
 use super::rules::{Rule, Rules};
 use super::{Category, Guess};
-use crate::pace::{Pace, strides};
 use crate::site::is_framework_file;
+use crate::slicing::{Budget, strides};
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
 
 /// When in a training step something happened.
@@ -82,7 +82,7 @@ enum Place {
     NormInit,
 }
 
-/// What it costs to look at a frame, as [`Pace`] counts it.
+/// What it costs to look at a frame, as [`Budget`] counts it.
 const RULED: u64 = 100;
 
 fn first_match(rules: &[Rule], file: &str, name: &str) -> Option<u32> {
@@ -116,11 +116,11 @@ fn facts(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> Facts {
 }
 
 /// What every stack of a snapshot says, by [`StackId`].
-pub(super) async fn read(snapshot: &Snapshot, rules: &Rules, pace: &mut Pace) -> Vec<Says> {
+pub(super) async fn read(snapshot: &Snapshot, rules: &Rules, budget: &mut Budget) -> Vec<Says> {
     let mut frames: Vec<Facts> = Vec::with_capacity(snapshot.frames.len());
     for id in 0..snapshot.frames.len() as u32 {
         // Each is held against all rules.
-        pace.spend(RULED).await;
+        budget.charge(RULED).await;
         frames.push(facts(snapshot, FrameId(id), rules));
     }
     let count = snapshot.stacks.len();
@@ -132,7 +132,7 @@ pub(super) async fn read(snapshot: &Snapshot, rules: &Rules, pace: &mut Pace) ->
     // started.
     let (mut with, mut rooted) = (0, 0);
     for part in strides(count) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         for found in part.filter_map(|id| outermost(stack(id))) {
             with += 1;
             rooted += u32::from(found.kind == Kind::Root);
@@ -164,11 +164,11 @@ pub(super) async fn read(snapshot: &Snapshot, rules: &Rules, pace: &mut Pace) ->
     let mut says: Vec<Says> = Vec::with_capacity(count);
     for id in 0..count {
         // Its frames are gone through several times.
-        pace.spend(1 + 2 * stack(id).len() as u64).await;
+        budget.charge(1 + 2 * stack(id).len() as u64).await;
         says.push(of_stack(stack(id)));
     }
     for place in [Place::Apply, Place::NormInit] {
-        by_line(snapshot, &frames, place, &mut says, pace).await;
+        by_line(snapshot, &frames, place, &mut says, budget).await;
     }
     says
 }
@@ -185,12 +185,12 @@ async fn by_line(
     frames: &[Facts],
     place: Place,
     says: &mut [Says],
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) {
     let mut lines: Vec<(u32, u32)> = Vec::new();
     for id in 0..says.len() as u32 {
         let stack = snapshot.stacks.frames(StackId(id));
-        pace.spend(1 + stack.len() as u64 / 8).await;
+        budget.charge(1 + stack.len() as u64 / 8).await;
         let found = stack.iter().find(|f| frames[f.0 as usize].place == place);
         lines.extend(found.map(|&f| (id, snapshot.frame(f).line)));
     }

@@ -6,10 +6,10 @@
 
 use super::gaps::Gaps;
 use crate::carving::Carving;
-use crate::pace::Pace;
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
+use crate::slicing::Budget;
 use crate::trace::Trace;
 use std::ops::Range;
 use vramscope_snapshot::Snapshot;
@@ -28,14 +28,14 @@ pub(super) async fn series(
     carving: &Carving,
     slots: u32,
     parts: usize,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> (Series, Series) {
     let cuts = cuts(trace, carving, parts);
-    if let Some(in_parts) = sweep(snapshot, trace, carving, slots, &cuts, pace).await {
+    if let Some(in_parts) = sweep(snapshot, trace, carving, slots, &cuts, budget).await {
         return in_parts;
     }
     // Without cuts there is nothing to cross.
-    sweep(snapshot, trace, carving, slots, &[], pace).await.unwrap_or_default()
+    sweep(snapshot, trace, carving, slots, &[], budget).await.unwrap_or_default()
 }
 
 /// Addresses at which the work may be parted: no segment of the window reaches across.
@@ -75,7 +75,7 @@ async fn sweep(
     carving: &Carving,
     slots: u32,
     cuts: &[u64],
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Option<(Series, Series)> {
     let edges: Vec<u64> = [&[0], cuts, &[u64::MAX]].concat();
     let mut parts: Vec<Part<'_>> = edges
@@ -88,7 +88,7 @@ async fn sweep(
         let end = slots.min(start + WINDOW);
         let count = (end - start) as usize;
         parallel::each_mut(&mut parts, |part| part.run(start..end));
-        pace.spend(COST * count as u64).await;
+        budget.charge(COST * count as u64).await;
         if parts.iter().any(|part| part.is_crossed) {
             return None;
         }
@@ -184,7 +184,7 @@ impl<'a> Part<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::at_once;
+    use crate::slicing::run_to_completion;
     use vramscope_snapshot::Reader;
 
     /// How many parts there are, what free memory they add up to, and what one part for all
@@ -196,11 +196,12 @@ mod tests {
         let trace = Trace::all(&snapshot).remove(0);
         let carving = Carving::new(&snapshot, &trace);
         let cuts = cuts(&trace, &carving, parts);
-        let (slots, pace) = (trace.slots(), &mut Pace::endless());
-        let whole = at_once(sweep(&snapshot, &trace, &carving, slots, &[], pace))
+        let (slots, budget) = (trace.slots(), &mut Budget::unlimited());
+        let whole = run_to_completion(sweep(&snapshot, &trace, &carving, slots, &[], budget))
             .expect("nothing to cross");
         for until in 0..=slots {
-            let (free, largest) = at_once(series(&snapshot, &trace, &carving, until, parts, pace));
+            let (free, largest) =
+                run_to_completion(series(&snapshot, &trace, &carving, until, parts, budget));
             assert!(
                 free.values(0..until).eq(whole.0.values(0..until)) && free.len() as u32 == until
             );
@@ -211,7 +212,8 @@ mod tests {
         }
         (
             cuts.len() + 1,
-            at_once(sweep(&snapshot, &trace, &carving, slots, &cuts, pace)).map(|s| s.0),
+            run_to_completion(sweep(&snapshot, &trace, &carving, slots, &cuts, budget))
+                .map(|s| s.0),
             whole.0,
         )
     }
@@ -230,9 +232,9 @@ mod tests {
         series.to_vec().into_iter().map(|bytes| bytes / MIB).collect()
     }
 
-    /// Two neighbouring segments of 2 MiB, the second of which is given back, and a block of 1 MiB
+    /// Two neighboring segments of 2 MiB, the second of which is given back, and a block of 1 MiB
     /// in each.
-    fn neighbours() -> Vec<String> {
+    fn neighbors() -> Vec<String> {
         let free =
             |addr| ["free_requested", "free_completed"].map(|action| event(action, addr, MIB));
         let mut events =
@@ -245,7 +247,7 @@ mod tests {
 
     #[test]
     fn parts_add_up_to_the_whole() {
-        let (parts, found, whole) = swept(&json(&neighbours()), 2);
+        let (parts, found, whole) = swept(&json(&neighbors()), 2);
         assert_eq!(parts, 2);
         assert_eq!(found, Some(whole.clone()));
         assert_eq!(in_mib(&whole), [0, 2, 1, 3, 2, 2, 3, 3, 4, 2]);
@@ -254,12 +256,12 @@ mod tests {
     #[test]
     fn what_reaches_across_is_swept_as_a_whole() {
         // A block that lies in both segments: no allocator makes such a one.
-        let mut events = neighbours();
+        let mut events = neighbors();
         events.extend([event("alloc", 5 * MIB, MIB), event("alloc", 3 * MIB, 2 * MIB)]);
         let (parts, found, _) = swept(&json(&events), 2);
         assert_eq!((parts, found), (2, None));
         // The second begins no segment of its own when it is freed again: it may merge.
-        let mut events = neighbours();
+        let mut events = neighbors();
         events.extend([event("alloc", 4 * MIB, MIB), event("free_completed", 4 * MIB, MIB)]);
         let (parts, found, _) = swept(&json(&events), 2);
         assert_eq!((parts, found), (2, None));

@@ -22,7 +22,7 @@ pub(crate) struct Block {
     pub(crate) used: Use,
 }
 
-/// Neighbours without gaps, of one stream and size class.
+/// Neighbors without gaps, of one stream and size class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) stream: u64,

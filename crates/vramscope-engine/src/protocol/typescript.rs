@@ -65,7 +65,7 @@ fn declarations() -> String {
         FileEntry,
         RunResponse,
         PlannedRow,
-        ColourBy,
+        ColorBy,
         FlameWeight,
         MarkedRange,
         FlameSpec,

@@ -15,11 +15,11 @@ use super::AxisKind;
 use crate::report::peak::BandKind;
 use serde::{Deserialize, Serialize};
 
-/// What a block's colour says.
+/// What a block's color says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
-pub enum ColourBy {
+pub enum ColorBy {
     /// Its call stack: the hue is that of the innermost frame that is the user's own.
     #[default]
     Stack,
@@ -86,7 +86,7 @@ pub struct FlameSpec {
     /// Only this node and what is above and below it, by its path (see [`FlameNode::path`]); empty
     /// for all.
     pub root: String,
-    /// Frames that hold this text keep their colour, the others turn grey; empty for none.
+    /// Frames that hold this text keep their color, the others turn gray; empty for none.
     pub search: String,
 }
 
@@ -132,18 +132,18 @@ pub const GROWN: u32 = 4;
 pub enum Layer {
     /// The stack of blocks. x in slots, y in bytes.
     Timeline {
-        /// What colours say.
-        colour: ColourBy,
+        /// What colors say.
+        color: ColorBy,
         /// Draw allocated, active and reserved bytes as lines.
         bands: bool,
-        /// Blocks that match this search keep their colour, the others turn grey; empty for none.
+        /// Blocks that match this search keep their color, the others turn gray; empty for none.
         search: String,
     },
     /// One row a segment. x in slots; y in [`ROW_UNITS`] a row, the first row at the top (the
     /// highest y).
     Segments {
-        /// What colours say.
-        colour: ColourBy,
+        /// What colors say.
+        color: ColorBy,
         /// Which rows.
         rows: SegmentSpec,
         /// As in `Timeline`.

@@ -5,7 +5,7 @@ use super::summary::WarningSummary;
 use crate::file::Part;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use vramscope_analysis::pace::{Pace, at_once};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Coverage, StepSource, Steps};
 use vramscope_snapshot::Stage;
 
@@ -75,11 +75,11 @@ pub struct DeviceInfo {
 
 /// What is known of a file beside its numbers.
 pub fn info(path: &str, part: &Part) -> FileInfo {
-    at_once(info_paced(path, part, &mut Pace::endless()))
+    run_to_completion(info_sliced(path, part, &mut Budget::unlimited()))
 }
 
 /// The same in slices.
-pub(crate) async fn info_paced(path: &str, part: &Part, pace: &mut Pace) -> FileInfo {
+pub(crate) async fn info_sliced(path: &str, part: &Part, budget: &mut Budget) -> FileInfo {
     let snapshot = &part.snapshot;
     let mut annotations = BTreeMap::new();
     for annotation in snapshot.annotations.iter().filter(|a| a.stage == Stage::Start) {
@@ -87,7 +87,7 @@ pub(crate) async fn info_paced(path: &str, part: &Part, pace: &mut Pace) -> File
     }
     let mut devices = Vec::with_capacity(part.traces.len());
     for index in 0..part.traces.len() {
-        devices.push(device(Target { path, part, index }, pace).await);
+        devices.push(device(Target { path, part, index }, budget).await);
     }
     FileInfo {
         path: path.to_owned(),
@@ -103,9 +103,9 @@ pub(crate) async fn info_paced(path: &str, part: &Part, pace: &mut Pace) -> File
     }
 }
 
-async fn device(target: Target<'_>, pace: &mut Pace) -> DeviceInfo {
+async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
     let trace = target.trace();
-    let steps = Steps::paced(target.snapshot(), trace, pace).await;
+    let steps = Steps::sliced(target.snapshot(), trace, budget).await;
     DeviceInfo {
         device: target.device(),
         events: trace.device.events.len(),

@@ -1,7 +1,7 @@
 //! What the program prints of a file, with its documented JSON forms (docs/cli.md): one module a
 //! command, and the exports.
 //!
-//! Each is a function from a [`Part`] to a value that serialises; text for people is made from the
+//! Each is a function from a [`Part`] to a value that serializes; text for people is made from the
 //! same value by the program.
 
 pub mod anomalies;

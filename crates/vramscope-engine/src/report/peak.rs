@@ -6,9 +6,9 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use vramscope_analysis::pace::{Pace, at_once, strides};
+use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
 use vramscope_analysis::{
-    Band, Category, Exactness, Measure, Series, by_frame, by_stack_paced, peaks_paced,
+    Band, Category, Exactness, Measure, Series, by_frame, by_stack_sliced, peaks_sliced,
     reserved_by_stack,
 };
 
@@ -58,14 +58,14 @@ impl BandKind {
 
     /// Its value in every slot.
     pub fn series(self, target: Target<'_>) -> Cow<'_, Series> {
-        at_once(self.series_paced(target, &mut Pace::endless()))
+        run_to_completion(self.series_sliced(target, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub(crate) async fn series_paced<'a>(
+    pub(crate) async fn series_sliced<'a>(
         self,
         target: Target<'a>,
-        pace: &mut Pace,
+        budget: &mut Budget,
     ) -> Cow<'a, Series> {
         let carving = target.part.carving(target.index);
         match self {
@@ -73,7 +73,7 @@ impl BandKind {
             Self::Active => Cow::Borrowed(&carving.active),
             Self::Allocated => Cow::Borrowed(&carving.allocated),
             Self::Reserved => {
-                Cow::Owned(target.trace().reserved_paced(target.snapshot(), pace).await)
+                Cow::Owned(target.trace().reserved_sliced(target.snapshot(), budget).await)
             }
         }
     }
@@ -172,22 +172,22 @@ const PEAKS: usize = 5;
 pub(crate) async fn separate(
     series: &Series,
     band: Band,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<vramscope_analysis::Peak> {
-    peaks_paced(series, PEAKS, band.peak.max(0) as u64 / 50, pace).await
+    peaks_sliced(series, PEAKS, band.peak.max(0) as u64 / 50, budget).await
 }
 
 /// The live set at a band's peak.
 pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> {
-    at_once(peak_paced(target, band, top, &mut Pace::endless()))
+    run_to_completion(peak_sliced(target, band, top, &mut Budget::unlimited()))
 }
 
 /// The same in slices.
-pub(crate) async fn peak_paced<'a>(
+pub(crate) async fn peak_sliced<'a>(
     target: Target<'a>,
     band: BandKind,
     top: Option<usize>,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Peak<'a> {
     let (trace, part, snapshot) = (target.trace(), target.part, target.snapshot());
     let carving = part.carving(target.index);
@@ -195,13 +195,13 @@ pub(crate) async fn peak_paced<'a>(
     let slot = slot_of(figures.peak_event);
     let categories = part.categories(target.index);
     let shares = match band.measure(slot) {
-        Some(measure) => by_stack_paced(trace, |i| measure.of(trace, carving, i), pace).await,
+        Some(measure) => by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await,
         None => reserved_by_stack(&carving.segments, slot),
     };
     let mut live: Vec<(u32, u64)> = Vec::new();
     if let Some(measure) = band.measure(slot) {
         for part in strides(trace.blocks.len()) {
-            pace.spend(2 * part.len() as u64).await;
+            budget.charge(2 * part.len() as u64).await;
             let weights = part.map(|i| (i as u32, measure.of(trace, carving, i as u32) as u64));
             live.extend(weights.filter(|&(_, bytes)| bytes > 0));
         }
@@ -219,8 +219,8 @@ pub(crate) async fn peak_paced<'a>(
     };
     let shown = top.unwrap_or(shares.len()).min(shares.len());
     let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
-    let series = band.series_paced(target, pace).await;
-    let separate = separate(&series, figures, pace).await;
+    let series = band.series_sliced(target, budget).await;
+    let separate = separate(&series, figures, budget).await;
     Peak {
         schema: "vramscope.peak/1",
         path: target.path,

@@ -6,8 +6,8 @@ use super::peak::BandKind;
 use super::summary::OomSummary;
 use super::{CategoryShare, FrameRow, Target, by_category, frames, site, slot_of};
 use serde::Serialize;
-use vramscope_analysis::pace::{self, Pace, at_once, strides};
-use vramscope_analysis::{Measure, RankFacts, by_stack_paced, parallel};
+use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
+use vramscope_analysis::{Measure, RankFacts, by_stack_sliced, parallel};
 use vramscope_snapshot::{Snapshot, StackId};
 
 /// One device of one rank. At most a few hundred kilobytes, whatever the file: a thousand ranks
@@ -51,24 +51,24 @@ const STACKS: usize = 200;
 impl RankSummary {
     /// Of one device.
     pub fn new(target: Target<'_>) -> Self {
-        at_once(Self::paced(target, &mut Pace::endless()))
+        run_to_completion(Self::sliced(target, &mut Budget::unlimited()))
     }
 
     /// The same in slices; block sizes and categories are made before.
-    pub(crate) async fn paced(target: Target<'_>, pace: &mut Pace) -> Self {
+    pub(crate) async fn sliced(target: Target<'_>, budget: &mut Budget) -> Self {
         let (trace, part, snapshot) = (target.trace(), target.part, target.snapshot());
         let slot = slot_of(trace.requested_band.peak_event);
         let (categories, carving) =
             parallel::join(|| part.categories(target.index), || part.carving(target.index));
         // Findings need block sizes, which are there now.
-        let mut beside = pace.beside();
+        let mut beside = budget.beside();
         let shares =
-            by_stack_paced(trace, |i| Measure::Requested(slot).of(trace, carving, i), pace);
+            by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
         let anomalies = part.make_anomalies(target.index, &mut beside);
-        let (shares, ()) = pace::join(shares, anomalies).await;
+        let (shares, ()) = slicing::join(shares, anomalies).await;
         let mut live = Vec::new();
         for part in strides(trace.blocks.len()) {
-            pace.spend(2 * part.len() as u64).await;
+            budget.charge(2 * part.len() as u64).await;
             let blocks = (part.start as u32..).zip(&trace.blocks[part]);
             let of_slot = blocks.filter(|(_, b)| b.enters <= slot && slot < b.leaves);
             live.extend(of_slot.map(|(i, b)| (categories.get(i).category, b.bytes.0)));

@@ -3,7 +3,7 @@
 
 use super::{FrameRow, Target, event_of, frames, pool, segment_type, site, time_of};
 use serde::Serialize;
-use vramscope_analysis::pace::{Pace, at_once};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Content, Fragmentation, LiveSet, SegmentState, free_shares};
 use vramscope_snapshot::Snapshot;
 
@@ -137,21 +137,21 @@ const PIECE: u64 = 16;
 
 /// The segments in a slot.
 pub fn segments(target: Target<'_>, slot: u32) -> Segments<'_> {
-    at_once(segments_paced(target, slot, &mut Pace::endless()))
+    run_to_completion(segments_sliced(target, slot, &mut Budget::unlimited()))
 }
 
 /// The same in slices.
-pub(crate) async fn segments_paced<'a>(
+pub(crate) async fn segments_sliced<'a>(
     target: Target<'a>,
     slot: u32,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Segments<'a> {
     let (trace, snapshot, carving) =
         (target.trace(), target.snapshot(), target.part.carving(target.index));
-    let states = states_paced(target, slot, pace).await;
-    let cached = Fragmentation::paced(snapshot, trace, carving, pace).await;
+    let states = states_sliced(target, slot, budget).await;
+    let cached = Fragmentation::sliced(snapshot, trace, carving, budget).await;
     let (most, max_free) =
-        cached.free.largest_paced(0..trace.slots(), pace).await.unwrap_or_default();
+        cached.free.largest_sliced(0..trace.slots(), budget).await.unwrap_or_default();
     let churn = cached.churn;
     Segments {
         schema: "vramscope.segments/1",
@@ -160,7 +160,7 @@ pub(crate) async fn segments_paced<'a>(
         event: event_of(slot),
         time_us: time_of(trace, slot),
         free: free_rows(snapshot, &states),
-        segments: rows_paced(target, &states, pace).await,
+        segments: rows_sliced(target, &states, budget).await,
         fragmentation: FragmentationRow {
             free: cached.free.at(slot),
             largest_free: cached.largest.at(slot),
@@ -182,23 +182,23 @@ pub(crate) async fn segments_paced<'a>(
 }
 
 /// How segments were laid out in a slot, in slices.
-pub(crate) async fn states_paced(
+pub(crate) async fn states_sliced(
     target: Target<'_>,
     slot: u32,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<SegmentState> {
-    LiveSet::paced(target.trace(), slot, pace).await.segments(target.part.carving(target.index))
+    LiveSet::sliced(target.trace(), slot, budget).await.segments(target.part.carving(target.index))
 }
 
 /// A row for each of them, in slices.
-pub(crate) async fn rows_paced<'a>(
+pub(crate) async fn rows_sliced<'a>(
     target: Target<'a>,
     states: &[SegmentState],
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<SegmentRow<'a>> {
     let mut rows = Vec::with_capacity(states.len());
     for state in states {
-        pace.spend(ROW + PIECE * state.pieces.len() as u64).await;
+        budget.charge(ROW + PIECE * state.pieces.len() as u64).await;
         rows.push(segment_row(target, state));
     }
     rows

@@ -4,13 +4,13 @@
 //! Texts stand in it once. A rank's worker writes it as JSON, which the page carries to the
 //! coordinator unread: byte counts stay exact, and the files need not be open together.
 
-use super::peak::{BandKind, peak_paced};
+use super::peak::{BandKind, peak_sliced};
 use super::rank::RankSummary;
 use super::{FrameRow, Target};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vramscope_analysis::Exactness;
-use vramscope_analysis::pace::{Pace, at_once};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 
 /// One device of one file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -116,13 +116,17 @@ pub enum Align {
 impl Side {
     /// Of one device, without its curves.
     pub fn new(target: Target<'_>, band: BandKind) -> Self {
-        at_once(Self::paced(target, band, &mut Pace::endless()))
+        run_to_completion(Self::sliced(target, band, &mut Budget::unlimited()))
     }
 
     /// The same in slices.
-    pub(crate) async fn paced<'a>(target: Target<'a>, band: BandKind, pace: &mut Pace) -> Self {
-        let summary = RankSummary::paced(target, pace).await;
-        let set = peak_paced(target, band, None, pace).await;
+    pub(crate) async fn sliced<'a>(
+        target: Target<'a>,
+        band: BandKind,
+        budget: &mut Budget,
+    ) -> Self {
+        let summary = RankSummary::sliced(target, budget).await;
+        let set = peak_sliced(target, band, None, budget).await;
         let mut frames: Vec<(String, String, u32)> = Vec::new();
         let mut known: BTreeMap<FrameRow<'_>, u32> = BTreeMap::new();
         let mut intern = |frame: FrameRow<'a>| {

@@ -30,7 +30,7 @@ mod tests {
     use crate::report::Target;
     use crate::views::moment::{live, stack_rows};
     use crate::views::tests::load;
-    use vramscope_analysis::pace::{Pace, at_once};
+    use vramscope_analysis::slicing::{Budget, run_to_completion};
 
     #[test]
     fn rows_of_one_site_say_where_they_part_and_others_say_nothing() {
@@ -39,9 +39,9 @@ mod tests {
         let (trace, snapshot) = (at.trace(), at.snapshot());
         let mut told = 0;
         for slot in (0..trace.slots()).step_by(97) {
-            let pace = &mut Pace::endless();
-            let blocks = at_once(live(trace, slot, pace));
-            let rows = at_once(stack_rows(at, &blocks, 12, pace));
+            let budget = &mut Budget::unlimited();
+            let blocks = run_to_completion(live(trace, slot, budget));
+            let rows = run_to_completion(stack_rows(at, &blocks, 12, budget));
             for row in &rows {
                 let same: Vec<_> = rows.iter().filter(|other| other.site == row.site).collect();
                 assert!(same.len() > 1 || row.via.is_empty(), "{row:?}");
@@ -70,9 +70,13 @@ mod tests {
         let at = Target { path: "", part: &file.parts[0], index: 0 };
         let mut told = Vec::new();
         for slot in (0..at.trace().slots()).step_by(29) {
-            let pace = &mut Pace::endless();
-            let blocks = at_once(live(at.trace(), slot, pace));
-            told.extend(at_once(stack_rows(at, &blocks, 12, pace)).into_iter().map(|row| row.via));
+            let budget = &mut Budget::unlimited();
+            let blocks = run_to_completion(live(at.trace(), slot, budget));
+            told.extend(
+                run_to_completion(stack_rows(at, &blocks, 12, budget))
+                    .into_iter()
+                    .map(|row| row.via),
+            );
         }
         told.retain(|via| !via.is_empty());
         let says = |what: &str| told.iter().filter(|via| via.contains(what)).count();

@@ -14,9 +14,9 @@ use crate::report::Target;
 use crate::text;
 use std::ops::{Not, Range};
 use std::sync::Arc;
-use vramscope_analysis::pace::{Pace, STRIDE, at_once};
+use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion};
 use vramscope_analysis::{Block, Category, Origin, Trace, lifetime, parallel, sort};
-use vramscope_layout::site_colour;
+use vramscope_layout::site_color;
 use vramscope_snapshot::{Snapshot, StackId, StreamId};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -58,7 +58,7 @@ impl Kept {
         rows: Range<u32>,
         near: Option<u32>,
     ) -> BlockPage {
-        let make = || at_once(Found::paced(at, table, &mut Pace::endless()));
+        let make = || run_to_completion(Found::sliced(at, table, &mut Budget::unlimited()));
         let Found { order, text } = self.found.get(&(target, table.clone()), make);
         let total = order.len() as u32;
         let from = rows.start.min(total);
@@ -79,7 +79,7 @@ pub(super) fn slot_after(trace: &Trace, event: i64) -> u32 {
 }
 
 async fn found(file: Arc<File>, (target, table): (DeviceRef, BlockTable)) -> Option<Found> {
-    Some(Found::paced(find(&file, target)?, &table, &mut Pace::of(SLICE)).await)
+    Some(Found::sliced(find(&file, target)?, &table, &mut Budget::of(SLICE)).await)
 }
 
 /// So many blocks for each thread are looked at in one go, and what one costs.
@@ -87,14 +87,14 @@ const BLOCKS: usize = 1 << 14;
 const COST: u64 = 8;
 
 impl Found {
-    pub(super) async fn paced(at: Target<'_>, table: &BlockTable, pace: &mut Pace) -> Self {
+    pub(super) async fn sliced(at: Target<'_>, table: &BlockTable, budget: &mut Budget) -> Self {
         let trace = at.trace();
-        let matcher = match Matcher::of_table(at, &table.text, pace).await {
+        let matcher = match Matcher::of_table(at, &table.text, budget).await {
             Ok(matcher) => matcher,
             Err(text) => return Self { order: Vec::new(), text },
         };
         let below = match &table.node {
-            Some((spec, node)) => Some(flame::blocks_below(at, spec, *node, pace).await),
+            Some((spec, node)) => Some(flame::blocks_below(at, spec, *node, budget).await),
             None => None,
         };
         let slot = table.live_at.map(|event| slot_after(trace, event));
@@ -107,7 +107,7 @@ impl Found {
                 && matcher.as_ref().is_none_or(|m| m.block(at, i))
         };
         let sites =
-            if table.sort == BlockSort::Site { site_ranks(at, pace).await } else { Vec::new() };
+            if table.sort == BlockSort::Site { site_ranks(at, budget).await } else { Vec::new() };
         // Rows show both: they are made before the work is shared.
         parallel::join(|| at.part.carving(at.index), || at.part.categories(at.index));
         let mut wanted = Picked::default();
@@ -120,7 +120,7 @@ impl Found {
                 wanted.push(i);
                 bytes = bytes.saturating_add(trace.blocks[i as usize].bytes.0);
             }
-            pace.spend(COST * BLOCKS as u64).await;
+            budget.charge(COST * BLOCKS as u64).await;
         }
         let order = match table.sort {
             // Twice as wide as all others: what is sorted takes twice as much memory.
@@ -129,9 +129,9 @@ impl Found {
                     let block = &trace.blocks[i as usize];
                     u128::from(block.bytes.0) * u128::from(lifetime(trace, block))
                 };
-                sorted(wanted, table.descending, key, pace).await
+                sorted(wanted, table.descending, key, budget).await
             }
-            of => sorted(wanted, table.descending, |i| key(at, of, &sites, i), pace).await,
+            of => sorted(wanted, table.descending, |i| key(at, of, &sites, i), budget).await,
         };
         let count = part_of(order.len(), trace.blocks.len(), "block", "blocks");
         Self { order, text: format!("{count}, {}", Bytes(bytes)) }
@@ -143,7 +143,7 @@ async fn sorted<K: Ord + Copy + Send + Not<Output = K>>(
     blocks: Picked,
     descending: bool,
     key: impl Fn(u32) -> K + Sync,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<u32> {
     // They have their room from the start: a copy of so many would be a long slice.
     let mut rows: Vec<(K, u32)> = Vec::with_capacity(blocks.len() as usize);
@@ -154,14 +154,14 @@ async fn sorted<K: Ord + Copy + Send + Not<Output = K>>(
             let key = key(i);
             (if descending { !key } else { key }, i)
         }));
-        pace.spend(COST * BLOCKS as u64).await;
+        budget.charge(COST * BLOCKS as u64).await;
     }
     drop(blocks);
-    sort(&mut rows, pace).await;
+    sort(&mut rows, budget).await;
     let mut order = Vec::with_capacity(rows.len());
     for part in rows.chunks(BLOCKS) {
         order.extend(part.iter().map(|&(_, i)| i));
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
     }
     order
 }
@@ -192,7 +192,7 @@ fn key(at: Target<'_>, sort: BlockSort, sites: &[u32], index: u32) -> u64 {
 }
 
 /// The place of each stack's call site among all of them, by name.
-async fn site_ranks(at: Target<'_>, pace: &mut Pace) -> Vec<u32> {
+async fn site_ranks(at: Target<'_>, budget: &mut Budget) -> Vec<u32> {
     let count = at.snapshot().stacks.len() as u32;
     let mut names: Vec<(String, u32)> = Vec::with_capacity(count as usize);
     let stride = (STRIDE * parallel::threads()) as u32;
@@ -200,9 +200,9 @@ async fn site_ranks(at: Target<'_>, pace: &mut Pace) -> Vec<u32> {
         names.extend(parallel::filter_map(stride.min(count - from), |i| {
             Some((site(at, StackId(from + i)), from + i))
         }));
-        pace.spend(32 * STRIDE as u64).await;
+        budget.charge(32 * STRIDE as u64).await;
     }
-    sort(&mut names, pace).await;
+    sort(&mut names, budget).await;
     let mut ranks = vec![0; names.len()];
     let mut rank = 0;
     for (i, (name, stack)) in names.iter().enumerate() {
@@ -233,7 +233,7 @@ fn line(at: Target<'_>, index: u32) -> BlockLine {
         address: reused(block),
         stream: short_stream(at.snapshot(), block.stream),
         site: site(at, block.stack),
-        colour: site_colour(&part.sites, block.stack).word(),
+        color: site_color(&part.sites, block.stack).word(),
     }
 }
 

@@ -7,9 +7,9 @@ use crate::report::Target;
 use crate::report::peak::BandKind;
 use crate::report::rank::{RankSummary, StackShare};
 use crate::text;
-use vramscope_analysis::pace::Pace;
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Category, Exactness};
-use vramscope_layout::{Axis, AxisKind, Colour};
+use vramscope_layout::{Axis, AxisKind, Color};
 use vramscope_units::Bytes;
 
 /// The bands, in the order in which they are told.
@@ -21,9 +21,9 @@ pub(super) const BANDS: [(BandKind, &str); 4] = [
 ];
 
 /// All that the overview needs of one device of one rank.
-pub(crate) async fn card(at: Target<'_>, pace: &mut Pace) -> RankCard {
+pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
     let trace = at.trace();
-    let summary = RankSummary::paced(at, pace).await;
+    let summary = RankSummary::sliced(at, budget).await;
     let band = |(kind, label): (BandKind, &str)| {
         let (band, exactness) = kind.of(at);
         let event = text::peak_event(band.peak_event).text;
@@ -45,8 +45,8 @@ pub(crate) async fn card(at: Target<'_>, pace: &mut Pace) -> RankCard {
         end: text::signed_bytes(trace.requested_band.end),
         categories: Category::ALL.into_iter().filter_map(of_category).collect(),
         ooms: text::count(summary.ooms.len() as u64, "out-of-memory event", "out-of-memory events"),
-        findings: findings::rows(at, summary.anomalies, pace).await,
-        spark: spark(at, pace).await,
+        findings: findings::rows(at, summary.anomalies, budget).await,
+        spark: spark(at, budget).await,
         stacks: summary.stacks.into_iter().map(fact).collect(),
         path: summary.path,
         rank: summary.rank,
@@ -63,10 +63,10 @@ fn fact(share: StackShare) -> StackFact {
 }
 
 /// Requested bytes over the events; its full height is the most that was reserved.
-async fn spark(at: Target<'_>, pace: &mut Pace) -> String {
+async fn spark(at: Target<'_>, budget: &mut Budget) -> String {
     let trace = at.trace();
     let tops = match Axis::new(trace, AxisKind::Event) {
-        Some(axis) => columns(axis, &trace.requested, SPARK[0] / 2, pace).await,
+        Some(axis) => columns(axis, &trace.requested, SPARK[0] / 2, budget).await,
         None => Vec::new(),
     };
     area(&tops, SPARK, most_reserved(trace))
@@ -79,7 +79,7 @@ pub(super) fn category_row(category: Category, bytes: u64, whole: u64) -> Catego
         label: category_label(category).to_owned(),
         bytes: text::bytes(Bytes(bytes)),
         share: share(bytes, whole),
-        colour: Colour::category(category as u8).word(),
+        color: Color::category(category as u8).word(),
     }
 }
 

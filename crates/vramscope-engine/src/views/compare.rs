@@ -16,7 +16,7 @@ use crate::report::diff::{Change, Pair, StackDiff, stacks};
 use crate::report::peak::BandKind;
 use crate::report::side::{Align, Side, SideCurve, SideFinding};
 use crate::text;
-use vramscope_analysis::pace::Pace;
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Category, Series, Steps};
 use vramscope_layout::{Axis, AxisKind};
 use vramscope_units::{Bytes, EventIndex, Tick, byte_ticks, event_ticks, grouped, time_ticks};
@@ -25,12 +25,12 @@ use vramscope_units::{Bytes, EventIndex, Tick, byte_ticks, event_ticks, grouped,
 const COLUMNS: u32 = COMPARED[0] / 2;
 
 /// What another worker needs to compare with this device, as JSON.
-pub(crate) async fn side(at: Target<'_>, band: BandKind, pace: &mut Pace) -> String {
-    let series = band.series_paced(at, pace).await;
-    let mut side = Side::paced(at, band, pace).await;
-    side.curves.extend(along(at, AxisKind::Event, Align::Event, &series, pace).await);
-    side.curves.extend(along(at, AxisKind::Time, Align::Time, &series, pace).await);
-    side.curves.extend(by_step(at, &series, pace).await);
+pub(crate) async fn side(at: Target<'_>, band: BandKind, budget: &mut Budget) -> String {
+    let series = band.series_sliced(at, budget).await;
+    let mut side = Side::sliced(at, band, budget).await;
+    side.curves.extend(along(at, AxisKind::Event, Align::Event, &series, budget).await);
+    side.curves.extend(along(at, AxisKind::Time, Align::Time, &series, budget).await);
+    side.curves.extend(by_step(at, &series, budget).await);
     // Of texts and numbers alone there is always JSON.
     serde_json::to_string(&side).unwrap_or_default()
 }
@@ -40,7 +40,7 @@ async fn along(
     kind: AxisKind,
     align: Align,
     series: &Series,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Option<SideCurve> {
     let axis = Axis::new(at.trace(), kind)?;
     let (origin, extent) = (axis.origin() as f64, axis.extent() as f64);
@@ -48,13 +48,13 @@ async fn along(
         align,
         from: -origin,
         to: extent - origin,
-        tops: columns(axis, series, COLUMNS, pace).await,
+        tops: columns(axis, series, COLUMNS, budget).await,
     })
 }
 
 /// Every step is as wide as the others, and so is what is before the first and after the last.
-async fn by_step(at: Target<'_>, series: &Series, pace: &mut Pace) -> Option<SideCurve> {
-    let steps = Steps::paced(at.snapshot(), at.trace(), pace).await?;
+async fn by_step(at: Target<'_>, series: &Series, budget: &mut Budget) -> Option<SideCurve> {
+    let steps = Steps::sliced(at.snapshot(), at.trace(), budget).await?;
     let (first, last) = (*steps.begins.first()?, *steps.begins.last()?);
     let end = series.len() as u32;
     let before = (first > 0).then_some(0);
@@ -72,7 +72,7 @@ async fn by_step(at: Target<'_>, series: &Series, pace: &mut Pace) -> Option<Sid
     let mut tops = Vec::with_capacity(COLUMNS as usize);
     for column in 0..COLUMNS {
         let slots = slot(column)..slot(column + 1).max(slot(column)) + 1;
-        let (_, top) = series.largest_paced(slots, pace).await.unwrap_or_default();
+        let (_, top) = series.largest_sliced(slots, budget).await.unwrap_or_default();
         tops.push(top);
     }
     Some(SideCurve { align: Align::Step, from, to: from + parts as f64, tops })

@@ -5,7 +5,7 @@ use crate::protocol::AxisKind;
 use crate::protocol::views::{Course, MINIMAP, Mark};
 use crate::report::Target;
 use crate::report::peak::separate;
-use vramscope_analysis::pace::Pace;
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{AnomalyKind, Oom, Series, Trace};
 use vramscope_layout::Axis;
 use vramscope_units::{Bytes, EventIndex};
@@ -14,7 +14,7 @@ use vramscope_units::{Bytes, EventIndex};
 const COLUMNS: u32 = MINIMAP[0] / 2;
 
 /// The curve and its marks; nothing on an axis that the trace does not have.
-pub(crate) async fn course(at: Target<'_>, axis: AxisKind, pace: &mut Pace) -> Course {
+pub(crate) async fn course(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> Course {
     let trace = at.trace();
     let pools = at.part.pools(at.index).map_or(0, |p| p.pools.len() as u32);
     let Some(axis) = Axis::new(trace, axis.into()) else {
@@ -26,14 +26,14 @@ pub(crate) async fn course(at: Target<'_>, axis: AxisKind, pace: &mut Pace) -> C
         };
     };
     let scale = most_reserved(trace);
-    let requested = columns(axis, &trace.requested, COLUMNS, pace).await;
-    let reserved = trace.reserved_paced(at.snapshot(), pace).await;
-    let reserved = columns(axis, &reserved, COLUMNS, pace).await;
+    let requested = columns(axis, &trace.requested, COLUMNS, budget).await;
+    let reserved = trace.reserved_sliced(at.snapshot(), budget).await;
+    let reserved = columns(axis, &reserved, COLUMNS, budget).await;
     Course {
         requested: area(&requested, MINIMAP, scale),
         reserved: line(&reserved, MINIMAP, scale),
         pools,
-        marks: marks(at, axis, pace).await,
+        marks: marks(at, axis, budget).await,
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn most_reserved(trace: &Trace) -> u64 {
 }
 
 /// OOMs and findings along the axis, then the separate peaks, the highest first.
-async fn marks(at: Target<'_>, axis: Axis<'_>, pace: &mut Pace) -> Vec<Mark> {
+async fn marks(at: Target<'_>, axis: Axis<'_>, budget: &mut Budget) -> Vec<Mark> {
     let trace = at.trace();
     let mark = |kind: &str, slot: u32, text: String, id: String| Mark {
         kind: kind.to_owned(),
@@ -53,7 +53,7 @@ async fn marks(at: Target<'_>, axis: Axis<'_>, pace: &mut Pace) -> Vec<Mark> {
         text,
         id,
     };
-    let found = findings(at, pace).await;
+    let found = findings(at, budget).await;
     let is_oom = |kind: &str| kind == AnomalyKind::Oom.name();
     let mut marks: Vec<Mark> = Vec::new();
     for oom in &trace.ooms {
@@ -72,7 +72,7 @@ async fn marks(at: Target<'_>, axis: Axis<'_>, pace: &mut Pace) -> Vec<Mark> {
         }
     }
     marks.sort_by_key(|m| m.event);
-    for peak in separate(&trace.requested, trace.requested_band, pace).await {
+    for peak in separate(&trace.requested, trace.requested_band, budget).await {
         let place = match peak.slot.checked_sub(1) {
             Some(event) => format!("at {}", EventIndex(event)),
             None => "before the window".to_owned(),
@@ -97,7 +97,7 @@ pub(super) async fn columns(
     axis: Axis<'_>,
     series: &Series,
     columns: u32,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<u64> {
     let extent = u128::from(axis.extent());
     let edge = |column: u32| (extent * u128::from(column) / u128::from(columns.max(1))) as u64;
@@ -105,7 +105,7 @@ pub(super) async fn columns(
     for column in 0..columns {
         let start = edge(column);
         let states = axis.states_in(start..edge(column + 1).max(start + 1));
-        let (_, most) = series.largest_paced(states, pace).await.unwrap_or_default();
+        let (_, most) = series.largest_sliced(states, budget).await.unwrap_or_default();
         tops.push(most);
     }
     tops

@@ -7,8 +7,8 @@ use crate::protocol::{DetailRow, Hit};
 use crate::report::{Target, by_category, slot_of};
 use crate::text;
 use vramscope_analysis::Block;
-use vramscope_analysis::pace::{Pace, STRIDE, strides};
-use vramscope_layout::{Picked, site_colour};
+use vramscope_analysis::slicing::{Budget, STRIDE, strides};
+use vramscope_layout::{Picked, site_color};
 use vramscope_snapshot::{FrameId, StackId};
 use vramscope_units::Bytes;
 
@@ -18,10 +18,10 @@ const STACKS: usize = 20;
 /// What a tooltip says of a block, wherever it is drawn.
 pub(crate) fn hit(at: Target<'_>, block: u32) -> Option<Hit> {
     let found = at.trace().blocks.get(block as usize)?;
-    let colour = site_colour(&at.part.sites, found.stack);
+    let color = site_color(&at.part.sites, found.stack);
     let picked =
         Picked { state: found.enters, block, count: 1, bytes: found.bytes.0, largest: vec![block] };
-    Some(hover::words(at.part, at.trace(), colour, &picked))
+    Some(hover::words(at.part, at.trace(), color, &picked))
 }
 
 /// What may stand in a block, from the longest to the shortest: the function that asked for it and
@@ -48,7 +48,7 @@ pub(crate) async fn frame(
     name: &str,
     file: &str,
     line: u32,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Option<DetailCard> {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     // Texts that are damaged in different ways may read the same.
@@ -58,7 +58,7 @@ pub(crate) async fn frame(
     };
     let mut ids: Vec<FrameId> = Vec::new();
     for part in strides(snapshot.frames.len()) {
-        pace.spend(2 * part.len() as u64).await;
+        budget.charge(2 * part.len() as u64).await;
         ids.extend(part.map(|id| FrameId(id as u32)).filter(|&id| is_it(id)));
     }
     let known = snapshot.frame(*ids.first()?);
@@ -67,7 +67,7 @@ pub(crate) async fn frame(
     };
     let mut through: Vec<bool> = Vec::with_capacity(snapshot.stacks.len());
     for part in strides(snapshot.stacks.len()) {
-        pace.spend(16 * part.len() as u64).await;
+        budget.charge(16 * part.len() as u64).await;
         through.extend(part.map(goes_through));
     }
     let is_innermost =
@@ -76,7 +76,7 @@ pub(crate) async fn frame(
     let slot = slot_of(trace.requested_band.peak_event);
     let mut live: Vec<u32> = Vec::new();
     for part in strides(trace.blocks.len()) {
-        pace.spend(2 * part.len() as u64).await;
+        budget.charge(2 * part.len() as u64).await;
         let blocks = (part.start as u32..).zip(&trace.blocks[part]);
         let is_live =
             |b: &Block| b.enters <= slot && slot < b.leaves && through[b.stack.0 as usize];
@@ -84,7 +84,7 @@ pub(crate) async fn frame(
     }
     let mut shares = Shares::new(at, slot);
     for part in live.chunks(STRIDE) {
-        pace.spend(4 * part.len() as u64).await;
+        budget.charge(4 * part.len() as u64).await;
         for &i in part {
             shares.add(i);
         }

@@ -12,8 +12,8 @@ use crate::report::Target;
 use crate::text;
 use std::ops::Range;
 use std::sync::Arc;
-use vramscope_analysis::pace::{Pace, at_once, strides};
-use vramscope_layout::site_colour;
+use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_layout::site_color;
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 
@@ -42,10 +42,10 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) async fn paced(at: Target<'_>, filter: &EventFilter, pace: &mut Pace) -> Self {
+    pub(super) async fn sliced(at: Target<'_>, filter: &EventFilter, budget: &mut Budget) -> Self {
         let total = at.trace().device.events.len() as u32;
         let of = |list: Picked, unclear| Self { total: list.len(), list: Some(list), unclear };
-        let matcher = match Matcher::of_table(at, &filter.text, pace).await {
+        let matcher = match Matcher::of_table(at, &filter.text, budget).await {
             Ok(None) if filter.actions.is_empty() => {
                 return Self { list: None, total, unclear: None };
             }
@@ -65,7 +65,7 @@ impl Found {
         };
         let mut list = Picked::default();
         for part in strides(total as usize) {
-            pace.spend(2 * part.len() as u64).await;
+            budget.charge(2 * part.len() as u64).await;
             part.map(|event| event as u32).filter(is_wanted).for_each(|event| list.push(event));
         }
         of(list, None)
@@ -96,11 +96,11 @@ impl Found {
 }
 
 async fn found(file: Arc<File>, (target, filter): (DeviceRef, EventFilter)) -> Option<Found> {
-    Some(Found::paced(find(&file, target)?, &filter, &mut Pace::of(SLICE)).await)
+    Some(Found::sliced(find(&file, target)?, &filter, &mut Budget::of(SLICE)).await)
 }
 
 async fn subjects_of(file: Arc<File>, target: DeviceRef) -> Option<Vec<u32>> {
-    Some(subjects(find(&file, target)?, &mut Pace::of(SLICE)).await)
+    Some(subjects(find(&file, target)?, &mut Budget::of(SLICE)).await)
 }
 
 impl Kept {
@@ -124,11 +124,11 @@ impl Kept {
         rows: Range<u32>,
         near: Option<u32>,
     ) -> EventPage {
-        let endless = &mut Pace::endless();
-        let found = self
-            .found
-            .get(&(target, filter.clone()), || at_once(Found::paced(at, filter, endless)));
-        let subjects = self.subjects.get(&target, || at_once(subjects(at, endless)));
+        let endless = &mut Budget::unlimited();
+        let found = self.found.get(&(target, filter.clone()), || {
+            run_to_completion(Found::sliced(at, filter, endless))
+        });
+        let subjects = self.subjects.get(&target, || run_to_completion(subjects(at, endless)));
         let trace = at.trace();
         let from = rows.start.min(found.total);
         let until = rows.end.min(from.saturating_add(PAGE));
@@ -148,15 +148,15 @@ impl Kept {
 const NONE: u32 = u32::MAX;
 
 /// The block that each event allocates or frees.
-pub(super) async fn subjects(at: Target<'_>, pace: &mut Pace) -> Vec<u32> {
+pub(super) async fn subjects(at: Target<'_>, budget: &mut Budget) -> Vec<u32> {
     let trace = at.trace();
     let mut subjects = Vec::with_capacity(trace.device.events.len());
     for part in strides(trace.device.events.len()) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         subjects.resize(part.end, NONE);
     }
     for part in strides(trace.blocks.len()) {
-        pace.spend(3 * part.len() as u64).await;
+        budget.charge(3 * part.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
             for event in [block.alloc_event(), block.free_requested(), block.free_completed()]
                 .into_iter()
@@ -211,7 +211,7 @@ fn row(at: Target<'_>, subjects: &[u32], event: u32) -> EventRow {
         address,
         live: text::bytes(Bytes(trace.requested.at(event + 1))),
         site: site(at, events.stack(row)),
-        colour: site_colour(&at.part.sites, events.stack(row)).word(),
+        color: site_color(&at.part.sites, events.stack(row)).word(),
         block,
     }
 }

@@ -11,23 +11,25 @@ use crate::protocol::views::{Table, TextForm};
 use crate::report::anomalies::{AnomalyRow, of_device};
 use crate::report::blocks::{line, row};
 use crate::report::export::quoted;
-use crate::report::segments::{SegmentRow, rows_paced, segments_paced, states_paced};
+use crate::report::segments::{SegmentRow, rows_sliced, segments_sliced, states_sliced};
 use crate::report::{FrameRow, Target, site, time_of};
 use serde::Serialize;
-use vramscope_analysis::pace::Pace;
+use vramscope_analysis::slicing::Budget;
 
 /// A table as text.
 pub(crate) async fn export(
     at: Target<'_>,
     what: &Table,
     form: TextForm,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> String {
     match what {
         Table::Blocks { table } => {
-            let order = blocks::Found::paced(at, table, pace).await.order;
+            let order = blocks::Found::sliced(at, table, budget).await.order;
             match form {
-                TextForm::Csv => csv(BLOCKS, order.iter().map(|&i| block_line(at, i)), pace).await,
+                TextForm::Csv => {
+                    csv(BLOCKS, order.iter().map(|&i| block_line(at, i)), budget).await
+                }
                 TextForm::Json => {
                     let unit = if at.trace().clock.is_some() { "us" } else { "events" };
                     let total = at.trace().blocks.len();
@@ -35,38 +37,38 @@ pub(crate) async fn export(
                         "{{\"device\":{},\"total\":{total},\"lifetime_unit\":\"{unit}\",\"blocks\":",
                         at.device()
                     );
-                    json(&head, order.iter().map(|&i| row(at, i)), pace).await
+                    json(&head, order.iter().map(|&i| row(at, i)), budget).await
                 }
             }
         }
         Table::Events { filter } => {
-            let found = events::Found::paced(at, filter, pace).await;
-            let subjects = subjects(at, pace).await;
+            let found = events::Found::sliced(at, filter, budget).await;
+            let subjects = subjects(at, budget).await;
             let rows = found.rows(0..found.total()).map(|event| event_row(at, &subjects, event));
             match form {
-                TextForm::Csv => csv(EVENTS, rows.map(|row| event_line(&row)), pace).await,
+                TextForm::Csv => csv(EVENTS, rows.map(|row| event_line(&row)), budget).await,
                 TextForm::Json => {
-                    json(&format!("{{\"device\":{},\"events\":", at.device()), rows, pace).await
+                    json(&format!("{{\"device\":{},\"events\":", at.device()), rows, budget).await
                 }
             }
         }
         Table::Findings {} => {
             let found = of_device(at);
             match form {
-                TextForm::Csv => csv(FINDINGS, found.iter().map(finding_line), pace).await,
-                TextForm::Json => json("{\"anomalies\":", found.iter(), pace).await,
+                TextForm::Csv => csv(FINDINGS, found.iter().map(finding_line), budget).await,
+                TextForm::Json => json("{\"anomalies\":", found.iter(), budget).await,
             }
         }
         Table::Segments { event } => {
             let slot = slot_after(at.trace(), *event);
             match form {
                 TextForm::Csv => {
-                    let states = states_paced(at, slot, pace).await;
-                    let rows = rows_paced(at, &states, pace).await;
-                    csv(SEGMENTS, rows.iter().map(segment_line), pace).await
+                    let states = states_sliced(at, slot, budget).await;
+                    let rows = rows_sliced(at, &states, budget).await;
+                    csv(SEGMENTS, rows.iter().map(segment_line), budget).await
                 }
                 TextForm::Json => {
-                    let found = segments_paced(at, slot, pace).await;
+                    let found = segments_sliced(at, slot, budget).await;
                     let time = found.time_us.map_or("null".to_owned(), |time| time.to_string());
                     let head = format!(
                         "{{\"device\":{},\"event\":{},\"time_us\":{time},",
@@ -78,7 +80,7 @@ pub(crate) async fn export(
                         json_of(&found.fragmentation),
                         json_of(&found.churn)
                     );
-                    json(&(head + &rest), found.segments.iter(), pace).await
+                    json(&(head + &rest), found.segments.iter(), budget).await
                 }
             }
         }
@@ -98,20 +100,24 @@ const ROW: u64 = 256;
 /// From so many rows it is told how long all will be.
 const SAMPLE: usize = 4096;
 
-async fn csv(head: &str, lines: impl Iterator<Item = String>, pace: &mut Pace) -> String {
+async fn csv(head: &str, lines: impl Iterator<Item = String>, budget: &mut Budget) -> String {
     let mut out = format!("{head}\r\n");
     let count = lines.size_hint().0;
     for (i, line) in lines.enumerate() {
         out.push_str(&line);
         out.push_str("\r\n");
         make_room(&mut out, i, count);
-        pace.spend(ROW).await;
+        budget.charge(ROW).await;
     }
     out
 }
 
 /// An object that ends with a list, which `head` opens.
-async fn json(head: &str, rows: impl Iterator<Item = impl Serialize>, pace: &mut Pace) -> String {
+async fn json(
+    head: &str,
+    rows: impl Iterator<Item = impl Serialize>,
+    budget: &mut Budget,
+) -> String {
     let mut out = head.to_owned();
     out.push('[');
     let count = rows.size_hint().0;
@@ -121,7 +127,7 @@ async fn json(head: &str, rows: impl Iterator<Item = impl Serialize>, pace: &mut
         }
         out.push_str(&json_of(&row));
         make_room(&mut out, i, count);
-        pace.spend(ROW).await;
+        budget.charge(ROW).await;
     }
     out.push_str("]}\n");
     out

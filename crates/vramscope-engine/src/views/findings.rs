@@ -6,21 +6,21 @@ use crate::report::Target;
 use crate::report::anomalies::{AnomalyRow, of_device};
 use crate::text;
 use std::cmp::Reverse;
-use vramscope_analysis::pace::{Pace, strides};
+use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Block, Severity};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex};
 
 /// What is found on a device, the most severe first.
-pub(crate) async fn findings(at: Target<'_>, pace: &mut Pace) -> Vec<FindingRow> {
-    rows(at, of_device(at), pace).await
+pub(crate) async fn findings(at: Target<'_>, budget: &mut Budget) -> Vec<FindingRow> {
+    rows(at, of_device(at), budget).await
 }
 
 /// Findings of a device for people, the most severe first.
 pub(super) async fn rows(
     at: Target<'_>,
     found: Vec<AnomalyRow>,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<FindingRow> {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let row = |finding: AnomalyRow, reference: Option<String>| {
@@ -45,7 +45,7 @@ pub(super) async fn rows(
     };
     let mut rows: Vec<FindingRow> = Vec::with_capacity(found.len());
     for finding in found {
-        let reference = reference(at, &finding, pace).await;
+        let reference = reference(at, &finding, budget).await;
         rows.push(row(finding, reference));
     }
     rows
@@ -100,7 +100,7 @@ pub(super) fn label(kind: &str) -> &'static str {
 
 /// A block that shows it: of those of its stack that are live at the end the largest, and for frees
 /// that wait the first that does where none is.
-async fn reference(at: Target<'_>, finding: &AnomalyRow, pace: &mut Pace) -> Option<String> {
+async fn reference(at: Target<'_>, finding: &AnomalyRow, budget: &mut Budget) -> Option<String> {
     if !matches!(finding.kind, "growth" | "never_freed" | "pending_free") {
         return None;
     }
@@ -109,7 +109,7 @@ async fn reference(at: Target<'_>, finding: &AnomalyRow, pace: &mut Pace) -> Opt
         finding.events.first().copied().filter(|_| finding.kind == "pending_free").map(EventIndex);
     let (mut largest, mut waits): (Option<&Block>, Option<&Block>) = (None, None);
     for part in strides(trace.blocks.len()) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         for block in &trace.blocks[part] {
             let stays = block.leaves == trace.slots() && Some(block.stack) == finding.stack;
             // Of equals the oldest.

@@ -15,7 +15,7 @@ use crate::protocol::DeviceRef;
 use crate::protocol::views::{FlameSpec, FlameWeight};
 use crate::report::Target;
 use std::sync::Arc;
-use vramscope_analysis::pace::{Pace, at_once};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 
 /// How many graphs are kept.
 const GRAPHS: usize = 4;
@@ -44,15 +44,16 @@ impl Graphs {
     /// A graph, with its root and its search.
     pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, flame: &FlameSpec) -> &Graph {
         let wanted = (target, tree_of(flame));
-        let graph =
-            self.0.get(&wanted, || at_once(Graph::paced(at, &wanted.1, &mut Pace::endless())));
+        let graph = self.0.get(&wanted, || {
+            run_to_completion(Graph::sliced(at, &wanted.1, &mut Budget::unlimited()))
+        });
         graph.show(at, &flame.root, &flame.search);
         graph
     }
 }
 
 async fn graph(file: Arc<File>, (target, spec): (DeviceRef, FlameSpec)) -> Option<Graph> {
-    Some(Graph::paced(find(&file, target)?, &spec, &mut Pace::of(SLICE)).await)
+    Some(Graph::sliced(find(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
 }
 
 /// The blocks that a node of a graph adds up, by index, ascending.
@@ -60,9 +61,9 @@ pub(super) async fn blocks_below(
     at: Target<'_>,
     flame: &FlameSpec,
     node: u32,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<u32> {
-    Graph::paced(at, &tree_of(flame), pace).await.blocks_below(at, node, pace).await
+    Graph::sliced(at, &tree_of(flame), budget).await.blocks_below(at, node, budget).await
 }
 
 /// What decides the tree: neither what of it is shown, nor what its weight does not look at.

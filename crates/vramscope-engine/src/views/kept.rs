@@ -1,13 +1,13 @@
 //! What is kept between answers, and made in slices before the first that needs it.
 
-use vramscope_analysis::pace::Paced;
+use vramscope_analysis::slicing::SlicedTask;
 
 /// The latest few of a kind, each with what it was made of.
 pub(crate) struct Kept<K, T> {
     most: usize,
     /// The latest last.
     made: Vec<(K, T)>,
-    making: Vec<(K, Paced<Option<T>>)>,
+    making: Vec<(K, SlicedTask<Option<T>>)>,
 }
 
 impl<K: PartialEq + Clone, T> Kept<K, T> {
@@ -29,14 +29,14 @@ impl<K: PartialEq + Clone, T> Kept<K, T> {
             if self.making.len() == self.most {
                 self.making.remove(0);
             }
-            self.making.push((key.clone(), Paced::New));
+            self.making.push((key.clone(), SlicedTask::New));
             self.making.len() - 1
         });
         self.making[at].1.advance(begin);
         if self.making[at].1.done().is_none() {
             return false;
         }
-        if let (key, Paced::Done(Some(made))) = self.making.remove(at) {
+        if let (key, SlicedTask::Done(Some(made))) = self.making.remove(at) {
             self.put(key, made);
         }
         true
@@ -68,12 +68,12 @@ impl<K: PartialEq + Clone, T> Kept<K, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_analysis::pace::Pace;
+    use vramscope_analysis::slicing::Budget;
 
     async fn square(of: u32) -> Option<u32> {
-        let mut pace = Pace::of(1);
+        let mut budget = Budget::of(1);
         for _ in 0..of {
-            pace.spend(1).await;
+            budget.charge(1).await;
         }
         (of < 9).then_some(of * of)
     }

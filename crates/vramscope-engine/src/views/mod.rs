@@ -41,7 +41,7 @@ use crate::protocol::views::{Answer, At, Query};
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
 use std::sync::Arc;
-use vramscope_analysis::pace::Pace;
+use vramscope_analysis::slicing::Budget;
 
 impl Query {
     /// Whether the answer is known to take long: it is begun when nothing else waits.
@@ -215,45 +215,49 @@ pub(crate) async fn answer(
     file: Arc<File>,
     target: DeviceRef,
     query: Query,
-    mut pace: Pace,
+    mut budget: Budget,
 ) -> Option<Answer> {
     let at = find(&file, target)?;
-    let pace = &mut pace;
+    let budget = &mut budget;
     Some(match &query {
-        Query::Card {} => Answer::Card(Box::new(card::card(at, pace).await)),
-        Query::Findings {} => Answer::Findings(findings::findings(at, pace).await),
-        Query::Course { axis } => Answer::Course(course::course(at, *axis, pace).await),
+        Query::Card {} => Answer::Card(Box::new(card::card(at, budget).await)),
+        Query::Findings {} => Answer::Findings(findings::findings(at, budget).await),
+        Query::Course { axis } => Answer::Course(course::course(at, *axis, budget).await),
         &Query::Tracks { axis, x0, x1, columns } => {
             Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns))
         }
         &Query::Moment { at: moment } => {
-            Answer::Moment(Box::new(moment::moment(at, moment, pace).await))
+            Answer::Moment(Box::new(moment::moment(at, moment, budget).await))
         }
         Query::Peak {} => {
             let event = at.trace().requested_band.peak_event.map_or(-1, i64::from);
-            Answer::Moment(Box::new(moment::moment(at, At::Event { event }, pace).await))
+            Answer::Moment(Box::new(moment::moment(at, At::Event { event }, budget).await))
         }
         Query::Markers { events } => Answer::Markers(moment::markers(at.trace(), events)),
-        Query::Range(marked) => Answer::Detail(range::range(at, marked, pace).await.map(Box::new)),
-        Query::Export { what, form } => Answer::Text(export::export(at, what, *form, pace).await),
+        Query::Range(marked) => {
+            Answer::Detail(range::range(at, marked, budget).await.map(Box::new))
+        }
+        Query::Export { what, form } => Answer::Text(export::export(at, what, *form, budget).await),
         Query::Next { of, event, block, backwards } => {
-            Answer::Next(next::next(at, of, *event, *block, *backwards, pace).await.map(Box::new))
+            Answer::Next(next::next(at, of, *event, *block, *backwards, budget).await.map(Box::new))
         }
         &Query::Hit { block } => Answer::Hit(detail::hit(at, block).map(Box::new)),
         Query::Names { blocks } => {
             Answer::Names(blocks.iter().map(|&block| detail::names(at, block)).collect())
         }
-        Query::Search { text } => Answer::Search(search::search(at, text, pace).await),
+        Query::Search { text } => Answer::Search(search::search(at, text, budget).await),
         &Query::Segment { segment, event } => {
-            Answer::Detail(segment::segment(at, segment, event, pace).await.map(Box::new))
+            Answer::Detail(segment::segment(at, segment, event, budget).await.map(Box::new))
         }
         &Query::SegmentOf { block } => Answer::SegmentOf(segment::segment_of(at, block)),
         Query::Frame { name, file, line } => {
-            Answer::Detail(detail::frame(at, name, file, *line, pace).await.map(Box::new))
+            Answer::Detail(detail::frame(at, name, file, *line, budget).await.map(Box::new))
         }
-        Query::Picture { .. } => Answer::Text(picture::picture(&file, target, &query, pace).await),
-        &Query::Side { band } => Answer::Text(compare::side(at, band, pace).await),
-        Query::Settings {} => Answer::Settings(settings::settings(at, pace).await),
+        Query::Picture { .. } => {
+            Answer::Text(picture::picture(&file, target, &query, budget).await)
+        }
+        &Query::Side { band } => Answer::Text(compare::side(at, band, budget).await),
+        Query::Settings {} => Answer::Settings(settings::settings(at, budget).await),
         Query::Events { .. }
         | Query::Blocks { .. }
         | Query::Flame { .. }

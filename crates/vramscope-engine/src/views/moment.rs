@@ -8,9 +8,9 @@ use crate::protocol::views::{At, Marker, Moment, StackShareRow};
 use crate::report::{Target, by_category, event_of};
 use crate::text;
 use std::cmp::Reverse;
-use vramscope_analysis::pace::{Pace, strides};
+use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Category, Trace, sort};
-use vramscope_layout::{Axis, site_colour};
+use vramscope_layout::{Axis, site_color};
 use vramscope_snapshot::Action;
 use vramscope_units::{Bytes, EventIndex};
 
@@ -18,11 +18,11 @@ use vramscope_units::{Bytes, EventIndex};
 const STACKS: usize = 12;
 
 /// What is live and what is reserved.
-pub(crate) async fn moment(at: Target<'_>, when: At, pace: &mut Pace) -> Moment {
+pub(crate) async fn moment(at: Target<'_>, when: At, budget: &mut Budget) -> Moment {
     let trace = at.trace();
     let (carving, categories) = (at.part.carving(at.index), at.part.categories(at.index));
     let slot = slot(trace, when);
-    let live = live(trace, slot, pace).await;
+    let live = live(trace, slot, budget).await;
     let event = slot.checked_sub(1).map(EventIndex);
     let requested = trace.requested.at(slot);
     let (active, allocated) = (carving.active.at(slot), carving.allocated.at(slot));
@@ -44,9 +44,9 @@ pub(crate) async fn moment(at: Target<'_>, when: At, pace: &mut Pace) -> Moment 
     if let Some(pools) = at.part.pools(at.index) {
         bands.push(band("private_pools", "private pools", pools.size.at(slot) as i64));
     }
-    let stacks = stack_rows(at, &live, STACKS, pace).await;
+    let stacks = stack_rows(at, &live, STACKS, budget).await;
     let block = match event {
-        Some(event) => block_of(trace, event, pace).await,
+        Some(event) => block_of(trace, event, budget).await,
         None => None,
     };
     let shares = by_category(
@@ -137,7 +137,7 @@ fn action(at: Target<'_>, event: EventIndex) -> String {
 }
 
 /// The block that an event allocates, or whose free it asks for or completes.
-async fn block_of(trace: &Trace, event: EventIndex, pace: &mut Pace) -> Option<u32> {
+async fn block_of(trace: &Trace, event: EventIndex, budget: &mut Budget) -> Option<u32> {
     let entered = trace.blocks.partition_point(|b| b.enters <= event.0 + 1);
     let is_it = |b: &vramscope_analysis::Block| {
         b.alloc_event() == Some(event)
@@ -145,7 +145,7 @@ async fn block_of(trace: &Trace, event: EventIndex, pace: &mut Pace) -> Option<u
             || b.free_completed() == Some(event)
     };
     for part in strides(entered) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         if let Some(at) = trace.blocks[part.clone()].iter().position(is_it) {
             return Some((part.start + at) as u32);
         }
@@ -154,12 +154,12 @@ async fn block_of(trace: &Trace, event: EventIndex, pace: &mut Pace) -> Option<u
 }
 
 /// The blocks that are live in a slot, in stack order.
-pub(super) async fn live(trace: &Trace, slot: u32, pace: &mut Pace) -> Vec<u32> {
+pub(super) async fn live(trace: &Trace, slot: u32, budget: &mut Budget) -> Vec<u32> {
     // Blocks stand in the order in which they enter.
     let entered = trace.blocks.partition_point(|b| b.enters <= slot);
     let mut live = Vec::new();
     for part in strides(entered) {
-        pace.spend(part.len() as u64).await;
+        budget.charge(part.len() as u64).await;
         let blocks = (part.start as u32..).zip(&trace.blocks[part]);
         live.extend(blocks.filter(|(_, b)| slot < b.leaves).map(|(i, _)| i));
     }
@@ -171,7 +171,7 @@ pub(super) async fn stack_rows(
     at: Target<'_>,
     blocks: &[u32],
     most: usize,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Vec<StackShareRow> {
     let (trace, part) = (at.trace(), at.part);
     let categories = part.categories(at.index);
@@ -181,10 +181,10 @@ pub(super) async fn stack_rows(
     // What asks for nothing holds nothing.
     let holding = blocks.iter().filter(|&&i| of(i).bytes.0 > 0);
     let mut blocks: Vec<_> = holding.map(|&i| (key(i), i)).collect();
-    pace.spend(4 * blocks.len() as u64).await;
-    sort(&mut blocks, pace).await;
+    budget.charge(4 * blocks.len() as u64).await;
+    sort(&mut blocks, budget).await;
     let blocks: Vec<u32> = blocks.into_iter().map(|(_, i)| i).collect();
-    pace.spend(4 * blocks.len() as u64).await;
+    budget.charge(4 * blocks.len() as u64).await;
     let whole = sum(&blocks);
     let mut groups: Vec<(u64, &[u32])> =
         blocks.chunk_by(|&a, &b| key(a) == key(b)).map(|group| (sum(group), group)).collect();
@@ -209,7 +209,7 @@ pub(super) async fn stack_rows(
             bytes: text::bytes(Bytes(bytes)),
             blocks: text::count(group.len() as u64, "block", "blocks"),
             share: share(bytes, whole),
-            colour: site_colour(&part.sites, stack).word(),
+            color: site_color(&part.sites, stack).word(),
             block: largest,
             note: if is_of_free { format!("{category}; freed here") } else { category.to_owned() },
         }

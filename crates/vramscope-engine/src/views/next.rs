@@ -6,7 +6,7 @@ use crate::detail;
 use crate::protocol::BlockDetail;
 use crate::protocol::views::Looked;
 use crate::report::Target;
-use vramscope_analysis::pace::{Pace, strides};
+use vramscope_analysis::slicing::{Budget, strides};
 
 /// The next block that enters after an event, or before it; at the ends it goes round.
 ///
@@ -18,7 +18,7 @@ pub(crate) async fn next(
     event: i64,
     from: Option<u32>,
     backwards: bool,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Option<BlockDetail> {
     let trace = at.trace();
     let blocks = &trace.blocks;
@@ -29,8 +29,8 @@ pub(crate) async fn next(
         from.map_or_else(|| (entered(slot), entered(slot + 1)), |block| (block, block + 1));
     let found = match of {
         Looked::Search { text } => {
-            let matcher = Matcher::new(at, text, pace).await?;
-            around(before, after, blocks.len() as u32, backwards, |i| matcher.block(at, i), pace)
+            let matcher = Matcher::new(at, text, budget).await?;
+            around(before, after, blocks.len() as u32, backwards, |i| matcher.block(at, i), budget)
                 .await
         }
         &Looked::Stack { block } => {
@@ -40,7 +40,7 @@ pub(crate) async fn next(
                 let block = &blocks[i as usize];
                 (block.stack, block.has_stack_of_free()) == kind
             };
-            around(before, after, blocks.len() as u32, backwards, is_like, pace).await
+            around(before, after, blocks.len() as u32, backwards, is_like, budget).await
         }
     };
     detail::block(at.part, trace, found?)
@@ -53,12 +53,12 @@ async fn around(
     end: u32,
     backwards: bool,
     is_wanted: impl Fn(u32) -> bool,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Option<u32> {
     let round = if backwards { [0..before, before..end] } else { [after..end, 0..after] };
     for blocks in round {
         for part in strides(blocks.len()) {
-            pace.spend(2 * part.len() as u64).await;
+            budget.charge(2 * part.len() as u64).await;
             let of_part = part.map(|i| i as u32);
             let found = if backwards {
                 of_part.map(|i| blocks.end - 1 - i).find(|&i| is_wanted(i))

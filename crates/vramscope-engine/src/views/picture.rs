@@ -12,9 +12,9 @@ use crate::protocol::{AxisKind, DeviceRef, NO_BLOCK, TILE_COLUMNS, TILE_ROWS, Ti
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use vramscope_analysis::pace::Pace;
+use vramscope_analysis::slicing::Budget;
 use vramscope_layout::{
-    Axis, Colour, Colours, PALETTE_LEN, Palette, Strips, Surfaces, Theme, Timeline,
+    Axis, Color, Colors, PALETTE_LEN, Palette, Strips, Surfaces, Theme, Timeline,
 };
 use vramscope_units::{byte_ticks, event_ticks, time_ticks};
 
@@ -64,7 +64,7 @@ pub(super) async fn picture(
     file: &Arc<File>,
     target: DeviceRef,
     query: &Query,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> String {
     // What it is drawn from is its own: meanwhile the page's tiles are drawn from theirs.
     let views = &mut Views::default();
@@ -110,7 +110,7 @@ pub(super) async fn picture(
             );
         }
     }
-    strips(views, file, target, *axis, layer, &mut sheet, pace).await;
+    strips(views, file, target, *axis, layer, &mut sheet, budget).await;
     if !matches!(layer, Layer::Flame { .. })
         && let Some(axis) = Axis::new(at.trace(), (*axis).into())
     {
@@ -157,7 +157,7 @@ fn caption(layer: &Layer, has_pools: bool) -> &'static str {
     }
 }
 
-/// Every strip in view, as one path a colour; lines over blocks.
+/// Every strip in view, as one path a color; lines over blocks.
 async fn strips(
     views: &mut Views,
     file: &Arc<File>,
@@ -165,7 +165,7 @@ async fn strips(
     axis: AxisKind,
     layer: &Layer,
     sheet: &mut Sheet,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) {
     let [x0, x1] = sheet.x.map(|v| v.max(0.0));
     let [y0, y1] = sheet.y.map(|v| v.max(0.0));
@@ -175,17 +175,17 @@ async fn strips(
     let kx = (0..48).find(|&k| exact(k) >= per[0]).unwrap_or(48);
     let ky = (0..48).take_while(|&k| exact(k) <= per[1]).last().unwrap_or(0);
     let (w, h) = (f64::from(TILE_COLUMNS) * exact(kx), f64::from(TILE_ROWS) * exact(ky));
-    let mut paths: Vec<(Colour, bool, String)> = Vec::new();
-    // For each colour word, under and over the others, the place of its path.
+    let mut paths: Vec<(Color, bool, String)> = Vec::new();
+    // For each color word, under and over the others, the place of its path.
     let mut place: Vec<Option<usize>> = vec![None; 2 * PALETTE_LEN];
     for iy in (y0 / h) as u32..(y1 / h).ceil() as u32 {
         for ix in (x0 / w) as u32..(x1 / w).ceil() as u32 {
             let key = TileKey { kx, ky, ix, iy };
-            let Some(found) = tile(views, file, target, axis, layer, key, pace).await else {
+            let Some(found) = tile(views, file, target, axis, layer, key, budget).await else {
                 continue;
             };
             for ((position, &word), &block) in
-                found.positions.iter().zip(&found.colours).zip(&found.blocks)
+                found.positions.iter().zip(&found.colors).zip(&found.blocks)
             {
                 let [a, b, c, d] = position.map(f64::from);
                 let at =
@@ -197,11 +197,11 @@ async fn strips(
                     continue;
                 }
                 // The ground of a segment lies below its blocks, though it is none either.
-                let over = block == NO_BLOCK && Colour::from_word(word) != Colour::SEGMENT;
+                let over = block == NO_BLOCK && Color::from_word(word) != Color::SEGMENT;
                 let entry =
                     &mut place[2 * (word as usize).min(PALETTE_LEN - 1) + usize::from(over)];
                 let index = *entry.get_or_insert_with(|| {
-                    paths.push((Colour::from_word(word), over, String::new()));
+                    paths.push((Color::from_word(word), over, String::new()));
                     paths.len() - 1
                 });
                 write!(paths[index].2, "M{left:.1} {top:.1}H{right:.1}V{bottom:.1}H{left:.1}z")
@@ -210,11 +210,9 @@ async fn strips(
         }
     }
     // Reserved bytes below active ones, and those below allocated bytes, as on the page.
-    paths.sort_unstable_by_key(|&(colour, over, _)| {
-        (over, colour != Colour::SEGMENT, Reverse(colour))
-    });
-    for (colour, _, path) in paths {
-        let fill = sheet.palette.css(colour);
+    paths.sort_unstable_by_key(|&(color, over, _)| (over, color != Color::SEGMENT, Reverse(color)));
+    for (color, _, path) in paths {
+        let fill = sheet.palette.css(color);
         sheet.put(format_args!("<path fill=\"{fill}\" d=\"{path}\"/>"));
     }
 }
@@ -226,7 +224,7 @@ async fn tile(
     axis: AxisKind,
     layer: &Layer,
     key: TileKey,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Option<Strips> {
     let (mut half, mut making) = (Half::new(key), Making::default());
     while let Some(drawn) =
@@ -234,7 +232,7 @@ async fn tile(
     {
         drawn?;
         // Each time round is a slice.
-        pace.spend(SLICE).await;
+        budget.charge(SLICE).await;
         if half.whole.is_some() {
             return half.whole;
         }
@@ -242,10 +240,10 @@ async fn tile(
     // The plain timeline, which the engine draws by itself.
     let (part, trace) = file.trace(target)?;
     let axis = Axis::new(trace, axis.into())?;
-    let colours = Colours::by_site_paced(trace, &part.sites, pace).await;
-    let mut timeline = Timeline::paced(trace, pace).await;
-    while !timeline.draw(&mut half.timeline, axis, &colours, SLICE) {
-        pace.spend(SLICE).await;
+    let colors = Colors::by_site_sliced(trace, &part.sites, budget).await;
+    let mut timeline = Timeline::sliced(trace, budget).await;
+    while !timeline.draw(&mut half.timeline, axis, &colors, SLICE) {
+        budget.charge(SLICE).await;
     }
     Some(half.timeline.finish().0)
 }

@@ -9,8 +9,8 @@ use crate::text;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use vramscope_analysis::Trace;
-use vramscope_analysis::pace::{Pace, strides};
-use vramscope_layout::{Axis, site_colour};
+use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_layout::{Axis, site_color};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex};
 
@@ -25,7 +25,7 @@ const STACKS: usize = 50;
 pub(crate) async fn range(
     at: Target<'_>,
     marked: &MarkedRange,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Option<DetailCard> {
     let trace = at.trace();
     let (from, to) = states(trace, marked)?;
@@ -33,7 +33,7 @@ pub(crate) async fn range(
     let (mut allocated, mut freed, mut survived) = (Sum::default(), Sum::default(), Sum::default());
     let mut shares = Shares::new(at, to);
     for part in strides(trace.blocks.len()) {
-        pace.spend(3 * part.len() as u64).await;
+        budget.charge(3 * part.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
             if is_in(block.enters) {
                 shares.add(i);
@@ -49,7 +49,7 @@ pub(crate) async fn range(
     }
     let shares = shares.finish();
     let requested = |slot: u32| trace.requested.at(slot);
-    let peak = peak_of(trace, (from, to), pace).await;
+    let peak = peak_of(trace, (from, to), budget).await;
     let row = |key: &str, label: &str, text: String, raw: String| DetailRow {
         key: key.to_owned(),
         label: label.to_owned(),
@@ -110,8 +110,8 @@ pub(super) fn states(
 }
 
 /// The first of the states from one to another, both included, in which most bytes are requested.
-pub(super) async fn peak_of(trace: &Trace, (from, to): (u32, u32), pace: &mut Pace) -> u32 {
-    trace.requested.largest_paced(from..to + 1, pace).await.map_or(from, |(slot, _)| slot)
+pub(super) async fn peak_of(trace: &Trace, (from, to): (u32, u32), budget: &mut Budget) -> u32 {
+    trace.requested.largest_sliced(from..to + 1, budget).await.map_or(from, |(slot, _)| slot)
 }
 
 /// Bytes and blocks.
@@ -225,7 +225,7 @@ pub(super) fn share_rows(
         bytes: text::bytes(Bytes(share.bytes)),
         blocks: text::count(share.blocks.into(), "block", "blocks"),
         share: part_of_whole(share.bytes, whole),
-        colour: site_colour(&at.part.sites, share.stack).word(),
+        color: site_color(&at.part.sites, share.stack).word(),
         block: share.largest,
         note: note(share),
     };

@@ -8,18 +8,22 @@ use crate::protocol::views::SearchResult;
 use crate::report::{Target, slot_of};
 use crate::text;
 use vramscope_analysis::Block;
-use vramscope_analysis::pace::{Pace, STRIDE, strides};
+use vramscope_analysis::slicing::{Budget, STRIDE, strides};
 use vramscope_snapshot::{FrameId, StackId};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// What a search finds; `None` when it is empty or cannot be understood.
-pub(crate) async fn search(at: Target<'_>, text: &str, pace: &mut Pace) -> Option<SearchResult> {
-    let matcher = Matcher::new(at, text, pace).await?;
+pub(crate) async fn search(
+    at: Target<'_>,
+    text: &str,
+    budget: &mut Budget,
+) -> Option<SearchResult> {
+    let matcher = Matcher::new(at, text, budget).await?;
     let trace = at.trace();
     let peak = slot_of(trace.requested_band.peak_event);
     let (mut blocks, mut bytes) = (0, 0u64);
     for part in strides(trace.blocks.len()) {
-        pace.spend(2 * part.len() as u64).await;
+        budget.charge(2 * part.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
             if matcher.block(at, i) {
                 blocks += 1;
@@ -47,10 +51,10 @@ pub(crate) struct Matcher {
 
 impl Matcher {
     /// `None` when the text is empty or cannot be understood.
-    pub(crate) async fn new(at: Target<'_>, text: &str, pace: &mut Pace) -> Option<Self> {
+    pub(crate) async fn new(at: Target<'_>, text: &str, budget: &mut Budget) -> Option<Self> {
         let (words, terms) = parse(text)?;
         let stacks =
-            if words.is_empty() { None } else { Some(stacks_with(at, &words, pace).await) };
+            if words.is_empty() { None } else { Some(stacks_with(at, &words, budget).await) };
         Some(Self { stacks, terms })
     }
 
@@ -61,10 +65,10 @@ impl Matcher {
     pub(super) async fn of_table(
         at: Target<'_>,
         text: &str,
-        pace: &mut Pace,
+        budget: &mut Budget,
     ) -> Result<Option<Self>, String> {
         let text = text.trim();
-        match Self::new(at, text, pace).await {
+        match Self::new(at, text, budget).await {
             None if !text.is_empty() => Err(format!(
                 "\"{text}\" is not understood: search for a word of a frame or file, an address (0x7f..), a size \
                  (>512MiB) or an event (#3702)"
@@ -116,7 +120,7 @@ impl Matcher {
 
 /// Whether each stack has every word in some frame. Frames are far fewer than the places in stacks
 /// where they stand, so each frame is written out once.
-async fn stacks_with(at: Target<'_>, words: &[String], pace: &mut Pace) -> Vec<bool> {
+async fn stacks_with(at: Target<'_>, words: &[String], budget: &mut Budget) -> Vec<bool> {
     let snapshot = at.snapshot();
     let written = |id: usize| {
         let frame = snapshot.frame(FrameId(id as u32));
@@ -127,18 +131,18 @@ async fn stacks_with(at: Target<'_>, words: &[String], pace: &mut Pace) -> Vec<b
     };
     let mut frames: Vec<String> = Vec::with_capacity(snapshot.frames.len());
     for part in strides(snapshot.frames.len()) {
-        pace.spend(32 * part.len() as u64).await;
+        budget.charge(32 * part.len() as u64).await;
         frames.extend(part.map(written));
     }
     let mut found = vec![true; snapshot.stacks.len()];
     for word in words {
         let mut has: Vec<bool> = Vec::with_capacity(frames.len());
         for part in frames.chunks(STRIDE) {
-            pace.spend(8 * part.len() as u64).await;
+            budget.charge(8 * part.len() as u64).await;
             has.extend(part.iter().map(|frame| frame.contains(word.as_str())));
         }
         for part in strides(found.len()) {
-            pace.spend(32 * part.len() as u64).await;
+            budget.charge(32 * part.len() as u64).await;
             for (id, found) in (part.start as u32..).zip(&mut found[part]) {
                 *found =
                     *found && snapshot.stacks.frames(StackId(id)).iter().any(|f| has[f.0 as usize]);

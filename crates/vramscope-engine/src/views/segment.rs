@@ -7,7 +7,7 @@ use crate::protocol::DetailRow;
 use crate::protocol::views::DetailCard;
 use crate::report::{Target, segment_type};
 use crate::text;
-use vramscope_analysis::pace::Pace;
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Span, Trace};
 use vramscope_layout::RowOrder;
 use vramscope_snapshot::StackId;
@@ -22,7 +22,7 @@ pub(crate) async fn segment(
     at: Target<'_>,
     segment: u32,
     event: i64,
-    pace: &mut Pace,
+    budget: &mut Budget,
 ) -> Option<DetailCard> {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let slot = slot_after(trace, event);
@@ -63,7 +63,8 @@ pub(crate) async fn segment(
         }
         None => row("freed", "given back", "there at the end".to_owned(), None),
     }
-    let inside = if is_there(span, slot) { inside(at, span, slot, pace).await } else { Vec::new() };
+    let inside =
+        if is_there(span, slot) { inside(at, span, slot, budget).await } else { Vec::new() };
     if is_there(span, slot) {
         let fill = Fill::new(at, span, slot, &inside);
         let mut bytes = |key: &str, label: &str, bytes: u64| {
@@ -82,7 +83,7 @@ pub(crate) async fn segment(
     }
     // A block that begins in the range before is counted there.
     let own: Vec<u32> = inside.iter().filter(|i| i.is_own).map(|i| i.block).collect();
-    let stacks = stack_rows(at, &own, STACKS, pace).await;
+    let stacks = stack_rows(at, &own, STACKS, budget).await;
     let stack = (span.stack != StackId::EMPTY).then(|| detail::stack(snapshot, span.stack, None));
     let title = text::bytes(span.size);
     let none = detail::stack(snapshot, StackId::EMPTY, None);
@@ -121,7 +122,7 @@ struct Inside {
 }
 
 /// What lies in a span in a slot, by address.
-async fn inside(at: Target<'_>, span: &Span, slot: u32, pace: &mut Pace) -> Vec<Inside> {
+async fn inside(at: Target<'_>, span: &Span, slot: u32, budget: &mut Budget) -> Vec<Inside> {
     let (low, high) = (span.address.0, span.end());
     let part = |block: u32| {
         let (from, to) = extent(at, block);
@@ -129,8 +130,8 @@ async fn inside(at: Target<'_>, span: &Span, slot: u32, pace: &mut Pace) -> Vec<
         let is_in = is_own || from < high && low < to;
         is_in.then(|| Inside { from: from.max(low), to: to.min(high), block, is_own })
     };
-    let live = live(at.trace(), slot, pace).await;
-    pace.spend(4 * live.len() as u64).await;
+    let live = live(at.trace(), slot, budget).await;
+    budget.charge(4 * live.len() as u64).await;
     let mut inside: Vec<Inside> = live.into_iter().filter_map(part).collect();
     inside.sort_unstable_by_key(|i| (i.from, i.block));
     inside

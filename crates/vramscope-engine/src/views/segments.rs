@@ -14,7 +14,7 @@ use crate::protocol::views::{
 use crate::report::{Target, segment_type};
 use crate::text;
 use std::sync::Arc;
-use vramscope_analysis::pace::{Pace, STRIDE, at_once, strides};
+use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{Span, Trace, sort};
 use vramscope_layout::{RowOrder, SegmentRows};
 use vramscope_snapshot::{PoolId, PoolIndex, Snapshot};
@@ -47,12 +47,12 @@ impl Orders {
     /// An order; made in one go if it is not there.
     pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, spec: &SegmentSpec) -> &Order {
         let wanted = (target, order_of(spec));
-        self.0.get(&wanted, || at_once(Order::paced(at, spec, &mut Pace::endless())))
+        self.0.get(&wanted, || run_to_completion(Order::sliced(at, spec, &mut Budget::unlimited())))
     }
 }
 
 async fn made(file: Arc<File>, (target, spec): (DeviceRef, SegmentSpec)) -> Option<Order> {
-    Some(Order::paced(find(&file, target)?, &spec, &mut Pace::of(SLICE)).await)
+    Some(Order::sliced(find(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
 }
 
 /// What decides the order: no row's height, and of the cursor only what it looks at.
@@ -69,7 +69,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    pub(super) async fn paced(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> Self {
+    pub(super) async fn sliced(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> Self {
         let expandable = spans(at).iter().filter(|s| s.is_expandable).count();
         let segments =
             text::count((spans(at).len() - expandable) as u64, "segment", "segments").exact;
@@ -80,7 +80,7 @@ impl Order {
             _ => format!("{segments} and {ranges}"),
         };
         let most = text::signed_bytes(at.trace().reserved_band.peak).text;
-        let rows = order(at, spec, pace).await;
+        let rows = order(at, spec, budget).await;
         let shared = if rows.len() == rows.spans() {
             String::new()
         } else {
@@ -128,12 +128,15 @@ impl Order {
 }
 
 /// The rows in their order.
-async fn order(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> RowOrder {
+async fn order(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> RowOrder {
     let (snapshot, spans) = (at.snapshot(), spans(at));
     let slot = slot_after(at.trace(), spec.event);
-    let active =
-        if spec.sort == SegmentSort::Occupancy { active(at, slot, pace).await } else { Vec::new() };
-    let rows = RowOrder::shared(spans, pace).await;
+    let active = if spec.sort == SegmentSort::Occupancy {
+        active(at, slot, budget).await
+    } else {
+        Vec::new()
+    };
+    let rows = RowOrder::shared(spans, budget).await;
     // One kind of key for all orders; the largest first is the smallest complement first.
     let key = |row: &[u32]| -> [u64; 6] {
         let span = &spans[row[0] as usize];
@@ -165,13 +168,13 @@ async fn order(at: Target<'_>, spec: &SegmentSpec, pace: &mut Pace) -> RowOrder 
     };
     let mut keys: Vec<([u64; 6], u32)> = Vec::with_capacity(rows.len());
     for part in strides(rows.len()) {
-        pace.spend(4 * part.len() as u64).await;
+        budget.charge(4 * part.len() as u64).await;
         keys.extend(part.map(|row| (key(rows.row(row)), row as u32)));
     }
-    sort(&mut keys, pace).await;
+    sort(&mut keys, budget).await;
     let mut order = RowOrder::default();
     for part in strides(keys.len()) {
-        pace.spend(4 * part.len() as u64).await;
+        budget.charge(4 * part.len() as u64).await;
         keys[part].iter().for_each(|&(_, row)| order.push(rows.row(row as usize)));
     }
     order
@@ -192,14 +195,14 @@ pub(super) fn extent(at: Target<'_>, block: u32) -> (u64, u64) {
 }
 
 /// Block bytes in each span in a slot, by the span's index.
-async fn active(at: Target<'_>, slot: u32, pace: &mut Pace) -> Vec<u64> {
+async fn active(at: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<u64> {
     let spans = spans(at);
     let mut active = vec![0; spans.len()];
     let mut there: Vec<u32> =
         (0..spans.len() as u32).filter(|&s| is_there(&spans[s as usize], slot)).collect();
     there.sort_unstable_by_key(|&s| spans[s as usize].address);
-    for part in live(at.trace(), slot, pace).await.chunks(STRIDE) {
-        pace.spend(16 * part.len() as u64).await;
+    for part in live(at.trace(), slot, budget).await.chunks(STRIDE) {
+        budget.charge(16 * part.len() as u64).await;
         for &block in part {
             let (from, to) = extent(at, block);
             let first = there.partition_point(|&s| spans[s as usize].end() <= from);

@@ -3,9 +3,9 @@
 use crate::protocol::DetailRow;
 use crate::protocol::views::{SettingRow, SettingsCard};
 use crate::report::Target;
-use crate::report::info::{FileInfo, has_overflowed, info_paced};
+use crate::report::info::{FileInfo, has_overflowed, info_sliced};
 use crate::text::count;
-use vramscope_analysis::pace::Pace;
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Churn, Coverage, Trace};
 use vramscope_units::{Bytes, Micros, grouped};
 
@@ -13,8 +13,8 @@ use vramscope_units::{Bytes, Micros, grouped};
 const NAMES: usize = 6;
 
 /// What the file says of its recording and of the allocator.
-pub(crate) async fn settings(at: Target<'_>, pace: &mut Pace) -> SettingsCard {
-    let info = info_paced(at.path, at.part, pace).await;
+pub(crate) async fn settings(at: Target<'_>, budget: &mut Budget) -> SettingsCard {
+    let info = info_sliced(at.path, at.part, budget).await;
     let settings = rows(at, &info.settings);
     SettingsCard {
         provenance: provenance(at, &info),

@@ -3,14 +3,14 @@
 use super::{answer, blocks, events, find, flame, segments};
 use crate::file::{File, Loader};
 use crate::protocol::views::{
-    At, BlockSort, BlockTable, ColourBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked,
+    At, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked,
     MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::peak::BandKind;
 use std::path::Path;
 use std::sync::Arc;
-use vramscope_analysis::pace::{Pace, Paced, at_once};
+use vramscope_analysis::slicing::{Budget, SlicedTask, run_to_completion};
 
 const FILES: [&str; 6] = [
     "recorded/t26/linear_seed_all.pickle",
@@ -45,7 +45,7 @@ fn questions(slots: f64) -> Vec<Query> {
     let next = |of, backwards| Query::Next { of, event, block: None, backwards };
     let search = |text: &str| Looked::Search { text: text.into() };
     let segments = Layer::Segments {
-        colour: ColourBy::default(),
+        color: ColorBy::default(),
         rows: rows(SegmentSort::Size),
         search: String::new(),
     };
@@ -98,11 +98,11 @@ fn questions(slots: f64) -> Vec<Query> {
 
 /// What comes out in slices of so many units, and how many there are.
 fn sliced<T, F: Future<Output = T> + Send + 'static>(work: F) -> (T, u32) {
-    let (mut paced, mut work, mut slices) = (Paced::default(), Some(work), 0);
+    let (mut paced, mut work, mut slices) = (SlicedTask::default(), Some(work), 0);
     loop {
         paced.advance(|| work.take().expect("it begins once"));
         slices += 1;
-        if let Paced::Done(done) = paced {
+        if let SlicedTask::Done(done) = paced {
             return (done, slices);
         }
     }
@@ -120,16 +120,21 @@ fn answers_in_the_smallest_slices_are_those_in_one_go() {
         let mut paused = 0;
         for query in questions(slots.into()) {
             let (expected, once) =
-                sliced(answer(whole.clone(), target, query.clone(), Pace::endless()));
-            let (made, slices) = sliced(answer(file.clone(), target, query.clone(), Pace::of(1)));
+                sliced(answer(whole.clone(), target, query.clone(), Budget::unlimited()));
+            let (made, slices) = sliced(answer(file.clone(), target, query.clone(), Budget::of(1)));
             assert_eq!(format!("{made:?}"), format!("{expected:?}"), "{name}: {query:?}");
             assert!(made.is_some() && once == 1, "{name}: {query:?}");
             paused += usize::from(slices > 1);
         }
         assert!(paused > 12 || slots < 2, "{name}: {paused} answers paused");
         assert!(
-            at_once(answer(file, DeviceRef { part: 7, device }, Query::Card {}, Pace::of(1)))
-                .is_none()
+            run_to_completion(answer(
+                file,
+                DeviceRef { part: 7, device },
+                Query::Card {},
+                Budget::of(1)
+            ))
+            .is_none()
         );
     }
 }
@@ -150,38 +155,39 @@ fn tables_and_graphs_in_the_smallest_slices_are_those_in_one_go() {
         for (text, sort) in
             ["", "py", "node"].iter().flat_map(|text| sorts.map(|sort| (text, sort)))
         {
-            let of = |mut pace: Pace| {
-                at_once(blocks::Found::paced(at, &table(text, sort), &mut pace)).order
+            let of = |mut budget: Budget| {
+                run_to_completion(blocks::Found::sliced(at, &table(text, sort), &mut budget)).order
             };
-            assert_eq!(of(Pace::of(1)), of(Pace::endless()), "{name}: {text:?} {sort:?}");
+            assert_eq!(of(Budget::of(1)), of(Budget::unlimited()), "{name}: {text:?} {sort:?}");
         }
         for text in ["", "py", "(("] {
             let filter = EventFilter { actions: vec!["alloc".into()], text: text.into() };
-            let rows = |mut pace: Pace| {
-                let found = at_once(events::Found::paced(at, &filter, &mut pace));
+            let rows = |mut budget: Budget| {
+                let found = run_to_completion(events::Found::sliced(at, &filter, &mut budget));
                 found.rows(0..found.total()).collect::<Vec<u32>>()
             };
-            assert_eq!(rows(Pace::of(1)), rows(Pace::endless()), "{name}: {text:?}");
+            assert_eq!(rows(Budget::of(1)), rows(Budget::unlimited()), "{name}: {text:?}");
         }
         for sort in
             [SegmentSort::Size, SegmentSort::Address, SegmentSort::Pool, SegmentSort::Occupancy]
         {
             let spec = SegmentSpec { sort, event: 2, grown: None };
-            let rows = |mut pace: Pace| {
-                let order = at_once(segments::Order::paced(at, &spec, &mut pace));
+            let rows = |mut budget: Budget| {
+                let order = run_to_completion(segments::Order::sliced(at, &spec, &mut budget));
                 format!("{:?} {:?}", order.info(&spec), order.rows(at, &spec, 0.0, f64::INFINITY))
             };
-            assert_eq!(rows(Pace::of(1)), rows(Pace::endless()), "{name}: {sort:?}");
+            assert_eq!(rows(Budget::of(1)), rows(Budget::unlimited()), "{name}: {sort:?}");
         }
         for weight in
             [FlameWeight::Peak, FlameWeight::Cursor, FlameWeight::ByteSeconds, FlameWeight::Count]
         {
-            let said = |mut pace: Pace| {
-                let graph = at_once(flame::Graph::paced(at, &flame(weight), &mut pace));
+            let said = |mut budget: Budget| {
+                let graph =
+                    run_to_completion(flame::Graph::sliced(at, &flame(weight), &mut budget));
                 let nodes: Vec<_> = (0..).map_while(|node| graph.node(at, node)).collect();
                 format!("{:?} {nodes:?}", graph.info(at))
             };
-            assert_eq!(said(Pace::of(1)), said(Pace::endless()), "{name}: {weight:?}");
+            assert_eq!(said(Budget::of(1)), said(Budget::unlimited()), "{name}: {weight:?}");
         }
     }
 }

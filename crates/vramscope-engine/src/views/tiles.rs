@@ -4,39 +4,39 @@ use super::{Views, find, search, segments};
 use crate::engine::{Half, SLICE, device, with_timelines};
 use crate::file::File;
 use crate::making::{Making, Needs};
-use crate::protocol::views::{ColourBy, Layer};
+use crate::protocol::views::{ColorBy, Layer};
 use crate::protocol::{AxisKind, DeviceRef};
 use crate::report::Target;
 use std::sync::Arc;
-use vramscope_analysis::pace::{Pace, Paced};
+use vramscope_analysis::slicing::{Budget, SlicedTask};
 use vramscope_analysis::{Series, parallel};
 use vramscope_layout::{
-    Axis, Colour, Colours, SegmentDrawing, SegmentTiles, States, Timeline, lines,
+    Axis, Color, Colors, SegmentDrawing, SegmentTiles, States, Timeline, lines,
 };
 
-/// How many sets of colours are kept: those of two views, and of what was there before a search.
-const COLOURINGS: usize = 4;
+/// How many sets of colors are kept: those of two views, and of what was there before a search.
+const COLORINGS: usize = 4;
 
 /// What drawing needs, made when it is first drawn.
 #[derive(Default)]
 pub(crate) struct Tiles {
     devices: Vec<(DeviceRef, Device)>,
     /// The latest last.
-    colours: Vec<(Colouring, Paced<Option<Colours>>)>,
+    colors: Vec<(Coloring, SlicedTask<Option<Colors>>)>,
     /// Of the segments' rows, which are also told in words.
     pub(super) orders: segments::Orders,
 }
 
-/// What colours depend on.
-type Colouring = (DeviceRef, ColourBy, String);
+/// What colors depend on.
+type Coloring = (DeviceRef, ColorBy, String);
 
 #[derive(Default)]
 struct Device {
     /// One for each tile that is drawn at the same time.
-    timelines: Paced<Vec<Timeline>>,
-    segments: Paced<Option<Arc<SegmentTiles>>>,
+    timelines: SlicedTask<Vec<Timeline>>,
+    segments: SlicedTask<Option<Arc<SegmentTiles>>>,
     /// `reserved_bytes` in every slot.
-    reserved: Paced<Series>,
+    reserved: SlicedTask<Series>,
 }
 
 /// As [`Views::tile`].
@@ -50,7 +50,7 @@ pub(crate) fn tile(
     layer: &Layer,
     halves: &mut [Half],
 ) -> Option<Option<()>> {
-    if let Layer::Timeline { colour: ColourBy::Stack, bands: false, search } = layer
+    if let Layer::Timeline { color: ColorBy::Stack, bands: false, search } = layer
         && search.is_empty()
     {
         return None;
@@ -79,16 +79,16 @@ pub(crate) fn tile(
 }
 
 fn needs(layer: &Layer) -> Needs {
-    let (colour, bands) = match layer {
-        Layer::Timeline { colour, bands, .. } => (Some(*colour), *bands),
-        Layer::Segments { colour, .. } => (Some(*colour), false),
+    let (color, bands) = match layer {
+        Layer::Timeline { color, bands, .. } => (Some(*color), *bands),
+        Layer::Segments { color, .. } => (Some(*color), false),
         Layer::Flame { .. } => (None, false),
     };
     Needs {
         carving: bands
-            || colour == Some(ColourBy::Segment)
+            || color == Some(ColorBy::Segment)
             || !matches!(layer, Layer::Timeline { .. }),
-        categories: colour == Some(ColourBy::Category),
+        categories: color == Some(ColorBy::Category),
         pools: bands,
         anomalies: false,
     }
@@ -106,42 +106,41 @@ impl Tiles {
         halves: &mut [Half],
     ) -> Option<()> {
         match layer {
-            Layer::Timeline { colour, bands, search } => {
-                let colouring = self.colour(file, target, *colour, search)?;
+            Layer::Timeline { color, bands, search } => {
+                let coloring = self.color(file, target, *color, search)?;
                 let device = device(&mut self.devices, target);
                 if *bands {
                     device.reserved.advance(|| reserved(file.clone(), target)).then_some(())?;
                 }
                 device.timelines.advance(|| timelines(file.clone(), target)).then_some(())?;
-                let colours = self.colours[colouring].1.done()?.as_ref()?;
-                let mut series: Vec<(&Series, Colour)> = Vec::new();
+                let colors = self.colors[coloring].1.done()?.as_ref()?;
+                let mut series: Vec<(&Series, Color)> = Vec::new();
                 if *bands {
                     let carving = at.part.carving(at.index);
-                    series.push((device.reserved.done()?, Colour::RESERVED));
-                    series.extend(
-                        at.part.pools(at.index).map(|pools| (&pools.height, Colour::POOLS)),
-                    );
-                    series.push((&carving.active, Colour::ACTIVE));
-                    series.push((&carving.allocated, Colour::ALLOCATED));
+                    series.push((device.reserved.done()?, Color::RESERVED));
+                    series
+                        .extend(at.part.pools(at.index).map(|pools| (&pools.height, Color::POOLS)));
+                    series.push((&carving.active, Color::ACTIVE));
+                    series.push((&carving.allocated, Color::ALLOCATED));
                 }
                 let timelines = device.timelines.done_mut()?;
                 parallel::each_mut(&mut with_timelines(timelines, halves), |(timeline, half)| {
-                    half.timeline(timeline, axis, colours, &series);
+                    half.timeline(timeline, axis, colors, &series);
                 });
             }
-            Layer::Segments { colour, rows, search } => {
-                let colouring = self.colour(file, target, *colour, search)?;
+            Layer::Segments { color, rows, search } => {
+                let coloring = self.color(file, target, *color, search)?;
                 let tiles = self.segments(file, target)?;
                 self.orders.is_ready(file, target, rows).then_some(())?;
                 let places = self.orders.get(at, target, rows).places(rows);
-                let (carving, colours) =
-                    (at.part.carving(at.index), self.colours[colouring].1.done()?.as_ref()?);
+                let (carving, colors) =
+                    (at.part.carving(at.index), self.colors[coloring].1.done()?.as_ref()?);
                 parallel::each_mut(halves, |half| {
                     let drawing = half
                         .segments
                         .get_or_insert_with(|| SegmentDrawing::new(half.timeline.cell()));
                     if half.whole.is_none()
-                        && tiles.draw(drawing, axis, carving, places, colours, SLICE)
+                        && tiles.draw(drawing, axis, carving, places, colors, SLICE)
                     {
                         half.whole = Some(drawing.finish());
                     }
@@ -159,27 +158,27 @@ impl Tiles {
         made.done()?.clone()
     }
 
-    /// The index of the colours that are asked for; `None` while they are being made.
-    fn colour(
+    /// The index of the colors that are asked for; `None` while they are being made.
+    fn color(
         &mut self,
         file: &Arc<File>,
         target: DeviceRef,
-        by: ColourBy,
+        by: ColorBy,
         text: &str,
     ) -> Option<usize> {
         let segments =
-            if by == ColourBy::Segment { Some(self.segments(file, target)?) } else { None };
-        let wanted: Colouring = (target, by, text.to_owned());
-        if let Some(known) = self.colours.iter().position(|(c, _)| *c == wanted) {
-            self.colours[known..].rotate_left(1);
+            if by == ColorBy::Segment { Some(self.segments(file, target)?) } else { None };
+        let wanted: Coloring = (target, by, text.to_owned());
+        if let Some(known) = self.colors.iter().position(|(c, _)| *c == wanted) {
+            self.colors[known..].rotate_left(1);
         } else {
-            if self.colours.len() == COLOURINGS {
-                self.colours.remove(0);
+            if self.colors.len() == COLORINGS {
+                self.colors.remove(0);
             }
-            self.colours.push((wanted.clone(), Paced::default()));
+            self.colors.push((wanted.clone(), SlicedTask::default()));
         }
-        let last = self.colours.len() - 1;
-        self.colours[last].1.advance(|| colours(file.clone(), wanted, segments)).then_some(last)
+        let last = self.colors.len() - 1;
+        self.colors[last].1.advance(|| colors(file.clone(), wanted, segments)).then_some(last)
     }
 }
 
@@ -189,8 +188,8 @@ impl Half {
         &mut self,
         timeline: &mut Timeline,
         axis: Axis<'_>,
-        colours: &Colours,
-        series: &[(&Series, Colour)],
+        colors: &Colors,
+        series: &[(&Series, Color)],
     ) {
         if self.whole.is_some() {
             return;
@@ -200,7 +199,7 @@ impl Half {
                 lines(axis, states, series, strips);
                 self.whole = Some(std::mem::take(strips));
             }
-        } else if timeline.draw(&mut self.timeline, axis, colours, SLICE) {
+        } else if timeline.draw(&mut self.timeline, axis, colors, SLICE) {
             let strips = self.timeline.finish().0;
             if series.is_empty() {
                 self.whole = Some(strips);
@@ -213,40 +212,40 @@ impl Half {
 
 async fn timelines(file: Arc<File>, target: DeviceRef) -> Vec<Timeline> {
     let Some((_, trace)) = file.trace(target) else { return Vec::new() };
-    vec![Timeline::paced(trace, &mut Pace::of(SLICE)).await]
+    vec![Timeline::sliced(trace, &mut Budget::of(SLICE)).await]
 }
 
 async fn reserved(file: Arc<File>, target: DeviceRef) -> Series {
     let Some((part, trace)) = file.trace(target) else { return Series::default() };
-    trace.reserved_paced(&part.snapshot, &mut Pace::of(SLICE)).await
+    trace.reserved_sliced(&part.snapshot, &mut Budget::of(SLICE)).await
 }
 
 async fn segment_tiles(file: Arc<File>, target: DeviceRef) -> Option<Arc<SegmentTiles>> {
     let at = find(&file, target)?;
     Some(Arc::new(
-        SegmentTiles::paced(at.trace(), at.part.carving(at.index), &mut Pace::of(SLICE)).await,
+        SegmentTiles::sliced(at.trace(), at.part.carving(at.index), &mut Budget::of(SLICE)).await,
     ))
 }
 
-async fn colours(
+async fn colors(
     file: Arc<File>,
-    (target, by, text): Colouring,
+    (target, by, text): Coloring,
     segments: Option<Arc<SegmentTiles>>,
-) -> Option<Colours> {
-    let pace = &mut Pace::of(SLICE);
+) -> Option<Colors> {
+    let budget = &mut Budget::of(SLICE);
     let at = find(&file, target)?;
     let trace = at.trace();
-    let colours = match by {
-        ColourBy::Stack => Colours::by_site_paced(trace, &at.part.sites, pace).await,
-        ColourBy::Category => Colours::by_category(trace, at.part.categories(at.index), pace).await,
-        ColourBy::Size => Colours::by_size(trace, pace).await,
-        ColourBy::Age => Colours::by_age(trace, pace).await,
-        ColourBy::Stream => Colours::by_stream(trace, at.snapshot(), pace).await,
-        ColourBy::Segment => Colours::by_segment(trace, &*segments?, pace).await,
+    let colors = match by {
+        ColorBy::Stack => Colors::by_site_sliced(trace, &at.part.sites, budget).await,
+        ColorBy::Category => Colors::by_category(trace, at.part.categories(at.index), budget).await,
+        ColorBy::Size => Colors::by_size(trace, budget).await,
+        ColorBy::Age => Colors::by_age(trace, budget).await,
+        ColorBy::Stream => Colors::by_stream(trace, at.snapshot(), budget).await,
+        ColorBy::Segment => Colors::by_segment(trace, &*segments?, budget).await,
     };
-    match search::Matcher::new(at, &text, pace).await {
-        Some(found) => Some(colours.dimmed(|block| found.block(at, block), pace).await),
-        None => Some(colours),
+    match search::Matcher::new(at, &text, budget).await {
+        Some(found) => Some(colors.dimmed(|block| found.block(at, block), budget).await),
+        None => Some(colors),
     }
 }
 
@@ -292,24 +291,19 @@ mod tests {
         TileKey { kx: fit(u64::from(slots), TILE_COLUMNS), ky: fit(high, TILE_ROWS), ix: 0, iy: 0 }
     }
 
-    fn timeline(colour: ColourBy, bands: bool) -> Layer {
-        Layer::Timeline { colour, bands, search: String::new() }
+    fn timeline(color: ColorBy, bands: bool) -> Layer {
+        Layer::Timeline { color, bands, search: String::new() }
     }
 
     #[test]
-    fn the_plain_timeline_is_the_engines_and_others_differ_in_colour_only() {
+    fn the_plain_timeline_is_the_engines_and_others_differ_in_color_only() {
         let file = load("recorded/t26/gpt_small.pickle.gz");
         let mut views = Views::default();
         let key = whole(&file, file.parts[0].traces[0].reserved_band.peak as u64);
         let mut draw = |layer: &Layer| tile(&mut views, &file, DEVICE, AxisKind::Event, layer, key);
-        assert_eq!(draw(&timeline(ColourBy::Stack, false)), None);
-        let kinds = [
-            ColourBy::Category,
-            ColourBy::Size,
-            ColourBy::Age,
-            ColourBy::Stream,
-            ColourBy::Segment,
-        ];
+        assert_eq!(draw(&timeline(ColorBy::Stack, false)), None);
+        let kinds =
+            [ColorBy::Category, ColorBy::Size, ColorBy::Age, ColorBy::Stream, ColorBy::Segment];
         let drawn = kinds.map(|by| draw(&timeline(by, false)).flatten().expect("a tile"));
         for one in &drawn {
             assert!(
@@ -318,18 +312,18 @@ mod tests {
                     && one.blocks == drawn[0].blocks
             );
         }
-        assert_ne!(drawn[0].colours, drawn[1].colours);
-        let again = draw(&timeline(ColourBy::Category, false)).flatten().expect("a tile");
+        assert_ne!(drawn[0].colors, drawn[1].colors);
+        let again = draw(&timeline(ColorBy::Category, false)).flatten().expect("a tile");
         assert_eq!(again, drawn[0], "what is no longer kept is made again");
         // Lines come after the stack, which stays as it is.
-        let lines = draw(&timeline(ColourBy::Category, true)).flatten().expect("a tile");
+        let lines = draw(&timeline(ColorBy::Category, true)).flatten().expect("a tile");
         let stack = drawn[0].len();
         assert_eq!(&lines.positions[..stack], &drawn[0].positions[..]);
         assert!(lines.len() > stack + 3 && lines.blocks[stack..].iter().all(|&b| b == NO_BLOCK));
-        for colour in [Colour::ALLOCATED, Colour::ACTIVE, Colour::RESERVED] {
-            assert!(lines.colours[stack..].contains(&colour.word()));
+        for color in [Color::ALLOCATED, Color::ACTIVE, Color::RESERVED] {
+            assert!(lines.colors[stack..].contains(&color.word()));
         }
-        assert!(!lines.colours.contains(&Colour::POOLS.word()), "it has no private pools");
+        assert!(!lines.colors.contains(&Color::POOLS.word()), "it has no private pools");
     }
 
     #[test]
@@ -338,16 +332,16 @@ mod tests {
         let mut views = Views::default();
         let key = whole(&file, file.parts[0].traces[0].reserved_band.peak as u64);
         let mut draw = |bands| {
-            let layer = timeline(ColourBy::Size, bands);
+            let layer = timeline(ColorBy::Size, bands);
             tile(&mut views, &file, DEVICE, AxisKind::Event, &layer, key).flatten().expect("a tile")
         };
         let (plain, lines) = (draw(false), draw(true));
-        assert!(!plain.colours.contains(&Colour::POOLS.word()));
+        assert!(!plain.colors.contains(&Color::POOLS.word()));
         // Where the last state is shown the line is as high as the envelope there, give or take its
         // own two rows.
         let pools = file.parts[0].pools(0).expect("it has private pools");
         let of_line =
-            lines.colours.iter().zip(&lines.positions).filter(|(c, _)| **c == Colour::POOLS.word());
+            lines.colors.iter().zip(&lines.positions).filter(|(c, _)| **c == Color::POOLS.word());
         let [_, low, _, high] =
             of_line.map(|(_, p)| *p).max_by(|a, b| a[2].total_cmp(&b[2])).expect("a line");
         let end = (pools.height.at(pools.height.len() as u32 - 1) >> key.ky) as f32;
@@ -366,7 +360,7 @@ mod tests {
         assert!(strips.len() > 10);
         let spans = file.parts[0].carving(0).segments.spans.len();
         let rows = SegmentSpec::default();
-        let segments = Layer::Segments { colour: ColourBy::Stack, rows, search: String::new() };
+        let segments = Layer::Segments { color: ColorBy::Stack, rows, search: String::new() };
         let strips =
             draw(&segments, whole(&file, spans as u64 * u64::from(ROW_UNITS))).expect("a tile");
         let grounds = strips.blocks.iter().filter(|&&b| b == NO_BLOCK).count();
@@ -374,7 +368,7 @@ mod tests {
         let beyond = DeviceRef { part: 0, device: 9 };
         let key = TileKey { kx: 255, ky: 255, ix: u32::MAX, iy: u32::MAX };
         assert_eq!(tile(&mut views, &file, beyond, AxisKind::Event, &segments, key), Some(None));
-        for layer in [&segments, &flame, &timeline(ColourBy::Size, true)] {
+        for layer in [&segments, &flame, &timeline(ColorBy::Size, true)] {
             let strips = tile(&mut views, &file, DEVICE, AxisKind::Event, layer, key).flatten();
             assert!(strips.is_some_and(|s| s.is_empty()), "nothing is so far away: {layer:?}");
         }

@@ -5,7 +5,7 @@ use crate::protocol::views::{TrackItem, Tracks};
 use crate::report::Target;
 use crate::text;
 use vramscope_analysis::{Clock, NamedRange, named_ranges};
-use vramscope_layout::{Axis, name_colour};
+use vramscope_layout::{Axis, name_color};
 use vramscope_snapshot::Snapshot;
 use vramscope_units::Micros;
 
@@ -86,7 +86,7 @@ fn words(snapshot: &Snapshot, item: &Item) -> TrackItem {
         x1: item.x1,
         text,
         title,
-        colour: name_colour(&name).word(),
+        color: name_color(&name).word(),
     }
 }
 

@@ -3,12 +3,12 @@
 use super::merge::{Merge, Small};
 use super::{SegmentRows, SegmentTiles};
 use crate::axis::Axis;
-use crate::colour::Colours;
+use crate::color::Colors;
 use crate::least::Least;
 use crate::tile::{Cell, STRIP_BUDGET, States};
 use std::ops::Range;
 use vramscope_analysis::{Carving, Trace};
-use vramscope_render::{Colour, MERGED, NO_BLOCK, Strips};
+use vramscope_render::{Color, MERGED, NO_BLOCK, Strips};
 
 /// A cell of the segments view on its way to strips, some blocks at a time.
 #[derive(Debug)]
@@ -83,10 +83,10 @@ impl SegmentTiles {
         carving: &Carving,
         rows: SegmentRows<'_>,
         cell: Cell,
-        colours: &Colours,
+        colors: &Colors,
     ) -> Strips {
         let mut drawing = SegmentDrawing::new(cell);
-        while !self.draw(&mut drawing, axis, carving, rows, colours, u64::MAX) {}
+        while !self.draw(&mut drawing, axis, carving, rows, colors, u64::MAX) {}
         drawing.finish()
     }
 
@@ -99,7 +99,7 @@ impl SegmentTiles {
         axis: Axis<'_>,
         carving: &Carving,
         rows: SegmentRows<'_>,
-        colours: &Colours,
+        colors: &Colors,
         work: u64,
     ) -> bool {
         let end = drawing.work.saturating_add(work);
@@ -108,7 +108,7 @@ impl SegmentTiles {
         }
         let mut is_done = drawing.states.found().is_empty();
         let mut draw =
-            Draw { tiles: self, axis, trace: axis.trace(), carving, colours, end, on: drawing };
+            Draw { tiles: self, axis, trace: axis.trace(), carving, colors, end, on: drawing };
         while !is_done && draw.on.work < end {
             is_done = draw.all(rows);
         }
@@ -133,7 +133,7 @@ struct Draw<'a> {
     axis: Axis<'a>,
     trace: &'a Trace,
     carving: &'a Carving,
-    colours: &'a Colours,
+    colors: &'a Colors,
     /// The work at which it stops.
     end: u64,
     on: &'a mut SegmentDrawing,
@@ -393,14 +393,14 @@ impl Draw<'_> {
             });
             return;
         }
-        self.put([x0, pending], [low, high], self.colours.of(block), block);
+        self.put([x0, pending], [low, high], self.colors.of(block), block);
         self.put([pending, x1], [low, high], self.pending(block), block);
     }
 
     /// Of a block that waits for its free to complete.
-    fn pending(&self, block: u32) -> Colour {
-        let colour = self.colours.of(block);
-        if colour == Colour::DIMMED { colour } else { Colour::PENDING }
+    fn pending(&self, block: u32) -> Color {
+        let color = self.colors.of(block);
+        if color == Color::DIMMED { color } else { Color::PENDING }
     }
 
     /// Draws what was noted, merged. False when it has to stop before that is done.
@@ -411,29 +411,29 @@ impl Draw<'_> {
             let [lowest, highest] = [run.lowest, run.highest].map(|i| &small[i as usize]);
             let block = small[run.largest as usize].block;
             let y = [lowest.low, highest.high.max(lowest.high)];
-            let (colour, word) = match block {
-                NO_BLOCK => (Colour::SEGMENT, NO_BLOCK),
+            let (color, word) = match block {
+                NO_BLOCK => (Color::SEGMENT, NO_BLOCK),
                 _ if run.pending => (self.pending(block), block),
-                _ => (self.colours.of(block), block),
+                _ => (self.colors.of(block), block),
             };
             let is_merged = run.lowest != run.highest && block != NO_BLOCK;
-            self.put(run.columns, y, colour, if is_merged { word | MERGED } else { word });
+            self.put(run.columns, y, color, if is_merged { word | MERGED } else { word });
         });
         (self.on.merge, self.on.work) = (merge, work);
         is_done
     }
 
-    fn put(&mut self, [x0, x1]: [u32; 2], y: [f64; 2], colour: Colour, block: u32) {
+    fn put(&mut self, [x0, x1]: [u32; 2], y: [f64; 2], color: Color, block: u32) {
         let cell = self.on.cell;
         let (low, height) = (cell.low as f64, (1u64 << cell.ky) as f64);
         let [y0, y1] = y.map(|y| ((y - low) / height).clamp(0.0, f64::from(cell.rows)) as f32);
         if x0 < x1 && y0 < y1 {
-            self.on.strips.push([x0 as f32, y0, x1 as f32, y1], colour, block);
+            self.on.strips.push([x0 as f32, y0, x1 as f32, y1], color, block);
         }
     }
 }
 
-/// What of a row its segment takes: a sixteenth below and above is the gap to its neighbours.
+/// What of a row its segment takes: a sixteenth below and above is the gap to its neighbors.
 fn content([low, high]: [f64; 2]) -> (f64, f64) {
     let gap = (high - low) / 16.0;
     (low + gap, high - gap)

@@ -1,6 +1,6 @@
 //! What is too low to see, merged column by column.
 
-use vramscope_analysis::pace::STRIDE;
+use vramscope_analysis::slicing::STRIDE;
 
 /// Something lower than what can be seen.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Which segments share a row of the segments view.
 
-use vramscope_analysis::pace::{Pace, strides};
+use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Span, sort};
 use vramscope_snapshot::PoolIndex;
 
@@ -19,16 +19,16 @@ pub struct RowOrder {
 
 impl RowOrder {
     /// All spans, by address: those that were at one place one after the other share a row.
-    pub async fn shared(spans: &[Span], pace: &mut Pace) -> Self {
+    pub async fn shared(spans: &[Span], budget: &mut Budget) -> Self {
         let mut all: Vec<([u64; 4], u32)> = Vec::with_capacity(spans.len());
         for part in strides(spans.len()) {
-            pace.spend(2 * part.len() as u64).await;
+            budget.charge(2 * part.len() as u64).await;
             all.extend(part.map(|index| (place(&spans[index]), index as u32)));
         }
-        sort(&mut all, pace).await;
+        sort(&mut all, budget).await;
         let mut order = Self::default();
         for part in strides(all.len()) {
-            pace.spend(2 * part.len() as u64).await;
+            budget.charge(2 * part.len() as u64).await;
             for at in part {
                 let (place, index) = all[at];
                 let goes_on = |&(before, other): &([u64; 4], u32)| {
@@ -106,7 +106,7 @@ fn is_of_one_kind(one: &Span, other: &Span) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_analysis::pace::at_once;
+    use vramscope_analysis::slicing::run_to_completion;
     use vramscope_snapshot::{SegmentType, StackId, StreamId};
     use vramscope_units::{Addr, Bytes};
 
@@ -140,7 +140,7 @@ mod tests {
             Span { stream: StreamId(1), ..span(8192, 2, 6, one) },
             Span { segment_type: SegmentType::Small, ..span(8192, 2, 7, one) },
         ];
-        let order = at_once(RowOrder::shared(&spans, &mut Pace::endless()));
+        let order = run_to_completion(RowOrder::shared(&spans, &mut Budget::unlimited()));
         let rows: Vec<&[u32]> = (0..order.len()).map(|row| order.row(row)).collect();
         assert_eq!(rows, [&[0, 4][..], &[2], &[1, 3, 5], &[6], &[9], &[8], &[7]]);
         for (row, of) in rows.iter().enumerate() {
@@ -151,6 +151,6 @@ mod tests {
         }
         assert_eq!((order.len(), order.spans(), order.row_of(10)), (7, 10, None));
         assert!(RowOrder::row_with(&spans, 10).is_none());
-        assert!(at_once(RowOrder::shared(&[], &mut Pace::endless())).is_empty());
+        assert!(run_to_completion(RowOrder::shared(&[], &mut Budget::unlimited())).is_empty());
     }
 }

@@ -15,7 +15,7 @@ pub(super) type Chunk = u32;
 /// The free chunks of all pages.
 #[derive(Debug, Default)]
 pub(super) struct FreeChunks {
-    /// Highest first, so that taking from the end gives neighbours in rising order.
+    /// Highest first, so that taking from the end gives neighbors in rising order.
     free: Vec<Chunk>,
     pages: u32,
 }
@@ -53,7 +53,7 @@ impl FreeChunks {
     }
 }
 
-/// The stretches of neighbours within a page: `(first, how many)`.
+/// The stretches of neighbors within a page: `(first, how many)`.
 pub(super) fn runs(chunks: &[Chunk]) -> impl Iterator<Item = (Chunk, u32)> + '_ {
     chunks
         .chunk_by(|a, b| *b == *a + 1 && !b.is_multiple_of(PAGE))

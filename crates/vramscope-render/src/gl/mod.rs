@@ -37,10 +37,10 @@ impl Counters {
     }
 }
 
-/// Makes the whole canvas one colour, and confines what follows to nothing in particular.
-pub fn clear(gl: &glow::Context, canvas: [u32; 2], colour: Rgba) {
+/// Makes the whole canvas one color, and confines what follows to nothing in particular.
+pub fn clear(gl: &glow::Context, canvas: [u32; 2], color: Rgba) {
     use glow::HasContext as _;
-    let [r, g, b, a] = colour.map(|v| f32::from(v) / 255.0);
+    let [r, g, b, a] = color.map(|v| f32::from(v) / 255.0);
     // SAFETY: no pointers; any context takes these calls.
     unsafe {
         gl.viewport(0, 0, canvas[0] as i32, canvas[1] as i32);

@@ -101,7 +101,7 @@ pub(super) fn link(
     }
 }
 
-/// A colour as a shader takes it.
-pub(super) fn rgb(colour: crate::Rgba) -> [f32; 3] {
-    [colour[0], colour[1], colour[2]].map(|v| f32::from(v) / 255.0)
+/// A color as a shader takes it.
+pub(super) fn rgb(color: crate::Rgba) -> [f32; 3] {
+    [color[0], color[1], color[2]].map(|v| f32::from(v) / 255.0)
 }

@@ -12,8 +12,8 @@ use crate::{PixelRect, Rgba};
 pub struct Rect {
     /// Where.
     pub at: PixelRect,
-    /// Its colour.
-    pub colour: Rgba,
+    /// Its color.
+    pub color: Rgba,
     /// Device pixels of a dash and the gap after it, along a thin rectangle; 0 is solid.
     pub dash: f32,
 }

@@ -31,7 +31,7 @@ const _: () = assert!(size_of::<Instance>() == 48);
 #[derive(Debug)]
 struct Page {
     positions: glow::Texture,
-    colours: glow::Texture,
+    colors: glow::Texture,
     blocks: glow::Texture,
     many: Vec<Instance>,
     few: Vec<Instance>,
@@ -93,7 +93,7 @@ pub struct StripRenderer {
 }
 
 impl StripRenderer {
-    /// Sets up, in the colours of `palette`.
+    /// Sets up, in the colors of `palette`.
     ///
     /// # Errors
     /// When the driver refuses a shader or an object.
@@ -124,7 +124,7 @@ impl StripRenderer {
             };
             gl.use_program(Some(program));
             for (unit, name) in
-                ["u_positions", "u_colours", "u_blocks", "u_palette"].into_iter().enumerate()
+                ["u_positions", "u_colors", "u_blocks", "u_palette"].into_iter().enumerate()
             {
                 gl.uniform_1_i32(at(name).as_ref(), unit as i32);
             }
@@ -163,12 +163,12 @@ impl StripRenderer {
         Ok(made)
     }
 
-    /// Changes the colours; no tile is touched.
+    /// Changes the colors; no tile is touched.
     pub fn set_palette(&self, gl: &glow::Context, palette: &Palette) {
         let entries = palette.entries();
         let mut texels: Vec<Rgba> = Vec::with_capacity(PALETTE_LEN.next_multiple_of(256));
         texels.extend_from_slice(entries);
-        // The last row is the grey throughout, so that the shader need not care about the low bits
+        // The last row is the gray throughout, so that the shader need not care about the low bits
         // of the word.
         texels.resize(PALETTE_LEN.next_multiple_of(256), entries[PALETTE_LEN - 1]);
         // SAFETY: the texture is this context's and exactly as large as `texels`.
@@ -202,9 +202,9 @@ impl StripRenderer {
         let wanted = strips.len().div_ceil(CHUNK);
         while self.pages.len() < self.free.pages_for(wanted) as usize {
             let positions = texture(gl, glow::RGBA32F, CHUNK as i32, PAGE as i32)?;
-            let colours = texture(gl, glow::R32UI, CHUNK as i32, PAGE as i32)?;
+            let colors = texture(gl, glow::R32UI, CHUNK as i32, PAGE as i32)?;
             let blocks = texture(gl, glow::R32UI, CHUNK as i32, PAGE as i32)?;
-            self.pages.push(Page { positions, colours, blocks, many: Vec::new(), few: Vec::new() });
+            self.pages.push(Page { positions, colors, blocks, many: Vec::new(), few: Vec::new() });
             self.free.add_page();
         }
         let chunks = self.free.take(wanted);
@@ -216,7 +216,7 @@ impl StripRenderer {
             let positions: &[u8] = bytemuck::cast_slice(&strips.positions()[from..to]);
             write(gl, page.positions, (glow::RGBA, glow::FLOAT, 16), row, positions);
             let words = (glow::RED_INTEGER, glow::UNSIGNED_INT, 4);
-            write(gl, page.colours, words, row, bytemuck::cast_slice(&strips.colours()[from..to]));
+            write(gl, page.colors, words, row, bytemuck::cast_slice(&strips.colors()[from..to]));
             write(gl, page.blocks, words, row, bytemuck::cast_slice(&strips.blocks()[from..to]));
             from = to;
         }
@@ -277,7 +277,7 @@ impl StripRenderer {
                     continue;
                 }
                 bind(gl, 0, page.positions);
-                bind(gl, 1, page.colours);
+                bind(gl, 1, page.colors);
                 bind(gl, 2, page.blocks);
                 for (instances, quads) in
                     [(&mut page.many, CHUNK as i32), (&mut page.few, FEW as i32)]
@@ -345,7 +345,7 @@ impl StripRenderer {
             gl.delete_texture(self.palette);
             for page in self.pages {
                 gl.delete_texture(page.positions);
-                gl.delete_texture(page.colours);
+                gl.delete_texture(page.colors);
                 gl.delete_texture(page.blocks);
             }
         }

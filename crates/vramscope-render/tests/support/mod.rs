@@ -31,7 +31,7 @@ impl Canvas {
     }
 
     fn try_new(width: u32, height: u32) -> Result<Self, String> {
-        // SAFETY: the library is the system's EGL; its initialisers are what loading it runs.
+        // SAFETY: the library is the system's EGL; its initializers are what loading it runs.
         let instance = unsafe {
             egl::DynamicInstance::<egl::EGL1_5>::load_required_from_filename("libEGL.so.1")
         }
@@ -62,8 +62,8 @@ impl Canvas {
             let gl = glow::Context::from_loader_function(|name| {
                 instance.get_proc_address(name).map_or(std::ptr::null(), |f| f as *const _)
             });
-            let colour = gl.create_renderbuffer()?;
-            gl.bind_renderbuffer(glow::RENDERBUFFER, Some(colour));
+            let color = gl.create_renderbuffer()?;
+            gl.bind_renderbuffer(glow::RENDERBUFFER, Some(color));
             gl.renderbuffer_storage(glow::RENDERBUFFER, glow::RGBA8, width as i32, height as i32);
             let framebuffer = gl.create_framebuffer()?;
             gl.bind_framebuffer(glow::FRAMEBUFFER, Some(framebuffer));
@@ -71,7 +71,7 @@ impl Canvas {
                 glow::FRAMEBUFFER,
                 glow::COLOR_ATTACHMENT0,
                 glow::RENDERBUFFER,
-                Some(colour),
+                Some(color),
             );
             if gl.check_framebuffer_status(glow::FRAMEBUFFER) != glow::FRAMEBUFFER_COMPLETE {
                 return Err("no complete framebuffer".to_owned());
@@ -156,7 +156,7 @@ impl Picture {
     }
 
     /// Compares with a committed picture. Another version of the rasteriser may put a handful of
-    /// pixels elsewhere, and round a mixed colour otherwise; anything more is a change. The new
+    /// pixels elsewhere, and round a mixed color otherwise; anything more is a change. The new
     /// picture is left beside the build's output.
     pub(crate) fn check(&self, golden: &Path) {
         if std::env::var_os("UPDATE_GOLDENS").is_some() {

@@ -1,14 +1,10 @@
 //! What files are made of around a snapshot: nothing, gzip, an HTML page, JSON. Told by their
 //! bytes, not by their names.
 
-#[cfg(feature = "gzip")]
 mod gzip;
-#[cfg(feature = "containers")]
 mod html;
 
-#[cfg(feature = "containers")]
 use crate::json;
-#[cfg(feature = "parts")]
 use crate::load::Rows;
 use crate::load::{PickleLoader, Reading};
 use crate::parts::Keep;
@@ -27,10 +23,6 @@ pub struct Named {
 
 pub(crate) const TORCH_SAVE: &str =
     "this is a file of torch.save (a checkpoint), not a memory snapshot";
-#[cfg(not(feature = "gzip"))]
-const STILL_PACKED: &str = "this is a gzip file inside of a gzip file: unpack it once";
-#[cfg(not(feature = "containers"))]
-const ELSEWHERE: &str = "this is an HTML page or JSON, and not a pickle: what reads those is another part of this page, which did not come";
 const ZIP: &str = "this is a zip archive (torch.save checkpoints are, too), not a memory snapshot: unpack it first";
 
 /// Reads a file from chunks of bytes, whatever it is.
@@ -60,11 +52,8 @@ enum State {
     Empty,
     Telling(Vec<u8>),
     Pickle(Box<PickleLoader>),
-    #[cfg(feature = "gzip")]
     Gzip(Box<gzip::Gzip>),
-    #[cfg(feature = "containers")]
     Html(Box<html::Html>),
-    #[cfg(feature = "containers")]
     Json(Vec<u8>),
 }
 
@@ -74,12 +63,10 @@ const TELLING: usize = 9;
 impl Reader {
     /// Of every trace reads only the events of this range, and those of what is live in it: every
     /// state in the range is that of the whole file. Segment events are all there.
-    #[cfg(feature = "parts")]
     pub fn of_events(events: std::ops::Range<u32>) -> Self {
         Self::keeping(Keep(Some(events)))
     }
 
-    #[cfg(any(feature = "parts", feature = "gzip", feature = "containers"))]
     fn keeping(keep: Keep) -> Self {
         Self { keep, ..Self::default() }
     }
@@ -87,7 +74,6 @@ impl Reader {
     /// Keep no events from now on, and none of those that were read: only [`Reader::readings`] goes
     /// on, to the end of the file, which has no snapshot then. False for what is no plain pickle,
     /// which goes on as before.
-    #[cfg(feature = "parts")]
     pub fn only_count(&mut self) -> bool {
         let State::Pickle(pickle) = &mut self.state else { return false };
         pickle.only_count();
@@ -95,7 +81,6 @@ impl Reader {
     }
 
     /// How many events there are so far; none in what is no plain pickle.
-    #[cfg(feature = "parts")]
     pub fn rows(&self) -> Rows {
         match &self.state {
             State::Pickle(pickle) => pickle.rows(),
@@ -110,11 +95,8 @@ impl Reader {
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         match &mut self.state {
             State::Pickle(pickle) => pickle.feed(chunk),
-            #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.feed(chunk),
-            #[cfg(feature = "containers")]
             State::Html(html) => html.feed(chunk),
-            #[cfg(feature = "containers")]
             State::Json(text) => {
                 text.extend_from_slice(chunk);
                 Ok(())
@@ -141,13 +123,8 @@ impl Reader {
         let start = trimmed(head);
         let start = &start[..start.len().min(TELLING)];
         self.state = match start {
-            #[cfg(feature = "gzip")]
             _ if head.starts_with(b"\x1f\x8b") => {
                 State::Gzip(Box::new(gzip::Gzip::new(self.keep.clone())))
-            }
-            #[cfg(not(feature = "gzip"))]
-            _ if head.starts_with(b"\x1f\x8b") => {
-                return Err(LoadError::Refused { what: STILL_PACKED });
             }
             _ if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") => {
                 return Err(LoadError::Refused { what: ZIP });
@@ -157,14 +134,8 @@ impl Reader {
                 State::Pickle(Box::new(PickleLoader::new(&self.keep)))
             }
             [b'<', b'!' | b'h' | b'H' | b'?' | b's' | b'S' | b'\n', ..] => {
-                #[cfg(not(feature = "containers"))]
-                return Err(LoadError::Refused { what: ELSEWHERE });
-                #[cfg(feature = "containers")]
                 State::Html(Box::new(html::Html::new(self.keep.clone())))
             }
-            #[cfg(not(feature = "containers"))]
-            [b'{' | b'[', ..] => return Err(LoadError::Refused { what: ELSEWHERE }),
-            #[cfg(feature = "containers")]
             [b'{' | b'[', ..] => State::Json(Vec::new()),
             // Protocols 0 and 1 have no header. What they begin with reads like nothing that people
             // write.
@@ -179,9 +150,7 @@ impl Reader {
     pub fn foresee(&mut self, read: u64, total: u64) {
         match &mut self.state {
             State::Pickle(pickle) => pickle.foresee(read, total),
-            #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.foresee(read, total),
-            #[cfg(feature = "containers")]
             State::Html(html) => html.foresee(read, total),
             _ => {}
         }
@@ -209,11 +178,8 @@ impl Reader {
     pub fn memory(&self) -> usize {
         match &self.state {
             State::Pickle(pickle) => pickle.memory(),
-            #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.memory(),
-            #[cfg(feature = "containers")]
             State::Html(html) => html.memory(),
-            #[cfg(feature = "containers")]
             State::Json(text) => text.capacity(),
             State::Telling(text) => text.capacity(),
             State::Empty => 0,
@@ -234,11 +200,8 @@ impl Reader {
             State::Empty => PickleLoader::default().finish().map(one),
             State::Telling(head) => Err(LoadError::Unknown { found: start_of(&head) }),
             State::Pickle(pickle) => pickle.finish().map(one),
-            #[cfg(feature = "containers")]
             State::Json(text) => json::load(&text, &self.keep).map(one),
-            #[cfg(feature = "gzip")]
             State::Gzip(gzip) => gzip.finish(),
-            #[cfg(feature = "containers")]
             State::Html(html) => html.finish(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use vramscope_render::{Colour, MERGED, Strips};
+use vramscope_render::{Color, MERGED, Strips};
 
 use super::{Hit, Scene};
 use crate::motion::Action;
@@ -24,8 +24,8 @@ fn scene() -> Scene<usize> {
 /// largest.
 fn tile() -> Strips {
     let mut strips = Strips::default();
-    strips.push([0.0, 0.0, 512.0, 512.0], Colour::new(0, 0), 7);
-    strips.push([0.0, 512.0, 512.0, 1024.0], Colour::new(0, 0), 0x8 | MERGED);
+    strips.push([0.0, 0.0, 512.0, 512.0], Color::new(0, 0), 7);
+    strips.push([0.0, 512.0, 512.0, 1024.0], Color::new(0, 0), 0x8 | MERGED);
     strips
 }
 

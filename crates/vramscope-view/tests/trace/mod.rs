@@ -1,6 +1,6 @@
 //! A made-up training run, and its tiles, laid out in the plainest way: no merging, no pyramid.
 
-use vramscope_render::{Colour, Strips, TILE_COLUMNS, TILE_ROWS};
+use vramscope_render::{Color, Strips, TILE_COLUMNS, TILE_ROWS};
 use vramscope_view::tile::{TileKey, power};
 
 const MIB: f64 = 1_048_576.0;
@@ -9,7 +9,7 @@ struct Block {
     from: f64,
     to: f64,
     bytes: f64,
-    colour: Colour,
+    color: Color,
 }
 
 /// Blocks in the order in which they are stacked.
@@ -35,7 +35,7 @@ impl Trace {
                 from: 0.0,
                 to: extent,
                 bytes,
-                colour: Colour::new(60 + i % 3 * 4, i % 4),
+                color: Color::new(60 + i % 3 * 4, i % 4),
             });
         }
         for step in 0..3u8 {
@@ -50,9 +50,9 @@ impl Trace {
                         _ => start + 7200.0 - f64::from(layer) * 130.0 - f64::from(part) * 30.0,
                     };
                     let bytes = [150.0, 66.0, 110.0, 5.0][usize::from(part)] * MIB;
-                    let colour =
-                        Colour::new([10, 225, 245, 140][usize::from(part)], (layer + part) % 4);
-                    blocks.push(Block { from, to, bytes, colour });
+                    let color =
+                        Color::new([10, 225, 245, 140][usize::from(part)], (layer + part) % 4);
+                    blocks.push(Block { from, to, bytes, color });
                 }
             }
             let from = start + 3400.0;
@@ -60,13 +60,13 @@ impl Trace {
                 from,
                 to: from + 160.0,
                 bytes: 1900.0 * MIB,
-                colour: Colour::new(38, 1),
+                color: Color::new(38, 1),
             });
             blocks.push(Block {
                 from: from + 40.0,
                 to: from + 90.0,
                 bytes: 600.0 * MIB,
-                colour: Colour::NO_STACK,
+                color: Color::NO_STACK,
             });
         }
         let mut trace = Self { blocks, extent, peak: 0.0, peak_slot: 0.0 };
@@ -88,8 +88,8 @@ impl Trace {
         [block.from, block.to]
     }
 
-    pub(crate) fn colour(&self, block: u32) -> u32 {
-        self.blocks[block as usize].colour.word()
+    pub(crate) fn color(&self, block: u32) -> u32 {
+        self.blocks[block as usize].color.word()
     }
 
     /// The strips of a tile: every block at its height, a new strip whenever that changes.
@@ -122,7 +122,7 @@ impl Trace {
                 {
                     strips.push(
                         [strip[0], strip[1], i as f32, strip[3]],
-                        self.blocks[b].colour,
+                        self.blocks[b].color,
                         b as u32,
                     );
                     *open = None;

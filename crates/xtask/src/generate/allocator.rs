@@ -33,7 +33,7 @@ pub(crate) struct Block {
     pub(crate) used: Use,
 }
 
-/// Neighbours without gaps, of one stream and size class.
+/// Neighbors without gaps, of one stream and size class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) size: u64,
@@ -195,7 +195,7 @@ impl Allocator {
             .expect("every block is in a segment")
     }
 
-    /// Joins a block that became free with its free neighbours, and offers the whole.
+    /// Joins a block that became free with its free neighbors, and offers the whole.
     fn merge(&mut self, address: u64) -> u64 {
         let (start, Segment { size, stream, small, .. }) = self.segment_of(address);
         let mut at = address;

@@ -3,7 +3,7 @@
 use cargo_metadata::{Metadata, Package};
 
 /// Every crate of the product and the ones that it may name. A crate may also name what stands
-/// below its neighbours where that is listed; nothing may point upwards.
+/// below its neighbors where that is listed; nothing may point upwards.
 const EDGES: [(&str, &[&str]); 10] = [
     ("vramscope-units", &[]),
     ("vramscope-pickle", &[]),

@@ -9,7 +9,7 @@ export type Bytes = Blob | string;
 /** The large part of an answer: its buffers are transferred, not copied. */
 export interface Columns {
   positions?: Float32Array;
-  colours?: Uint32Array;
+  colors?: Uint32Array;
   blocks?: Uint32Array;
 }
 

@@ -38,7 +38,7 @@ export interface PoolEvents {
    * A file that answers all views has come: what the overview wants of it, before its worker may be
    * released.
    */
-  summarise(file: RankFile, client: RankClient, loaded: Loaded): Promise<void>;
+  summarize(file: RankFile, client: RankClient, loaded: Loaded): Promise<void>;
 }
 
 export class RankPool {
@@ -276,7 +276,7 @@ export class RankPool {
       this.#events.ready(file);
     }
     if (client.full && file.cards.peek() === null)
-      await this.#events.summarise(file, client, loaded);
+      await this.#events.summarize(file, client, loaded);
     // What was opened in the meantime has ended this worker.
     if (this.#loading.get(file) !== client) return;
     this.#loading.delete(file);

@@ -89,22 +89,22 @@ export interface PreparedWorker {
   onmessage(listen: (message: FromWorker) => void): void;
 }
 
-/** So many words of colours are kept. */
+/** So many words of colors are kept. */
 const WORDS = 4096;
 
 /**
- * The CSS colours of a theme by words. Each comes once: to bring a string over takes longer than to
+ * The CSS colors of a theme by words. Each comes once: to bring a string over takes longer than to
  * find it.
  */
-function swatches(dark: boolean): (colour: number) => string {
+function swatches(dark: boolean): (color: number) => string {
   const palette = new Swatches(dark);
   const known = new Map<number, string>();
-  return (colour) => {
-    let css = known.get(colour);
+  return (color) => {
+    let css = known.get(color);
     if (css === undefined) {
-      css = palette.css(colour);
+      css = palette.css(color);
       if (known.size === WORDS) known.clear();
-      known.set(colour, css);
+      known.set(color, css);
     }
     return css;
   };
@@ -124,8 +124,8 @@ export class Modules {
   /** True from when new workers answer all views. */
   full = false;
 
-  /** The colours of the dark and the light theme, once the view is there. */
-  readonly #swatches: Signal<Record<"dark" | "light", (colour: number) => string> | null> =
+  /** The colors of the dark and the light theme, once the view is there. */
+  readonly #swatches: Signal<Record<"dark" | "light", (color: number) => string> | null> =
     signal(null);
   readonly #places: Places;
 
@@ -146,9 +146,9 @@ export class Modules {
     return this.#view.get();
   }
 
-  /** The colour of a word in a theme. */
-  swatch(colour: number, dark: boolean): string | undefined {
-    return this.#swatches.value?.[dark ? "dark" : "light"](colour);
+  /** The color of a word in a theme. */
+  swatch(color: number, dark: boolean): string | undefined {
+    return this.#swatches.value?.[dark ? "dark" : "light"](color);
   }
 
   /**

@@ -123,7 +123,7 @@ class WorkerHost {
   }
 
   /**
-   * Browsers optimise what they see run often. Until something is asked for, they see a file read.
+   * Browsers optimize what they see run often. Until something is asked for, they see a file read.
    */
   #warmUp({ RankWorker }: Engine): void {
     const madeUp = RankWorker.madeUp();

@@ -445,9 +445,9 @@ lines: Array<string>,
  */
 count: number, 
 /**
- * The colour word of the strip.
+ * The color word of the strip.
  */
-colour: number, };
+color: number, };
 
 export type BlockDetail = { 
 /**
@@ -483,9 +483,9 @@ stack: StackDetail,
  */
 copy: string, 
 /**
- * The colour word that it is drawn with.
+ * The color word that it is drawn with.
  */
-colour: number, 
+color: number, 
 /**
  * Where it begins and ends on each axis of its trace, in slots.
  */
@@ -647,7 +647,7 @@ group: string,
  */
 size: string, };
 
-export type ColourBy = "stack" | "category" | "size" | "age" | "stream" | "segment";
+export type ColorBy = "stack" | "category" | "size" | "age" | "stream" | "segment";
 
 export type FlameWeight = "peak" | "cursor" | "byteSeconds" | "count" | "churn";
 
@@ -691,7 +691,7 @@ hideFramework: boolean,
  */
 root: string, 
 /**
- * Frames that hold this text keep their colour, the others turn grey; empty for none.
+ * Frames that hold this text keep their color, the others turn gray; empty for none.
  */
 search: string, };
 
@@ -713,21 +713,21 @@ grown: number | null, };
 
 export type Layer = { "timeline": { 
 /**
- * What colours say.
+ * What colors say.
  */
-colour: ColourBy, 
+color: ColorBy, 
 /**
  * Draw allocated, active and reserved bytes as lines.
  */
 bands: boolean, 
 /**
- * Blocks that match this search keep their colour, the others turn grey; empty for none.
+ * Blocks that match this search keep their color, the others turn gray; empty for none.
  */
 search: string, } } | { "segments": { 
 /**
- * What colours say.
+ * What colors say.
  */
-colour: ColourBy, 
+color: ColorBy, 
 /**
  * Which rows.
  */
@@ -1123,9 +1123,9 @@ bytes: Quantity,
  */
 share: number, 
 /**
- * The colour word.
+ * The color word.
  */
-colour: number, };
+color: number, };
 
 export type FindingRow = { 
 /**
@@ -1265,9 +1265,9 @@ text: string,
  */
 title: string, 
 /**
- * The colour word, from the name.
+ * The color word, from the name.
  */
-colour: number, };
+color: number, };
 
 export type Moment = { 
 /**
@@ -1347,9 +1347,9 @@ blocks: Quantity,
  */
 share: number, 
 /**
- * The colour word.
+ * The color word.
  */
-colour: number, 
+color: number, 
 /**
  * A block of it.
  */
@@ -1449,9 +1449,9 @@ live: Quantity,
  */
 site: string, 
 /**
- * The colour word of its stack.
+ * The color word of its stack.
  */
-colour: number, 
+color: number, 
 /**
  * The block it is about.
  */
@@ -1525,9 +1525,9 @@ stream: Quantity,
  */
 site: string, 
 /**
- * The colour word.
+ * The color word.
  */
-colour: number, };
+color: number, };
 
 export type SearchResult = { 
 /**
@@ -1691,11 +1691,11 @@ x0: number,
  */
 x1: number, 
 /**
- * The colour word.
+ * The color word.
  */
-colour: number, 
+color: number, 
 /**
- * Neighbours that the arrow keys go to: the first child, the one before, the one behind.
+ * Neighbors that the arrow keys go to: the first child, the one before, the one behind.
  */
 child: number | null, 
 /**

@@ -331,13 +331,13 @@ export abstract class CanvasPlot<H> {
 
   #tile(tile: TileReply): void {
     const { source } = this;
-    const { positions, colours, blocks } = tile.columns;
-    if (source === null || !positions || !colours || !blocks) return;
+    const { positions, colors, blocks } = tile.columns;
+    if (source === null || !positions || !colors || !blocks) return;
     const { part, device } = source.target;
     if (tile.axis !== source.axis || tile.target.part !== part || tile.target.device !== device)
       return;
     this.#outstanding = this.#outstanding.filter((key) => !sameKey(key, tile.key));
-    this.view.putTile(tile.key, positions, colours, blocks);
+    this.view.putTile(tile.key, positions, colors, blocks);
     if (this.#outstanding.length === 0) this.tilesCame();
     this.draw();
   }

@@ -6,7 +6,7 @@ import type { RankFile } from "../client/rank-file.js";
 import type {
   Axis,
   BlockDetail,
-  ColourBy,
+  ColorBy,
   DeviceRef,
   DeviceSummary,
   Hit,
@@ -30,7 +30,7 @@ export interface Shown {
 
 /** How it is to be drawn. */
 export interface Look {
-  colour: ColourBy;
+  color: ColorBy;
   bands: boolean;
   search: string;
   capacity: number | null;
@@ -44,7 +44,7 @@ const sameTrace = (a: Shown, b: Shown) =>
   a.file === b.file && a.target.part === b.target.part && a.target.device === b.target.device;
 
 const PLAIN: Look = {
-  colour: "stack",
+  color: "stack",
   bands: false,
   search: "",
   capacity: null,
@@ -106,7 +106,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     this.#look = look;
     if (this.#shown === null) return;
     const same =
-      before.colour === look.colour && before.bands === look.bands && before.search === look.search;
+      before.color === look.color && before.bands === look.bands && before.search === look.search;
     this.#fitHeights(this.#shown);
     if (!same && this.#shown.client?.full) this.#redraw();
     this.draw();
@@ -156,8 +156,8 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   }
 
   #layer(): Layer {
-    const { colour, bands, search } = this.#look;
-    return { timeline: { colour, bands: bands && !this.#plain, search } };
+    const { color, bands, search } = this.#look;
+    return { timeline: { color, bands: bands && !this.#plain, search } };
   }
 
   protected override tilesCame(): void {
@@ -167,8 +167,8 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   }
 
   #isRich(): boolean {
-    const { colour, bands, search } = this.#look;
-    return colour !== "stack" || bands || search !== "";
+    const { color, bands, search } = this.#look;
+    return color !== "stack" || bands || search !== "";
   }
 
   /** The same view, with other tiles. */

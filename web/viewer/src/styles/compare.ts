@@ -1,4 +1,4 @@
-// The look of the comparison. Its two colours stay apart for those who do not tell red from green.
+// The look of the comparison. Its two colors stay apart for those who do not tell red from green.
 
 export const compare = `
 .app[data-theme="dark"] { --side-a: #56b4e9; --side-b: #f0a030; }

@@ -1,4 +1,4 @@
-// The centre: tabs, one view, a splitter, the drawer.
+// The center: tabs, one view, a splitter, the drawer.
 
 export const panes = `
 .panes {

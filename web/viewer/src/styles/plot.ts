@@ -66,7 +66,7 @@ export const plot = `
 .words p::first-letter { text-transform: uppercase; }
 .words p + p { margin-top: 6px; }
 .words .words-action { margin-top: 14px; }
-/* What the centre says, the drawer need not say again. */
+/* What the center says, the drawer need not say again. */
 .panes:has(.pane[data-place="main"] :is(.words-action, [data-unread="true"])) .pane[data-place="drawer"] .words > p, .plot:has([data-unread="true"]) + .strip { display: none; }
 .panes:has(.pane[data-place="main"] :is(.words-action, [data-unread="true"])) .pane[data-place="drawer"] .words h3 { color: var(--dim); font-weight: 400; font-size: inherit; }
 .sketch { margin: 18px 0 0; }

@@ -1,4 +1,4 @@
-// Colours, type and what every part shares. Surfaces are neutral: hue belongs to data, one accent
+// Colors, type and what every part shares. Surfaces are neutral: hue belongs to data, one accent
 // to selection and one to warnings. Texts have a contrast of at least 4.5 on every surface that
 // they stand on.
 

@@ -14,7 +14,7 @@ interface Run {
   frames: FrameRow[];
 }
 
-/** Neighbours of one kind together. */
+/** Neighbors of one kind together. */
 function runsOf(frames: FrameRow[]): Run[] {
   const runs: Run[] = [];
   for (const frame of frames) {

@@ -34,11 +34,11 @@ export function Details({ session }: { session: Session }) {
 }
 
 function Block({ session, detail }: { session: Session; detail: BlockDetail }) {
-  const { bytes, rows, stack, colour, reference } = detail;
+  const { bytes, rows, stack, color, reference } = detail;
   return (
     <article aria-labelledby="details-title" data-reference={reference}>
       <div class="details-kind">
-        <span class="swatch" style={{ background: session.swatch(colour) }} />
+        <span class="swatch" style={{ background: session.swatch(color) }} />
         <span>Block</span>
         <button
           type="button"

@@ -32,12 +32,12 @@ function focusSelection(session: Session): void {
   if (!span || !range) return;
   const middle = (span.x0 + span.x1) / 2;
   // Near the ends of a trace it cannot be brought to the middle: what was asked for counts.
-  const centred =
-    session.centred === session.selected.peek() && middle >= range.x0 && middle <= range.x1;
-  session.centred = session.selected.peek();
+  const centerd =
+    session.centerd === session.selected.peek() && middle >= range.x0 && middle <= range.x1;
+  session.centerd = session.selected.peek();
   session.plot
     .peek()
-    ?.act((view) => (centred ? view.fitRange(span.x0, span.x1) : view.goto(middle)));
+    ?.act((view) => (centerd ? view.fitRange(span.x0, span.x1) : view.goto(middle)));
 }
 
 function selectAtCursor(session: Session): void {
@@ -143,7 +143,7 @@ export const SHORTCUTS: ShortcutGroup[] = [
       {
         keys: ["f"],
         shown: ["F"],
-        text: "Centre the selection; again: fit it",
+        text: "Center the selection; again: fit it",
         press: focusSelection,
       },
       {

@@ -1,4 +1,4 @@
-// The centre: one view that has it, a drawer with another one below, and the tabs of both. Views
+// The center: one view that has it, a drawer with another one below, and the tabs of both. Views
 // that draw on a canvas stay once they have been opened, since a canvas is dear; the others come
 // and go.
 
@@ -237,7 +237,7 @@ function Tabs({ session, label, views, current, open, keys = false }: TabsProper
   );
 }
 
-/** Between the centre and the drawer: dragged, or moved by arrow keys. */
+/** Between the center and the drawer: dragged, or moved by arrow keys. */
 function Splitter({ session }: { session: Session }) {
   const share = session.drawerShare;
   const set = (value: number) => {

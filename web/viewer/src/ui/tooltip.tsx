@@ -10,7 +10,7 @@ import type { Session } from "../session.js";
 const GAP = 14;
 
 /** What a tooltip needs to know of what it is about. */
-export type Tip = Pick<Hit, "title" | "bytes" | "site" | "lines" | "colour">;
+export type Tip = Pick<Hit, "title" | "bytes" | "site" | "lines" | "color">;
 
 export function Tooltip({ session, plot }: { session: Session; plot: CanvasPlot<Tip> | null }) {
   const box = useRef<HTMLDivElement>(null);
@@ -40,7 +40,7 @@ export function Tooltip({ session, plot }: { session: Session; plot: CanvasPlot<
         {hit ? (
           <>
             <p class="tooltip-title">
-              <span class="swatch" style={{ background: session.swatch(hit.colour) }} />
+              <span class="swatch" style={{ background: session.swatch(hit.color) }} />
               <span data-value={hit.bytes.raw}>{hit.title}</span>
             </p>
             {hit.site !== "" && <p class="mono">{hit.site}</p>}

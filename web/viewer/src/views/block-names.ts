@@ -30,15 +30,9 @@ export class BlockNames {
     this.#session = session;
     this.#stop = effect(() => {
       const plot = session.plot.value;
-      const { colour, search } = session.linked;
+      const { color, search } = session.linked;
       // Any of these may change which blocks have room.
-      follow(
-        plot?.range.value,
-        plot?.labels.value,
-        session.shown.value,
-        colour.value,
-        search.value,
-      );
+      follow(plot?.range.value, plot?.labels.value, session.shown.value, color.value, search.value);
       untracked(() => this.#later());
     });
   }

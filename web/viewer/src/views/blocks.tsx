@@ -75,7 +75,7 @@ export function Blocks({ session, workspace }: ViewProperties) {
           ? ("descending" as const)
           : ("ascending" as const),
   });
-  const swatch = (colour: number) => session.swatch(colour);
+  const swatch = (color: number) => session.swatch(color);
   const columns: Column<BlockLine>[] = [
     {
       key: "size",
@@ -105,7 +105,7 @@ export function Blocks({ session, workspace }: ViewProperties) {
       words: (r) => r.site,
       cell: (r) => (
         <>
-          <span class="swatch" style={{ background: swatch(r.colour) }} /> {r.site}
+          <span class="swatch" style={{ background: swatch(r.color) }} /> {r.site}
         </>
       ),
     },

@@ -16,7 +16,7 @@ export function CategoryBars({ session, shown, card, told = false }: CategoryBar
   return (
     <>
       <rect class="bar-reserved" width={shown.reserved} height="1" />
-      {card.categories.map(({ name, label, bytes, colour }, index) => {
+      {card.categories.map(({ name, label, bytes, color }, index) => {
         const from = index === 0 ? 0 : (shown.categories[index - 1] ?? 0);
         const to = shown.categories[index] ?? from;
         return (
@@ -26,7 +26,7 @@ export function CategoryBars({ session, shown, card, told = false }: CategoryBar
             y="0.15"
             width={Math.max(0, to - from)}
             height="0.7"
-            fill={session.swatch(colour)}
+            fill={session.swatch(color)}
             data-category={name}
             data-value={told ? bytes.raw : undefined}
           >

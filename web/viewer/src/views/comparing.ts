@@ -1,5 +1,5 @@
 // Two rows beside each other: which they are, and what Rust says of both. B is the one in focus, A
-// the one that was pinned, or a neighbour. Each worker writes what the other needs to know of it;
+// the one that was pinned, or a neighbor. Each worker writes what the other needs to know of it;
 // the coordinator compares.
 
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
@@ -70,7 +70,7 @@ export class Comparing {
     const [a, b] = [this.a.peek(), this.b.peek()];
     if (b === null) return;
     const pinned = a !== null && this.#isPinned(a);
-    const other = a !== null && !same(a, b) ? a : this.#neighbour(b);
+    const other = a !== null && !same(a, b) ? a : this.#neighbor(b);
     const turned = pinned && !same(a, b);
     this.choose(b);
     // What was pinned takes the place of the one in focus; of two files the other one is B,
@@ -101,7 +101,7 @@ export class Comparing {
   #a(): Row | null {
     const rows = this.session.rows.value;
     const pinned = rows.find((row) => this.#isPinned(row));
-    return pinned ?? (this.b.value && this.#neighbour(this.b.value));
+    return pinned ?? (this.b.value && this.#neighbor(this.b.value));
   }
 
   #isPinned({ file, part }: Row): boolean {
@@ -110,7 +110,7 @@ export class Comparing {
   }
 
   /** The row before, or behind the first. */
-  #neighbour(of: Row): Row | null {
+  #neighbor(of: Row): Row | null {
     const rows = this.session.rows.value;
     const at = rows.findIndex((row) => same(row, of));
     return rows[at - 1] ?? rows[at + 1] ?? null;

@@ -39,7 +39,7 @@ export function Events({ session, workspace }: ViewProperties) {
   // Without a history there is a reason for it.
   const device = session.trace.value?.device;
   const note = device?.events.raw === "0" ? device.note : null;
-  const swatch = (colour: number) => session.swatch(colour);
+  const swatch = (color: number) => session.swatch(color);
   const columns: Column<EventRow>[] = [
     {
       key: "event",
@@ -75,7 +75,7 @@ export function Events({ session, workspace }: ViewProperties) {
       words: (r) => r.site,
       cell: (r) => (
         <>
-          <span class="swatch" style={{ background: swatch(r.colour) }} /> {r.site}
+          <span class="swatch" style={{ background: swatch(r.color) }} /> {r.site}
         </>
       ),
     },

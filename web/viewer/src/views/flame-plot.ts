@@ -61,7 +61,7 @@ export class FlamePlot extends CanvasPlot<Tip> {
           bytes: node.total,
           site: node.title,
           lines: [node.text, node.file],
-          colour: node.colour,
+          color: node.color,
         }
       : null;
   }

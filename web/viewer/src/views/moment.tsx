@@ -121,11 +121,11 @@ function Held({ session, workspace, moment }: MomentProperties & { moment: State
         {blocks.exact} live
       </p>
       <ul class="shares">
-        {categories.map(({ name, label: text, bytes, share, colour }) => (
+        {categories.map(({ name, label: text, bytes, share, color }) => (
           <li key={name} class="share" data-category={name}>
             <span
               class="share-bar"
-              style={{ width: `${share * 100}%`, background: session.swatch(colour) }}
+              style={{ width: `${share * 100}%`, background: session.swatch(color) }}
             />
             <span class="share-text">{text}</span>
             <span class="num" data-value={bytes.raw} title={bytes.exact}>

@@ -123,9 +123,9 @@ function Head({
 function Categories({ session, card }: { session: Session; card: RankCard }) {
   return (
     <ul class="legend" aria-label="Categories">
-      {card.categories.map(({ name, label, colour }) => (
+      {card.categories.map(({ name, label, color }) => (
         <li key={name}>
-          <span class="swatch" style={{ background: session.swatch(colour) }} /> {label}
+          <span class="swatch" style={{ background: session.swatch(color) }} /> {label}
         </li>
       ))}
     </ul>

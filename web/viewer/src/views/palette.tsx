@@ -6,7 +6,7 @@ import type { Session } from "../session.js";
 import { SHORTCUTS } from "../ui/keymap.js";
 import { Modal } from "./modal.js";
 import { MORE_SHORTCUTS } from "./shortcuts.js";
-import { COLOURS } from "./tools.js";
+import { COLORS } from "./tools.js";
 import type { Workspace } from "./workspace.js";
 
 interface Command {
@@ -24,11 +24,11 @@ function commandsOf(session: Session, workspace: Workspace): Command[] {
     keys: [],
     run: () => workspace.openDrawer(view),
   }));
-  const colours = COLOURS.map(([colour, text]) => ({
-    text: `Colour by ${text}`,
+  const colors = COLORS.map(([color, text]) => ({
+    text: `Color by ${text}`,
     keys: [],
     run: () => {
-      session.linked.colour.value = colour;
+      session.linked.color.value = color;
     },
   }));
   const keyed = [...SHORTCUTS, ...MORE_SHORTCUTS].flatMap(({ title, shortcuts }) =>
@@ -39,7 +39,7 @@ function commandsOf(session: Session, workspace: Workspace): Command[] {
       return [{ text: `${title}: ${text}`, keys: shown, run: () => press(session, key) }];
     }),
   );
-  return [...views, ...colours, ...keyed];
+  return [...views, ...colors, ...keyed];
 }
 
 export function Palette({ session, workspace }: { session: Session; workspace: Workspace }) {

@@ -2,14 +2,14 @@
 // the timeline.
 
 import type { Hit as ViewHit } from "../../wasm/vramscope_view.js";
-import type { ColourBy, Hit, SegmentSpec, SegmentsInfo } from "../generated/protocol.js";
+import type { ColorBy, Hit, SegmentSpec, SegmentsInfo } from "../generated/protocol.js";
 import { ROW_UNITS } from "../generated/protocol.js";
 import { CanvasPlot, type HandOptions, type PlotEvents } from "../plot/canvas-plot.js";
 import type { Surface } from "../plot/surface.js";
 import { GUTTER, type Shown } from "../plot/timeline-plot.js";
 
 export interface SegmentsLook {
-  colour: ColourBy;
+  color: ColorBy;
   search: string;
   spec: SegmentSpec;
   info: SegmentsInfo;
@@ -75,12 +75,12 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
     this.view.open(shown.axis, 0, { rows }, GUTTER);
   }
 
-  #attach({ client, target, axis }: Shown, { colour, search, spec }: SegmentsLook): void {
+  #attach({ client, target, axis }: Shown, { color, search, spec }: SegmentsLook): void {
     this.setSource({
       client,
       target,
       axis: axis.kind,
-      layer: { segments: { colour, rows: spec, search } },
+      layer: { segments: { color, rows: spec, search } },
     });
   }
 }

@@ -82,7 +82,7 @@ function open(session: Session, workspace: Workspace) {
       const shown = session.drawn.value;
       const all = info.value.value;
       const look = all && {
-        colour: linked.colour.value,
+        color: linked.color.value,
         search: linked.search.value,
         spec: untracked(spec),
         info: all,

@@ -57,7 +57,7 @@ export function StackShares({
 }: Omit<SubjectProperties, "subject"> & { stacks: StackShareRow[] }) {
   return (
     <ul class="shares">
-      {stacks.map(({ site, via, bytes, blocks, share, colour, block, note }) => (
+      {stacks.map(({ site, via, bytes, blocks, share, color, block, note }) => (
         <li key={block}>
           <button
             type="button"
@@ -69,7 +69,7 @@ export function StackShares({
           >
             <span
               class="share-bar"
-              style={{ width: `${share * 100}%`, background: session.swatch(colour) }}
+              style={{ width: `${share * 100}%`, background: session.swatch(color) }}
             />
             <span class="share-text">
               <span class="share-site">{site}</span>

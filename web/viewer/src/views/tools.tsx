@@ -1,14 +1,14 @@
-// The bar above the timeline: what colours say, lines of the bands, the device's memory, and how
+// The bar above the timeline: what colors say, lines of the bands, the device's memory, and how
 // the hand is read.
 
-import type { ColourBy } from "../generated/protocol.js";
+import type { ColorBy } from "../generated/protocol.js";
 import type { Session } from "../session.js";
 import { Capacity } from "./capacity.js";
 import { Choice, Toggle } from "./controls.js";
 import { PictureButtons } from "./picture-buttons.js";
 import type { Workspace } from "./workspace.js";
 
-export const COLOURS: readonly [ColourBy, string][] = [
+export const COLORS: readonly [ColorBy, string][] = [
   ["stack", "call stack"],
   ["category", "category"],
   ["size", "size"],
@@ -25,7 +25,7 @@ export function TimelineTools({ session, workspace }: { session: Session; worksp
   const hasPools = (workspace.course.value.value?.pools ?? 0) > 0;
   return (
     <>
-      <Choice label="Colour" value={linked.colour} options={COLOURS} testid="colour-by" />
+      <Choice label="Color" value={linked.color} options={COLORS} testid="color-by" />
       <Legend session={session} workspace={workspace} />
       <Toggle label="Bands" title={hasPools ? BANDS_AND_POOLS : BANDS} value={linked.bands} />
       {linked.bands.value && (
@@ -48,17 +48,17 @@ export function TimelineTools({ session, workspace }: { session: Session; worksp
   );
 }
 
-/** The categories that there are at the peak, with their colours. */
+/** The categories that there are at the peak, with their colors. */
 function Legend({ session, workspace }: { session: Session; workspace: Workspace }) {
-  if (session.linked.colour.value !== "category") return null;
+  if (session.linked.color.value !== "category") return null;
   const focus = session.focus.value;
   const card = focus?.file.cards.value?.[focus.part];
   const categories = card?.categories ?? workspace.moment.value.value?.categories ?? [];
   return (
     <ul class="legend" aria-label="Categories">
-      {categories.map(({ name, label, colour, bytes }) => (
+      {categories.map(({ name, label, color, bytes }) => (
         <li key={name} title={`${bytes.exact} at the peak`}>
-          <span class="swatch" style={{ background: session.swatch(colour) }} /> {label}
+          <span class="swatch" style={{ background: session.swatch(color) }} /> {label}
         </li>
       ))}
     </ul>

@@ -47,7 +47,7 @@ export class TrackItems {
   }
 
   /** Lays out a stretch. What was in the one before, and is the same, is not touched. */
-  lay(laid: Laid, hueOf: (colour: number) => string | undefined): void {
+  lay(laid: Laid, hueOf: (color: number) => string | undefined): void {
     this.ground = groundOf(laid);
     const items = new Map<string, TrackItem>();
     for (const item of laid.items) {
@@ -61,7 +61,7 @@ export class TrackItems {
     let next = this.box.firstElementChild;
     for (const [key, item] of items) {
       const one = before.get(key) ?? this.#make(item);
-      this.#set(one, item, laid, hueOf(item.colour));
+      this.#set(one, item, laid, hueOf(item.color));
       if (one.button === next) next = next.nextElementSibling;
       else this.box.insertBefore(one.button, next);
       this.#placed.set(key, one);

@@ -41,7 +41,7 @@ export function Tracks({ session, workspace }: { session: Session; workspace: Wo
     if (!around || !inside || !laid || !anything) return undefined;
     if (items.current?.box !== inside) items.current = new TrackItems(inside);
     const { current } = items;
-    current.lay(laid, (colour) => session.swatch(colour));
+    current.lay(laid, (color) => session.swatch(color));
     return effect(() => place(session, current, around, inside));
   }, [session, laid, dark]);
   if (!anything) return null;

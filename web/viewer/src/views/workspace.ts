@@ -120,7 +120,7 @@ export class Workspace {
     for (const stop of this.#stop) stop();
   }
 
-  /** Gives a view the whole centre; the drawer stays for what it shows, unless that is the same. */
+  /** Gives a view the whole center; the drawer stays for what it shows, unless that is the same. */
   open(view: View): void {
     const { linked } = this.session;
     linked.view.value = view;
@@ -363,7 +363,7 @@ export class Workspace {
   #look(): void {
     const { linked, plot } = this.session;
     plot.value?.setLook({
-      colour: linked.colour.value,
+      color: linked.color.value,
       bands: linked.bands.value,
       search: linked.search.value,
       capacity: linked.capacity.value,

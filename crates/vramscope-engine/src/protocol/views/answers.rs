@@ -156,8 +156,8 @@ pub struct TrackItem {
     pub text: String,
     /// Name and duration.
     pub title: String,
-    /// The colour word, from the name.
-    pub colour: u32,
+    /// The color word, from the name.
+    pub color: u32,
 }
 
 /// The state at a moment.
@@ -219,8 +219,8 @@ pub struct StackShareRow {
     pub blocks: Quantity,
     /// The part of the whole, 0 to 1.
     pub share: f64,
-    /// The colour word.
-    pub colour: u32,
+    /// The color word.
+    pub color: u32,
     /// A block of it.
     pub block: u32,
     /// What else is to be said: `all freed again`.
@@ -288,8 +288,8 @@ pub struct EventRow {
     pub live: Quantity,
     /// The call site.
     pub site: String,
-    /// The colour word of its stack.
-    pub colour: u32,
+    /// The color word of its stack.
+    pub color: u32,
     /// The block it is about.
     pub block: Option<u32>,
 }
@@ -338,8 +338,8 @@ pub struct BlockLine {
     pub stream: Quantity,
     /// The call site.
     pub site: String,
-    /// The colour word.
-    pub colour: u32,
+    /// The color word.
+    pub color: u32,
 }
 
 /// What a search finds.
@@ -467,9 +467,9 @@ pub struct FlameNode {
     pub x0: f64,
     /// Right edge.
     pub x1: f64,
-    /// The colour word.
-    pub colour: u32,
-    /// Neighbours that the arrow keys go to: the first child, the one before, the one behind.
+    /// The color word.
+    pub color: u32,
+    /// Neighbors that the arrow keys go to: the first child, the one before, the one behind.
     pub child: Option<u32>,
     /// See `child`.
     pub before: Option<u32>,

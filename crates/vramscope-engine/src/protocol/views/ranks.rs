@@ -78,8 +78,8 @@ pub struct CategoryRow {
     pub bytes: Quantity,
     /// The part of the whole, 0 to 1.
     pub share: f64,
-    /// The colour word.
-    pub colour: u32,
+    /// The color word.
+    pub color: u32,
 }
 
 /// The overview of a run.

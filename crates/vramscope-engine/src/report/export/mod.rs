@@ -5,7 +5,6 @@ mod folded;
 mod perfetto;
 mod speedscope;
 
-#[cfg(feature = "views")]
 pub(crate) use csv::quoted;
 
 use super::Target;

@@ -4,9 +4,9 @@ use super::words::Weight;
 use crate::protocol::views::{FlameBox, FlameInfo, FlameNode, FlameSpec, FlameStep, ROW_UNITS};
 use crate::report::Target;
 use crate::text;
-use vramscope_analysis::pace::{Pace, strides};
-use vramscope_analysis::{Flame, Share, Sites, by_stack_paced};
-use vramscope_layout::{Cell, Colour, FlameRows, Strips, frame_colour};
+use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_analysis::{Flame, Share, Sites, by_stack_sliced};
+use vramscope_layout::{Cell, Color, FlameRows, Strips, frame_color};
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
 
 /// In place of the frames of a stack that has only such as are left out.
@@ -23,23 +23,23 @@ pub(crate) struct Graph {
     /// Whether a frame stands between the user's code and the allocator, by [`FrameId`].
     framework: Vec<bool>,
     /// Of each node.
-    colours: Vec<Colour>,
+    colors: Vec<Color>,
     /// Whether the frame of each node is found by the search; empty without one.
     found: Vec<bool>,
 }
 
 impl Graph {
     /// From the blocks of a device; `spec` is without root and search.
-    pub(crate) async fn paced(at: Target<'_>, spec: &FlameSpec, pace: &mut Pace) -> Self {
+    pub(crate) async fn sliced(at: Target<'_>, spec: &FlameSpec, budget: &mut Budget) -> Self {
         let (trace, carving) = (at.trace(), at.part.carving(at.index));
-        let weight = Weight::paced(trace, spec, pace).await;
+        let weight = Weight::sliced(trace, spec, budget).await;
         let framework = framework_frames(at.snapshot());
         let weighs = |i: u32| weight.measure.within(trace, carving, i, weight.events);
-        let shares = by_stack_paced(trace, weighs, pace).await;
+        let shares = by_stack_sliced(trace, weighs, budget).await;
         let path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             frames_of(at.snapshot(), spec, &framework, share.stack, path);
         };
-        let tree = Flame::with_paths(&shares, path_of, pace).await;
+        let tree = Flame::with_paths(&shares, path_of, budget).await;
         let rows = FlameRows::new(&tree, ROW_UNITS);
         let mut graph = Self {
             spec: spec.clone(),
@@ -47,7 +47,7 @@ impl Graph {
             tree,
             rows,
             framework,
-            colours: Vec::new(),
+            colors: Vec::new(),
             found: Vec::new(),
         };
         graph.look(at, "");
@@ -66,7 +66,7 @@ impl Graph {
         }
     }
 
-    /// Look for a text in all frames, and colour them.
+    /// Look for a text in all frames, and color them.
     fn look(&mut self, at: Target<'_>, search: &str) {
         search.clone_into(&mut self.spec.search);
         let wanted = search.to_lowercase();
@@ -84,24 +84,24 @@ impl Graph {
         };
         self.found =
             if wanted.is_empty() { Vec::new() } else { nodes.clone().map(is_found).collect() };
-        self.colours = nodes.map(|node| self.colour(snapshot, node)).collect();
+        self.colors = nodes.map(|node| self.color(snapshot, node)).collect();
     }
 
-    fn colour(&self, snapshot: &Snapshot, node: u32) -> Colour {
+    fn color(&self, snapshot: &Snapshot, node: u32) -> Color {
         if self.found.get(node as usize) == Some(&false) {
-            return Colour::DIMMED;
+            return Color::DIMMED;
         }
         match self.frame_of(node) {
             Some(frame) if !self.framework[frame.0 as usize] => {
-                frame_colour(Sites::hash_of(snapshot, snapshot.frame(frame)))
+                frame_color(Sites::hash_of(snapshot, snapshot.frame(frame)))
             }
-            _ => Colour::NO_STACK,
+            _ => Color::NO_STACK,
         }
     }
 
     /// The strips of a tile.
     pub(crate) fn strips(&self, cell: Cell) -> Strips {
-        self.rows.strips(&self.tree, cell, |node| self.colours[node as usize])
+        self.rows.strips(&self.tree, cell, |node| self.colors[node as usize])
     }
 
     /// Its numbers.
@@ -202,7 +202,7 @@ impl Graph {
                 .map_or_else(String::new, |frame| at.snapshot().text(frame.file).into_owned()),
             x0,
             x1,
-            colour: self.colours[node as usize].word(),
+            color: self.colors[node as usize].word(),
             child: self.rows.children(node).next(),
             before: beside(|p| p.checked_sub(1)),
             behind: beside(|p| p.checked_add(1)),
@@ -235,7 +235,7 @@ impl Graph {
         &self,
         at: Target<'_>,
         node: u32,
-        pace: &mut Pace,
+        budget: &mut Budget,
     ) -> Vec<u32> {
         let Some(known) = self.tree.nodes.get(node as usize) else { return Vec::new() };
         let mut wanted = Vec::new();
@@ -263,7 +263,7 @@ impl Graph {
         let weighs = |i: u32| self.weight.measure.within(trace, carving, i, self.weight.events) > 0;
         let mut below = Vec::new();
         for part in strides(trace.blocks.len()) {
-            pace.spend(3 * part.len() as u64).await;
+            budget.charge(3 * part.len() as u64).await;
             below.extend(part.map(|i| i as u32).filter(|&i| is_below(i) && weighs(i)));
         }
         below

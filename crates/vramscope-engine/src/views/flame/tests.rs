@@ -7,7 +7,7 @@ use crate::protocol::views::{FlameBox, FlameNode, MarkedRange};
 use crate::report::flame::{Flame, Weight, flame};
 use std::path::Path;
 use vramscope_analysis::lifetime;
-use vramscope_layout::{Axis, Cell, Colour, NO_BLOCK};
+use vramscope_layout::{Axis, Cell, Color, NO_BLOCK};
 
 const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };
 const FILES: [&str; 5] = [
@@ -40,7 +40,7 @@ fn events(first: u32, last: u32) -> MarkedRange {
 }
 
 fn below(graph: &Graph, at: Target<'_>, node: u32) -> Vec<u32> {
-    at_once(graph.blocks_below(at, node, &mut Pace::endless()))
+    run_to_completion(graph.blocks_below(at, node, &mut Budget::unlimited()))
 }
 
 fn all(graph: &Graph, at: Target<'_>) -> Vec<FlameNode> {
@@ -294,7 +294,7 @@ fn a_root_and_a_search_change_what_is_shown() {
     assert_eq!(matched, expected, "each stack once");
     let cell = Cell { kx: 30, ky: 12, slot: 0, columns: 512, low: 0, rows: 1024 };
     let strips = graph.strips(cell);
-    assert!(strips.colours.contains(&Colour::DIMMED.word()) && !strips.blocks.contains(&NO_BLOCK));
+    assert!(strips.colors.contains(&Color::DIMMED.word()) && !strips.blocks.contains(&NO_BLOCK));
     let none =
         kept.get(at, DEVICE, &FlameSpec { search: "no such frame".into(), ..FlameSpec::default() });
     assert_eq!(none.info(at).matched.map(|q| q.raw).as_deref(), Some("0"));
@@ -324,10 +324,10 @@ fn every_weight_says_its_unit() {
     assert_eq!(says, "requested bytes times seconds of life in the window");
     let (text, exact, _) = words(FlameWeight::Churn);
     assert!(text.ends_with("iB") && exact.ends_with(" bytes"), "{text} {exact}");
-    let weight = at_once(super::words::Weight::paced(
+    let weight = run_to_completion(super::words::Weight::sliced(
         at.trace(),
         &of(FlameWeight::Churn),
-        &mut Pace::endless(),
+        &mut Budget::unlimited(),
     ));
     assert_eq!(weight.quantity(u128::MAX).raw, u128::MAX.to_string());
 }

@@ -4,7 +4,7 @@ use crate::protocol::Quantity;
 use crate::protocol::views::{FlameSpec, FlameWeight};
 use crate::text;
 use crate::views::range::{peak_of, states};
-use vramscope_analysis::pace::Pace;
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Measure, Trace};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
@@ -29,13 +29,13 @@ enum Unit {
 }
 
 impl Weight {
-    pub(super) async fn paced(trace: &Trace, spec: &FlameSpec, pace: &mut Pace) -> Self {
+    pub(super) async fn sliced(trace: &Trace, spec: &FlameSpec, budget: &mut Budget) -> Self {
         let last = i64::from(trace.slots()) - 1;
         let between = spec.range.and_then(|marked| states(trace, &marked));
         let (measure, unit) = match spec.weight {
             FlameWeight::Peak => {
                 let slot = match between {
-                    Some(between) => peak_of(trace, between, pace).await,
+                    Some(between) => peak_of(trace, between, budget).await,
                     None => trace.requested_band.peak_event.map_or(0, |e| e + 1),
                 };
                 (Measure::Requested(slot), Unit::Bytes)

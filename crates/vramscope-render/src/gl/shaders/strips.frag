@@ -7,11 +7,11 @@ uniform vec3 u_ground;
 flat in vec4 v_look;
 flat in vec4 v_inner;
 
-out vec4 o_colour;
+out vec4 o_color;
 
 void main() {
     vec2 at = gl_FragCoord.xy;
-    vec3 colour = at.y > v_look.w ? mix(v_look.rgb, u_ground, 0.45) : v_look.rgb;
+    vec3 color = at.y > v_look.w ? mix(v_look.rgb, u_ground, 0.45) : v_look.rgb;
     bool outline = any(lessThan(at, v_inner.xy)) || any(greaterThan(at, v_inner.zw));
-    o_colour = vec4(outline ? u_accent : colour, 1.0);
+    o_color = vec4(outline ? u_accent : color, 1.0);
 }

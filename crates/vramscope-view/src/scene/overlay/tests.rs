@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use vramscope_render::{Colour, NO_BLOCK, Strips};
+use vramscope_render::{Color, NO_BLOCK, Strips};
 
 use super::Scene;
 use crate::scene::{Hit, Selection};
@@ -131,8 +131,8 @@ fn tiles_of_rows_are_wanted_where_rows_are() {
     );
     for key in wanted {
         let mut strips = Strips::default();
-        strips.push([0.0, 0.0, 512.0, 192.0], Colour::SEGMENT, NO_BLOCK);
-        strips.push([0.0, 0.0, 512.0, 64.0], Colour::new(0, 0), 7);
+        strips.push([0.0, 0.0, 512.0, 192.0], Color::SEGMENT, NO_BLOCK);
+        strips.push([0.0, 0.0, 512.0, 64.0], Color::new(0, 0), 7);
         scene.put_tile(key, strips);
     }
     let done: Result<(), Infallible> = scene.cache.upload(usize::MAX, |strips| Ok(strips.len()));

@@ -1,33 +1,33 @@
-//! Colour words.
+//! Color words.
 
-/// A hue and a lightness step, one of a few fixed colours, or "no stack".
+/// A hue and a lightness step, one of a few fixed colors, or "no stack".
 ///
 /// Bits 0 to 7 are the hue (256 places on the OKLCH wheel), bits 8 and 9 the lightness step, the
-/// rest 0. From 1024 on come the fixed colours: [`Colour::category`], [`Colour::ramp`] and those of
-/// things that are no blocks. The one other value is [`Colour::NO_STACK`].
+/// rest 0. From 1024 on come the fixed colors: [`Color::category`], [`Color::ramp`] and those of
+/// things that are no blocks. The one other value is [`Color::NO_STACK`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
-pub struct Colour(u32);
+pub struct Color(u32);
 
-// Columns of colours are read as columns of words, by the GPU and across a worker's boundary.
-const _: () = assert!(size_of::<Colour>() == 4 && align_of::<Colour>() == 4);
+// Columns of colors are read as columns of words, by the GPU and across a worker's boundary.
+const _: () = assert!(size_of::<Color>() == 4 && align_of::<Color>() == 4);
 
-/// The first fixed colour.
-const FIXED: u32 = Colour::HUES * Colour::STEPS;
+/// The first fixed color.
+const FIXED: u32 = Color::HUES * Color::STEPS;
 
-impl Colour {
-    /// The grey of blocks whose call stack is not known.
+impl Color {
+    /// The gray of blocks whose call stack is not known.
     pub const NO_STACK: Self = Self(0xFFFF);
     /// How many hues there are.
     pub const HUES: u32 = 256;
     /// How many lightness steps there are.
     pub const STEPS: u32 = 4;
 
-    /// How many categories have a colour.
+    /// How many categories have a color.
     pub const CATEGORIES: u32 = 10;
     /// How many steps the ramp has.
     pub const RAMP: u32 = 16;
-    /// One past the last fixed colour.
+    /// One past the last fixed color.
     const LAST: u32 = Self::POOLS.0 + 1;
     /// What a search does not find.
     pub const DIMMED: Self = Self(FIXED + 26);
@@ -44,7 +44,7 @@ impl Colour {
     /// The line of `requested_bytes` with private pools as a whole.
     pub const POOLS: Self = Self(FIXED + 32);
 
-    /// The colour of a category, by its place in the fixed order of categories; beyond the last it
+    /// The color of a category, by its place in the fixed order of categories; beyond the last it
     /// is that of the last.
     pub const fn category(index: u8) -> Self {
         let index = index as u32;
@@ -68,7 +68,7 @@ impl Colour {
         self.0
     }
 
-    /// Reads a word; what is no colour is [`Colour::NO_STACK`].
+    /// Reads a word; what is no color is [`Color::NO_STACK`].
     pub const fn from_word(word: u32) -> Self {
         if word < Self::LAST { Self(word) } else { Self::NO_STACK }
     }
@@ -86,29 +86,29 @@ impl Colour {
 
 #[cfg(test)]
 mod tests {
-    use super::Colour;
+    use super::Color;
 
     #[test]
     fn bits_are_where_the_protocol_says() {
-        assert_eq!(Colour::new(0xAB, 3).word(), 0x3AB);
-        assert_eq!(Colour::new(0xAB, 7), Colour::new(0xAB, 3));
-        assert_eq!(Colour::NO_STACK.word(), 0xFFFF);
+        assert_eq!(Color::new(0xAB, 3).word(), 0x3AB);
+        assert_eq!(Color::new(0xAB, 7), Color::new(0xAB, 3));
+        assert_eq!(Color::NO_STACK.word(), 0xFFFF);
     }
 
     #[test]
-    fn fixed_colours_follow_the_wheel() {
-        assert_eq!((Colour::category(0).word(), Colour::category(99).word()), (1024, 1033));
-        assert_eq!((Colour::ramp(0).word(), Colour::ramp(99).word()), (1034, 1049));
-        assert_eq!(Colour::from_word(Colour::POOLS.word()), Colour::POOLS);
-        assert_eq!(Colour::POOLS.word(), 1056);
-        assert_eq!(Colour::PENDING.hue(), None);
+    fn fixed_colors_follow_the_wheel() {
+        assert_eq!((Color::category(0).word(), Color::category(99).word()), (1024, 1033));
+        assert_eq!((Color::ramp(0).word(), Color::ramp(99).word()), (1034, 1049));
+        assert_eq!(Color::from_word(Color::POOLS.word()), Color::POOLS);
+        assert_eq!(Color::POOLS.word(), 1056);
+        assert_eq!(Color::PENDING.hue(), None);
     }
 
     #[test]
-    fn unknown_words_are_grey() {
-        assert_eq!(Colour::from_word(1057), Colour::NO_STACK);
-        assert_eq!(Colour::from_word(u32::MAX).hue(), None);
-        assert_eq!(Colour::from_word(0x2FF).hue(), Some(255));
-        assert_eq!(Colour::from_word(0x2FF).step(), 2);
+    fn unknown_words_are_gray() {
+        assert_eq!(Color::from_word(1057), Color::NO_STACK);
+        assert_eq!(Color::from_word(u32::MAX).hue(), None);
+        assert_eq!(Color::from_word(0x2FF).hue(), Some(255));
+        assert_eq!(Color::from_word(0x2FF).step(), 2);
     }
 }

@@ -1,8 +1,8 @@
 //! Long work in slices, so that whoever does it can look at something else in between.
 //!
-//! An analysis that takes long is an `async fn` which is lent a [`Pace`] and tells it how much it
+//! An analysis that takes long is an `async fn` which is lent a [`Budget`] and tells it how much it
 //! has done. What such a function holds where it pauses is kept by the compiler. There is no
-//! runtime, and nothing to wait for: [`Paced`] goes on with it a slice at a time, [`at_once`] to
+//! runtime, and nothing to wait for: [`SlicedTask`] goes on with it a slice at a time, [`run_to_completion`] to
 //! its end, and both run the same code. Slices are counted in work, not by a clock, so what comes
 //! out cannot depend on them. Without feature `slices` there are no pauses: what is left of all
 //! this is a call.
@@ -12,26 +12,26 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-/// So many items are looked at before [`Pace::spend`] is asked: often enough for slices, and too
+/// So many items are looked at before [`Budget::charge`] is asked: often enough for slices, and too
 /// seldom to cost anything.
 pub const STRIDE: usize = 1 << 12;
 
 /// How much is done before a pause. A unit is about what a node costs in a walk through a sum tree,
 /// ten nanoseconds; an event or a block may cost several.
 #[derive(Debug)]
-pub struct Pace {
+pub struct Budget {
     slice: u64,
     left: u64,
 }
 
-impl Pace {
+impl Budget {
     /// A pause after each so many units.
     pub fn of(slice: u64) -> Self {
         Self { slice, left: slice }
     }
 
     /// No pause.
-    pub fn endless() -> Self {
+    pub fn unlimited() -> Self {
         Self::of(u64::MAX)
     }
 
@@ -43,10 +43,7 @@ impl Pace {
 
     /// So much has been done: pauses when that ends a slice.
     #[inline]
-    pub fn spend(&mut self, work: u64) -> Pause {
-        if !cfg!(feature = "slices") {
-            return Pause(false);
-        }
+    pub fn charge(&mut self, work: u64) -> Pause {
         self.left = self.left.saturating_sub(work);
         let is_over = self.left == 0;
         if is_over {
@@ -65,13 +62,7 @@ impl Future for Pause {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        // Without the feature this is a constant, and what is made of an `async fn` is as small as
-        // that of any other.
-        if cfg!(feature = "slices") && std::mem::take(&mut self.0) {
-            Poll::Pending
-        } else {
-            Poll::Ready(())
-        }
+        if std::mem::take(&mut self.0) { Poll::Pending } else { Poll::Ready(()) }
     }
 }
 
@@ -81,10 +72,10 @@ pub fn strides(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> + S
 }
 
 /// As `vec![value; count]`, in slices: memory that nobody has touched yet is slow to touch.
-pub async fn filled<T: Copy + Send>(value: T, count: usize, pace: &mut Pace) -> Vec<T> {
+pub async fn filled<T: Copy + Send>(value: T, count: usize, budget: &mut Budget) -> Vec<T> {
     let mut all = Vec::with_capacity(count);
     for part in strides(count) {
-        pace.spend((part.len() * size_of::<T>()).div_ceil(8) as u64).await;
+        budget.charge((part.len() * size_of::<T>()).div_ceil(8) as u64).await;
         all.resize(part.end, value);
     }
     all
@@ -92,7 +83,7 @@ pub async fn filled<T: Copy + Send>(value: T, count: usize, pace: &mut Pace) -> 
 
 /// Work that is under way, or what came of it.
 #[derive(Default)]
-pub enum Paced<T> {
+pub enum SlicedTask<T> {
     /// Not yet begun.
     #[default]
     New,
@@ -102,19 +93,13 @@ pub enum Paced<T> {
     Done(T),
 }
 
-impl<T> Paced<T> {
+impl<T> SlicedTask<T> {
     /// Whether it is done already. If not, it goes on by a slice, or begins with one of what
     /// `begin` gives.
     pub fn advance<F: Future<Output = T> + Send + 'static>(
         &mut self,
         begin: impl FnOnce() -> F,
     ) -> bool {
-        if !cfg!(feature = "slices") {
-            if let Self::New = self {
-                *self = Self::Done(at_once(begin()));
-            }
-            return true;
-        }
         if let Self::New = self {
             *self = Self::Working(Box::pin(begin()));
         }
@@ -171,7 +156,7 @@ fn go_on<T>(work: Pin<&mut impl Future<Output = T>>, done: &mut Option<T>) -> bo
 }
 
 /// To the end, in one go.
-pub fn at_once<T>(work: impl Future<Output = T>) -> T {
+pub fn run_to_completion<T>(work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     loop {
         if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -184,30 +169,29 @@ pub fn at_once<T>(work: impl Future<Output = T>) -> T {
 mod tests {
     use super::*;
 
-    async fn count(to: u32, mut pace: Pace) -> u32 {
+    async fn count(to: u32, mut budget: Budget) -> u32 {
         let mut done = 0;
         for _ in 0..to {
             done += 1;
-            pace.spend(3).await;
+            budget.charge(3).await;
         }
         done
     }
 
-    #[cfg(feature = "slices")]
     #[test]
     fn slices_end_when_their_work_is_done() {
-        assert_eq!(at_once(count(10, Pace::endless())), 10);
-        assert_eq!(at_once(count(10, Pace::of(6))), 10);
-        let mut work = Paced::default();
+        assert_eq!(run_to_completion(count(10, Budget::unlimited())), 10);
+        assert_eq!(run_to_completion(count(10, Budget::of(6))), 10);
+        let mut work = SlicedTask::default();
         let mut slices = 0;
-        while !work.advance(|| count(10, Pace::of(6))) {
+        while !work.advance(|| count(10, Budget::of(6))) {
             slices += 1;
             assert_eq!(work.done().is_some(), slices == 6);
         }
         // Two of three units each: a pause after the second, the fourth and so on.
         assert_eq!((work.done(), slices), (Some(&10), 6));
         assert!(
-            work.advance(|| count(5, Pace::of(1))) && work.done() == Some(&10),
+            work.advance(|| count(5, Budget::of(1))) && work.done() == Some(&10),
             "what is done stays"
         );
     }
@@ -216,8 +200,8 @@ mod tests {
     fn both_of_two_come_whatever_they_take() {
         for (a, b) in [(0, 0), (1, 9), (9, 1), (9, 9)] {
             for slice in [1, 6, u64::MAX] {
-                let both = join(count(a, Pace::of(slice)), count(b, Pace::of(slice)));
-                assert_eq!(at_once(both), (a, b));
+                let both = join(count(a, Budget::of(slice)), count(b, Budget::of(slice)));
+                assert_eq!(run_to_completion(both), (a, b));
             }
         }
     }
