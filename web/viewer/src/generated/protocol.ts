@@ -295,7 +295,8 @@ export type PartChoice = {
  */
 curve: Provisional, 
 /**
- * The first event of each of the curve's columns, which are equally wide; then how many events there are.
+ * The first event of each of the curve's columns, which are equally wide; then how many events
+ * there are.
  */
 edges: Array<number>, 
 /**
@@ -675,7 +676,8 @@ weight: FlameWeight,
  */
 event: number, 
 /**
- * Whose peak `Peak` is at, and in which `ByteSeconds`, `Count` and `Churn` count; null for the whole window.
+ * Whose peak `Peak` is at, and in which `ByteSeconds`, `Count` and `Churn` count; null for the
+ * whole window.
  */
 range: MarkedRange | null, 
 /**
@@ -687,7 +689,8 @@ inverted: boolean,
  */
 hideFramework: boolean, 
 /**
- * Only this node and what is above and below it, by its path (see [`FlameNode::path`]); empty for all.
+ * Only this node and what is above and below it, by its path (see [`FlameNode::path`]); empty
+ * for all.
  */
 root: string, 
 /**
@@ -783,7 +786,8 @@ from: number,
  */
 count: number, 
 /**
- * The event whose row is asked for: the answer's `at` is the last matching row at or before it.
+ * The event whose row is asked for: the answer's `at` is the last matching row at or
+ * before it.
  */
 near: number | null, } } | { "blocks": { 
 /**
@@ -819,7 +823,8 @@ of: Looked,
  */
 event: number, 
 /**
- * From this block on, which enters with that event: of several that do, such as those from before the window.
+ * From this block on, which enters with that event: of several that do, such as those from
+ * before the window.
  */
 block: number | null, 
 /**
@@ -1065,7 +1070,8 @@ findings: Array<FindingRow>,
  */
 spark: string, 
 /**
- * What the comparison needs: bytes at the peak by the hash of the stack (16 hex digits), with the call site's name.
+ * What the comparison needs: bytes at the peak by the hash of the stack (16 hex digits), with
+ * the call site's name.
  */
 stacks: Array<StackFact>, };
 
@@ -1195,7 +1201,8 @@ reserved: string,
  */
 pools: number, 
 /**
- * What is marked, by slot: `oom`, `finding`, and the separate peaks (`peak`, the highest first).
+ * What is marked, by slot: `oom`, `finding`, and the separate peaks (`peak`, the highest
+ * first).
  */
 marks: Array<Mark>, };
 
@@ -1291,7 +1298,8 @@ action: string,
  */
 block: number | null, 
 /**
- * Requested, active, allocated and reserved bytes, rounding waste and cached-free; private pools where there are any.
+ * Requested, active, allocated and reserved bytes, rounding waste and cached-free; private
+ * pools where there are any.
  */
 bands: Array<DetailRow>, 
 /**
@@ -1331,7 +1339,8 @@ export type StackShareRow = {
  */
 site: string, 
 /**
- * `_init_group adam.py:183`: where it parts from other rows of that site; empty where none has it.
+ * `_init_group adam.py:183`: where it parts from other rows of that site; empty where none has
+ * it.
  */
 via: string, 
 /**
@@ -1593,7 +1602,8 @@ export type FlameInfo = {
  */
 total: Quantity, 
 /**
- * The width of the x axis in the graph's units: the weight of what is shown, halved until it is below 2^40.
+ * The width of the x axis in the graph's units: the weight of what is shown, halved until it
+ * is below 2^40.
  */
 extent: number, 
 /**
@@ -1649,7 +1659,8 @@ y1: number,
  */
 text: string, 
 /**
- * `model.py:212`: what tells one `forward` from another. Empty where it is in `text`, or nowhere.
+ * `model.py:212`: what tells one `forward` from another. Empty where it is in `text`, or
+ * nowhere.
  */
 place: string, };
 
@@ -1659,7 +1670,8 @@ export type FlameNode = {
  */
 node: number, 
 /**
- * What [`FlameSpec::root`](super::FlameSpec::root) takes: the place of the node among its siblings, from the root: `0.2.1`.
+ * What [`FlameSpec::root`](super::FlameSpec::root) takes: the place of the node among its
+ * siblings, from the root: `0.2.1`.
  */
 path: string, 
 /**
