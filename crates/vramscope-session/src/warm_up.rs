@@ -33,10 +33,10 @@ const BATCH: u32 = 1000;
 /// for the last ones, freed.
 ///
 /// ```
-/// let bytes = vramscope_session::warm::snapshot(500);
+/// let bytes = vramscope_session::warm_up::snapshot(500);
 /// let mut loader = vramscope_session::Loader::new("made up", bytes.len() as u64);
 /// loader.feed(&bytes).unwrap();
-/// assert_eq!(loader.finish().unwrap().parts[0].traces[0].allocations_in_window, 500);
+/// assert_eq!(loader.finish().unwrap().entries[0].traces[0].allocations_in_window, 500);
 /// ```
 pub fn snapshot(blocks: u32) -> Vec<u8> {
     let mut w = Writer { out: b"\x80\x04".to_vec(), ..Writer::default() };

@@ -6,7 +6,8 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use vramscope_analysis::Trace;
-use vramscope_session::{Loader, report::summary::summarize};
+use vramscope_report::FileReader;
+use vramscope_report::summary::summarize;
 use vramscope_snapshot::{Reader, Snapshot};
 
 /// Runs the task; its files. Each test has a folder of its own.
@@ -48,7 +49,7 @@ fn repository(below: &str) -> PathBuf {
 
 fn summary(path: &Path) -> Value {
     let bytes = std::fs::read(path).expect("it was written");
-    let mut loader = Loader::new("file", bytes.len() as u64);
+    let mut loader = FileReader::new("file", bytes.len() as u64);
     let result = bytes
         .chunks(1 << 20)
         .try_for_each(|c| loader.feed(c).map(drop))
@@ -290,7 +291,7 @@ fn a_large_chunk_lets_nothing_more_be_copied() {
     let bytes = std::fs::read(&files[0]).expect("it was written");
     let copied = |chunk: usize| {
         let reading = measure(|| {
-            let mut loader = Loader::new("file", bytes.len() as u64);
+            let mut loader = FileReader::new("file", bytes.len() as u64);
             bytes.chunks(chunk).try_for_each(|chunk| loader.feed(chunk)).expect("a pickle");
         });
         reading.bytes_total

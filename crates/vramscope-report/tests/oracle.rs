@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use vramscope_session::{Loader, report::summary::summarize};
+use vramscope_report::FileReader;
+use vramscope_report::summary::summarize;
 
 fn test_data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
@@ -18,7 +19,7 @@ fn expected(folder: &str) -> Value {
 /// The summary of a file, as JSON: a row a snapshot.
 fn summary(path: &Path) -> Vec<Value> {
     let bytes = std::fs::read(path).expect("a file of test_data");
-    let mut loader = Loader::new("file", bytes.len() as u64);
+    let mut loader = FileReader::new("file", bytes.len() as u64);
     let result = bytes
         .chunks(10_000)
         .try_for_each(|c| loader.feed(c).map(drop))
