@@ -11,7 +11,7 @@ use std::sync::Arc;
 use vramscope_analysis::parallel;
 use vramscope_analysis::slicing::{Budget, SlicedTask};
 use vramscope_layout::{
-    Axis, Cell, Colors, Drawing, Place, Strips, TILE_COLUMNS, TILE_ROWS, Timeline,
+    Axis, Cell, Colors, Drawing, PickPoint, Strips, TILE_COLUMNS, TILE_ROWS, Timeline,
 };
 
 /// A file from its first byte to its release.
@@ -327,7 +327,7 @@ impl Engine {
         };
         match *request {
             Request::Pick { id, target, axis, kx, ky, slot, bytes } => {
-                let place = Place { kx, ky, slot, bytes, cell_rows: TILE_ROWS };
+                let place = PickPoint { kx, ky, slot, bytes, cell_rows: TILE_ROWS };
                 let hit = file.trace(target).and_then(|(part, trace)| {
                     let axis = Axis::new(trace, axis.into())?;
                     let view = device(&mut self.views, target).done_mut()?.as_mut()?;
