@@ -446,12 +446,12 @@ fn lines_are_at_the_value_of_the_shown_state() {
             for series in [&carving.allocated, &carving.active, &reserved] {
                 let axis =
                     Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
-                let most = series.to_vec().into_iter().max().unwrap_or(0);
+                let max = series.to_vec().into_iter().max().unwrap_or(0);
                 for (kx, ky) in [
                     (0, 10),
-                    ((axis.extent() / 64).max(1).ilog2() as u8, (most / 64).max(1).ilog2() as u8),
+                    ((axis.extent() / 64).max(1).ilog2() as u8, (max / 64).max(1).ilog2() as u8),
                 ] {
-                    let rows = (most >> ky) as u32 + 2;
+                    let rows = (max >> ky) as u32 + 2;
                     let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows };
                     let mut strips = Strips::default();
                     let mut states = States::new(cell);
