@@ -354,10 +354,13 @@ test("a GL context that a plot has lost is reported, and restored or made again"
     const range = await restedRange(viewer);
     const lose = (back: boolean) =>
       page.getByTestId(testid).evaluate(async (canvas: HTMLCanvasElement, restored) => {
-        const lost = canvas.getContext("webgl2")?.getExtension("WEBGL_lose_context");
-        lost?.loseContext();
-        await new Promise((resolve) => setTimeout(resolve, 200));
-        if (restored) lost?.restoreContext();
+        const context = canvas.getContext("webgl2")?.getExtension("WEBGL_lose_context");
+        const lost = new Promise((done) => canvas.addEventListener("webglcontextlost", done));
+        context?.loseContext();
+        await lost;
+        // The viewer's listeners have run by the next frame.
+        await new Promise((done) => requestAnimationFrame(done));
+        if (restored) context?.restoreContext();
       }, back);
     await lose(true);
     await expect(without(page, tab)).toHaveCount(0);
