@@ -211,9 +211,7 @@ impl<S: Sink> Machine<S> {
     #[expect(clippy::inline_always, reason = "it is the body of a loop, and called nowhere else")]
     #[inline(always)]
     fn dict(&mut self, memo: u32, bytes: &[u8], at: ByteOffset) -> (usize, bool) {
-        let followed = self.layouts.follow(&mut self.memo, bytes);
-        let place = followed.place;
-        let (mut n, mut rest) = (followed.items, &bytes[followed.used..]);
+        let (mut n, mut rest) = (0, bytes);
         while n < ITEMS
             && let Some(window) = rest.first_chunk::<WINDOW>()
         {
@@ -238,24 +236,16 @@ impl<S: Sink> Machine<S> {
                 }
                 op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.any_unsettled() => {
                     let used = bytes.len() - rest.len() + 1;
-                    if !followed.is_whole() {
-                        self.layouts
-                            .missed(followed, &bytes[..used], n, |value| self.sink.repeats(value));
-                    }
-                    let (items, at) = (&self.layouts.items(place)[..n], at + used as u64);
-                    let instead = match followed.keys {
-                        Some(keys) if n <= followed.items + 1 => {
-                            self.sink.dict_as_before(&mut self.heap, items, keys, at)
-                        }
-                        _ => self.sink.dict(&mut self.heap, None, items, at),
-                    };
-                    if let Some(instead) = instead {
+                    let items = &self.items[..n];
+                    if let Some(instead) =
+                        self.sink.dict(&mut self.heap, None, items, at + used as u64)
+                    {
                         self.memo.set(memo, instead);
                         self.stack.push(instead);
                     } else {
                         let below = self.open(true, memo);
                         let dict = self.make_object(below);
-                        self.heap.extend(dict, &self.layouts.items(place)[..n]);
+                        self.heap.extend(dict, &self.items[..n]);
                     }
                     return (used, true);
                 }
@@ -266,14 +256,14 @@ impl<S: Sink> Machine<S> {
                 }
                 op::MEMOIZE if n > 0 => {
                     let memo = self.memo.reserve();
-                    self.memo.set(memo, self.layouts.items(place)[n - 1]);
+                    self.memo.set(memo, self.items[n - 1]);
                     rest = &rest[1..];
                     continue;
                 }
-                op::TUPLE2 if n >= followed.items + 2 && !self.heap.any_unsettled() => {
+                op::TUPLE2 if n >= 2 && !self.heap.any_unsettled() => {
                     let at = at + (bytes.len() - rest.len()) as u64;
                     n -= 2;
-                    let pair = &self.layouts.items(place)[n..n + 2];
+                    let pair = &self.items[n..n + 2];
                     let value = self.sink.tuple(&mut self.heap, pair, at);
                     (value.unwrap_or_else(|| self.heap.make_tuple(pair)), 1)
                 }
@@ -282,13 +272,13 @@ impl<S: Sink> Machine<S> {
                     plain
                 }
             };
-            self.layouts.items(place)[n] = value;
+            self.items[n] = value;
             n += 1;
             rest = &rest[len..];
         }
         self.open(true, memo);
         self.marks.push(self.stack.len() as u32);
-        self.stack.extend_from_slice(&self.layouts.items(place)[..n]);
+        self.stack.extend_from_slice(&self.items[..n]);
         (bytes.len() - rest.len(), false)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::{ByteOffset, PickleError};
 use crate::heap::{Heap, Oddity};
-use crate::layouts::Layouts;
+use crate::hot::ITEMS;
 use crate::memo::Memo;
 use crate::opcode as op;
 use crate::parser::{Held, Ran};
@@ -24,7 +24,8 @@ pub(crate) struct Machine<S> {
     pub(crate) marks: Vec<u32>,
     pub(crate) memo: Memo,
     pub(crate) runs: Runs,
-    pub(crate) layouts: Layouts,
+    /// The items of a dict that [`Machine::dicts`] is reading.
+    pub(crate) items: [Value; ITEMS],
 }
 
 /// Why an operation did not happen: it is not all there yet, or it is wrong.
@@ -55,7 +56,7 @@ impl<S: Sink> Machine<S> {
             marks: Vec::new(),
             memo: Memo::default(),
             runs: Runs::default(),
-            layouts: Layouts::default(),
+            items: [Value::NONE; ITEMS],
         }
     }
 
@@ -67,7 +68,6 @@ impl<S: Sink> Machine<S> {
             objects: self.heap.memory() - strings,
             strings,
             other: self.runs.memory()
-                + self.layouts.memory()
                 + self.stack.capacity() * size_of::<Value>()
                 + self.marks.capacity() * 4,
         }
@@ -253,7 +253,6 @@ impl<S: Sink> Machine<S> {
         let value = self.top("MEMOIZE", at)?;
         if self.memo.put(index, value) {
             self.runs.forget();
-            self.layouts.forget();
         }
         self.heap.memoized(value, index);
         Ok(())

@@ -4,10 +4,6 @@ use crate::error::ByteOffset;
 use crate::heap::Heap;
 use crate::value::Value;
 
-/// The keys of a dict and their order, by a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keys(pub(crate) u32);
-
 /// Takes dicts, lists and tuples as soon as they are filled, so that no tree of them is ever built.
 ///
 /// The machine pushes: after every batch that fills a container it asks the sink. A sink that
@@ -28,18 +24,6 @@ pub trait Sink {
         at: ByteOffset,
     ) -> Option<Value>;
 
-    /// The same of a new dict that is written as others were: those with the same `keys` have the
-    /// same keys in the same order, which a sink then need not look at again.
-    fn dict_as_before(
-        &mut self,
-        heap: &mut Heap,
-        pairs: &[Value],
-        _keys: Keys,
-        at: ByteOffset,
-    ) -> Option<Value> {
-        self.dict(heap, None, pairs, at)
-    }
-
     /// `items` are the list's, from the end of what was seen of it before.
     fn list(
         &mut self,
@@ -49,14 +33,13 @@ pub trait Sink {
         at: ByteOffset,
     ) -> Option<Value>;
 
-    /// Whether [`Sink::list`], which has just given this value for a new list, or [`Sink::tuple`],
-    /// which gave it for a tuple, would give the same again for the same items, and change nothing
-    /// that anyone sees by giving it once. Then it is not asked again for a list of nothing but
-    /// memo references that was read before, nor for a tuple that is in the same place of a dict
-    /// that is written in the same way: the machine puts the value in its place.
+    /// Whether `value`, which [`Sink::list`] has just returned for a new list, is cacheable: the
+    /// sink would return it again for equal items, without any other effect. The machine caches it
+    /// by the list's bytes, and uses it for equal lists of memo references without calling
+    /// [`Sink::list`].
     ///
-    /// Only values whose meaning never changes are such: the machine may put one in many places,
-    /// each of which may come back in `so_far`.
+    /// The meaning of a cacheable value must never change: the machine may put it in many places,
+    /// and pass it in `so_far` from each.
     fn repeats(&self, _value: Value) -> bool {
         false
     }

@@ -150,11 +150,6 @@ impl Value {
         Self(((i as i64) << TAG_BITS) as u64 | INT)
     }
 
-    /// An integer of at most 56 bits with its sign, which is not looked at again.
-    pub(crate) const fn seven_bytes(i: i64) -> Self {
-        Self((i << TAG_BITS) as u64 | INT)
-    }
-
     pub(crate) const fn long(index: u32) -> Self {
         Self::new(LONG, index as u64)
     }

@@ -1,10 +1,10 @@
 //! Which table a dict, list or tuple goes to: told by its keys, or by what its first item has
 //! become.
 
-use crate::ids::{PoolIndex, StackId};
+use crate::ids::StackId;
 use crate::keys::{self, bit};
 use crate::tables::{Tables, ext};
-use vramscope_pickle::{ByteOffset, Heap, Keys, Kind, Sink, StrId, Value};
+use vramscope_pickle::{ByteOffset, Heap, Kind, Sink, StrId, Value};
 
 impl Sink for Tables {
     fn dict(
@@ -26,22 +26,6 @@ impl Sink for Tables {
             return Some(self.new_event(heap, pairs, at));
         }
         self.other_dict(heap, pairs, at)
-    }
-
-    fn dict_as_before(
-        &mut self,
-        heap: &mut Heap,
-        pairs: &[Value],
-        keys: Keys,
-        at: ByteOffset,
-    ) -> Option<Value> {
-        if self.fields.are(keys) {
-            return Some(self.event_as_before(heap, pairs, at));
-        }
-        let taken = self.dict(heap, None, pairs, at);
-        // If its keys are those of an event, they can be told by this from now on.
-        self.fields.name(pairs, keys);
-        taken
     }
 
     fn list(
@@ -85,14 +69,10 @@ impl Sink for Tables {
         }
     }
 
-    /// A stack is a number for its frames, and stays one, as a pool's is for its id; but what is
-    /// odd about one has to be counted every time.
+    /// A stack's id always means the same frames. Stacks with other items are not cacheable: each
+    /// one has to add to a warning's count.
     fn repeats(&self, value: Value) -> bool {
-        match value.kind() {
-            Kind::Ext(ext::STACK, _) => self.only_frames,
-            Kind::Ext(ext::POOL, pool) => pool != u32::from(PoolIndex::UNKNOWN.0),
-            _ => false,
-        }
+        matches!(value.kind(), Kind::Ext(ext::STACK, _)) && self.only_frames
     }
 
     fn foresee(&mut self, rest: f64) {

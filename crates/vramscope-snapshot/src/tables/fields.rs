@@ -4,7 +4,7 @@
 //! one before, its fields are taken from where they were, and its keys need only be compared.
 
 use crate::keys;
-use vramscope_pickle::{Keys, Kind, Value};
+use vramscope_pickle::{Kind, Value};
 
 /// Fields that every event has: the keys with the lowest numbers.
 const COMMON: usize = keys::FRAMES as usize + 1;
@@ -15,8 +15,6 @@ pub(crate) struct Fields {
     /// In the order of the dict; none when the last event lacked a field that all have, or had one
     /// twice.
     keys: Vec<Value>,
-    /// What the parser calls them.
-    name: Option<Keys>,
     /// Where the value of each common key is.
     places: [usize; COMMON],
     /// Where the values of the other keys are.
@@ -29,20 +27,6 @@ impl Fields {
         !self.keys.is_empty()
             && pairs.len() == 2 * self.keys.len()
             && pairs.chunks_exact(2).zip(&self.keys).all(|(pair, key)| pair[0] == *key)
-    }
-
-    /// The same, told from what the parser calls them.
-    #[inline]
-    pub(crate) fn are(&self, keys: Keys) -> bool {
-        self.name == Some(keys)
-    }
-
-    /// The parser calls the keys of this dict so: if they are those of the last event, they need
-    /// not be compared any more.
-    pub(crate) fn name(&mut self, pairs: &[Value], keys: Keys) {
-        if self.fit(pairs) {
-            self.name = Some(keys);
-        }
     }
 
     /// The values of the common keys, in their order, of an event with the keys of the last.
@@ -60,7 +44,6 @@ impl Fields {
     #[cold]
     #[inline(never)]
     pub(crate) fn learn(&mut self, pairs: &[Value]) {
-        self.name = None;
         self.keys.clear();
         self.others.clear();
         self.places = [0; COMMON];
