@@ -45,19 +45,11 @@ pub struct Heap {
     stores: Vec<Store>,
     spare: Vec<u32>,
     longs: Vec<i128>,
-    floats: Vec<Float>,
+    floats: Vec<f64>,
     notes: Vec<Note>,
     unsettled: u32,
     /// How many objects there were when room was made last.
     foreseen: usize,
-}
-
-/// A float, or its digits: of what turns digits into floats the page's first module, which asks for
-/// none, is spared.
-#[derive(Clone, Copy)]
-enum Float {
-    Double(f64),
-    Text(StrId),
 }
 
 impl Heap {
@@ -103,18 +95,10 @@ impl Heap {
             Kind::Int(i) => Some(i128::from(i)),
             Kind::Bool(b) => Some(i128::from(b)),
             Kind::Long(i) => Some(self.longs[i as usize]),
-            Kind::Float(i) => match self.floats[i as usize] {
-                Float::Double(f) => (f.fract() == 0.0 && f.abs() < 1e38).then_some(f as i128),
-                Float::Text(id) => {
-                    let text = std::str::from_utf8(self.strings.bytes(id)).ok()?;
-                    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-                    fraction
-                        .bytes()
-                        .all(|digit| digit == b'0')
-                        .then(|| whole.parse().ok())
-                        .flatten()
-                }
-            },
+            Kind::Float(i) => {
+                let f = self.floats[i as usize];
+                (f.fract() == 0.0 && f.abs() < 1e38).then_some(f as i128)
+            }
             Kind::Str(id) => std::str::from_utf8(self.strings.bytes(id)).ok()?.parse().ok(),
             _ => None,
         }
@@ -132,10 +116,7 @@ impl Heap {
     /// A number as a float.
     pub fn float(&self, value: Value) -> Option<f64> {
         match value.kind() {
-            Kind::Float(i) => match self.floats[i as usize] {
-                Float::Double(f) => Some(f),
-                Float::Text(id) => std::str::from_utf8(self.strings.bytes(id)).ok()?.parse().ok(),
-            },
+            Kind::Float(i) => Some(self.floats[i as usize]),
             _ => self.int(value).map(|i| i as f64),
         }
     }
@@ -154,7 +135,7 @@ impl Heap {
             + self.stores.capacity() * size_of::<Store>()
             + stores
             + self.longs.capacity() * size_of::<i128>()
-            + self.floats.capacity() * size_of::<Float>()
+            + self.floats.capacity() * size_of::<f64>()
     }
 
     /// Make room for the objects in the rest of the stream, `rest` times what came since the last
@@ -176,18 +157,7 @@ impl Heap {
 
     /// A value for a float.
     pub fn make_float(&mut self, f: f64) -> Value {
-        self.add_float(Float::Double(f))
-    }
-
-    /// A value for a float as protocols 0 and 1 write it: digits, which are made a number when
-    /// somebody asks.
-    pub(crate) fn make_float_of(&mut self, text: &[u8]) -> Value {
-        let text = Float::Text(self.strings.intern(text));
-        self.add_float(text)
-    }
-
-    fn add_float(&mut self, float: Float) -> Value {
-        self.floats.push(float);
+        self.floats.push(f);
         Value::float(self.floats.len() as u32 - 1)
     }
 

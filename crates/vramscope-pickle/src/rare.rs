@@ -34,7 +34,8 @@ impl<S: Sink> Machine<S> {
                 self.push_text_int(i, at);
             }
             op::FLOAT => {
-                let value = self.heap.make_float_of(text::float(reader.line()?, at)?);
+                let f = text::float(reader.line()?, at)?;
+                let value = self.heap.make_float(f);
                 self.stack.push(value);
             }
             op::STRING => {

@@ -21,18 +21,14 @@ pub(crate) fn index(line: &[u8], at: ByteOffset) -> Result<u32, PickleError> {
     number.and_then(|i| u32::try_from(i).ok()).ok_or(wrong("a memo number below 2^32", at))
 }
 
-/// The digits of a float, as far as they look like one.
-pub(crate) fn float(line: &[u8], at: ByteOffset) -> Result<&[u8], PickleError> {
+/// A float as Python's `repr` writes it.
+pub(crate) fn float(line: &[u8], at: ByteOffset) -> Result<f64, PickleError> {
     let text = line.trim_ascii();
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
-    let is_number = match digits {
-        b"inf" | b"nan" => true,
-        [b'0'..=b'9' | b'.', rest @ ..] => {
-            rest.iter().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'-' | b'+'))
-        }
-        _ => false,
-    };
-    if is_number { Ok(text) } else { Err(wrong("a number", at)) }
+    // Rust also parses `infinity` and other spellings, which Python does not write.
+    let is_known_form = matches!(digits, b"inf" | b"nan" | [b'0'..=b'9' | b'.', ..]);
+    let number = std::str::from_utf8(text).ok().filter(|_| is_known_form);
+    number.and_then(|text| text.parse().ok()).ok_or(wrong("a number", at))
 }
 
 /// The `repr` of a Python 2 string: quotes, with backslash escapes.

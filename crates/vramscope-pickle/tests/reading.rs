@@ -122,7 +122,7 @@ fn every_protocol_gives_the_same_values() {
 }
 
 #[test]
-fn floats_of_digits_are_numbers_when_asked() {
+fn text_floats_are_parsed() {
     let read = |digits: &str| {
         let mut parser = Parser::new(Keep, &[]);
         parser.feed(format!("F{digits}\n.").as_bytes())?;
@@ -132,9 +132,9 @@ fn floats_of_digits_are_numbers_when_asked() {
     assert_eq!(read("-2.5"), Ok((Some(-2.5), None)));
     assert_eq!(read("12.0"), Ok((Some(12.0), Some(12))));
     assert_eq!(read("+7"), Ok((Some(7.0), Some(7))));
-    assert_eq!(read("1e+16"), Ok((Some(1e16), None)));
+    assert_eq!(read("1e+16"), Ok((Some(1e16), Some(10_000_000_000_000_000))));
     assert_eq!(read("inf"), Ok((Some(f64::INFINITY), None)));
-    for wrong in ["", "-", "abc", "1,5", "0x10", "infinite"] {
+    for wrong in ["", "-", ".", "abc", "1,5", "1.2.3", "0x10", "infinite", "infinity"] {
         assert!(
             matches!(read(wrong), Err(PickleError::Text { expected: "a number", at: 0 })),
             "{wrong:?}: {:?}",

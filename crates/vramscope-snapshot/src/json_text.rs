@@ -104,8 +104,6 @@ impl Text<'_> {
 }
 
 fn quote(text: &str, out: &mut String) {
-    // As a str, not as a Value: what writes every kind of number would come along into the page's
-    // wasm.
     out.push_str(&serde_json::to_string(text).expect("a str can always be written"));
 }
 

@@ -50,7 +50,7 @@ pub struct Rows {
 }
 
 /// Reads one pickled snapshot from chunks of bytes.
-pub struct PickleLoader {
+pub(crate) struct PickleLoader {
     parser: Parser<Tables>,
     /// Where in the file room was made last.
     looked: u64,
@@ -75,7 +75,7 @@ impl PickleLoader {
     ///
     /// # Errors
     /// When they are no pickle.
-    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
+    pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         if let Some(parts) = &mut self.parser.sink_mut().parts {
             parts.forget_recent();
         }
@@ -101,7 +101,7 @@ impl PickleLoader {
 
     /// The traces from this one on, as far as their lists have come: of those that the last bytes
     /// brought something of, at least.
-    pub fn readings(&self, from: u32) -> impl Iterator<Item = Reading<'_>> {
+    pub(crate) fn readings(&self, from: u32) -> impl Iterator<Item = Reading<'_>> {
         let tables = self.parser.sink();
         let runs = tables
             .runs
@@ -127,7 +127,7 @@ impl PickleLoader {
 
     /// `read` of `total` bytes of the file have come: make room for the others. What is packed in
     /// the file may be larger; it is their ratio that counts.
-    pub fn foresee(&mut self, read: u64, total: u64) {
+    pub(crate) fn foresee(&mut self, read: u64, total: u64) {
         let late = read.saturating_sub(self.looked);
         if late >= total / LOOKS && late > 0 && read < total {
             self.looked = read;
@@ -136,14 +136,14 @@ impl PickleLoader {
     }
 
     /// Bytes of memory held now: tables, memo and machine.
-    pub fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         let tables = self.parser.sink();
         let parts = tables.parts.as_ref().map_or(0, |parts| parts.memory());
         self.parser.memory() + tables.memory() + parts
     }
 
     /// What of it the parser holds. It is dropped before anything is made of the tables.
-    pub fn held(&self) -> Held {
+    pub(crate) fn held(&self) -> Held {
         self.parser.held()
     }
 
@@ -151,7 +151,7 @@ impl PickleLoader {
     ///
     /// # Errors
     /// When the pickle is not whole, or is of something else.
-    pub fn finish(self) -> Result<Snapshot, LoadError> {
+    pub(crate) fn finish(self) -> Result<Snapshot, LoadError> {
         let parsed = self.parser.finish()?;
         let mut tables = parsed.sink;
         if parsed.trailing > 0 {

@@ -269,10 +269,8 @@ mod tests {
                         plain[row] = *n;
                     }
                 }
-                {
-                    column.truncate(kept);
-                    plain.truncate(kept);
-                }
+                column.truncate(kept);
+                plain.truncate(kept);
                 let back: Vec<u64> = (0..column.len()).map(|row| column.get(row)).collect();
                 prop_assert_eq!(back, plain);
             }

@@ -5,8 +5,7 @@ mod gzip;
 mod html;
 
 use crate::json;
-use crate::load::Rows;
-use crate::load::{PickleLoader, Reading};
+use crate::load::{PickleLoader, Reading, Rows};
 use crate::parts::Keep;
 use crate::report::LoadError;
 use crate::snapshot::Snapshot;
