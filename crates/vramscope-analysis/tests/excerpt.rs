@@ -13,7 +13,7 @@ fn bytes_of(name: &str) -> Vec<u8> {
 }
 
 fn load(bytes: &[u8], events: Option<Range<u32>>, chunk: usize) -> Snapshot {
-    let mut reader = events.map_or_else(Reader::default, Reader::of_events);
+    let mut reader = events.map_or_else(Reader::default, Reader::for_event_range);
     for piece in bytes.chunks(chunk) {
         reader.feed(piece).expect("a snapshot");
     }

@@ -13,7 +13,7 @@ use vramscope_analysis::{
     Anomaly, Carving, Categories, Fragmentation, FreeMemory, PoolEnvelope, Rules, Sites, Trace,
     anomalies_sliced, free_slots, pool_envelope,
 };
-use vramscope_snapshot::{LOOKS, LoadError, Named, Reader, Snapshot};
+use vramscope_snapshot::{CAPACITY_CHECKS_PER_FILE, LoadError, NamedSnapshot, Reader, Snapshot};
 
 /// A file that has been read.
 pub struct File {
@@ -50,8 +50,8 @@ pub struct Part {
 }
 
 impl Part {
-    fn new(file: &str, named: Named) -> Self {
-        let Named { name, snapshot } = named;
+    fn new(file: &str, named: NamedSnapshot) -> Self {
+        let NamedSnapshot { name, snapshot } = named;
         let (traces, sites) = (Trace::all(&snapshot), Sites::new(&snapshot));
         let carvings = traces.iter().map(|_| OnceLock::new()).collect();
         let pools = traces.iter().map(|_| OnceLock::new()).collect();
@@ -196,7 +196,7 @@ impl Loader {
     /// the first byte.
     #[must_use]
     pub fn of_events(mut self, events: Range<u32>) -> Self {
-        self.reader = Reader::of_events(events.clone());
+        self.reader = Reader::for_event_range(events.clone());
         self.events = Some(events);
         self
     }
@@ -230,7 +230,7 @@ impl Loader {
                 return Ok(());
             }
         }
-        self.reader.foresee(self.read, self.total);
+        self.reader.reserve_ahead(self.read, self.total);
         Ok(())
     }
 
@@ -241,7 +241,7 @@ impl Loader {
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         // What a file begins with is unlike the rest, so the sooner it is looked how much is to
         // come the less is copied for it.
-        let piece = LEAST_PIECE.max((self.total / LOOKS) as usize);
+        let piece = LEAST_PIECE.max((self.total / CAPACITY_CHECKS_PER_FILE) as usize);
         chunk.chunks(piece).try_for_each(|piece| {
             self.read += piece.len() as u64;
             self.take(piece)

@@ -1,7 +1,7 @@
 //! What values refer to: strings, long numbers, and the lists and dicts that no sink has taken.
 
+use crate::capacity::reserve_for;
 use crate::error::ByteOffset;
-use crate::room::make_room;
 use crate::strings::Strings;
 use crate::value::{Kind, ObjectId, Slot, StrId, Value};
 
@@ -28,10 +28,10 @@ pub enum Oddity {
 }
 
 #[derive(Default)]
-struct Store {
+struct ItemStore {
     items: Vec<Value>,
     /// Filled one by one: the sink has not been asked yet.
-    unsettled: bool,
+    is_pending: bool,
 }
 
 /// The machine's memory. A [`Sink`](crate::Sink) reads values through it.
@@ -42,14 +42,14 @@ pub struct Heap {
     /// A slot an object, eight bytes each. Those that are taken when they close, as nearly all are,
     /// never get one.
     objects: Vec<Value>,
-    stores: Vec<Store>,
-    spare: Vec<u32>,
+    stores: Vec<ItemStore>,
+    free_stores: Vec<u32>,
     longs: Vec<i128>,
     floats: Vec<f64>,
     notes: Vec<Note>,
-    unsettled: u32,
+    pending: u32,
     /// How many objects there were when room was made last.
-    foreseen: usize,
+    len_at_reserve: usize,
 }
 
 impl Heap {
@@ -73,15 +73,15 @@ impl Heap {
     /// The value itself, or what a sink put in its place.
     #[inline]
     pub fn resolve(&self, value: Value) -> Value {
-        if value.is_container() { self.taken_for(value) } else { value }
+        if value.is_container() { self.resolve_container(value) } else { value }
     }
 
     /// The same of a container. Most values are none, and need no call.
     #[inline(never)]
-    fn taken_for(&self, value: Value) -> Value {
+    fn resolve_container(&self, value: Value) -> Value {
         match value.kind() {
             Kind::List(id) | Kind::Dict(id) => match self.slot(id) {
-                Slot::Taken(instead) => instead,
+                Slot::Taken(replacement) => replacement,
                 Slot::Empty(_) | Slot::Stored(_) => value,
             },
             _ => value,
@@ -132,7 +132,7 @@ impl Heap {
             self.stores.iter().map(|s| s.items.capacity() * size_of::<Value>()).sum();
         self.strings.memory()
             + self.objects.capacity() * size_of::<Value>()
-            + self.stores.capacity() * size_of::<Store>()
+            + self.stores.capacity() * size_of::<ItemStore>()
             + stores
             + self.longs.capacity() * size_of::<i128>()
             + self.floats.capacity() * size_of::<f64>()
@@ -140,10 +140,10 @@ impl Heap {
 
     /// Make room for the objects in the rest of the stream, `rest` times what came since the last
     /// time.
-    pub(crate) fn foresee(&mut self, rest: f64) {
-        let late = self.objects.len() - self.foreseen;
-        self.foreseen += late;
-        make_room(&mut self.objects, late, rest);
+    pub(crate) fn reserve_ahead(&mut self, rest: f64) {
+        let late = self.objects.len() - self.len_at_reserve;
+        self.len_at_reserve += late;
+        reserve_for(&mut self.objects, late, rest);
     }
 
     /// A value for an integer of any size.
@@ -214,7 +214,7 @@ impl Heap {
 
     /// Remember which memo entry an empty container has, so that it can be redirected when a sink
     /// takes the container.
-    pub(crate) fn memoized(&mut self, value: Value, index: u32) {
+    pub(crate) fn set_memo_index(&mut self, value: Value, index: u32) {
         if let Kind::List(id) | Kind::Dict(id) = value.kind()
             && self.slot(id) == Slot::Empty(None)
         {
@@ -227,13 +227,13 @@ impl Heap {
     }
 
     /// Put what a sink gave in an object's place.
-    pub(crate) fn take(&mut self, id: ObjectId, instead: Value) {
+    pub(crate) fn replace(&mut self, id: ObjectId, replacement: Value) {
         let before = self.slot(id);
-        self.objects[id.0 as usize] = instead;
+        self.objects[id.0 as usize] = replacement;
         if let Slot::Stored(store) = before {
-            self.settled(store);
+            self.clear_pending(store);
             self.stores[store as usize].items.clear();
-            self.spare.push(store);
+            self.free_stores.push(store);
         }
     }
 
@@ -245,13 +245,13 @@ impl Heap {
 
     /// Append to an object that is being filled one by one; the sink will be asked when the object
     /// is used.
-    pub(crate) fn extend_unsettled(&mut self, value: Value, items: &[Value]) {
+    pub(crate) fn extend_pending(&mut self, value: Value, items: &[Value]) {
         let index = self.store_of(value);
         let store = &mut self.stores[index];
         store.items.extend_from_slice(items);
-        if !store.unsettled {
-            store.unsettled = true;
-            self.unsettled += 1;
+        if !store.is_pending {
+            store.is_pending = true;
+            self.pending += 1;
         }
     }
 
@@ -262,41 +262,41 @@ impl Heap {
         if let Slot::Stored(store) = self.slot(id) {
             return store as usize;
         }
-        let store = self.spare.pop().unwrap_or_else(|| {
-            self.stores.push(Store::default());
+        let store = self.free_stores.pop().unwrap_or_else(|| {
+            self.stores.push(ItemStore::default());
             self.stores.len() as u32 - 1
         });
         self.objects[id.0 as usize] = Value::stored_slot(store);
         store as usize
     }
 
-    pub(crate) fn any_unsettled(&self) -> bool {
-        self.unsettled > 0
+    pub(crate) fn has_pending(&self) -> bool {
+        self.pending > 0
     }
 
     /// The content of an object whose sink has not been asked yet; it is lent out and comes back by
     /// `settle`.
-    pub(crate) fn lend_unsettled(&mut self, value: Value) -> Option<(ObjectId, Vec<Value>)> {
+    pub(crate) fn take_pending(&mut self, value: Value) -> Option<(ObjectId, Vec<Value>)> {
         let (Kind::List(id) | Kind::Dict(id)) = value.kind() else { return None };
         let Slot::Stored(store) = self.slot(id) else { return None };
-        if !self.stores[store as usize].unsettled {
+        if !self.stores[store as usize].is_pending {
             return None;
         }
-        self.settled(store);
+        self.clear_pending(store);
         Some((id, std::mem::take(&mut self.stores[store as usize].items)))
     }
 
-    pub(crate) fn give_back(&mut self, id: ObjectId, items: Vec<Value>) {
+    pub(crate) fn restore_items(&mut self, id: ObjectId, items: Vec<Value>) {
         if let Slot::Stored(store) = self.slot(id) {
             self.stores[store as usize].items = items;
         }
     }
 
-    fn settled(&mut self, store: u32) {
+    fn clear_pending(&mut self, store: u32) {
         let store = &mut self.stores[store as usize];
-        if store.unsettled {
-            store.unsettled = false;
-            self.unsettled -= 1;
+        if store.is_pending {
+            store.is_pending = false;
+            self.pending -= 1;
         }
     }
 }

@@ -45,27 +45,27 @@
 //! The root itself is not offered to the sink when it was filled item by item, as here: there is
 //! nothing left to put it into.
 
+mod capacity;
+mod containers;
 mod error;
-mod fill;
+mod fast_path;
 mod heap;
-mod hot;
+mod list_cache;
 mod machine;
 mod memo;
 pub mod opcode;
+mod operands;
 mod parser;
-mod rare;
-mod reader;
-mod room;
-mod runs;
 mod sink;
+mod slow_opcodes;
 mod strings;
 mod text;
 mod value;
 
+pub use capacity::reserve_for;
 pub use error::{ByteOffset, PickleError};
 pub use heap::{Heap, Note, Oddity};
-pub use parser::{Held, Parsed, Parser};
-pub use room::make_room;
+pub use parser::{MemoryUse, Parsed, Parser};
 pub use sink::Sink;
 pub use strings::{Strings, insert_new};
 pub use value::{Kind, ObjectId, StrId, Value};

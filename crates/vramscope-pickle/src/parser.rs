@@ -38,7 +38,7 @@ pub struct Parsed<S> {
 
 /// What a [`Parser`] holds.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Held {
+pub struct MemoryUse {
     /// Entries of the memo.
     pub memo_entries: usize,
     /// Bytes of the memo.
@@ -52,10 +52,10 @@ pub struct Held {
 }
 
 /// How far one run over a piece of the stream came.
-pub(crate) enum Ran {
+pub(crate) enum RunOutcome {
     /// Everything was used up to here; what is left starts an operation that needs at least
     /// `missing` more bytes.
-    Needs { used: usize, missing: usize },
+    NeedsMore { used: usize, missing: usize },
     /// STOP was read; `used` is after it.
     Stopped { used: usize },
 }
@@ -65,7 +65,7 @@ impl<S: Sink> Parser<S> {
     /// beforehand.
     pub fn new(sink: S, known: &[&str]) -> Self {
         Self {
-            machine: Machine::new(sink, Heap::with_strings(Strings::with(known))),
+            machine: Machine::new(sink, Heap::with_strings(Strings::with_known(known))),
             carry: Vec::new(),
             missing: 0,
             at: 0,
@@ -110,11 +110,11 @@ impl<S: Sink> Parser<S> {
 
     fn run(&mut self, bytes: &[u8]) -> Result<usize, PickleError> {
         let used = match self.machine.run(bytes, self.at)? {
-            Ran::Needs { used, missing } => {
+            RunOutcome::NeedsMore { used, missing } => {
                 self.missing = missing;
                 used
             }
-            Ran::Stopped { used } => used,
+            RunOutcome::Stopped { used } => used,
         };
         self.at += used as u64;
         Ok(used)
@@ -132,9 +132,9 @@ impl<S: Sink> Parser<S> {
 
     /// `rest` times as much of the stream is left as was read since the last time that this was
     /// said: make room for it. It is a matter of memory alone, and need be neither said nor right.
-    pub fn foresee(&mut self, rest: f64) {
-        self.machine.heap.foresee(rest);
-        self.machine.sink.foresee(rest);
+    pub fn reserve_ahead(&mut self, rest: f64) {
+        self.machine.heap.reserve_ahead(rest);
+        self.machine.sink.reserve_ahead(rest);
     }
 
     /// The sink, to tell it something.
@@ -144,14 +144,14 @@ impl<S: Sink> Parser<S> {
 
     /// Bytes of memory that the parser itself holds, its sink not counted.
     pub fn memory(&self) -> usize {
-        let Held { memo, objects, strings, other, .. } = self.held();
+        let MemoryUse { memo, objects, strings, other, .. } = self.memory_use();
         memo + objects + strings + other
     }
 
     /// What the parser itself holds, by what it is.
-    pub fn held(&self) -> Held {
-        let held = self.machine.held();
-        Held { other: held.other + self.carry.capacity(), ..held }
+    pub fn memory_use(&self) -> MemoryUse {
+        let held = self.machine.memory_use();
+        MemoryUse { other: held.other + self.carry.capacity(), ..held }
     }
 
     /// The stream has ended.

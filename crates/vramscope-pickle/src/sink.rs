@@ -8,7 +8,7 @@ use crate::value::Value;
 ///
 /// The machine pushes: after every batch that fills a container it asks the sink. A sink that
 /// answers `Some(value)` (made by [`Value::ext`]) has *taken* the container: its items are dropped,
-/// and wherever the container is used afterwards, the sink sees its own value instead. A sink that
+/// and wherever the container is used afterwards, the sink sees its own value replacement. A sink that
 /// answers `None` leaves the items with the machine; they can be read through [`Heap::items`].
 ///
 /// CPython writes long containers in batches of 1000. A taken container that gets another batch
@@ -40,13 +40,13 @@ pub trait Sink {
     ///
     /// The meaning of a cacheable value must never change: the machine may put it in many places,
     /// and pass it in `so_far` from each.
-    fn repeats(&self, _value: Value) -> bool {
+    fn is_cacheable(&self, _value: Value) -> bool {
         false
     }
 
     /// `rest` times as much of the stream is left as was read since the last time that this was
-    /// said: room can be made for it ([`make_room`](crate::make_room)).
-    fn foresee(&mut self, _rest: f64) {}
+    /// said: room can be made for it ([`reserve_for`](crate::reserve_for)).
+    fn reserve_ahead(&mut self, _rest: f64) {}
 
     /// A tuple; it is always whole.
     fn tuple(&mut self, heap: &mut Heap, items: &[Value], at: ByteOffset) -> Option<Value>;

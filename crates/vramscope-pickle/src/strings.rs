@@ -18,12 +18,12 @@ pub struct Strings {
 }
 
 /// How many strings `recent` holds.
-const RECENT: usize = 64;
+const RECENT_STRINGS: usize = 64;
 /// The number of no string: none is so long.
-const NOTHING: u64 = u64::MAX;
+const NO_WORD: u64 = u64::MAX;
 
 /// A multiplier with no pattern in its bits.
-pub(crate) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const HASH_MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
@@ -33,7 +33,7 @@ fn hash(bytes: &[u8]) -> u64 {
 
 impl Strings {
     /// A table with the first ids given to these strings, in order.
-    pub fn with(known: &[&str]) -> Self {
+    pub fn with_known(known: &[&str]) -> Self {
         let mut strings = Self::default();
         for s in known {
             strings.intern(s.as_bytes());
@@ -45,22 +45,22 @@ impl Strings {
     pub fn intern(&mut self, bytes: &[u8]) -> StrId {
         // Pickles repeat some short strings ("N/A") once an event.
         if bytes.len() > 7 {
-            return self.look_up(bytes);
+            return self.intern_hashed(bytes);
         }
         let word = bytes.iter().fold(bytes.len() as u64, |word, &byte| word << 8 | u64::from(byte));
-        let place = (word.wrapping_mul(SPREAD) >> 58) as usize;
+        let place = (word.wrapping_mul(HASH_MULTIPLIER) >> 58) as usize;
         match self.recent.get(place) {
             Some(&(known, id)) if known == word => id,
             _ => {
-                let id = self.look_up(bytes);
-                self.recent.resize(RECENT, (NOTHING, StrId(0)));
+                let id = self.intern_hashed(bytes);
+                self.recent.resize(RECENT_STRINGS, (NO_WORD, StrId(0)));
                 self.recent[place] = (word, id);
                 id
             }
         }
     }
 
-    fn look_up(&mut self, bytes: &[u8]) -> StrId {
+    fn intern_hashed(&mut self, bytes: &[u8]) -> StrId {
         let hash_of = |id: u32, ends: &[usize], all: &[u8]| hash(slice(ends, all, id));
         let (ends, all) = (&self.ends, &self.bytes);
         let h = hash(bytes);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn equal_strings_share_an_id() {
-        let mut strings = Strings::with(&["action", "addr"]);
+        let mut strings = Strings::with_known(&["action", "addr"]);
         assert_eq!(strings.intern(b"addr"), StrId(1));
         assert_eq!(strings.intern(b""), StrId(2));
         assert_eq!(strings.intern(b"\xed\xb2\x80"), StrId(3));

@@ -2,7 +2,7 @@
 
 use crate::error::{ByteOffset, PickleError};
 
-fn wrong(expected: &'static str, at: ByteOffset) -> PickleError {
+fn text_error(expected: &'static str, at: ByteOffset) -> PickleError {
     PickleError::Text { expected, at }
 }
 
@@ -10,7 +10,7 @@ fn wrong(expected: &'static str, at: ByteOffset) -> PickleError {
 pub(crate) fn decimal(line: &[u8], at: ByteOffset) -> Result<Option<i128>, PickleError> {
     let digits = line.strip_prefix(b"-").unwrap_or(line);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(wrong("a decimal integer", at));
+        return Err(text_error("a decimal integer", at));
     }
     // Digits only, so the one way left to fail is size.
     Ok(std::str::from_utf8(line).ok().and_then(|s| s.parse().ok()))
@@ -18,7 +18,7 @@ pub(crate) fn decimal(line: &[u8], at: ByteOffset) -> Result<Option<i128>, Pickl
 
 pub(crate) fn index(line: &[u8], at: ByteOffset) -> Result<u32, PickleError> {
     let number = decimal(line, at)?;
-    number.and_then(|i| u32::try_from(i).ok()).ok_or(wrong("a memo number below 2^32", at))
+    number.and_then(|i| u32::try_from(i).ok()).ok_or(text_error("a memo number below 2^32", at))
 }
 
 /// A float as Python's `repr` writes it.
@@ -28,7 +28,7 @@ pub(crate) fn float(line: &[u8], at: ByteOffset) -> Result<f64, PickleError> {
     // Rust also parses `infinity` and other spellings, which Python does not write.
     let is_known_form = matches!(digits, b"inf" | b"nan" | [b'0'..=b'9' | b'.', ..]);
     let number = std::str::from_utf8(text).ok().filter(|_| is_known_form);
-    number.and_then(|text| text.parse().ok()).ok_or(wrong("a number", at))
+    number.and_then(|text| text.parse().ok()).ok_or(text_error("a number", at))
 }
 
 /// The `repr` of a Python 2 string: quotes, with backslash escapes.
@@ -36,7 +36,7 @@ pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError
     let line = line.trim_ascii();
     let inner = match line {
         [q @ (b'\'' | b'"'), inner @ .., end] if q == end => inner,
-        _ => return Err(wrong("a quoted string", at)),
+        _ => return Err(text_error("a quoted string", at)),
     };
     let mut out = Vec::with_capacity(inner.len());
     let mut rest = inner.iter();
@@ -45,7 +45,7 @@ pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError
             out.push(b);
             continue;
         }
-        let escape = *rest.next().ok_or(wrong("an escape", at))?;
+        let escape = *rest.next().ok_or(text_error("an escape", at))?;
         out.push(match escape {
             b'n' => b'\n',
             b't' => b'\t',
@@ -58,7 +58,7 @@ pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError
                 let (high, low) = (rest.next(), rest.next());
                 let digits = [high, low].map(|d| d.and_then(|&d| char::from(d).to_digit(16)));
                 let [Some(high), Some(low)] = digits else {
-                    return Err(wrong("two hexadecimal digits", at));
+                    return Err(text_error("two hexadecimal digits", at));
                 };
                 (high * 16 + low) as u8
             }
@@ -86,7 +86,7 @@ pub(crate) fn raw_unicode_escape(line: &[u8], at: ByteOffset) -> Result<Vec<u8>,
         };
         let hex = rest.get(1..=digits).and_then(|h| std::str::from_utf8(h).ok());
         let code = hex.and_then(|h| u32::from_str_radix(h, 16).ok()).filter(|&c| c <= 0x10_ffff);
-        push_code(&mut out, code.ok_or(wrong("the hexadecimal digits of a \\u escape", at))?);
+        push_code(&mut out, code.ok_or(text_error("the hexadecimal digits of a \\u escape", at))?);
         rest = &rest[1 + digits..];
     }
     Ok(out)

@@ -6,7 +6,7 @@ pub struct Value(u64);
 
 /// A value in half the room: a code in the low five bits, a payload above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Brief(u32);
+pub(crate) struct CompactValue(u32);
 
 const CODE_BITS: u32 = 5;
 /// Codes are tags and one; then those of open lists and dicts, then the kinds of a sink's own
@@ -31,7 +31,7 @@ const HEADS: [u64; 32] = {
     heads
 };
 
-impl Brief {
+impl CompactValue {
     /// No value, or one that needs more room.
     pub(crate) const NONE: Self = Self(0);
 
@@ -118,7 +118,7 @@ const EMPTY: u64 = 13;
 const STORED: u64 = 14;
 const UNSET: u64 = 15;
 /// The bits that a sink's own value may have for it to fit into half the room.
-const BRIEF_EXT: u64 = (0xf << 32 | u32::MAX as u64 >> CODE_BITS) << TAG_BITS;
+const COMPACT_EXT: u64 = (0xf << 32 | u32::MAX as u64 >> CODE_BITS) << TAG_BITS;
 /// Above the number of an open container: it is one, and which.
 const OPEN_LIST: u64 = 1 << 32;
 const OPEN_DICT: u64 = 2 << 32;
@@ -204,7 +204,7 @@ impl Value {
     /// Whether an open container is a dict, and its number.
     pub(crate) const fn as_open(self) -> Option<(bool, u32)> {
         let payload = self.0 >> TAG_BITS;
-        if self.means_something() || payload < OPEN_LIST {
+        if self.is_value() || payload < OPEN_LIST {
             None
         } else {
             Some((payload >= OPEN_DICT, payload as u32))
@@ -212,16 +212,16 @@ impl Value {
     }
 
     /// Whether it is more than a memo entry never written, or an open container.
-    pub(crate) const fn means_something(self) -> bool {
+    pub(crate) const fn is_value(self) -> bool {
         self.0 & TAG_MASK != UNSET
     }
 
-    /// The same in half the room; [`Brief::NONE`] when it does not fit.
+    /// The same in half the room; [`CompactValue::NONE`] when it does not fit.
     #[inline]
-    pub(crate) const fn brief(self) -> Brief {
+    pub(crate) const fn compact(self) -> CompactValue {
         // A sink's own value, which is what most entries are.
-        if self.0 & !BRIEF_EXT == EXT {
-            return Brief(
+        if self.0 & !COMPACT_EXT == EXT {
+            return CompactValue(
                 ((self.0 >> TAG_BITS) as u32) << CODE_BITS
                     | (CODE_EXT + (self.0 >> (32 + TAG_BITS)) as u32),
             );
@@ -233,7 +233,11 @@ impl Value {
             _ => (tag + 1, payload),
         };
         let fits = code < 32 && payload >> (32 - CODE_BITS) == 0 && self.0 != Self::UNSET.0;
-        if fits { Brief((payload as u32) << CODE_BITS | code as u32) } else { Brief::NONE }
+        if fits {
+            CompactValue((payload as u32) << CODE_BITS | code as u32)
+        } else {
+            CompactValue::NONE
+        }
     }
 
     /// The slot of an empty container, and the memo entry that refers to it.
@@ -331,7 +335,7 @@ mod tests {
             Value::open(false, most),
             Value::open(true, 0),
         ];
-        assert_eq!(fit.map(|value| value.brief().value()), fit.map(Some));
+        assert_eq!(fit.map(|value| value.compact().value()), fit.map(Some));
         let others = [
             Value::int(-1),
             Value::ext(16, 0),
@@ -339,8 +343,8 @@ mod tests {
             Value::open(true, most + 1),
             Value::UNSET,
         ];
-        assert!(others.iter().all(|value| value.brief() == Brief::NONE), "{others:?}");
-        assert_eq!(Brief::NONE.value(), None);
+        assert!(others.iter().all(|value| value.compact() == CompactValue::NONE), "{others:?}");
+        assert_eq!(CompactValue::NONE.value(), None);
     }
 
     #[test]

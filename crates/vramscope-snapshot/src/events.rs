@@ -1,9 +1,9 @@
 //! Trace entries, one column a field.
 
+use crate::constant_column::ConstantColumn;
+use crate::delta_column::{ADDRESSES, DeltaColumn, SIZES, TIMES};
 use crate::ids::{PoolIndex, StackId, StreamId};
-use crate::narrow::{ADDRESSES, Narrow, SIZES, TIMES};
-use crate::steady::Steady;
-use vramscope_pickle::{StrId, make_room};
+use vramscope_pickle::{StrId, reserve_for};
 use vramscope_units::{Addr, Bytes, Micros};
 
 /// What a trace entry records: an index into the snapshot's action names, whose first ones are
@@ -32,32 +32,32 @@ impl Action {
 }
 
 /// A column for what few events have: pairs of event and value, by event.
-pub type Sparse<T> = Vec<(u32, T)>;
+pub type SparseColumn<T> = Vec<(u32, T)>;
 
 /// All trace entries of a file. Every device's trace is a range of rows, in file order.
 #[derive(Clone, Debug)]
 pub struct Events {
     pub(crate) action: Vec<Action>,
-    pub(crate) addr: Narrow,
-    pub(crate) size: Narrow,
-    pub(crate) time: Narrow,
+    pub(crate) addr: DeltaColumn,
+    pub(crate) size: DeltaColumn,
+    pub(crate) time: DeltaColumn,
     pub(crate) stack: Vec<StackId>,
-    pub(crate) stream: Steady<StreamId>,
-    pub(crate) pool: Steady<PoolIndex>,
+    pub(crate) stream: ConstantColumn<StreamId>,
+    pub(crate) pool: ConstantColumn<PoolIndex>,
     /// `device_free` of OOM events: bytes that the driver reported free.
-    pub device_free: Sparse<Bytes>,
+    pub device_free: SparseColumn<Bytes>,
     /// The innermost `Torch-Compiled Region`, where there is one.
-    pub compile_context: Sparse<StrId>,
+    pub compile_context: SparseColumn<StrId>,
     /// What `_set_memory_metadata` said, or the payload of an `annotate` event; dicts as JSON text.
-    pub user_metadata: Sparse<StrId>,
+    pub user_metadata: SparseColumn<StrId>,
     /// Non-empty `internal_metadata`.
-    pub internal_metadata: Sparse<StrId>,
+    pub internal_metadata: SparseColumn<StrId>,
     /// The traceback of the forward call, for allocations in backward under anomaly mode.
-    pub forward_frames: Sparse<StrId>,
+    pub forward_frames: SparseColumn<StrId>,
     /// `category`, in snapshots made from a profile.
-    pub category: Sparse<StrId>,
+    pub category: SparseColumn<StrId>,
     /// How many rows there were when room was made last.
-    foreseen: usize,
+    len_at_reserve: usize,
 }
 
 /// The time of an event without `time_us`.
@@ -92,25 +92,25 @@ impl Default for Events {
     fn default() -> Self {
         Self {
             action: Vec::new(),
-            addr: Narrow::new(ADDRESSES),
-            size: Narrow::new(SIZES),
-            time: Narrow::new(TIMES),
+            addr: DeltaColumn::new(ADDRESSES),
+            size: DeltaColumn::new(SIZES),
+            time: DeltaColumn::new(TIMES),
             stack: Vec::new(),
-            stream: Steady::new(StreamId(0)),
-            pool: Steady::new(PoolIndex::UNKNOWN),
-            device_free: Sparse::new(),
-            compile_context: Sparse::new(),
-            user_metadata: Sparse::new(),
-            internal_metadata: Sparse::new(),
-            forward_frames: Sparse::new(),
-            category: Sparse::new(),
-            foreseen: 0,
+            stream: ConstantColumn::new(StreamId(0)),
+            pool: ConstantColumn::new(PoolIndex::UNKNOWN),
+            device_free: SparseColumn::new(),
+            compile_context: SparseColumn::new(),
+            user_metadata: SparseColumn::new(),
+            internal_metadata: SparseColumn::new(),
+            forward_frames: SparseColumn::new(),
+            category: SparseColumn::new(),
+            len_at_reserve: 0,
         }
     }
 }
 
 impl Events {
-    /// Rows of all devices together.
+    /// RowCounts of all devices together.
     pub fn len(&self) -> usize {
         self.action.len()
     }
@@ -156,7 +156,7 @@ impl Events {
     pub fn times_rise(&self, rows: std::ops::Range<u32>) -> bool {
         // What is damaged may run over the largest number, once: then the last is below the first.
         let ends = self.time(rows.start) <= self.time(rows.end - 1);
-        ends && self.time.rises(rows.start as usize..rows.end as usize)
+        ends && self.time.is_sorted(rows.start as usize..rows.end as usize)
     }
 
     /// The stack, [`StackId::EMPTY`] where none was recorded.
@@ -175,7 +175,7 @@ impl Events {
     }
 
     /// A sparse column's value at a row.
-    pub fn sparse<T: Copy>(column: &Sparse<T>, row: u32) -> Option<T> {
+    pub fn sparse<T: Copy>(column: &SparseColumn<T>, row: u32) -> Option<T> {
         column.binary_search_by_key(&row, |c| c.0).ok().map(|i| column[i].1)
     }
 
@@ -198,7 +198,7 @@ impl Events {
 
     /// The same, where there are few.
     #[inline(never)]
-    pub(crate) fn push_apart(&mut self, event: Event) -> u32 {
+    pub(crate) fn push_outlined(&mut self, event: Event) -> u32 {
         self.push(event)
     }
 
@@ -228,16 +228,16 @@ impl Events {
 
     /// A second row like `row`, for files in which one entry stands in two lists.
     pub(crate) fn copy(&mut self, row: u32) -> u32 {
-        let new = self.push_apart(self.get(row));
+        let new = self.push_outlined(self.get(row));
         copy_sparse(&mut self.device_free, row, new);
-        for column in self.rare() {
+        for column in self.sparse_text_columns() {
             copy_sparse(column, row, new);
         }
         new
     }
 
     /// The columns of what few rows have, but for the one that is not of words.
-    fn rare(&mut self) -> [&mut Sparse<StrId>; 5] {
+    fn sparse_text_columns(&mut self) -> [&mut SparseColumn<StrId>; 5] {
         [
             &mut self.compile_context,
             &mut self.user_metadata,
@@ -249,34 +249,38 @@ impl Events {
 
     /// Bytes that a row takes, less what few rows have.
     pub(crate) fn row_bytes(&self) -> usize {
-        let numbers = self.addr.width() + self.size.width() + self.time.width();
+        let numbers = self.addr.row_bytes() + self.size.row_bytes() + self.time.row_bytes();
         size_of::<Action>()
             + numbers
             + size_of::<StackId>()
-            + self.stream.width()
-            + self.pool.width()
+            + self.stream.row_bytes()
+            + self.pool.row_bytes()
     }
 
-    /// Make room for the rows in the rest of the file, `rest` times what came since the last time.
-    pub(crate) fn foresee(&mut self, rest: f64) {
-        let late = self.len() - self.foreseen;
-        self.foreseen += late;
-        self.make_room(late, rest);
+    /// Make room for the rows in the remaining of the file, `remaining` times what came since the last time.
+    pub(crate) fn reserve_ahead(&mut self, remaining: f64) {
+        let recent = self.len() - self.len_at_reserve;
+        self.len_at_reserve += recent;
+        self.reserve(recent, remaining);
     }
 
-    /// The same, where `late` rows came since then.
-    pub(crate) fn make_room(&mut self, late: usize, rest: f64) {
-        make_room(&mut self.action, late, rest);
-        self.addr.make_room(late, rest);
-        self.size.make_room(late, rest);
-        self.time.make_room(late, rest);
-        make_room(&mut self.stack, late, rest);
-        self.stream.make_room(late, rest);
-        self.pool.make_room(late, rest);
+    /// The same, where `recent` rows came since then.
+    pub(crate) fn reserve(&mut self, recent: usize, remaining: f64) {
+        reserve_for(&mut self.action, recent, remaining);
+        self.addr.reserve(recent, remaining);
+        self.size.reserve(recent, remaining);
+        self.time.reserve(recent, remaining);
+        reserve_for(&mut self.stack, recent, remaining);
+        self.stream.reserve(recent, remaining);
+        self.pool.reserve(recent, remaining);
     }
 
-    /// Keep only some of these rows; those behind them move up. How many are gone.
-    pub(crate) fn keep(&mut self, rows: std::ops::Range<u32>, keep: impl Fn(u32) -> bool) -> u32 {
+    /// EventFilter only some of these rows; those behind them move up. How many are gone.
+    pub(crate) fn retain_rows(
+        &mut self,
+        rows: std::ops::Range<u32>,
+        keep: impl Fn(u32) -> bool,
+    ) -> u32 {
         let mut to = rows.start;
         let mut numbers = Vec::with_capacity(rows.len());
         for row in rows.clone() {
@@ -297,7 +301,7 @@ impl Events {
             Some(i) => numbers.get(i as usize).map_or_else(|| Some(row - dropped), |&kept| kept),
         };
         renumber(&mut self.device_free, number);
-        for column in self.rare() {
+        for column in self.sparse_text_columns() {
             renumber(column, number);
         }
         dropped
@@ -348,13 +352,13 @@ impl Events {
     }
 }
 
-fn copy_sparse<T: Copy>(column: &mut Sparse<T>, from: u32, to: u32) {
+fn copy_sparse<T: Copy>(column: &mut SparseColumn<T>, from: u32, to: u32) {
     if let Some(value) = Events::sparse(column, from) {
         column.push((to, value));
     }
 }
 
-fn renumber<T>(column: &mut Sparse<T>, number: impl Fn(u32) -> Option<u32>) {
+fn renumber<T>(column: &mut SparseColumn<T>, number: impl Fn(u32) -> Option<u32>) {
     column.retain_mut(|(row, _)| match number(*row) {
         Some(new) => {
             *row = new;

@@ -9,28 +9,29 @@ const MAX_DEPTH: usize = 16;
 
 /// So many values, and bytes of text, are written, and `...` for the rest: a value that holds
 /// another one many times, which holds its like, would else come to more than any memory holds.
-const MOST: (usize, usize) = (4096, 16 << 10);
+const MAX_VALUES: usize = 4096;
+const MAX_TEXT_BYTES: usize = 16 << 10;
 
 /// A dict's key that is no string is cut there: as JSON within JSON it grows with every level.
-const MAX_KEY: usize = 256;
+const MAX_KEY_BYTES: usize = 256;
 
 /// The value as one line of JSON. Things that JSON does not have are written as strings that name
 /// them.
 pub(crate) fn json_text(heap: &Heap, value: Value) -> String {
-    let mut text = Text { heap, out: String::new(), values: 0 };
+    let mut text = JsonWriter { heap, out: String::new(), values: 0 };
     text.value(value, 0);
     text.out
 }
 
-struct Text<'a> {
+struct JsonWriter<'a> {
     heap: &'a Heap,
     out: String,
     values: usize,
 }
 
-impl Text<'_> {
+impl JsonWriter<'_> {
     fn is_full(&self) -> bool {
-        self.values > MOST.0 || self.out.len() > MOST.1
+        self.values > MAX_VALUES || self.out.len() > MAX_TEXT_BYTES
     }
 
     fn value(&mut self, value: Value, depth: usize) {
@@ -99,7 +100,7 @@ impl Text<'_> {
         let at = self.out.len();
         self.value(key, depth + 1);
         let text = self.out.split_off(at);
-        quote(&text[..text.floor_char_boundary(MAX_KEY)], &mut self.out);
+        quote(&text[..text.floor_char_boundary(MAX_KEY_BYTES)], &mut self.out);
     }
 }
 

@@ -27,34 +27,34 @@
 //! are vramscope-analysis's.
 
 mod annotations;
+mod constant_column;
+mod delta_column;
 mod dump;
+mod event_range;
 mod events;
 mod frames;
 mod ids;
 mod json;
 mod json_text;
 mod keys;
+mod live_window;
 mod load;
-mod narrow;
-mod parts;
 mod report;
 mod segments;
 mod sink;
 mod snapshot;
 mod source;
-mod steady;
 mod tables;
-mod window;
 
 pub use annotations::{Annotation, Stage};
+pub use delta_column::DeltaColumn;
 pub use dump::dump;
-pub use events::{Action, Events, Sparse};
+pub use events::{Action, Events, SparseColumn};
 pub use frames::{Frame, Frames, Stacks};
 pub use ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
-pub use load::{LOOKS, Reading, Rows};
-pub use narrow::Narrow;
+pub use load::{CAPACITY_CHECKS_PER_FILE, RowCounts, TraceProgress};
 pub use report::{LoadError, Report, Warning};
 pub use segments::{Block, BlockState, Segment, SegmentType};
-pub use snapshot::{Device, Excerpt, Host, Snapshot, Used};
-pub use source::{Named, Reader};
-pub use vramscope_pickle::{Held, StrId};
+pub use snapshot::{Device, Excerpt, HostMemory, Snapshot, UsedCounts};
+pub use source::{NamedSnapshot, Reader};
+pub use vramscope_pickle::{MemoryUse, StrId};

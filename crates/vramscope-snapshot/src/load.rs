@@ -1,23 +1,23 @@
 //! From the root of a pickle to a [`Snapshot`].
 
+use crate::delta_column::DeltaColumn;
+use crate::event_range::EventFilter;
 use crate::events::Action;
 use crate::ids::StackId;
 use crate::json_text::json_text;
 use crate::keys;
-use crate::narrow::Narrow;
-use crate::parts::Keep;
 use crate::report::LoadError;
 use crate::segments::Segment;
-use crate::snapshot::{Device, Excerpt, Host, Snapshot, Used};
+use crate::snapshot::{Device, Excerpt, HostMemory, Snapshot, UsedCounts};
 use crate::tables::{Tables, ext};
 use std::ops::Range;
 use std::sync::Arc;
-use vramscope_pickle::{Heap, Held, Kind, Oddity, Parser, StrId, Value};
+use vramscope_pickle::{Heap, Kind, MemoryUse, Oddity, Parser, StrId, Value};
 
 /// What is known of a trace before its file has ended, once it has an event. Lists come in pieces
 /// of a thousand events: it lags behind by as much.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading<'a> {
+pub struct TraceProgress<'a> {
     /// Tells one device's trace from the next.
     pub trace: u32,
     /// How many of its events came before these. None, unless rows are dropped as they come: then
@@ -26,12 +26,12 @@ pub struct Reading<'a> {
     /// What each event did.
     pub actions: &'a [Action],
     /// A column of bytes, in which the first of these events has this row.
-    pub sizes: (&'a Narrow, usize),
+    pub sizes: (&'a DeltaColumn, usize),
 }
 
-impl<'a> Reading<'a> {
+impl<'a> TraceProgress<'a> {
     /// What each event did, and its bytes, from this one on.
-    pub fn after(&self, done: usize) -> impl Iterator<Item = (Action, u64)> + use<'a> {
+    pub fn events_from(&self, done: usize) -> impl Iterator<Item = (Action, u64)> + use<'a> {
         let (sizes, first) = self.sizes;
         let rest = self.actions.get(done..).unwrap_or_default();
         rest.iter().zip(first + done..).map(|(&action, row)| (action, sizes.get(row)))
@@ -40,8 +40,8 @@ impl<'a> Reading<'a> {
 
 /// How many events there are so far, and what they take.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rows {
-    /// Rows of all traces that are in memory, and stay as far as is known.
+pub struct RowCounts {
+    /// RowCounts of all traces that are in memory, and stay as far as is known.
     pub held: usize,
     /// Bytes of memory that they take.
     pub bytes: usize,
@@ -53,22 +53,22 @@ pub struct Rows {
 pub(crate) struct PickleLoader {
     parser: Parser<Tables>,
     /// Where in the file room was made last.
-    looked: u64,
+    reserved_at: u64,
 }
 
-/// How often in a file it is looked whether room has to be made: a larger part tells more of what
+/// How often in a file it is reserved_at whether room has to be made: a larger part tells more of what
 /// is to come, but less may be in the tables by then.
-pub const LOOKS: u64 = 64;
+pub const CAPACITY_CHECKS_PER_FILE: u64 = 64;
 
 impl Default for PickleLoader {
     fn default() -> Self {
-        Self { parser: Parser::new(Tables::new(), keys::KNOWN), looked: 0 }
+        Self { parser: Parser::new(Tables::new(), keys::KNOWN), reserved_at: 0 }
     }
 }
 
 impl PickleLoader {
-    pub(crate) fn new(keep: &Keep) -> Self {
-        Self { parser: Parser::new(Tables::keeping(keep), keys::KNOWN), looked: 0 }
+    pub(crate) fn new(filter: &EventFilter) -> Self {
+        Self { parser: Parser::new(Tables::with_filter(filter), keys::KNOWN), reserved_at: 0 }
     }
 
     /// Read the next bytes.
@@ -76,23 +76,23 @@ impl PickleLoader {
     /// # Errors
     /// When they are no pickle.
     pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
-        if let Some(parts) = &mut self.parser.sink_mut().parts {
+        if let Some(parts) = &mut self.parser.sink_mut().filter {
             parts.forget_recent();
         }
         Ok(self.parser.feed(chunk)?)
     }
 
-    /// Keep no events from now on, and none of those that were read: only
-    /// [`PickleLoader::readings`] goes on.
+    /// EventFilter no events from now on, and none of those that were read: only
+    /// [`PickleLoader::trace_progress`] goes on.
     pub(crate) fn only_count(&mut self) {
         self.parser.sink_mut().only_count();
     }
 
-    pub(crate) fn rows(&self) -> Rows {
+    pub(crate) fn rows(&self) -> RowCounts {
         let tables = self.parser.sink();
         let held = tables.events.len() - tables.dropped_so_far();
         // Not what there is room for, which may be that of the whole file by now.
-        Rows {
+        RowCounts {
             held,
             bytes: tables.events.len() * tables.events.row_bytes(),
             longest_trace: tables.longest_trace(),
@@ -101,22 +101,22 @@ impl PickleLoader {
 
     /// The traces from this one on, as far as their lists have come: of those that the last bytes
     /// brought something of, at least.
-    pub(crate) fn readings(&self, from: u32) -> impl Iterator<Item = Reading<'_>> {
+    pub(crate) fn trace_progress(&self, from: u32) -> impl Iterator<Item = TraceProgress<'_>> {
         let tables = self.parser.sink();
-        let runs = tables
-            .runs
+        let row_ranges = tables
+            .row_ranges
             .iter()
             .enumerate()
             .skip(from as usize)
             .filter(|(_, run)| run.kind == ext::EVENT);
-        runs.filter_map(|(trace, run)| {
-            if let Some(parts) = &tables.parts {
+        row_ranges.filter_map(|(trace, run)| {
+            if let Some(parts) = &tables.filter {
                 return parts.reading(trace);
             }
             let rows = run.start as usize..run.end as usize;
             let actions =
                 tables.events.action.get(rows.clone()).filter(|actions| !actions.is_empty())?;
-            Some(Reading {
+            Some(TraceProgress {
                 trace: trace as u32,
                 skipped: 0,
                 actions,
@@ -127,24 +127,24 @@ impl PickleLoader {
 
     /// `read` of `total` bytes of the file have come: make room for the others. What is packed in
     /// the file may be larger; it is their ratio that counts.
-    pub(crate) fn foresee(&mut self, read: u64, total: u64) {
-        let late = read.saturating_sub(self.looked);
-        if late >= total / LOOKS && late > 0 && read < total {
-            self.looked = read;
-            self.parser.foresee((total - read) as f64 / late as f64);
+    pub(crate) fn reserve_ahead(&mut self, read: u64, total: u64) {
+        let late = read.saturating_sub(self.reserved_at);
+        if late >= total / CAPACITY_CHECKS_PER_FILE && late > 0 && read < total {
+            self.reserved_at = read;
+            self.parser.reserve_ahead((total - read) as f64 / late as f64);
         }
     }
 
     /// Bytes of memory held now: tables, memo and machine.
     pub(crate) fn memory(&self) -> usize {
         let tables = self.parser.sink();
-        let parts = tables.parts.as_ref().map_or(0, |parts| parts.memory());
+        let parts = tables.filter.as_ref().map_or(0, |parts| parts.memory());
         self.parser.memory() + tables.memory() + parts
     }
 
     /// What of it the parser holds. It is dropped before anything is made of the tables.
-    pub(crate) fn held(&self) -> Held {
-        self.parser.held()
+    pub(crate) fn memory_use(&self) -> MemoryUse {
+        self.parser.memory_use()
     }
 
     /// The bytes have ended.
@@ -202,7 +202,7 @@ pub(crate) fn build(
     match root.kind() {
         Kind::Dict(_) => roots.read(&heap, root),
         // PyTorch 1.13 and `torch.cuda.memory_snapshot()`: the list of segments is the whole file.
-        Kind::List(_) | Kind::Ext(ext::RUN, _) => roots.segments = Some(root),
+        Kind::List(_) | Kind::Ext(ext::ROW_RANGE, _) => roots.segments = Some(root),
         _ => {}
     }
     if heap.int(root) == Some(TORCH_SAVE_MAGIC) {
@@ -245,11 +245,11 @@ pub(crate) fn build(
         devices,
         host,
         report: tables.report,
-        used: Used::default(),
+        used: UsedCounts::default(),
         bytes,
     };
-    snapshot.used = used(&snapshot);
-    check(&mut snapshot);
+    snapshot.used = count_used(&snapshot);
+    check_invariants(&mut snapshot);
     Ok(snapshot)
 }
 
@@ -290,11 +290,11 @@ impl Roots {
     }
 }
 
-fn host(heap: &Heap, tables: &mut Tables, roots: &Roots) -> Host {
+fn host(heap: &Heap, tables: &mut Tables, roots: &Roots) -> HostMemory {
     let events = roots.host_traces.map_or(0..0, |v| tables.rows(heap, v, ext::EVENT));
     let segments = roots.host_segments.map_or(0..0, |v| tables.rows(heap, v, ext::SEGMENT));
     let blocks = roots.host_segments.map_or(0..0, |v| tables.rows(heap, v, ext::BLOCK));
-    Host {
+    HostMemory {
         events,
         segments: tables.segments[segments.start as usize..segments.end as usize].to_vec(),
         blocks,
@@ -303,7 +303,7 @@ fn host(heap: &Heap, tables: &mut Tables, roots: &Roots) -> Host {
 
 /// PyTorch has some dozens. Dicts that hold each other many times would come to more than any
 /// memory holds.
-const MOST_SETTINGS: usize = 1024;
+const MAX_SETTINGS: usize = 1024;
 
 /// Settings that hold settings become dotted keys, a line each; of too many the last line is `...`.
 fn flatten(heap: &Heap, prefix: &str, value: Value, out: &mut Vec<(String, String)>, depth: usize) {
@@ -312,8 +312,8 @@ fn flatten(heap: &Heap, prefix: &str, value: Value, out: &mut Vec<(String, Strin
         return;
     }
     for pair in heap.items(value).chunks_exact(2) {
-        if out.len() >= MOST_SETTINGS {
-            if out.len() == MOST_SETTINGS {
+        if out.len() >= MAX_SETTINGS {
+            if out.len() == MAX_SETTINGS {
                 out.push(("...".to_owned(), "...".to_owned()));
             }
             return;
@@ -349,7 +349,7 @@ fn devices(segments: &[Segment], traces: &[(Range<u32>, Option<Excerpt>)]) -> Ve
         .collect()
 }
 
-fn used(snapshot: &Snapshot) -> Used {
+fn count_used(snapshot: &Snapshot) -> UsedCounts {
     let mut stacks = vec![false; snapshot.stacks.len()];
     let mut frames = vec![false; snapshot.frames.len()];
     let mut see = |id: &StackId| stacks[id.0 as usize] = true;
@@ -362,11 +362,11 @@ fn used(snapshot: &Snapshot) -> Used {
         }
     }
     let count = |seen: &[bool]| seen.iter().filter(|&&s| s).count() as u32;
-    Used { frames: count(&frames), stacks: count(&stacks[1..]) }
+    UsedCounts { frames: count(&frames), stacks: count(&stacks[1..]) }
 }
 
 /// Invariants that real files sometimes break; each is reported once with the first place.
-fn check(snapshot: &mut Snapshot) {
+fn check_invariants(snapshot: &mut Snapshot) {
     let mut report = std::mem::take(&mut snapshot.report);
     for segment in &snapshot.segments {
         let blocks = snapshot.blocks_of(segment);

@@ -15,7 +15,7 @@ impl Sink for Tables {
         at: ByteOffset,
     ) -> Option<Value> {
         if let Some(value) = so_far {
-            if let Some(row) = value.as_ext(ext::EVENT).and_then(|number| self.gone.row(number)) {
+            if let Some(row) = value.as_ext(ext::EVENT).and_then(|number| self.remap.row(number)) {
                 let event = self.event(heap, row, self.events.get(row), pairs, at);
                 self.events.set(row, event);
             }
@@ -38,10 +38,11 @@ impl Sink for Tables {
         if let Some(stack) = so_far.and_then(|v| v.as_ext(ext::STACK)) {
             return Some(Value::ext(ext::STACK, self.stack_of(heap, StackId(stack), items, at).0));
         }
-        if let Some(index) = so_far.and_then(|v| v.as_ext(ext::RUN)) {
-            let run = self.runs[index as usize];
-            self.runs[index as usize] = self.run_of(heap, Some(run), run.kind, items, at);
-            self.cut(index as usize);
+        if let Some(index) = so_far.and_then(|v| v.as_ext(ext::ROW_RANGE)) {
+            let run = self.row_ranges[index as usize];
+            self.row_ranges[index as usize] =
+                self.row_range_of(heap, Some(run), run.kind, items, at);
+            self.filter_list(index as usize);
             return so_far;
         }
         match heap.resolve(items[0]).kind() {
@@ -52,10 +53,10 @@ impl Sink for Tables {
                 kind @ (ext::EVENT | ext::BLOCK | ext::SEGMENT | ext::ANNOTATION | ext::HISTORY),
                 _,
             ) => {
-                let run = self.run_of(heap, None, kind, items, at);
-                self.runs.push(run);
-                self.cut(self.runs.len() - 1);
-                Some(Value::ext(ext::RUN, self.runs.len() as u32 - 1))
+                let run = self.row_range_of(heap, None, kind, items, at);
+                self.row_ranges.push(run);
+                self.filter_list(self.row_ranges.len() - 1);
+                Some(Value::ext(ext::ROW_RANGE, self.row_ranges.len() as u32 - 1))
             }
             Kind::Str(_) => {
                 let mut text = Vec::new();
@@ -71,15 +72,15 @@ impl Sink for Tables {
 
     /// A stack's id always means the same frames. Stacks with other items are not cacheable: each
     /// one has to add to a warning's count.
-    fn repeats(&self, value: Value) -> bool {
+    fn is_cacheable(&self, value: Value) -> bool {
         matches!(value.kind(), Kind::Ext(ext::STACK, _)) && self.only_frames
     }
 
-    fn foresee(&mut self, rest: f64) {
-        if self.foresee_part(rest) {
+    fn reserve_ahead(&mut self, rest: f64) {
+        if self.reserve_ahead_filtered(rest) {
             return;
         }
-        self.events.foresee(rest);
+        self.events.reserve_ahead(rest);
     }
 
     fn tuple(&mut self, heap: &mut Heap, items: &[Value], at: ByteOffset) -> Option<Value> {

@@ -23,11 +23,11 @@ pub struct Snapshot {
     pub stacks: Stacks,
     /// Trace entries of all devices. Others may hold them, too: they are most of a snapshot.
     pub events: Arc<Events>,
-    /// Segments, by device and address. Those of pinned host memory are in [`Host`].
+    /// Segments, by device and address. Those of pinned host memory are in [`HostMemory`].
     pub segments: Vec<Segment>,
     /// Blocks of all segments.
     pub blocks: Vec<Block>,
-    /// Named ranges, as recorded.
+    /// NamedSnapshot ranges, as recorded.
     pub annotations: Vec<Annotation>,
     /// Stream handles; the first is the default stream, 0.
     pub streams: Vec<i64>,
@@ -40,11 +40,11 @@ pub struct Snapshot {
     /// Devices with events or segments, by ordinal.
     pub devices: Vec<Device>,
     /// Pinned host memory.
-    pub host: Host,
+    pub host: HostMemory,
     /// What was odd.
     pub report: Report,
     /// Distinct frames and stacks that something refers to.
-    pub used: Used,
+    pub used: UsedCounts,
     /// Bytes of the pickle (or JSON) that were read.
     pub bytes: u64,
 }
@@ -70,13 +70,13 @@ pub struct Excerpt {
     pub events: Range<u32>,
     /// How many the file has.
     pub of: u32,
-    /// Rows before the first of them.
+    /// RowCounts before the first of them.
     pub before: u32,
 }
 
 /// Pinned host memory (since PyTorch 2.14, when it was asked for).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Host {
+pub struct HostMemory {
     /// Its trace.
     pub events: Range<u32>,
     /// Its segments.
@@ -87,7 +87,7 @@ pub struct Host {
 
 /// How many distinct frames and stacks are in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct UsedCounts {
     /// Frames, by name, file and line.
     pub frames: u32,
     /// Stacks, the empty one not counted.

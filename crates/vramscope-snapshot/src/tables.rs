@@ -1,18 +1,18 @@
 //! The tables while they fill: what the parser pushes becomes rows the moment it is complete.
 
 mod event;
-mod fields;
+mod key_order;
 
 use crate::annotations::{Annotation, Stage};
+use crate::event_range::RowRemap;
 use crate::events::{Event, Events};
 use crate::frames::{Frame, Frames, Stacks};
 use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 use crate::json_text::json_text;
 use crate::keys;
-use crate::parts::Gone;
 use crate::report::Report;
 use crate::segments::{Block, BlockState, Segment, SegmentType};
-use fields::Fields;
+use key_order::KeyOrder;
 use std::ops::Range;
 use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
 use vramscope_units::{Addr, Bytes, Micros};
@@ -29,18 +29,18 @@ pub(crate) mod ext {
     pub(crate) const TEXT: u8 = 7;
     pub(crate) const HISTORY: u8 = 8;
     /// A list of rows: index into `Tables::runs`.
-    pub(crate) const RUN: u8 = 9;
+    pub(crate) const ROW_RANGE: u8 = 9;
 }
 
 /// A list whose items became consecutive rows of one table.
 #[derive(Clone, Copy)]
-pub(crate) struct Run {
+pub(crate) struct RowRange {
     pub(crate) kind: u8,
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
-impl Run {
+impl RowRange {
     pub(crate) fn range(self) -> Range<u32> {
         self.start..self.end
     }
@@ -58,17 +58,17 @@ pub(crate) struct Tables {
     pub(crate) pools: Vec<PoolId>,
     /// Names of actions; those that PyTorch has come first, in [`Action`]'s order.
     pub(crate) actions: Vec<StrId>,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) row_ranges: Vec<RowRange>,
     pub(crate) history: Vec<(u64, StackId)>,
     pub(crate) report: Report,
     scratch: Vec<FrameId>,
-    pub(crate) fields: Fields,
+    pub(crate) key_order: KeyOrder,
     /// Whether the stack that was made last is nothing but frames.
     pub(crate) only_frames: bool,
     /// What is kept of the traces, where that is not all.
-    pub(crate) parts: Option<Box<crate::parts::Parts>>,
+    pub(crate) filter: Option<Box<crate::event_range::FilterState>>,
     /// Which rows are gone.
-    pub(crate) gone: Gone,
+    pub(crate) remap: RowRemap,
 }
 
 impl Tables {
@@ -94,14 +94,14 @@ impl Tables {
             streams: vec![0],
             pools: vec![PoolId::DEFAULT],
             actions: (keys::ALLOC..=keys::FREE).map(StrId).collect(),
-            runs: Vec::new(),
+            row_ranges: Vec::new(),
             history: Vec::new(),
             report: Report::default(),
             scratch: Vec::new(),
-            fields: Fields::default(),
+            key_order: KeyOrder::default(),
             only_frames: false,
-            parts: None,
-            gone: Gone::default(),
+            filter: None,
+            remap: RowRemap::default(),
         }
     }
 
@@ -119,7 +119,7 @@ impl Tables {
     fn odd_address(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
         let address = heap.int(value);
         if address.is_none() {
-            self.odd_number("an address", at);
+            self.warn_not_a_number("an address", at);
         }
         address.unwrap_or(0) as u64
     }
@@ -137,12 +137,12 @@ impl Tables {
     fn odd_bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
         let bytes = heap.int(value).and_then(|bytes| u64::try_from(bytes).ok());
         if bytes.is_none() {
-            self.odd_number("a size", at);
+            self.warn_not_a_number("a size", at);
         }
         bytes.unwrap_or(0)
     }
 
-    fn odd_number(&mut self, what: &'static str, at: ByteOffset) {
+    fn warn_not_a_number(&mut self, what: &'static str, at: ByteOffset) {
         self.report.warn("not_a_number", Some(at), || {
             format!("{what} is missing, negative or not a number, in the dict that ends at byte {at}: taken as 0")
         });
@@ -256,7 +256,7 @@ impl Tables {
 
     pub(crate) fn block(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
         let mut block = Block {
-            address: Addr(MISSING),
+            address: Addr(UNKNOWN_ADDRESS),
             size: Bytes(0),
             requested_size: Bytes(0),
             state: BlockState::Inactive,
@@ -274,7 +274,7 @@ impl Tables {
                 keys::STATE => block.state = self.state(heap, value, at),
                 // Before 2.1; one entry for every former block, the first is the live one.
                 keys::HISTORY => {
-                    let run = value.as_ext(ext::RUN).map(|run| self.runs[run as usize]);
+                    let run = value.as_ext(ext::ROW_RANGE).map(|run| self.row_ranges[run as usize]);
                     history = run
                         .filter(|r| r.kind == ext::HISTORY)
                         .map(|r| self.history[r.start as usize]);
@@ -361,7 +361,7 @@ impl Tables {
     fn place_blocks(&mut self, segment: &Segment) {
         let mut at = segment.address.0;
         for block in &mut self.blocks[segment.blocks.start as usize..segment.blocks.end as usize] {
-            if block.address.0 == MISSING {
+            if block.address.0 == UNKNOWN_ADDRESS {
                 block.address = Addr(at);
             }
             at = block.address.0.wrapping_add(block.size.0);
@@ -389,7 +389,7 @@ impl Tables {
     /// else is in it too.
     pub(crate) fn rows(&mut self, heap: &Heap, value: Value, kind: u8) -> Range<u32> {
         let value = heap.resolve(value);
-        if let Some(run) = value.as_ext(ext::RUN).map(|run| self.runs[run as usize]) {
+        if let Some(run) = value.as_ext(ext::ROW_RANGE).map(|run| self.row_ranges[run as usize]) {
             return if run.kind == kind { run.range() } else { 0..0 };
         }
         let rows = self.rows_of(heap, kind, heap.items(value), None);
@@ -409,13 +409,13 @@ impl Tables {
         for &item in items {
             let row = heap.resolve(item).as_ext(kind);
             if let Some(row) =
-                if kind == ext::EVENT { row.and_then(|number| self.gone.row(number)) } else { row }
+                if kind == ext::EVENT { row.and_then(|number| self.remap.row(number)) } else { row }
             {
                 rows.push(row);
                 continue;
             }
             if kind == ext::EVENT {
-                rows.push(self.events.push_apart(Event::UNKNOWN));
+                rows.push(self.events.push_outlined(Event::UNKNOWN));
             }
             self.report.warn("stray_item", at, || {
                 let what = json_text(heap, item);
@@ -427,14 +427,14 @@ impl Tables {
     }
 
     /// The rows of a list's items where they follow each other, as nearly always.
-    fn following(&self, kind: u8, items: &[Value]) -> Option<Range<u32>> {
+    fn consecutive_rows(&self, kind: u8, items: &[Value]) -> Option<Range<u32>> {
         let first = items.first()?.as_ext(kind)?;
         let all = items.iter().zip(first..).all(|(item, next)| *item == Value::ext(kind, next));
-        let start = if kind == ext::EVENT { self.gone.row(first)? } else { first };
+        let start = if kind == ext::EVENT { self.remap.row(first)? } else { first };
         all.then(|| start..start + items.len() as u32)
     }
 
-    /// Rows as one range: the rows themselves where they follow each other, else copies at the
+    /// RowCounts as one range: the rows themselves where they follow each other, else copies at the
     /// table's end.
     fn contiguous(&mut self, kind: u8, rows: &[u32]) -> Range<u32> {
         let Some(&first) = rows.first() else { return 0..0 };
@@ -500,32 +500,36 @@ impl Tables {
         id
     }
 
-    pub(crate) fn run_of(
+    pub(crate) fn row_range_of(
         &mut self,
         heap: &Heap,
-        so_far: Option<Run>,
+        so_far: Option<RowRange>,
         kind: u8,
         items: &[Value],
         at: ByteOffset,
-    ) -> Run {
-        if let Some(rows) = self.following(kind, items)
+    ) -> RowRange {
+        if let Some(rows) = self.consecutive_rows(kind, items)
             && so_far.is_none_or(|run| run.end == rows.start)
         {
-            return Run { kind, start: so_far.map_or(rows.start, |run| run.start), end: rows.end };
+            return RowRange {
+                kind,
+                start: so_far.map_or(rows.start, |run| run.start),
+                end: rows.end,
+            };
         }
         let rows = self.rows_of(heap, kind, items, Some(at));
         let Some(run) = so_far else {
             let range = self.contiguous(kind, &rows);
-            return Run { kind, start: range.start, end: range.end };
+            return RowRange { kind, start: range.start, end: range.end };
         };
         if rows.iter().zip(run.end..).all(|(&row, next)| row == next) {
-            return Run { end: run.end + rows.len() as u32, ..run };
+            return RowRange { end: run.end + rows.len() as u32, ..run };
         }
         let all: Vec<u32> = run.range().chain(rows).collect();
         let range = self.contiguous(kind, &all);
-        Run { kind, start: range.start, end: range.end }
+        RowRange { kind, start: range.start, end: range.end }
     }
 }
 
 /// The address of a block before it is known.
-const MISSING: u64 = u64::MAX;
+const UNKNOWN_ADDRESS: u64 = u64::MAX;

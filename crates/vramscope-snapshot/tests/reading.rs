@@ -233,7 +233,7 @@ fn references_far_behind_are_what_they_were() {
         let mut reader = Reader::default();
         for (i, piece) in (1..).zip(pickle.chunks(chunk)) {
             reader.feed(piece).expect("a pickle");
-            reader.foresee((i * chunk) as u64, pickle.len() as u64);
+            reader.reserve_ahead((i * chunk) as u64, pickle.len() as u64);
         }
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let addresses = |device: usize| -> Vec<u64> {
@@ -262,7 +262,7 @@ fn an_event_in_two_lists_is_missed_in_the_second_where_rows_may_be_gone() {
         let rows = snapshot.devices.iter().flat_map(|device| device.events.clone());
         rows.map(|row| snapshot.events.size(row).0).collect()
     };
-    let (whole, part) = (read(Reader::default()), read(Reader::of_events(0..2)));
+    let (whole, part) = (read(Reader::default()), read(Reader::for_event_range(0..2)));
     assert_eq!(sizes(&whole), [8; 4]);
     assert!(whole.report.warnings().is_empty());
     // Their rows keep their places, and it is said that they could not be told.

@@ -4,8 +4,8 @@
 //! ...}`. Names and data are found by their keys, whatever stands between; nothing of the page is
 //! run.
 
-use super::{Named, Reader};
-use crate::parts::Keep;
+use super::{NamedSnapshot, Reader};
+use crate::event_range::EventFilter;
 use crate::report::LoadError;
 use base64::engine::general_purpose::STANDARD;
 use base64::{DecodeError, Engine as _};
@@ -14,24 +14,24 @@ use base64::{DecodeError, Engine as _};
 pub(crate) struct Html {
     /// Text not understood yet: less than a key, or less than four characters of base64.
     tail: Vec<u8>,
-    state: State,
+    state: ScanState,
     /// The last name seen before data.
     name: String,
     found: Vec<(String, Reader)>,
     decoded: Vec<u8>,
     bytes: u64,
-    keep: Keep,
+    filter: EventFilter,
 }
 
-enum State {
+enum ScanState {
     /// Looking for `"name":` or `"base64":`.
     Outside,
     /// Behind the key: before the opening quote, then in the text.
-    Text { key: Key, open: bool },
+    Value { key: ScriptKey, open: bool },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum ScriptKey {
     Name,
     Base64,
 }
@@ -40,18 +40,18 @@ const NAME: &[u8] = b"\"name\":";
 const BASE64: &[u8] = b"\"base64\":";
 /// Characters that are decoded at a time, so that it does not matter how they arrive; and the most
 /// that a name may have.
-const BLOCK: usize = 64 << 10;
+const BLOCK_CHARS: usize = 64 << 10;
 
 impl Html {
-    pub(crate) fn new(keep: Keep) -> Self {
+    pub(crate) fn new(filter: EventFilter) -> Self {
         Self {
             tail: Vec::new(),
-            state: State::Outside,
+            state: ScanState::Outside,
             name: String::new(),
             found: Vec::new(),
             decoded: Vec::new(),
             bytes: 0,
-            keep,
+            filter,
         }
     }
 
@@ -70,45 +70,46 @@ impl Html {
     /// Understand some of the text; `None` when more is needed first.
     fn step<'a>(&mut self, text: &'a [u8]) -> Result<Option<&'a [u8]>, LoadError> {
         match self.state {
-            State::Outside => {
-                let name = memchr::memmem::find(text, NAME).map(|at| (at, NAME.len(), Key::Name));
-                let data =
-                    memchr::memmem::find(text, BASE64).map(|at| (at, BASE64.len(), Key::Base64));
+            ScanState::Outside => {
+                let name =
+                    memchr::memmem::find(text, NAME).map(|at| (at, NAME.len(), ScriptKey::Name));
+                let data = memchr::memmem::find(text, BASE64)
+                    .map(|at| (at, BASE64.len(), ScriptKey::Base64));
                 let Some((at, len, key)) = name.into_iter().chain(data).min() else {
                     // A key may be cut by the chunk's end.
                     let keep = text.len().min(BASE64.len() - 1);
                     self.tail = Vec::new();
                     return Ok((keep < text.len()).then(|| &text[text.len() - keep..]));
                 };
-                self.state = State::Text { key, open: false };
+                self.state = ScanState::Value { key, open: false };
                 Ok(Some(&text[at + len..]))
             }
-            State::Text { key, open: false } => match text.trim_ascii_start() {
+            ScanState::Value { key, open: false } => match text.trim_ascii_start() {
                 [] => Ok(None),
                 [b'"', rest @ ..] => {
-                    self.state = State::Text { key, open: true };
-                    if key == Key::Base64 {
-                        let reader = Reader::keeping(self.keep.clone());
+                    self.state = ScanState::Value { key, open: true };
+                    if key == ScriptKey::Base64 {
+                        let reader = Reader::with_filter(self.filter.clone());
                         self.found.push((std::mem::take(&mut self.name), reader));
                     }
                     Ok(Some(rest))
                 }
                 rest => {
-                    self.state = State::Outside;
+                    self.state = ScanState::Outside;
                     Ok(Some(rest))
                 }
             },
-            State::Text { key, open: true } => {
+            ScanState::Value { key, open: true } => {
                 let end = memchr::memchr(b'"', text);
                 let known = end.unwrap_or(text.len());
                 match key {
-                    Key::Name if known > BLOCK => {
+                    ScriptKey::Name if known > BLOCK_CHARS => {
                         // Whatever this is, no snapshot is called so.
-                        self.state = State::Outside;
+                        self.state = ScanState::Outside;
                         Ok(Some(text))
                     }
-                    Key::Base64 if known > BLOCK => {
-                        let (block, rest) = text.split_at(BLOCK);
+                    ScriptKey::Base64 if known > BLOCK_CHARS => {
+                        let (block, rest) = text.split_at(BLOCK_CHARS);
                         let at = self.bytes - text.len() as u64;
                         // Only the end is padded.
                         if let Some(padding) = memchr::memchr(b'=', block) {
@@ -119,12 +120,12 @@ impl Html {
                     }
                     _ if end.is_none() => Ok(None),
                     key => {
-                        if key == Key::Name {
+                        if key == ScriptKey::Name {
                             self.name = String::from_utf8_lossy(&text[..known]).into_owned();
                         } else {
                             self.decode(&text[..known], self.bytes - text.len() as u64)?;
                         }
-                        self.state = State::Outside;
+                        self.state = ScanState::Outside;
                         Ok(Some(&text[known + 1..]))
                     }
                 }
@@ -150,9 +151,9 @@ impl Html {
         }
     }
 
-    pub(crate) fn foresee(&mut self, read: u64, total: u64) {
+    pub(crate) fn reserve_ahead(&mut self, read: u64, total: u64) {
         if let Some((_, reader)) = self.found.last_mut() {
-            reader.foresee(read, total);
+            reader.reserve_ahead(read, total);
         }
     }
 
@@ -162,14 +163,14 @@ impl Html {
             + self.decoded.capacity()
     }
 
-    pub(crate) fn finish(self) -> Result<Vec<Named>, LoadError> {
+    pub(crate) fn finish(self) -> Result<Vec<NamedSnapshot>, LoadError> {
         if self.found.is_empty() {
             return Err(LoadError::Html { bytes: self.bytes });
         }
         let mut out = Vec::new();
         for (name, reader) in self.found {
             for inner in reader.finish()? {
-                out.push(Named { name: name.clone(), ..inner });
+                out.push(NamedSnapshot { name: name.clone(), ..inner });
             }
         }
         Ok(out)

@@ -4,16 +4,16 @@
 mod gzip;
 mod html;
 
+use crate::event_range::EventFilter;
 use crate::json;
-use crate::load::{PickleLoader, Reading, Rows};
-use crate::parts::Keep;
+use crate::load::{PickleLoader, RowCounts, TraceProgress};
 use crate::report::LoadError;
 use crate::snapshot::Snapshot;
-use vramscope_pickle::Held;
+use vramscope_pickle::MemoryUse;
 
 /// A snapshot, and what it is called inside its file.
 #[derive(Debug)]
-pub struct Named {
+pub struct NamedSnapshot {
     /// Empty when the file is the snapshot.
     pub name: String,
     /// The snapshot.
@@ -40,16 +40,16 @@ const ZIP: &str = "this is a zip archive (torch.save checkpoints are, too), not 
 /// ```
 #[derive(Default)]
 pub struct Reader {
-    state: State,
-    keep: Keep,
+    format: Format,
+    filter: EventFilter,
 }
 
 #[derive(Default)]
-enum State {
+enum Format {
     /// Too few bytes to tell.
     #[default]
     Empty,
-    Telling(Vec<u8>),
+    Sniffing(Vec<u8>),
     Pickle(Box<PickleLoader>),
     Gzip(Box<gzip::Gzip>),
     Html(Box<html::Html>),
@@ -57,33 +57,33 @@ enum State {
 }
 
 /// As many bytes as tell every kind apart, white space before them not counted.
-const TELLING: usize = 9;
+const SNIFF_BYTES: usize = 9;
 
 impl Reader {
     /// Of every trace reads only the events of this range, and those of what is live in it: every
-    /// state in the range is that of the whole file. Segment events are all there.
-    pub fn of_events(events: std::ops::Range<u32>) -> Self {
-        Self::keeping(Keep(Some(events)))
+    /// format in the range is that of the whole file. Segment events are all there.
+    pub fn for_event_range(events: std::ops::Range<u32>) -> Self {
+        Self::with_filter(EventFilter(Some(events)))
     }
 
-    fn keeping(keep: Keep) -> Self {
-        Self { keep, ..Self::default() }
+    fn with_filter(filter: EventFilter) -> Self {
+        Self { filter, ..Self::default() }
     }
 
-    /// Keep no events from now on, and none of those that were read: only [`Reader::readings`] goes
+    /// EventFilter no events from now on, and none of those that were read: only [`Reader::trace_progress`] goes
     /// on, to the end of the file, which has no snapshot then. False for what is no plain pickle,
     /// which goes on as before.
     pub fn only_count(&mut self) -> bool {
-        let State::Pickle(pickle) = &mut self.state else { return false };
+        let Format::Pickle(pickle) = &mut self.format else { return false };
         pickle.only_count();
         true
     }
 
     /// How many events there are so far; none in what is no plain pickle.
-    pub fn rows(&self) -> Rows {
-        match &self.state {
-            State::Pickle(pickle) => pickle.rows(),
-            _ => Rows::default(),
+    pub fn rows(&self) -> RowCounts {
+        match &self.format {
+            Format::Pickle(pickle) => pickle.rows(),
+            _ => RowCounts::default(),
         }
     }
 
@@ -92,53 +92,53 @@ impl Reader {
     /// # Errors
     /// When they show that the file is no snapshot. The reader is of no use afterwards.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
-        match &mut self.state {
-            State::Pickle(pickle) => pickle.feed(chunk),
-            State::Gzip(gzip) => gzip.feed(chunk),
-            State::Html(html) => html.feed(chunk),
-            State::Json(text) => {
+        match &mut self.format {
+            Format::Pickle(pickle) => pickle.feed(chunk),
+            Format::Gzip(gzip) => gzip.feed(chunk),
+            Format::Html(html) => html.feed(chunk),
+            Format::Json(text) => {
                 text.extend_from_slice(chunk);
                 Ok(())
             }
             // What tells at once, as it nearly always does, is not copied.
-            State::Empty if trimmed(chunk).len() >= TELLING => self.tell(chunk),
-            State::Empty | State::Telling(_) => {
-                let mut head = match std::mem::take(&mut self.state) {
-                    State::Telling(head) => head,
+            Format::Empty if trimmed(chunk).len() >= SNIFF_BYTES => self.detect(chunk),
+            Format::Empty | Format::Sniffing(_) => {
+                let mut head = match std::mem::take(&mut self.format) {
+                    Format::Sniffing(head) => head,
                     _ => Vec::new(),
                 };
                 head.extend_from_slice(chunk);
-                if trimmed(&head).len() < TELLING {
-                    self.state = State::Telling(head);
+                if trimmed(&head).len() < SNIFF_BYTES {
+                    self.format = Format::Sniffing(head);
                     return Ok(());
                 }
-                self.tell(&head)
+                self.detect(&head)
             }
         }
     }
 
-    fn tell(&mut self, head: &[u8]) -> Result<(), LoadError> {
+    fn detect(&mut self, head: &[u8]) -> Result<(), LoadError> {
         // The same bytes tell, however they are cut into chunks.
         let start = trimmed(head);
-        let start = &start[..start.len().min(TELLING)];
-        self.state = match start {
+        let start = &start[..start.len().min(SNIFF_BYTES)];
+        self.format = match start {
             _ if head.starts_with(b"\x1f\x8b") => {
-                State::Gzip(Box::new(gzip::Gzip::new(self.keep.clone())))
+                Format::Gzip(Box::new(gzip::Gzip::new(self.filter.clone())))
             }
             _ if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") => {
                 return Err(LoadError::Refused { what: ZIP });
             }
             // Protocols 2 to 5 begin with PROTO.
             _ if head.first() == Some(&0x80) => {
-                State::Pickle(Box::new(PickleLoader::new(&self.keep)))
+                Format::Pickle(Box::new(PickleLoader::new(&self.filter)))
             }
             [b'<', b'!' | b'h' | b'H' | b'?' | b's' | b'S' | b'\n', ..] => {
-                State::Html(Box::new(html::Html::new(self.keep.clone())))
+                Format::Html(Box::new(html::Html::new(self.filter.clone())))
             }
-            [b'{' | b'[', ..] => State::Json(Vec::new()),
+            [b'{' | b'[', ..] => Format::Json(Vec::new()),
             // Protocols 0 and 1 have no header. What they begin with reads like nothing that people
             // write.
-            _ if is_old_pickle(start) => State::Pickle(Box::new(PickleLoader::new(&self.keep))),
+            _ if is_old_pickle(start) => Format::Pickle(Box::new(PickleLoader::new(&self.filter))),
             _ => return Err(LoadError::Unknown { found: start_of(start) }),
         };
         self.feed(head)
@@ -146,42 +146,42 @@ impl Reader {
 
     /// `read` of the file's `total` bytes have come, or are about to: room is made for the others
     /// at the rate of late. It is a matter of memory alone, and need not be said.
-    pub fn foresee(&mut self, read: u64, total: u64) {
-        match &mut self.state {
-            State::Pickle(pickle) => pickle.foresee(read, total),
-            State::Gzip(gzip) => gzip.foresee(read, total),
-            State::Html(html) => html.foresee(read, total),
+    pub fn reserve_ahead(&mut self, read: u64, total: u64) {
+        match &mut self.format {
+            Format::Pickle(pickle) => pickle.reserve_ahead(read, total),
+            Format::Gzip(gzip) => gzip.reserve_ahead(read, total),
+            Format::Html(html) => html.reserve_ahead(read, total),
             _ => {}
         }
     }
 
     /// The traces from this one on, as far as they have come: of those that the last bytes brought
     /// something of, at least. None of what is no plain pickle.
-    pub fn readings(&self, from: u32) -> impl Iterator<Item = Reading<'_>> {
-        let pickle = match &self.state {
-            State::Pickle(pickle) => Some(pickle),
+    pub fn trace_progress(&self, from: u32) -> impl Iterator<Item = TraceProgress<'_>> {
+        let pickle = match &self.format {
+            Format::Pickle(pickle) => Some(pickle),
             _ => None,
         };
-        pickle.into_iter().flat_map(move |pickle| pickle.readings(from))
+        pickle.into_iter().flat_map(move |pickle| pickle.trace_progress(from))
     }
 
     /// What the parser of a plain pickle holds; `None` for all else.
-    pub fn held(&self) -> Option<Held> {
-        match &self.state {
-            State::Pickle(pickle) => Some(pickle.held()),
+    pub fn memory_use(&self) -> Option<MemoryUse> {
+        match &self.format {
+            Format::Pickle(pickle) => Some(pickle.memory_use()),
             _ => None,
         }
     }
 
     /// Bytes of memory held now.
     pub fn memory(&self) -> usize {
-        match &self.state {
-            State::Pickle(pickle) => pickle.memory(),
-            State::Gzip(gzip) => gzip.memory(),
-            State::Html(html) => html.memory(),
-            State::Json(text) => text.capacity(),
-            State::Telling(text) => text.capacity(),
-            State::Empty => 0,
+        match &self.format {
+            Format::Pickle(pickle) => pickle.memory(),
+            Format::Gzip(gzip) => gzip.memory(),
+            Format::Html(html) => html.memory(),
+            Format::Json(text) => text.capacity(),
+            Format::Sniffing(text) => text.capacity(),
+            Format::Empty => 0,
         }
     }
 
@@ -189,19 +189,19 @@ impl Reader {
     ///
     /// # Errors
     /// When it is not a whole snapshot.
-    pub fn finish(mut self) -> Result<Vec<Named>, LoadError> {
-        if let State::Telling(head) = &mut self.state {
+    pub fn finish(mut self) -> Result<Vec<NamedSnapshot>, LoadError> {
+        if let Format::Sniffing(head) = &mut self.format {
             let head = std::mem::take(head);
-            self.tell(&head)?;
+            self.detect(&head)?;
         }
-        let one = |snapshot| vec![Named { name: String::new(), snapshot }];
-        match self.state {
-            State::Empty => PickleLoader::default().finish().map(one),
-            State::Telling(head) => Err(LoadError::Unknown { found: start_of(&head) }),
-            State::Pickle(pickle) => pickle.finish().map(one),
-            State::Json(text) => json::load(&text, &self.keep).map(one),
-            State::Gzip(gzip) => gzip.finish(),
-            State::Html(html) => html.finish(),
+        let one = |snapshot| vec![NamedSnapshot { name: String::new(), snapshot }];
+        match self.format {
+            Format::Empty => PickleLoader::default().finish().map(one),
+            Format::Sniffing(head) => Err(LoadError::Unknown { found: start_of(&head) }),
+            Format::Pickle(pickle) => pickle.finish().map(one),
+            Format::Json(text) => json::load(&text, &self.filter).map(one),
+            Format::Gzip(gzip) => gzip.finish(),
+            Format::Html(html) => html.finish(),
         }
     }
 }

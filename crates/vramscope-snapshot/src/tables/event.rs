@@ -51,7 +51,7 @@ impl Tables {
             | keys::USER_METADATA
             | keys::INTERNAL_METADATA
             | keys::CATEGORY => {
-                let Some(text) = said(heap, value) else { return };
+                let Some(text) = metadata_text(heap, value) else { return };
                 let column = match key.0 {
                     keys::COMPILE_CONTEXT => &mut self.events.compile_context,
                     keys::USER_METADATA => &mut self.events.user_metadata,
@@ -61,7 +61,7 @@ impl Tables {
                 column.push((row, text));
             }
             keys::FORWARD_FRAMES => {
-                if let Some(text) = Self::joined(heap, value) {
+                if let Some(text) = Self::forward_traceback(heap, value) {
                     self.events.forward_frames.push((row, text));
                 }
             }
@@ -70,23 +70,23 @@ impl Tables {
     }
 
     pub(crate) fn new_event(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Value {
-        if self.fields.fit(pairs) {
-            return self.event_as_before(heap, pairs, at);
+        if self.key_order.matches(pairs) {
+            return self.event_in_key_order(heap, pairs, at);
         }
-        self.fields.learn(pairs);
+        self.key_order.learn(pairs);
         let event = self.event(heap, self.events.len() as u32, Event::UNKNOWN, pairs, at);
-        Value::ext(ext::EVENT, self.gone.number(self.events.push_apart(event)))
+        Value::ext(ext::EVENT, self.remap.number(self.events.push_outlined(event)))
     }
 
     /// A new one with the keys of the last.
     #[inline(never)]
-    pub(crate) fn event_as_before(
+    pub(crate) fn event_in_key_order(
         &mut self,
         heap: &mut Heap,
         pairs: &[Value],
         at: ByteOffset,
     ) -> Value {
-        let [action, addr, size, stream, time, frames] = self.fields.common(pairs);
+        let [action, addr, size, stream, time, frames] = self.key_order.common_values(pairs);
         let mut event = Event {
             action: self.action(heap, action, at),
             addr: self.address(heap, addr, at),
@@ -97,11 +97,11 @@ impl Tables {
             pool: PoolIndex::UNKNOWN,
         };
         let row = self.events.len() as u32;
-        for i in 0..self.fields.others().len() {
-            let place = self.fields.others()[i];
+        for i in 0..self.key_order.other_positions().len() {
+            let place = self.key_order.other_positions()[i];
             self.field(heap, row, &mut event, [pairs[place - 1], pairs[place]], at);
         }
-        Value::ext(ext::EVENT, self.gone.number(self.events.push(event)))
+        Value::ext(ext::EVENT, self.remap.number(self.events.push(event)))
     }
 
     #[inline]
@@ -135,7 +135,7 @@ impl Tables {
     }
 
     /// `forward_frames`: a list of lines, joined as the official viewer joins them; or one text.
-    fn joined(heap: &Heap, value: Value) -> Option<StrId> {
+    fn forward_traceback(heap: &Heap, value: Value) -> Option<StrId> {
         let value = heap.resolve(value);
         value.as_ext(ext::TEXT).map(StrId).or(match value.kind() {
             Kind::Str(text) if !heap.strings.bytes(text).is_empty() => Some(text),
@@ -146,7 +146,7 @@ impl Tables {
 
 /// A text that says something: not None, not empty, not PyTorch's "N/A". A dict counts as its JSON
 /// text.
-fn said(heap: &mut Heap, value: Value) -> Option<StrId> {
+fn metadata_text(heap: &mut Heap, value: Value) -> Option<StrId> {
     match heap.resolve(value).kind() {
         Kind::Str(StrId(keys::EMPTY | keys::NOT_APPLICABLE)) | Kind::None => None,
         Kind::Str(text) => Some(text),

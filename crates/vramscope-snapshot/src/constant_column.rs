@@ -1,25 +1,25 @@
 //! Columns in which mostly one value stands.
 //!
-//! Most runs use one stream and one memory pool, and say so in every event. As long as all rows
+//! Most row_ranges use one stream and one memory pool, and say so in every event. As long as all rows
 //! have the value of the first, only their number is kept.
 
-use vramscope_pickle::make_room;
+use vramscope_pickle::reserve_for;
 
 /// A column of one value, or of any.
 #[derive(Clone, Debug)]
-pub(crate) struct Steady<T> {
+pub(crate) struct ConstantColumn<T> {
     /// What stands in all rows while there is no other.
-    one: T,
+    value: T,
     /// How many rows there are while there is no other.
-    same: usize,
+    len: usize,
     /// All rows, once there is another.
-    rows: Vec<T>,
+    values: Vec<T>,
 }
 
-impl<T: Copy + PartialEq> Steady<T> {
+impl<T: Copy + PartialEq> ConstantColumn<T> {
     /// `usual` is what most columns have.
     pub(crate) fn new(usual: T) -> Self {
-        Self { one: usual, same: 0, rows: Vec::new() }
+        Self { value: usual, len: 0, values: Vec::new() }
     }
 
     /// The value in a row.
@@ -28,15 +28,15 @@ impl<T: Copy + PartialEq> Steady<T> {
     /// When there is no such row.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> T {
-        if row < self.same { self.one } else { self.rows[row] }
+        if row < self.len { self.value } else { self.values[row] }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, value: T) {
-        if !self.rows.is_empty() {
-            self.rows.push(value);
-        } else if value == self.one {
-            self.same += 1;
+        if !self.values.is_empty() {
+            self.values.push(value);
+        } else if value == self.value {
+            self.len += 1;
         } else {
             self.push_other(value);
         }
@@ -44,51 +44,51 @@ impl<T: Copy + PartialEq> Steady<T> {
 
     #[cold]
     fn push_other(&mut self, value: T) {
-        if self.same == 0 {
-            self.one = value;
-            self.same = 1;
+        if self.len == 0 {
+            self.value = value;
+            self.len = 1;
         } else {
-            self.spread();
-            self.rows.push(value);
+            self.materialize();
+            self.values.push(value);
         }
     }
 
     /// Let another value stand in a row.
     pub(crate) fn set(&mut self, row: usize, value: T) {
         if self.get(row) != value {
-            self.spread();
-            self.rows[row] = value;
+            self.materialize();
+            self.values[row] = value;
         }
     }
 
-    fn spread(&mut self) {
-        if self.rows.is_empty() {
-            self.rows = vec![self.one; std::mem::take(&mut self.same)];
+    fn materialize(&mut self) {
+        if self.values.is_empty() {
+            self.values = vec![self.value; std::mem::take(&mut self.len)];
         }
     }
 
-    pub(crate) fn make_room(&mut self, late: usize, rest: f64) {
-        if !self.rows.is_empty() {
-            make_room(&mut self.rows, late, rest);
+    pub(crate) fn reserve(&mut self, recent: usize, remaining: f64) {
+        if !self.values.is_empty() {
+            reserve_for(&mut self.values, recent, remaining);
         }
     }
 
     pub(crate) fn truncate(&mut self, len: usize) {
-        self.same = self.same.min(len);
-        self.rows.truncate(len);
+        self.len = self.len.min(len);
+        self.values.truncate(len);
     }
 
     pub(crate) fn shrink(&mut self) {
-        self.rows.shrink_to_fit();
+        self.values.shrink_to_fit();
     }
 
     /// Bytes that a row takes.
-    pub(crate) fn width(&self) -> usize {
-        if self.rows.is_empty() { 0 } else { size_of::<T>() }
+    pub(crate) fn row_bytes(&self) -> usize {
+        if self.values.is_empty() { 0 } else { size_of::<T>() }
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.rows.capacity() * size_of::<T>()
+        self.values.capacity() * size_of::<T>()
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
             kept in 0usize..60,
             more in proptest::collection::vec(0u16..3, 0..4),
         ) {
-            let (mut column, mut plain) = (Steady::new(1), values.clone());
+            let (mut column, mut plain) = (ConstantColumn::new(1), values.clone());
             for &value in &values {
                 column.push(value);
             }
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn one_value_takes_no_memory_whichever_it_is() {
         for value in [0u16, 7] {
-            let mut column = Steady::new(0);
+            let mut column = ConstantColumn::new(0);
             (0..1000).for_each(|_| column.push(value));
             column.set(500, value);
             assert_eq!((column.get(999), column.memory()), (value, 0));

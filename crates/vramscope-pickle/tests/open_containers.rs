@@ -74,7 +74,7 @@ fn read(pickle: &[u8], chunk: usize) -> Result<(String, usize), PickleError> {
     for piece in pickle.chunks(chunk) {
         parser.feed(piece)?;
     }
-    let objects = parser.held().objects;
+    let objects = parser.memory_use().objects;
     let parsed = parser.finish()?;
     let root = show(&parsed.heap, &parsed.sink.0, parsed.root, 6);
     Ok((format!("{root} {:?}", parsed.heap.notes()), objects))

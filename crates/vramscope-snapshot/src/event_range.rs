@@ -1,24 +1,24 @@
-//! What of the traces stays in the tables: the rows that [`Window`] keeps of a range of events, or
+//! What of the traces stays in the tables: the rows that [`LiveWindow`] keeps of a range of events, or
 //! none but their number.
 
+use crate::delta_column::{DeltaColumn, SIZES};
 use crate::events::{Action, Events};
-use crate::load::Reading;
-use crate::narrow::{Narrow, SIZES};
+use crate::live_window::{LiveWindow, key};
+use crate::load::TraceProgress;
 use crate::segments::Block;
 use crate::snapshot::Excerpt;
 use crate::tables::{Tables, ext};
-use crate::window::{Window, key};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 use vramscope_pickle::Value;
 
 /// The events of every trace that are kept; `None` for all.
 #[derive(Clone, Default)]
-pub(crate) struct Keep(pub(crate) Option<Range<u32>>);
+pub(crate) struct EventFilter(pub(crate) Option<Range<u32>>);
 
 /// Which rows of events are gone. The parser holds events by numbers, which are never used again.
 #[derive(Default)]
-pub(crate) struct Gone {
+pub(crate) struct RowRemap {
     /// An event's number is its row and so many.
     rows: u32,
     /// Events of a lower number were in a list of which rows may be gone: they cannot be told from
@@ -26,7 +26,7 @@ pub(crate) struct Gone {
     settled: u32,
 }
 
-impl Gone {
+impl RowRemap {
     pub(crate) fn number(&self, row: u32) -> u32 {
         row + self.rows
     }
@@ -38,10 +38,10 @@ impl Gone {
 
 /// What is kept of the traces of a file.
 #[derive(Default)]
-pub(crate) struct Parts {
+pub(crate) struct FilterState {
     range: Range<u32>,
     /// One for each list of events, by its index in `Tables::runs`.
-    windows: Vec<(usize, Window)>,
+    windows: Vec<(usize, LiveWindow)>,
     /// Active blocks of the final segments, by address, where those came before the traces, as they
     /// do.
     active: Option<FxHashSet<u64>>,
@@ -59,25 +59,25 @@ struct Recent {
     /// Which list of events.
     run: usize,
     actions: Vec<Action>,
-    sizes: Narrow,
+    sizes: DeltaColumn,
 }
 
-impl Parts {
-    fn window(&mut self, run: usize) -> &mut Window {
+impl FilterState {
+    fn window(&mut self, run: usize) -> &mut LiveWindow {
         let at = self.windows.iter().rposition(|(of, _)| *of == run).unwrap_or_else(|| {
-            self.windows.push((run, Window::default()));
+            self.windows.push((run, LiveWindow::default()));
             self.windows.len() - 1
         });
         &mut self.windows[at].1
     }
 
-    fn seen(&self, run: usize) -> Option<&Window> {
+    fn seen(&self, run: usize) -> Option<&LiveWindow> {
         self.windows.iter().find(|(of, _)| *of == run).map(|(_, window)| window)
     }
 
     fn remember(&mut self, run: usize, events: &Events, rows: Range<u32>) {
         let at = self.recent.iter().position(|recent| recent.run == run).unwrap_or_else(|| {
-            self.recent.push(Recent { run, actions: Vec::new(), sizes: Narrow::new(SIZES) });
+            self.recent.push(Recent { run, actions: Vec::new(), sizes: DeltaColumn::new(SIZES) });
             self.recent.len() - 1
         });
         let recent = &mut self.recent[at];
@@ -99,38 +99,38 @@ impl Parts {
 
     /// Of a list of events what passed since somebody last looked; `None` of one that had ended
     /// before.
-    pub(crate) fn reading(&self, run: usize) -> Option<Reading<'_>> {
+    pub(crate) fn reading(&self, run: usize) -> Option<TraceProgress<'_>> {
         let Recent { actions, sizes, .. } = self.recent.iter().find(|recent| recent.run == run)?;
         let skipped = self.seen(run)?.seen as usize - actions.len();
-        Some(Reading { trace: run as u32, skipped, actions, sizes: (sizes, 0) })
+        Some(TraceProgress { trace: run as u32, skipped, actions, sizes: (sizes, 0) })
     }
 
     /// How many events came since this was asked last, and how many times as many will stay of what
-    /// is to come, if that is `rest` times what came: those inside the range, and outside of it
-    /// those of segments, as many of them as of late.
-    fn expected(&mut self, rest: f64) -> (usize, f64) {
-        let sum = |of: fn(&Window) -> u32| {
+    /// is to come, if that is `remaining` times what came: those inside the range, and outside of it
+    /// those of segments, as many of them as of recent.
+    fn expected(&mut self, remaining: f64) -> (usize, f64) {
+        let sum = |of: fn(&LiveWindow) -> u32| {
             self.windows.iter().map(|(_, window)| of(window) as usize).sum::<usize>()
         };
         let now = (sum(|window| window.seen), sum(|window| window.segments));
         let before = std::mem::replace(&mut self.looked, now);
-        let (late, segments) = (now.0 - before.0, now.1 - before.1);
+        let (recent, segments) = (now.0 - before.0, now.1 - before.1);
         // In front of the range nothing is known of it yet.
         let Some((_, window)) =
             self.windows.last().filter(|(_, window)| window.seen >= self.range.start)
         else {
-            return (late, 0.0);
+            return (recent, 0.0);
         };
-        let inside =
-            rest.min(f64::from(self.range.end.saturating_sub(window.seen)) / late.max(1) as f64);
+        let inside = remaining
+            .min(f64::from(self.range.end.saturating_sub(window.seen)) / recent.max(1) as f64);
         // Inside it is too early to tell, since a trace begins with more of those. But room for as
         // many events as come between two looks has to be left behind the range, too.
         let outside = if inside > 0.0 {
-            f64::min(2.0, rest - inside)
+            f64::min(2.0, remaining - inside)
         } else {
-            rest * segments as f64 / late.max(1) as f64
+            remaining * segments as f64 / recent.max(1) as f64
         };
-        (late, inside + outside)
+        (recent, inside + outside)
     }
 
     pub(crate) fn memory(&self) -> usize {
@@ -147,37 +147,38 @@ fn active(blocks: &[Block]) -> FxHashSet<u64> {
 }
 
 impl Tables {
-    pub(crate) fn keeping(keep: &Keep) -> Self {
+    pub(crate) fn with_filter(filter: &EventFilter) -> Self {
         let mut tables = Self::new();
-        tables.parts = keep.0.clone().map(|range| Box::new(Parts { range, ..Parts::default() }));
+        tables.filter =
+            filter.0.clone().map(|range| Box::new(FilterState { range, ..FilterState::default() }));
         tables
     }
 
-    /// Make room for the rows in the rest of the file, `rest` times what came since the last time.
+    /// Make room for the rows in the remaining of the file, `remaining` times what came since the last time.
     /// False where all rows stay.
-    pub(crate) fn foresee_part(&mut self, rest: f64) -> bool {
-        let Some(parts) = &mut self.parts else { return false };
-        if !parts.only_counts {
-            let (late, rest) = parts.expected(rest);
-            self.events.make_room(late, rest);
+    pub(crate) fn reserve_ahead_filtered(&mut self, remaining: f64) -> bool {
+        let Some(filter) = &mut self.filter else { return false };
+        if !filter.only_counts {
+            let (recent, remaining) = filter.expected(remaining);
+            self.events.reserve(recent, remaining);
         }
         true
     }
 
     /// A list of events has grown: drop what is not needed of it.
-    pub(crate) fn cut(&mut self, index: usize) {
-        let Some(parts) = &mut self.parts else { return };
-        let run = self.runs[index];
+    pub(crate) fn filter_list(&mut self, index: usize) {
+        let Some(filter) = &mut self.filter else { return };
+        let run = self.row_ranges[index];
         if run.kind != ext::EVENT {
             return;
         }
-        let range = parts.range.clone();
-        let only_counts = parts.only_counts;
-        if parts.active.is_none() && !self.blocks.is_empty() {
-            parts.active = Some(active(&self.blocks));
+        let range = filter.range.clone();
+        let only_counts = filter.only_counts;
+        if filter.active.is_none() && !self.blocks.is_empty() {
+            filter.active = Some(active(&self.blocks));
         }
-        let known = parts.active.take();
-        let window = parts.window(index);
+        let known = filter.active.take();
+        let window = filter.window(index);
         let (seen, there) = (window.seen, window.rows());
         let new = run.start + there..run.end;
         if only_counts {
@@ -193,63 +194,63 @@ impl Tables {
             }
         }
         let is_worth_it = window.is_worth_it(&range, seen);
-        parts.active = known;
-        parts.remember(index, &self.events, new.clone());
+        filter.active = known;
+        filter.remember(index, &self.events, new.clone());
         if only_counts {
             self.drop_rows(new, |_| false);
-            self.runs[index].end = run.start + there;
+            self.row_ranges[index].end = run.start + there;
         } else if is_worth_it {
             self.compact(index);
         }
-        self.gone.settled = self.gone.rows + self.events.len() as u32;
+        self.remap.settled = self.remap.rows + self.events.len() as u32;
     }
 
     /// Take what was dropped of a list of events out of the table.
     fn compact(&mut self, index: usize) {
-        let Some(mut parts) = self.parts.take() else { return };
-        let run = self.runs[index];
-        let window = parts.window(index);
+        let Some(mut filter) = self.filter.take() else { return };
+        let run = self.row_ranges[index];
+        let window = filter.window(index);
         let moving = window.moving();
         let rows = run.start + moving.start..run.start + moving.end;
         self.drop_rows(rows, |row| window.keeps(row - run.start));
         window.renumber();
-        self.runs[index].end = run.start + window.rows();
-        self.parts = Some(parts);
+        self.row_ranges[index].end = run.start + window.rows();
+        self.filter = Some(filter);
     }
 
     /// Drop rows of events; those behind them, and the lists that they are in, move up.
     fn drop_rows(&mut self, rows: Range<u32>, keep: impl Fn(u32) -> bool) {
-        let dropped = self.events.keep(rows.clone(), keep);
+        let dropped = self.events.retain_rows(rows.clone(), keep);
         for run in
-            self.runs.iter_mut().filter(|run| run.kind == ext::EVENT && run.start >= rows.end)
+            self.row_ranges.iter_mut().filter(|run| run.kind == ext::EVENT && run.start >= rows.end)
         {
             run.start -= dropped;
             run.end -= dropped;
         }
-        self.gone.rows += dropped;
+        self.remap.rows += dropped;
     }
 
     /// All has been read: only what stays is left in the table.
     pub(crate) fn settle(&mut self) {
-        if self.parts.is_none() {
+        if self.filter.is_none() {
             return;
         }
         let active = active(&self.blocks);
-        for index in 0..self.runs.len() {
-            if self.runs[index].kind == ext::EVENT
-                && let Some(parts) = &mut self.parts
-                && !parts.only_counts
+        for index in 0..self.row_ranges.len() {
+            if self.row_ranges[index].kind == ext::EVENT
+                && let Some(filter) = &mut self.filter
+                && !filter.only_counts
             {
-                let known = parts.active.take();
-                let window = parts.window(index);
+                let known = filter.active.take();
+                let window = filter.window(index);
                 window.end(&active);
                 let is_late = |key| {
                     known.as_ref().is_some_and(|known| !known.contains(key)) && window.is_lost(*key)
                 };
-                let late = active.iter().filter(|key| is_late(key)).count() as u32;
-                parts.active = known;
-                if late > 0 {
-                    self.report.warn_many("part_segments", None, late, || {
+                let recent = active.iter().filter(|key| is_late(key)).count() as u32;
+                filter.active = known;
+                if recent > 0 {
+                    self.report.warn_many("part_segments", None, recent, || {
                         "segments stand behind the traces: blocks of which the alloc was lost may begin too early"
                             .into()
                     });
@@ -261,45 +262,47 @@ impl Tables {
 
     /// From now on no event leaves a row, and those that did are gone: they are only counted.
     pub(crate) fn only_count(&mut self) {
-        let mut parts = self.parts.take().unwrap_or_default();
+        let mut filter = self.filter.take().unwrap_or_default();
         let mut end = 0;
         for (index, run) in
-            self.runs.iter_mut().enumerate().filter(|(_, run)| run.kind == ext::EVENT)
+            self.row_ranges.iter_mut().enumerate().filter(|(_, run)| run.kind == ext::EVENT)
         {
-            let window = parts.window(index);
+            let window = filter.window(index);
             let seen = window.seen.max(run.end - run.start);
-            *window = Window::counting(seen);
+            *window = LiveWindow::counting(seen);
             end = end.max(run.end);
             (run.start, run.end) = (0, 0);
         }
-        parts.only_counts = true;
-        self.parts = Some(parts);
-        let dropped = self.events.keep(0..end, |_| false);
+        filter.only_counts = true;
+        self.filter = Some(filter);
+        let dropped = self.events.retain_rows(0..end, |_| false);
         self.events.shrink();
-        self.gone.rows += dropped;
-        self.gone.settled = self.gone.rows;
+        self.remap.rows += dropped;
+        self.remap.settled = self.remap.rows;
     }
 
-    /// Rows that are not needed, and have not been taken out of the table yet.
+    /// RowCounts that are not needed, and have not been taken out of the table yet.
     pub(crate) fn dropped_so_far(&self) -> usize {
-        self.parts
+        self.filter
             .as_ref()
-            .map_or(0, |parts| parts.windows.iter().map(|(_, window)| window.dropped).sum())
+            .map_or(0, |filter| filter.windows.iter().map(|(_, window)| window.dropped).sum())
     }
 
     /// The events of the longest list of them, also of those that are gone.
     pub(crate) fn longest_trace(&self) -> u32 {
-        let seen =
-            |index: usize| self.parts.as_ref().and_then(|parts| parts.seen(index)).map(|w| w.seen);
-        let runs = self.runs.iter().enumerate().filter(|(_, run)| run.kind == ext::EVENT);
-        runs.map(|(index, run)| seen(index).unwrap_or(run.end - run.start)).max().unwrap_or(0)
+        let seen = |index: usize| {
+            self.filter.as_ref().and_then(|filter| filter.seen(index)).map(|w| w.seen)
+        };
+        let row_ranges =
+            self.row_ranges.iter().enumerate().filter(|(_, run)| run.kind == ext::EVENT);
+        row_ranges.map(|(index, run)| seen(index).unwrap_or(run.end - run.start)).max().unwrap_or(0)
     }
 
     /// Which events of a list are in the table, when that is not all of them.
     pub(crate) fn excerpt(&self, list: Value) -> Option<Excerpt> {
-        let parts = self.parts.as_ref()?;
-        let window = parts.seen(list.as_ext(ext::RUN)? as usize)?;
-        let (from, to) = (parts.range.start.min(window.seen), parts.range.end.min(window.seen));
+        let filter = self.filter.as_ref()?;
+        let window = filter.seen(list.as_ext(ext::ROW_RANGE)? as usize)?;
+        let (from, to) = (filter.range.start.min(window.seen), filter.range.end.min(window.seen));
         let excerpt =
             Excerpt { events: from..to.max(from), of: window.seen, before: window.before };
         (excerpt.events != (0..window.seen)).then_some(excerpt)

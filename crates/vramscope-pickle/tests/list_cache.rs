@@ -53,7 +53,7 @@ impl Sink for Lists {
         Some(Value::ext(LIST, index as u32))
     }
 
-    fn repeats(&self, value: Value) -> bool {
+    fn is_cacheable(&self, value: Value) -> bool {
         self.repeats && value.as_ext(LIST).is_some()
     }
 

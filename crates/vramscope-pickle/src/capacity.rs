@@ -5,40 +5,41 @@
 //! a stream is left, its vectors are made as large as they will be while there is little in them.
 
 /// How many times what is there may still be to come for all of it to get its room at once. What a
-/// stream begins with tells little of the rest: a sixteenth of it does, and is copied for nothing.
-const ALL: usize = 16;
+/// stream begins with tells little of the remaining: a sixteenth of it does, and is copied for nothing.
+const RESERVE_ALL_BELOW_FACTOR: usize = 16;
 /// How many times what is there gets room before.
-const STEP: usize = 3;
+const RESERVE_STEP_FACTOR: usize = 3;
 
-/// Make room in a vector for what comes: `late` entries came since the last time, and `rest` times
+/// Make room in a vector for what comes: `recent` entries came since the last time, and `remaining` times
 /// as much of the stream is left as was read since then.
 // Columns of a width share one such function, which keeps the page's module small.
 #[inline(never)]
-pub fn make_room<T>(vec: &mut Vec<T>, late: usize, rest: f64) {
+pub fn reserve_for<T>(vec: &mut Vec<T>, recent: usize, remaining: f64) {
     // Without the memory for it, it grows as it comes.
-    vec.try_reserve_exact(room(vec.len(), vec.capacity(), late, rest)).unwrap_or_default();
+    vec.try_reserve_exact(additional(vec.len(), vec.capacity(), recent, remaining))
+        .unwrap_or_default();
 }
 
 /// How many more entries to make room for in a vector of `len` entries that has room for
 /// `capacity`; 0 where it can wait.
 #[inline(never)]
-fn room(len: usize, capacity: usize, late: usize, rest: f64) -> usize {
-    let to_come = late as f64 * rest;
+fn additional(len: usize, capacity: usize, recent: usize, remaining: f64) -> usize {
+    let to_come = recent as f64 * remaining;
     // What is enough for now is looked at again later; towards the end what is enough for all is
     // less than that.
-    let enough = to_come + to_come / 32.0 + late as f64 / 8.0;
-    if (capacity - len) as f64 >= enough.min(late as f64 * 1.5) {
+    let enough = to_come + to_come / 32.0 + recent as f64 / 8.0;
+    if (capacity - len) as f64 >= enough.min(recent as f64 * 1.5) {
         return 0;
     }
     // A little more than that, and what half of such a part may bring: what is a little too small
     // has to be copied once more.
-    let all = (to_come + to_come / 32.0 + late as f64 / 2.0) as usize;
-    if all <= len * ALL { all } else { len * STEP }
+    let all = (to_come + to_come / 32.0 + recent as f64 / 2.0) as usize;
+    if all <= len * RESERVE_ALL_BELOW_FACTOR { all } else { len * RESERVE_STEP_FACTOR }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::room;
+    use super::additional;
 
     /// The capacity after each of a hundred parts of a stream, of which `rate` tells how many
     /// entries it has.
@@ -49,7 +50,7 @@ mod tests {
             if len > capacity {
                 capacity = len.max(2 * capacity);
             }
-            let more = room(len, capacity, rate(part), (100 - part) as f64);
+            let more = additional(len, capacity, rate(part), (100 - part) as f64);
             capacity = capacity.max(len + more);
             capacity
         });
@@ -68,15 +69,18 @@ mod tests {
     fn a_beginning_unlike_the_rest_does_no_harm() {
         let dense = capacities(|part| if part <= 2 { 5000 } else { 1000 });
         assert!((108_000..112_000).contains(&dense[99]), "{dense:?}");
-        let late = capacities(|part| if part <= 5 { 10 } else { 1000 });
-        assert!((95_000..99_000).contains(&late[99]), "{late:?}");
-        assert_eq!(room(0, 0, 0, 50.0), 0);
+        let recent = capacities(|part| if part <= 5 { 10 } else { 1000 });
+        assert!((95_000..99_000).contains(&recent[99]), "{recent:?}");
+        assert_eq!(additional(0, 0, 0, 50.0), 0);
     }
 
     #[test]
     fn nothing_is_copied_for_an_end_that_has_its_room() {
-        assert_eq!(room(32_881, 40_326, 5919, 0.66), 0);
-        assert!(room(134_936, 140_000, 13_819, 1.10) > 15_200, "what is to come does not fit");
-        assert_eq!(room(5, 5, 5, f64::INFINITY), 15);
+        assert_eq!(additional(32_881, 40_326, 5919, 0.66), 0);
+        assert!(
+            additional(134_936, 140_000, 13_819, 1.10) > 15_200,
+            "what is to come does not fit"
+        );
+        assert_eq!(additional(5, 5, 5, f64::INFINITY), 15);
     }
 }

@@ -23,7 +23,7 @@ enum Phase {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum RowFate {
     Dropped,
     /// As far as is known.
     Kept,
@@ -32,11 +32,11 @@ enum Mark {
 }
 
 /// No row.
-const NONE: u32 = u32::MAX;
+const NO_ROW: u32 = u32::MAX;
 
 /// A block that is live.
 #[derive(Clone, Copy)]
-struct Life {
+struct LiveBlock {
     alloc: u32,
     request: u32,
     phase: Phase,
@@ -46,26 +46,26 @@ struct Life {
 
 /// What an address is up to.
 #[derive(Clone, Copy)]
-struct Place {
-    live: Option<Life>,
+struct AddressState {
+    live: Option<LiveBlock>,
     /// A request that met no live block.
     request: u32,
 }
 
-/// One trace on its way through. Rows are counted from the trace's first.
+/// One trace on its way through. RowCounts are counted from the trace's first.
 #[derive(Default)]
-pub(crate) struct Window {
+pub(crate) struct LiveWindow {
     pub(crate) seen: u32,
     /// How many of those were of segments.
     pub(crate) segments: u32,
-    /// Rows before the range that are in the table.
+    /// RowCounts before the range that are in the table.
     pub(crate) before: u32,
-    marks: Vec<Mark>,
+    marks: Vec<RowFate>,
     /// How many of the rows are to go.
     pub(crate) dropped: usize,
     /// The first of those.
     first_dropped: Option<u32>,
-    places: FxHashMap<u64, Place>,
+    addresses: FxHashMap<u64, AddressState>,
     /// Addresses that were completed after the range.
     completed_after: FxHashSet<u64>,
     /// The first block of an address that lived wholly after the range: its rows.
@@ -79,13 +79,13 @@ pub(crate) fn key(address: u64) -> u64 {
     address.rotate_right(9)
 }
 
-impl Window {
+impl LiveWindow {
     /// One of which nothing is kept but how many events it has had.
     pub(crate) fn counting(seen: u32) -> Self {
         Self { seen, ..Self::default() }
     }
 
-    /// Rows that are in the table.
+    /// RowCounts that are in the table.
     pub(crate) fn rows(&self) -> u32 {
         self.marks.len() as u32
     }
@@ -100,19 +100,20 @@ impl Window {
     /// begun. All of it stays, and would move for what is left in front of it.
     pub(crate) fn is_worth_it(&self, range: &Range<u32>, before: u32) -> bool {
         let begins = before < range.start && self.seen >= range.start;
-        begins || self.dropped > usize::midpoint(self.moving().len(), self.places.len()).max(4096)
+        begins
+            || self.dropped > usize::midpoint(self.moving().len(), self.addresses.len()).max(4096)
     }
 
     /// Whether a row stays, as far as is known.
     pub(crate) fn keeps(&self, row: u32) -> bool {
-        self.marks.get(row as usize) != Some(&Mark::Dropped)
+        self.marks.get(row as usize) != Some(&RowFate::Dropped)
     }
 
     fn drop_row(&mut self, row: u32) {
         if let Some(mark) = self.marks.get_mut(row as usize)
-            && *mark == Mark::Kept
+            && *mark == RowFate::Kept
         {
-            *mark = Mark::Dropped;
+            *mark = RowFate::Dropped;
             self.dropped += 1;
             self.first_dropped = Some(self.first_dropped.map_or(row, |first| first.min(row)));
         }
@@ -125,7 +126,7 @@ impl Window {
     }
 
     fn is_pinned(&self, row: u32) -> bool {
-        self.marks.get(row as usize) == Some(&Mark::Pinned)
+        self.marks.get(row as usize) == Some(&RowFate::Pinned)
     }
 
     pub(crate) fn see(
@@ -146,7 +147,11 @@ impl Window {
         self.segments += u32::from(is_segment);
         let pinned = self.reserved || is_segment;
         let row = self.marks.len() as u32;
-        self.marks.push(if pinned || phase == Phase::Within { Mark::Pinned } else { Mark::Kept });
+        self.marks.push(if pinned || phase == Phase::Within {
+            RowFate::Pinned
+        } else {
+            RowFate::Kept
+        });
         self.reserved = match action {
             Action::SEGMENT_ALLOC | Action::SEGMENT_MAP => phase != Phase::After,
             _ => self.reserved && is_segment,
@@ -168,7 +173,7 @@ impl Window {
     }
 
     fn alloc(&mut self, key: u64, row: u32, phase: Phase, mut pinned: bool) {
-        let before = self.places.get(&key).copied();
+        let before = self.addresses.get(&key).copied();
         if let Some(place) = before {
             self.drop_row(place.request);
         }
@@ -180,14 +185,18 @@ impl Window {
                 pinned = true;
             }
         }
-        self.places.insert(
+        self.addresses.insert(
             key,
-            Place { live: Some(Life { alloc: row, request: NONE, phase, pinned }), request: NONE },
+            AddressState {
+                live: Some(LiveBlock { alloc: row, request: NO_ROW, phase, pinned }),
+                request: NO_ROW,
+            },
         );
     }
 
     fn request(&mut self, key: u64, row: u32, pinned: bool) {
-        let place = self.places.entry(key).or_insert(Place { live: None, request: NONE });
+        let place =
+            self.addresses.entry(key).or_insert(AddressState { live: None, request: NO_ROW });
         let before = match &mut place.live {
             Some(life) => {
                 life.pinned |= pinned;
@@ -201,7 +210,7 @@ impl Window {
 
     /// A block may return without an alloc where one is active in the end.
     fn complete(&mut self, key: u64, row: u32, phase: Phase, pinned: bool, may_return: bool) {
-        let place = self.places.remove(&key);
+        let place = self.addresses.remove(&key);
         let again = phase == Phase::After && !self.completed_after.insert(key);
         if let Some(life) = place.and_then(|p| p.live) {
             let rows = [life.alloc, life.request, row];
@@ -215,7 +224,7 @@ impl Window {
         }
         // From before the trace, or of an alloc that was lost: it was live since the completion
         // before, or always.
-        let request = place.map_or(NONE, |p| p.request);
+        let request = place.map_or(NO_ROW, |p| p.request);
         if (phase == Phase::Before || again) && !pinned && !self.is_pinned(request) {
             self.drop_rows([request, row]);
         }
@@ -223,7 +232,7 @@ impl Window {
 
     /// The trace has ended: what was kept in case that an alloc was lost goes, unless it was.
     pub(crate) fn end(&mut self, active: &FxHashSet<u64>) {
-        let is_live = |key| self.places.get(key).is_some_and(|place| place.live.is_some());
+        let is_live = |key| self.addresses.get(key).is_some_and(|place| place.live.is_some());
         let unneeded =
             self.first_after.iter().filter(|(key, _)| is_live(key) || !active.contains(key));
         let rows: Vec<u32> = unneeded.flat_map(|(_, &rows)| rows).collect();
@@ -234,7 +243,7 @@ impl Window {
     /// Whether the block that is active at an address in the end has no alloc since one was freed
     /// there after the range.
     pub(crate) fn is_lost(&self, key: u64) -> bool {
-        let is_live = self.places.get(&key).is_some_and(|place| place.live.is_some());
+        let is_live = self.addresses.get(&key).is_some_and(|place| place.live.is_some());
         self.completed_after.contains(&key) && !is_live
     }
 
@@ -244,8 +253,8 @@ impl Window {
         let (mut next, mut numbers) = (moving.start, Vec::with_capacity(moving.len()));
         for row in moving.clone() {
             let mark = self.marks[row as usize];
-            let is_kept = mark != Mark::Dropped;
-            numbers.push(if is_kept { next } else { NONE });
+            let is_kept = mark != RowFate::Dropped;
+            numbers.push(if is_kept { next } else { NO_ROW });
             if is_kept {
                 self.marks[next as usize] = mark;
                 next += 1;
@@ -258,10 +267,10 @@ impl Window {
         (self.dropped, self.first_dropped) = (0, None);
         let number = |row: &mut u32| {
             if let Some(place) = row.checked_sub(moving.start) {
-                *row = numbers.get(place as usize).copied().unwrap_or(NONE);
+                *row = numbers.get(place as usize).copied().unwrap_or(NO_ROW);
             }
         };
-        let rows = self.places.values_mut().flat_map(|Place { live, request }| {
+        let rows = self.addresses.values_mut().flat_map(|AddressState { live, request }| {
             let of_life = live.as_mut().map(|life| [&mut life.alloc, &mut life.request]);
             of_life.into_iter().flatten().chain([request])
         });
@@ -271,13 +280,13 @@ impl Window {
 
     pub(crate) fn memory(&self) -> usize {
         self.marks.capacity()
-            + self.places.capacity() * size_of::<(u64, Place)>()
+            + self.addresses.capacity() * size_of::<(u64, AddressState)>()
             + self.completed_after.capacity() * size_of::<u64>()
             + self.first_after.capacity() * size_of::<(u64, [u32; 3])>()
     }
 }
 
-impl Life {
+impl LiveBlock {
     /// Whether a block that ends in this phase was live in no state of the range.
     fn is_outside(&self, end: Phase) -> bool {
         !self.pinned && self.phase == end && end != Phase::Within
