@@ -40,7 +40,7 @@ fn hold(name: &str, whole: &Snapshot, part: &Snapshot, events: &Range<u32>) -> u
         };
         let (from, to) = (events.start.min(seen), events.end.min(seen));
         assert_eq!((excerpt.of, &excerpt.events), (seen, &(from..to)), "{name}");
-        assert_eq!(part_trace.warnings[0].code, "part", "{name}");
+        assert_eq!(part_trace.warnings[0].kind.name(), "part", "{name}");
         // The range's rows are there one by one.
         for event in from..to {
             let row = device.events.start + excerpt.before + event - from;

@@ -26,7 +26,7 @@ fn part(part: &LoadedPart) -> Part {
 /// All warnings of a snapshot: of its file, then of its devices.
 pub(crate) fn warnings(part: &LoadedPart) -> Vec<WarningRow> {
     let row = |prefix: String, w: &Warning| WarningRow {
-        code: w.code.to_owned(),
+        code: w.kind.name().to_owned(),
         message: format!("{prefix}{}", w.message),
         count: w.count,
     };

@@ -71,7 +71,7 @@ fn write(s: &Snapshot, out: &mut String) -> fmt::Result {
         writeln!(out, "setting {key} = {value}")?;
     }
     for w in s.report.warnings() {
-        writeln!(out, "warning {} x{}: {}", w.code, w.count, w.message)?;
+        writeln!(out, "warning {} x{}: {}", w.kind.name(), w.count, w.message)?;
     }
     writeln!(out, "{} frames and {} stacks in use", s.used.frames, s.used.stacks)
 }

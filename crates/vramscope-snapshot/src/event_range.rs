@@ -5,6 +5,7 @@ use crate::delta_column::{DeltaColumn, SIZES};
 use crate::events::{Action, Events};
 use crate::live_window::{LiveWindow, key};
 use crate::load::TraceProgress;
+use crate::report::WarningKind;
 use crate::segments::Block;
 use crate::snapshot::Excerpt;
 use crate::tables::{Tables, ext};
@@ -250,7 +251,7 @@ impl Tables {
                 let recent = active.iter().filter(|key| is_late(key)).count() as u32;
                 filter.active = known;
                 if recent > 0 {
-                    self.report.warn_many("part_segments", None, recent, || {
+                    self.report.warn_many(WarningKind::PartSegments, None, recent, || {
                         "segments stand behind the traces: blocks of which the alloc was lost may begin too early"
                             .into()
                     });

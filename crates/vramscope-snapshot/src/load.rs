@@ -6,7 +6,7 @@ use crate::events::Action;
 use crate::ids::StackId;
 use crate::json_text::json_text;
 use crate::keys;
-use crate::report::LoadError;
+use crate::report::{LoadError, WarningKind};
 use crate::segments::Segment;
 use crate::snapshot::{Device, Excerpt, HostMemory, Snapshot, UsedCounts};
 use crate::tables::{Tables, ext};
@@ -155,7 +155,7 @@ impl PickleLoader {
         let parsed = self.parser.finish()?;
         let mut tables = parsed.sink;
         if parsed.trailing > 0 {
-            tables.report.warn("trailing_bytes", Some(parsed.end), || {
+            tables.report.warn(WarningKind::TrailingBytes, Some(parsed.end), || {
                 format!(
                     "{} bytes after the end of the pickle, at byte {}, were ignored",
                     parsed.trailing, parsed.end
@@ -164,24 +164,24 @@ impl PickleLoader {
         }
         for note in parsed.heap.notes() {
             let at = note.at;
-            let (code, message) = match note.what {
+            let (kind, message) = match note.what {
                 Oddity::Opaque(name) => (
-                    "opaque_object",
+                    WarningKind::OpaqueObject,
                     format!(
                         "an object of {} at byte {at} was kept closed: nothing in a file is executed",
                         parsed.heap.strings.text(name)
                     ),
                 ),
                 Oddity::HugeInteger => (
-                    "huge_integer",
+                    WarningKind::HugeInteger,
                     format!("an integer of more than 128 bits at byte {at} was dropped"),
                 ),
                 Oddity::StrayItems => (
-                    "stray_items",
+                    WarningKind::StrayItems,
                     format!("items at byte {at} belong to no list or dict, and were dropped"),
                 ),
             };
-            tables.report.warn_many(code, Some(at), note.count, || message);
+            tables.report.warn_many(kind, Some(at), note.count, || message);
         }
         build(parsed.heap, tables, parsed.root, parsed.end)
     }
@@ -372,7 +372,7 @@ fn check_invariants(snapshot: &mut Snapshot) {
         let blocks = snapshot.blocks_of(segment);
         let sum = blocks.iter().fold(0u64, |sum, b| sum.saturating_add(b.size.0));
         if !blocks.is_empty() && sum != segment.total_size.0 {
-            report.warn("segment_sum", None, || {
+            report.warn(WarningKind::SegmentSum, None, || {
                 format!(
                     "the blocks of the segment at {} add up to {}, its total_size is {}",
                     segment.address, sum, segment.total_size.0
@@ -384,7 +384,7 @@ fn check_invariants(snapshot: &mut Snapshot) {
         if pair[0].device == pair[1].device
             && pair[0].address.0.saturating_add(pair[0].total_size.0) > pair[1].address.0
         {
-            report.warn("segments_overlap", None, || {
+            report.warn(WarningKind::SegmentsOverlap, None, || {
                 format!(
                     "the segments at {} and {} of device {} overlap",
                     pair[0].address, pair[1].address, pair[0].device

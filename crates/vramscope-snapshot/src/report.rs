@@ -2,53 +2,182 @@
 
 use vramscope_pickle::PickleError;
 
-/// Something that the reader should know; the numbers stand.
+/// The kinds of [`Warning`]. The first ones are about the file, the others about its trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarningKind {
+    /// Bytes follow the end of the pickle.
+    TrailingBytes,
+    /// An object that only Python code could build was kept closed.
+    OpaqueObject,
+    /// An integer of more than 128 bits was dropped.
+    HugeInteger,
+    /// Items for something other than a list, dict or set were dropped.
+    StrayItems,
+    /// A size or address is missing, negative or not a number.
+    NotANumber,
+    /// A list of events, blocks, segments or annotations holds something else.
+    StrayItem,
+    /// A call stack holds something other than a frame.
+    NotAFrame,
+    /// PyTorch does not define the action.
+    UnknownAction,
+    /// PyTorch does not define the block state.
+    UnknownState,
+    /// The file has more streams than a [`StreamId`](crate::StreamId) can number.
+    TooManyStreams,
+    /// The file has more memory pools than a [`PoolIndex`](crate::PoolIndex) can number.
+    TooManyPools,
+    /// The blocks of a segment do not add up to its size.
+    SegmentSum,
+    /// Two final segments overlap.
+    SegmentsOverlap,
+    /// Final segments that stand behind the traces came too late to choose the rows to keep.
+    PartSegments,
+    /// Only a range of the events was read.
+    Part,
+    /// A live block was allocated again: the free is missing from the trace.
+    LostFree,
+    /// A block is freed, or live at the end, without an alloc since the last free at its address.
+    LostAlloc,
+    /// A free has another size than its alloc.
+    FreeSize,
+    /// Requested bytes after the last event differ from those of the final blocks.
+    EndsRequested,
+    /// The trace reserves more than the final segments hold.
+    ReservedBelowZero,
+    /// A segment event is missing from the trace.
+    SegmentLost,
+    /// The trace reserves memory twice, or gives back memory that is still in use.
+    SegmentOverlap,
+    /// The replay found no free memory that fits a block, or another size than expected.
+    Carving,
+    /// The replay does not end with the final blocks.
+    CarvingEnd,
+}
+
+/// The curve that a warning turns into an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AffectedCurve {
+    /// Requested bytes by event.
+    RequestedBytes,
+    /// Reserved bytes by event.
+    ReservedBytes,
+}
+
+impl WarningKind {
+    /// The stable name for programs, as in the JSON reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TrailingBytes => "trailing_bytes",
+            Self::OpaqueObject => "opaque_object",
+            Self::HugeInteger => "huge_integer",
+            Self::StrayItems => "stray_items",
+            Self::NotANumber => "not_a_number",
+            Self::StrayItem => "stray_item",
+            Self::NotAFrame => "not_a_frame",
+            Self::UnknownAction => "unknown_action",
+            Self::UnknownState => "unknown_state",
+            Self::TooManyStreams => "too_many_streams",
+            Self::TooManyPools => "too_many_pools",
+            Self::SegmentSum => "segment_sum",
+            Self::SegmentsOverlap => "segments_overlap",
+            Self::PartSegments => "part_segments",
+            Self::Part => "part",
+            Self::LostFree => "lost_free",
+            Self::LostAlloc => "lost_alloc",
+            Self::FreeSize => "free_size",
+            Self::EndsRequested => "ends_requested",
+            Self::ReservedBelowZero => "reserved_below_zero",
+            Self::SegmentLost => "segment_lost",
+            Self::SegmentOverlap => "segment_overlap",
+            Self::Carving => "carving",
+            Self::CarvingEnd => "carving_end",
+        }
+    }
+
+    /// The curve that is no longer exact after a warning of this kind.
+    pub fn affects(self) -> Option<AffectedCurve> {
+        match self {
+            Self::LostFree | Self::LostAlloc | Self::EndsRequested => {
+                Some(AffectedCurve::RequestedBytes)
+            }
+            Self::ReservedBelowZero => Some(AffectedCurve::ReservedBytes),
+            Self::TrailingBytes
+            | Self::OpaqueObject
+            | Self::HugeInteger
+            | Self::StrayItems
+            | Self::NotANumber
+            | Self::StrayItem
+            | Self::NotAFrame
+            | Self::UnknownAction
+            | Self::UnknownState
+            | Self::TooManyStreams
+            | Self::TooManyPools
+            | Self::SegmentSum
+            | Self::SegmentsOverlap
+            | Self::PartSegments
+            | Self::Part
+            | Self::FreeSize
+            | Self::SegmentLost
+            | Self::SegmentOverlap
+            | Self::Carving
+            | Self::CarvingEnd => None,
+        }
+    }
+}
+
+/// A defect of the file that reading works around. The message says which value was used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// A stable name, for programs.
-    pub code: &'static str,
-    /// In words, with the place of the first.
+    /// The kind of defect.
+    pub kind: WarningKind,
+    /// An English sentence about the first occurrence.
     pub message: String,
-    /// Where in the pickle it was met first, when it has a place there.
+    /// The first occurrence's offset in the pickle, if it has one.
     pub byte_offset: Option<u64>,
-    /// How often.
+    /// The number of occurrences.
     pub count: u32,
 }
 
-/// Gathers warnings: one a code, with the first message and a count.
+/// Collects warnings: one per kind, with the first message and a count.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     warnings: Vec<Warning>,
 }
 
 impl Report {
-    /// Something odd. The message of the first of its code is kept.
+    /// Counts one occurrence of `kind`. Only the first occurrence calls `message`.
     pub fn warn(
         &mut self,
-        code: &'static str,
+        kind: WarningKind,
         byte_offset: Option<u64>,
         message: impl FnOnce() -> String,
     ) {
-        self.warn_many(code, byte_offset, 1, message);
+        self.warn_many(kind, byte_offset, 1, message);
     }
 
-    /// The same, met `count` times.
+    /// [`Report::warn`] for `count` occurrences.
     pub fn warn_many(
         &mut self,
-        code: &'static str,
+        kind: WarningKind,
         byte_offset: Option<u64>,
         count: u32,
         message: impl FnOnce() -> String,
     ) {
-        match self.warnings.iter_mut().find(|w| w.code == code) {
+        match self.warnings.iter_mut().find(|w| w.kind == kind) {
             Some(warning) => warning.count += count,
-            None => self.warnings.push(Warning { code, message: message(), byte_offset, count }),
+            None => self.warnings.push(Warning { kind, message: message(), byte_offset, count }),
         }
     }
 
-    /// All of them, in the order in which they were first met.
+    /// All warnings, in the order of their first occurrence.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// Whether some warning makes `curve` an estimate.
+    pub fn affects(&self, curve: AffectedCurve) -> bool {
+        self.warnings.iter().any(|w| w.kind.affects() == Some(curve))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::frames::{Frame, Frames, Stacks};
 use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 use crate::json_text::json_text;
 use crate::keys;
-use crate::report::Report;
+use crate::report::{Report, WarningKind};
 use crate::segments::{Block, BlockState, Segment, SegmentType};
 use key_order::KeyOrder;
 use std::ops::Range;
@@ -143,7 +143,7 @@ impl Tables {
     }
 
     fn warn_not_a_number(&mut self, what: &'static str, at: ByteOffset) {
-        self.report.warn("not_a_number", Some(at), || {
+        self.report.warn(WarningKind::NotANumber, Some(at), || {
             format!("{what} is missing, negative or not a number, in the dict that ends at byte {at}: taken as 0")
         });
     }
@@ -172,7 +172,7 @@ impl Tables {
             })
         });
         if index.is_none() {
-            self.report.warn("too_many_streams", Some(at), || {
+            self.report.warn(WarningKind::TooManyStreams, Some(at), || {
                 "more than 65,534 streams: the rest are shown as the default stream".into()
             });
         }
@@ -208,7 +208,7 @@ impl Tables {
             })
         });
         if index.is_none() {
-            self.report.warn("too_many_pools", Some(at), || {
+            self.report.warn(WarningKind::TooManyPools, Some(at), || {
                 "more than 65,534 memory pools: the rest are shown as unknown".into()
             });
         }
@@ -302,7 +302,7 @@ impl Tables {
             Kind::Str(StrId(keys::INACTIVE)) => BlockState::Inactive,
             _ => {
                 let found = json_text(heap, value);
-                self.report.warn("unknown_state", Some(at), || {
+                self.report.warn(WarningKind::UnknownState, Some(at), || {
                     format!("blocks in the unknown state {found} count as inactive")
                 });
                 BlockState::Inactive
@@ -417,7 +417,7 @@ impl Tables {
             if kind == ext::EVENT {
                 rows.push(self.events.push_outlined(Event::UNKNOWN));
             }
-            self.report.warn("stray_item", at, || {
+            self.report.warn(WarningKind::StrayItem, at, || {
                 let what = json_text(heap, item);
                 let shown: String = what.chars().take(80).collect();
                 format!("a list of events, blocks, segments or annotations holds something else: {shown}")
@@ -489,7 +489,7 @@ impl Tables {
                 Some(id) => frames.push(FrameId(id)),
                 None => {
                     self.only_frames = false;
-                    self.report.warn("not_a_frame", Some(at), || {
+                    self.report.warn(WarningKind::NotAFrame, Some(at), || {
                         format!("the call stack that ends at byte {at} holds something that is no frame: left out")
                     });
                 }

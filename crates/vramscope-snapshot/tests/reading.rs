@@ -1,7 +1,7 @@
 //! Files as they come: in pieces, cut off, damaged, in other protocols and containers.
 
 use std::path::{Path, PathBuf};
-use vramscope_snapshot::{LoadError, Reader, Snapshot, dump};
+use vramscope_snapshot::{LoadError, Reader, Snapshot, WarningKind, dump};
 
 fn test_data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
@@ -191,7 +191,7 @@ fn what_is_odd_about_a_stack_counts_every_time() {
         }
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let warning = &snapshot.report.warnings()[0];
-        assert_eq!((warning.code, warning.count), ("not_a_frame", 2));
+        assert_eq!((warning.kind, warning.count), (WarningKind::NotAFrame, 2));
         let stacks = snapshot.devices[0]
             .events
             .clone()
@@ -268,5 +268,5 @@ fn an_event_in_two_lists_is_missed_in_the_second_where_rows_may_be_gone() {
     // Their rows keep their places, and it is said that they could not be told.
     assert_eq!(sizes(&part), [8, 8, 0, 0]);
     let warning = &part.report.warnings()[0];
-    assert_eq!((warning.code, warning.count), ("stray_item", 2));
+    assert_eq!((warning.kind, warning.count), (WarningKind::StrayItem, 2));
 }

@@ -170,7 +170,7 @@ fn part(file: &File, part: &Part) -> FileSummary {
 /// What was odd about a snapshot: about the file first, then about each device.
 pub(crate) fn warnings(part: &Part) -> Vec<WarningSummary> {
     let warning = |device: Option<u32>, w: &vramscope_snapshot::Warning| WarningSummary {
-        code: w.code,
+        code: w.kind.name(),
         message: w.message.clone(),
         device,
         byte_offset: w.byte_offset,

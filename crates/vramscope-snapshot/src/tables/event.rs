@@ -5,6 +5,7 @@ use crate::events::{Action, Event, NO_TIME};
 use crate::ids::PoolIndex;
 use crate::json_text::json_text;
 use crate::keys;
+use crate::report::WarningKind;
 use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
 use vramscope_units::Bytes;
 
@@ -125,7 +126,7 @@ impl Tables {
             self.actions.len() - 1
         });
         let text = heap.strings.text(name).into_owned();
-        self.report.warn("unknown_action", Some(at), || {
+        self.report.warn(WarningKind::UnknownAction, Some(at), || {
             format!(
                 "events with the unknown action {text:?} are listed, and count for nothing else"
             )
