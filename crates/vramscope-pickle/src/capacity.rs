@@ -1,38 +1,37 @@
-//! Room for what is still to come.
+//! Reserving vector capacity from the remaining length of a stream.
 //!
-//! A vector that doubles holds up to twice what is in it, and three times that while it is copied.
-//! Where memory never shrinks, as in WebAssembly, the copies stay. So when it is known how much of
-//! a stream is left, its vectors are made as large as they will be while there is little in them.
+//! A vector that doubles holds up to twice its content, and three times while it is copied.
+//! WebAssembly memory never shrinks, so the copies stay. When the remaining length is known,
+//! vectors get their final capacity while they are still small.
 
-/// How many times what is there may still be to come for all of it to get its room at once. What a
-/// stream begins with tells little of the remaining: a sixteenth of it does, and is copied for nothing.
+/// Reserve the full projected size once the remaining input is at most 16x the current length. The
+/// start of a stream predicts the rest badly, so a smaller factor would copy more for nothing.
 const RESERVE_ALL_BELOW_FACTOR: usize = 16;
-/// How many times what is there gets room before.
+/// Below that, reserve 3x the current length.
 const RESERVE_STEP_FACTOR: usize = 3;
 
-/// Make room in a vector for what comes: `recent` entries came since the last time, and `remaining` times
-/// as much of the stream is left as was read since then.
-// Columns of a width share one such function, which keeps the page's module small.
+/// Reserves capacity for the rest of the stream. `recent` entries were added since the last call,
+/// and the rest of the stream is `remaining` times the bytes read since then.
+// Out of line, so that columns of one width share the code.
 #[inline(never)]
 pub fn reserve_for<T>(vec: &mut Vec<T>, recent: usize, remaining: f64) {
-    // Without the memory for it, it grows as it comes.
+    // On failure the vector grows as entries come.
     vec.try_reserve_exact(additional(vec.len(), vec.capacity(), recent, remaining))
         .unwrap_or_default();
 }
 
-/// How many more entries to make room for in a vector of `len` entries that has room for
-/// `capacity`; 0 where it can wait.
+/// The number of entries to reserve in a vector of `len` entries; 0 if `capacity` lasts until the
+/// next call.
 #[inline(never)]
 fn additional(len: usize, capacity: usize, recent: usize, remaining: f64) -> usize {
     let to_come = recent as f64 * remaining;
-    // What is enough for now is looked at again later; towards the end what is enough for all is
-    // less than that.
+    // Enough until the next call. Near the end of the stream, enough for the rest is less.
     let enough = to_come + to_come / 32.0 + recent as f64 / 8.0;
     if (capacity - len) as f64 >= enough.min(recent as f64 * 1.5) {
         return 0;
     }
-    // A little more than that, and what half of such a part may bring: what is a little too small
-    // has to be copied once more.
+    // A margin on top of the projection: half of `recent`. A capacity slightly too small costs
+    // another copy.
     let all = (to_come + to_come / 32.0 + recent as f64 / 2.0) as usize;
     if all <= len * RESERVE_ALL_BELOW_FACTOR { all } else { len * RESERVE_STEP_FACTOR }
 }
@@ -41,8 +40,8 @@ fn additional(len: usize, capacity: usize, recent: usize, remaining: f64) -> usi
 mod tests {
     use super::additional;
 
-    /// The capacity after each of a hundred parts of a stream, of which `rate` tells how many
-    /// entries it has.
+    /// The capacity after each of 100 parts of a stream. `rate` gives the number of entries of a
+    /// part.
     fn capacities(rate: impl Fn(usize) -> usize) -> Vec<usize> {
         let (mut len, mut capacity) = (0, 0);
         let parts = (1..=100).map(|part| {
@@ -58,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_stream_has_its_room_early() {
+    fn steady_stream_gets_final_capacity_early() {
         let mut steady = capacities(|_| 1000);
         assert!((100_000..104_000).contains(&steady[25]), "{steady:?}");
         steady.dedup();
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_unlike_the_rest_does_no_harm() {
+    fn misleading_start_reserves_no_excess() {
         let dense = capacities(|part| if part <= 2 { 5000 } else { 1000 });
         assert!((108_000..112_000).contains(&dense[99]), "{dense:?}");
         let recent = capacities(|part| if part <= 5 { 10 } else { 1000 });
@@ -75,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_copied_for_an_end_that_has_its_room() {
+    fn sufficient_capacity_is_not_grown_near_the_end() {
         assert_eq!(additional(32_881, 40_326, 5919, 0.66), 0);
         assert!(
             additional(134_936, 140_000, 13_819, 1.10) > 15_200,

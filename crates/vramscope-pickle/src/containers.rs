@@ -1,4 +1,4 @@
-//! What goes into containers, and from there into the sink.
+//! Filling containers, and offering them to the sink.
 
 use crate::error::{ByteOffset, PickleError};
 use crate::heap::Oddity;
@@ -20,7 +20,7 @@ impl<S: Sink> Machine<S> {
         Ok(())
     }
 
-    /// SETITEMS, APPENDS, DICT, LIST: what stands above the mark goes into the container below it.
+    /// SETITEMS, APPENDS, DICT, LIST: moves the values above the mark into the container below it.
     pub(crate) fn batch(
         &mut self,
         op: &'static str,
@@ -35,7 +35,7 @@ impl<S: Sink> Machine<S> {
         self.fill(op, from, Fill { is_dict: dict, is_batch: true }, at, end)
     }
 
-    /// SETITEM, APPEND: `n` values go into the container below them.
+    /// SETITEM, APPEND: moves the top `n` values into the container below them.
     pub(crate) fn single(
         &mut self,
         op: &'static str,
@@ -50,7 +50,7 @@ impl<S: Sink> Machine<S> {
         self.fill(op, from, Fill { is_dict: n == 2, is_batch: false }, at, at + 1)
     }
 
-    /// The values from `from` on go into the container below them.
+    /// Moves the values from stack index `from` on into the container below them.
     fn fill(
         &mut self,
         op: &'static str,
@@ -70,8 +70,8 @@ impl<S: Sink> Machine<S> {
         let items = &self.stack[from..];
         let (id, slot) = match (container.kind(), fill.is_dict) {
             (Kind::Dict(id), true) | (Kind::List(id), false) => (Some(id), self.heap.slot(id)),
-            // A container that was taken, and came back from the memo as what stands for it; or one
-            // that is closed.
+            // A taken container that the memo returned as the sink's value, or a value that takes
+            // no items.
             _ => (None, Slot::Taken(container)),
         };
         let so_far = match slot {
@@ -113,8 +113,8 @@ impl<S: Sink> Machine<S> {
         Ok(())
     }
 
-    /// The common case of SETITEMS and APPENDS: all of a new container's content, and nothing odd
-    /// about it. The operation ends at `end`. False, with nothing changed, in any other case.
+    /// The common case of SETITEMS and APPENDS: the only batch of a new container. `end` is the
+    /// offset after the operation. Returns false, with nothing changed, in any other case.
     #[inline]
     pub(crate) fn close(&mut self, dict: bool, end: ByteOffset) -> bool {
         let (floor, from) = match *self.marks.as_slice() {
@@ -152,8 +152,8 @@ impl<S: Sink> Machine<S> {
         true
     }
 
-    /// Put what a sink gave in the place of the empty container at `place` on the stack, and in its
-    /// memo entry.
+    /// Replaces the empty container at stack index `place`, and its memo entry, by the sink's
+    /// value.
     #[inline]
     pub(crate) fn replace_container(&mut self, place: usize, replacement: Value) {
         let container = std::mem::replace(&mut self.stack[place], replacement);
@@ -167,8 +167,8 @@ impl<S: Sink> Machine<S> {
         }
     }
 
-    /// Offer the sink those values from `from` on that were filled one by one and are used now for
-    /// the first time.
+    /// Offers the sink the containers from stack index `from` on that were filled one item at a
+    /// time.
     fn offer_pending(&mut self, from: usize, at: ByteOffset) {
         if !self.heap.has_pending() {
             return;
@@ -199,11 +199,11 @@ impl<S: Sink> Machine<S> {
     }
 }
 
-/// How a container is being filled.
+/// How an operation fills a container.
 #[derive(Clone, Copy)]
 struct Fill {
-    /// Keys and values, or items.
+    /// With keys and values, not with items.
     is_dict: bool,
-    /// By a batch, after which the sink is asked at once; or one by one.
+    /// By a whole batch, which is offered to the sink at once, not by one item.
     is_batch: bool,
 }

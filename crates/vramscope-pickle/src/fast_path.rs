@@ -1,9 +1,9 @@
-//! The operations of which nearly all of a pickle consists, in a loop of their own.
+//! A loop for the most frequent operations.
 //!
-//! It knows no errors. What is not plain (an operand cut by the end of the piece, an entry that is
-//! not there, items for something odd) it leaves alone, and [`Machine::run`] does that one
-//! operation the general way. So there is one place that says what is wrong, and this one stays
-//! small stop_at_len to be fast, above all in WebAssembly.
+//! It reports no errors. It stops before anything unusual: an operand cut by the end of the chunk,
+//! a missing memo entry, items for a value that takes none. [`Machine::run`] then executes that
+//! operation in the general way. So errors have one source, and this loop stays small enough to be
+//! fast, above all in WebAssembly.
 
 use crate::error::ByteOffset;
 use crate::list_cache;
@@ -13,27 +13,27 @@ use crate::opcode as op;
 use crate::sink::Sink;
 use crate::value::{Kind, Slot, Value};
 
-/// The longest operation with an operand of fixed size: LONG1 with eight bytes.
-pub(crate) const WINDOW_BYTES: usize = 10;
-/// Keys and values of the largest dict that is done at once; events have up to 28.
+/// Bytes of the longest operation with an operand of fixed size: LONG1 with eight bytes.
+const WINDOW_BYTES: usize = 10;
+/// Maximum keys plus values of a dict that is read beside the stack. Events have up to 28.
 pub(crate) const MAX_DICT_ITEMS: usize = 32;
-/// Bytes after which the loop returns: engines replace a function by an optimized one only when it
-/// is called again.
+/// Bytes per call of the loop. JavaScript engines switch to a function's optimized code only at its
+/// next call.
 const BURST_BYTES: usize = 1 << 14;
 
-/// Whether an operation is a reference to the memo.
+/// Whether an opcode pushes a memo entry.
 fn is_memo_reference(code: u8) -> bool {
     matches!(code, op::LONG_BINGET | op::BINGET)
 }
 
-/// The number, or the memo's value, that an operation comes to, and how long the operation is;
-/// `None` for all others.
+/// The value and the length in bytes of an operation that pushes an integer or a memo entry. `None`
+/// for other operations.
 #[expect(
     clippy::inline_always,
-    reason = "what it gives would go through memory, in WebAssembly, several times a dict"
+    reason = "a call would return its result through memory in WebAssembly, several times per dict"
 )]
 #[inline(always)]
-pub(crate) fn simple_value(memo: &Memo, window: &[u8; WINDOW_BYTES]) -> Option<(Value, usize)> {
+fn simple_value(memo: &Memo, window: &[u8; WINDOW_BYTES]) -> Option<(Value, usize)> {
     let four = [window[1], window[2], window[3], window[4]];
     Some(match window[0] {
         op::BINGET => (memo.get_direct(window[1])?, 2),
@@ -47,8 +47,7 @@ pub(crate) fn simple_value(memo: &Memo, window: &[u8; WINDOW_BYTES]) -> Option<(
             if !(1..=8).contains(&n) {
                 return None;
             }
-            // To the top, so that what comes after the operand falls out and its sign fills what is
-            // missing.
+            // Shift to the top and back: drops the bytes after the operand and extends its sign.
             let unused = 64 - 8 * u32::from(n);
             let operand = (u64::from_le_bytes(operand) << unused) as i64 >> unused;
             (Value::small_int(operand)?, 2 + usize::from(n))
@@ -57,25 +56,25 @@ pub(crate) fn simple_value(memo: &Memo, window: &[u8; WINDOW_BYTES]) -> Option<(
     })
 }
 
-/// The same, for where it is not worth a copy of all that.
+/// Out-of-line [`simple_value`], to limit code size.
 #[inline(never)]
 fn simple_value_outlined(memo: &Memo, window: &[u8; WINDOW_BYTES]) -> Option<(Value, usize)> {
     simple_value(memo, window)
 }
 
 impl<S: Sink> Machine<S> {
-    /// Do what is common from `from` on, and say where it stopped; `bytes` stand at `base` in the
-    /// stream.
+    /// Runs frequent operations from index `from` on and returns the index where it stopped.
+    /// `bytes` starts at offset `base` of the stream.
     #[inline(never)]
     pub(crate) fn fast_path(&mut self, bytes: &[u8], from: usize, base: ByteOffset) -> usize {
-        // What has begun within it may end behind it.
+        // The last operation may start before this length is left and end after it.
         let stop_at_len = (bytes.len() - from).saturating_sub(BURST_BYTES);
         let mut rest = &bytes[from..];
         while let Some(window) = rest.first_chunk::<WINDOW_BYTES>()
             && rest.len() > stop_at_len
         {
-            // Most operations are one of these. A branch of its own is guessed better than the jump
-            // of a `match`.
+            // The two most frequent opcodes. A branch of their own is predicted better than the
+            // jump of a `match`.
             if window[0] == op::BINGET {
                 let Some(value) = self.memo.get_direct(window[1]) else { break };
                 self.stack.push(value);
@@ -89,8 +88,7 @@ impl<S: Sink> Machine<S> {
                 rest = &rest[5..];
                 continue;
             }
-            // What limit operations come to is one value on the stack; the others go on by
-            // themselves.
+            // Operations that push one value yield it here; the others `continue`.
             let (value, len) = match window[0] {
                 op::BININT1 | op::BININT2 | op::BININT | op::LONG1 => {
                     let Some(simple) = simple_value_outlined(&self.memo, window) else { break };
@@ -174,7 +172,7 @@ impl<S: Sink> Machine<S> {
         bytes.len() - rest.len()
     }
 
-    /// Puts a container that is open on the stack, with this memo entry. Tells its place.
+    /// Pushes an open container with memo entry `memo` and returns its stack index.
     fn open(&mut self, dict: bool, memo: u32) -> usize {
         let place = self.stack.len();
         self.memo.set(memo, Value::open(dict, place as u32));
@@ -182,17 +180,17 @@ impl<S: Sink> Machine<S> {
         place
     }
 
-    /// A dict, for which this memo entry is reserved, and those that follow it while they are done
-    /// to their ends, of which none begins after `limit` bytes: `bytes` begin after its MARK, and
-    /// stand at `at` in the stream. Tells how many bytes were done.
+    /// Reads a dict whose memo entry `memo` is reserved, then the dicts that directly follow.
+    /// `bytes` starts after the first MARK, at offset `at` of the stream. Stops after a dict that
+    /// is not complete, and starts no dict after `limit` bytes. Returns the number of bytes read.
     #[inline(never)]
     fn dicts(&mut self, mut memo: u32, bytes: &[u8], at: ByteOffset, limit: usize) -> usize {
         let mut done = 0;
         loop {
             let (used, is_closed) = self.dict(memo, &bytes[done..], at + done as u64);
             done += used;
-            // Nothing that was checked for the first has changed: how deep it is, and that memo
-            // entries follow each other.
+            // The checks made for the first dict still hold: the nesting depth, and a memo without
+            // gaps.
             if !(is_closed
                 && done < limit
                 && bytes[done..].starts_with(&[op::EMPTY_DICT, op::MEMOIZE, op::MARK]))
@@ -204,11 +202,11 @@ impl<S: Sink> Machine<S> {
         }
     }
 
-    /// One of nothing but plain values, short texts, pairs of those and lists that were there
-    /// before, as nearly all events are, is done to its end, and its items never come to the stack.
-    /// Others are opened, and done up to what is not plain. Tells how many bytes were done, and
-    /// whether that was to its end.
-    #[expect(clippy::inline_always, reason = "it is the body of a loop, and called nowhere else")]
+    /// Reads one dict. A dict of integers, short strings, memo references, pairs and cached lists,
+    /// as nearly all events are, is read to its end, and its items bypass the stack. Any other dict
+    /// is opened and read up to the first other operation. Returns the number of bytes read, and
+    /// whether the dict is complete.
+    #[expect(clippy::inline_always, reason = "the body of a loop, with one caller")]
     #[inline(always)]
     fn dict(&mut self, memo: u32, bytes: &[u8], at: ByteOffset) -> (usize, bool) {
         let (mut n, mut rest) = (0, bytes);
@@ -217,7 +215,7 @@ impl<S: Sink> Machine<S> {
         {
             let (value, len) = match window[0] {
                 op::EMPTY_LIST if window[1] == op::MEMOIZE && window[2] == op::MARK => {
-                    // It is one deeper than the dict is.
+                    // The list nests one level deeper than the dict.
                     let fits = (self.marks.len() as u64) < MAX_DEPTH;
                     let Some((value, len)) = fits.then(|| self.lists.lookup(&rest[3..])).flatten()
                     else {
@@ -228,7 +226,7 @@ impl<S: Sink> Machine<S> {
                     (value, 3 + len)
                 }
                 op::EMPTY_LIST if window[1] == op::MEMOIZE && window[2] == op::SETITEMS => {
-                    // The frames of an event without a call stack.
+                    // The empty frame list of an event without a call stack.
                     let memo = self.memo.reserve_next();
                     let list = self.heap.new_memoized(false, memo);
                     self.memo.set(memo, list);
@@ -282,8 +280,8 @@ impl<S: Sink> Machine<S> {
         (bytes.len() - rest.len(), false)
     }
 
-    /// Give the top of the stack the memo number that follows all others; false when it is another
-    /// number.
+    /// Stores the top of the stack under memo index `index`, if that is the next index. Returns
+    /// false otherwise.
     #[inline]
     fn append_memo(&mut self, index: u32) -> bool {
         let floor = self.marks.last().map_or(0, |&m| m as usize);
@@ -297,10 +295,10 @@ impl<S: Sink> Machine<S> {
         true
     }
 
-    /// A list that only memo references fill, and that is taken as a whole: `rest` begins with the
-    /// first of them, after the MARK, and stands at `at` in the stream. Tells how many bytes were
-    /// done, APPENDS included; `None`, with nothing changed, when it has to be read one operation
-    /// after the other.
+    /// Reads a list that consists of memo references and that the sink takes as a whole. `rest`
+    /// starts after its MARK, at offset `at` of the stream. Returns the number of bytes read,
+    /// APPENDS included. Returns `None`, with nothing changed, if the list has to be read one
+    /// operation at a time.
     #[inline(never)]
     fn list_of_references(&mut self, rest: &[u8], at: ByteOffset) -> Option<usize> {
         let floor = self.marks.last().map_or(0, |&m| m as usize);
@@ -317,14 +315,14 @@ impl<S: Sink> Machine<S> {
         }
         let len = list_cache::references_len(rest)?;
         let run = &rest[..len];
-        // What a container among them means may change while it is filled.
-        let mut settled = true;
+        // The meaning of a container may change while the container is filled.
+        let mut is_final = true;
         for index in list_cache::memo_indices(run) {
             let Some(value) = self.memo.get(index).filter(|value| value.is_value()) else {
                 self.stack.truncate(from);
                 return None;
             };
-            settled &= !value.is_container();
+            is_final &= !value.is_container();
             self.stack.push(value);
         }
         self.marks.push(from as u32);
@@ -334,7 +332,7 @@ impl<S: Sink> Machine<S> {
             return None;
         }
         let value = self.stack[from - 1];
-        if settled && matches!(value.kind(), Kind::Ext(..)) && self.sink.is_cacheable(value) {
+        if is_final && matches!(value.kind(), Kind::Ext(..)) && self.sink.is_cacheable(value) {
             self.lists.insert(run, value);
         }
         Some(len)

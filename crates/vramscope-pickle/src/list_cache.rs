@@ -1,37 +1,37 @@
-//! Lists of references that were read before: the same bytes are the same list.
+//! A cache of lists that consist of memo references, keyed by their bytes.
 //!
-//! In files with much sharing most bytes are memo references, in lists that come again and again.
-//! Looking every reference up, and asking the sink about every list, costs far more than comparing
-//! the bytes with those of last time.
+//! In files with much sharing most bytes are memo references, in lists that occur again and again.
+//! Looking up every reference and calling the sink for every list costs far more than comparing the
+//! bytes with those of a known list.
 
 use crate::opcode as op;
 use crate::strings::{HASH_MULTIPLIER, insert_new};
 use crate::value::Value;
 use hashbrown::HashTable;
 
-/// What the lists' bytes may take together; when it is full, all is forgotten and learnt anew.
+/// Limit of the cached bytes. When it is reached, the cache is cleared.
 const MAX_CACHE_BYTES: usize = 1 << 22;
 
-/// ListCache of references, and what the sink made of the lists that they filled.
+/// Byte runs of references, each with the sink's value for the list that it fills.
 #[derive(Default)]
 pub(crate) struct ListCache {
     bytes: Vec<u8>,
     entries: Vec<CachedList>,
-    /// Indices into `known` by hash.
+    /// Indices into `entries`, by hash.
     table: HashTable<u32>,
     predictor: ListPredictor,
 }
 
-/// What came before, and what came after it when it was last so.
+/// Predicts the next list from the last three.
 struct ListPredictor {
-    /// The last three lists, ten bits each: in a training step most stacks have several that may
-    /// come next, and what came before tells which.
+    /// The last three lists, ten bits each. In a training step most stacks have several successors,
+    /// and the lists before tell which one comes.
     history: u32,
-    /// Which came next, by a hash of those three.
+    /// The last successor of a history, by the history's hash.
     successors: Box<[u32; 1 << PREDICTOR_BITS]>,
 }
 
-/// Two to this power are as many as the loops of a training step need, and take 8 KiB.
+/// The predictor has 2^11 slots, 8 KiB: enough for the loops of a training step.
 const PREDICTOR_BITS: u32 = 11;
 
 impl Default for ListPredictor {
@@ -46,19 +46,19 @@ impl ListPredictor {
         (self.history.wrapping_mul(HASH_MULTIPLIER as u32) >> (u32::BITS - PREDICTOR_BITS)) as usize
     }
 
-    /// The list that will probably come.
+    /// The predicted list.
     #[inline]
     fn next_list(&self) -> u32 {
         self.successors[self.slot()]
     }
 
-    /// The one that was guessed has come.
+    /// Appends to the history after a correct prediction.
     #[inline]
     fn advance(&mut self, list: u32) {
         self.history = (self.history << 10 ^ list) % (1 << 30);
     }
 
-    /// Another one has come.
+    /// Appends to the history after a misprediction, and stores the right successor.
     fn learn(&mut self, list: u32) {
         self.successors[self.slot()] = list;
         self.advance(list);
@@ -77,8 +77,8 @@ impl CachedList {
     }
 }
 
-/// How many bytes the references from the start of `bytes` on take with the APPENDS after them;
-/// `None` when something else is among them or their end is not here.
+/// The length in bytes of the references at the start of `bytes`, APPENDS included. `None` if
+/// another opcode is among them or their end is missing.
 pub(crate) fn references_len(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -91,7 +91,7 @@ pub(crate) fn references_len(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The numbers that a run refers to.
+/// The memo indices of a run of references.
 pub(crate) fn memo_indices(mut run: &[u8]) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || match *run {
         [op::LONG_BINGET, a, b, c, d, ref rest @ ..] => {
@@ -106,7 +106,7 @@ pub(crate) fn memo_indices(mut run: &[u8]) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Sixteen bytes at a time in two lanes, so that one multiplication need not wait for the other.
+/// Hashes 16 bytes at a time in two lanes, so that their multiplications overlap.
 #[inline(never)]
 fn hash(run: &[u8]) -> u64 {
     let word = |bytes: &[u8; 16]| {
@@ -122,13 +122,13 @@ fn hash(run: &[u8]) -> u64 {
         let (low, high) = word(block);
         (a, b) = (step(a, low), step(b, high));
     }
-    // The table takes the lowest bits and the highest; the middle ones of a product depend on most
-    // of its factors.
+    // The table uses the lowest and highest bits. The middle bits of a product depend on most of
+    // its factors.
     step(a, b).rotate_left(26)
 }
 
-/// As `==`, which goes byte by byte in WebAssembly: there sixteen at a time, and the last sixteen
-/// once more.
+/// `==`, which compares byte by byte in WebAssembly. There this compares 16 bytes at a time, and
+/// the last 16 once more.
 #[inline]
 fn equal(a: &[u8], b: &[u8]) -> bool {
     if cfg!(not(target_family = "wasm")) {
@@ -146,9 +146,9 @@ fn equal(a: &[u8], b: &[u8]) -> bool {
 }
 
 impl ListCache {
-    /// The value for the run at the start of `bytes`, and how long it is, if it is the one that
-    /// came after the last ones before. Programs repeat themselves, so it mostly is; and where it
-    /// ends need not be looked for, because no run is the beginning of another.
+    /// The value and the length of the run at the start of `bytes`, if it is the predicted one.
+    /// Programs repeat themselves, so it mostly is. The comparison needs no search for the end: no
+    /// run is a prefix of another.
     #[inline]
     fn predict(&mut self, bytes: &[u8]) -> Option<(Value, usize)> {
         let next = self.predictor.next_list();
@@ -162,7 +162,7 @@ impl ListCache {
         Some(found)
     }
 
-    /// The value for the run at the start of `bytes`, and how long it is, if it was there before.
+    /// The value and the length of the run at the start of `bytes`, on a cache hit.
     #[inline]
     pub(crate) fn lookup(&mut self, bytes: &[u8]) -> Option<(Value, usize)> {
         if let Some(expected) = self.predict(bytes) {
@@ -200,11 +200,10 @@ impl ListCache {
         self.predictor.learn(index);
     }
 
-    /// A memo entry means something else from now on.
+    /// Clears the cache, because a memo entry was overwritten.
     pub(crate) fn forget(&mut self) {
         if !self.entries.is_empty() {
-            // Not cleared but dropped: clearing costs as much as the table is large, however little
-            // is in it.
+            // Replaced, not cleared: clearing takes time proportional to the table's capacity.
             *self = Self::default();
         }
     }
@@ -222,20 +221,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_ends_with_its_appends() {
+    fn references_end_with_appends() {
         assert_eq!(references_len(b"h\x01j\x01\0\0\0ee"), Some(8));
         assert_eq!(references_len(b"e"), Some(1));
         assert_eq!(references_len(b"h\x01j\x01\0\0\0"), None);
         assert_eq!(references_len(b"h\x01j\x01\0"), None);
         assert_eq!(references_len(b"h"), None);
         assert_eq!(references_len(b"h\x01Ne"), None);
-        // What stands in an operand is no opcode.
+        // A byte of an operand that equals an opcode.
         assert_eq!(references_len(b"jeeeee"), Some(6));
         assert_eq!(memo_indices(b"h\x07j\x01\x02\0\0he").collect::<Vec<_>>(), [7, 513, 101]);
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn cache_memory_is_bounded() {
         let mut cache = ListCache::default();
         for i in 0..3000u32 {
             let mut run = [b"j".as_slice(), &i.to_le_bytes(), b"h\0"].concat();
@@ -254,13 +253,13 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_tells_what_comes() {
+    fn predictor_uses_the_lists_before() {
         let run = |list: u8| [op::BINGET, list, op::APPENDS];
         let mut cache = ListCache::default();
         for list in 0..5 {
             cache.insert(&run(list), Value::int(list.into()));
         }
-        // After 1 comes 2 or 4: the list in front of it says which.
+        // List 1 is followed by 2 or 4, depending on the list before it.
         let step = [0, 1, 2, 3, 1, 4];
         let mut guessed = 0;
         for list in step.repeat(10) {
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_counts() {
+    fn hash_depends_on_every_byte() {
         let run: Vec<u8> = (0..40).collect();
         for i in 0..run.len() {
             let mut other = run.clone();

@@ -1,4 +1,4 @@
-//! The stack machine: one opcode after the other.
+//! The stack machine. [`Machine::run`] executes one opcode after the other.
 
 use crate::error::{ByteOffset, PickleError};
 use crate::fast_path::MAX_DICT_ITEMS;
@@ -11,9 +11,10 @@ use crate::parser::{MemoryUse, RunOutcome};
 use crate::sink::Sink;
 use crate::value::Value;
 
-/// No string of a snapshot comes near this; a declared length beyond it is damage.
+/// Limit of a declared operand length. Strings of a snapshot are far shorter, so a larger length
+/// means damage.
 const MAX_OPERAND_BYTES: u64 = 1 << 30;
-/// Deeper nesting than any recorder writes, at four bytes each.
+/// Limit of nested marks, four bytes each. No recorder nests as deeply.
 pub(crate) const MAX_DEPTH: u64 = 1 << 20;
 
 pub(crate) struct Machine<S> {
@@ -28,7 +29,7 @@ pub(crate) struct Machine<S> {
     pub(crate) dict_items: [Value; MAX_DICT_ITEMS],
 }
 
-/// Why an operation did not happen: it is not all there yet, or it is wrong.
+/// Why an operation did not run: bytes are missing, or it is invalid.
 pub(crate) enum Halt {
     Missing(MissingBytes),
     Error(PickleError),
@@ -73,7 +74,7 @@ impl<S: Sink> Machine<S> {
         }
     }
 
-    /// Run over `bytes`, which stand at `base` in the stream, as far as whole operations go.
+    /// Runs all complete operations in `bytes`, which start at offset `base` of the stream.
     pub(crate) fn run(
         &mut self,
         bytes: &[u8],
@@ -97,8 +98,8 @@ impl<S: Sink> Machine<S> {
         Ok(RunOutcome::Stopped { used: operands.pos })
     }
 
-    /// One operation. Nothing is changed before all its operands are there, so that it can be tried
-    /// again.
+    /// Runs one operation. It changes nothing until all operands are complete, so that it can be
+    /// retried with more bytes.
     fn execute(
         &mut self,
         code: u8,
@@ -217,7 +218,7 @@ impl<S: Sink> Machine<S> {
                 self.push_tuple(self.stack.len() - from, at)?;
             }
             op::FRAME => {
-                // Frames only help readers that prefetch.
+                // Frames only help unpicklers that prefetch.
                 operands.take(8)?;
             }
             op::PROTO => {
@@ -241,14 +242,14 @@ impl<S: Sink> Machine<S> {
         Ok(())
     }
 
-    /// What a memo entry refers to.
+    /// The value of a memo entry. An open container becomes an object first.
     pub(crate) fn recall(&mut self, index: u32, at: ByteOffset) -> Result<Value, PickleError> {
         let value = self.memo.recall(index, at)?;
         Ok(value.as_open().map_or(value, |(_, place)| self.materialize(place as usize)))
     }
 
-    /// Make an object of the container at this place of the stack, if it is open: something is
-    /// about to refer to it, or it is not filled in the common way.
+    /// Creates the object of the open container at stack index `place`. Needed before something
+    /// refers to the container, or before it is filled other than by one batch.
     #[inline(never)]
     pub(crate) fn materialize(&mut self, place: usize) -> Value {
         let container = self.stack[place];
@@ -314,12 +315,12 @@ impl<S: Sink> Machine<S> {
         }
     }
 
-    /// Little-endian two's complement of any length.
+    /// Pushes an integer in little-endian two's complement of any length.
     fn push_long(&mut self, bytes: &[u8], at: ByteOffset) {
         let negative = bytes.last().is_some_and(|b| b & 0x80 != 0);
         let fill = if negative { 0xff } else { 0 };
         if bytes.len() <= 8 {
-            // Every address and most sizes; 128 bits at a time are slow on wasm.
+            // Addresses and most sizes. 128-bit arithmetic is slow in WebAssembly.
             let mut narrow = [fill; 8];
             narrow[..bytes.len()].copy_from_slice(bytes);
             self.push_small(i64::from_le_bytes(narrow));

@@ -1,4 +1,4 @@
-//! The memo: values by number.
+//! The memo: values by index.
 
 use crate::error::{ByteOffset, PickleError};
 use crate::value::{CompactValue, Value};
@@ -6,25 +6,25 @@ use rustc_hash::FxHashMap;
 
 /// Entries that [`op::BINGET`](crate::opcode::BINGET) can refer to.
 const DIRECT_ENTRIES: usize = 256;
-/// Entries of a page.
+/// Entries per page.
 const PAGE_ENTRIES: usize = 1 << 14;
-/// How far ahead of the last a number may be to be kept in pages.
+/// Maximum distance of an index from the last one for the entry to go into a page.
 const MAX_GAP_ENTRIES: usize = 4096;
 
 type Page = Box<[CompactValue; PAGE_ENTRIES]>;
 
-/// In pages, four bytes an entry, while the numbers follow each other, as every pickler writes
-/// them: a file of 10 GB has 150 million entries, and pages are never copied. What does not fit
-/// there, and numbers far ahead, go into a map, so that no number, however large, reserves memory
-/// for those before it.
+/// Picklers number memo entries without gaps, so entries are in pages of four bytes each, which are
+/// never copied: a file of 10 GB has 150 million entries. Values that do not fit into four bytes,
+/// and entries with an index far ahead, go into a map. So no index, however large, allocates memory
+/// for the indices before it.
 pub(crate) struct Memo {
-    /// The first entries once more, as they are: every second operation refers to one of them.
+    /// A copy of the first entries as full values: every second operation refers to one of them.
     direct: [Value; DIRECT_ENTRIES],
     pages: Vec<Page>,
-    /// Entries in pages.
+    /// Number of entries in pages.
     len: usize,
     overflow: FxHashMap<u32, Value>,
-    /// Some numbers were far ahead.
+    /// Whether some index was far ahead of the one before.
     has_gap: bool,
     written: u32,
 }
@@ -43,7 +43,7 @@ impl Default for Memo {
 }
 
 impl Memo {
-    /// The value; an open container, too, which has to become an object before anything else may
+    /// The value of an entry. An open container has to become an object before anything else may
     /// refer to it.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<Value> {
@@ -64,32 +64,31 @@ impl Memo {
             .map_or(CompactValue::NONE, |page| page[index % PAGE_ENTRIES])
     }
 
-    /// The value, or the error of a reference to what is not there, at `at` in the stream.
+    /// The value of an entry, or an error for a reference at offset `at` to an entry that was never
+    /// written.
     pub(crate) fn recall(&self, index: u32, at: ByteOffset) -> Result<Value, PickleError> {
         self.get(index).ok_or(PickleError::Memo { index: u64::from(index), at })
     }
 
-    /// The value of an entry that is kept in a page; `None` also when it has to be looked for
-    /// elsewhere, or is open.
+    /// The value of an entry in a page. `None` also for entries in the map and for open containers.
     #[inline]
     pub(crate) fn get_paged(&self, index: u32) -> Option<Value> {
         self.compact(index).value().filter(|value| value.is_value())
     }
 
-    /// The same of one of the first entries.
+    /// The value of one of the first 256 entries. `None` also for open containers.
     #[inline]
     pub(crate) fn get_direct(&self, index: u8) -> Option<Value> {
         Some(self.direct[usize::from(index)]).filter(|value| value.is_value())
     }
 
-    /// Whether the numbers had no gap so far, so that the next one can be appended.
+    /// Whether the indices have had no gap, so that the next one can be appended.
     #[inline]
     pub(crate) fn is_dense(&self) -> bool {
         self.written as usize == self.len && !self.has_gap
     }
 
-    /// Write the entry that follows all others; false, with nothing written, when it is another
-    /// one.
+    /// Writes the next entry. Returns false, with nothing written, if `index` is not the next one.
     #[inline]
     pub(crate) fn append(&mut self, index: u32, value: Value) -> bool {
         let is_next = index as usize == self.len && !self.has_gap;
@@ -100,8 +99,8 @@ impl Memo {
         is_next
     }
 
-    /// Makes room for the entry that follows all others, where no number had been far ahead. It
-    /// counts as written, and has to be: nothing may ask for it before.
+    /// Allocates the next entry, where no index was far ahead. The caller must write it before
+    /// anything reads it.
     #[inline]
     pub(crate) fn reserve_next(&mut self) -> u32 {
         if self.len == self.pages.len() * PAGE_ENTRIES {
@@ -112,7 +111,7 @@ impl Memo {
         self.len as u32 - 1
     }
 
-    /// Write an entry. Says whether it had been written before.
+    /// Writes an entry. Returns whether it had been written before.
     pub(crate) fn put(&mut self, index: u32, value: Value) -> bool {
         let again = self.get(index).is_some();
         self.written += u32::from(!again);
@@ -129,7 +128,7 @@ impl Memo {
         again
     }
 
-    /// Let an entry refer to what a sink put in its object's place.
+    /// Replaces an entry's container `from` by the sink's value `to`, unless the entry has changed.
     #[inline]
     pub(crate) fn redirect(&mut self, index: u32, from: Value, to: Value) {
         let is_it = match self.compact(index) {
@@ -146,7 +145,7 @@ impl Memo {
         }
     }
 
-    /// Write an entry that has its place in a page.
+    /// Writes an entry that has its place in a page.
     #[inline]
     pub(crate) fn set(&mut self, index: u32, value: Value) {
         let (at, compact) = (index as usize, value.compact());
@@ -169,15 +168,15 @@ impl Memo {
     #[cold]
     fn add_page(&mut self) {
         let page = vec![CompactValue::NONE; PAGE_ENTRIES].into_boxed_slice();
-        self.pages.push(page.try_into().expect("it was made of so many"));
+        self.pages.push(page.try_into().expect("the vector has PAGE_ENTRIES entries"));
     }
 
-    /// The number that MEMOIZE gives: how many entries there are.
+    /// The index that MEMOIZE assigns: the number of entries.
     pub(crate) fn next_index(&self) -> u32 {
         self.written
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         self.written as usize
     }
@@ -194,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_far_ahead_reserve_nothing() {
+    fn indices_far_ahead_allocate_nothing() {
         let mut memo = Memo::default();
         memo.put(u32::MAX, Value::NONE);
         memo.put(0, Value::bool(true));
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_comes_back_also_one_that_fits_no_page() {
+    fn values_of_every_size_are_stored() {
         let values = [
             Value::NONE,
             Value::ext(3, 7),
@@ -225,7 +224,7 @@ mod tests {
         }
         assert_eq!([memo.get_paged(6), memo.get_paged(7)], [Some(values[1]), None]);
         assert_eq!(memo.get_direct(7), Some(values[2]));
-        // What no page could hold is written over by what one can, and the other way round.
+        // A full value replaces a compact one, and the reverse.
         assert!(memo.put(7, Value::NONE) && memo.put(6, Value::int(-1)));
         assert_eq!([7, 6].map(|index| memo.get(index)), [Some(Value::NONE), Some(Value::int(-1))]);
         memo.redirect(6, Value::int(-1), Value::ext(1, 1));
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_takes_four_bytes() {
+    fn entries_take_four_bytes() {
         let mut memo = Memo::default();
         let count = 100 * PAGE_ENTRIES as u32;
         for index in 0..count {

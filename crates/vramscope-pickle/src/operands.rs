@@ -1,13 +1,13 @@
-//! Operands, from a piece of the stream.
+//! Decoding operands from a chunk of the stream.
 
-/// Reads operands from a piece of the stream.
+/// A cursor over a chunk of the stream.
 pub(crate) struct Operands<'a> {
     bytes: &'a [u8],
-    /// How far it has read.
+    /// The index of the next byte.
     pub(crate) pos: usize,
 }
 
-/// The operand reaches beyond the piece: how many bytes at least.
+/// The chunk ends inside the operand: a lower bound of the missing bytes.
 pub(crate) struct MissingBytes(pub(crate) usize);
 
 impl<'a> Operands<'a> {
@@ -39,7 +39,7 @@ impl<'a> Operands<'a> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    /// The text up to the next newline.
+    /// The text up to the next newline, without a carriage return before it.
     pub(crate) fn line(&mut self) -> Result<&'a [u8], MissingBytes> {
         let rest = self.bytes.get(self.pos..).unwrap_or_default();
         let end = memchr::memchr(b'\n', rest).ok_or(MissingBytes(1))?;

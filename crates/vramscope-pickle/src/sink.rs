@@ -1,21 +1,21 @@
-//! Where the pickle's content goes.
+//! The trait that receives a pickle's content.
 
 use crate::error::ByteOffset;
 use crate::heap::Heap;
 use crate::value::Value;
 
-/// Takes dicts, lists and tuples as soon as they are filled, so that no tree of them is ever built.
+/// Receives dicts, lists and tuples as soon as they are filled, so that no tree is ever built.
 ///
-/// The machine pushes: after every batch that fills a container it asks the sink. A sink that
-/// answers `Some(value)` (made by [`Value::ext`]) has *taken* the container: its items are dropped,
-/// and wherever the container is used afterwards, the sink sees its own value replacement. A sink that
-/// answers `None` leaves the items with the machine; they can be read through [`Heap::items`].
+/// The machine offers a container after every batch that fills it. A sink *takes* the container by
+/// returning `Some(value)` (made by [`Value::ext`]). The machine then drops the items, and passes
+/// that value wherever the container is used. If the sink returns `None`, the machine keeps the
+/// items, and [`Heap::items`] returns them.
 ///
-/// CPython writes long containers in batches of 1000. A taken container that gets another batch
-/// comes again, with the value that stands for it in `so_far`. A container that is filled one item
-/// at a time (as protocol 0 does) is offered once, whole, when it is first put into another.
+/// CPython writes long containers in batches of 1000. Each further batch of a taken container is
+/// offered again, with the sink's value in `so_far`. A container that is filled one item at a time
+/// (as in protocol 0) is offered once, whole, when it is first put into another one.
 pub trait Sink {
-    /// `pairs` holds keys and values in turn. `at` is where the batch ends.
+    /// A batch of a dict. `pairs` alternates keys and values. `at` is the offset after the batch.
     fn dict(
         &mut self,
         heap: &mut Heap,
@@ -24,7 +24,7 @@ pub trait Sink {
         at: ByteOffset,
     ) -> Option<Value>;
 
-    /// `items` are the list's, from the end of what was seen of it before.
+    /// A batch of a list, without the items of earlier batches.
     fn list(
         &mut self,
         heap: &mut Heap,
@@ -44,10 +44,10 @@ pub trait Sink {
         false
     }
 
-    /// `rest` times as much of the stream is left as was read since the last time that this was
-    /// said: room can be made for it ([`reserve_for`](crate::reserve_for)).
+    /// Reserves capacity for the rest of the stream, with [`reserve_for`](crate::reserve_for).
+    /// `rest` is its length, in multiples of the bytes read since the last call.
     fn reserve_ahead(&mut self, _rest: f64) {}
 
-    /// A tuple; it is always whole.
+    /// A tuple, always whole.
     fn tuple(&mut self, heap: &mut Heap, items: &[Value], at: ByteOffset) -> Option<Value>;
 }

@@ -1,4 +1,4 @@
-//! The operations of protocols 0 and 1, and everything that only Python could build.
+//! Infrequent opcodes: those of protocols 0 and 1, and those that build objects of classes.
 
 use crate::error::{ByteOffset, PickleError};
 use crate::heap::Oddity;
@@ -10,7 +10,7 @@ use crate::text;
 use crate::value::{Kind, StrId, Value};
 
 impl<S: Sink> Machine<S> {
-    /// Protocols 0 and 1, and everything that only Python could build.
+    /// Runs one infrequent operation.
     #[cold]
     #[inline(never)]
     pub(crate) fn slow_opcode(
@@ -88,7 +88,7 @@ impl<S: Sink> Machine<S> {
                 self.call(class, args, at);
             }
             op::BUILD => {
-                // The state is dropped: the object stays closed.
+                // Drops the state: the object stays closed.
                 self.pop("BUILD", at)?;
                 self.top("BUILD", at)?;
             }
@@ -167,12 +167,13 @@ impl<S: Sink> Machine<S> {
         self.stack.push(Value::opaque(name));
     }
 
-    /// What a call would make. Nothing is called: containers that are dicts and lists by another
-    /// name become those, TorchScript's type tags are unwrapped, everything else stays closed.
+    /// Pushes the result of calling `class`. Nothing is called: known dict and list types become
+    /// empty dicts and lists, TorchScript's type tags are unwrapped, and everything else stays
+    /// closed.
     fn call(&mut self, class: Value, args: Value, at: ByteOffset) {
         let name = match class.kind() {
             Kind::Class(name) | Kind::Opaque(name) => name,
-            _ => self.heap.strings.intern(b"an object that is no class"),
+            _ => self.heap.strings.intern(b"a call of something other than a class"),
         };
         let args = self.heap.items(args);
         let value = match self.heap.strings.bytes(name) {

@@ -1,4 +1,4 @@
-//! The text operands of protocols 0 and 1.
+//! Text operands of protocols 0 and 1.
 
 use crate::error::{ByteOffset, PickleError};
 
@@ -6,32 +6,32 @@ fn text_error(expected: &'static str, at: ByteOffset) -> PickleError {
     PickleError::Text { expected, at }
 }
 
-/// A decimal integer; `None` when it has more than 128 bits.
+/// A decimal integer. `None` if it needs more than 128 bits.
 pub(crate) fn decimal(line: &[u8], at: ByteOffset) -> Result<Option<i128>, PickleError> {
     let digits = line.strip_prefix(b"-").unwrap_or(line);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return Err(text_error("a decimal integer", at));
     }
-    // Digits only, so the one way left to fail is size.
+    // All characters are digits, so parsing can fail only for size.
     Ok(std::str::from_utf8(line).ok().and_then(|s| s.parse().ok()))
 }
 
 pub(crate) fn index(line: &[u8], at: ByteOffset) -> Result<u32, PickleError> {
     let number = decimal(line, at)?;
-    number.and_then(|i| u32::try_from(i).ok()).ok_or(text_error("a memo number below 2^32", at))
+    number.and_then(|i| u32::try_from(i).ok()).ok_or(text_error("a memo index below 2^32", at))
 }
 
 /// A float as Python's `repr` writes it.
 pub(crate) fn float(line: &[u8], at: ByteOffset) -> Result<f64, PickleError> {
     let text = line.trim_ascii();
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
-    // Rust also parses `infinity` and other spellings, which Python does not write.
+    // Rust also parses `infinity` and other spellings that Python does not write.
     let is_known_form = matches!(digits, b"inf" | b"nan" | [b'0'..=b'9' | b'.', ..]);
     let number = std::str::from_utf8(text).ok().filter(|_| is_known_form);
     number.and_then(|text| text.parse().ok()).ok_or(text_error("a number", at))
 }
 
-/// The `repr` of a Python 2 string: quotes, with backslash escapes.
+/// The `repr` of a Python 2 string: quoted, with backslash escapes.
 pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError> {
     let line = line.trim_ascii();
     let inner = match line {
@@ -45,7 +45,7 @@ pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError
             out.push(b);
             continue;
         }
-        let escape = *rest.next().ok_or(text_error("an escape", at))?;
+        let escape = *rest.next().ok_or(text_error("an escaped character", at))?;
         out.push(match escape {
             b'n' => b'\n',
             b't' => b'\t',
@@ -68,9 +68,9 @@ pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError
     Ok(out)
 }
 
-/// Python's `raw-unicode-escape`: Latin-1 with `\uXXXX` and `\UXXXXXXXX`. Lone surrogates are
-/// written as Python writes them in the binary protocols (`surrogatepass`), so that a string is the
-/// same in every protocol.
+/// Python's `raw-unicode-escape`: Latin-1 with `\uXXXX` and `\UXXXXXXXX`. Lone surrogates become
+/// the bytes that the binary protocols write (`surrogatepass`), so that a string is equal in every
+/// protocol.
 pub(crate) fn raw_unicode_escape(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError> {
     let mut out = Vec::with_capacity(line.len());
     let mut rest = line;
@@ -92,7 +92,7 @@ pub(crate) fn raw_unicode_escape(line: &[u8], at: ByteOffset) -> Result<Vec<u8>,
     Ok(out)
 }
 
-/// UTF-8 of a code point, surrogates included.
+/// Appends a code point as UTF-8, surrogates included.
 fn push_code(out: &mut Vec<u8>, code: u32) {
     if let Some(c) = char::from_u32(code) {
         let mut buffer = [0; 4];
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_are_undone() {
+    fn escapes_are_decoded() {
         assert_eq!(quoted(br"'a\x41\n\\'", 0), Ok(b"aA\n\\".to_vec()));
         assert!(quoted(b"'a", 0).is_err());
         assert!(quoted(b"'", 0).is_err());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_may_be_huge_but_must_be_numbers() {
+    fn integers_are_validated_at_any_size() {
         assert_eq!(decimal(b"-18446744073709551616", 0), Ok(Some(-(1i128 << 64))));
         assert_eq!(decimal(&[b'9'; 60], 0), Ok(None));
         assert!(decimal(b"1x", 0).is_err());
