@@ -1,31 +1,29 @@
-//! Columns in which mostly one value stands.
+//! A column that stores one value while all rows are equal.
 //!
-//! Most row_ranges use one stream and one memory pool, and say so in every event. As long as all rows
-//! have the value of the first, only their number is kept.
+//! Most runs use one stream and one memory pool, and write both into every event.
 
 use vramscope_pickle::reserve_for;
 
-/// A column of one value, or of any.
+/// A column of equal values, or of any values.
 #[derive(Clone, Debug)]
 pub(crate) struct ConstantColumn<T> {
-    /// What stands in all rows while there is no other.
+    /// The value of all rows while they are equal.
     value: T,
-    /// How many rows there are while there is no other.
+    /// The number of rows while they are equal.
     len: usize,
-    /// All rows, once there is another.
+    /// All rows, once they differ.
     values: Vec<T>,
 }
 
 impl<T: Copy + PartialEq> ConstantColumn<T> {
-    /// `usual` is what most columns have.
+    /// An empty column. `usual` is the value that most columns have.
     pub(crate) fn new(usual: T) -> Self {
         Self { value: usual, len: 0, values: Vec::new() }
     }
 
     /// The value in a row.
     ///
-    /// # Panics
-    /// When there is no such row.
+    /// # Panics When the row does not exist.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> T {
         if row < self.len { self.value } else { self.values[row] }
@@ -53,7 +51,7 @@ impl<T: Copy + PartialEq> ConstantColumn<T> {
         }
     }
 
-    /// Let another value stand in a row.
+    /// Replaces the value in a row.
     pub(crate) fn set(&mut self, row: usize, value: T) {
         if self.get(row) != value {
             self.materialize();
@@ -82,7 +80,7 @@ impl<T: Copy + PartialEq> ConstantColumn<T> {
         self.values.shrink_to_fit();
     }
 
-    /// Bytes that a row takes.
+    /// Bytes per row.
     pub(crate) fn row_bytes(&self) -> usize {
         if self.values.is_empty() { 0 } else { size_of::<T>() }
     }
@@ -99,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_comes_back(
+        fn values_round_trip(
             values in proptest::collection::vec(0u16..3, 0..60),
             others in proptest::collection::vec((any::<proptest::sample::Index>(), 0u16..3), 0..10),
             kept in 0usize..60,
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_takes_no_memory_whichever_it_is() {
+    fn equal_values_take_no_memory() {
         for value in [0u16, 7] {
             let mut column = ConstantColumn::new(0);
             (0..1000).for_each(|_| column.push(value));

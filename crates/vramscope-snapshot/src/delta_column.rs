@@ -1,9 +1,9 @@
-//! Columns of 64-bit numbers that take four bytes each.
+//! A column of 64-bit numbers in four bytes each: frame-of-reference encoding with exceptions.
 //!
-//! What a trace says of its events are addresses on one device, sizes of its blocks, and times of
-//! one run: numbers of 64 bits which lie close to each other. A column keeps how far each is from a
-//! base, and the few that are too far, or between two steps, beside it by row. Where they are not
-//! few after all, or come in no order, it becomes a column of 64 bits.
+//! The addresses on one device, the sizes of its blocks and the times of one run are 64-bit numbers
+//! close to each other. The column stores each number's offset from a base. Numbers too far away,
+//! or between two steps, are exceptions, stored by row. With too many exceptions, or one that
+//! cannot be appended in row order, the column switches to 64 bits.
 
 use std::ops::Range;
 use vramscope_pickle::reserve_for;
@@ -13,40 +13,40 @@ use vramscope_pickle::reserve_for;
 pub struct DeltaColumn {
     encoding: Encoding,
     base: u64,
-    /// What is fewer steps from the base is near: nothing, before there is a number, which the base
-    /// is told from, and once all is wide.
+    /// Offsets below this are stored inline. 0 until the first value fixes `base`, and after the
+    /// switch to 64 bits.
     max_offset: u64,
-    /// Steps from the base; [`EXCEPTION`] for what is not near.
+    /// Steps from the base, or [`EXCEPTION`].
     offsets: Vec<u32>,
-    /// What is not near, in the order of rows; without what is missing.
+    /// Numbers without an offset, by row, without the missing ones.
     exceptions: Vec<(u32, u64)>,
-    /// All of it, once too much is far.
+    /// All numbers in 64 bits, after the switch.
     full: Vec<u64>,
 }
 
-/// What is in a column.
+/// How a column encodes its numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Encoding {
-    /// Two to this power is a step.
+    /// A step is 2^`shift`.
     shift: u8,
-    /// How far the base is below the first number.
+    /// Distance from the base up to the first number.
     headroom: u64,
-    /// What stands for a number that is missing.
+    /// The number that stands for a missing one.
     missing: u64,
 }
 
-/// Bytes, up to 4 GiB: above zero, whatever comes first.
+/// Sizes in bytes. The base is 0, so sizes up to 4 GiB have an offset.
 pub(crate) const SIZES: Encoding = Encoding { shift: 0, headroom: 0, missing: 0 };
-/// Addresses in steps of 512 bytes, which PyTorch's blocks come in (`kMinBlockSize` in
-/// `c10/core/CachingDeviceAllocator.h`), a tebibyte to both sides of the first.
+/// Addresses in steps of 512 bytes, the granularity of PyTorch's blocks (`kMinBlockSize` in
+/// `c10/core/CachingDeviceAllocator.h`). They reach one tebibyte to both sides of the first.
 pub(crate) const ADDRESSES: Encoding = Encoding { shift: 9, headroom: 1 << 40, missing: 0 };
 /// Microseconds, 35 minutes to both sides of the first.
 pub(crate) const TIMES: Encoding =
     Encoding { shift: 0, headroom: 1 << 31, missing: super::events::NO_TIME as u64 };
 
-/// Not near.
+/// The offset of an exception or a missing number.
 const EXCEPTION: u32 = u32::MAX;
-/// Of a column with more rows than this, an eighth may be far.
+/// Exceptions that a column may have in any case. A longer column may have one per eight rows.
 const FREE_EXCEPTIONS: usize = 1 << 10;
 
 impl DeltaColumn {
@@ -62,20 +62,19 @@ impl DeltaColumn {
         }
     }
 
-    /// How many numbers there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.offsets.len().max(self.full.len())
     }
 
-    /// Whether there is none.
+    /// Whether the column is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The number in this row.
     ///
-    /// # Panics
-    /// When there is no such row.
+    /// # Panics When the row does not exist.
     #[inline]
     pub fn get(&self, row: usize) -> u64 {
         match self.offsets.get(row) {
@@ -86,10 +85,10 @@ impl DeltaColumn {
         }
     }
 
-    /// Whether all numbers in these rows are near, and none is before the one in front of it,
-    /// counted from the base. Only four bytes of each are looked at.
+    /// Whether all numbers in these rows have offsets, and the offsets never decrease. Reads only
+    /// four bytes per row.
     pub(crate) fn is_sorted(&self, rows: Range<usize>) -> bool {
-        // What is not near would stand at the end of what is.
+        // [`EXCEPTION`] is the largest offset, so sorted offsets have it at the end.
         self.offsets
             .get(rows)
             .is_some_and(|near| near.is_sorted() && near.last() != Some(&EXCEPTION))
@@ -113,15 +112,16 @@ impl DeltaColumn {
             .map(|at| self.exceptions[at].1)
     }
 
-    /// How many steps a number is from the base, when it is near.
+    /// A number's offset, if it has one.
     #[inline]
     fn offset_of(&self, value: u64) -> Option<u32> {
-        // What is between two steps comes to the top, and so to more than any max_offset.
+        // The rotation moves bits below a step to the top, which makes the result exceed
+        // `max_offset`.
         let steps = value.wrapping_sub(self.base).rotate_right(u32::from(self.encoding.shift));
         (steps < self.max_offset).then_some(steps as u32)
     }
 
-    /// What stands for a number that is near, or missing.
+    /// The offset that represents a number, if it has one or is missing.
     fn offset_or_missing(&self, value: u64) -> Option<u32> {
         self.offset_of(value).or((value == self.encoding.missing).then_some(EXCEPTION))
     }
@@ -134,7 +134,7 @@ impl DeltaColumn {
         }
     }
 
-    /// A number that is far or missing, or any once all is wide.
+    /// Adds a number without an offset, or any number after the switch to 64 bits.
     #[inline(never)]
     fn push_outside(&mut self, value: u64) {
         if !self.full.is_empty() {
@@ -155,7 +155,7 @@ impl DeltaColumn {
         }
     }
 
-    /// Let another number stand in a row.
+    /// Replaces the number in a row.
     pub(crate) fn set(&mut self, row: usize, value: u64) {
         if self.full.is_empty() {
             match self.offset_or_missing(value) {
@@ -163,7 +163,7 @@ impl DeltaColumn {
                     self.offsets[row] = near;
                     return;
                 }
-                // The remaining are in the order of rows, and one among them would have to move many.
+                // Exceptions are sorted by row: inserting or removing one would move many.
                 _ => self.widen(),
             }
         }
@@ -195,7 +195,7 @@ impl DeltaColumn {
         self.full.shrink_to_fit();
     }
 
-    /// Bytes that a row takes.
+    /// Bytes per row.
     pub(crate) fn row_bytes(&self) -> usize {
         if self.full.is_empty() { 4 } else { 8 }
     }
@@ -207,7 +207,7 @@ impl DeltaColumn {
     }
 }
 
-/// Sizes in bytes.
+/// Collects sizes in bytes.
 impl FromIterator<u64> for DeltaColumn {
     fn from_iter<I: IntoIterator<Item = u64>>(sizes: I) -> Self {
         let mut column = Self::new(SIZES);
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers of every encoding: close to each other, between steps, far away, missing.
+    /// Numbers of all kinds: close to each other, between steps, far away, missing.
     fn number() -> impl Strategy<Value = u64> {
         let near = (0..1u64 << 20).prop_map(|n| 0x7f00_0000_0000 + n * 512);
         prop_oneof![
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn near_numbers_rise() {
+    fn is_sorted_compares_offsets() {
         const DAY: u64 = 86_400_000_000;
         let column = |numbers: &[u64]| {
             let mut column = DeltaColumn::new(TIMES);
@@ -258,16 +258,19 @@ mod tests {
         ] {
             assert_eq!(odd.is_sorted(rows.clone()), rises, "{rows:?}");
         }
-        assert!(!odd.is_sorted(7..10), "there is no such row");
+        assert!(!odd.is_sorted(7..10), "the rows end at 9");
         let wide = column(&(0..3000).map(|n| n * DAY).collect::<Vec<_>>());
-        assert!(!wide.is_sorted(0..3000), "they need eight bytes");
+        assert!(!wide.is_sorted(0..3000), "the column has switched to 64 bits");
     }
 
     proptest! {
         #[test]
-        fn every_number_comes_back(
+        fn numbers_round_trip(
             numbers in proptest::collection::vec(number(), 0..400),
-            others in proptest::collection::vec((any::<proptest::sample::Index>(), number()), 0..50),
+            others in proptest::collection::vec(
+                (any::<proptest::sample::Index>(), number()),
+                0..50,
+            ),
             kept in 0usize..400,
         ) {
             for encoding in [SIZES, ADDRESSES, TIMES] {
@@ -291,17 +294,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_close_takes_four_bytes() {
+    fn close_numbers_take_four_bytes() {
         let mut column = DeltaColumn::new(ADDRESSES);
         let first = 0x7f12_3456_7800u64;
         for i in 0..10_000 {
             column.push(first - (1 << 39) + i * 512);
         }
-        // No address: an out-of-memory event.
+        // An OOM event has no address.
         column.push(0);
         assert!(column.exceptions.is_empty() && column.full.is_empty());
         assert_eq!((column.get(0), column.get(10_000)), (first - (1 << 39), 0));
-        // Over four gigabytes, once in a while.
+        // One size in 100 exceeds 4 GiB.
         let sizes: DeltaColumn =
             (0..10_000u64).map(|i| if i % 100 == 0 { i << 32 } else { i }).collect();
         assert!(
@@ -314,12 +317,12 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "row 2 of 2")]
-    fn a_row_that_is_not_there_is_not_taken_for_a_missing_number() {
+    fn get_panics_beyond_the_last_row() {
         [7, 8].into_iter().collect::<DeltaColumn>().get(2);
     }
 
     #[test]
-    fn what_is_not_close_takes_eight() {
+    fn distant_numbers_take_eight_bytes() {
         // Two clocks, hours apart.
         let mut column = DeltaColumn::new(TIMES);
         for i in 0..20_000u64 {

@@ -1,9 +1,9 @@
-//! What of the traces stays in the tables: the rows that [`LiveWindow`] keeps of a range of events, or
-//! none but their number.
+//! Filters the events of traces while they are read. Either keeps the rows that [`LiveWindow`]
+//! selects for a range of events, or keeps no rows and counts events.
 
 use crate::delta_column::{DeltaColumn, SIZES};
 use crate::events::{Action, Events};
-use crate::live_window::{LiveWindow, key};
+use crate::live_window::{LiveWindow, address_key};
 use crate::load::TraceProgress;
 use crate::report::WarningKind;
 use crate::segments::Block;
@@ -13,72 +13,72 @@ use rustc_hash::FxHashSet;
 use std::ops::Range;
 use vramscope_pickle::Value;
 
-/// The events of every trace that are kept; `None` for all.
+/// The range of events to keep of every trace. `None` keeps all.
 #[derive(Clone, Default)]
 pub(crate) struct EventFilter(pub(crate) Option<Range<u32>>);
 
-/// Which rows of events are gone. The parser holds events by numbers, which are never used again.
+/// Maps event numbers to rows after rows were dropped. The parser refers to events by number, and
+/// numbers are never reused.
 #[derive(Default)]
 pub(crate) struct RowRemap {
-    /// An event's number is its row and so many.
-    rows: u32,
-    /// Events of a lower number were in a list of which rows may be gone: they cannot be told from
-    /// others any more.
-    settled: u32,
+    /// The number of dropped rows: `event number = row + removed`.
+    removed: u32,
+    /// Numbers below this cannot be mapped: rows of their list may have been dropped.
+    unmapped_below: u32,
 }
 
 impl RowRemap {
     pub(crate) fn number(&self, row: u32) -> u32 {
-        row + self.rows
+        row + self.removed
     }
 
     pub(crate) fn row(&self, number: u32) -> Option<u32> {
-        (number >= self.settled).then(|| number - self.rows)
+        (number >= self.unmapped_below).then(|| number - self.removed)
     }
 }
 
-/// What is kept of the traces of a file.
+/// The state of the filter of a file.
 #[derive(Default)]
 pub(crate) struct FilterState {
     range: Range<u32>,
-    /// One for each list of events, by its index in `Tables::runs`.
+    /// One window per list of events, with the list's index in `Tables::row_ranges`.
     windows: Vec<(usize, LiveWindow)>,
-    /// Active blocks of the final segments, by address, where those came before the traces, as they
-    /// do.
+    /// Address keys of the final segments' active blocks. PyTorch writes them before the traces;
+    /// `None` if they have not been read yet.
     active: Option<FxHashSet<u64>>,
-    /// No row is kept, also not inside the range.
+    /// Whether to keep no rows and only count events.
     pub(crate) only_counts: bool,
-    /// One for each list of events that has grown since somebody last looked.
+    /// Per list of events, the events since the last [`FilterState::forget_recent`].
     recent: Vec<Recent>,
-    /// How many events there had been when it was asked how many will come, and how many of them of
-    /// segments.
-    looked: (usize, usize),
+    /// The numbers of events and of segment events at the last call of
+    /// [`FilterState::expected_rows`].
+    at_last_reserve: (usize, usize),
 }
 
-/// Events that have passed since somebody last looked: most leave no row.
+/// The newest events of a list. Most of them leave no row.
 struct Recent {
-    /// Which list of events.
-    run: usize,
+    /// The list's index in `Tables::row_ranges`.
+    list: usize,
     actions: Vec<Action>,
     sizes: DeltaColumn,
 }
 
 impl FilterState {
-    fn window(&mut self, run: usize) -> &mut LiveWindow {
-        let at = self.windows.iter().rposition(|(of, _)| *of == run).unwrap_or_else(|| {
-            self.windows.push((run, LiveWindow::default()));
+    fn window(&mut self, list: usize) -> &mut LiveWindow {
+        let at = self.windows.iter().rposition(|(of, _)| *of == list).unwrap_or_else(|| {
+            self.windows.push((list, LiveWindow::default()));
             self.windows.len() - 1
         });
         &mut self.windows[at].1
     }
 
-    fn seen(&self, run: usize) -> Option<&LiveWindow> {
-        self.windows.iter().find(|(of, _)| *of == run).map(|(_, window)| window)
+    fn seen(&self, list: usize) -> Option<&LiveWindow> {
+        self.windows.iter().find(|(of, _)| *of == list).map(|(_, window)| window)
     }
 
-    fn remember(&mut self, run: usize, events: &Events, rows: Range<u32>) {
-        let at = self.recent.iter().position(|recent| recent.run == run).unwrap_or_else(|| {
-            self.recent.push(Recent { run, actions: Vec::new(), sizes: DeltaColumn::new(SIZES) });
+    fn remember(&mut self, list: usize, events: &Events, rows: Range<u32>) {
+        let at = self.recent.iter().position(|recent| recent.list == list).unwrap_or_else(|| {
+            self.recent.push(Recent { list, actions: Vec::new(), sizes: DeltaColumn::new(SIZES) });
             self.recent.len() - 1
         });
         let recent = &mut self.recent[at];
@@ -88,9 +88,9 @@ impl FilterState {
         }
     }
 
-    /// Somebody has looked.
+    /// Starts a new batch of recent events.
     pub(crate) fn forget_recent(&mut self) {
-        // The last list is the one that goes on: its memory stays.
+        // Keeps the last list's buffers, because that list continues.
         self.recent.drain(..self.recent.len().saturating_sub(1));
         if let Some(last) = self.recent.first_mut() {
             last.actions.clear();
@@ -98,25 +98,26 @@ impl FilterState {
         }
     }
 
-    /// Of a list of events what passed since somebody last looked; `None` of one that had ended
-    /// before.
-    pub(crate) fn reading(&self, run: usize) -> Option<TraceProgress<'_>> {
-        let Recent { actions, sizes, .. } = self.recent.iter().find(|recent| recent.run == run)?;
-        let skipped = self.seen(run)?.seen as usize - actions.len();
-        Some(TraceProgress { trace: run as u32, skipped, actions, sizes: (sizes, 0) })
+    /// The recent events of a list. `None` if the list ended before them.
+    pub(crate) fn progress(&self, list: usize) -> Option<TraceProgress<'_>> {
+        let Recent { actions, sizes, .. } =
+            self.recent.iter().find(|recent| recent.list == list)?;
+        let skipped = self.seen(list)?.seen as usize - actions.len();
+        Some(TraceProgress { trace: list as u32, skipped, actions, sizes: (sizes, 0) })
     }
 
-    /// How many events came since this was asked last, and how many times as many will stay of what
-    /// is to come, if that is `remaining` times what came: those inside the range, and outside of it
-    /// those of segments, as many of them as of recent.
-    fn expected(&mut self, remaining: f64) -> (usize, f64) {
+    /// Predicts rows for [`Events::reserve`]. Returns the number of events since the last call, and
+    /// the expected rows as a multiple of it. `remaining` is the length of the rest of the file, in
+    /// multiples of the bytes read since the last call. All events inside the range get rows.
+    /// Outside it segment events do, at their recent rate.
+    fn expected_rows(&mut self, remaining: f64) -> (usize, f64) {
         let sum = |of: fn(&LiveWindow) -> u32| {
             self.windows.iter().map(|(_, window)| of(window) as usize).sum::<usize>()
         };
         let now = (sum(|window| window.seen), sum(|window| window.segments));
-        let before = std::mem::replace(&mut self.looked, now);
+        let before = std::mem::replace(&mut self.at_last_reserve, now);
         let (recent, segments) = (now.0 - before.0, now.1 - before.1);
-        // In front of the range nothing is known of it yet.
+        // Before the range its rows cannot be predicted.
         let Some((_, window)) =
             self.windows.last().filter(|(_, window)| window.seen >= self.range.start)
         else {
@@ -124,8 +125,8 @@ impl FilterState {
         };
         let inside = remaining
             .min(f64::from(self.range.end.saturating_sub(window.seen)) / recent.max(1) as f64);
-        // Inside it is too early to tell, since a trace begins with more of those. But room for as
-        // many events as come between two looks has to be left behind the range, too.
+        // A trace begins with more segment events than usual, so inside the range their rate is no
+        // guide. Reserve at most two more steps for the events behind the range.
         let outside = if inside > 0.0 {
             f64::min(2.0, remaining - inside)
         } else {
@@ -144,7 +145,7 @@ impl FilterState {
 }
 
 fn active(blocks: &[Block]) -> FxHashSet<u64> {
-    blocks.iter().filter(|b| b.state.is_active()).map(|b| key(b.address.0)).collect()
+    blocks.iter().filter(|b| b.state.is_active()).map(|b| address_key(b.address.0)).collect()
 }
 
 impl Tables {
@@ -155,22 +156,22 @@ impl Tables {
         tables
     }
 
-    /// Make room for the rows in the remaining of the file, `remaining` times what came since the last time.
-    /// False where all rows stay.
+    /// Reserves capacity for the rows in the rest of the file, as [`Events::reserve_ahead`] does.
+    /// Returns false if all rows are kept.
     pub(crate) fn reserve_ahead_filtered(&mut self, remaining: f64) -> bool {
         let Some(filter) = &mut self.filter else { return false };
         if !filter.only_counts {
-            let (recent, remaining) = filter.expected(remaining);
+            let (recent, remaining) = filter.expected_rows(remaining);
             self.events.reserve(recent, remaining);
         }
         true
     }
 
-    /// A list of events has grown: drop what is not needed of it.
+    /// Drops rows of a list of events that has grown.
     pub(crate) fn filter_list(&mut self, index: usize) {
         let Some(filter) = &mut self.filter else { return };
-        let run = self.row_ranges[index];
-        if run.kind != ext::EVENT {
+        let list = self.row_ranges[index];
+        if list.kind != ext::EVENT {
             return;
         }
         let range = filter.range.clone();
@@ -181,12 +182,12 @@ impl Tables {
         let known = filter.active.take();
         let window = filter.window(index);
         let (seen, there) = (window.seen, window.rows());
-        let new = run.start + there..run.end;
+        let new = list.start + there..list.end;
         if only_counts {
             window.seen += new.len() as u32;
         } else {
             for row in new.clone() {
-                window.see(
+                window.observe(
                     &range,
                     known.as_ref(),
                     self.events.action(row),
@@ -194,45 +195,47 @@ impl Tables {
                 );
             }
         }
-        let is_worth_it = window.is_worth_it(&range, seen);
+        let should_compact = window.should_compact(&range, seen);
         filter.active = known;
         filter.remember(index, &self.events, new.clone());
         if only_counts {
             self.drop_rows(new, |_| false);
-            self.row_ranges[index].end = run.start + there;
-        } else if is_worth_it {
+            self.row_ranges[index].end = list.start + there;
+        } else if should_compact {
             self.compact(index);
         }
-        self.remap.settled = self.remap.rows + self.events.len() as u32;
+        self.remap.unmapped_below = self.remap.removed + self.events.len() as u32;
     }
 
-    /// Take what was dropped of a list of events out of the table.
+    /// Removes the dropped rows of a list of events from the table.
     fn compact(&mut self, index: usize) {
         let Some(mut filter) = self.filter.take() else { return };
-        let run = self.row_ranges[index];
+        let list = self.row_ranges[index];
         let window = filter.window(index);
-        let moving = window.moving();
-        let rows = run.start + moving.start..run.start + moving.end;
-        self.drop_rows(rows, |row| window.keeps(row - run.start));
+        let moving = window.moving_rows();
+        let rows = list.start + moving.start..list.start + moving.end;
+        self.drop_rows(rows, |row| window.keeps(row - list.start));
         window.renumber();
-        self.row_ranges[index].end = run.start + window.rows();
+        self.row_ranges[index].end = list.start + window.rows();
         self.filter = Some(filter);
     }
 
-    /// Drop rows of events; those behind them, and the lists that they are in, move up.
+    /// Removes rows of events from the table. Later rows and their lists move up.
     fn drop_rows(&mut self, rows: Range<u32>, keep: impl Fn(u32) -> bool) {
         let dropped = self.events.retain_rows(rows.clone(), keep);
-        for run in
-            self.row_ranges.iter_mut().filter(|run| run.kind == ext::EVENT && run.start >= rows.end)
+        for list in self
+            .row_ranges
+            .iter_mut()
+            .filter(|list| list.kind == ext::EVENT && list.start >= rows.end)
         {
-            run.start -= dropped;
-            run.end -= dropped;
+            list.start -= dropped;
+            list.end -= dropped;
         }
-        self.remap.rows += dropped;
+        self.remap.removed += dropped;
     }
 
-    /// All has been read: only what stays is left in the table.
-    pub(crate) fn settle(&mut self) {
+    /// Drops the remaining unneeded rows after the whole file has been read.
+    pub(crate) fn finish_filter(&mut self) {
         if self.filter.is_none() {
             return;
         }
@@ -244,15 +247,16 @@ impl Tables {
             {
                 let known = filter.active.take();
                 let window = filter.window(index);
-                window.end(&active);
+                window.finish(&active);
                 let is_late = |key| {
                     known.as_ref().is_some_and(|known| !known.contains(key)) && window.is_lost(*key)
                 };
-                let recent = active.iter().filter(|key| is_late(key)).count() as u32;
+                let late = active.iter().filter(|key| is_late(key)).count() as u32;
                 filter.active = known;
-                if recent > 0 {
-                    self.report.warn_many(WarningKind::PartSegments, None, recent, || {
-                        "segments stand behind the traces: blocks of which the alloc was lost may begin too early"
+                if late > 0 {
+                    self.report.warn_many(WarningKind::PartSegments, None, late, || {
+                        "segments follow the traces in the file: \
+                         blocks whose alloc is missing may begin too early"
                             .into()
                     });
                 }
@@ -261,45 +265,44 @@ impl Tables {
         }
     }
 
-    /// From now on no event leaves a row, and those that did are gone: they are only counted.
+    /// Drops all rows of events, and counts events from now on.
     pub(crate) fn only_count(&mut self) {
         let mut filter = self.filter.take().unwrap_or_default();
         let mut end = 0;
-        for (index, run) in
-            self.row_ranges.iter_mut().enumerate().filter(|(_, run)| run.kind == ext::EVENT)
+        for (index, list) in
+            self.row_ranges.iter_mut().enumerate().filter(|(_, list)| list.kind == ext::EVENT)
         {
             let window = filter.window(index);
-            let seen = window.seen.max(run.end - run.start);
+            let seen = window.seen.max(list.end - list.start);
             *window = LiveWindow::counting(seen);
-            end = end.max(run.end);
-            (run.start, run.end) = (0, 0);
+            end = end.max(list.end);
+            (list.start, list.end) = (0, 0);
         }
         filter.only_counts = true;
         self.filter = Some(filter);
         let dropped = self.events.retain_rows(0..end, |_| false);
         self.events.shrink();
-        self.remap.rows += dropped;
-        self.remap.settled = self.remap.rows;
+        self.remap.removed += dropped;
+        self.remap.unmapped_below = self.remap.removed;
     }
 
-    /// RowCounts that are not needed, and have not been taken out of the table yet.
+    /// The number of dropped rows that are still in the table.
     pub(crate) fn dropped_so_far(&self) -> usize {
         self.filter
             .as_ref()
             .map_or(0, |filter| filter.windows.iter().map(|(_, window)| window.dropped).sum())
     }
 
-    /// The events of the longest list of them, also of those that are gone.
+    /// The number of events of the longest list, with and without a row.
     pub(crate) fn longest_trace(&self) -> u32 {
         let seen = |index: usize| {
             self.filter.as_ref().and_then(|filter| filter.seen(index)).map(|w| w.seen)
         };
-        let row_ranges =
-            self.row_ranges.iter().enumerate().filter(|(_, run)| run.kind == ext::EVENT);
-        row_ranges.map(|(index, run)| seen(index).unwrap_or(run.end - run.start)).max().unwrap_or(0)
+        let lists = self.row_ranges.iter().enumerate().filter(|(_, list)| list.kind == ext::EVENT);
+        lists.map(|(index, list)| seen(index).unwrap_or(list.end - list.start)).max().unwrap_or(0)
     }
 
-    /// Which events of a list are in the table, when that is not all of them.
+    /// The range of a list's events in the table. `None` if all of them are.
     pub(crate) fn excerpt(&self, list: Value) -> Option<Excerpt> {
         let filter = self.filter.as_ref()?;
         let window = filter.seen(list.as_ext(ext::ROW_RANGE)? as usize)?;

@@ -1,6 +1,7 @@
-//! Snapshots as JSON: what re-exports and the official viewer's first attempt at any file are.
+//! Loads snapshots from JSON. Re-exports are JSON, and PyTorch's viewer tries to read any file as
+//! JSON first.
 //!
-//! JSON is read whole, once all its bytes are there, through the same sink as a pickle.
+//! The text is parsed at once, after all bytes have arrived, into the same sink as a pickle.
 
 use crate::event_range::EventFilter;
 use crate::keys;
@@ -12,14 +13,13 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use vramscope_pickle::{Heap, Sink as _, Strings, Value};
 
-/// Read a snapshot from JSON text.
+/// Reads a snapshot from JSON text.
 ///
-/// # Errors
-/// When it is not JSON, or JSON of something else.
+/// # Errors When the text is not JSON, or not a snapshot.
 pub(crate) fn load(text: &[u8], filter: &EventFilter) -> Result<Snapshot, LoadError> {
     let heap = Heap::with_strings(Strings::with_known(keys::KNOWN));
     let mut builder = Builder { heap, tables: Tables::with_filter(filter) };
-    // A byte-order mark is no JSON, but editors write it.
+    // Editors write a byte-order mark, which JSON does not allow.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut json = serde_json::Deserializer::from_slice(text);
     let root = Seed(&mut builder).deserialize(&mut json).and_then(|root| json.end().map(|()| root));

@@ -1,15 +1,15 @@
-//! A range of a trace's events, and what was live around it: the rest of the trace leaves no row.
+//! Selects the rows of a trace that a range of its events needs.
 //!
-//! Blocks that live wholly before the range or wholly after it are dropped as soon as that is
-//! known, with all of their events; everything inside stays, and so does every event of a block
-//! that is live in some state of the range. So each state in the range is that of the whole trace:
-//! the same blocks with the same sizes and stacks. Segment events stay (they are few, and cancel in
-//! parts), as does what follows a segment that is reserved, since it tells the segment's kind.
+//! Blocks that live wholly before or wholly after the range are dropped with all their events, as
+//! soon as that is known. All events inside the range stay, and so do all events of blocks that are
+//! live in some state of the range. So each state in the range equals that of the whole trace: the
+//! same blocks with the same sizes and stacks. Segment events stay, because they are few and may
+//! cancel in part. So does the event after a reserved segment, because it tells the segment's kind.
 //!
-//! The rules by which events belong to blocks are those of vramscope-analysis, also for untidy
-//! traces. An alloc that was lost counts from the completion before it: such a completion may not
-//! be dropped after the range, or the block would be live in it. One an address is kept where the
-//! final segments have an active block, or are not known yet.
+//! Events are assigned to blocks by the rules of vramscope-analysis, also in incomplete traces. If
+//! an alloc is lost, its block counts as live since the free before it completed. Dropping that
+//! completion after the range would make the block live inside the range. So one completion per
+//! address is kept where the final segments have an active block, or are not known yet.
 
 use crate::events::Action;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,95 +25,97 @@ enum Phase {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RowFate {
     Dropped,
-    /// As far as is known.
+    /// Kept, unless its block turns out to be outside the range.
     Kept,
-    /// Inside the range, or needed whatever comes.
+    /// Kept in any case: inside the range, or needed by another kept row.
     Pinned,
 }
 
 /// No row.
 const NO_ROW: u32 = u32::MAX;
 
-/// A block that is live.
+/// A live block, and the rows of its events.
 #[derive(Clone, Copy)]
 struct LiveBlock {
     alloc: u32,
     request: u32,
     phase: Phase,
-    /// Its events stay, wherever it ends.
+    /// Whether its events stay wherever it ends.
     pinned: bool,
 }
 
-/// What an address is up to.
+/// The state of an address.
 #[derive(Clone, Copy)]
 struct AddressState {
     live: Option<LiveBlock>,
-    /// A request that met no live block.
+    /// The row of a free request without a live block.
     request: u32,
 }
 
-/// One trace on its way through. RowCounts are counted from the trace's first.
+/// The filter of one trace. Rows are counted from the trace's first row.
 #[derive(Default)]
 pub(crate) struct LiveWindow {
     pub(crate) seen: u32,
-    /// How many of those were of segments.
+    /// The number of segment events among `seen`.
     pub(crate) segments: u32,
-    /// RowCounts before the range that are in the table.
+    /// The number of rows in the table before the range.
     pub(crate) before: u32,
-    marks: Vec<RowFate>,
-    /// How many of the rows are to go.
+    fates: Vec<RowFate>,
+    /// The number of dropped rows that are still in the table.
     pub(crate) dropped: usize,
-    /// The first of those.
+    /// The first of them.
     first_dropped: Option<u32>,
     addresses: FxHashMap<u64, AddressState>,
-    /// Addresses that were completed after the range.
+    /// Address keys with a completed free after the range.
     completed_after: FxHashSet<u64>,
-    /// The first block of an address that lived wholly after the range: its rows.
+    /// Per address key, the rows of its first block that lived wholly after the range.
     first_after: FxHashMap<u64, [u32; 3]>,
-    /// The event before was that of a segment that is reserved, not after the range.
-    reserved: bool,
+    /// Whether the event before reserved a segment, and was not after the range.
+    after_reserve: bool,
 }
 
-/// As in vramscope-analysis: the low bits of addresses are nearly always zeros.
-pub(crate) fn key(address: u64) -> u64 {
+/// A hash key of an address, whose low bits are nearly always zero. The same as in
+/// vramscope-analysis.
+pub(crate) fn address_key(address: u64) -> u64 {
     address.rotate_right(9)
 }
 
 impl LiveWindow {
-    /// One of which nothing is kept but how many events it has had.
+    /// A window that keeps no rows, after `seen` events.
     pub(crate) fn counting(seen: u32) -> Self {
         Self { seen, ..Self::default() }
     }
 
-    /// RowCounts that are in the table.
+    /// The number of rows in the table.
     pub(crate) fn rows(&self) -> u32 {
-        self.marks.len() as u32
+        self.fates.len() as u32
     }
 
-    /// The rows that move when those go that are to go.
-    pub(crate) fn moving(&self) -> Range<u32> {
+    /// The rows that [`LiveWindow::renumber`] moves or drops.
+    pub(crate) fn moving_rows(&self) -> Range<u32> {
         self.first_dropped.unwrap_or(self.rows())..self.rows()
     }
 
-    /// Whether to take out now what is to go, `before` events having been seen the last time: what
-    /// moves for it, and what has to be found anew, is not much more than that; or the range has
-    /// begun. All of it stays, and would move for what is left in front of it.
-    pub(crate) fn is_worth_it(&self, range: &Range<u32>, before: u32) -> bool {
+    /// Whether to remove dropped rows from the table now. Either their number outweighs the rows to
+    /// move and the addresses to renumber, or the range has just begun: its rows all stay, and
+    /// would be moved later. `before` is `seen` at the last check.
+    pub(crate) fn should_compact(&self, range: &Range<u32>, before: u32) -> bool {
         let begins = before < range.start && self.seen >= range.start;
         begins
-            || self.dropped > usize::midpoint(self.moving().len(), self.addresses.len()).max(4096)
+            || self.dropped
+                > usize::midpoint(self.moving_rows().len(), self.addresses.len()).max(4096)
     }
 
-    /// Whether a row stays, as far as is known.
+    /// Whether a row is not dropped.
     pub(crate) fn keeps(&self, row: u32) -> bool {
-        self.marks.get(row as usize) != Some(&RowFate::Dropped)
+        self.fates.get(row as usize) != Some(&RowFate::Dropped)
     }
 
     fn drop_row(&mut self, row: u32) {
-        if let Some(mark) = self.marks.get_mut(row as usize)
-            && *mark == RowFate::Kept
+        if let Some(fate) = self.fates.get_mut(row as usize)
+            && *fate == RowFate::Kept
         {
-            *mark = RowFate::Dropped;
+            *fate = RowFate::Dropped;
             self.dropped += 1;
             self.first_dropped = Some(self.first_dropped.map_or(row, |first| first.min(row)));
         }
@@ -126,10 +128,10 @@ impl LiveWindow {
     }
 
     fn is_pinned(&self, row: u32) -> bool {
-        self.marks.get(row as usize) == Some(&RowFate::Pinned)
+        self.fates.get(row as usize) == Some(&RowFate::Pinned)
     }
 
-    pub(crate) fn see(
+    pub(crate) fn observe(
         &mut self,
         range: &Range<u32>,
         active: Option<&FxHashSet<u64>>,
@@ -145,23 +147,23 @@ impl LiveWindow {
         self.before += u32::from(phase == Phase::Before);
         let is_segment = (Action::SEGMENT_ALLOC..=Action::SEGMENT_UNMAP).contains(&action);
         self.segments += u32::from(is_segment);
-        let pinned = self.reserved || is_segment;
-        let row = self.marks.len() as u32;
-        self.marks.push(if pinned || phase == Phase::Within {
+        let pinned = self.after_reserve || is_segment;
+        let row = self.fates.len() as u32;
+        self.fates.push(if pinned || phase == Phase::Within {
             RowFate::Pinned
         } else {
             RowFate::Kept
         });
-        self.reserved = match action {
+        self.after_reserve = match action {
             Action::SEGMENT_ALLOC | Action::SEGMENT_MAP => phase != Phase::After,
-            _ => self.reserved && is_segment,
+            _ => self.after_reserve && is_segment,
         };
         match action {
             _ if is_segment => {}
-            Action::ALLOC => self.alloc(key(address), row, phase, pinned),
-            Action::FREE_REQUESTED => self.request(key(address), row, pinned),
+            Action::ALLOC => self.alloc(address_key(address), row, phase, pinned),
+            Action::FREE_REQUESTED => self.request(address_key(address), row, pinned),
             Action::FREE_COMPLETED | Action::FREE => {
-                let key = key(address);
+                let key = address_key(address);
                 if action == Action::FREE {
                     self.request(key, row, pinned);
                 }
@@ -177,7 +179,7 @@ impl LiveWindow {
         if let Some(place) = before {
             self.drop_row(place.request);
         }
-        // A free was lost: the old block ends here. Where that one stays, so must what ends it.
+        // A free is lost, so the old block ends here. Its end has to stay if the block stays.
         if let Some(old) = before.and_then(|place| place.live) {
             if old.is_outside(phase) {
                 self.drop_rows([old.alloc, old.request]);
@@ -204,11 +206,12 @@ impl LiveWindow {
             }
             None => std::mem::replace(&mut place.request, row),
         };
-        // The last request counts.
+        // Only the last request counts.
         self.drop_row(before);
     }
 
-    /// A block may return without an alloc where one is active in the end.
+    /// A completed free. `may_return`: the address may be active at the end although the alloc is
+    /// lost.
     fn complete(&mut self, key: u64, row: u32, phase: Phase, pinned: bool, may_return: bool) {
         let place = self.addresses.remove(&key);
         let again = phase == Phase::After && !self.completed_after.insert(key);
@@ -222,16 +225,16 @@ impl LiveWindow {
             }
             return;
         }
-        // From before the trace, or of an alloc that was lost: it was live since the completion
-        // before, or always.
+        // The block is older than the trace, or its alloc is lost. It is live since the completed
+        // free before, or always.
         let request = place.map_or(NO_ROW, |p| p.request);
         if (phase == Phase::Before || again) && !pinned && !self.is_pinned(request) {
             self.drop_rows([request, row]);
         }
     }
 
-    /// The trace has ended: what was kept in case that an alloc was lost goes, unless it was.
-    pub(crate) fn end(&mut self, active: &FxHashSet<u64>) {
+    /// Ends the trace. Drops the blocks kept for a lost alloc, unless it was lost.
+    pub(crate) fn finish(&mut self, active: &FxHashSet<u64>) {
         let is_live = |key| self.addresses.get(key).is_some_and(|place| place.live.is_some());
         let unneeded =
             self.first_after.iter().filter(|(key, _)| is_live(key) || !active.contains(key));
@@ -240,30 +243,29 @@ impl LiveWindow {
         self.first_after.clear();
     }
 
-    /// Whether the block that is active at an address in the end has no alloc since one was freed
-    /// there after the range.
+    /// Whether the address is active at the end, but has no alloc since a free after the range.
     pub(crate) fn is_lost(&self, key: u64) -> bool {
         let is_live = self.addresses.get(&key).is_some_and(|place| place.live.is_some());
         self.completed_after.contains(&key) && !is_live
     }
 
-    /// Forget the rows that were dropped, which the table no longer has.
+    /// Renumbers the rows after the dropped ones were removed from the table.
     pub(crate) fn renumber(&mut self) {
-        let moving = self.moving();
+        let moving = self.moving_rows();
         let (mut next, mut numbers) = (moving.start, Vec::with_capacity(moving.len()));
         for row in moving.clone() {
-            let mark = self.marks[row as usize];
-            let is_kept = mark != RowFate::Dropped;
+            let fate = self.fates[row as usize];
+            let is_kept = fate != RowFate::Dropped;
             numbers.push(if is_kept { next } else { NO_ROW });
             if is_kept {
-                self.marks[next as usize] = mark;
+                self.fates[next as usize] = fate;
                 next += 1;
             }
             if row + 1 == self.before {
                 self.before = next;
             }
         }
-        self.marks.truncate(next as usize);
+        self.fates.truncate(next as usize);
         (self.dropped, self.first_dropped) = (0, None);
         let number = |row: &mut u32| {
             if let Some(place) = row.checked_sub(moving.start) {
@@ -279,7 +281,7 @@ impl LiveWindow {
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.marks.capacity()
+        self.fates.capacity()
             + self.addresses.capacity() * size_of::<(u64, AddressState)>()
             + self.completed_after.capacity() * size_of::<u64>()
             + self.first_after.capacity() * size_of::<(u64, [u32; 3])>()
@@ -287,7 +289,7 @@ impl LiveWindow {
 }
 
 impl LiveBlock {
-    /// Whether a block that ends in this phase was live in no state of the range.
+    /// Whether a block that ends in this phase is live in no state of the range.
     fn is_outside(&self, end: Phase) -> bool {
         !self.pinned && self.phase == end && end != Phase::Within
     }

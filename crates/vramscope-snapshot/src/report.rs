@@ -1,8 +1,8 @@
-//! What was odd about a file, and what made it unreadable.
+//! Warnings about defects of a file, and errors that make it unreadable.
 
 use vramscope_pickle::PickleError;
 
-/// The kinds of [`Warning`]. The first ones are about the file, the others about its trace.
+/// The kinds of [`Warning`]. The first kinds concern the file, those from `Part` on its traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarningKind {
     /// Bytes follow the end of the pickle.
@@ -31,7 +31,7 @@ pub enum WarningKind {
     SegmentSum,
     /// Two final segments overlap.
     SegmentsOverlap,
-    /// Final segments that stand behind the traces came too late to choose the rows to keep.
+    /// Final segments follow the traces, so some blocks in an event range may begin too early.
     PartSegments,
     /// Only a range of the events was read.
     Part,
@@ -126,7 +126,7 @@ impl WarningKind {
     }
 }
 
-/// A defect of the file that reading works around. The message says which value was used.
+/// A defect that reading worked around. The message names the value used instead, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The kind of defect.
@@ -181,62 +181,65 @@ impl Report {
     }
 }
 
-/// Why a file is no snapshot that can be shown.
+/// Why a file cannot be read as a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// It is no whole pickle.
+    /// The file is not a complete pickle.
     #[error(transparent)]
     Pickle(#[from] PickleError),
-    /// It is a pickle of something else.
+    /// The pickle is not a snapshot.
     #[error(
-        "this is not a memory snapshot: its root is {found}, expected a dict with `segments` and `device_traces`, or a list of segments"
+        "this is not a memory snapshot: its root is {found}, \
+         expected a dict with `segments` and `device_traces`, or a list of segments"
     )]
     NotASnapshot {
-        /// What the root is.
+        /// A description of the root.
         found: String,
     },
-    /// It is text, but not JSON of a snapshot.
-    #[error("this is JSON, but could not be read at line {line}, column {column}: {reason}")]
+    /// The file starts like JSON, but is not valid JSON.
+    #[error("cannot read this JSON at line {line}, column {column}: {reason}")]
     Json {
         /// Line, from 1.
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// What the JSON reader says.
+        /// The JSON parser's message.
         reason: String,
     },
-    /// A gzip stream that breaks off or fails its check sum.
+    /// A gzip stream is incomplete or fails its checksum.
     #[error("the gzip stream is damaged after {at} decompressed bytes: {reason}")]
     Gzip {
-        /// Bytes decompressed before.
+        /// Decompressed bytes before the error.
         at: u64,
-        /// What the decompressor says.
+        /// The decompressor's message.
         reason: String,
     },
-    /// An HTML page that holds no snapshot.
+    /// An HTML page without a snapshot.
     #[error(
-        "this HTML page holds no snapshot: no base64 data of `trace_plot` or `segment_plot` (PyTorch 2.1 or later) was found in {bytes} bytes"
+        "this HTML page holds no snapshot: no base64 data of `trace_plot` or `segment_plot` \
+         (PyTorch 2.1 or later) in {bytes} bytes"
     )]
     Html {
-        /// Its size.
+        /// The page's size in bytes.
         bytes: u64,
     },
-    /// Base64 inside an HTML page that is none.
-    #[error("the snapshot inside this HTML page is not valid base64, at offset {at}")]
+    /// An HTML page with invalid base64 data.
+    #[error("the snapshot in this HTML page is not valid base64 at offset {at}")]
     Base64 {
-        /// Where.
+        /// The offset in the page.
         at: u64,
     },
-    /// A container that is known, and not read.
+    /// A file of a known format that is not supported.
     #[error("{what}")]
     Refused {
-        /// What it is, and what to do.
+        /// The format, and the remedy if any.
         what: &'static str,
     },
-    /// A first byte that begins nothing known.
+    /// The first bytes match no supported format.
     #[error(
-        "this is no snapshot: it starts with {found}, expected a pickle, a gzip of one, `trace_plot` HTML or JSON"
+        "this is not a snapshot: it starts with {found}, \
+         expected a pickle, a gzipped pickle, `trace_plot` HTML or JSON"
     )]
     Unknown {
         /// The first bytes.
@@ -245,17 +248,18 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// What the reader can do about it.
+    /// A remedy for the error, if the message does not name one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Pickle(PickleError::Empty | PickleError::UnexpectedEnd { .. }) => Some(
-                "The process may have ended while it wrote the file, or a copy broke off. Take the snapshot again.",
+                "The process may have ended while it wrote the file, or a copy was interrupted. \
+                 Copy the file again or take a new snapshot.",
             ),
             Self::Pickle(_) => {
-                Some("Copy the file again; if that does not help, take the snapshot again.")
+                Some("Copy the file again. If that does not help, take a new snapshot.")
             }
             Self::NotASnapshot { .. } | Self::Unknown { .. } => {
-                Some("Snapshots are written by torch.cuda.memory._dump_snapshot(\"rank0.pickle\").")
+                Some("Write a snapshot with torch.cuda.memory._dump_snapshot(\"rank0.pickle\").")
             }
             Self::Json { .. }
             | Self::Gzip { .. }

@@ -1,5 +1,4 @@
-//! Which table a dict, list or tuple goes to: told by its keys, or by what its first item has
-//! become.
+//! Routes each dict, list and tuple to its table, by its keys or by the type of its first item.
 
 use crate::ids::StackId;
 use crate::keys::{self, bit};
@@ -39,9 +38,9 @@ impl Sink for Tables {
             return Some(Value::ext(ext::STACK, self.stack_of(heap, StackId(stack), items, at).0));
         }
         if let Some(index) = so_far.and_then(|v| v.as_ext(ext::ROW_RANGE)) {
-            let run = self.row_ranges[index as usize];
+            let list = self.row_ranges[index as usize];
             self.row_ranges[index as usize] =
-                self.row_range_of(heap, Some(run), run.kind, items, at);
+                self.row_range_of(heap, Some(list), list.kind, items, at);
             self.filter_list(index as usize);
             return so_far;
         }
@@ -53,8 +52,8 @@ impl Sink for Tables {
                 kind @ (ext::EVENT | ext::BLOCK | ext::SEGMENT | ext::ANNOTATION | ext::HISTORY),
                 _,
             ) => {
-                let run = self.row_range_of(heap, None, kind, items, at);
-                self.row_ranges.push(run);
+                let list = self.row_range_of(heap, None, kind, items, at);
+                self.row_ranges.push(list);
                 self.filter_list(self.row_ranges.len() - 1);
                 Some(Value::ext(ext::ROW_RANGE, self.row_ranges.len() as u32 - 1))
             }
@@ -90,7 +89,7 @@ impl Sink for Tables {
 }
 
 impl Tables {
-    /// A dict of any kind. Apart from the way that nearly all dicts go: engines optimize a small
+    /// Routes a dict that is not a common event. Out of line: JavaScript engines optimize a small
     /// function sooner.
     #[inline(never)]
     fn other_dict(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Option<Value> {

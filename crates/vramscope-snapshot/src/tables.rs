@@ -1,4 +1,4 @@
-//! The tables while they fill: what the parser pushes becomes rows the moment it is complete.
+//! The tables under construction: each container that the parser completes becomes a row.
 
 mod event;
 mod key_order;
@@ -17,7 +17,7 @@ use std::ops::Range;
 use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
 use vramscope_units::{Addr, Bytes, Micros};
 
-/// What a taken object has become: the kind of a [`Value::ext`].
+/// Kinds of a [`Value::ext`]: the table that a taken container went to.
 pub(crate) mod ext {
     pub(crate) const EVENT: u8 = 0;
     pub(crate) const FRAME: u8 = 1;
@@ -28,7 +28,7 @@ pub(crate) mod ext {
     pub(crate) const POOL: u8 = 6;
     pub(crate) const TEXT: u8 = 7;
     pub(crate) const HISTORY: u8 = 8;
-    /// A list of rows: index into `Tables::runs`.
+    /// A list of rows: an index into `Tables::row_ranges`.
     pub(crate) const ROW_RANGE: u8 = 9;
 }
 
@@ -46,7 +46,7 @@ impl RowRange {
     }
 }
 
-/// The tables while they fill.
+/// The tables under construction.
 pub(crate) struct Tables {
     pub(crate) frames: Frames,
     pub(crate) stacks: Stacks,
@@ -56,23 +56,23 @@ pub(crate) struct Tables {
     pub(crate) annotations: Vec<Annotation>,
     pub(crate) streams: Vec<i64>,
     pub(crate) pools: Vec<PoolId>,
-    /// Names of actions; those that PyTorch has come first, in [`Action`]'s order.
+    /// Action names. PyTorch's come first, in [`Action`](crate::Action)'s order.
     pub(crate) actions: Vec<StrId>,
     pub(crate) row_ranges: Vec<RowRange>,
     pub(crate) history: Vec<(u64, StackId)>,
     pub(crate) report: Report,
     scratch: Vec<FrameId>,
     pub(crate) key_order: KeyOrder,
-    /// Whether the stack that was made last is nothing but frames.
+    /// Whether the last stack consisted of frames only.
     pub(crate) only_frames: bool,
-    /// What is kept of the traces, where that is not all.
+    /// The state of the event filter, unless all events are kept.
     pub(crate) filter: Option<Box<crate::event_range::FilterState>>,
-    /// Which rows are gone.
+    /// Maps event numbers to rows.
     pub(crate) remap: RowRemap,
 }
 
 impl Tables {
-    /// Bytes of memory that the tables hold, the machine's and those of `parts` not counted.
+    /// Bytes of memory that the tables hold, without the parser and `filter`.
     pub(crate) fn memory(&self) -> usize {
         self.events.memory()
             + self.frames.memory()
@@ -105,7 +105,7 @@ impl Tables {
         }
     }
 
-    /// An address modulo 2^64: PyTorch's C++ pickler writes those of 2^63 and above as negative
+    /// An address modulo 2^64: PyTorch's C++ pickler writes addresses from 2^63 on as negative
     /// numbers.
     #[inline]
     fn address(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
@@ -132,7 +132,7 @@ impl Tables {
         }
     }
 
-    /// From 2^63 on, where no memory is: damage, but as written.
+    /// A size that is not a small integer. Sizes from 2^63 on are damage, but are kept as written.
     #[inline(never)]
     fn odd_bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
         let bytes = heap.int(value).and_then(|bytes| u64::try_from(bytes).ok());
@@ -144,7 +144,10 @@ impl Tables {
 
     fn warn_not_a_number(&mut self, what: &'static str, at: ByteOffset) {
         self.report.warn(WarningKind::NotANumber, Some(at), || {
-            format!("{what} is missing, negative or not a number, in the dict that ends at byte {at}: taken as 0")
+            format!(
+                "{what} is missing, negative or not a number in the dict that ends at byte {at}: \
+                 0 is used"
+            )
         });
     }
 
@@ -153,10 +156,10 @@ impl Tables {
         if value.kind() == Kind::Int(0) { StreamId(0) } else { self.other_stream(heap, value, at) }
     }
 
-    /// One that need not be the default stream.
+    /// The stream of a handle other than the integer 0.
     #[inline(never)]
     fn other_stream(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> StreamId {
-        // Pointers come signed or unsigned; the handle is the same 64 bits.
+        // PyTorch writes the 64 bits of the handle signed or unsigned.
         let handle = heap.int(value).map_or(0, |handle| handle as i64);
         if handle == 0 {
             return StreamId(0);
@@ -173,7 +176,7 @@ impl Tables {
         });
         if index.is_none() {
             self.report.warn(WarningKind::TooManyStreams, Some(at), || {
-                "more than 65,534 streams: the rest are shown as the default stream".into()
+                "more than 65,534 streams: further ones are shown as the default stream".into()
             });
         }
         StreamId(index.unwrap_or(0) as u16)
@@ -209,7 +212,7 @@ impl Tables {
         });
         if index.is_none() {
             self.report.warn(WarningKind::TooManyPools, Some(at), || {
-                "more than 65,534 memory pools: the rest are shown as unknown".into()
+                "more than 65,534 memory pools: further ones are shown as unknown".into()
             });
         }
         Some(index.map_or(PoolIndex::UNKNOWN, |i| PoolIndex(i as u16)))
@@ -219,7 +222,7 @@ impl Tables {
         let value = heap.resolve(value);
         match value.as_ext(ext::STACK) {
             Some(id) => StackId(id),
-            // A list that holds no frame: empty, or of something else.
+            // The list is empty, or holds no frames.
             None => StackId::EMPTY,
         }
     }
@@ -233,7 +236,7 @@ impl Tables {
             match (key.0, value.kind()) {
                 (keys::NAME, Kind::Str(text)) => name = text,
                 (keys::FILENAME, Kind::Str(text)) => file = text,
-                // None, negative and absent lines are all "unknown".
+                // None, negative and absent lines count as unknown.
                 (keys::LINE, _) => {
                     line = heap.small_int(value).and_then(|l| u32::try_from(l).ok()).unwrap_or(0)
                 }
@@ -272,10 +275,11 @@ impl Tables {
                 keys::REQUESTED_SIZE => requested = Some(Bytes(self.bytes(heap, value, at))),
                 keys::FRAMES => block.stack = Self::stack(heap, value),
                 keys::STATE => block.state = self.state(heap, value, at),
-                // Before 2.1; one entry for every former block, the first is the live one.
+                // Before PyTorch 2.1: one entry per former block, the live one first.
                 keys::HISTORY => {
-                    let run = value.as_ext(ext::ROW_RANGE).map(|run| self.row_ranges[run as usize]);
-                    history = run
+                    let list =
+                        value.as_ext(ext::ROW_RANGE).map(|list| self.row_ranges[list as usize]);
+                    history = list
                         .filter(|r| r.kind == ext::HISTORY)
                         .map(|r| self.history[r.start as usize]);
                 }
@@ -286,7 +290,7 @@ impl Tables {
             block.stack = stack;
             requested = requested.filter(|r| r.0 > 0).or(Some(Bytes(real_size)));
         }
-        // Snapshots that do not tell what was asked for: all that is known is the block.
+        // The file lacks requested sizes, so the block's size is the best estimate.
         block.requested_size = requested.unwrap_or(block.size);
         self.blocks.push(block);
         self.blocks.len() as u32 - 1
@@ -295,7 +299,7 @@ impl Tables {
     fn state(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> BlockState {
         match value.kind() {
             Kind::Str(StrId(keys::ACTIVE_ALLOCATED)) => BlockState::Allocated,
-            // The second name stands in PyTorch's docstrings and in no build.
+            // The second name occurs in PyTorch's docstrings, but in no build.
             Kind::Str(StrId(keys::ACTIVE_PENDING_FREE | keys::ACTIVE_AWAITING_FREE)) => {
                 BlockState::PendingFree
             }
@@ -303,7 +307,7 @@ impl Tables {
             _ => {
                 let found = json_text(heap, value);
                 self.report.warn(WarningKind::UnknownState, Some(at), || {
-                    format!("blocks in the unknown state {found} count as inactive")
+                    format!("blocks in unknown state {found} count as inactive")
                 });
                 BlockState::Inactive
             }
@@ -357,7 +361,7 @@ impl Tables {
         self.segments.len() as u32 - 1
     }
 
-    /// Addresses of blocks that have none in the file: they lie one behind the other.
+    /// Assigns consecutive addresses to blocks that have none in the file.
     fn place_blocks(&mut self, segment: &Segment) {
         let mut at = segment.address.0;
         for block in &mut self.blocks[segment.blocks.start as usize..segment.blocks.end as usize] {
@@ -385,19 +389,20 @@ impl Tables {
         self.annotations.len() as u32 - 1
     }
 
-    /// The rows of a list, whether it became a run or stayed with the machine because something
-    /// else is in it too.
+    /// The rows of a list: of a taken one, or of one that stayed in the heap because it also holds
+    /// other items.
     pub(crate) fn rows(&mut self, heap: &Heap, value: Value, kind: u8) -> Range<u32> {
         let value = heap.resolve(value);
-        if let Some(run) = value.as_ext(ext::ROW_RANGE).map(|run| self.row_ranges[run as usize]) {
-            return if run.kind == kind { run.range() } else { 0..0 };
+        if let Some(list) = value.as_ext(ext::ROW_RANGE).map(|list| self.row_ranges[list as usize])
+        {
+            return if list.kind == kind { list.range() } else { 0..0 };
         }
         let rows = self.rows_of(heap, kind, heap.items(value), None);
         self.contiguous(kind, &rows)
     }
 
-    /// The rows of a list's items. What is no event still has its place in a trace, so that indices
-    /// stay those of the file; from other lists it is left out.
+    /// The rows of a list's items. In a trace, any other item gets a row without data, so that
+    /// event indices stay those of the file. In other lists it is left out.
     fn rows_of(
         &mut self,
         heap: &Heap,
@@ -420,13 +425,13 @@ impl Tables {
             self.report.warn(WarningKind::StrayItem, at, || {
                 let what = json_text(heap, item);
                 let shown: String = what.chars().take(80).collect();
-                format!("a list of events, blocks, segments or annotations holds something else: {shown}")
+                format!("a list of events, blocks, segments or annotations holds {shown}")
             });
         }
         rows
     }
 
-    /// The rows of a list's items where they follow each other, as nearly always.
+    /// The rows of a list's items, if they are consecutive, as nearly always.
     fn consecutive_rows(&self, kind: u8, items: &[Value]) -> Option<Range<u32>> {
         let first = items.first()?.as_ext(kind)?;
         let all = items.iter().zip(first..).all(|(item, next)| *item == Value::ext(kind, next));
@@ -434,8 +439,7 @@ impl Tables {
         all.then(|| start..start + items.len() as u32)
     }
 
-    /// RowCounts as one range: the rows themselves where they follow each other, else copies at the
-    /// table's end.
+    /// The rows as one range. Rows that are not consecutive are copied to the end of the table.
     fn contiguous(&mut self, kind: u8, rows: &[u32]) -> Range<u32> {
         let Some(&first) = rows.first() else { return 0..0 };
         if rows.iter().zip(first..).all(|(&row, next)| row == next) {
@@ -470,8 +474,7 @@ impl Tables {
         }
     }
 
-    /// A list of frames becomes a stack: `before`, if the list is longer than a batch, then
-    /// `items`.
+    /// Interns the stack of `before`, the earlier batches of a long list, followed by `items`.
     pub(crate) fn stack_of(
         &mut self,
         heap: &Heap,
@@ -490,7 +493,10 @@ impl Tables {
                 None => {
                     self.only_frames = false;
                     self.report.warn(WarningKind::NotAFrame, Some(at), || {
-                        format!("the call stack that ends at byte {at} holds something that is no frame: left out")
+                        format!(
+                            "the call stack that ends at byte {at} holds something other than \
+                             frames: it is left out"
+                        )
                     });
                 }
             }
@@ -509,27 +515,27 @@ impl Tables {
         at: ByteOffset,
     ) -> RowRange {
         if let Some(rows) = self.consecutive_rows(kind, items)
-            && so_far.is_none_or(|run| run.end == rows.start)
+            && so_far.is_none_or(|list| list.end == rows.start)
         {
             return RowRange {
                 kind,
-                start: so_far.map_or(rows.start, |run| run.start),
+                start: so_far.map_or(rows.start, |list| list.start),
                 end: rows.end,
             };
         }
         let rows = self.rows_of(heap, kind, items, Some(at));
-        let Some(run) = so_far else {
+        let Some(list) = so_far else {
             let range = self.contiguous(kind, &rows);
             return RowRange { kind, start: range.start, end: range.end };
         };
-        if rows.iter().zip(run.end..).all(|(&row, next)| row == next) {
-            return RowRange { end: run.end + rows.len() as u32, ..run };
+        if rows.iter().zip(list.end..).all(|(&row, next)| row == next) {
+            return RowRange { end: list.end + rows.len() as u32, ..list };
         }
-        let all: Vec<u32> = run.range().chain(rows).collect();
+        let all: Vec<u32> = list.range().chain(rows).collect();
         let range = self.contiguous(kind, &all);
         RowRange { kind, start: range.start, end: range.end }
     }
 }
 
-/// The address of a block before it is known.
+/// Placeholder for the address of a block that has none in the file.
 const UNKNOWN_ADDRESS: u64 = u64::MAX;

@@ -1,4 +1,4 @@
-//! Gzip: the reader of what is inside, behind a decompressor that is pushed.
+//! Gzipped files: a push decompressor in front of another [`Reader`].
 
 use super::{NamedSnapshot, Reader};
 use crate::event_range::EventFilter;
@@ -11,7 +11,7 @@ pub(crate) struct Gzip {
     decoder: MultiGzDecoder<Inner>,
 }
 
-/// Takes what the decompressor writes. Its errors travel beside the decompressor's own, which are
+/// Receives the decompressed bytes. Keeps the reader's error, because the decompressor's errors are
 /// `io::Error`s.
 struct Inner {
     reader: Reader,
@@ -24,7 +24,7 @@ impl Write for Inner {
         self.bytes += bytes.len() as u64;
         self.reader.feed(bytes).map_err(|error| {
             self.error = Some(error);
-            io::Error::other("the content is no snapshot")
+            io::Error::other("the content is not a snapshot")
         })?;
         Ok(bytes.len())
     }

@@ -1,8 +1,7 @@
-//! `trace_plot` and `segment_plot` pages: pickles in base64 inside a script, possibly several.
+//! `trace_plot` and `segment_plot` pages: one or more pickles as base64 in a script.
 //!
-//! The page (`torch/cuda/_memory_viz.py`, since 2.1) holds a JSON array of `{"name": ..., "base64":
-//! ...}`. Names and data are found by their keys, whatever stands between; nothing of the page is
-//! run.
+//! The page (`torch/cuda/_memory_viz.py`, since PyTorch 2.1) holds a JSON array of `{"name": ...,
+//! "base64": ...}`. Names and data are found by their keys alone. No part of the page is executed.
 
 use super::{NamedSnapshot, Reader};
 use crate::event_range::EventFilter;
@@ -12,10 +11,10 @@ use base64::{DecodeError, Engine as _};
 
 /// Reads all snapshots of a page.
 pub(crate) struct Html {
-    /// Text not understood yet: less than a key, or less than four characters of base64.
+    /// Unprocessed text: an incomplete key, name or base64 block.
     tail: Vec<u8>,
     state: ScanState,
-    /// The last name seen before data.
+    /// The last name before data.
     name: String,
     found: Vec<(String, Reader)>,
     decoded: Vec<u8>,
@@ -24,9 +23,9 @@ pub(crate) struct Html {
 }
 
 enum ScanState {
-    /// Looking for `"name":` or `"base64":`.
+    /// Searching for `"name":` or `"base64":`.
     Outside,
-    /// Behind the key: before the opening quote, then in the text.
+    /// After a key: before the opening quote, then inside the string.
     Value { key: ScriptKey, open: bool },
 }
 
@@ -38,8 +37,8 @@ enum ScriptKey {
 
 const NAME: &[u8] = b"\"name\":";
 const BASE64: &[u8] = b"\"base64\":";
-/// Characters that are decoded at a time, so that it does not matter how they arrive; and the most
-/// that a name may have.
+/// Base64 is decoded in blocks of this many characters, independent of chunks. Also the limit of a
+/// name.
 const BLOCK_CHARS: usize = 64 << 10;
 
 impl Html {
@@ -67,7 +66,7 @@ impl Html {
         Ok(())
     }
 
-    /// Understand some of the text; `None` when more is needed first.
+    /// Processes some of the text. Returns the rest, or `None` when it needs more text.
     fn step<'a>(&mut self, text: &'a [u8]) -> Result<Option<&'a [u8]>, LoadError> {
         match self.state {
             ScanState::Outside => {
@@ -76,7 +75,7 @@ impl Html {
                 let data = memchr::memmem::find(text, BASE64)
                     .map(|at| (at, BASE64.len(), ScriptKey::Base64));
                 let Some((at, len, key)) = name.into_iter().chain(data).min() else {
-                    // A key may be cut by the chunk's end.
+                    // The end of the chunk may cut a key.
                     let keep = text.len().min(BASE64.len() - 1);
                     self.tail = Vec::new();
                     return Ok((keep < text.len()).then(|| &text[text.len() - keep..]));
@@ -104,14 +103,14 @@ impl Html {
                 let known = end.unwrap_or(text.len());
                 match key {
                     ScriptKey::Name if known > BLOCK_CHARS => {
-                        // Whatever this is, no snapshot is called so.
+                        // Too long for a name.
                         self.state = ScanState::Outside;
                         Ok(Some(text))
                     }
                     ScriptKey::Base64 if known > BLOCK_CHARS => {
                         let (block, rest) = text.split_at(BLOCK_CHARS);
                         let at = self.bytes - text.len() as u64;
-                        // Only the end is padded.
+                        // Only the last block may be padded.
                         if let Some(padding) = memchr::memchr(b'=', block) {
                             return Err(LoadError::Base64 { at: at + padding as u64 });
                         }
@@ -133,7 +132,7 @@ impl Html {
         }
     }
 
-    /// Text that begins at `at` in the page.
+    /// Decodes text that starts at offset `at` of the page.
     fn decode(&mut self, text: &[u8], at: u64) -> Result<(), LoadError> {
         self.decoded.clear();
         STANDARD.decode_vec(text, &mut self.decoded).map_err(|error| {

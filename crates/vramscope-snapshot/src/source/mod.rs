@@ -1,5 +1,5 @@
-//! What files are made of around a snapshot: nothing, gzip, an HTML page, JSON. Told by their
-//! bytes, not by their names.
+//! File formats around a snapshot: plain pickle, gzip, HTML page, JSON. They are detected by
+//! content, never by file name.
 
 mod gzip;
 mod html;
@@ -11,25 +11,27 @@ use crate::report::LoadError;
 use crate::snapshot::Snapshot;
 use vramscope_pickle::MemoryUse;
 
-/// A snapshot, and what it is called inside its file.
+/// A snapshot, and its name inside the file.
 #[derive(Debug)]
 pub struct NamedSnapshot {
-    /// Empty when the file is the snapshot.
+    /// Empty unless the file is an HTML page with named snapshots.
     pub name: String,
     /// The snapshot.
     pub snapshot: Snapshot,
 }
 
 pub(crate) const TORCH_SAVE: &str =
-    "this is a file of torch.save (a checkpoint), not a memory snapshot";
-const ZIP: &str = "this is a zip archive (torch.save checkpoints are, too), not a memory snapshot: unpack it first";
+    "this is a torch.save checkpoint, not a memory snapshot: take a snapshot and open that";
+const ZIP: &str = "this is a zip archive, as torch.save writes, not a memory snapshot: \
+                   if it contains one, unpack it first";
 
-/// Reads a file from chunks of bytes, whatever it is.
+/// Reads a file of any supported format from chunks of bytes.
 ///
 /// ```
 /// use vramscope_snapshot::Reader;
 ///
-/// let json = br#"{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 100}]]}"#;
+/// let json = br#"{"segments": [], "device_traces": [[
+///     {"action": "alloc", "addr": 4096, "size": 100}]]}"#;
 /// let mut reader = Reader::default();
 /// for chunk in json.chunks(7) {
 ///     reader.feed(chunk)?;
@@ -46,7 +48,7 @@ pub struct Reader {
 
 #[derive(Default)]
 enum Format {
-    /// Too few bytes to tell.
+    /// Too few bytes to detect the format.
     #[default]
     Empty,
     Sniffing(Vec<u8>),
@@ -56,12 +58,13 @@ enum Format {
     Json(Vec<u8>),
 }
 
-/// As many bytes as tell every kind apart, white space before them not counted.
+/// Bytes that distinguish all formats, without leading white space.
 const SNIFF_BYTES: usize = 9;
 
 impl Reader {
-    /// Of every trace reads only the events of this range, and those of what is live in it: every
-    /// format in the range is that of the whole file. Segment events are all there.
+    /// Creates a reader that keeps, of every trace, the events of this range and those of blocks
+    /// live in it. Every state in the range equals that of the whole file. All segment events are
+    /// kept.
     pub fn for_event_range(events: std::ops::Range<u32>) -> Self {
         Self::with_filter(EventFilter(Some(events)))
     }
@@ -70,16 +73,16 @@ impl Reader {
         Self { filter, ..Self::default() }
     }
 
-    /// EventFilter no events from now on, and none of those that were read: only [`Reader::trace_progress`] goes
-    /// on, to the end of the file, which has no snapshot then. False for what is no plain pickle,
-    /// which goes on as before.
+    /// Drops the rows of all events, read and to come, to save memory. Only
+    /// [`Reader::trace_progress`] goes on, and the file yields no snapshot. Returns false, with no
+    /// effect, unless the file is a plain pickle.
     pub fn only_count(&mut self) -> bool {
         let Format::Pickle(pickle) = &mut self.format else { return false };
         pickle.only_count();
         true
     }
 
-    /// How many events there are so far; none in what is no plain pickle.
+    /// The numbers of events read so far. Zero unless the file is a plain pickle.
     pub fn rows(&self) -> RowCounts {
         match &self.format {
             Format::Pickle(pickle) => pickle.rows(),
@@ -87,10 +90,9 @@ impl Reader {
         }
     }
 
-    /// Read the next bytes.
+    /// Reads the next bytes.
     ///
-    /// # Errors
-    /// When they show that the file is no snapshot. The reader is of no use afterwards.
+    /// # Errors When the file is not a snapshot. The reader must not be used after an error.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         match &mut self.format {
             Format::Pickle(pickle) => pickle.feed(chunk),
@@ -100,7 +102,7 @@ impl Reader {
                 text.extend_from_slice(chunk);
                 Ok(())
             }
-            // What tells at once, as it nearly always does, is not copied.
+            // The first chunk nearly always decides, and is not copied then.
             Format::Empty if trimmed(chunk).len() >= SNIFF_BYTES => self.detect(chunk),
             Format::Empty | Format::Sniffing(_) => {
                 let mut head = match std::mem::take(&mut self.format) {
@@ -118,7 +120,7 @@ impl Reader {
     }
 
     fn detect(&mut self, head: &[u8]) -> Result<(), LoadError> {
-        // The same bytes tell, however they are cut into chunks.
+        // A fixed number of bytes, so that chunking does not change the result.
         let start = trimmed(head);
         let start = &start[..start.len().min(SNIFF_BYTES)];
         self.format = match start {
@@ -128,7 +130,7 @@ impl Reader {
             _ if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") => {
                 return Err(LoadError::Refused { what: ZIP });
             }
-            // Protocols 2 to 5 begin with PROTO.
+            // Protocols 2 to 5 start with PROTO.
             _ if head.first() == Some(&0x80) => {
                 Format::Pickle(Box::new(PickleLoader::new(&self.filter)))
             }
@@ -136,16 +138,15 @@ impl Reader {
                 Format::Html(Box::new(html::Html::new(self.filter.clone())))
             }
             [b'{' | b'[', ..] => Format::Json(Vec::new()),
-            // Protocols 0 and 1 have no header. What they begin with reads like nothing that people
-            // write.
+            // Protocols 0 and 1 have no header, but do not start like text.
             _ if is_old_pickle(start) => Format::Pickle(Box::new(PickleLoader::new(&self.filter))),
             _ => return Err(LoadError::Unknown { found: start_of(start) }),
         };
         self.feed(head)
     }
 
-    /// `read` of the file's `total` bytes have come, or are about to: room is made for the others
-    /// at the rate of late. It is a matter of memory alone, and need not be said.
+    /// Reserves capacity for the rest of the file, of whose `total` bytes `read` have arrived or
+    /// are about to. A hint only: it affects allocation, never the result.
     pub fn reserve_ahead(&mut self, read: u64, total: u64) {
         match &mut self.format {
             Format::Pickle(pickle) => pickle.reserve_ahead(read, total),
@@ -155,8 +156,8 @@ impl Reader {
         }
     }
 
-    /// The traces from this one on, as far as they have come: of those that the last bytes brought
-    /// something of, at least. None of what is no plain pickle.
+    /// The traces from index `from` on, up to the last complete batch. Includes at least the traces
+    /// that the last bytes extended. Empty unless the file is a plain pickle.
     pub fn trace_progress(&self, from: u32) -> impl Iterator<Item = TraceProgress<'_>> {
         let pickle = match &self.format {
             Format::Pickle(pickle) => Some(pickle),
@@ -165,7 +166,7 @@ impl Reader {
         pickle.into_iter().flat_map(move |pickle| pickle.trace_progress(from))
     }
 
-    /// What the parser of a plain pickle holds; `None` for all else.
+    /// The parser's memory. `None` unless the file is a plain pickle.
     pub fn memory_use(&self) -> Option<MemoryUse> {
         match &self.format {
             Format::Pickle(pickle) => Some(pickle.memory_use()),
@@ -185,10 +186,9 @@ impl Reader {
         }
     }
 
-    /// The file has ended.
+    /// Ends the file and returns its snapshots.
     ///
-    /// # Errors
-    /// When it is not a whole snapshot.
+    /// # Errors When the file is incomplete, or not a snapshot.
     pub fn finish(mut self) -> Result<Vec<NamedSnapshot>, LoadError> {
         if let Format::Sniffing(head) = &mut self.format {
             let head = std::mem::take(head);
@@ -206,13 +206,13 @@ impl Reader {
     }
 }
 
-/// Without a byte-order mark and white space, which stand before text formats only.
+/// Strips a byte-order mark and white space, which only text formats start with.
 fn trimmed(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
 }
 
-/// Whether the bytes can start a pickle of protocol 0 or 1: a dict, list or tuple from a mark
-/// (which CPython memoizes at once), an empty one, a class, or a number.
+/// Whether a pickle of protocol 0 or 1 may start so. It starts with a mark (followed by DICT, LIST,
+/// PUT or values), an empty container, a class, or a number.
 fn is_old_pickle(head: &[u8]) -> bool {
     match head {
         [b'(', b'd' | b'l', b'p' | b'q' | b'r', ..]

@@ -1,4 +1,4 @@
-//! Events: what a dict of one says, as a row.
+//! Turns the dict of an event into a row.
 
 use super::{Tables, ext};
 use crate::events::{Action, Event, NO_TIME};
@@ -10,7 +10,7 @@ use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
 use vramscope_units::Bytes;
 
 impl Tables {
-    /// The fields that `pairs` tells of the event in this row, over those in `event`.
+    /// Applies the fields in `pairs` to the event in row `row`.
     pub(crate) fn event(
         &mut self,
         heap: &mut Heap,
@@ -25,7 +25,7 @@ impl Tables {
         event
     }
 
-    /// One of them.
+    /// Applies one field.
     #[inline(never)]
     fn field(
         &mut self,
@@ -79,7 +79,7 @@ impl Tables {
         Value::ext(ext::EVENT, self.remap.number(self.events.push_outlined(event)))
     }
 
-    /// A new one with the keys of the last.
+    /// Adds an event with the keys of the last one.
     #[inline(never)]
     pub(crate) fn event_in_key_order(
         &mut self,
@@ -117,7 +117,7 @@ impl Tables {
         self.other_action(heap, name, at)
     }
 
-    /// One that PyTorch does not have.
+    /// An action that PyTorch does not define.
     #[cold]
     fn other_action(&mut self, heap: &Heap, name: StrId, at: ByteOffset) -> Action {
         let known = self.actions.iter().position(|&a| a == name);
@@ -127,15 +127,13 @@ impl Tables {
         });
         let text = heap.strings.text(name).into_owned();
         self.report.warn(WarningKind::UnknownAction, Some(at), || {
-            format!(
-                "events with the unknown action {text:?} are listed, and count for nothing else"
-            )
+            format!("events with the unknown action {text:?} are listed, but have no effect")
         });
-        // 245 names that PyTorch does not have share the last number.
+        // The first 256 names have an index of their own. All later names share one.
         Action(u8::try_from(index).unwrap_or(u8::MAX - 1))
     }
 
-    /// `forward_frames`: a list of lines, joined as the official viewer joins them; or one text.
+    /// `forward_frames`: a list of lines, joined as PyTorch's viewer does, or one string.
     fn forward_traceback(heap: &Heap, value: Value) -> Option<StrId> {
         let value = heap.resolve(value);
         value.as_ext(ext::TEXT).map(StrId).or(match value.kind() {
@@ -145,8 +143,8 @@ impl Tables {
     }
 }
 
-/// A text that says something: not None, not empty, not PyTorch's "N/A". A dict counts as its JSON
-/// text.
+/// A metadata string. `None` if it says nothing: None, empty, or PyTorch's "N/A". A dict becomes
+/// JSON text.
 fn metadata_text(heap: &mut Heap, value: Value) -> Option<StrId> {
     match heap.resolve(value).kind() {
         Kind::Str(StrId(keys::EMPTY | keys::NOT_APPLICABLE)) | Kind::None => None,

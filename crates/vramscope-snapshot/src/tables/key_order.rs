@@ -1,46 +1,45 @@
-//! Where the order of an event stand in its dict.
+//! The key order of event dicts.
 //!
-//! A recorder writes the keys of all its events in one order. As long as a dict has the keys of the
-//! one before, its order are taken from where they were, and its keys need only be compared.
+//! A recorder writes the keys of all events in one order. While a dict has the keys of the last
+//! one, its fields are read by position, and its keys only need to be compared.
 
 use crate::keys;
 use vramscope_pickle::{Kind, Value};
 
-/// KeyOrder that every event has: the keys with the lowest numbers.
+/// Number of fields that every event has: those with the lowest key ids.
 const COMMON_KEYS: usize = keys::FRAMES as usize + 1;
 
-/// The keys of the last event, and which value belongs to which.
+/// The keys of the last event, and the position of each value.
 #[derive(Default)]
 pub(crate) struct KeyOrder {
-    /// In the order of the dict; none when the last event lacked a field that all have, or had one
-    /// twice.
+    /// The last event's keys, in order. Empty if it lacked a common key, or had one twice.
     keys: Vec<Value>,
-    /// Where the value of each common key is.
+    /// Position of the value of each common key.
     positions: [usize; COMMON_KEYS],
-    /// Where the values of the other keys are.
+    /// Positions of the other values.
     other_positions: Vec<usize>,
 }
 
 impl KeyOrder {
-    /// Whether these are the keys of the last event.
+    /// Whether a dict has the last event's keys, in the same order.
     pub(crate) fn matches(&self, pairs: &[Value]) -> bool {
         !self.keys.is_empty()
             && pairs.len() == 2 * self.keys.len()
             && pairs.chunks_exact(2).zip(&self.keys).all(|(pair, key)| pair[0] == *key)
     }
 
-    /// The values of the common keys, in their order, of an event with the keys of the last.
+    /// The values of the common keys, by key id. The dict must match.
     #[inline]
     pub(crate) fn common_values(&self, pairs: &[Value]) -> [Value; COMMON_KEYS] {
         self.positions.map(|place| pairs[place])
     }
 
-    /// Where its other values are: each stands behind its key.
+    /// The positions of the other values. Each value follows its key.
     pub(crate) fn other_positions(&self) -> &[usize] {
         &self.other_positions
     }
 
-    /// EventFilter the keys of this event.
+    /// Stores the keys of this event.
     #[cold]
     #[inline(never)]
     pub(crate) fn learn(&mut self, pairs: &[Value]) {
@@ -50,7 +49,7 @@ impl KeyOrder {
         for (i, pair) in pairs.chunks_exact(2).enumerate() {
             let place = 2 * i + 1;
             match pair[0].kind() {
-                // Places are odd: a 0 is that of no value yet.
+                // Positions are odd, so 0 means that the key has no value yet.
                 Kind::Str(key)
                     if (key.0 as usize) < COMMON_KEYS && self.positions[key.0 as usize] == 0 =>
                 {
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_taken_from_their_places_while_keys_stay() {
+    fn matching_keys_are_read_by_position() {
         let mut order = KeyOrder::default();
         let keys_in_order = [
             keys::FRAMES,
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lacks_a_field_or_has_one_twice_is_not_taken_so() {
+    fn missing_or_repeated_keys_do_not_match() {
         let all: Vec<u32> = (0..COMMON_KEYS as u32).collect();
         let twice: Vec<u32> = all.iter().copied().chain([keys::SIZE]).collect();
         let mut odd_key = dict(&all);
