@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(additional(32_881, 40_326, 5919, 0.66), 0);
         assert!(
             additional(134_936, 140_000, 13_819, 1.10) > 15_200,
-            "what is to come does not fit"
+            "the rest of the stream does not fit"
         );
         assert_eq!(additional(5, 5, 5, f64::INFINITY), 15);
     }
