@@ -76,7 +76,8 @@ impl<S: Sink> Parser<S> {
 
     /// Reads the next bytes of the stream.
     ///
-    /// # Errors When the bytes are not a pickle. The parser must not be used after an error.
+    /// # Errors
+    /// When the bytes are not a pickle. The parser must not be used after an error.
     pub fn feed(&mut self, mut chunk: &[u8]) -> Result<(), PickleError> {
         while !chunk.is_empty() {
             if self.machine.root.is_some() {
@@ -156,7 +157,8 @@ impl<S: Sink> Parser<S> {
 
     /// Ends the stream and returns the parsed pickle.
     ///
-    /// # Errors When the stream ended before STOP.
+    /// # Errors
+    /// When the stream ended before STOP.
     pub fn finish(self) -> Result<Parsed<S>, PickleError> {
         let Some(root) = self.machine.root else {
             let at = self.at + self.carry.len() as u64;

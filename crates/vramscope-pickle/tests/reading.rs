@@ -46,13 +46,13 @@ fn show(heap: &Heap, value: Value, out: &mut String) {
         Kind::None => out.push_str("None"),
         Kind::Bool(b) => write!(out, "{b}").expect("a string"),
         Kind::Int(_) | Kind::Long(_) => {
-            write!(out, "{}", heap.int(value).expect("an integer")).expect("a string")
+            write!(out, "{}", heap.int(value).expect("an integer")).expect("a string");
         }
         Kind::Float(_) => {
-            write!(out, "{:?}", heap.float(value).expect("a float")).expect("a string")
+            write!(out, "{:?}", heap.float(value).expect("a float")).expect("a string");
         }
         Kind::Str(id) => {
-            write!(out, "'{}'", heap.strings.bytes(id).escape_ascii()).expect("a string")
+            write!(out, "'{}'", heap.strings.bytes(id).escape_ascii()).expect("a string");
         }
         Kind::Bytes => out.push_str("bytes"),
         Kind::List(_) => list("[", "]", out),

@@ -23,7 +23,8 @@ impl<T: Copy + PartialEq> ConstantColumn<T> {
 
     /// The value in a row.
     ///
-    /// # Panics When the row does not exist.
+    /// # Panics
+    /// When the row does not exist.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> T {
         if row < self.len { self.value } else { self.values[row] }

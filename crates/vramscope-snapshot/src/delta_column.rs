@@ -74,7 +74,8 @@ impl DeltaColumn {
 
     /// The number in this row.
     ///
-    /// # Panics When the row does not exist.
+    /// # Panics
+    /// When the row does not exist.
     #[inline]
     pub fn get(&self, row: usize) -> u64 {
         match self.offsets.get(row) {

@@ -152,7 +152,8 @@ impl Events {
     /// that times never decrease. False does not mean the opposite: the caller then has to compare
     /// the times.
     ///
-    /// # Panics When a row does not exist.
+    /// # Panics
+    /// When a row does not exist.
     pub fn times_rise(&self, rows: std::ops::Range<u32>) -> bool {
         // In a damaged file the offsets may wrap around once. Then the last time is below the
         // first.

@@ -15,7 +15,8 @@ use vramscope_pickle::{Heap, Sink as _, Strings, Value};
 
 /// Reads a snapshot from JSON text.
 ///
-/// # Errors When the text is not JSON, or not a snapshot.
+/// # Errors
+/// When the text is not JSON, or not a snapshot.
 pub(crate) fn load(text: &[u8], filter: &EventFilter) -> Result<Snapshot, LoadError> {
     let heap = Heap::with_strings(Strings::with_known(keys::KNOWN));
     let mut builder = Builder { heap, tables: Tables::with_filter(filter) };

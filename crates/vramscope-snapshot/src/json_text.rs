@@ -46,10 +46,10 @@ impl JsonWriter<'_> {
             Kind::None => self.out.push_str("null"),
             Kind::Bool(b) => self.out.push_str(if b { "true" } else { "false" }),
             Kind::Int(_) | Kind::Long(_) => {
-                push(&mut self.out, format_args!("{}", heap.int(value).unwrap_or(0)))
+                push(&mut self.out, format_args!("{}", heap.int(value).unwrap_or(0)));
             }
             Kind::Float(_) => {
-                push(&mut self.out, format_args!("{}", heap.float(value).unwrap_or(f64::NAN)))
+                push(&mut self.out, format_args!("{}", heap.float(value).unwrap_or(f64::NAN)));
             }
             Kind::Str(text) => quote(&heap.strings.text(text), &mut self.out),
             Kind::List(_) | Kind::Tuple(_) => {

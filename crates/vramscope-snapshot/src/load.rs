@@ -73,7 +73,8 @@ impl PickleLoader {
 
     /// Reads the next bytes.
     ///
-    /// # Errors When the bytes are not a pickle.
+    /// # Errors
+    /// When the bytes are not a pickle.
     pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         if let Some(filter) = &mut self.parser.sink_mut().filter {
             filter.forget_recent();
@@ -148,7 +149,8 @@ impl PickleLoader {
 
     /// Ends the file and builds the snapshot.
     ///
-    /// # Errors When the pickle is incomplete, or not a snapshot.
+    /// # Errors
+    /// When the pickle is incomplete, or not a snapshot.
     pub(crate) fn finish(self) -> Result<Snapshot, LoadError> {
         let parsed = self.parser.finish()?;
         let mut tables = parsed.sink;

@@ -238,7 +238,7 @@ impl Tables {
                 (keys::FILENAME, Kind::Str(text)) => file = text,
                 // None, negative and absent lines count as unknown.
                 (keys::LINE, _) => {
-                    line = heap.small_int(value).and_then(|l| u32::try_from(l).ok()).unwrap_or(0)
+                    line = heap.small_int(value).and_then(|l| u32::try_from(l).ok()).unwrap_or(0);
                 }
                 (keys::FX_NODE_OP..=keys::FX_ORIGINAL_TRACE, Kind::Str(_)) => has_notes = true,
                 _ => {}
@@ -334,7 +334,7 @@ impl Tables {
             match key.0 {
                 keys::DEVICE => {
                     segment.device =
-                        heap.int(value).and_then(|d| u32::try_from(d).ok()).unwrap_or(0)
+                        heap.int(value).and_then(|d| u32::try_from(d).ok()).unwrap_or(0);
                 }
                 keys::ADDRESS => segment.address = Addr(self.address(heap, value, at)),
                 keys::TOTAL_SIZE => segment.total_size = Bytes(self.bytes(heap, value, at)),

@@ -92,7 +92,8 @@ impl Reader {
 
     /// Reads the next bytes.
     ///
-    /// # Errors When the file is not a snapshot. The reader must not be used after an error.
+    /// # Errors
+    /// When the file is not a snapshot. The reader must not be used after an error.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         match &mut self.format {
             Format::Pickle(pickle) => pickle.feed(chunk),
@@ -180,15 +181,15 @@ impl Reader {
             Format::Pickle(pickle) => pickle.memory(),
             Format::Gzip(gzip) => gzip.memory(),
             Format::Html(html) => html.memory(),
-            Format::Json(text) => text.capacity(),
-            Format::Sniffing(text) => text.capacity(),
+            Format::Json(text) | Format::Sniffing(text) => text.capacity(),
             Format::Empty => 0,
         }
     }
 
     /// Ends the file and returns its snapshots.
     ///
-    /// # Errors When the file is incomplete, or not a snapshot.
+    /// # Errors
+    /// When the file is incomplete, or not a snapshot.
     pub fn finish(mut self) -> Result<Vec<NamedSnapshot>, LoadError> {
         if let Format::Sniffing(head) = &mut self.format {
             let head = std::mem::take(head);

@@ -56,7 +56,7 @@ impl KeyOrder {
                     self.positions[key.0 as usize] = place;
                 }
                 Kind::Str(key) if (key.0 as usize) >= COMMON_KEYS => {
-                    self.other_positions.push(place)
+                    self.other_positions.push(place);
                 }
                 _ => return self.keys.clear(),
             }
