@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 use vramscope_snapshot::{
-    Action, BlockState, Device, PoolIndex, Report, Snapshot, StackId, StreamId,
+    Action, BlockState, Device, PoolIndex, Report, Snapshot, StackId, StreamId, WarningKind,
 };
 use vramscope_units::{Addr, Bytes, EventIndex};
 
@@ -279,7 +279,7 @@ impl Replay<'_> {
                 let place = place.get_mut();
                 if let Some(old) = place.live.get() {
                     self.blocks[old as usize].leaves = event + 1;
-                    report.warn("lost_free", None, || {
+                    report.warn(WarningKind::LostFree, None, || {
                         format!(
                             "{address} is allocated at {} while it is live: its free was lost, and the old block ends there",
                             EventIndex(event)
@@ -319,7 +319,7 @@ impl Replay<'_> {
             known.leaves = event + 1;
             known.facts.0 |= Facts::COMPLETED;
             if known.bytes != bytes {
-                report.warn("free_size", None, || {
+                report.warn(WarningKind::FreeSize, None, || {
                     format!(
                         "{address} is freed at {} with {}, but was allocated with {}: the latter counts",
                         EventIndex(event),
@@ -332,7 +332,7 @@ impl Replay<'_> {
             let (mut origin, mut enters) = (Origin::PreexistingFreed, 0);
             if let Some(before) = place.completed.get() {
                 (origin, enters) = (Origin::LostAlloc, before + 1);
-                report.warn("lost_alloc", None, || {
+                report.warn(WarningKind::LostAlloc, None, || {
                     format!("{address} is freed at {} for the second time: its alloc was lost, and it counts from the first free on", EventIndex(event))
                 });
             }
@@ -366,7 +366,7 @@ impl Replay<'_> {
                 let (origin, enters) = match place.completed.get() {
                     None => (Origin::PreexistingLive, 0),
                     Some(completed) => {
-                        report.warn("lost_alloc", None, || {
+                        report.warn(WarningKind::LostAlloc, None, || {
                             format!("{} is live at the end, but was freed at {}: its alloc was lost, and it counts from there on", found.address, EventIndex(completed))
                         });
                         (Origin::LostAlloc, completed + 1)

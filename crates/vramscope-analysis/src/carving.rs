@@ -15,7 +15,7 @@ use crate::slicing::{Budget, STRIDE, filled, run_to_completion};
 use crate::trace::{Exactness, Trace};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use vramscope_snapshot::{BlockState, Report, Snapshot, Warning};
+use vramscope_snapshot::{BlockState, Report, Snapshot, Warning, WarningKind};
 use vramscope_units::{Addr, Bytes, EventIndex};
 
 /// Block sizes of one device's window, and the bands that they give.
@@ -232,7 +232,7 @@ impl<'a> Replay<'a> {
     }
 
     fn off(&mut self, message: impl FnOnce() -> String) {
-        self.report.warn("carving", None, message);
+        self.report.warn(WarningKind::Carving, None, message);
     }
 
     /// The size that the final segments give a block, if it is one of theirs.
@@ -468,12 +468,12 @@ impl<'a> Replay<'a> {
     fn meet(&mut self) {
         let (count, different, first) = self.met;
         if let Some(first) = first {
-            self.report.warn_many("carving_end", None, different, || {
+            self.report.warn_many(WarningKind::CarvingEnd, None, different, || {
                 format!("{different} of {count} blocks of the final segments are not as the replay leaves them, first that at {first}: active_bytes and allocated_bytes are estimates")
             });
         } else if count != self.arena.len() {
             let pieces = self.arena.len();
-            self.report.warn("carving_end", None, || {
+            self.report.warn(WarningKind::CarvingEnd, None, || {
                 format!("the replay ends with {pieces} blocks, the final segments with {count}: active_bytes and allocated_bytes are estimates")
             });
         }

@@ -8,6 +8,7 @@ use crate::slicing::STRIDE;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{
     Action, Device, PoolIndex, Report, Segment, SegmentType, Snapshot, StackId, StreamId, Warning,
+    WarningKind,
 };
 use vramscope_units::{Addr, Bytes, EventIndex};
 
@@ -190,13 +191,13 @@ impl<'a> Finding<'a> {
         let report = &mut self.forward.report;
         if !reserves {
             if taken > 0 {
-                report.warn("segment_overlap", None, || {
+                report.warn(WarningKind::SegmentOverlap, None, || {
                     format!("{taken} bytes at {address} are given back at {}, and are there later without having been reserved again", EventIndex(event))
                 });
             }
             self.before.insert(address.0, from_event(snapshot, row, is_expandable, 0, None));
         } else if taken < size.0 {
-            report.warn("segment_lost", None, || {
+            report.warn(WarningKind::SegmentLost, None, || {
                 format!(
                     "the segment at {address} of {} is reserved at {}, and is nowhere later: its release was lost",
                     size,
@@ -318,7 +319,7 @@ impl Forward<'_> {
         let taken = self.close(address, end, slot);
         if !reserves {
             if taken < size {
-                self.report.warn("segment_lost", None, || {
+                self.report.warn(WarningKind::SegmentLost, None, || {
                     format!(
                         "{} gives back {size} bytes, of which only {taken} were reserved",
                         EventIndex(event)
@@ -328,7 +329,7 @@ impl Forward<'_> {
             return;
         }
         if taken > 0 {
-            self.report.warn("segment_overlap", None, || {
+            self.report.warn(WarningKind::SegmentOverlap, None, || {
                 format!(
                     "{} reserves {taken} bytes that were reserved already: their release was lost",
                     EventIndex(event)

@@ -10,7 +10,7 @@ use crate::segments::segment_event;
 use crate::series::Series;
 use crate::slicing::{Budget, run_to_completion, strides};
 use std::ops::Range;
-use vramscope_snapshot::{Action, Device, Report, Snapshot, Warning};
+use vramscope_snapshot::{Action, AffectedCurve, Device, Report, Snapshot, Warning, WarningKind};
 use vramscope_units::{Bytes, EventIndex};
 
 /// How much of the device's life the window covers.
@@ -117,8 +117,7 @@ impl Trace {
             0 => Coverage::Whole,
             _ => Coverage::Partial,
         };
-        let inexact = ["lost_free", "lost_alloc", "ends_requested"];
-        let estimate = report.warnings().iter().any(|w| inexact.contains(&w.code));
+        let estimate = report.affects(AffectedCurve::RequestedBytes);
         Self {
             device: device.clone(),
             requested,
@@ -174,8 +173,8 @@ impl Trace {
 
     /// Whether `reserved_bytes` is exact.
     pub fn reserved_exactness(&self) -> Exactness {
-        let is_odd = self.warnings.iter().any(|w| w.code == "reserved_below_zero");
-        if is_odd { Exactness::Estimate } else { Exactness::Exact }
+        let is_affected = |w: &Warning| w.kind.affects() == Some(AffectedCurve::ReservedBytes);
+        if self.warnings.iter().any(is_affected) { Exactness::Estimate } else { Exactness::Exact }
     }
 
     /// Slots: one before the window, one after each event.
@@ -230,7 +229,7 @@ fn reserved(snapshot: &Snapshot, device: &Device, others: &[u32], report: &mut R
         band.add(event, change);
     }
     if band.start < 0 {
-        report.warn("reserved_below_zero", None, || {
+        report.warn(WarningKind::ReservedBelowZero, None, || {
             format!(
                 "the trace reserves {} bytes more than the final segments hold: segment events are missing, and reserved_bytes is too low",
                 -band.start
@@ -250,7 +249,7 @@ fn check_end(snapshot: &Snapshot, device: &Device, end: i64, report: &mut Report
     }
     // Without segments there is nothing to meet (a trace cut out of a snapshot).
     if end != bytes && !device.segments.is_empty() {
-        report.warn("ends_requested", None, || {
+        report.warn(WarningKind::EndsRequested, None, || {
             format!(
                 "requested bytes after the last event are {end}, those of the final segments {bytes}: {} apart",
                 Bytes(end.abs_diff(bytes)).exact()

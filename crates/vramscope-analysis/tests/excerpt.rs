@@ -13,7 +13,7 @@ fn bytes_of(name: &str) -> Vec<u8> {
 }
 
 fn load(bytes: &[u8], events: Option<Range<u32>>, chunk: usize) -> Snapshot {
-    let mut reader = events.map_or_else(Reader::default, Reader::of_events);
+    let mut reader = events.map_or_else(Reader::default, Reader::for_event_range);
     for piece in bytes.chunks(chunk) {
         reader.feed(piece).expect("a snapshot");
     }
@@ -40,7 +40,7 @@ fn hold(name: &str, whole: &Snapshot, part: &Snapshot, events: &Range<u32>) -> u
         };
         let (from, to) = (events.start.min(seen), events.end.min(seen));
         assert_eq!((excerpt.of, &excerpt.events), (seen, &(from..to)), "{name}");
-        assert_eq!(part_trace.warnings[0].code, "part", "{name}");
+        assert_eq!(part_trace.warnings[0].kind.name(), "part", "{name}");
         // The range's rows are there one by one.
         for event in from..to {
             let row = device.events.start + excerpt.before + event - from;

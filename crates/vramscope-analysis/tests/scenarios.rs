@@ -159,7 +159,7 @@ fn the_ends_meet_the_final_segments() {
         let reserved: u64 =
             snapshot.segments_of(&trace.device).iter().map(|s| s.total_size.0).sum();
         assert_eq!(trace.reserved_band.end, reserved as i64, "{name}");
-        let odd = trace.warnings.iter().any(|w| lost.contains(&w.code));
+        let odd = trace.warnings.iter().any(|w| lost.contains(&w.kind.name()));
         assert!(
             odd || trace.device.segments.is_empty() || trace.requested_band.end == live as i64,
             "{name}"

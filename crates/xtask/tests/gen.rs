@@ -190,10 +190,10 @@ fn read_counted(mut reader: Reader, bytes: &[u8], total: usize) -> Taken {
         for chunk in bytes.chunks(1 << 18) {
             reader.feed(chunk).expect("a pickle");
             read += chunk.len() as u64;
-            reader.foresee(read, total as u64);
+            reader.reserve_ahead(read, total as u64);
         }
     });
-    let held = reader.held().expect("a pickle");
+    let held = reader.memory_use().expect("a pickle");
     // All are taken; only those on the edge of what is read at a time were objects before.
     assert!(held.objects < bytes.len() / 100, "{} bytes for objects", held.objects);
     let told = reader.memory() as i64;
@@ -268,7 +268,7 @@ fn a_part_takes_memory_for_what_stays() {
     // end.
     for range in [0..135_000, 300_000..435_000, 460_000..600_001] {
         let Taken { snapshot, parsing, memo_entries, .. } =
-            read_counted(Reader::of_events(range.clone()), &bytes, bytes.len());
+            read_counted(Reader::for_event_range(range.clone()), &bytes, bytes.len());
         let stay = snapshot.events.len() as u64;
         assert!((135_000..165_000).contains(&stay), "{range:?}: {stay} events stay");
         let most = 30 * stay + 9 * memo_entries / 2;

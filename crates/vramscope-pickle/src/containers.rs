@@ -1,4 +1,4 @@
-//! What goes into containers, and from there into the sink.
+//! Filling containers, and offering them to the sink.
 
 use crate::error::{ByteOffset, PickleError};
 use crate::heap::Oddity;
@@ -11,7 +11,7 @@ impl<S: Sink> Machine<S> {
         let floor = self.marks.last().map_or(0, |&m| m as usize);
         let from = self.stack.len().checked_sub(n).filter(|&from| from >= floor);
         let from = from.ok_or(stack("TUPLE", "as many values as the tuple has", at))?;
-        self.settle(from, at);
+        self.offer_pending(from, at);
         let items = &self.stack[from..];
         let value = self.sink.tuple(&mut self.heap, items, at);
         let value = value.unwrap_or_else(|| self.heap.make_tuple(items));
@@ -20,7 +20,7 @@ impl<S: Sink> Machine<S> {
         Ok(())
     }
 
-    /// SETITEMS, APPENDS, DICT, LIST: what stands above the mark goes into the container below it.
+    /// SETITEMS, APPENDS, DICT, LIST: moves the values above the mark into the container below it.
     pub(crate) fn batch(
         &mut self,
         op: &'static str,
@@ -32,10 +32,10 @@ impl<S: Sink> Machine<S> {
         if from > self.stack.len() {
             return Err(stack(op, "a container below its mark", at));
         }
-        self.fill(op, from, Fill { dict, whole: true }, at, end)
+        self.fill(op, from, Fill { is_dict: dict, is_batch: true }, at, end)
     }
 
-    /// SETITEM, APPEND: `n` values go into the container below them.
+    /// SETITEM, APPEND: moves the top `n` values into the container below them.
     pub(crate) fn single(
         &mut self,
         op: &'static str,
@@ -47,10 +47,10 @@ impl<S: Sink> Machine<S> {
             "a container and what goes into it",
             at,
         ))?;
-        self.fill(op, from, Fill { dict: n == 2, whole: false }, at, at + 1)
+        self.fill(op, from, Fill { is_dict: n == 2, is_batch: false }, at, at + 1)
     }
 
-    /// The values from `from` on go into the container below them.
+    /// Moves the values from stack index `from` on into the container below them.
     fn fill(
         &mut self,
         op: &'static str,
@@ -62,28 +62,28 @@ impl<S: Sink> Machine<S> {
         if from <= self.marks.last().map_or(0, |&m| m as usize) {
             return Err(stack(op, "a container below its items", at));
         }
-        if fill.dict && (self.stack.len() - from) % 2 == 1 {
+        if fill.is_dict && (self.stack.len() - from) % 2 == 1 {
             return Err(stack(op, "a value for every key", at));
         }
-        self.settle(from, end);
+        self.offer_pending(from, end);
         let container = self.stack[from - 1];
         let items = &self.stack[from..];
-        let (id, slot) = match (container.kind(), fill.dict) {
+        let (id, slot) = match (container.kind(), fill.is_dict) {
             (Kind::Dict(id), true) | (Kind::List(id), false) => (Some(id), self.heap.slot(id)),
-            // A container that was taken, and came back from the memo as what stands for it; or one
-            // that is closed.
+            // A taken container that the memo returned as the sink's value, or a value that takes
+            // no items.
             _ => (None, Slot::Taken(container)),
         };
         let so_far = match slot {
-            Slot::Taken(instead) if matches!(instead.kind(), Kind::Ext(..)) => Some(instead),
-            Slot::Empty(_) if fill.whole => None,
+            Slot::Taken(replacement) if matches!(replacement.kind(), Kind::Ext(..)) => {
+                Some(replacement)
+            }
+            Slot::Empty(_) if fill.is_batch => None,
             not_offered => {
                 match not_offered {
                     Slot::Taken(_) => self.heap.note(Oddity::StrayItems, at),
-                    Slot::Stored(_) if fill.whole => self.heap.extend(container, items),
-                    Slot::Stored(_) | Slot::Empty(_) => {
-                        self.heap.extend_unsettled(container, items)
-                    }
+                    Slot::Stored(_) if fill.is_batch => self.heap.extend(container, items),
+                    Slot::Stored(_) | Slot::Empty(_) => self.heap.extend_pending(container, items),
                 }
                 self.stack.truncate(from);
                 return Ok(());
@@ -91,20 +91,20 @@ impl<S: Sink> Machine<S> {
         };
         let taken = if items.is_empty() {
             so_far
-        } else if fill.dict {
+        } else if fill.is_dict {
             self.sink.dict(&mut self.heap, so_far, items, end)
         } else {
             self.sink.list(&mut self.heap, so_far, items, end)
         };
         match (taken, so_far) {
-            (Some(instead), _) => {
+            (Some(replacement), _) => {
                 if let Some(id) = id {
-                    self.heap.take(id, instead);
+                    self.heap.replace(id, replacement);
                 }
                 if let Slot::Empty(Some(index)) = slot {
-                    self.memo.redirect(index, container, instead);
+                    self.memo.redirect(index, container, replacement);
                 }
-                self.stack[from - 1] = instead;
+                self.stack[from - 1] = replacement;
             }
             (None, None) => self.heap.extend(container, items),
             (None, Some(_)) => self.heap.note(Oddity::StrayItems, at),
@@ -113,8 +113,8 @@ impl<S: Sink> Machine<S> {
         Ok(())
     }
 
-    /// The common case of SETITEMS and APPENDS: all of a new container's content, and nothing odd
-    /// about it. The operation ends at `end`. False, with nothing changed, in any other case.
+    /// The common case of SETITEMS and APPENDS: the only batch of a new container. `end` is the
+    /// offset after the operation. Returns false, with nothing changed, in any other case.
     #[inline]
     pub(crate) fn close(&mut self, dict: bool, end: ByteOffset) -> bool {
         let (floor, from) = match *self.marks.as_slice() {
@@ -122,7 +122,7 @@ impl<S: Sink> Machine<S> {
             [from] => (0, from as usize),
             [] => return false,
         };
-        if from <= floor || from >= self.stack.len() || self.heap.any_unsettled() {
+        if from <= floor || from >= self.stack.len() || self.heap.has_pending() {
             return false;
         }
         let container = self.stack[from - 1];
@@ -141,10 +141,10 @@ impl<S: Sink> Machine<S> {
         } else {
             self.sink.list(&mut self.heap, None, items, end)
         };
-        if let Some(instead) = taken {
-            self.stand_in(from - 1, instead);
+        if let Some(replacement) = taken {
+            self.replace_container(from - 1, replacement);
         } else {
-            let container = self.make_object(from - 1);
+            let container = self.materialize(from - 1);
             self.heap.extend(container, &self.stack[from..]);
         }
         self.marks.pop();
@@ -152,25 +152,25 @@ impl<S: Sink> Machine<S> {
         true
     }
 
-    /// Put what a sink gave in the place of the empty container at `place` on the stack, and in its
-    /// memo entry.
+    /// Replaces the empty container at stack index `place`, and its memo entry, by the sink's
+    /// value.
     #[inline]
-    pub(crate) fn stand_in(&mut self, place: usize, instead: Value) {
-        let container = std::mem::replace(&mut self.stack[place], instead);
+    pub(crate) fn replace_container(&mut self, place: usize, replacement: Value) {
+        let container = std::mem::replace(&mut self.stack[place], replacement);
         if let Some((dict, memo)) = container.as_open() {
-            self.memo.redirect(memo, Value::open(dict, place as u32), instead);
+            self.memo.redirect(memo, Value::open(dict, place as u32), replacement);
         } else if let Kind::List(id) | Kind::Dict(id) = container.kind() {
             if let Slot::Empty(Some(memo)) = self.heap.slot(id) {
-                self.memo.redirect(memo, container, instead);
+                self.memo.redirect(memo, container, replacement);
             }
-            self.heap.take(id, instead);
+            self.heap.replace(id, replacement);
         }
     }
 
-    /// Offer the sink those values from `from` on that were filled one by one and are used now for
-    /// the first time.
-    fn settle(&mut self, from: usize, at: ByteOffset) {
-        if !self.heap.any_unsettled() {
+    /// Offers the sink the containers from stack index `from` on that were filled one item at a
+    /// time.
+    fn offer_pending(&mut self, from: usize, at: ByteOffset) {
+        if !self.heap.has_pending() {
             return;
         }
         for i in from..self.stack.len() {
@@ -178,15 +178,15 @@ impl<S: Sink> Machine<S> {
             if !value.is_container() {
                 continue;
             }
-            let Some((id, items)) = self.heap.lend_unsettled(value) else {
+            let Some((id, items)) = self.heap.take_pending(value) else {
                 self.stack[i] = self.heap.resolve(value);
                 continue;
             };
-            if let Some(instead) = self.offer(value, &items, at) {
-                self.heap.take(id, instead);
-                self.stack[i] = instead;
+            if let Some(replacement) = self.offer(value, &items, at) {
+                self.heap.replace(id, replacement);
+                self.stack[i] = replacement;
             } else {
-                self.heap.give_back(id, items);
+                self.heap.restore_items(id, items);
             }
         }
     }
@@ -199,11 +199,11 @@ impl<S: Sink> Machine<S> {
     }
 }
 
-/// How a container is being filled.
+/// How an operation fills a container.
 #[derive(Clone, Copy)]
 struct Fill {
-    /// Keys and values, or items.
-    dict: bool,
-    /// By a batch, after which the sink is asked at once; or one by one.
-    whole: bool,
+    /// With keys and values, not with items.
+    is_dict: bool,
+    /// By a whole batch, which is offered to the sink at once, not by one item.
+    is_batch: bool,
 }

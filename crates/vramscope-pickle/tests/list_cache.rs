@@ -1,4 +1,4 @@
-//! Lists of nothing but memo references, which are read once and known again by their bytes.
+//! Lists of memo references, which the parser caches by their bytes.
 
 use proptest::prelude::*;
 use vramscope_pickle::{ByteOffset, Heap, Kind, Parser, PickleError, Sink, Value};
@@ -6,7 +6,8 @@ use vramscope_pickle::{ByteOffset, Heap, Kind, Parser, PickleError, Sink, Value}
 const ITEM: u8 = 0;
 const LIST: u8 = 1;
 
-/// Takes dicts as what their values say, and lists of those; a list is the number of its content.
+/// Takes a dict as a number made of its values, and a list of such dicts as the index of its
+/// content.
 #[derive(Default)]
 struct Lists {
     contents: Vec<Vec<u32>>,
@@ -53,7 +54,7 @@ impl Sink for Lists {
         Some(Value::ext(LIST, index as u32))
     }
 
-    fn repeats(&self, value: Value) -> bool {
+    fn is_cacheable(&self, value: Value) -> bool {
         self.repeats && value.as_ext(LIST).is_some()
     }
 
@@ -62,7 +63,7 @@ impl Sink for Lists {
     }
 }
 
-/// The lists in the root, and how often the sink was asked for one.
+/// The lists in the root, and the number of calls of [`Sink::list`].
 type Read = (Vec<Vec<u32>>, usize);
 
 fn read(pickle: &[u8], chunk: usize, repeats: bool) -> Result<Read, PickleError> {
@@ -75,23 +76,23 @@ fn read(pickle: &[u8], chunk: usize, repeats: bool) -> Result<Read, PickleError>
         match parsed.heap.resolve(item).as_ext(LIST) {
             Some(list) => parsed.sink.contents[list as usize].clone(),
             None if item.as_ext(ITEM).is_some() => item.as_ext(ITEM).into_iter().collect(),
-            // What the sink did not take: as many items, none of them known.
+            // A list that the sink did not take: a placeholder per item.
             None => vec![u32::MAX; parsed.heap.items(item).len()],
         }
     });
     Ok((lists.collect(), parsed.sink.asked))
 }
 
-/// Writes pickles by hand, in the ways that picklers have of writing the same thing.
+/// Writes pickles, in each form that picklers use.
 struct Writer {
     bytes: Vec<u8>,
-    /// MEMOIZE, as protocol 4 has it, or numbers.
+    /// Whether to write MEMOIZE, as in protocol 4, or explicit indices.
     memoize: bool,
     next: u32,
 }
 
 impl Writer {
-    /// A list, whose items follow.
+    /// Starts a list. Its items follow.
     fn new(memoize: bool) -> Self {
         let mut writer = Self { bytes: b"\x80\x04]".to_vec(), memoize, next: 0 };
         writer.put(0);
@@ -100,7 +101,7 @@ impl Writer {
     }
 
     fn put(&mut self, index: u32) {
-        // MEMOIZE counts; after a gap the count is not the next number.
+        // MEMOIZE assigns the number of entries, which is not the next index after a gap.
         self.memoize &= index <= self.next;
         if self.memoize && index == self.next {
             self.bytes.push(0x94);
@@ -123,14 +124,14 @@ impl Writer {
         }
     }
 
-    /// A dict that the sink takes for `value`, under this memo number and off the stack again.
+    /// Adds a dict that the sink takes as `value`, stores it under memo index `index`, and pops it.
     fn item(&mut self, index: u32, value: u8) {
         self.bytes.push(b'}');
         self.put(index);
         self.bytes.extend([b'(', b'K', 0, b'K', value, b'u', b'0']);
     }
 
-    /// A dict of so many numbers by number and a list of references, and of the same number again.
+    /// Adds a dict of `numbers` integer pairs, a list of references, and one more integer pair.
     fn dict(&mut self, numbers: u8, indices: &[u32], long: bool) {
         self.bytes.push(b'}');
         self.put(self.next);
@@ -141,7 +142,7 @@ impl Writer {
         self.bytes.extend([b'K', 201, b'K', 7, b'u']);
     }
 
-    /// A list of references, in batches as CPython writes them.
+    /// Adds a list of references, in batches as CPython writes them.
     fn list(&mut self, indices: &[u32], long: bool) {
         self.bytes.push(b']');
         self.put(self.next);
@@ -155,13 +156,14 @@ impl Writer {
     }
 
     fn finish(mut self) -> Vec<u8> {
-        // The last bytes of a pickle are read one operation at a time.
+        // The parser reads the last bytes of a pickle one operation at a time.
         self.bytes.extend(b"N0N0N0N0N0N0e.");
         self.bytes
     }
 }
 
-/// The same lists, and the sink asked or not.
+/// Checks the lists with and without the cache, in chunks of many sizes, and cut at every byte.
+/// `asked` is the expected number of calls of [`Sink::list`] with the cache.
 fn check(pickle: &[u8], lists: &[Vec<u32>], asked: usize) {
     assert_eq!(read(pickle, usize::MAX, true), Ok((lists.to_vec(), asked)));
     let every_time = read(pickle, usize::MAX, false).expect("a pickle");
@@ -171,10 +173,10 @@ fn check(pickle: &[u8], lists: &[Vec<u32>], asked: usize) {
     }
     for cut in 0..pickle.len() {
         let (head, tail) = pickle.split_at(cut);
-        assert!(
-            matches!(read(head, usize::MAX, true), Err(PickleError::UnexpectedEnd { at, .. }) if at == cut as u64 && at > 0)
-                || cut == 0 && read(head, 1, true) == Err(PickleError::Empty)
-        );
+        match read(head, usize::MAX, true) {
+            Err(PickleError::UnexpectedEnd { at, .. }) => assert_eq!(at, cut as u64),
+            other => assert!(cut == 0 && other == Err(PickleError::Empty), "cut at {cut}"),
+        }
         let mut parser = Parser::new(Lists { repeats: true, ..Lists::default() }, &[]);
         parser.feed(head).and_then(|()| parser.feed(tail)).expect("a pickle");
         let parsed = parser.finish().expect("a pickle");
@@ -187,7 +189,7 @@ fn check(pickle: &[u8], lists: &[Vec<u32>], asked: usize) {
 }
 
 #[test]
-fn a_list_that_was_read_before_is_not_asked_for_again() {
+fn list_cache_hit_skips_the_sink() {
     for memoize in [true, false] {
         for long in [true, false] {
             let mut w = Writer::new(memoize);
@@ -198,14 +200,14 @@ fn a_list_that_was_read_before_is_not_asked_for_again() {
             }
             let lists: Vec<Vec<u32>> =
                 (0..10).map(|i| if i % 2 == 0 { vec![10, 20, 30, 20] } else { vec![30] }).collect();
-            // The two, and the root.
+            // Both lists, and the root.
             check(&w.finish(), &lists, 3);
         }
     }
 }
 
 #[test]
-fn the_same_bytes_after_a_memo_entry_was_written_again_are_another_list() {
+fn overwritten_memo_entry_clears_the_list_cache() {
     for memoize in [true, false] {
         let mut w = Writer::new(memoize);
         (1..=3).for_each(|i| w.item(i, i as u8));
@@ -220,7 +222,7 @@ fn the_same_bytes_after_a_memo_entry_was_written_again_are_another_list() {
 }
 
 #[test]
-fn lists_that_begin_alike_are_told_apart() {
+fn lists_with_a_common_prefix_are_distinct() {
     let mut w = Writer::new(true);
     (1..=40).for_each(|i| w.item(i, i as u8));
     let all: Vec<u32> = (1..=40).collect();
@@ -229,7 +231,7 @@ fn lists_that_begin_alike_are_told_apart() {
         w.list(&all[..n], n % 2 == 0);
         lists.push(all[..n].to_vec());
     }
-    // An index whose bytes look like operations.
+    // An index whose bytes are opcodes.
     let odd = u32::from_le_bytes(*b"eeej") & 0xfff;
     w.item(odd, 99);
     for _ in 0..2 {
@@ -240,7 +242,7 @@ fn lists_that_begin_alike_are_told_apart() {
 }
 
 #[test]
-fn lists_longer_than_a_batch_go_on_where_they_were() {
+fn lists_of_several_batches_are_joined() {
     let mut w = Writer::new(true);
     (1..=3).for_each(|i| w.item(i, i as u8));
     let long: Vec<u32> = (0..2500).map(|i| 1 + i % 3).collect();
@@ -255,8 +257,8 @@ fn lists_longer_than_a_batch_go_on_where_they_were() {
 }
 
 #[test]
-fn a_container_that_is_not_filled_yet_makes_no_list_known() {
-    // d = {}; [d] and then the same bytes once d has something in it.
+fn list_of_unfilled_container_is_not_cached() {
+    // d = {}; [d], then the same bytes once d has an item.
     let pickle = b"\x80\x04]\x94(}\x94](h\x01e\x8c\x01xh\x01(K\x00K\x05u0](h\x01e](h\x01ee.";
     for chunk in [1, 5, usize::MAX] {
         let (lists, _) = read(pickle, chunk, true).expect("a pickle");
@@ -267,7 +269,7 @@ fn a_container_that_is_not_filled_yet_makes_no_list_known() {
 }
 
 #[test]
-fn what_is_wrong_inside_a_list_has_its_place() {
+fn errors_inside_a_list_have_their_offset() {
     let mut w = Writer::new(true);
     w.item(1, 1);
     w.list(&[1, 1, 1, 1, 1, 1, 1, 1], true);
@@ -281,7 +283,7 @@ fn what_is_wrong_inside_a_list_has_its_place() {
     for chunk in [1, 7, usize::MAX] {
         assert_eq!(read(&pickle, chunk, true), Err(PickleError::Memo { index: 77, at }));
     }
-    // No container below the mark.
+    // The container below the mark is missing.
     for pickle in [
         &b"\x80\x04}\x94(K\x00K\x01u0(h\x00eNNNNNNNNNN."[..],
         b"\x80\x04](}\x94(K\x00K\x01u0(h\x00eNNNNNNNNNN.",
@@ -292,12 +294,12 @@ fn what_is_wrong_inside_a_list_has_its_place() {
 }
 
 #[test]
-fn known_lists_count_as_nesting_too() {
+fn cached_lists_count_as_nesting() {
     let mut w = Writer::new(true);
     w.item(1, 1);
     w.list(&[1, 1, 1, 1], true);
     let known = w.bytes.len();
-    // As deep as it goes: the root's mark is there, and the limit itself is allowed.
+    // The deepest allowed nesting: the root's mark counts, and the limit itself is allowed.
     w.bytes.resize(known + (1 << 20), b'(');
     w.list(&[1, 1, 1, 1], true);
     let at = w.bytes.len() as u64 - 22;
@@ -306,7 +308,7 @@ fn known_lists_count_as_nesting_too() {
     for chunk in [7, 4096, usize::MAX] {
         assert_eq!(read(&pickle, chunk, true), Err(error.clone()));
     }
-    // In a dict it is one deeper.
+    // Inside a dict the list nests one level deeper.
     let mut w = Writer::new(true);
     w.item(1, 1);
     w.list(&[1, 1, 1, 1], true);
@@ -321,13 +323,13 @@ fn known_lists_count_as_nesting_too() {
 }
 
 #[test]
-fn large_dicts_and_small_ones_have_the_same_in_them() {
-    // Around the size up to which a dict is done at once.
+fn dicts_of_every_size_are_read_alike() {
+    // Sizes around the limit up to which a dict is read beside the stack.
     for numbers in 0..40 {
         let mut w = Writer::new(true);
         w.item(1, 1);
         w.item(2, 2);
-        // So that the root itself is not taken.
+        // A None item, so that the sink does not take the root.
         w.bytes.push(b'N');
         for _ in 0..3 {
             w.dict(numbers, &[1, 2, 1], false);
@@ -336,19 +338,22 @@ fn large_dicts_and_small_ones_have_the_same_in_them() {
         let said = (0..numbers).map(u32::from).chain([100, 7]);
         let said = said.fold(0u32, |said, number| said.wrapping_mul(1000).wrapping_add(number));
         let (whole, asked) = read(&pickle, usize::MAX, true).expect("a pickle");
-        // For the list that is known from then on, and for the root.
+        // One call for the list, which is cached afterwards, and one for the root.
         assert_eq!((&whole[1..], asked), (&[[said]; 3].map(Vec::from)[..], 2), "{numbers}");
         assert_eq!(read(&pickle, 1, true).expect("a pickle").0, whole, "{numbers}");
     }
 }
 
 proptest! {
-    /// Whatever is written over what, and however it is cut: the same as when the sink is asked
-    /// every time.
+    /// The cache changes no result, whatever entries are overwritten and however the bytes are
+    /// chunked.
     #[test]
-    fn remembering_changes_nothing(
+    fn list_cache_changes_no_result(
         memoize in any::<bool>(),
-        steps in proptest::collection::vec((0u8..6, 1u32..6, 0u8..3, any::<bool>(), 0u8..20), 1..60),
+        steps in proptest::collection::vec(
+            (0u8..6, 1u32..6, 0u8..3, any::<bool>(), 0u8..20),
+            1..60,
+        ),
         chunk in 1usize..200,
     ) {
         let mut w = Writer::new(memoize);
@@ -369,8 +374,8 @@ proptest! {
 }
 
 #[test]
-fn strings_of_every_length_are_told_apart() {
-    // Lists of strings are not taken; the strings are what is read here.
+fn strings_of_every_length_are_distinct() {
+    // The sink does not take lists of strings, so the strings stay readable.
     let texts =
         ["", "N", "N/", "N/A", "\0", "\0\0", "\u{1}", "N/A    ", "N/A     ", "N/A", "", "\0"];
     let mut pickle = b"\x80\x04]\x94(".to_vec();

@@ -1,43 +1,43 @@
-//! The operations of which nearly all of a pickle consists, in a loop of their own.
+//! A loop for the most frequent operations.
 //!
-//! It knows no errors. What is not plain (an operand cut by the end of the piece, an entry that is
-//! not there, items for something odd) it leaves alone, and [`Machine::run`] does that one
-//! operation the general way. So there is one place that says what is wrong, and this one stays
-//! small enough to be fast, above all in WebAssembly.
+//! It reports no errors. It stops before anything unusual: an operand cut by the end of the chunk,
+//! a missing memo entry, items for a value that takes none. [`Machine::run`] then executes that
+//! operation in the general way. So errors have one source, and this loop stays small enough to be
+//! fast, above all in WebAssembly.
 
 use crate::error::ByteOffset;
+use crate::list_cache;
 use crate::machine::{MAX_DEPTH, Machine};
 use crate::memo::Memo;
 use crate::opcode as op;
-use crate::runs;
 use crate::sink::Sink;
 use crate::value::{Kind, Slot, Value};
 
-/// The longest operation with an operand of fixed size: LONG1 with eight bytes.
-pub(crate) const WINDOW: usize = 10;
-/// Keys and values of the largest dict that is done at once; events have up to 28.
-pub(crate) const ITEMS: usize = 32;
-/// Bytes after which the loop returns: engines replace a function by an optimized one only when it
-/// is called again.
-const BURST: usize = 1 << 14;
+/// Bytes of the longest operation with an operand of fixed size: LONG1 with eight bytes.
+const WINDOW_BYTES: usize = 10;
+/// Maximum keys plus values of a dict that is read beside the stack. Events have up to 28.
+pub(crate) const MAX_DICT_ITEMS: usize = 32;
+/// Bytes per call of the loop. JavaScript engines switch to a function's optimized code only at its
+/// next call.
+const BURST_BYTES: usize = 1 << 14;
 
-/// Whether an operation is a reference to the memo.
-fn refers(code: u8) -> bool {
+/// Whether an opcode pushes a memo entry.
+fn is_memo_reference(code: u8) -> bool {
     matches!(code, op::LONG_BINGET | op::BINGET)
 }
 
-/// The number, or the memo's value, that an operation comes to, and how long the operation is;
-/// `None` for all others.
+/// The value and the length in bytes of an operation that pushes an integer or a memo entry. `None`
+/// for other operations.
 #[expect(
     clippy::inline_always,
-    reason = "what it gives would go through memory, in WebAssembly, several times a dict"
+    reason = "a call would return its result through memory in WebAssembly, several times per dict"
 )]
 #[inline(always)]
-pub(crate) fn plain(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)> {
+fn simple_value(memo: &Memo, window: &[u8; WINDOW_BYTES]) -> Option<(Value, usize)> {
     let four = [window[1], window[2], window[3], window[4]];
     Some(match window[0] {
-        op::BINGET => (memo.first(window[1])?, 2),
-        op::LONG_BINGET => (memo.near(u32::from_le_bytes(four))?, 5),
+        op::BINGET => (memo.get_direct(window[1])?, 2),
+        op::LONG_BINGET => (memo.get_paged(u32::from_le_bytes(four))?, 5),
         op::BININT1 => (Value::int(i32::from(window[1])), 2),
         op::BININT2 => (Value::int(i32::from(u16::from_le_bytes([window[1], window[2]]))), 3),
         op::BININT => (Value::int(i32::from_le_bytes(four)), 5),
@@ -47,8 +47,7 @@ pub(crate) fn plain(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)
             if !(1..=8).contains(&n) {
                 return None;
             }
-            // To the top, so that what comes after the operand falls out and its sign fills what is
-            // missing.
+            // Shift to the top and back: drops the bytes after the operand and extends its sign.
             let unused = 64 - 8 * u32::from(n);
             let operand = (u64::from_le_bytes(operand) << unused) as i64 >> unused;
             (Value::small_int(operand)?, 2 + usize::from(n))
@@ -57,44 +56,43 @@ pub(crate) fn plain(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)
     })
 }
 
-/// The same, for where it is not worth a copy of all that.
+/// Out-of-line [`simple_value`], to limit code size.
 #[inline(never)]
-fn plain_apart(memo: &Memo, window: &[u8; WINDOW]) -> Option<(Value, usize)> {
-    plain(memo, window)
+fn simple_value_outlined(memo: &Memo, window: &[u8; WINDOW_BYTES]) -> Option<(Value, usize)> {
+    simple_value(memo, window)
 }
 
 impl<S: Sink> Machine<S> {
-    /// Do what is common from `from` on, and say where it stopped; `bytes` stand at `base` in the
-    /// stream.
+    /// Runs frequent operations from index `from` on and returns the index where it stopped.
+    /// `bytes` starts at offset `base` of the stream.
     #[inline(never)]
-    pub(crate) fn hot(&mut self, bytes: &[u8], from: usize, base: ByteOffset) -> usize {
-        // What has begun within it may end behind it.
-        let enough = (bytes.len() - from).saturating_sub(BURST);
+    pub(crate) fn fast_path(&mut self, bytes: &[u8], from: usize, base: ByteOffset) -> usize {
+        // The last operation may start before this length is left and end after it.
+        let stop_at_len = (bytes.len() - from).saturating_sub(BURST_BYTES);
         let mut rest = &bytes[from..];
-        while let Some(window) = rest.first_chunk::<WINDOW>()
-            && rest.len() > enough
+        while let Some(window) = rest.first_chunk::<WINDOW_BYTES>()
+            && rest.len() > stop_at_len
         {
-            // Most operations are one of these. A branch of its own is guessed better than the jump
-            // of a `match`.
+            // The two most frequent opcodes. A branch of their own is predicted better than the
+            // jump of a `match`.
             if window[0] == op::BINGET {
-                let Some(value) = self.memo.first(window[1]) else { break };
+                let Some(value) = self.memo.get_direct(window[1]) else { break };
                 self.stack.push(value);
                 rest = &rest[2..];
                 continue;
             }
             if window[0] == op::LONG_BINGET {
                 let index = u32::from_le_bytes([window[1], window[2], window[3], window[4]]);
-                let Some(value) = self.memo.near(index) else { break };
+                let Some(value) = self.memo.get_paged(index) else { break };
                 self.stack.push(value);
                 rest = &rest[5..];
                 continue;
             }
-            // What most operations come to is one value on the stack; the others go on by
-            // themselves.
+            // Operations that push one value yield it here; the others `continue`.
             let (value, len) = match window[0] {
                 op::BININT1 | op::BININT2 | op::BININT | op::LONG1 => {
-                    let Some(plain) = plain_apart(&self.memo, window) else { break };
-                    plain
+                    let Some(simple) = simple_value_outlined(&self.memo, window) else { break };
+                    simple
                 }
                 op::SHORT_BINUNICODE => {
                     let end = 2 + usize::from(window[1]);
@@ -106,16 +104,16 @@ impl<S: Sink> Machine<S> {
                 code @ (op::EMPTY_DICT | op::EMPTY_LIST) => {
                     let fits = self.marks.len() as u64 <= MAX_DEPTH && self.memo.is_dense();
                     if fits && window[1] == op::MEMOIZE && window[2] == op::MARK {
-                        let memo = self.memo.reserve();
+                        let memo = self.memo.reserve_next();
                         rest = &rest[3..];
                         let at = base + (bytes.len() - rest.len()) as u64;
                         if code == op::EMPTY_DICT {
-                            let most = rest.len().saturating_sub(enough);
-                            rest = &rest[self.dicts(memo, rest, at, most)..];
+                            let limit = rest.len().saturating_sub(stop_at_len);
+                            rest = &rest[self.dicts(memo, rest, at, limit)..];
                             continue;
                         }
                         self.open(false, memo);
-                        if refers(window[3])
+                        if is_memo_reference(window[3])
                             && let Some(len) = self.list_of_references(rest, at)
                         {
                             rest = &rest[len..];
@@ -133,7 +131,7 @@ impl<S: Sink> Machine<S> {
                 }
                 code @ (op::MEMOIZE | op::BINPUT | op::LONG_BINPUT) => {
                     let (index, len) = match code {
-                        op::MEMOIZE => (self.memo.next(), 1),
+                        op::MEMOIZE => (self.memo.next_index(), 1),
                         op::BINPUT => (u32::from(window[1]), 2),
                         _ => (u32::from_le_bytes([window[1], window[2], window[3], window[4]]), 5),
                     };
@@ -149,7 +147,7 @@ impl<S: Sink> Machine<S> {
                     }
                     rest = &rest[1..];
                     let at = base + (bytes.len() - rest.len()) as u64;
-                    if refers(window[1])
+                    if is_memo_reference(window[1])
                         && let Some(len) = self.list_of_references(rest, at)
                     {
                         rest = &rest[len..];
@@ -174,7 +172,7 @@ impl<S: Sink> Machine<S> {
         bytes.len() - rest.len()
     }
 
-    /// Puts a container that is open on the stack, with this memo entry. Tells its place.
+    /// Pushes an open container with memo entry `memo` and returns its stack index.
     fn open(&mut self, dict: bool, memo: u32) -> usize {
         let place = self.stack.len();
         self.memo.set(memo, Value::open(dict, place as u32));
@@ -182,80 +180,70 @@ impl<S: Sink> Machine<S> {
         place
     }
 
-    /// A dict, for which this memo entry is reserved, and those that follow it while they are done
-    /// to their ends, of which none begins after `most` bytes: `bytes` begin after its MARK, and
-    /// stand at `at` in the stream. Tells how many bytes were done.
+    /// Reads a dict whose memo entry `memo` is reserved, then the dicts that directly follow.
+    /// `bytes` starts after the first MARK, at offset `at` of the stream. Stops after a dict that
+    /// is not complete, and starts no dict after `limit` bytes. Returns the number of bytes read.
     #[inline(never)]
-    fn dicts(&mut self, mut memo: u32, bytes: &[u8], at: ByteOffset, most: usize) -> usize {
+    fn dicts(&mut self, mut memo: u32, bytes: &[u8], at: ByteOffset, limit: usize) -> usize {
         let mut done = 0;
         loop {
             let (used, is_closed) = self.dict(memo, &bytes[done..], at + done as u64);
             done += used;
-            // Nothing that was checked for the first has changed: how deep it is, and that memo
-            // entries follow each other.
+            // The checks made for the first dict still hold: the nesting depth, and a memo without
+            // gaps.
             if !(is_closed
-                && done < most
+                && done < limit
                 && bytes[done..].starts_with(&[op::EMPTY_DICT, op::MEMOIZE, op::MARK]))
             {
                 return done;
             }
-            memo = self.memo.reserve();
+            memo = self.memo.reserve_next();
             done += 3;
         }
     }
 
-    /// One of nothing but plain values, short texts, pairs of those and lists that were there
-    /// before, as nearly all events are, is done to its end, and its items never come to the stack.
-    /// Others are opened, and done up to what is not plain. Tells how many bytes were done, and
-    /// whether that was to its end.
-    #[expect(clippy::inline_always, reason = "it is the body of a loop, and called nowhere else")]
+    /// Reads one dict. A dict of integers, short strings, memo references, pairs and cached lists,
+    /// as nearly all events are, is read to its end, and its items bypass the stack. Any other dict
+    /// is opened and read up to the first other operation. Returns the number of bytes read, and
+    /// whether the dict is complete.
+    #[expect(clippy::inline_always, reason = "the body of a loop, with one caller")]
     #[inline(always)]
     fn dict(&mut self, memo: u32, bytes: &[u8], at: ByteOffset) -> (usize, bool) {
-        let followed = self.layouts.follow(&mut self.memo, bytes);
-        let place = followed.place;
-        let (mut n, mut rest) = (followed.items, &bytes[followed.used..]);
-        while n < ITEMS
-            && let Some(window) = rest.first_chunk::<WINDOW>()
+        let (mut n, mut rest) = (0, bytes);
+        while n < MAX_DICT_ITEMS
+            && let Some(window) = rest.first_chunk::<WINDOW_BYTES>()
         {
             let (value, len) = match window[0] {
                 op::EMPTY_LIST if window[1] == op::MEMOIZE && window[2] == op::MARK => {
-                    // It is one deeper than the dict is.
+                    // The list nests one level deeper than the dict.
                     let fits = (self.marks.len() as u64) < MAX_DEPTH;
-                    let Some((value, len)) = fits.then(|| self.runs.known(&rest[3..])).flatten()
+                    let Some((value, len)) = fits.then(|| self.lists.lookup(&rest[3..])).flatten()
                     else {
                         break;
                     };
-                    let memo = self.memo.reserve();
+                    let memo = self.memo.reserve_next();
                     self.memo.set(memo, value);
                     (value, 3 + len)
                 }
                 op::EMPTY_LIST if window[1] == op::MEMOIZE && window[2] == op::SETITEMS => {
-                    // The frames of an event without a call stack.
-                    let memo = self.memo.reserve();
+                    // The empty frame list of an event without a call stack.
+                    let memo = self.memo.reserve_next();
                     let list = self.heap.new_memoized(false, memo);
                     self.memo.set(memo, list);
                     (list, 2)
                 }
-                op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.any_unsettled() => {
+                op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.has_pending() => {
                     let used = bytes.len() - rest.len() + 1;
-                    if !followed.is_whole() {
-                        self.layouts
-                            .missed(followed, &bytes[..used], n, |value| self.sink.repeats(value));
-                    }
-                    let (items, at) = (&self.layouts.items(place)[..n], at + used as u64);
-                    let instead = match followed.keys {
-                        Some(keys) if n <= followed.items + 1 => {
-                            self.sink.dict_as_before(&mut self.heap, items, keys, at)
-                        }
-                        _ => self.sink.dict(&mut self.heap, None, items, at),
-                    };
-                    if let Some(instead) = instead {
-                        self.memo.set(memo, instead);
-                        self.stack.push(instead);
+                    let items = &self.dict_items[..n];
+                    if let Some(replacement) =
+                        self.sink.dict(&mut self.heap, None, items, at + used as u64)
+                    {
+                        self.memo.set(memo, replacement);
+                        self.stack.push(replacement);
                     } else {
                         let below = self.open(true, memo);
-                        let dict = self.make_object(below);
-                        self.heap.extend(dict, &self.layouts.items(place)[..n]);
+                        let dict = self.materialize(below);
+                        self.heap.extend(dict, &self.dict_items[..n]);
                     }
                     return (used, true);
                 }
@@ -265,35 +253,35 @@ impl<S: Sink> Machine<S> {
                     (self.heap.make_str(text), end)
                 }
                 op::MEMOIZE if n > 0 => {
-                    let memo = self.memo.reserve();
-                    self.memo.set(memo, self.layouts.items(place)[n - 1]);
+                    let memo = self.memo.reserve_next();
+                    self.memo.set(memo, self.dict_items[n - 1]);
                     rest = &rest[1..];
                     continue;
                 }
-                op::TUPLE2 if n >= followed.items + 2 && !self.heap.any_unsettled() => {
+                op::TUPLE2 if n >= 2 && !self.heap.has_pending() => {
                     let at = at + (bytes.len() - rest.len()) as u64;
                     n -= 2;
-                    let pair = &self.layouts.items(place)[n..n + 2];
+                    let pair = &self.dict_items[n..n + 2];
                     let value = self.sink.tuple(&mut self.heap, pair, at);
                     (value.unwrap_or_else(|| self.heap.make_tuple(pair)), 1)
                 }
                 _ => {
-                    let Some(plain) = plain(&self.memo, window) else { break };
-                    plain
+                    let Some(simple) = simple_value(&self.memo, window) else { break };
+                    simple
                 }
             };
-            self.layouts.items(place)[n] = value;
+            self.dict_items[n] = value;
             n += 1;
             rest = &rest[len..];
         }
         self.open(true, memo);
         self.marks.push(self.stack.len() as u32);
-        self.stack.extend_from_slice(&self.layouts.items(place)[..n]);
+        self.stack.extend_from_slice(&self.dict_items[..n]);
         (bytes.len() - rest.len(), false)
     }
 
-    /// Give the top of the stack the memo number that follows all others; false when it is another
-    /// number.
+    /// Stores the top of the stack under memo index `index`, if that is the next index. Returns
+    /// false otherwise.
     #[inline]
     fn append_memo(&mut self, index: u32) -> bool {
         let floor = self.marks.last().map_or(0, |&m| m as usize);
@@ -303,14 +291,14 @@ impl<S: Sink> Machine<S> {
         if !self.memo.append(index, value) {
             return false;
         }
-        self.heap.memoized(value, index);
+        self.heap.set_memo_index(value, index);
         true
     }
 
-    /// A list that only memo references fill, and that is taken as a whole: `rest` begins with the
-    /// first of them, after the MARK, and stands at `at` in the stream. Tells how many bytes were
-    /// done, APPENDS included; `None`, with nothing changed, when it has to be read one operation
-    /// after the other.
+    /// Reads a list that consists of memo references and that the sink takes as a whole. `rest`
+    /// starts after its MARK, at offset `at` of the stream. Returns the number of bytes read,
+    /// APPENDS included. Returns `None`, with nothing changed, if the list has to be read one
+    /// operation at a time.
     #[inline(never)]
     fn list_of_references(&mut self, rest: &[u8], at: ByteOffset) -> Option<usize> {
         let floor = self.marks.last().map_or(0, |&m| m as usize);
@@ -321,20 +309,20 @@ impl<S: Sink> Machine<S> {
             (None, Kind::List(id)) if matches!(self.heap.slot(id), Slot::Empty(_)) => {}
             _ => return None,
         }
-        if let Some((value, len)) = self.runs.known(rest) {
-            self.stand_in(from - 1, value);
+        if let Some((value, len)) = self.lists.lookup(rest) {
+            self.replace_container(from - 1, value);
             return Some(len);
         }
-        let len = runs::length(rest)?;
+        let len = list_cache::references_len(rest)?;
         let run = &rest[..len];
-        // What a container among them means may change while it is filled.
-        let mut settled = true;
-        for index in runs::indices(run) {
-            let Some(value) = self.memo.get(index).filter(|value| value.means_something()) else {
+        // The meaning of a container may change while the container is filled.
+        let mut is_final = true;
+        for index in list_cache::memo_indices(run) {
+            let Some(value) = self.memo.get(index).filter(|value| value.is_value()) else {
                 self.stack.truncate(from);
                 return None;
             };
-            settled &= !value.is_container();
+            is_final &= !value.is_container();
             self.stack.push(value);
         }
         self.marks.push(from as u32);
@@ -344,8 +332,8 @@ impl<S: Sink> Machine<S> {
             return None;
         }
         let value = self.stack[from - 1];
-        if settled && matches!(value.kind(), Kind::Ext(..)) && self.sink.repeats(value) {
-            self.runs.insert(run, value);
+        if is_final && matches!(value.kind(), Kind::Ext(..)) && self.sink.is_cacheable(value) {
+            self.lists.insert(run, value);
         }
         Some(len)
     }

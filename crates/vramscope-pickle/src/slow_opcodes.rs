@@ -1,26 +1,26 @@
-//! The operations of protocols 0 and 1, and everything that only Python could build.
+//! Infrequent opcodes: those of protocols 0 and 1, and those that build objects of classes.
 
 use crate::error::{ByteOffset, PickleError};
 use crate::heap::Oddity;
 use crate::machine::{Halt, Machine, stack};
 use crate::opcode as op;
-use crate::reader::Reader;
+use crate::operands::Operands;
 use crate::sink::Sink;
 use crate::text;
 use crate::value::{Kind, StrId, Value};
 
 impl<S: Sink> Machine<S> {
-    /// Protocols 0 and 1, and everything that only Python could build.
+    /// Runs one infrequent operation.
     #[cold]
     #[inline(never)]
-    pub(crate) fn rare(
+    pub(crate) fn slow_opcode(
         &mut self,
         code: u8,
-        reader: &mut Reader<'_>,
+        operands: &mut Operands<'_>,
         at: ByteOffset,
     ) -> Result<(), Halt> {
         match code {
-            op::INT => match reader.line()? {
+            op::INT => match operands.line()? {
                 b"00" => self.stack.push(Value::bool(false)),
                 b"01" => self.stack.push(Value::bool(true)),
                 line => {
@@ -29,29 +29,30 @@ impl<S: Sink> Machine<S> {
                 }
             },
             op::LONG => {
-                let line = reader.line()?;
+                let line = operands.line()?;
                 let i = text::decimal(line.strip_suffix(b"L").unwrap_or(line), at)?;
                 self.push_text_int(i, at);
             }
             op::FLOAT => {
-                let value = self.heap.make_float_of(text::float(reader.line()?, at)?);
+                let f = text::float(operands.line()?, at)?;
+                let value = self.heap.make_float(f);
                 self.stack.push(value);
             }
             op::STRING => {
-                let s = text::quoted(reader.line()?, at)?;
+                let s = text::quoted(operands.line()?, at)?;
                 self.push_str(&s);
             }
             op::UNICODE => {
-                let s = text::raw_unicode_escape(reader.line()?, at)?;
+                let s = text::raw_unicode_escape(operands.line()?, at)?;
                 self.push_str(&s);
             }
             op::GET => {
-                let index = text::index(reader.line()?, at)?;
+                let index = text::index(operands.line()?, at)?;
                 let value = self.recall(index, at)?;
                 self.stack.push(value);
             }
             op::PUT => {
-                let index = text::index(reader.line()?, at)?;
+                let index = text::index(operands.line()?, at)?;
                 self.memoize(index, at)?;
             }
             op::DICT | op::LIST => {
@@ -63,8 +64,8 @@ impl<S: Sink> Machine<S> {
                 self.batch("DICT or LIST", code == op::DICT, at, at + 1)?;
             }
             op::GLOBAL => {
-                let module = reader.line()?;
-                let name = reader.line()?;
+                let module = operands.line()?;
+                let name = operands.line()?;
                 self.push_class(module, name);
             }
             op::STACK_GLOBAL => {
@@ -87,13 +88,13 @@ impl<S: Sink> Machine<S> {
                 self.call(class, args, at);
             }
             op::BUILD => {
-                // The state is dropped: the object stays closed.
+                // Drops the state: the object stays closed.
                 self.pop("BUILD", at)?;
                 self.top("BUILD", at)?;
             }
             op::INST => {
-                let module = reader.line()?;
-                let name = reader.line()?;
+                let module = operands.line()?;
+                let name = operands.line()?;
                 let from = self.pop_mark("INST", at)?;
                 self.stack.truncate(from);
                 self.push_class(module, name);
@@ -119,7 +120,7 @@ impl<S: Sink> Machine<S> {
                 self.top("ADDITEMS", at)?;
             }
             op::PERSID => {
-                reader.line()?;
+                operands.line()?;
                 self.push_opaque("persistent id", at);
             }
             op::BINPERSID => {
@@ -127,7 +128,7 @@ impl<S: Sink> Machine<S> {
                 self.push_opaque("persistent id", at);
             }
             op::EXT1 | op::EXT2 | op::EXT4 => {
-                reader.take([1, 2, 4][usize::from(code - op::EXT1)])?;
+                operands.take([1, 2, 4][usize::from(code - op::EXT1)])?;
                 self.push_opaque("extension", at);
             }
             op::NEXT_BUFFER => self.push_opaque("buffer", at),
@@ -166,12 +167,13 @@ impl<S: Sink> Machine<S> {
         self.stack.push(Value::opaque(name));
     }
 
-    /// What a call would make. Nothing is called: containers that are dicts and lists by another
-    /// name become those, TorchScript's type tags are unwrapped, everything else stays closed.
+    /// Pushes the result of calling `class`. Nothing is called: known dict and list types become
+    /// empty dicts and lists, TorchScript's type tags are unwrapped, and everything else stays
+    /// closed.
     fn call(&mut self, class: Value, args: Value, at: ByteOffset) {
         let name = match class.kind() {
             Kind::Class(name) | Kind::Opaque(name) => name,
-            _ => self.heap.strings.intern(b"an object that is no class"),
+            _ => self.heap.strings.intern(b"a call of something other than a class"),
         };
         let args = self.heap.items(args);
         let value = match self.heap.strings.bytes(name) {
