@@ -501,7 +501,7 @@ impl<'a> Replay<'a> {
         for ((series, band), change) in
             [&mut self.active, &mut self.allocated].into_iter().zip(&mut self.bands).zip(changes)
         {
-            band.follow(slot, change as i64);
+            band.add_slot(slot, change as i64);
             series.push(band.end.max(0) as u64);
         }
     }
