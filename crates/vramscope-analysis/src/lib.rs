@@ -63,21 +63,21 @@ pub use anomaly::{
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;
-pub use category::{Categories, Category, Guess, Rule, RuleError, Rules};
+pub use category::{Categories, Category, RuleError, Rules};
 pub use changes::Change;
 pub use clock::Clock;
-pub use compare::{HeldBy, Matched, NamedFrame, match_stacks, package_path};
+pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
 pub use peaks::{Peak, peaks, peaks_sliced};
 pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_sliced};
 pub use ranges::{NamedRange, named_ranges};
 pub use rollup::{
-    FrameShare, Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, reserved_by_stack,
+    Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, reserved_by_stack,
 };
 pub use segments::{Segments, Span};
 pub use series::Series;
-pub use site::{Site, Sites, is_framework_file, is_telling, name_hash};
+pub use site::{Site, Sites, is_distinctive, is_framework_file, name_hash};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use trace::{Coverage, Exactness, Oom, Trace};

@@ -13,7 +13,7 @@ mod rules;
 mod sizes;
 mod stacks;
 
-pub use rules::{Rule, RuleError, Rules};
+pub use rules::{RuleError, Rules};
 
 use crate::slicing::{Budget, run_to_completion};
 use crate::trace::Trace;

@@ -3,7 +3,7 @@
 use super::FrameRow;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
-use vramscope_analysis::is_telling;
+use vramscope_analysis::is_distinctive;
 
 /// For each of several call stacks, given as its site and its frames, innermost first, the frame by
 /// which a reader tells it from the others of that site: an optimizer has a call stack for each of
@@ -13,7 +13,8 @@ pub fn apart<'a, 'b>(stacks: &[(&str, &'a [FrameRow<'b>])]) -> Vec<Option<&'a Fr
     let sites: Vec<&str> = stacks.iter().map(|&(site, _)| site).collect();
     let keys: Vec<Vec<&FrameRow<'_>>> =
         stacks.iter().map(|(_, frames)| frames.iter().rev().collect()).collect();
-    let partings = partings(&sites, &keys, |frame| is_telling(frame.name.as_bytes(), &frame.file));
+    let partings =
+        partings(&sites, &keys, |frame| is_distinctive(frame.name.as_bytes(), &frame.file));
     partings.into_iter().zip(keys).map(|(at, frames)| at.map(|at| frames[at])).collect()
 }
 

@@ -3,7 +3,7 @@
 use crate::protocol::views::StackShareRow;
 use crate::report::apart::partings;
 use crate::text;
-use vramscope_analysis::is_telling;
+use vramscope_analysis::is_distinctive;
 use vramscope_snapshot::{Frame, Snapshot, StackId};
 
 /// Says of rows which have the site of another row where they part from those: an optimizer has a
@@ -15,7 +15,7 @@ pub(super) fn tell(snapshot: &Snapshot, rows: &mut [StackShareRow], stacks: &[St
     let keys: Vec<Vec<_>> =
         stacks.iter().map(|&stack| snapshot.stack(stack).rev().map(key).collect()).collect();
     let is_telling = |&(name, file, _): &(_, _, u32)| {
-        is_telling(snapshot.strings.bytes(name), &snapshot.text(file))
+        is_distinctive(snapshot.strings.bytes(name), &snapshot.text(file))
     };
     for (row, at) in partings(&sites, &keys, is_telling).into_iter().enumerate() {
         if let Some(&(name, file, line)) = at.and_then(|at| keys[row].get(at)) {
