@@ -188,7 +188,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Runs one stride. Returns its cost in units of [`Budget`], or `None` when all stages are done.
+    /// Runs one stride. Returns its cost in units of [`Budget`], or `None` when all stages are
+    /// done.
     fn step(&mut self) -> Option<u64> {
         let final_segments = self.snapshot.segments_of(&self.trace.device);
         let slots = self.trace.slots() as usize;

@@ -202,8 +202,8 @@ mod tests {
                     let here = blocks.filter(move |(_, life)| at(life) == slot as u32);
                     here.map(move |(block, _)| Change(block | kind))
                 };
-                let expected: Vec<Change> =
-                    with(|life| life.end, Change::LEAVES).chain(with(|life| life.start, 0)).collect();
+                let leaving = with(|life| life.end, Change::LEAVES);
+                let expected: Vec<Change> = leaving.chain(with(|life| life.start, 0)).collect();
                 prop_assert_eq!(changes.at(slot), &expected[..], "slot {}", slot);
                 prop_assert_eq!(changes.within(slot..slot + 1), &expected[..]);
                 all.extend(expected);

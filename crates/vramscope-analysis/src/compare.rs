@@ -78,12 +78,12 @@ fn last_components(file: &str, count: usize) -> &str {
 ///
 /// Stacks match if their functions and files are equal, frame by frame. Remaining stacks match if
 /// the frames in the user's own code are equal. Several stacks of `a` and of `b` can then differ in
-/// nothing but lines, for example if a function allocates in two places. Such a group is resolved by
-/// its lines:
+/// nothing but lines, for example if a function allocates in two places. Such a group is resolved
+/// by its lines:
 ///
 /// - If one list has all lines of the other, no line has shifted. Stacks with equal lines match.
-/// - Otherwise the order of lines decides, because inserted code does not change it. Of all matchings
-///   in that order, the one with the highest total similarity is taken.
+/// - Otherwise the order of lines decides, because inserted code does not change it. Of all
+///   matchings in that order, the one with the highest total similarity is taken.
 pub fn match_stacks(a: &[HeldBy<'_>], b: &[HeldBy<'_>]) -> Vec<StackMatch> {
     let mut matches: Vec<StackMatch> = Vec::with_capacity(a.len().max(b.len()));
     let mut unmatched: [Vec<usize>; 2] = [(0..a.len()).collect(), (0..b.len()).collect()];

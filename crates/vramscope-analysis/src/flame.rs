@@ -9,8 +9,8 @@ use vramscope_snapshot::{FrameId, Snapshot};
 /// A prefix tree over call stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flame {
-    /// Nodes in depth-first order, starting with the root. Children come in order of weight, largest
-    /// first.
+    /// Nodes in depth-first order, starting with the root. Children come in order of weight,
+    /// largest first.
     pub nodes: Vec<FlameNode>,
 }
 
@@ -42,8 +42,8 @@ impl Flame {
         run_to_completion(Self::with_paths(shares, path_of, &mut Budget::unlimited()))
     }
 
-    /// Builds the tree in slices, with a custom path for each share. `path_of` appends the frames of
-    /// a share, starting at the root. It may reorder frames or leave some out.
+    /// Builds the tree in slices, with a custom path for each share. `path_of` appends the frames
+    /// of a share, starting at the root. It may reorder frames or leave some out.
     pub async fn with_paths(
         shares: &[Share],
         mut path_of: impl FnMut(&Share, &mut Vec<Option<FrameId>>),
@@ -71,7 +71,8 @@ impl Flame {
             add(&mut nodes[0], share);
             for &frame in &path {
                 let depth = nodes[at as usize].depth + 1;
-                // Stacks of frees get their own nodes: they do not show where a block was allocated.
+                // Stacks of frees get their own nodes: they do not show where a block was
+                // allocated.
                 let is_of_free = share.is_of_free;
                 at = *children.entry((at, frame, is_of_free)).or_insert_with(|| {
                     nodes.push(FlameNode {

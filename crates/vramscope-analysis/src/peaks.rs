@@ -15,8 +15,8 @@ pub struct Peak {
     pub prominence: u64,
 }
 
-/// The separate peaks of a series, highest first. Returns at most `count` peaks with a prominence of
-/// at least `min_prominence` (and at least 1). The first one is the maximum of the series.
+/// The separate peaks of a series, highest first. Returns at most `count` peaks with a prominence
+/// of at least `min_prominence` (and at least 1). The first one is the maximum of the series.
 pub fn peaks(series: &Series, count: usize, min_prominence: u64) -> Vec<Peak> {
     run_to_completion(peaks_sliced(series, count, min_prominence, &mut Budget::unlimited()))
 }

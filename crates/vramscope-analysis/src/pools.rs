@@ -20,8 +20,8 @@ use vramscope_units::Bytes;
 /// unless the file lacks segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolEnvelope {
-    /// `requested_bytes` in every slot, with the size of each private pool in place of the requested
-    /// bytes of its blocks. Never below `requested_bytes`.
+    /// `requested_bytes` in every slot, with the size of each private pool in place of the
+    /// requested bytes of its blocks. Never below `requested_bytes`.
     pub height: Series,
     /// Total size of all private pools in every slot.
     pub size: Series,
@@ -43,8 +43,8 @@ pub struct PoolPeak {
 /// The memory of a device's private pools in every slot. `None` if the device has no private pool.
 ///
 /// A block belongs to the pool that its event names, or else to the pool of the segment around it
-/// when it enters. Segments without a pool in the file count toward the default pool. Before PyTorch
-/// 2.12 these are the segments that are released before the end.
+/// when it enters. Segments without a pool in the file count toward the default pool. Before
+/// PyTorch 2.12 these are the segments that are released before the end.
 pub fn pool_envelope(
     trace: &Trace,
     carving: &Carving,

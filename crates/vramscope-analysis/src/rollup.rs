@@ -108,7 +108,8 @@ pub fn by_stack(trace: &Trace, carving: &Carving, measure: Measure) -> Vec<Share
     ))
 }
 
-/// [`by_stack`] in slices, with any weight function. `weight` takes an index into [`Trace::blocks`].
+/// [`by_stack`] in slices, with any weight function. `weight` takes an index into
+/// [`Trace::blocks`].
 pub async fn by_stack_sliced(
     trace: &Trace,
     weight: impl Fn(u32) -> u128,

@@ -278,8 +278,8 @@ fn from_event(
     }
 }
 
-/// Removes `[from, to)` from the ranges. Ranges that reach beyond it are shortened or split. Returns
-/// the number of bytes removed.
+/// Removes `[from, to)` from the ranges. Ranges that reach beyond it are shortened or split.
+/// Returns the number of bytes removed.
 fn cut(ranges: &mut Ranges, from: u64, to: u64) -> u64 {
     let mut taken = 0;
     let first = ranges.range(..from).next_back().filter(|(_, s)| s.end() > from).map(|(&at, _)| at);

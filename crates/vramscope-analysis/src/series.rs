@@ -251,17 +251,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_round_trip_and_largest_finds_the_first_maximum(values in values(), a in any::<u32>(), b in any::<u32>()) {
+        fn values_round_trip_and_largest_finds_the_first_maximum(
+            values in values(),
+            a in any::<u32>(),
+            b in any::<u32>(),
+        ) {
             let series: Series = values.iter().copied().collect();
             prop_assert_eq!(series.len(), values.len());
             prop_assert_eq!(&series.to_vec(), &values);
             let slots = values.len() as u32 + 1;
             let range = (a % slots).min(b % slots)..(a % slots).max(b % slots);
             let part = &values[range.start as usize..range.end as usize];
-            // `max_by_key` takes the last of equals.
-            let first = range.clone().zip(part.iter().copied()).rev().max_by_key(|(_, value)| *value);
+            // `max_by_key` returns the last of equal maxima, so the iterator is reversed.
+            let slots_with_values = range.clone().zip(part.iter().copied());
+            let first = slots_with_values.rev().max_by_key(|(_, value)| *value);
             prop_assert_eq!(series.largest(range.clone()), first);
-            prop_assert_eq!(run_to_completion(series.largest_sliced(range, &mut Budget::unlimited())), first);
+            let budget = &mut Budget::unlimited();
+            prop_assert_eq!(run_to_completion(series.largest_sliced(range, budget)), first);
         }
     }
 

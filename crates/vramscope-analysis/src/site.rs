@@ -21,9 +21,9 @@ const TORCH_SUBFOLDERS: &[&str] = &[
     "amp",
 ];
 
-/// Whether a file belongs to PyTorch, to Python's standard library, or to compiled code. Such frames
-/// lie between the user's code and the allocator. Packages that build on PyTorch count as the user's
-/// code.
+/// Whether a file belongs to PyTorch, to Python's standard library, or to compiled code. Such
+/// frames lie between the user's code and the allocator. Packages that build on PyTorch count as
+/// the user's code.
 pub fn is_framework_file(file: &str) -> bool {
     if !is_python(file) {
         return !file.starts_with("<ipython");

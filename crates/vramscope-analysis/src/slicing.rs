@@ -11,8 +11,8 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-/// Number of items processed between two calls of [`Budget::charge`]. Small enough for short slices,
-/// and large enough to make the calls free.
+/// Number of items processed between two calls of [`Budget::charge`]. Small enough for short
+/// slices, and large enough to make the calls free.
 pub const STRIDE: usize = 1 << 12;
 
 /// The amount of work in a slice.
@@ -74,8 +74,8 @@ pub fn strides(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> + S
     (0..count).step_by(STRIDE).map(move |from| from..count.min(from + STRIDE))
 }
 
-/// `vec![value; count]` in slices. The first access to fresh memory is slow, so a large vector needs
-/// several slices.
+/// `vec![value; count]` in slices. The first access to fresh memory is slow, so a large vector
+/// needs several slices.
 pub async fn filled<T: Copy + Send>(value: T, count: usize, budget: &mut Budget) -> Vec<T> {
     let mut all = Vec::with_capacity(count);
     for part in strides(count) {
@@ -98,8 +98,8 @@ pub enum SlicedTask<T> {
 }
 
 impl<T> SlicedTask<T> {
-    /// Runs one slice, unless the task was already finished. Starts a new task with `begin`. Returns
-    /// whether the task was finished before the call.
+    /// Runs one slice, unless the task was already finished. Starts a new task with `begin`.
+    /// Returns whether the task was finished before the call.
     pub fn advance<F: Future<Output = T> + Send + 'static>(
         &mut self,
         begin: impl FnOnce() -> F,

@@ -311,8 +311,8 @@ impl Judge<'_> {
             // No batch is kept that long. The program accumulates outputs of the model.
             return is(Category::Activation, 0.3);
         }
-        // A block feeds the next forward pass if it is allocated between two forward passes, without
-        // a backward pass in between.
+        // A block feeds the next forward pass if it is allocated between two forward passes,
+        // without a backward pass in between.
         let feeds = before_forward
             || forward.is_some() && backward.is_none_or(|b| forward.is_some_and(|f| f < b));
         match (forward, backward) {

@@ -10,8 +10,8 @@
 //!    optimizer still sees is a gradient. A block that the optimizer allocates and never frees is
 //!    optimizer state.
 //! 4. The number of gradients and optimizer states of a size, which is the number of parameters of
-//!    that size. It separates parameters from buffers where one `__init__` allocates both. It is the
-//!    only evidence for blocks from before the recording.
+//!    that size. It separates parameters from buffers where one `__init__` allocates both. It is
+//!    the only evidence for blocks from before the recording.
 
 mod life;
 mod phases;

@@ -208,8 +208,8 @@ fn named_phases(ends: &[RangeEnd]) -> Vec<(u32, Option<Phase>)> {
     for &(event, stage, phase) in ends {
         match stage {
             Stage::Start => open.push(phase),
-            // Starts and ends pair like brackets. An end without a start is ignored. A start without
-            // an end closes together with the range around it.
+            // Starts and ends pair like brackets. An end without a start is ignored. A start
+            // without an end closes together with the range around it.
             Stage::End => {
                 if let Some(at) = open.iter().rposition(|&p| p == phase) {
                     open.truncate(at);

@@ -52,7 +52,9 @@ fn pattern_matches(pattern: &str, text: &str) -> bool {
 /// ```
 /// use vramscope_analysis::{Category, Rules};
 ///
-/// let rules = Rules::parse("# our cache\nbuffer 0.9 serving/cache.py *\nworkspace 1 * =get_scratch\n")?;
+/// let rules = Rules::parse(
+///     "# our cache\nbuffer 0.9 serving/cache.py *\nworkspace 1 * =get_scratch\n",
+/// )?;
 /// assert_eq!(rules.user()[0].category, Category::Buffer);
 /// assert_eq!(Rules::parse("bufer 1 * *").unwrap_err().line, 1);
 /// # Ok::<(), vramscope_analysis::RuleError>(())
@@ -115,21 +117,19 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
         }
         Ok(field)
     };
-    let category = field("the category")?;
+    let category = field("category")?;
     let category = Category::parse(category).ok_or_else(|| {
         let names: Vec<&str> = Category::ALL.iter().map(|c| c.name()).collect();
-        format!("there is no category {category:?}, only {}", names.join(", "))
+        format!("unknown category {category:?} (known: {})", names.join(", "))
     })?;
-    let confidence = field("the confidence")?;
+    let confidence = field("confidence")?;
     let confidence: f32 = match confidence.parse() {
         Ok(number) if (0.0..=1.0).contains(&number) => number,
-        _ => return Err(format!("the confidence {confidence:?} is not a number from 0 to 1")),
+        _ => return Err(format!("confidence {confidence:?} is not a number from 0 to 1")),
     };
-    let file = Cow::Owned(field("the file")?.to_owned());
+    let file = Cow::Owned(field("file")?.to_owned());
     if rest.is_empty() {
-        return Err(
-            "the function is missing: a rule is `category confidence file function`".to_owned()
-        );
+        return Err("function is missing: a rule is `category confidence file function`".to_owned());
     }
     Ok(Rule { file, function: Cow::Owned(rest.to_owned()), category, confidence })
 }
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn parse_reports_the_invalid_line() {
         for (text, line, message) in [
-            ("parameter 1 * *\nparam 1 * *", 2, "no category \"param\""),
+            ("parameter 1 * *\nparam 1 * *", 2, "unknown category \"param\""),
             ("parameter", 1, "confidence is missing"),
             ("\n\nparameter 2 * *", 3, "not a number from 0 to 1"),
             ("parameter NaN * *", 1, "not a number from 0 to 1"),

@@ -161,8 +161,8 @@ pub(super) async fn resolve(
         let (size, alloc) = (block.bytes.0, block.alloc_event());
         let counts = match verdict {
             Verdict::Preexisting => &mut matcher.preexisting,
-            // A parameter that is dropped and allocated again (converted, sharded) is one parameter,
-            // so only the live one counts.
+            // A parameter that is dropped and allocated again (converted, sharded) is one
+            // parameter, so only the live one counts.
             _ if is(verdict, Category::Parameter) && judged.is_live_at_end(block) => {
                 &mut matcher.found
             }
@@ -236,8 +236,8 @@ impl SizeMatcher<'_> {
     /// Infers `expected` from blocks from before the window, if a training window shows neither
     /// gradients nor states.
     ///
-    /// Each parameter's size then occurs three times with two states per parameter (Adam), and twice
-    /// with one state (momentum).
+    /// Each parameter's size then occurs three times with two states per parameter (Adam), and
+    /// twice with one state (momentum).
     async fn infer_expected(&mut self, judged: JudgedBlocks<'_>, budget: &mut Budget) {
         if !self.expected.is_empty() || !self.ends_in_forward {
             return;

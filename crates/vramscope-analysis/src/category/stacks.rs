@@ -189,9 +189,9 @@ pub(super) async fn hints(
 /// Separates buffers from parameters by their line, in a function that processes parameters first
 /// and buffers last.
 ///
-/// `Module._apply` calls its function argument for each parameter, each gradient and each buffer, in
-/// this order. It has done so since before PyTorch 2.0. `_NormBase.__init__` creates weight and bias
-/// if it is affine. Then it creates the running mean, the running variance and the number of
+/// `Module._apply` calls its function argument for each parameter, each gradient and each buffer,
+/// in this order. It has done so since before PyTorch 2.0. `_NormBase.__init__` creates weight and
+/// bias if it is affine. Then it creates the running mean, the running variance and the number of
 /// batches, on one line each, or none of them.
 async fn find_buffers_by_line(
     snapshot: &Snapshot,

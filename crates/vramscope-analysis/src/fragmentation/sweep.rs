@@ -237,7 +237,8 @@ mod tests {
         series.to_vec().into_iter().map(|bytes| bytes / MIB).collect()
     }
 
-    /// Two neighboring segments of 2 MiB with a block of 1 MiB each. The second segment is released.
+    /// Two neighboring segments of 2 MiB with a block of 1 MiB each. The second segment is
+    /// released.
     fn neighbors() -> Vec<String> {
         let free =
             |addr| ["free_requested", "free_completed"].map(|action| event(action, addr, MIB));
