@@ -114,7 +114,7 @@ pub async fn pool_envelope_sliced(
                 next_leaving += 1;
                 let span = spans[index as usize];
                 totals.change(span.pool, |pool| {
-                    pool.reserved = pool.reserved.wrapping_sub(span.size.0)
+                    pool.reserved = pool.reserved.wrapping_sub(span.size.0);
                 });
                 if open.get(&span.address.0) == Some(&index) {
                     open.remove(&span.address.0);
@@ -124,7 +124,7 @@ pub async fn pool_envelope_sliced(
                 open.insert(span.address.0, next_entering as u32);
                 next_entering += 1;
                 totals.change(span.pool, |pool| {
-                    pool.reserved = pool.reserved.wrapping_add(span.size.0)
+                    pool.reserved = pool.reserved.wrapping_add(span.size.0);
                 });
             }
             for block in changes.iter().filter(|c| c.enters()).map(|c| c.block()) {

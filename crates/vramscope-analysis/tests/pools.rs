@@ -58,7 +58,7 @@ fn envelope_has_the_expected_height_in_every_slot() {
                 {"address": 66560, "size": 3072, "requested_size": 0, "state": "inactive"}]}]}"#,
     );
     let (trace, carving, envelope) = analyze(&snapshot);
-    let envelope = envelope.expect("it has private pools");
+    let envelope = envelope.expect("the device has private pools");
     assert!(
         trace.warnings.is_empty() && carving.warnings.is_empty(),
         "{:?} {:?}",
@@ -98,7 +98,7 @@ fn a_pool_without_segments_is_as_large_as_its_blocks() {
             {"action": "free_completed", "addr": 4096, "size": 700, "pool_id": [0, 3]}]]}"#,
     );
     let (trace, _, envelope) = analyze(&snapshot);
-    let envelope = envelope.expect("it has a private pool");
+    let envelope = envelope.expect("the device has a private pool");
     assert_eq!(trace.requested.to_vec(), [0, 700, 800, 900, 200]);
     assert_eq!(envelope.height.to_vec(), [0, 1024, 1124, 1224, 200]);
     assert_eq!(envelope.size.to_vec(), [0, 1024, 1024, 1024, 0]);
@@ -171,8 +171,8 @@ fn envelope_exists_only_with_private_pools_and_is_never_below_requested() {
         "recorded/t29",
         "recorded/misc",
     ] {
-        for entry in std::fs::read_dir(test_data().join(folder)).expect("the folder is there") {
-            let path = entry.expect("it can be listed").path();
+        for entry in std::fs::read_dir(test_data().join(folder)).expect("the folder exists") {
+            let path = entry.expect("the entry is readable").path();
             if !path.extension().is_some_and(|e| e == "pickle" || e == "gz") {
                 continue;
             }

@@ -80,8 +80,8 @@ fn all_traces(mut each: impl FnMut(&str, &Snapshot, &Trace)) {
         "recorded/misc",
     ] {
         let mut paths: Vec<PathBuf> = std::fs::read_dir(test_data().join(folder))
-            .expect("the folder is there")
-            .map(|e| e.expect("it can be listed").path())
+            .expect("the folder exists")
+            .map(|e| e.expect("the entry is readable").path())
             .filter(|p| p.extension().is_some_and(|e| e == "pickle" || e == "gz"))
             .collect();
         paths.sort();

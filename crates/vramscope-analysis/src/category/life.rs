@@ -13,7 +13,7 @@ use vramscope_snapshot::{Events, Snapshot, StackId};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
     /// A final guess.
-    Is(Guess),
+    Final(Guess),
     /// Allocated by a module's `__init__`: a parameter or a buffer.
     ModuleTensor,
     /// Allocated by the program before the first backward pass, and never freed: data, or a
@@ -63,8 +63,8 @@ fn free_event(block: &Block, slots: u32) -> Option<u32> {
     free.or((block.leaves < slots).then(|| block.leaves - 1))
 }
 
-fn is(category: Category, confidence: f32) -> Verdict {
-    Verdict::Is(Guess { category, confidence })
+fn verdict(category: Category, confidence: f32) -> Verdict {
+    Verdict::Final(Guess { category, confidence })
 }
 
 /// Judges every block by its own stack and life.
@@ -131,14 +131,14 @@ impl Judge<'_> {
             StackHints::default()
         };
         if let Some(guess) = hints.user_rule {
-            return Verdict::Is(guess);
+            return Verdict::Final(guess);
         }
         match block.alloc_event() {
             Some(event) => {
                 self.profiled(event.0).unwrap_or_else(|| self.allocated(block, event.0, hints))
             }
             None if block.origin() == Origin::LostAlloc && !hints.has_frames => {
-                is(Category::Unknown, 0.0)
+                verdict(Category::Unknown, 0.0)
             }
             None if hints.has_frames => self.preexisting_with_stack(block, hints),
             None => self.preexisting(block),
@@ -154,7 +154,7 @@ impl Judge<'_> {
             "autograd_detail" => Category::Temporary,
             name => Category::parse(name).filter(|&c| c != Category::Unknown)?,
         };
-        Some(is(category, 0.99))
+        Some(verdict(category, 0.99))
     }
 
     /// Whether a block has the size of a workspace, and can be one. Libraries allocate a workspace
@@ -175,7 +175,7 @@ impl Judge<'_> {
         let phase = self.phases.of_alloc(alloc, hints);
         if let Some(Guess { category, confidence }) = hints.built_in_rule {
             match category {
-                Category::Workspace | Category::Input => return is(category, confidence),
+                Category::Workspace | Category::Input => return verdict(category, confidence),
                 Category::Communication => {
                     return self.communication(alloc, free, hints, confidence);
                 }
@@ -183,9 +183,9 @@ impl Judge<'_> {
                     let end = self.phases.period_end(alloc).unwrap_or(u32::MAX);
                     let is_brief = free.is_some_and(|free| free < end);
                     return if is_brief {
-                        is(Category::Temporary, 0.8)
+                        verdict(Category::Temporary, 0.8)
                     } else {
-                        is(category, confidence)
+                        verdict(category, confidence)
                     };
                 }
                 Category::Parameter | Category::Buffer => {
@@ -201,25 +201,29 @@ impl Judge<'_> {
                 if hints.built_in_rule.is_some_and(|g| g.category == Category::Activation) =>
             {
                 let is_short = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
-                if is_short { is(Category::Temporary, 0.6) } else { is(Category::Activation, 0.6) }
+                if is_short {
+                    verdict(Category::Temporary, 0.6)
+                } else {
+                    verdict(Category::Activation, 0.6)
+                }
             }
             Some(Phase::Backward) => self.backward(block, alloc, free, hints),
             Some(Phase::Update) => self.update(block.stack, alloc, free),
             Some(Phase::User) => self.program(alloc, free),
             // Without any stacks, allocations outside of named ranges count as the program's.
             None if !self.phases.allocs_have_stacks => self.program(alloc, free),
-            None => is(Category::Unknown, 0.0),
+            None => verdict(Category::Unknown, 0.0),
         }
     }
 
     /// Judges a block that a forward pass allocated.
     fn forward(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
         if free.is_none() && self.is_workspace(block) {
-            return is(Category::Workspace, 0.6);
+            return verdict(Category::Workspace, 0.6);
         }
         let backward = self.phases.next_after(Phase::Backward, alloc);
         match (backward, free) {
-            (Some(backward), Some(free)) if free < backward => is(Category::Temporary, 0.8),
+            (Some(backward), Some(free)) if free < backward => verdict(Category::Temporary, 0.8),
             (Some(backward), None) => {
                 // A cache outlives two more backward passes, and its call site allocates nothing
                 // that is freed.
@@ -232,16 +236,16 @@ impl Judge<'_> {
                     && !self.has_brief_blocks[stack]
                     && self.phases.last_before(Phase::Backward, alloc).is_none()
                 {
-                    is(Category::Buffer, 0.5)
+                    verdict(Category::Buffer, 0.5)
                 } else {
-                    is(Category::Activation, if second.is_some() { 0.5 } else { 0.9 })
+                    verdict(Category::Activation, if second.is_some() { 0.5 } else { 0.9 })
                 }
             }
-            (Some(_), Some(_)) => is(Category::Activation, 0.9),
+            (Some(_), Some(_)) => verdict(Category::Activation, 0.9),
             (None, Some(free)) if free - alloc <= MAX_OPERATION_EVENTS => {
-                is(Category::Temporary, 0.6)
+                verdict(Category::Temporary, 0.6)
             }
-            (None, _) => is(Category::Activation, 0.7),
+            (None, _) => verdict(Category::Activation, 0.7),
         }
     }
 
@@ -255,15 +259,15 @@ impl Judge<'_> {
                 if outlives_backward && !self.phases.frees_have_own_stacks {
                     Verdict::BackwardTail { is_long: free - alloc > MAX_OPERATION_EVENTS }
                 } else {
-                    is(Category::Temporary, 0.85)
+                    verdict(Category::Temporary, 0.85)
                 }
             }
-            None if self.is_workspace(block) => is(Category::Workspace, 0.6),
+            None if self.is_workspace(block) => verdict(Category::Workspace, 0.6),
             // The gradient of the loss itself. It is allocated where the program calls backward.
             _ if hints.has_frames && !hints.is_engine && block.bytes.0 <= 8 => {
-                is(Category::Temporary, 0.5)
+                verdict(Category::Temporary, 0.5)
             }
-            _ => is(Category::Gradient, 0.8),
+            _ => verdict(Category::Gradient, 0.8),
         }
     }
 
@@ -271,17 +275,17 @@ impl Judge<'_> {
     fn update(&self, stack: StackId, alloc: u32, free: Option<u32>) -> Verdict {
         let end = self.phases.period_end(alloc);
         match free {
-            Some(free) if end.is_none_or(|end| free < end) => is(Category::Temporary, 0.85),
+            Some(free) if end.is_none_or(|end| free < end) => verdict(Category::Temporary, 0.85),
             Some(free) => match self.phases.next_after(Phase::Backward, alloc) {
-                Some(backward) if backward < free => is(Category::OptimizerState, 0.6),
-                _ => is(Category::Temporary, 0.6),
+                Some(backward) if backward < free => verdict(Category::OptimizerState, 0.6),
+                _ => verdict(Category::Temporary, 0.6),
             },
             // The recording ends within the step. Other blocks of the call site show whether it
             // keeps its blocks.
             None if self.has_brief_blocks[stack.0 as usize] && end.is_none() => {
-                is(Category::Temporary, 0.7)
+                verdict(Category::Temporary, 0.7)
             }
-            None => is(Category::OptimizerState, if end.is_some() { 0.85 } else { 0.6 }),
+            None => verdict(Category::OptimizerState, if end.is_some() { 0.85 } else { 0.6 }),
         }
     }
 
@@ -289,7 +293,7 @@ impl Judge<'_> {
     fn program(&self, alloc: u32, free: Option<u32>) -> Verdict {
         let phases = self.phases;
         if !phases.occurs(Phase::Forward) && !phases.occurs(Phase::Backward) {
-            return is(Category::Unknown, 0.0);
+            return verdict(Category::Unknown, 0.0);
         }
         let forward = phases.next_after(Phase::Forward, alloc);
         let backward = phases.next_after(Phase::Backward, alloc);
@@ -309,22 +313,24 @@ impl Judge<'_> {
         }
         if self.outlives_steps(alloc, free) {
             // No batch is kept that long. The program accumulates outputs of the model.
-            return is(Category::Activation, 0.3);
+            return verdict(Category::Activation, 0.3);
         }
         // A block feeds the next forward pass if it is allocated between two forward passes,
         // without a backward pass in between.
         let feeds = before_forward
             || forward.is_some() && backward.is_none_or(|b| forward.is_some_and(|f| f < b));
         match (forward, backward) {
-            (Some(forward), _) if feeds && lives_until(forward) => is(Category::Input, 0.8),
-            (None, _) if feeds && free.is_none() => is(Category::Input, 0.6),
+            (Some(forward), _) if feeds && lives_until(forward) => verdict(Category::Input, 0.8),
+            (None, _) if feeds && free.is_none() => verdict(Category::Input, 0.6),
             // A training loop without modules: its forward pass is the program's own code.
             (None, Some(backward)) if !phases.occurs(Phase::Forward) && lives_until(backward) => {
-                is(Category::Activation, 0.4)
+                verdict(Category::Activation, 0.4)
             }
-            (_, Some(backward)) if !feeds && lives_until(backward) => is(Category::Activation, 0.7),
-            (_, None) if !feeds && free.is_none() => is(Category::Activation, 0.5),
-            _ => is(Category::Temporary, 0.5),
+            (_, Some(backward)) if !feeds && lives_until(backward) => {
+                verdict(Category::Activation, 0.7)
+            }
+            (_, None) if !feeds && free.is_none() => verdict(Category::Activation, 0.5),
+            _ => verdict(Category::Temporary, 0.5),
         }
     }
 
@@ -346,17 +352,21 @@ impl Judge<'_> {
             return self.program(alloc, free);
         }
         let Some(free) = free else {
-            return if hints.is_module_init { Verdict::ModuleTensor } else { Verdict::Is(guess) };
+            return if hints.is_module_init {
+                Verdict::ModuleTensor
+            } else {
+                Verdict::Final(guess)
+            };
         };
         let is_used =
             self.phases.next_after(Phase::Forward, alloc).is_some_and(|forward| forward <= free);
         match (is_used, free - alloc <= MAX_OPERATION_EVENTS) {
             (true, _) if hints.is_module_init => Verdict::ModuleTensor,
-            (true, _) => Verdict::Is(guess),
-            (false, true) => is(Category::Temporary, 0.7),
+            (true, _) => Verdict::Final(guess),
+            (false, true) => verdict(Category::Temporary, 0.7),
             // The model was converted, sharded or dropped before it ran.
             (false, false) => {
-                is(if block.bytes.0 == 0 { Category::Unknown } else { guess.category }, 0.5)
+                verdict(if block.bytes.0 == 0 { Category::Unknown } else { guess.category }, 0.5)
             }
         }
     }
@@ -375,24 +385,24 @@ impl Judge<'_> {
         if is_backward && update.is_some_and(|update| free.is_none_or(|free| free >= update))
             || is_backward && hints.is_engine && update.is_none() && free.is_none()
         {
-            return is(Category::Gradient, 0.75);
+            return verdict(Category::Gradient, 0.75);
         }
-        is(Category::Communication, confidence)
+        verdict(Category::Communication, confidence)
     }
 
     /// Judges a block from before the window whose stack the allocator recorded.
     fn preexisting_with_stack(&self, block: &Block, hints: StackHints) -> Verdict {
         let Some(Guess { category, confidence }) = hints.built_in_rule else {
-            return is(Category::Input, 0.3);
+            return verdict(Category::Input, 0.3);
         };
         match category {
             Category::Parameter if hints.is_module_init => Verdict::ModuleTensor,
             // A block of an optimizer's step that is live at the start of the recording is
             // optimizer state.
-            Category::Temporary => is(Category::OptimizerState, 0.6),
-            Category::Activation if self.is_workspace(block) => is(Category::Workspace, 0.5),
-            Category::Activation => is(category, 0.5),
-            _ => is(category, confidence * 0.9),
+            Category::Temporary => verdict(Category::OptimizerState, 0.6),
+            Category::Activation if self.is_workspace(block) => verdict(Category::Workspace, 0.5),
+            Category::Activation => verdict(category, 0.5),
+            _ => verdict(category, confidence * 0.9),
         }
     }
 
@@ -405,8 +415,8 @@ impl Judge<'_> {
         let hints = self.hints[block.stack.0 as usize];
         let phase = if hints.has_frames { hints.phase() } else { self.phases.current(free) };
         match phase {
-            Some(Phase::Backward | Phase::Forward) => is(Category::Activation, 0.5),
-            Some(Phase::Update) => is(Category::Gradient, 0.5),
+            Some(Phase::Backward | Phase::Forward) => verdict(Category::Activation, 0.5),
+            Some(Phase::Update) => verdict(Category::Gradient, 0.5),
             _ => Verdict::Preexisting,
         }
     }

@@ -47,8 +47,8 @@ impl JudgedBlocks<'_> {
     }
 }
 
-fn is(verdict: Verdict, category: Category) -> bool {
-    matches!(verdict, Verdict::Is(guess) if guess.category == category)
+fn has_category(verdict: Verdict, category: Category) -> bool {
+    matches!(verdict, Verdict::Final(guess) if guess.category == category)
 }
 
 /// Counts sizes by group, and keeps the largest count of each size.
@@ -87,7 +87,7 @@ async fn parameters(
 ) -> Counts {
     let (mut strong, mut weak) = (GroupedCounts::default(), GroupedCounts::default());
     let visit = |_, block: &Block, verdict| {
-        let Verdict::Is(guess) = verdict else { return };
+        let Verdict::Final(guess) = verdict else { return };
         let size = block.bytes.0;
         let period = || block.alloc_event().map_or(0, |event| phases.period(event.0));
         match guess.category {
@@ -163,21 +163,21 @@ pub(super) async fn resolve(
             Verdict::Preexisting => &mut matcher.preexisting,
             // A parameter that is dropped and allocated again (converted, sharded) is one
             // parameter, so only the live one counts.
-            _ if is(verdict, Category::Parameter) && judged.is_live_at_end(block) => {
+            _ if has_category(verdict, Category::Parameter) && judged.is_live_at_end(block) => {
                 &mut matcher.found
             }
-            _ if is(verdict, Category::OptimizerState) => &mut matcher.states,
-            _ if is(verdict, Category::Gradient) => {
+            _ if has_category(verdict, Category::OptimizerState) => &mut matcher.states,
+            _ if has_category(verdict, Category::Gradient) => {
                 let alloc = alloc.filter(|_| size >= MIN_PARAMETER_BYTES);
                 passes_with_gradients.extend(alloc.map(|event| phases.period(event.0)));
                 &mut matcher.gradients
             }
             _ => {
-                if is(verdict, Category::Activation) {
+                if has_category(verdict, Category::Activation) {
                     activations += 1;
                     live += u32::from(judged.is_live_at_end(block));
                 }
-                if is(verdict, Category::Temporary)
+                if has_category(verdict, Category::Temporary)
                     && alloc.is_some()
                     && hints[block.stack.0 as usize].is_module_init
                 {
@@ -218,7 +218,7 @@ pub(super) async fn resolve(
                 };
                 *guess = Guess { category, confidence };
             }
-            Verdict::Is(known) => *guess = known,
+            Verdict::Final(known) => *guess = known,
             Verdict::BackwardTail { is_long } => {
                 let may_be_gradient = block
                     .alloc_event()

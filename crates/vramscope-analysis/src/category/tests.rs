@@ -49,7 +49,7 @@ impl Script {
     }
 
     fn free(&mut self, addr: u64, stack: Stack) {
-        let at = self.live.iter().position(|l| l.0 == addr).expect("it is live");
+        let at = self.live.iter().position(|l| l.0 == addr).expect("the block is live");
         let (_, size) = self.live.remove(at);
         self.event("free_requested", addr, size, stack);
         self.event("free_completed", addr, size, stack);
@@ -70,7 +70,7 @@ impl Script {
                 blocks,
                 r#"{comma}{{"address": {addr}, "size": {size}, "requested_size": {size}, "state": "active_allocated"}}"#
             )
-            .expect("a string grows");
+            .expect("writing to a String cannot fail");
         }
         let json = format!(
             r#"{{"device_traces": [[{}]],
@@ -88,7 +88,7 @@ impl Script {
 }
 
 fn category(guesses: &[(u64, Category)], addr: u64) -> Category {
-    guesses.iter().find(|g| g.0 == addr).expect("a block there").1
+    guesses.iter().find(|g| g.0 == addr).expect("a block at the address").1
 }
 
 /// Runs forward and backward of a step. Returns its input, activation, temporary and gradient.

@@ -130,7 +130,7 @@ impl<'a> Partition<'a> {
             Self { snapshot, trace, carving, addresses, gaps, is_crossed: false, batch };
         for span in carving.segments.spans.iter().take_while(|s| s.enters == 0) {
             partition.apply(span.address.0, span.end(), |gaps, from, to| {
-                gaps.reserve(from, to, span.is_expandable)
+                gaps.reserve(from, to, span.is_expandable);
             });
         }
         partition

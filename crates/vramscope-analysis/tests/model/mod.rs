@@ -122,7 +122,7 @@ impl Model {
                  \"segment_pool_id\":[0,0],\"is_expandable\":{},\"frames\":[],\"blocks\":[",
                 s.stream, s.expandable
             )
-            .expect("a String takes all text");
+            .expect("writing to a String cannot fail");
             for (j, b) in s.blocks.iter().enumerate() {
                 let comma = if j == 0 { "" } else { "," };
                 let (state, requested) = match b.used {
@@ -135,7 +135,7 @@ impl Model {
                     "{comma}{{\"address\":{},\"size\":{},\"requested_size\":{requested},\"state\":\"{state}\",\"frames\":[]}}",
                     b.address, b.size
                 )
-                .expect("a String takes all text");
+                .expect("writing to a String cannot fail");
             }
             text.push_str("]}");
         }
