@@ -40,7 +40,7 @@ impl Budget {
 
     /// A new budget with the same slice, for concurrent work.
     #[must_use]
-    pub fn beside(&self) -> Self {
+    pub fn fork(&self) -> Self {
         Self::of(self.slice)
     }
 

@@ -33,7 +33,7 @@ fn sort_parallel<'a, T: Ord + Clone + Send>(
         }
         let pivot = partition(items, budget).await;
         let (below, above) = items.split_at_mut(pivot);
-        let (mut budget_below, mut budget_above) = (budget.beside(), budget.beside());
+        let (mut budget_below, mut budget_above) = (budget.fork(), budget.fork());
         join(
             sort_parallel(below, depth - 1, &mut budget_below),
             sort_parallel(&mut above[1..], depth - 1, &mut budget_above),

@@ -61,7 +61,7 @@ impl RankSummary {
         let (categories, carving) =
             parallel::join(|| part.categories(target.index), || part.carving(target.index));
         // Findings need block sizes, which are there now.
-        let mut beside = budget.beside();
+        let mut beside = budget.fork();
         let shares =
             by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
         let anomalies = part.make_anomalies(target.index, &mut beside);
