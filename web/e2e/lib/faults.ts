@@ -150,11 +150,9 @@ export async function contexts(page: Page): Promise<() => Promise<number>> {
     });
 }
 
-/** How many workers that answer all views have been warmed up. */
+/** Number of workers that have finished their warm-up. */
 export async function warmed(page: Page): Promise<number> {
-  const isWarm = () =>
-    performance.getEntriesByName("vramscope warm").length > 0 &&
-    performance.getEntriesByType("resource").some(({ name }) => name.includes("worker_views"));
+  const isWarm = () => performance.getEntriesByName("vramscope warm").length > 0;
   // One may end while it is asked.
   const all = await Promise.all(
     page.workers().map((worker) => worker.evaluate(isWarm).catch(() => false)),

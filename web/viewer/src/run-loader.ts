@@ -4,8 +4,14 @@
 import { batch } from "@preact/signals";
 import { beside, isSame } from "./client/files.js";
 import { RankFile, type Source } from "./client/rank-file.js";
+import type { PlannedRow } from "./generated/protocol.js";
 import { failureOf, type Run, settled } from "./run.js";
 import type { Session } from "./session.js";
+
+/** The row of a file until the coordinator has planned the run. */
+function unplanned({ path }: Source, file: number): PlannedRow {
+  return { file, rank: null, label: path.split("/").at(-1) ?? path, group: "", size: "" };
+}
 
 export class RunLoader {
   readonly #session: Session;
@@ -26,12 +32,17 @@ export class RunLoader {
   async open(sources: Source[] | Promise<Source[]>, title?: string): Promise<void> {
     this.#loads += 1;
     const load = this.#loads;
+    let waiting: readonly RankFile[] = [];
     try {
-      const run = await this.#plan([], await sources);
+      const opened = await sources;
+      if (load !== this.#loads) return;
+      waiting = this.#wait(opened, title ?? "");
+      const run = await this.#plan(waiting, waiting.length === 0 ? opened : []);
       if (load !== this.#loads) return;
       this.#start({ ...run, title: title ?? run.title });
       await Promise.all(run.files.map(settled));
     } catch (error) {
+      if (load === this.#loads && waiting.length > 0) this.#session.run.value = null;
       this.#session.report(failureOf(error));
     }
   }
@@ -49,9 +60,24 @@ export class RunLoader {
     }
   }
 
+  /** Rows for files that are opened before the worker's module is compiled: none later on. */
+  #wait(sources: readonly Source[], title: string): readonly RankFile[] {
+    const session = this.#session;
+    if (session.modules.compiled.peek() || sources.length === 0) return [];
+    const files = sources.map((source, index) => new RankFile(source, unplanned(source, index)));
+    const countText = files.length === 1 ? "1 file" : `${files.length} files`;
+    batch(() => {
+      session.notice.value = null;
+      session.focus.value = null;
+      session.run.value = { title, countText, files };
+    });
+    return files;
+  }
+
   /** The run of these: files that are there keep their number and get their new place. */
   async #plan(known: readonly RankFile[], sources: readonly Source[]): Promise<Run> {
-    if (sources.length === 0) throw new Error("There is no snapshot in what was opened.");
+    if (known.length + sources.length === 0)
+      throw new Error("There is no snapshot in what was opened.");
     const all = [...known.map(({ source }) => source), ...sources];
     const { title, countText, rows } = await this.#session.coordinator.plan(
       all.map(({ path, bytes }) => ({ path, bytes })),
@@ -94,6 +120,7 @@ export class RunLoader {
 
   #start(run: Run): void {
     const session = this.#session;
+    const focused = session.focus.peek()?.file;
     session.pool.clear();
     batch(() => {
       session.notice.value = null;
@@ -104,7 +131,8 @@ export class RunLoader {
       session.run.value = run;
     });
     session.pool.open(run.files);
-    this.#arrive(run.files, run.files.length === 1 ? run.files[0] : undefined);
+    const first = run.files.length === 1 ? run.files[0] : undefined;
+    this.#arrive(run.files, run.files.find((file) => file === focused) ?? first);
   }
 
   /** Looks at the one of these that a link has asked for, or else at another. */

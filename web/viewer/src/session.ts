@@ -6,7 +6,7 @@ import { Address } from "./address.js";
 import { Coordinator } from "./client/coordinator.js";
 import type { RankClient } from "./client/rank-client.js";
 import type { RankFile, Source } from "./client/rank-file.js";
-import { RankPool } from "./client/rank-pool.js";
+import { type PoolEvents, RankPool } from "./client/rank-pool.js";
 import { Modules } from "./client/wasm.js";
 import type {
   AxisKind,
@@ -111,15 +111,15 @@ export class Session {
     this.#host = host;
     this.modules = new Modules(host.places);
     this.coordinator = new Coordinator(this.modules);
-    this.pool = new RankPool(this.modules, {
+    const poolEvents: PoolEvents = {
       progress: (file) => events.progress(file),
       ready: (file) => this.#ready(file),
       failed: (file, failure) => events.failed(file.path, failure),
       crashing: (file) => this.address.keep(file),
       refused: (failure) => this.report(failure),
-      wanted: () => void this.loadViews(),
       summarize: (file, client, loaded) => this.#summarize(file, client, loaded),
-    });
+    };
+    this.pool = new RankPool(this.modules, poolEvents, navigator.hardwareConcurrency || 1);
     this.#stop = [
       effect(() => this.pool.setBudget(this.linked.memory.value * 2 ** 30)),
       effect(() => this.plot.value?.show(this.shown.value)),
@@ -134,13 +134,10 @@ export class Session {
     ];
   }
 
-  /**
-   * Fetches all views, once: after the first picture, or while a visitor reads the landing page.
-   */
+  /** Imports the views, once: after the first picture, or while the landing page is idle. */
   loadViews(): Promise<void> {
     this.#views ??= this.#fetchViews().catch((error: unknown) => {
       if (this.#ended) return;
-      this.pool.stayFirst();
       const { message } = failureOf(error);
       this.viewsFailure.value = {
         id: null,
@@ -153,16 +150,8 @@ export class Session {
   }
 
   async #fetchViews(): Promise<void> {
-    const [{ Workspace }] = await Promise.all([
-      import("./views/workspace.js"),
-      this.modules.loadViews(),
-    ]);
-    if (this.#ended) return;
-    await this.coordinator.upgrade();
-    // It may have ended meanwhile.
-    if (this.#ended) return;
-    this.workspace.value = new Workspace(this);
-    this.pool.upgrade();
+    const { Workspace } = await import("./views/workspace.js");
+    if (!this.#ended) this.workspace.value = new Workspace(this);
   }
 
   async #summarize(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {

@@ -33,7 +33,6 @@ export class Coordinator {
    */
   #hopeless = false;
   #broken = false;
-  #ended = false;
 
   constructor(modules: Modules) {
     this.#modules = modules;
@@ -62,18 +61,7 @@ export class Coordinator {
     return response.answer;
   }
 
-  /**
-   * From now on by a worker that answers all views. What is asked of the old one is answered first.
-   */
-  async upgrade(): Promise<void> {
-    await Promise.allSettled([...this.#pending.values()].map(({ promise }) => promise));
-    if (this.#ended || this.#prepared.full) return;
-    this.#prepared.end();
-    this.#prepared = this.#spawn();
-  }
-
   destroy(): void {
-    this.#ended = true;
     this.#prepared.end();
     this.#rejectAll({ id: null, message: "The viewer was closed.", hint: null });
   }

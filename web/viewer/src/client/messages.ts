@@ -26,12 +26,6 @@ export interface ThreadsBuild {
   alarm: string;
 }
 
-/**
- * Which of the two modules a worker runs: the one for the first picture, or the one that answers
- * all views.
- */
-export type Glue = "first" | "views";
-
 /** A part of the events of every trace, both ends counted. */
 export interface EventRange {
   first: number;
@@ -48,7 +42,6 @@ export type ToWorker =
   | {
       kind: "prepare";
       module: WebAssembly.Module;
-      glue: Glue;
       threaded: ThreadsBuild | null;
       /** There is time: no file is there yet. */
       early: boolean;

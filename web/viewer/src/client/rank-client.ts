@@ -105,11 +105,6 @@ export class RankClient {
     prepared.send({ kind: "load", path, bytes, source: from, bounds });
   }
 
-  /** Whether it answers all views, or only what the first picture needs. */
-  get full(): boolean {
-    return this.#prepared.full;
-  }
-
   /**
    * Who draws a layer of this file from now on; null for nobody. Tiles that were asked for before
    * do not come.
@@ -159,15 +154,14 @@ export class RankClient {
   }
 
   /**
-   * What a view asks. Null when the worker has ended, knows no views, or when a newer question of
-   * the same kind has overtaken this one.
+   * The answer to a view's query. Null when the worker has ended, or when a newer query of the
+   * same kind has replaced this one.
    */
   async view<K extends AnswerKind>(
     target: DeviceRef,
     answer: K,
     query: Query,
   ): Promise<AnswerOf<K> | null> {
-    if (!this.full) return null;
     const id = this.#nextId();
     const [kind] = Object.keys(query);
     if (kind !== undefined && OVERTAKEN.has(kind)) this.#overtake(kind, id);
@@ -198,7 +192,7 @@ export class RankClient {
 
   #ask(request: Request): void {
     if (this.#waiting === 0 && !this.busy.peek()) {
-      this.#waiting = window.setTimeout(() => {
+      this.#waiting = setTimeout(() => {
         this.busy.value = true;
       }, WAIT_MS);
     }

@@ -2,16 +2,11 @@
 // since a bundler cannot follow how its threads start it again. They are workers of this worker,
 // and end with it.
 
-import type * as first from "../../wasm/vramscope_worker.js";
+import type * as plain from "../../wasm/vramscope_worker.js";
 import type { ThreadsBuild } from "./messages.js";
 
-type Views = typeof import("../../wasm/vramscope_worker_views.js");
-/**
- * All modules have the same face, but that the small one knows no bounds: it reads no large files.
- */
-export type Engine = Pick<typeof first, "default" | "RunWorker"> & {
-  RankWorker: typeof first.RankWorker & Partial<Pick<Views["RankWorker"], "within">>;
-};
+/** What both builds of the worker's module export. */
+export type Engine = Pick<typeof plain, "default" | "RankWorker" | "RunWorker">;
 
 type ThreadedEngine = Engine & { initThreadPool(threads: number): Promise<void> };
 

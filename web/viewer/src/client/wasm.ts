@@ -1,7 +1,6 @@
-// The wasm modules, each compiled once on the page: the view's is instantiated here, the workers'
-// are posted to them. The worker has two: the first picture waits for a small one only; the one
-// that answers all views is fetched after it. A third, the latter with threads, is fetched when a
-// large file is opened on a page that may share memory.
+// The wasm modules, each compiled once per page. The view's module is instantiated on the page. The
+// worker's module is posted to every worker. A build of the worker's module with threads is fetched
+// when a large file is opened on a cross-origin isolated page.
 
 import { type Signal, signal } from "@preact/signals";
 import initView, { Swatches } from "../../wasm/vramscope_view.js";
@@ -17,7 +16,7 @@ import {
   UNHARMED,
   wordsOf,
 } from "./faults.js";
-import type { FromWorker, Glue, ThreadsBuild, ToWorker } from "./messages.js";
+import type { FromWorker, ThreadsBuild, ToWorker } from "./messages.js";
 
 /**
  * Where the wasm files and the worker's script are, when they are not where the bundler has put
@@ -81,8 +80,6 @@ class Made<T> {
 export interface PreparedWorker {
   /** Ends it, with its threads. */
   end(): void;
-  /** Whether it answers all views. */
-  readonly full: boolean;
   /** It has stopped, or has not come to life. */
   readonly broken: boolean;
   send(message: ToWorker): void;
@@ -112,17 +109,16 @@ function swatches(dark: boolean): (color: number) => string {
 
 /** The modules of one element. */
 export class Modules {
-  readonly #first: Made<WebAssembly.Module>;
+  readonly #worker: Made<WebAssembly.Module>;
   readonly #view: Made<unknown>;
-  #views: Promise<WebAssembly.Module> | null = null;
   #threaded: Promise<WebAssembly.Module | null> | null = null;
   /**
    * Address of the script of the build with threads; its module lies beside it. Null where there is
    * none.
    */
   threads: string | null = null;
-  /** True from when new workers answer all views. */
-  full = false;
+  /** True once the worker's module is compiled. */
+  readonly compiled: Signal<boolean> = signal(false);
 
   /** The colors of the dark and the light theme, once the view is there. */
   readonly #swatches: Signal<Record<"dark" | "light", (color: number) => string> | null> =
@@ -131,9 +127,13 @@ export class Modules {
 
   constructor(places: Places) {
     this.#places = places;
-    const first = new URL("../../wasm/vramscope_worker_bg.wasm", import.meta.url);
+    const worker = new URL("../../wasm/vramscope_worker_bg.wasm", import.meta.url);
     const view = new URL("../../wasm/vramscope_view_bg.wasm", import.meta.url);
-    this.#first = new Made(() => this.#compile("vramscope_worker", first));
+    this.#worker = new Made(async () => {
+      const module = await this.#compile("vramscope_worker", worker);
+      this.compiled.value = true;
+      return module;
+    });
     this.#view = new Made(async () => {
       await initView({ module_or_path: await this.#compile("vramscope_view", view) });
       this.#swatches.value = { dark: swatches(true), light: swatches(false) };
@@ -160,17 +160,9 @@ export class Modules {
     return compile(wasm === null ? bundled : new URL(`${name}_bg.wasm`, wasm));
   }
 
-  /** Settled once both are there. */
+  /** Settled once both modules are compiled. */
   async ready(): Promise<void> {
-    await Promise.all([this.#first.get(), this.view]);
-  }
-
-  /** Fetches the module that answers all views, once. */
-  async loadViews(): Promise<void> {
-    const bundled = new URL("../../wasm/vramscope_worker_views_bg.wasm", import.meta.url);
-    this.#views ??= this.#compile("vramscope_worker_views", bundled);
-    await this.#views;
-    this.full = true;
+    await Promise.all([this.#worker.get(), this.view]);
   }
 
   /** Why no worker has threads; null when they may. */
@@ -242,10 +234,7 @@ export class Modules {
     } catch (error) {
       failed(wordsOf(error));
     }
-    const { full } = this;
-    const glue: Glue = full ? "views" : "first";
-    const plain = (full && this.#views) || this.#first.get();
-    const prepared = Promise.all([plain, this.#share(full ? threads : 1)]).then(
+    const prepared = Promise.all([this.#worker.get(), this.#share(threads)]).then(
       ([module, threaded]) => {
         if (ended) return;
         if (threaded) {
@@ -255,7 +244,6 @@ export class Modules {
         worker?.postMessage({
           kind: "prepare",
           module,
-          glue,
           threaded,
           early,
           version: VERSION,
@@ -269,7 +257,6 @@ export class Modules {
         }),
     );
     return {
-      full,
       get broken() {
         return broken !== null;
       },

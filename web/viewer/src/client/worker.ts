@@ -7,7 +7,7 @@
 //   step, step, ...         between two steps the message queue is looked at, so a
 //                                                               newer request overtakes the rest of an older one
 
-import * as first from "../../wasm/vramscope_worker.js";
+import * as plain from "../../wasm/vramscope_worker.js";
 import type { Failure, Request, Response } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
 import { chunks } from "./chunks.js";
@@ -102,7 +102,6 @@ class WorkerHost {
 
   async #prepare({
     module,
-    glue,
     threaded,
     early,
     version,
@@ -114,8 +113,7 @@ class WorkerHost {
       this.#threads = threaded.threads;
       return shared;
     }
-    const engine: Engine =
-      glue === "first" ? first : await import("../../wasm/vramscope_worker_views.js");
+    const engine: Engine = plain;
     this.#memory = (await engine.default({ module_or_path: module })).memory;
     if (early && !this.#asked)
       this.#warming = setTimeout(() => this.#guard(() => this.#warmUp(engine)), WARM_AFTER_MS);
@@ -160,9 +158,7 @@ class WorkerHost {
   async #load({ path, bytes, source, bounds }: ToWorker & { kind: "load" }): Promise<void> {
     const { RankWorker } = await this.#prepared();
     const { memory, events } = bounds;
-    const rank =
-      RankWorker.within?.(path, bytes, memory, events?.first, events?.last) ??
-      new RankWorker(path, bytes);
+    const rank = RankWorker.within(path, bytes, memory, events?.first, events?.last);
     let shown = performance.now() + QUIET_MS - PROGRESS_MS;
     for await (const { bytes: chunk, read } of chunks(source)) {
       rank.feed(chunk, read);

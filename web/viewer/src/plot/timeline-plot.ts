@@ -93,9 +93,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
       this.askNow();
     } else if (before.client !== shown.client) {
       this.#attach(shown);
-      // What only a worker of the second module draws is not there yet.
-      if (shown.client?.full && before.client?.full === false && this.#isRich()) this.#redraw();
-      else this.askAgain();
+      this.askAgain();
     }
     this.draw();
   }
@@ -108,7 +106,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     const same =
       before.color === look.color && before.bands === look.bands && before.search === look.search;
     this.#fitHeights(this.#shown);
-    if (!same && this.#shown.client?.full) this.#redraw();
+    if (!same) this.#redraw();
     this.draw();
   }
 
@@ -163,12 +161,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   protected override tilesCame(): void {
     if (!this.#plain) return;
     this.#plain = false;
-    if (this.#look.bands && this.#shown?.client?.full) this.#redraw();
-  }
-
-  #isRich(): boolean {
-    const { color, bands, search } = this.#look;
-    return color !== "stack" || bands || search !== "";
+    if (this.#look.bands) this.#redraw();
   }
 
   /** The same view, with other tiles. */

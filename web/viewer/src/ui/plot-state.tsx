@@ -9,6 +9,7 @@ export function PlotState({ session }: { session: Session }) {
   const plot = session.plot.value;
   if (session.drawingFailure.value !== null || (plot?.lost.value && session.shown.value))
     return <NoPicture session={session} plot={plot} what="The timeline" />;
+  if (!session.modules.compiled.value) return <Compiling />;
   if (focus === null) return <Waiting session={session} />;
   const load = focus.file.load.value;
   if (load.state === "error") {
@@ -41,6 +42,16 @@ export function PlotState({ session }: { session: Session }) {
   return focus.file.client.value === null || focus.file.progress.value ? (
     <Reading file={focus.file} again />
   ) : null;
+}
+
+/** Files were opened before the worker's module was there. */
+function Compiling() {
+  return (
+    <Quiet>
+      <p>Waiting for the viewer to load</p>
+      <p class="dim">Your files are queued. They are read as soon as the viewer is ready.</p>
+    </Quiet>
+  );
 }
 
 /** Before the first rank is ready; when none can be read, that. */

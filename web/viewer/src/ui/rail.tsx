@@ -113,16 +113,17 @@ function RankRow({ session, row, selected, reachable }: RankRowProperties) {
         {file.planned.rank !== null && <span class="visually-hidden">rank </span>}
         {row.label}
       </span>
-      <RankStatus row={row} />
+      <RankStatus row={row} compiled={session.modules.compiled.value} />
       {views && <views.ui.RailBar session={session} workspace={views} row={row} />}
     </div>
   );
 }
 
-function RankStatus({ row }: { row: Row }) {
+function RankStatus({ row, compiled }: { row: Row; compiled: boolean }) {
   const { file, part } = row;
   const load = file.load.value;
-  if (load.state === "queued") return <span class="rank-note">queued</span>;
+  if (load.state === "queued")
+    return <span class="rank-note">{compiled ? "queued" : "waiting for the viewer"}</span>;
   if (load.state === "error") {
     return (
       <span class="rank-error" title={load.failure.message}>

@@ -53,7 +53,7 @@ export class BlockNames {
     const { asked } = session;
     const view = plot?.labels.peek();
     const range = plot?.range.peek();
-    if (!plot || !asked?.client.full || !view || !range || session.shown.peek() === null) {
+    if (!plot || !asked || !view || !range || session.shown.peek() === null) {
       this.shown.value = [];
       return;
     }

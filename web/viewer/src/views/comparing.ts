@@ -180,7 +180,7 @@ export class Comparing {
     band: BandKind,
     device: number | null,
   ): Promise<string | null> {
-    const client = await this.session.pool.hold(file);
+    const client = await this.session.pool.acquire(file);
     const load = file.load.peek();
     const of = load.state === "ready" ? load.loaded.parts[part] : undefined;
     const text =
@@ -189,7 +189,7 @@ export class Comparing {
             side: { band },
           })
         : null;
-    this.session.pool.letGo(file);
+    this.session.pool.release(file);
     return text;
   }
 

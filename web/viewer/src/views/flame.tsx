@@ -63,9 +63,7 @@ function open(session: Session, workspace: Workspace) {
       const graph = info.value.value;
       const from = session.asked;
       const flame = asked.peek();
-      plot.value?.show(
-        graph && from?.client.full && flame ? { ...from, flame, info: graph } : null,
-      );
+      plot.value?.show(graph && from && flame ? { ...from, flame, info: graph } : null);
     }),
   ];
   const go = (root: string) => {

@@ -29,7 +29,7 @@ export function resource<K extends AnswerKind>(
   const stop = effect(() => {
     const { asked: from } = session;
     const trace = session.trace.value;
-    const question = from?.client.full ? query() : null;
+    const question = from ? query() : null;
     asked += 1;
     const latest = asked;
     const name = trace
@@ -37,7 +37,7 @@ export function resource<K extends AnswerKind>(
       : "";
     untracked(() => {
       // Of another trace the old answer says nothing.
-      if (name !== of || (from?.client.full && question === null)) value.value = null;
+      if (name !== of || (from && question === null)) value.value = null;
       of = name;
       if (!from || question === null) return;
       waiting.value = true;
@@ -62,7 +62,7 @@ export function resource<K extends AnswerKind>(
 export function readable(session: Session): Promise<void> {
   return new Promise((resolve) => {
     const stop = effect(() => {
-      if (session.asked?.client.full !== true) return;
+      if (session.asked === null) return;
       resolve();
       queueMicrotask(() => stop());
     });

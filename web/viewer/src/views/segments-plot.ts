@@ -33,7 +33,7 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
     const info = this.#look?.info;
     this.#shown = shown;
     this.#look = look;
-    if (shown === null || look === null || !shown.client?.full) {
+    if (shown === null || look === null || !shown.client) {
       this.setSource(null);
       this.draw();
       return;
