@@ -205,3 +205,28 @@ test("what is typed in the search before the views are there is not lost", async
   await expect(page.getByTestId("search")).toHaveValue("forward");
   await expect.poll(async () => (await viewer.state()).find).toBe("forward");
 });
+
+test("files opened before the viewer is loaded wait in their rows, and are read then", async ({
+  viewer,
+  page,
+}) => {
+  const module = later<void>();
+  await page.route(/vramscope_worker_bg[^/]*\.wasm$/, async (route) => {
+    await module.promise;
+    await route.continue();
+  });
+  await page.reload();
+  await viewer.open([
+    renamed("scenarios/f02.pickle", "rank1.pickle"),
+    renamed("scenarios/f01.pickle", "rank0.pickle"),
+  ]);
+  await viewer.expectRow("rank1.pickle", "queued");
+  await expect(viewer.row("rank1.pickle")).toContainText("waiting");
+  await viewer.row("rank1.pickle").click();
+  await expect(page.getByText("Waiting for the viewer to load")).toBeVisible();
+  module.resolve();
+  await viewer.expectRow("rank0.pickle", "ready");
+  await viewer.expectRow("rank1.pickle", "ready");
+  await expect(viewer.row("rank1.pickle")).toHaveAttribute("aria-selected", "true");
+  await expect(viewer.rows.first()).toHaveAttribute("data-rank", "0");
+});
