@@ -5,8 +5,8 @@ import {
   parseState,
   rangeOf,
   rulersOf,
-  soundState,
   type ViewState,
+  validState,
 } from "./view-state.js";
 
 const FULL: ViewState = {
@@ -67,21 +67,21 @@ test.each([
   ["theme", "sepia"],
 ] as const)("a bad %s (%s) is left out alone", (name, value) => {
   const { [name]: _, ...others } = FULL;
-  expect(soundState({ ...FULL, [name]: value })).toEqual(others);
+  expect(validState({ ...FULL, [name]: value })).toEqual(others);
 });
 
 test("a state of another version is ignored as a whole", () => {
   expect(parseState("#v=2&view=flame")).toEqual({});
-  expect(soundState({ v: 2, view: "flame" })).toEqual({});
+  expect(validState({ v: 2, view: "flame" })).toEqual({});
 });
 
 test("a state without a version, null fields and unknown fields are accepted", () => {
   const given = { view: "flame", path: null, sel: undefined, constructor: "x", url: "y" };
-  expect(soundState(given)).toEqual({ view: "flame" });
+  expect(validState(given)).toEqual({ view: "flame" });
 });
 
 test("a search text is cut at 500 characters", () => {
-  expect(soundState({ find: "x".repeat(600) }).find).toHaveLength(500);
+  expect(validState({ find: "x".repeat(600) }).find).toHaveLength(500);
 });
 
 test("ranges, markers and rulers are read as numbers", () => {

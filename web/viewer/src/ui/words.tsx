@@ -1,17 +1,16 @@
-// What stands in the place of something that cannot be shown: what happened, and what can be done
-// about it.
+// Messages in place of content that cannot be shown: the cause, then the remedy.
 
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Load, RankFile } from "../client/rank-file.js";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 
 interface WordsProperties {
   title: string;
   text: string;
   hint: string | null;
-  /** Nothing of the file can be shown. */
+  /** Whether the file is not loaded. */
   unread?: boolean;
   /** A button. */
   children?: ComponentChildren;
@@ -47,20 +46,17 @@ export function Quiet({ children }: { children: ComponentChildren }) {
   );
 }
 
-interface UnreadProperties {
-  session: Session;
+type UnreadProperties = Uses<"runs" | "status"> & {
   file: RankFile;
   load: Load & { state: "error" };
-}
+};
 
-/** A file that could not be read, or whose worker has stopped. */
-export function Unread({ session, file, load: { failure, again } }: UnreadProperties) {
-  useEffect(() => {
-    session.spoken.value = failure.message;
-  }, [session, failure]);
-  // Where a part can be chosen, the timeline has the words, and the form.
+/** A file that could not be read, or whose worker crashed. */
+export function Unread({ runs, status, file, load: { failure, again } }: UnreadProperties) {
+  useEffect(() => status.announce(failure.message), [status, failure]);
+  // The timeline has the message and the form for a file that is too large.
   if (file.tooLarge.value?.choice)
-    return <Lines title="No part is open" text="Choose one in the timeline." hint={null} />;
+    return <Lines title="No part is open" text="Choose a part in the timeline." hint={null} />;
   return (
     <Lines
       title={`${file.path} ${again ? "is not loaded" : "could not be read"}`}
@@ -68,18 +64,17 @@ export function Unread({ session, file, load: { failure, again } }: UnreadProper
       hint={failure.hint}
       unread
     >
-      {again && <Again session={session} file={file} class="button primary" />}
+      {again && <Again runs={runs} file={file} class="button primary" />}
     </Lines>
   );
 }
 
-/** Reads a file once more. */
+/** A button that loads a file again. */
 export function Again({
-  session,
+  runs,
   file,
   class: name,
-}: {
-  session: Session;
+}: Uses<"runs"> & {
   file: RankFile;
   class: string;
 }) {
@@ -90,7 +85,7 @@ export function Again({
       data-testid="load-again"
       onClick={(event) => {
         event.stopPropagation();
-        session.pool.again(file);
+        runs.pool.again(file);
       }}
     >
       Load again
@@ -98,25 +93,26 @@ export function Again({
   );
 }
 
-const WITHOUT = "The overview, findings, tables and comparison need no picture.";
-const REFUSED = `Switch on hardware acceleration in the browser's settings, or close other pages that draw. ${WITHOUT}`;
+const STILL_WORKS = "The overview, findings, tables and comparison still work.";
+const REFUSED =
+  "Switch on hardware acceleration in the browser's settings, or close other pages that use it. " +
+  STILL_WORKS;
 
-interface NoPictureProperties {
-  session: Session;
+type NoPictureProperties = Uses<"plots"> & {
   plot: CanvasPlot<unknown> | null;
-  /** What cannot be drawn. */
+  /** The name of the plot. */
   what: string;
-}
+};
 
-/** Over a canvas that nothing can be drawn on, now or at all. */
-export function NoPicture({ session, plot, what }: NoPictureProperties) {
-  const refused = session.drawingFailure.value;
+/** Over a canvas that cannot be drawn on. */
+export function NoPicture({ plots, plot, what }: NoPictureProperties) {
+  const refused = plots.failure.value;
   const again = (words: string) => (
     <button
       type="button"
       class="button primary"
       data-testid="draw-again"
-      onClick={() => session.drawAgain()}
+      onClick={() => plots.redraw()}
     >
       {words}
     </button>
@@ -136,8 +132,8 @@ export function NoPicture({ session, plot, what }: NoPictureProperties) {
   return (
     <Words
       title="The picture was lost"
-      text="The browser has taken the graphics memory away, for another program or because the GPU was reset."
-      hint={`It mostly comes back by itself. Nothing else is lost. ${WITHOUT}`}
+      text="The browser lost its graphics memory: another program took it, or the GPU was reset."
+      hint={`It usually recovers by itself. Nothing else is lost. ${STILL_WORKS}`}
     >
       {again("Draw again")}
     </Words>

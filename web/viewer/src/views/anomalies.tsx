@@ -1,23 +1,25 @@
-// What is wrong, most severe first, in sentences; each opens the place that shows it.
+// Findings as sentences, by severity. A click jumps to the finding.
 
 import type { FindingRow } from "../generated/protocol.js";
 import { saveTable } from "./save.js";
-import type { ViewProperties } from "./ui.js";
+import type { ViewUses } from "./workspace.js";
 
-export function Anomalies({ session, workspace }: ViewProperties) {
-  const findings = workspace.allFindings.value;
-  const several = session.rows.value.length > 1;
+type AnomaliesProperties = ViewUses<"runs" | "selection" | "queries" | "steps">;
+
+export function Anomalies({ runs, selection, queries, steps }: AnomaliesProperties) {
+  const findings = queries.allFindings.value;
+  const several = runs.rows.value.length > 1;
   if (findings === null)
     return (
-      <p class="quiet">{session.asked ? "Looking for what stands out" : "Open a file first."}</p>
+      <p class="quiet">{selection.target ? "Searching for problems" : "Open a file first."}</p>
     );
   if (findings.length === 0) {
     return (
       <div class="quiet">
-        <h3>Nothing stands out</h3>
+        <h3>No problems found</h3>
         <p>
-          No out-of-memory event, no growth from step to step, no memory that waits long for its
-          free, no rank that differs from the others.
+          No out-of-memory event, no growth from step to step, no delayed frees, and no rank that
+          differs from the others.
         </p>
       </div>
     );
@@ -26,8 +28,7 @@ export function Anomalies({ session, workspace }: ViewProperties) {
     <div class="anomalies">
       <div class="toolbar">
         <span class="dim">
-          {findings.length === 1 ? "1 finding" : `${findings.length} findings`}, the most severe
-          first
+          {findings.length === 1 ? "1 finding" : `${findings.length} findings, by severity`}
         </span>
         <span class="toolbar-end">
           {(["csv", "json"] as const).map((form) => (
@@ -35,8 +36,8 @@ export function Anomalies({ session, workspace }: ViewProperties) {
               key={form}
               type="button"
               class="button plain"
-              title={`The findings of this rank as ${form.toUpperCase()}`}
-              onClick={() => void saveTable(session, { findings: {} }, form, "anomalies")}
+              title={`Save the findings of this rank as ${form.toUpperCase()}`}
+              onClick={() => void saveTable(selection, { findings: {} }, form, "anomalies")}
             >
               {form.toUpperCase()}
             </button>
@@ -49,7 +50,7 @@ export function Anomalies({ session, workspace }: ViewProperties) {
             <Finding
               finding={finding}
               several={several}
-              open={() => void workspace.openFinding(finding)}
+              open={() => void steps.openFinding(finding)}
             />
           </li>
         ))}
