@@ -131,7 +131,7 @@ test("the Tab key goes through everything, and one can see where it is", async (
     /^tab Timeline/,
     /^canvas Memory timeline/,
     /^select/,
-    /^button Bands/,
+    /^button Lines/,
     /^button SVG/,
     /^separator Height of the drawer/,
     /^tab Blocks/,

@@ -267,7 +267,7 @@ test("curves are laid over each other by event, time and step, as far as both ha
 test("with one snapshot it says how to add another, and does", async ({ viewer, page }) => {
   await work(viewer, renamed(SMALL, "one.gz"));
   await page.keyboard.press("6");
-  await expect(pane(page, "compare")).toContainText("Open a second one beside this");
+  await expect(pane(page, "compare")).toContainText("Add a second snapshot");
   await page.getByTestId("compare-add").setInputFiles([renamed(LEAK, "two.gz")]);
   await expect(viewer.rows).toHaveCount(2);
   await viewer.expectRow("one.gz", "ready");

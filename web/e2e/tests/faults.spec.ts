@@ -122,7 +122,7 @@ test("a coordinator that stops is replaced, and told again what it knew", async 
   await expect(page.getByRole("alert")).toContainText(
     /stopped over the run: .* index out of bounds/,
   );
-  await page.getByRole("button", { name: "Put away" }).click();
+  await page.getByRole("button", { name: "Dismiss" }).click();
   await overview.getByRole("button", { name: "peak", exact: true }).click();
   await expect(lines.first()).toHaveAttribute("data-path", "rank1.pickle");
   await expect(lines).toHaveCount(2);
@@ -177,7 +177,7 @@ for (const [what, answer, words] of [
   [
     "is a page",
     { contentType: "text/html", body: "<!doctype html>" },
-    /\.wasm is no WebAssembly.*text\/html/,
+    /\.wasm is not WebAssembly.*text\/html/,
   ],
 ] as const) {
   test(`WebAssembly that ${what} is told at once, and had when it is there`, async ({
@@ -262,7 +262,7 @@ test("a file that has changed since it was opened says so when it is read again,
   const [changed = "", left = ""] = await released();
   copyFileSync(testData("scenarios/f02.pickle"), info.outputPath(changed));
   await viewer.row(changed).click();
-  const words = "The file can no longer be read: it has changed or moved since it was opened.";
+  const words = "The file cannot be read: it changed or moved on disk.";
   await viewer.expectRow(changed, "error");
   await expect(viewer.row(changed)).toContainText(words);
   const center = page.getByTestId("view-timeline").locator(".plot-state");

@@ -70,7 +70,7 @@ test("the palette lists what every key does, and runs it", async ({ viewer, page
   const commands = await palette.getByRole("option").locator("span:first-child").allTextContents();
   // What is done with the hand is no command, and neither is what lasts while a key is held.
   const hands =
-    /^(In the |In tables|In tabs|Pan|Zoom|Select a block, move|Mark a range:|Fit the block|Ruler of)/;
+    /^(Search: next|Flame graph: up|Tables:|Tabs:|Pan|Zoom|Select a block, move|Mark a range:|Measure)/;
   for (const text of texts.filter((line) => !hands.test(line)))
     expect(commands.join("\n"), `a command for: ${text}`).toContain(text);
   await page.keyboard.press("Escape");
@@ -82,13 +82,13 @@ test("the palette lists what every key does, and runs it", async ({ viewer, page
     await page.keyboard.press("Enter");
     await expect(palette).toHaveCount(0);
   };
-  await run("go to the peak");
+  await run("jump to peak");
   await expectCursor(page, deviceOf(REAL).requested_bytes.peak_event);
-  await run("drop a marker");
+  await run("add a marker");
   await expect(marks(page, "marker")).toHaveCount(1);
   await run("open or close the drawer");
   await expect.poll(async () => (await viewer.state()).drawer).toBe("none");
-  await run("this sheet");
+  await run("show shortcuts");
   await expect(page.getByRole("heading", { name: "Keys and gestures" })).toBeVisible();
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toHaveCount(0);
@@ -99,7 +99,7 @@ test("the palette lists what every key does, and runs it", async ({ viewer, page
 test("after a command of the palette a drag is a drag again", async ({ viewer, page }) => {
   await work(viewer, REAL);
   const palette = await openPalette(page);
-  await palette.getByRole("combobox").fill("ruler of bytes");
+  await palette.getByRole("combobox").fill("measure bytes");
   const commands = await palette.getByRole("option").count();
   if (commands > 0) await page.keyboard.press("Enter");
   else await page.keyboard.press("Escape");

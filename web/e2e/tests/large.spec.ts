@@ -33,7 +33,7 @@ test("a file that is too large says so, and a part of its curve opens", async ({
 
   // The pane below does not say all that again.
   await expect(pane(page, "segments")).toHaveText(
-    /^No part is open\s*Choose one in the timeline\.$/,
+    /^No part is open\s*Choose a part in the timeline\.$/,
   );
 
   // Nor is there room kept for what comes with a picture.

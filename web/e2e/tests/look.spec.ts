@@ -17,7 +17,7 @@ const PEAK = SUMMARY.requested_bytes;
 async function openTimeline(viewer: Viewer) {
   const views = new Views(viewer);
   await views.show(testData(REAL));
-  const bands = views.pane("Timeline").getByRole("button", { name: "Bands" });
+  const bands = views.pane("Timeline").getByRole("button", { name: "Lines" });
   return { views, bands };
 }
 
@@ -121,7 +121,7 @@ test("the device's memory is a line where it is told to be", async ({ viewer, pa
   ] as const) {
     await field.fill(typed);
     await field.press("Enter");
-    await expect(line).toHaveText(`capacity ${said}`);
+    await expect(line).toHaveText(`GPU memory ${said}`);
     await expect(field).toHaveValue(typed);
     await page.getByTestId("timeline-canvas").focus();
     await page.keyboard.press("0");
@@ -142,13 +142,13 @@ test("the device's memory is a line where it is told to be", async ({ viewer, pa
     await field.press("Enter");
     await expect(field, typed).toHaveAttribute("aria-invalid", "true");
     await expect(field).toHaveValue(typed);
-    await expect(line).toHaveText("capacity 512.0 MiB");
+    await expect(line).toHaveText("GPU memory 512.0 MiB");
   }
   // Another one, from a link or a script, is shown as an amount.
   await page.evaluate(() => window.vramscope.setState({ capacity: 0.75 }));
   await expect(field).toHaveValue("0.75 GiB");
   await expect(field).toHaveAttribute("aria-invalid", "false");
-  await expect(line).toHaveText("capacity 768.0 MiB");
+  await expect(line).toHaveText("GPU memory 768.0 MiB");
   const room = await field.evaluate((input: HTMLInputElement) => {
     input.value = "";
     input.style.width = "0";

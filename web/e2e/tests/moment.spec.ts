@@ -58,10 +58,10 @@ test("an opened file says who holds its peak, until something else is asked", as
   // What a row has no room for is in its title.
   for (const row of await stacks.all())
     expect(await row.getAttribute("title")).toContain(await row.locator(".share-site").innerText());
-  await held.getByRole("button", { name: "all as a flame graph" }).click();
+  await held.getByRole("button", { name: "Open as flame graph" }).click();
   await expect(views.pane("Flame")).toHaveAttribute("data-place", "main");
 
-  await held.getByRole("button", { name: "go there" }).click();
+  await held.getByRole("button", { name: "Jump to peak" }).click();
   await views.expectCursor(peak.event);
   await expect(held).toHaveCount(0);
   await page.evaluate(() => window.vramscope.setState({ at: 100 }));

@@ -42,7 +42,7 @@ test("the picture is drawn, and as high at the peak as the peak", async ({ viewe
   await page.getByTestId("open-sample").click();
   for (const path of Object.keys(sample)) await viewer.expectRow(path, "ready");
   // The lines of the bands lie over the stack that is looked at.
-  await page.getByRole("button", { name: "Bands" }).click();
+  await page.getByRole("button", { name: "Lines" }).click();
   for (const [path, expected] of Object.entries(sample).slice(0, 3)) {
     await viewer.row(path).click();
     await expect.poll(async () => (await viewer.state()).path).toBe(path);

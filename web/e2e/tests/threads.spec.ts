@@ -126,7 +126,7 @@ test("a large file has the cores to itself, and the answers are those of one thr
   expect(threadsOf(page)).toBe(0);
   expect(await told(views)).toEqual({
     threads: 1,
-    text: "1 thread: this page is not isolated from other origins",
+    text: "1 thread: this page is not cross-origin isolated",
   });
   expect(await said(viewer, views)).toEqual(many);
 });

@@ -63,6 +63,12 @@ export function rowsOf(file: RankFile): Row[] {
   return parts.map(({ name }, part) => ({ file, part, label: name }));
 }
 
+/** The name of a row in texts: `rank 3` if its rank is known, else its label, with its group. */
+export function rowName({ file: { planned }, label }: Row): string {
+  const name = planned.rank === null || label !== planned.label ? label : `rank ${label}`;
+  return planned.group === "" ? name : `${planned.group} / ${name}`;
+}
+
 /** Any thrown value as a failure. */
 export function failureOf(error: unknown): Failure {
   if (typeof error !== "object" || error === null || !("message" in error))

@@ -127,8 +127,14 @@ function RankRow(properties: RankRowProperties) {
 function RankStatus({ row, compiled }: { row: Row; compiled: boolean }) {
   const { file, part } = row;
   const load = file.load.value;
-  if (load.state === "queued")
-    return <span class="rank-note">{compiled ? "queued" : "waiting for the viewer"}</span>;
+  if (load.state === "queued") {
+    const title = compiled ? undefined : "Waiting for the viewer to load";
+    return (
+      <span class="rank-note" title={title}>
+        {compiled ? "queued" : "waiting"}
+      </span>
+    );
+  }
   if (load.state === "error") {
     return (
       <span class="rank-error" title={load.failure.message}>

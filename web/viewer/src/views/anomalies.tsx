@@ -1,6 +1,7 @@
 // Findings as sentences, by severity. A click jumps to the finding.
 
 import type { FindingRow } from "../generated/protocol.js";
+import { type Row, rowName } from "../run.js";
 import { saveTable } from "./save.js";
 import type { ViewUses } from "./workspace.js";
 
@@ -8,7 +9,7 @@ type AnomaliesProperties = ViewUses<"runs" | "selection" | "queries" | "steps">;
 
 export function Anomalies({ runs, selection, queries, steps }: AnomaliesProperties) {
   const findings = queries.allFindings.value;
-  const several = runs.rows.value.length > 1;
+  const rows = runs.rows.value;
   if (findings === null)
     return (
       <p class="quiet">{selection.target ? "Searching for problems" : "Open a file first."}</p>
@@ -49,7 +50,7 @@ export function Anomalies({ runs, selection, queries, steps }: AnomaliesProperti
           <li key={`${finding.path} ${finding.id}`}>
             <Finding
               finding={finding}
-              several={several}
+              owner={rows.length > 1 ? ownerOf(finding, rows) : null}
               open={() => void steps.openFinding(finding)}
             />
           </li>
@@ -59,15 +60,20 @@ export function Anomalies({ runs, selection, queries, steps }: AnomaliesProperti
   );
 }
 
-function Finding({
-  finding,
-  several,
-  open,
-}: {
+/** The rank of a finding if it is known, else its path. */
+function ownerOf({ path }: FindingRow, rows: readonly Row[]): string {
+  const row = rows.find(({ file }) => file.path === path);
+  return row && row.file.planned.rank !== null ? rowName(row) : path;
+}
+
+type FindingProperties = {
   finding: FindingRow;
-  several: boolean;
+  /** The rank or file of the finding; null with one file. */
+  owner: string | null;
   open: () => void;
-}) {
+};
+
+function Finding({ finding, owner, open }: FindingProperties) {
   const { kind, label, severity, bytes, text, path, at, id } = finding;
   return (
     <button
@@ -89,9 +95,9 @@ function Finding({
           {bytes.text}
         </span>
         {at !== "" && <span class="num dim">{at}</span>}
-        {several && (
+        {owner !== null && (
           <span class="dim path" title={path}>
-            {path}
+            {owner}
           </span>
         )}
       </span>

@@ -61,7 +61,7 @@ export function Capacity({ viewSelection }: Uses<"viewSelection">) {
       <span>GPU memory</span>
       <input
         list={list}
-        placeholder="e.g. 80 or H100"
+        placeholder="80 or H100"
         data-testid="capacity"
         aria-invalid={bad}
         value={shown}

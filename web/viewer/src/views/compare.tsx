@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { fromInput } from "../client/files.js";
 import type { BandKind, ComparedCurves, ComparedRow, Comparison } from "../generated/protocol.js";
 import { COMPARED } from "../generated/protocol.js";
-import type { Row } from "../run.js";
+import { type Row, rowName } from "../run.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
 import { OpenButton } from "../ui/open-button.js";
@@ -137,7 +137,7 @@ function Side({ name, rows, chosen, choose }: SideProperties) {
         >
           {rows.map((row, index) => (
             <option key={`${row.file.planned.file}/${row.part}`} value={index}>
-              {nameOf(row)}
+              {rowName(row)}
             </option>
           ))}
         </select>
@@ -145,11 +145,6 @@ function Side({ name, rows, chosen, choose }: SideProperties) {
       </span>
     </label>
   );
-}
-
-function nameOf({ file: { planned }, label }: Row): string {
-  const name = planned.rank === null || label !== planned.label ? label : `rank ${label}`;
-  return planned.group === "" ? name : `${planned.group} / ${name}`;
 }
 
 const ALIGNS = { event: "event", time: "time", step: "step" } as const;
