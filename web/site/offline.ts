@@ -1,5 +1,5 @@
-// Build step for offline use: puts the list of files into the service worker, and copies the site to
-// `/isolated/`, because a service worker can isolate only pages below itself.
+// Build step for offline use: puts the list of files into the service worker, and copies the site
+// to `/isolated/`, because a service worker can isolate only pages below itself.
 
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -32,7 +32,8 @@ export function offline(): Plugin {
       for (const file of files) hash.update(file).update(readFileSync(join(out, file)));
       const kept = files.filter((file) => !ON_DEMAND.test(file));
       const names = kept.map((file) => `./${file.replace(/(^|\/)index\.html$/, "$1")}`);
-      const known = `const FILES=${JSON.stringify(names)},VERSION=${JSON.stringify(hash.digest("hex").slice(0, 16))};\n`;
+      const version = hash.digest("hex").slice(0, 16);
+      const known = `const FILES=${JSON.stringify(names)},VERSION=${JSON.stringify(version)};\n`;
       const script = join(out, "sw.js");
       writeFileSync(script, known + readFileSync(script, "utf8"));
 

@@ -1,5 +1,5 @@
-// The page: registers the element, keeps the view state in the address, listens to a page that opened
-// or embeds this one, and exposes the element as `window.vramscope`.
+// The page: registers the element, keeps the view state in the address, listens to a page that
+// opened or embeds this one, and exposes the element as `window.vramscope`.
 
 import { bindAddress, listen, register, type VramscopeViewer } from "vramscope-viewer";
 import workerAddress from "vramscope-viewer/worker.js?worker&url";

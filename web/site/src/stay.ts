@@ -1,5 +1,5 @@
-// Registers the service worker (sw.ts), which makes the page work offline. Under `/isolated/` it also
-// makes the page cross-origin isolated.
+// Registers the service worker (sw.ts), which makes the page work offline. Under `/isolated/` it
+// also makes the page cross-origin isolated.
 
 /// <reference types="vite/client" />
 

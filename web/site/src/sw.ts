@@ -1,6 +1,7 @@
 // The service worker: after the first visit, the page works offline. Pages come from the network
-// first, so that they are current. Files with a hash in their name come from the cache first. A newer
-// worker waits until all pages of the older one are closed, because they may request older files.
+// first, so that they are current. Files with a hash in their name come from the cache first. A
+// newer worker waits until all pages of the older one are closed, because they may request older
+// files.
 //
 // Under `/isolated/` it also adds the headers for cross-origin isolation, which threads need and
 // static hosts may not be able to send.

@@ -65,7 +65,9 @@ export class RunLoader {
     }
   }
 
-  /** Adds files to the open run, without moving the focus. Resolves when each is read or refused. */
+  /**
+   * Adds files to the open run, without moving the focus. Resolves when each is read or refused.
+   */
   async add(sources: Source[] | Promise<Source[]>): Promise<void> {
     if (this.#owners.runs.run.peek() === null) return this.open(sources);
     // One at a time: each addition starts from the result of the one before.

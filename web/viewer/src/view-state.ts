@@ -1,4 +1,5 @@
-// The view state as a value for links. Every field is optional, and an invalid field is dropped alone.
+// The view state as a value for links. Every field is optional, and an invalid field is dropped
+// alone.
 
 import type { AxisKind, ColorBy, MarkedRange } from "./generated/protocol.js";
 import { VIEWS, type View } from "./navigation.js";

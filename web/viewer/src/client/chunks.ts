@@ -1,5 +1,5 @@
-// A source as a stream of chunks. The next chunk is read while the current one is parsed. The browser
-// unpacks gzip.
+// A source as a stream of chunks. The next chunk is read while the current one is parsed. The
+// browser unpacks gzip.
 
 import type { Failure } from "../generated/protocol.js";
 import type { Bytes } from "./messages.js";

@@ -32,7 +32,7 @@ const LARGE_MEMORY = 2 ** 30;
 const OUTGROWN: Failure = {
   id: null,
   message: "Memory ran out: a browser tab has 4 GiB for a file.",
-  hint: "The command line has no such limit: vramscope summary FILE. With --events it reads a range.",
+  hint: "The command line has no such limit: vramscope summary FILE [--events FIRST..LAST].",
 };
 
 const EXHAUSTED: Failure = {
@@ -93,7 +93,7 @@ export function refused(path: string, type: string, error: unknown): Fault {
   if (NO_MEMORY.test(words)) return new Fault(EXHAUSTED.message, EXHAUSTED.hint);
   return new Fault(
     `${path} cannot be used by this browser: ${words}`,
-    "WebAssembly with 128-bit SIMD is required: Chrome 91, Edge 91, Firefox 89, Safari 16.4 or later.",
+    "WebAssembly with SIMD is required: Chrome 91, Edge 91, Firefox 89, Safari 16.4 or later.",
   );
 }
 

@@ -1,5 +1,5 @@
-// A run that the page's server lists in an index file. An index with `watch` is polled while the page
-// is visible, because new snapshots may be written to its folder.
+// A run that the page's server lists in an index file. An index with `watch` is polled while the
+// page is visible, because new snapshots may be written to its folder.
 
 import { type Signal, signal } from "@preact/signals";
 import type { Source } from "./rank-file.js";

@@ -1,6 +1,6 @@
-// The worker's side of the build with threads. It is a package of plain files that is imported by its
-// address, because a bundler cannot follow how its threads import it again. The threads are workers
-// of this worker and end with it.
+// The worker's side of the build with threads. It is a package of plain files that is imported by
+// its address, because a bundler cannot follow how its threads import it again. The threads are
+// workers of this worker and end with it.
 
 import type * as plain from "../../wasm/vramscope_worker.js";
 import type { ThreadsBuild } from "./messages.js";

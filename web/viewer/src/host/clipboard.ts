@@ -1,4 +1,5 @@
-// Copies text. Without https, where `navigator.clipboard` is missing, it falls back to a copy event.
+// Copies text. Without https, where `navigator.clipboard` is missing, it falls back to a copy
+// event.
 
 /** Copies a text. False when the browser refuses. */
 export async function copyText(text: string): Promise<boolean> {

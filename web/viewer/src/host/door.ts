@@ -1,6 +1,7 @@
 // Messages from the window that opened or embeds this page: PING is answered with PONG, files are
 // shown. Trusted origins may show files; the user is asked once about any other. Messages are
-// treated as hostile: their shape is checked, texts are cut, and errors are answered with a message.
+// treated as hostile: their shape is checked, texts are cut, and errors are answered with a
+// message.
 
 import type { LoadInput } from "../client/files.js";
 import type { VramscopeEvents, VramscopeViewer } from "../element.js";

@@ -1,5 +1,5 @@
-// Keeps the view state in the page's address: `#v=1&path=..&axis=..`. Only a full page does this; an
-// embedded element leaves its host's address alone.
+// Keeps the view state in the page's address: `#v=1&path=..&axis=..`. Only a full page does this;
+// an embedded element leaves its host's address alone.
 
 import type { VramscopeEvents, VramscopeViewer } from "../element.js";
 import { formatState, parseState } from "../view-state.js";

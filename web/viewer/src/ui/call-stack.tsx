@@ -1,4 +1,5 @@
-// A call stack, innermost frame first. Framework frames are dim, and runs of them fold into one line.
+// A call stack, innermost frame first. Framework frames are dim, and runs of them fold into one
+// line.
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";

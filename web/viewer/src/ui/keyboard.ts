@@ -1,12 +1,14 @@
-// Maps keys to commands. Single letters act only while no text field has the focus. Held keys end when
-// the window loses the focus.
+// Maps keys to commands. Single letters act only while no text field has the focus. Held keys end
+// when the window loses the focus.
 
 import type { TimelineView } from "../../wasm/vramscope_view.js";
 import { hasSelectedText } from "../host/clipboard.js";
 import type { Stores } from "../stores.js";
 import { type Movement, SHORTCUTS, type Shortcut, type ShortcutGroup } from "./keymap.js";
 
-/** The key's name. `Shift+` is part of it for letters and named keys, but not for signs like `?`. */
+/**
+ * The key's name. `Shift+` is part of it for letters and named keys, but not for signs like `?`.
+ */
 function nameOf(event: KeyboardEvent): string {
   const letter = /^[a-z]$/i.test(event.key);
   const key = letter ? event.key.toLowerCase() : event.key;

@@ -1,5 +1,5 @@
-// A file picker that looks like a button. The input itself has the focus, so that keys and assistive
-// technology use a real control.
+// A file picker that looks like a button. The input itself has the focus, so that keys and
+// assistive technology use a real control.
 
 import type { ComponentChildren } from "preact";
 

@@ -1,5 +1,5 @@
-// The center: one view, a drawer with another view below it, and the tabs of both. Views with a canvas
-// stay mounted once they are opened, because a canvas is expensive. Other views unmount.
+// The center: one view, a drawer with another view below it, and the tabs of both. Views with a
+// canvas stay mounted once they are opened, because a canvas is expensive. Other views unmount.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";

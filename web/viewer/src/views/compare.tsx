@@ -1,4 +1,5 @@
-// Compares two snapshots or ranks: both curves on one axis, totals, and the call stacks that differ.
+// Compares two snapshots or ranks: both curves on one axis, totals, and the call stacks that
+// differ.
 
 import { useEffect } from "preact/hooks";
 import { fromInput } from "../client/files.js";

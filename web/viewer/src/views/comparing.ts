@@ -13,7 +13,7 @@ import type {
   Comparison,
   DetailCard,
 } from "../generated/protocol.js";
-import { failureOf, type Row } from "../run.js";
+import { failureOf, type Row, rowName } from "../run.js";
 import type { Uses } from "../stores.js";
 import type { Pin } from "../view-selection.js";
 
@@ -158,7 +158,7 @@ export class Comparing {
       if (!current()) return;
       this.comparison.value = sides;
       if (missing)
-        this.failure.value = `Cannot compare ${none.label}: it could not be read, or it has no allocations.`;
+        this.failure.value = `Cannot compare ${rowName(none)}: it was not read, or has no allocations.`;
     } catch (error) {
       if (current()) this.failure.value = failureOf(error).message;
     }

@@ -1,5 +1,5 @@
-// Marks over the timeline: cursor, range, rulers, markers, out-of-memory events, findings, the GPU's
-// memory, block labels, and the box of a drag.
+// Marks over the timeline: cursor, range, rulers, markers, out-of-memory events, findings, the
+// GPU's memory, block labels, and the box of a drag.
 
 import { useMemo } from "preact/hooks";
 import type { Axis, AxisKind, Mark, Marker, Moment as StateAt } from "../generated/protocol.js";

@@ -1,5 +1,5 @@
-// HTML that moves with a plot: names in a flame graph, marks on a timeline. The Rust view computes the
-// places.
+// HTML that moves with a plot: names in a flame graph, marks on a timeline. The Rust view computes
+// the places.
 
 import type { ComponentChildren, CSSProperties } from "preact";
 import { useLayoutEffect } from "preact/hooks";

@@ -1,4 +1,5 @@
-// The overview of all ranks: peak by category, reserved and final memory, findings, usage over time.
+// The overview of all ranks: peak by category, reserved and final memory, findings, usage over
+// time.
 
 import type { OverviewRow, RankCard, RankSort } from "../generated/protocol.js";
 import { SPARK } from "../generated/protocol.js";

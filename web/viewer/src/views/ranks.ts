@@ -6,7 +6,9 @@ import type { Overview, OverviewRow, RankCard, RankSort, RunQuery } from "../gen
 import { failureOf, type Row } from "../run.js";
 import type { Uses } from "../stores.js";
 
-/** Maximum number of snapshots per file in the overview: a row's key is `file * MAX_PARTS + part`. */
+/**
+ * Maximum number of snapshots per file in the overview: a row's key is `file * MAX_PARTS + part`.
+ */
 const MAX_PARTS = 64;
 
 type RanksOwners = Uses<"runs" | "status">;

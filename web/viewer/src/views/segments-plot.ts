@@ -1,4 +1,5 @@
-// Segments on a canvas: one row per address range, blocks at their addresses, along the timeline's axis.
+// Segments on a canvas: one row per address range, blocks at their addresses, along the timeline's
+// axis.
 
 import type { Hit as ViewHit } from "../../wasm/vramscope_view.js";
 import type { ColorBy, Hit, SegmentSpec, SegmentsInfo } from "../generated/protocol.js";

@@ -1,5 +1,5 @@
-// The segments view: one row per address range with the segments that were there over time, locked to
-// the timeline's x axis.
+// The segments view: one row per address range with the segments that were there over time, locked
+// to the timeline's x axis.
 
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -38,7 +38,9 @@ function follow(plot: CanvasPlot<unknown> | null, range: Range): void {
   if (plot && !sameRange(range, plot.range.peek())) plot.setRange(range);
 }
 
-/** The heights for which rows are requested: some screens, unchanged while the view stays inside. */
+/**
+ * The heights for which rows are requested: some screens, unchanged while the view stays inside.
+ */
 function stretch({ y0, y1 }: Heights): Heights {
   const page = 2 ** Math.ceil(Math.log2(y1 - y0));
   const middle = Math.round((y0 + y1) / 2 / page) * page;

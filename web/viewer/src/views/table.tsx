@@ -2,8 +2,8 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the body takes the keys of all rows
 // biome-ignore-all lint/a11y/noNoninteractiveTabindex: the body scrolls and takes the keys
 
-// A virtualized table: only visible rows are requested and rendered. It is one stop of the Tab key, and
-// arrow keys move the current row.
+// A virtualized table: only visible rows are requested and rendered. It is one stop of the Tab key,
+// and arrow keys move the current row.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";

@@ -16,7 +16,8 @@ export const COLORS: readonly [ColorBy, string][] = [
 ];
 
 const LINES = "Show reserved/active/allocated lines";
-const LINES_AND_POOLS = `${LINES}, and requested bytes plus whole private pools, which no other code can use`;
+const POOLS = "and requested bytes plus whole private pools, which no other code can use";
+const LINES_AND_POOLS = `${LINES}, ${POOLS}`;
 
 type ToolsProperties = ViewUses<"selection" | "viewSelection" | "plots" | "appearance" | "queries">;
 

@@ -1,5 +1,5 @@
-// The buttons of annotated ranges, made without Preact. Moving to the next stretch makes only the new
-// buttons: rendering hundreds of components would take longer than a frame.
+// The buttons of annotated ranges, made without Preact. Moving to the next stretch makes only the
+// new buttons: rendering hundreds of components would take longer than a frame.
 
 import type { Tracks as Annotations, TrackItem } from "../generated/protocol.js";
 
@@ -90,7 +90,8 @@ export class TrackItems {
     const left = (from - this.ground.x0) / this.ground.width;
     const width = Math.max(0, Math.min(laid.x1, item.x1) - from) / this.ground.width;
     if (one.left !== left || one.width !== width || one.hue !== hue) {
-      button.style.cssText = `left: ${left * 100}%; width: ${width * 100}%; top: ${item.lane * LANE}px; --hue: ${hue ?? ""}`;
+      const place = `left: ${left * 100}%; width: ${width * 100}%; top: ${item.lane * LANE}px`;
+      button.style.cssText = `${place}; --hue: ${hue ?? ""}`;
       Object.assign(one, { left, width, hue });
     }
     // A merged item may contain more ranges by now.

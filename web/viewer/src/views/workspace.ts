@@ -1,5 +1,5 @@
-// All views but the timeline: their shared state, components, keys and styles. The page imports this
-// module after the first picture.
+// All views but the timeline: their shared state, components, keys and styles. The page imports
+// this module after the first picture.
 
 import { effect, untracked } from "@preact/signals";
 import type { Stores } from "../stores.js";
