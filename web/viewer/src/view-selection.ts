@@ -14,6 +14,16 @@ export const GIB = 2 ** 30;
 /** Sanity limit for the GPU memory field, in GiB. */
 export const MAX_CAPACITY_GIB = 2 ** 20;
 
+/** What blocks can be colored by, with the labels. The type makes the list complete. */
+export const COLORS: Readonly<Record<ColorBy, string>> = {
+  stack: "call stack",
+  category: "category",
+  size: "size",
+  age: "age",
+  stream: "stream",
+  segment: "segment",
+};
+
 /** Delay between a keystroke in the search box and the search. */
 const TYPING_MS = 120;
 

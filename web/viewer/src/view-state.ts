@@ -3,7 +3,7 @@
 
 import type { AxisKind, ColorBy, MarkedRange } from "./generated/protocol.js";
 import { VIEWS, type View } from "./navigation.js";
-import { MAX_CAPACITY_GIB, type Ruler } from "./view-selection.js";
+import { COLORS, MAX_CAPACITY_GIB, type Ruler } from "./view-selection.js";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -120,7 +120,7 @@ const FIELDS = {
   capacity: (text: string) =>
     Number(text) > 0 && Number(text) < MAX_CAPACITY_GIB ? Number(text) : undefined,
   find: (text: string) => text.slice(0, 500),
-  color: oneOf("stack", "category", "size", "age", "stream", "segment"),
+  color: oneOf(...(Object.keys(COLORS) as ColorBy[])),
   theme: oneOf("auto", "light", "dark"),
 };
 

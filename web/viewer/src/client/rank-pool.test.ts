@@ -140,6 +140,8 @@ test("focus loads an evicted file again and leaves it ready meanwhile", async ()
   pool.focus(first);
   pool.setBudget(0);
   pool.focus(second);
+  pool.focus(second);
+  expect(factory.workers.filter(({ path }) => path === second.path)).toHaveLength(2);
   expect(second.load.peek().state).toBe("ready");
   expect(factory.of(second).path).toBe(second.path);
   await finish(second);

@@ -1,12 +1,13 @@
 // The command palette: shortcuts, views and colorings by name.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ColorBy } from "../generated/protocol.js";
 import { VIEW_TITLES, VIEWS, type View } from "../navigation.js";
 import type { Stores } from "../stores.js";
 import { SHORTCUTS } from "../ui/keymap.js";
+import { COLORS } from "../view-selection.js";
 import { Modal } from "./modal.js";
 import { VIEW_SHORTCUTS } from "./shortcuts.js";
-import { COLORS } from "./tools.js";
 
 interface Command {
   text: string;
@@ -24,7 +25,7 @@ function commandsOf(stores: Stores): Command[] {
     keys: [],
     run: () => navigation.openDrawer(view),
   }));
-  const colors = COLORS.map(([color, text]) => ({
+  const colors = (Object.entries(COLORS) as [ColorBy, string][]).map(([color, text]) => ({
     text: `Color by ${text}`,
     keys: [],
     run: () => {

@@ -1,19 +1,13 @@
 // The toolbar of the timeline: coloring, lines, GPU memory and pictures.
 
 import type { ColorBy } from "../generated/protocol.js";
+import { COLORS } from "../view-selection.js";
 import { Capacity } from "./capacity.js";
 import { Choice, Toggle } from "./controls.js";
 import { PictureButtons } from "./picture-buttons.js";
 import type { ViewUses } from "./workspace.js";
 
-export const COLORS: readonly [ColorBy, string][] = [
-  ["stack", "call stack"],
-  ["category", "category"],
-  ["size", "size"],
-  ["age", "age"],
-  ["stream", "stream"],
-  ["segment", "segment"],
-];
+const COLOR_OPTIONS = Object.entries(COLORS) as [ColorBy, string][];
 
 const LINES = "Show reserved/active/allocated lines";
 const POOLS = "and requested bytes plus whole private pools, which no other code can use";
@@ -26,7 +20,7 @@ export function TimelineTools(owners: ToolsProperties) {
   const hasPools = (queries.minimap.value.value?.pools ?? 0) > 0;
   return (
     <>
-      <Choice label="Color" value={viewSelection.color} options={COLORS} testid="color-by" />
+      <Choice label="Color" value={viewSelection.color} options={COLOR_OPTIONS} testid="color-by" />
       <Legend {...owners} />
       <Toggle
         label="Lines"
