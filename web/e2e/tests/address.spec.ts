@@ -149,7 +149,7 @@ test("a reload brings back markers, rulers and the device's memory, where they w
   const before = { state: await viewer.state(), laid: await laid() };
   expect(before.state).toMatchObject({ markers: "500,3000", capacity: 1.5 });
   expect(before.state.rulers).toMatch(/^y:event:[^,]+,x:event:[^,]+,x:time:[^,]+$/);
-  expect(before.laid.map(({ text }) => text)).toContain("capacity 1.50 GiB");
+  expect(before.laid.map(({ text }) => text)).toContain("GPU memory 1.50 GiB");
   await expect.poll(() => page.url()).toMatch(/markers=500,3000&rulers=y:event:.*&capacity=1\.5/);
 
   await page.reload();

@@ -2,7 +2,7 @@
 
 import { batch } from "@preact/signals";
 import type { Address } from "./address.js";
-import { beside, isSame } from "./client/files.js";
+import { isSame, notOpen } from "./client/files.js";
 import { RankFile, type Source } from "./client/rank-file.js";
 import type { PlannedRow } from "./generated/protocol.js";
 import { failureOf, type Run, settled } from "./run.js";
@@ -113,7 +113,7 @@ export class RunLoader {
     const load = this.#loads;
     const known = runs.files.toSorted((a, b) => a.planned.file - b.planned.file);
     const open = known.map(({ source }) => source);
-    const fresh = beside(open, from);
+    const fresh = notOpen(open, from);
     if (fresh.length === 0) {
       const there = known.find(({ source }) => from[0] && isSame(source, from[0]));
       if (there && there !== selection.focus.peek()?.file) selection.look({ file: there, part: 0 });

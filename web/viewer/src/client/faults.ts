@@ -66,12 +66,12 @@ export function stopped({ words, panic, trapped, bytes, full }: Stop, run = fals
   if (TOO_LONG.test(panic)) return OUTGROWN;
   if ((trapped && panic === "" && full) || NO_MEMORY.test(words)) return EXHAUSTED;
   if (NO_EVAL.test(words)) return FORBIDDEN;
-  const said = (panic || words).replace(/\s+/g, " ");
-  if (!trapped) return { id: null, message: said, hint: null };
+  const message = (panic || words).replace(/\s+/g, " ");
+  if (!trapped) return { id: null, message, hint: null };
   const at = run ? "over the run" : "on this file";
   return {
     id: null,
-    message: `vramscope stopped ${at}: ${said}`,
+    message: `vramscope stopped ${at}: ${message}`,
     hint: run ? RUN_HINT : FILE_HINT,
   };
 }

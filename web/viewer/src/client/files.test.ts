@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { beside, fromDrop, fromInput, fromScript, isSame } from "./files.js";
+import { fromDrop, fromInput, fromScript, isSame, notOpen } from "./files.js";
 import type { Source } from "./rank-file.js";
 
 /** A `File` as a folder picker gives it; Node's has no relative path. */
@@ -117,7 +117,7 @@ test("addresses are the same when they are equal", () => {
 
 test("added files skip those that are open, and keep their order", () => {
   const source = (path: string): Source => ({ path, bytes: 0, from: `https://a.org/${path}` });
-  const added = beside([source("b"), source("x")], [source("c"), source("b"), source("a")]);
+  const added = notOpen([source("b"), source("x")], [source("c"), source("b"), source("a")]);
   expect(pathsOf(added)).toEqual(["c", "a"]);
 });
 
@@ -128,6 +128,6 @@ test("added files whose names are taken get a folder that is free for all of the
     from: `https://${host}/${path}`,
   });
   const open = [source("rank0", "a.org"), source("2/rank1", "a.org")];
-  const added = beside(open, [source("rank0", "b.org"), source("rank1", "b.org")]);
+  const added = notOpen(open, [source("rank0", "b.org"), source("rank1", "b.org")]);
   expect(pathsOf(added)).toEqual(["3/rank0", "3/rank1"]);
 });

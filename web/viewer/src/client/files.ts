@@ -98,7 +98,7 @@ export function isSame(a: Source, b: Source): boolean {
  * The sources that are not open yet. If a path is taken, as in two folders with the same ranks, all
  * of them get a new folder.
  */
-export function beside(open: readonly Source[], sources: readonly Source[]): Source[] {
+export function notOpen(open: readonly Source[], sources: readonly Source[]): Source[] {
   const fresh = sources.filter((source) => !open.some((other) => isSame(source, other)));
   const taken = new Set(open.map(({ path }) => path));
   let group = "";

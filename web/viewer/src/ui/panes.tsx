@@ -6,9 +6,9 @@ import { useEffect, useRef } from "preact/hooks";
 import { VIEW_TITLES, type View } from "../navigation.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
+import { Unread } from "./messages.js";
 import type { PlotStateProperties } from "./plot-state.js";
 import { Timeline, TimelineFacts } from "./timeline.js";
-import { Unread } from "./words.js";
 
 const MAIN: readonly View[] = ["overview", "timeline", "segments", "flame", "anomalies", "compare"];
 const DRAWER: readonly View[] = ["segments", "flame", "anomalies", "blocks", "events", "settings"];

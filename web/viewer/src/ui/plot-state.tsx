@@ -2,7 +2,7 @@
 
 import type { RankFile } from "../client/rank-file.js";
 import type { Uses } from "../stores.js";
-import { NoPicture, Quiet, Unread, Words } from "./words.js";
+import { Message, NoPicture, PlotMessage, Unread } from "./messages.js";
 
 export type PlotStateProperties = Uses<"runs" | "selection" | "plots" | "status" | "workspace">;
 
@@ -22,19 +22,23 @@ export function PlotState({ runs, selection, plots, status, workspace }: PlotSta
       return <views.ui.PartForm file={file} failure={load.failure} choice={choice} />;
     }
     return (
-      <Quiet>
+      <PlotMessage>
         <Unread runs={runs} status={status} file={file} load={load} />
-      </Quiet>
+      </PlotMessage>
     );
   }
   if (load.state !== "ready") return <Reading file={focus.file} />;
   const trace = selection.trace.value;
   if (!trace?.device)
     return (
-      <Words title="No device" text="The file has no device with events or segments." hint={null} />
+      <Message
+        title="No device"
+        text="The file has no device with events or segments."
+        hint={null}
+      />
     );
   if (trace.device.note !== null)
-    return <Words title="No timeline" text={trace.device.note} hint={null} />;
+    return <Message title="No timeline" text={trace.device.note} hint={null} />;
   return focus.file.client.value === null || focus.file.progress.value ? (
     <Reading file={focus.file} again />
   ) : null;
@@ -43,10 +47,10 @@ export function PlotState({ runs, selection, plots, status, workspace }: PlotSta
 /** Files are open, but the worker's module is not compiled yet. */
 function Compiling() {
   return (
-    <Quiet>
+    <PlotMessage>
       <p>Waiting for the viewer to load</p>
       <p class="dim">Your files are queued. They are read as soon as the viewer is ready.</p>
-    </Quiet>
+    </PlotMessage>
   );
 }
 
@@ -55,19 +59,21 @@ function Waiting({ runs }: Uses<"runs">) {
   const files = runs.run.value?.files ?? [];
   const failed = files.every((file) => file.load.value.state === "error");
   if (failed)
-    return <Words title="No file could be read" text="See each row for the reason." hint={null} />;
+    return (
+      <Message title="No file could be read" text="See each row for the reason." hint={null} />
+    );
   return (
-    <Quiet>
+    <PlotMessage>
       <p>Reading</p>
       <p class="dim">The first rank that is ready will be shown here.</p>
-    </Quiet>
+    </PlotMessage>
   );
 }
 
 function Reading({ file, again = false }: { file: RankFile; again?: boolean }) {
   const progress = file.progress.value;
   return (
-    <Quiet>
+    <PlotMessage>
       <p>{again ? `Reading ${file.path} again` : `Reading ${file.path}`}</p>
       <p class="dim num">{progress?.text ?? file.planned.size}</p>
       <span class="bar" style={{ "--fraction": progress?.fraction ?? 0 }} />
@@ -81,6 +87,6 @@ function Reading({ file, again = false }: { file: RankFile; again?: boolean }) {
           </figcaption>
         </figure>
       )}
-    </Quiet>
+    </PlotMessage>
   );
 }

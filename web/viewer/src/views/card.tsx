@@ -65,7 +65,7 @@ export function StackShares({ appearance, cards, stacks }: StackSharesProperties
             type="button"
             class="share"
             title={[site, via, bytes.exact, blocks.exact, note]
-              .filter((said) => said !== "")
+              .filter((text) => text !== "")
               .join(", ")}
             onClick={() => void cards.showBlock(block)}
           >

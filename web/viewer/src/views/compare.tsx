@@ -233,12 +233,12 @@ function Both({ selection, comparing, comparison }: BothProperties) {
         </table>
         {findings.length > 0 && (
           <ul class="compare-findings" aria-label="Findings of one side only">
-            {findings.map(({ isNew, label, text: said, bytes }) => (
-              <li key={`${isNew} ${label} ${said}`} data-new={isNew} data-value={bytes.raw}>
+            {findings.map(({ isNew, label, text: sentence, bytes }) => (
+              <li key={`${isNew} ${label} ${sentence}`} data-new={isNew} data-value={bytes.raw}>
                 <strong>
                   {isNew ? "Only in B" : "Only in A"}: {label.toLowerCase()}.
                 </strong>{" "}
-                {said}
+                {sentence}
               </li>
             ))}
           </ul>

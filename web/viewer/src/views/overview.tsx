@@ -4,7 +4,7 @@
 import type { OverviewRow, RankCard, RankSort } from "../generated/protocol.js";
 import { SPARK } from "../generated/protocol.js";
 import type { Row } from "../run.js";
-import { Again } from "../ui/words.js";
+import { LoadAgain } from "../ui/messages.js";
 import { CategoryBars } from "./category-bars.js";
 import type { ViewUses } from "./workspace.js";
 
@@ -234,7 +234,7 @@ function Pending({ runs, selection, row }: ViewUses<"runs" | "selection"> & { ro
         {load.state === "error" ? (
           <>
             <span class="error">{load.failure.message}</span>
-            {load.again && <Again runs={runs} file={row.file} class="link" />}
+            {load.again && <LoadAgain runs={runs} file={row.file} class="link" />}
           </>
         ) : (
           (progress?.text ??

@@ -9,9 +9,9 @@ import type { SegmentRow, SegmentSort, SegmentSpec } from "../generated/protocol
 import type { CanvasPlot, Heights } from "../plot/canvas-plot.js";
 import { AxisLabels } from "../ui/axis-labels.js";
 import { Canvas } from "../ui/canvas.js";
+import { NoPicture } from "../ui/messages.js";
 import { RowsBar } from "../ui/rows-bar.js";
 import { Tooltip } from "../ui/tooltip.js";
-import { NoPicture } from "../ui/words.js";
 import { LAST_EVENT } from "./cards.js";
 import { Choice } from "./controls.js";
 import { DraftBox } from "./marks.js";

@@ -6,7 +6,7 @@ import type { Load, RankFile } from "../client/rank-file.js";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Uses } from "../stores.js";
 
-interface WordsProperties {
+interface MessageProperties {
   title: string;
   text: string;
   hint: string | null;
@@ -16,17 +16,17 @@ interface WordsProperties {
   children?: ComponentChildren;
 }
 
-export function Words({ title, text, hint, children }: WordsProperties) {
+export function Message({ title, text, hint, children }: MessageProperties) {
   return (
-    <Quiet>
-      <Lines title={title} text={text} hint={hint}>
+    <PlotMessage>
+      <MessageText title={title} text={text} hint={hint}>
         {children}
-      </Lines>
-    </Quiet>
+      </MessageText>
+    </PlotMessage>
   );
 }
 
-function Lines({ title, text, hint, unread = false, children }: WordsProperties) {
+function MessageText({ title, text, hint, unread = false, children }: MessageProperties) {
   return (
     <div class="words" data-unread={unread}>
       <h3>{title}</h3>
@@ -37,8 +37,8 @@ function Lines({ title, text, hint, unread = false, children }: WordsProperties)
   );
 }
 
-/** Over a plot. */
-export function Quiet({ children }: { children: ComponentChildren }) {
+/** A message over a plot. */
+export function PlotMessage({ children }: { children: ComponentChildren }) {
   return (
     <div class="plot-state">
       <div>{children}</div>
@@ -56,21 +56,23 @@ export function Unread({ runs, status, file, load: { failure, again } }: UnreadP
   useEffect(() => status.announce(failure.message), [status, failure]);
   // The timeline has the message and the form for a file that is too large.
   if (file.tooLarge.value?.choice)
-    return <Lines title="No part is open" text="Choose a part in the timeline." hint={null} />;
+    return (
+      <MessageText title="No part is open" text="Choose a part in the timeline." hint={null} />
+    );
   return (
-    <Lines
+    <MessageText
       title={`${file.path} ${again ? "is not loaded" : "could not be read"}`}
       text={failure.message}
       hint={failure.hint}
       unread
     >
-      {again && <Again runs={runs} file={file} class="button primary" />}
-    </Lines>
+      {again && <LoadAgain runs={runs} file={file} class="button primary" />}
+    </MessageText>
   );
 }
 
 /** A button that loads a file again. */
-export function Again({
+export function LoadAgain({
   runs,
   file,
   class: name,
@@ -119,23 +121,23 @@ export function NoPicture({ plots, plot, what }: NoPictureProperties) {
   );
   if (refused !== null) {
     return (
-      <Words
+      <Message
         title={`${what} cannot be drawn here`}
         text={refused.message}
         hint={refused.hint ?? REFUSED}
       >
         {again("Try again")}
-      </Words>
+      </Message>
     );
   }
   if (!plot?.lost.value) return null;
   return (
-    <Words
+    <Message
       title="The picture was lost"
       text="The browser lost its graphics memory: another program took it, or the GPU was reset."
       hint={`It usually recovers by itself. Nothing else is lost. ${STILL_WORKS}`}
     >
       {again("Draw again")}
-    </Words>
+    </Message>
   );
 }
