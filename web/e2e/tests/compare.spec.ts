@@ -261,7 +261,7 @@ test("the backslash pins and swaps the sides, and curves align by event, time an
 test("with one snapshot the view asks for another, and adds it", async ({ viewer, page }) => {
   await work(viewer, renamed(SMALL, "one.gz"));
   await page.keyboard.press("6");
-  await expect(pane(page, "compare")).toContainText("Open a second one beside this");
+  await expect(pane(page, "compare")).toContainText("Add a second snapshot");
   await page.getByTestId("compare-add").setInputFiles([renamed(LEAK, "two.gz")]);
   await expect(viewer.rows).toHaveCount(2);
   await viewer.expectRow("one.gz", "ready");

@@ -132,7 +132,7 @@ test("a coordinator that stops is replaced, and gets the files again", async ({ 
   await expect(page.getByRole("alert")).toContainText(
     /stopped over the run: .* index out of bounds/,
   );
-  await page.getByRole("button", { name: "Put away" }).click();
+  await page.getByRole("button", { name: "Dismiss" }).click();
   await overview.getByRole("button", { name: "peak", exact: true }).click();
   await expect(lines.first()).toHaveAttribute("data-path", "rank1.pickle");
   await expect(lines).toHaveCount(2);
@@ -189,7 +189,7 @@ test("WebAssembly that is missing is reported at once, and loaded once it is the
   const modules = /vramscope_(view|worker)_bg[^/]*\.wasm$/;
   for (const [answer, words] of [
     [{ status: 404, body: "not here" }, /\.wasm answered 404.*Reload the page/],
-    [{ contentType: "text/html", body: "<!doctype html>" }, /\.wasm is no WebAssembly.*text\/html/],
+    [{ contentType: "text/html", body: "<!doctype html>" }, /\.wasm is not WebAssembly.*text\/html/],
   ] as const) {
     await page.route(modules, (route) => route.fulfill(answer));
     await reload(page);
@@ -263,7 +263,7 @@ test("a file that changed since it was opened says so when it is read again", as
   const [changed = "", left = ""] = await released();
   copyFileSync(testData("scenarios/f02.pickle"), info.outputPath(changed));
   await viewer.row(changed).click();
-  const words = "The file can no longer be read: it has changed or moved since it was opened.";
+  const words = "The file cannot be read: it changed or moved on disk.";
   await viewer.expectRow(changed, "error");
   await expect(viewer.row(changed)).toContainText(words);
   const center = page.getByTestId("view-timeline").locator(".plot-state");

@@ -91,13 +91,13 @@ test("the palette lists and runs every command", async ({ viewer, page }) => {
       await page.keyboard.press("Enter");
       await expect(palette).toHaveCount(0);
     };
-    await run("go to the peak");
+    await run("jump to peak");
     await expectCursor(page, deviceOf(REAL).requested_bytes.peak_event);
-    await run("drop a marker");
+    await run("add a marker");
     await expect(marks(page, "marker")).toHaveCount(1);
     await run("open or close the drawer");
     await expect.poll(async () => (await viewer.state()).drawer).toBe("none");
-    await run("this sheet");
+    await run("show shortcuts");
     await expect(page.getByRole("heading", { name: "Keys and gestures" })).toBeVisible();
     await page.keyboard.press("Escape");
     await expect(page.getByRole("dialog")).toHaveCount(0);
@@ -109,7 +109,7 @@ test("the palette lists and runs every command", async ({ viewer, page }) => {
     await page.keyboard.press("2");
     await expectPlace(page, "timeline", "main");
     const palette = await openPalette(page);
-    await palette.getByRole("combobox").fill("ruler of bytes");
+    await palette.getByRole("combobox").fill("measure bytes");
     const commands = await palette.getByRole("option").count();
     if (commands > 0) await page.keyboard.press("Enter");
     else await page.keyboard.press("Escape");

@@ -32,7 +32,7 @@ test("a file that needs too much memory says so, and a part of it opens", async 
 
   // The pane below does not repeat the error.
   await expect(pane(page, "segments")).toHaveText(
-    /^No part is open\s*Choose one in the timeline\.$/,
+    /^No part is open\s*Choose a part in the timeline\.$/,
   );
 
   // The minimap takes no room.

@@ -16,7 +16,7 @@ const PEAK = SUMMARY.requested_bytes;
 async function openTimeline(viewer: Viewer) {
   const views = new Views(viewer);
   await views.show(testData(REAL));
-  const bands = views.pane("Timeline").getByRole("button", { name: "Bands" });
+  const bands = views.pane("Timeline").getByRole("button", { name: "Lines" });
   return { views, bands };
 }
 
@@ -120,7 +120,7 @@ test("the capacity and the reserved bytes are lines at their heights", async ({ 
     ] as const) {
       await field.fill(typed);
       await field.press("Enter");
-      await expect(line).toHaveText(`capacity ${said}`);
+      await expect(line).toHaveText(`GPU memory ${said}`);
       await expect(field).toHaveValue(typed);
       await page.getByTestId("timeline-canvas").focus();
       await page.keyboard.press("0");
@@ -141,13 +141,13 @@ test("the capacity and the reserved bytes are lines at their heights", async ({ 
       await field.press("Enter");
       await expect(field, typed).toHaveAttribute("aria-invalid", "true");
       await expect(field).toHaveValue(typed);
-      await expect(line).toHaveText("capacity 512.0 MiB");
+      await expect(line).toHaveText("GPU memory 512.0 MiB");
     }
     // A capacity from a link or a script is shown with its unit.
     await page.evaluate(() => window.vramscope.setState({ capacity: 0.75 }));
     await expect(field).toHaveValue("0.75 GiB");
     await expect(field).toHaveAttribute("aria-invalid", "false");
-    await expect(line).toHaveText("capacity 768.0 MiB");
+    await expect(line).toHaveText("GPU memory 768.0 MiB");
     const room = await field.evaluate((input: HTMLInputElement) => {
       input.value = "";
       input.style.width = "0";

@@ -36,7 +36,7 @@ test("the peak and its blocks are the command line's, with and without the curso
       expect(await row.getAttribute("title")).toContain(
         await row.locator(".share-site").innerText(),
       );
-    await held.getByRole("button", { name: "all as a flame graph" }).click();
+    await held.getByRole("button", { name: "Open as flame graph" }).click();
     await expect(views.pane("Flame")).toHaveAttribute("data-place", "main");
   });
   await test.step("P moves the cursor to the peak", async () => {
@@ -67,7 +67,7 @@ test("the peak and its blocks are the command line's, with and without the curso
     const held = page.getByTestId("at-peak");
     await views.moment.getByRole("button", { name: "clear" }).click();
     await expect(views.moment).toHaveCount(0);
-    await held.getByRole("button", { name: "go there" }).click();
+    await held.getByRole("button", { name: "Jump to peak" }).click();
     await views.expectCursor(peak.event);
     await views.moment.getByRole("button", { name: "clear" }).click();
     await held.locator("button.share").first().click();

@@ -100,7 +100,7 @@ test("numbers, bars and the outlier are those of the command line", async ({
       );
     }
     const lines = pane
-      .getByRole("list", { name: "What stands out between ranks" })
+      .getByRole("list", { name: "Differences between ranks" })
       .getByRole("button");
     await expect(lines).toHaveCount(outliers.length);
     expect((await lines.allTextContents()).toSorted()).toEqual(
@@ -141,7 +141,7 @@ test("columns sort ranks, a click selects a rank, and a double click opens its t
       ),
     };
     for (const [column, sorted] of Object.entries(columns)) {
-      const head = pane.getByRole("columnheader", { name: new RegExp(`^${column}`) });
+      const head = pane.getByRole("columnheader", { name: column, exact: true });
       const cells = rows.locator(`[data-column=${column}]`);
       await head.getByRole("button").click();
       await expect(head).toHaveAttribute("aria-sort", "descending");

@@ -58,7 +58,7 @@ test("blocks from before the window keep size, state and call stack", async ({ v
     await work(viewer, file);
     await expect(viewer.peak).toHaveAttribute("data-value", String(peak));
     await expect(
-      viewer.details.getByText("at the start").locator("xpath=following-sibling::dd"),
+      viewer.details.getByText("initial", { exact: true }).locator("xpath=following-sibling::dd"),
     ).toHaveAttribute("data-value", String(start));
     await page.evaluate(() => window.vramscope.setState({ drawer: "blocks", at: -1 }));
     await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(start));
@@ -212,7 +212,7 @@ test("another file with as many blocks is drawn again", async ({ viewer, page })
       ],
     );
   const between: number[] = [];
-  const bands = page.getByRole("button", { name: "Bands" });
+  const bands = page.getByRole("button", { name: "Lines" });
   for (const sizes of [
     [3000, 1000],
     [1000, 3000],

@@ -86,7 +86,7 @@ test("the folder opens by itself, later files are offered, and a stop is reporte
     await expect(offer).toHaveCount(0);
     put(LEAK, "rank1.pickle.gz");
     await expect(offer).toContainText("rank1.pickle.gz");
-    await offer.getByRole("button", { name: "Open the run again" }).click();
+    await offer.getByRole("button", { name: "Reload the run" }).click();
     await expect(offer).toHaveCount(0);
     await expect(viewer.rows).toHaveCount(2);
     await expect(viewer.row(join(folder, "rank1.pickle.gz"))).toHaveAttribute(
@@ -96,7 +96,7 @@ test("the folder opens by itself, later files are offered, and a stop is reporte
     // An offer can be dismissed.
     put(LEAK, "rank2.pickle.gz");
     await expect(offer).toContainText("rank2.pickle.gz");
-    await offer.getByRole("button", { name: "Put away" }).click();
+    await offer.getByRole("button", { name: "Dismiss" }).click();
     await expect(offer).toHaveCount(0);
     await expect(viewer.rows).toHaveCount(2);
   });

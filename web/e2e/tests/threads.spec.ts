@@ -125,7 +125,7 @@ test("a large file is read by all cores, with the answers of one thread", async 
   expect(threadsOf(page)).toBe(0);
   expect(await told(views)).toEqual({
     threads: 1,
-    text: "1 thread: this page is not isolated from other origins",
+    text: "1 thread: this page is not cross-origin isolated",
   });
   expect(await said(viewer, views)).toEqual(many);
 });

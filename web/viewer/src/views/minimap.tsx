@@ -1,38 +1,44 @@
-// Below the timeline: annotated ranges, and the whole course with a brush over what is in view.
+// Below the timeline: annotated ranges, and the minimap of the whole trace with a brush over the
+// visible range.
 
 import { useComputed } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import { MINIMAP } from "../generated/protocol.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import { Tracks } from "./tracks.js";
-import type { Workspace } from "./workspace.js";
+import type { ViewUses } from "./workspace.js";
 
-export function Strip({ session, workspace }: { session: Session; workspace: Workspace }) {
+type MinimapProperties = ViewUses<
+  "selection" | "viewSelection" | "plots" | "appearance" | "queries" | "cards"
+>;
+
+export function Minimap(owners: MinimapProperties) {
   return (
     <>
-      <Tracks session={session} workspace={workspace} />
-      <Minimap session={session} workspace={workspace} />
+      <Tracks {...owners} />
+      <Curve {...owners} />
     </>
   );
 }
 
-function Minimap({ session, workspace }: { session: Session; workspace: Workspace }) {
-  const course = workspace.course.value.value;
-  const axis = session.shown.value?.axis;
-  // Labels come anew with every frame of a picture that moves; where the plot lies does not.
-  const left = useComputed(() => session.plot.value?.labels.value?.plot.left).value;
-  const room = useComputed(() => session.plot.value?.labels.value?.plot.width).value;
+function Curve({ selection, viewSelection, plots, queries }: MinimapProperties) {
+  const minimap = queries.minimap.value.value;
+  const plot = plots.timeline;
+  const axis = selection.visibleTrace.value?.axis;
+  // Computed, because labels change with every frame but the place of the plot does not.
+  const left = useComputed(() => plot.value?.labels.value?.plot.left).value;
+  const room = useComputed(() => plot.value?.labels.value?.plot.width).value;
   const box = useRef<SVGSVGElement>(null);
   const grip = useRef<{ x: number; x0: number; x1: number; mode: "move" | "new" } | null>(null);
   const paths = useMemo(
     () =>
-      course && (
+      minimap && (
         <>
-          <path class="minimap-fill" d={course.requested} />
-          <path class="minimap-line" d={course.reserved} />
+          <path class="minimap-fill" d={minimap.requested} />
+          <path class="minimap-line" d={minimap.reserved} />
         </>
       ),
-    [course],
+    [minimap],
   );
   if (!axis || left === undefined || room === undefined) return <div class="minimap" />;
   const [width, height] = MINIMAP;
@@ -42,7 +48,7 @@ function Minimap({ session, workspace }: { session: Session; workspace: Workspac
     return (Math.max(0, Math.min(pixels, event.clientX - left)) / pixels) * axis.extent;
   };
   const down = (event: PointerEvent) => {
-    const range = session.plot.peek()?.range.peek();
+    const range = plot.peek()?.range.peek();
     if (event.button !== 0 || !range) return;
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
     const x = slotAt(event);
@@ -55,12 +61,11 @@ function Minimap({ session, workspace }: { session: Session; workspace: Workspac
     if (!held) return;
     const x = slotAt(event);
     const by = x - held.x;
-    if (held.mode === "move") session.plot.peek()?.setRange({ x0: held.x0 + by, x1: held.x1 + by });
-    else if (by !== 0)
-      session.plot.peek()?.setRange({ x0: Math.min(x, held.x), x1: Math.max(x, held.x) });
+    if (held.mode === "move") plot.peek()?.setRange({ x0: held.x0 + by, x1: held.x1 + by });
+    else if (by !== 0) plot.peek()?.setRange({ x0: Math.min(x, held.x), x1: Math.max(x, held.x) });
   };
-  const marks = (course?.marks ?? []).filter(({ kind }) => kind !== "peak");
-  const cursor = workspace.moment.value.value?.spans.find(({ kind }) => kind === axis.kind);
+  const marks = (minimap?.marks ?? []).filter(({ kind }) => kind !== "peak");
+  const cursor = queries.stateAt.value.value?.spans.find(({ kind }) => kind === axis.kind);
   return (
     <div class="minimap" style={{ "--left": `${left}px`, "--width": `${room}px` }}>
       <svg
@@ -68,13 +73,13 @@ function Minimap({ session, workspace }: { session: Session; workspace: Workspac
         viewBox={`0 0 ${width} ${height}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label="The whole trace, with what is in view"
+        aria-label="Minimap: the whole trace with the visible range"
         data-testid="minimap"
         onPointerDown={down}
         onPointerMove={move}
         onPointerUp={() => (grip.current = null)}
         onPointerCancel={() => (grip.current = null)}
-        onDblClick={() => session.plot.peek()?.act((view) => view.fit())}
+        onDblClick={() => plot.peek()?.act((view) => view.fit())}
       >
         {paths}
         {marks.map(({ kind, slot, text, id }) => (
@@ -89,18 +94,18 @@ function Minimap({ session, workspace }: { session: Session; workspace: Workspac
             <title>{text}</title>
           </rect>
         ))}
-        {cursor && session.linked.cursor.value !== null && (
+        {cursor && viewSelection.cursor.value !== null && (
           <rect class="minimap-cursor" x={part(cursor.x0)} width="1.5" height={height} />
         )}
-        <Brush session={session} part={part} />
+        <Brush plots={plots} part={part} />
       </svg>
     </div>
   );
 }
 
-/** What of the course is in view: all that moves with the picture. */
-function Brush({ session, part }: { session: Session; part(slot: number): number }) {
-  const range = session.plot.value?.range.value;
+/** The brush over the visible range: the only part that renders in every frame. */
+function Brush({ plots, part }: Uses<"plots"> & { part(slot: number): number }) {
+  const range = plots.timeline.value?.range.value;
   if (!range) return null;
   const [width, height] = MINIMAP;
   const [from, to] = [part(range.x0), part(range.x1)];

@@ -1,21 +1,19 @@
-// Details of what is no block: a range, a segment, a frame.
+// The card of a range, a segment, a frame or a call stack, in the details.
 
 import type { DetailCard, StackShareRow } from "../generated/protocol.js";
-import type { Session } from "../session.js";
 import { CallStack } from "../ui/call-stack.js";
 import { CopyButton } from "../ui/details.js";
 import { Icon } from "../ui/icons.js";
 import { Rows } from "./settings.js";
-import type { Workspace } from "./workspace.js";
+import type { ViewUses } from "./workspace.js";
 
-interface SubjectProperties {
-  session: Session;
-  workspace: Workspace;
-  subject: DetailCard;
-}
+type CardProperties = ViewUses<
+  "selection" | "viewSelection" | "appearance" | "workspace" | "cards"
+> & { card: DetailCard };
 
-export function Subject({ session, workspace, subject }: SubjectProperties) {
-  const { kind, title, rows, heading, stacks, stack } = subject;
+export function Card(properties: CardProperties) {
+  const { selection, viewSelection, appearance, workspace, cards, card } = properties;
+  const { kind, title, rows, heading, stacks, stack } = card;
   return (
     <article aria-labelledby="details-title" data-kind={kind}>
       <div class="details-kind">
@@ -26,8 +24,8 @@ export function Subject({ session, workspace, subject }: SubjectProperties) {
           title="Close (Esc)"
           aria-label={`Close the ${kind.toLowerCase()}`}
           onClick={() => {
-            session.subject.value = null;
-            if (kind === "Range") session.linked.range.value = null;
+            selection.card.value = null;
+            if (kind === "Range") viewSelection.range.value = null;
           }}
         >
           <Icon name="close" />
@@ -38,23 +36,27 @@ export function Subject({ session, workspace, subject }: SubjectProperties) {
       </h2>
       <Rows rows={rows} />
       {stacks.length > 0 && <h4>{heading}</h4>}
-      <StackShares session={session} workspace={workspace} stacks={stacks} />
+      <StackShares appearance={appearance} cards={cards} stacks={stacks} />
       {stack ? (
-        <CallStack session={session} stack={stack} tool={<CopyButton session={session} />} />
+        <CallStack
+          viewSelection={viewSelection}
+          workspace={workspace}
+          stack={stack}
+          tool={<CopyButton selection={selection} />}
+        />
       ) : (
         <p class="copy-line">
-          <CopyButton session={session} />
+          <CopyButton selection={selection} />
         </p>
       )}
     </article>
   );
 }
 
-export function StackShares({
-  session,
-  workspace,
-  stacks,
-}: Omit<SubjectProperties, "subject"> & { stacks: StackShareRow[] }) {
+type StackSharesProperties = ViewUses<"appearance" | "cards"> & { stacks: StackShareRow[] };
+
+/** Call stacks with a bar each. A click selects the stack's largest block. */
+export function StackShares({ appearance, cards, stacks }: StackSharesProperties) {
   return (
     <ul class="shares">
       {stacks.map(({ site, via, bytes, blocks, share, color, block, note }) => (
@@ -63,13 +65,13 @@ export function StackShares({
             type="button"
             class="share"
             title={[site, via, bytes.exact, blocks.exact, note]
-              .filter((said) => said !== "")
+              .filter((text) => text !== "")
               .join(", ")}
-            onClick={() => void workspace.showBlock(block)}
+            onClick={() => void cards.showBlock(block)}
           >
             <span
               class="share-bar"
-              style={{ width: `${share * 100}%`, background: session.swatch(color) }}
+              style={{ width: `${share * 100}%`, background: appearance.swatch(color) }}
             />
             <span class="share-text">
               <span class="share-site">{site}</span>
