@@ -28,7 +28,7 @@ export async function withPages(isolated, use) {
     await page.waitForFunction(() => "vramscope" in window);
     await page.evaluate(() => window.vramscope.ready);
     // As long as it takes to find a file, at least: the page uses that time (see warm.rs of
-    // vramscope-engine).
+    // vramscope-session).
     await page.waitForTimeout(1500);
     return page;
   };

@@ -8,7 +8,7 @@
 //! memory once, into arrays of JavaScript's own, whose buffers the worker transfers.
 //!
 //! What is here runs in a browser only; everything that it calls is tested natively in
-//! vramscope-engine.
+//! vramscope-session.
 
 use js_sys::{Float32Array, Object, Reflect, Uint32Array};
 use serde::Serialize;

@@ -13,6 +13,6 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
 /// The TypeScript twin of the worker protocol; without the variable the same test says whether it
 /// is current.
 pub(crate) fn types(repo: &Repo) -> Result<()> {
-    let test = ["test", "--quiet", "--package", "vramscope-engine", "--lib", "typescript"];
+    let test = ["test", "--quiet", "--package", "vramscope-protocol", "--lib", "typescript"];
     cmd::run(cmd::cargo(&test, &repo.root).env("UPDATE_GENERATED", "1"))
 }

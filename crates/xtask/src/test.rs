@@ -216,7 +216,7 @@ fn clippy_wasm(repo: &Repo) -> Result<()> {
 }
 
 /// Also tells whether the generated TypeScript types are current: that is a test of
-/// vramscope-engine.
+/// vramscope-protocol.
 fn native(repo: &Repo) -> Result<()> {
     cmd::run(&mut cmd::cargo(&["test", "--quiet", "--workspace", "--all-features"], &repo.root))
 }

@@ -175,8 +175,8 @@ export class Selection {
     const { target } = this;
     const axis = this.visibleTrace.peek()?.axis.kind;
     if (!target || !axis) return;
-    const state = await target.client.view(target.target, "moment", {
-      moment: { at: { slot: { axis, slot } } },
+    const state = await target.client.view(target.target, "stateAt", {
+      stateAt: { at: { slot: { axis, slot } } },
     });
     if (state) this.#viewSelection.cursor.value = state.event;
   }

@@ -39,11 +39,11 @@ export class Queries {
     ranks: Ranks,
   ) {
     const axis = () => selection.visibleTrace.value?.axis.kind ?? "event";
-    this.stateAt = resource(selection, "moment", () => {
+    this.stateAt = resource(selection, "stateAt", () => {
       const event = viewSelection.cursor.value;
-      return event === null ? null : { moment: { at: { event: { event } } } };
+      return event === null ? null : { stateAt: { at: { event: { event } } } };
     });
-    this.peak = resource(selection, "moment", () =>
+    this.peak = resource(selection, "stateAt", () =>
       navigation.detailsOpen.value ? { peak: {} } : null,
     );
     this.markers = resource(selection, "markers", () => {
@@ -51,7 +51,7 @@ export class Queries {
       return events.length === 0 ? null : { markers: { events } };
     });
     this.findings = resource(selection, "findings", () => ({ findings: {} }));
-    this.minimap = resource(selection, "course", () => ({ course: { axis: axis() } }));
+    this.minimap = resource(selection, "minimap", () => ({ minimap: { axis: axis() } }));
     this.settings = resource(selection, "settings", () => ({ settings: {} }));
     this.annotations = resource(selection, "tracks", () => {
       const stretch = this.#stretch.value;
