@@ -264,8 +264,8 @@ fn fmt(repo: &Repo) -> Result<()> {
     cmd::run(&mut cmd::cargo(&["fmt", "--all", "--check"], &repo.root))
 }
 
-/// Licenses, sources and bans need no network. Advisories need RustSec's database: without it they
-/// are not checked, which a note says.
+/// Licenses, sources and bans need no network. Advisories need the database of `RustSec`; a note
+/// says when it cannot be fetched.
 fn deny(repo: &Repo) -> Result<()> {
     let program = install::cargo_deny(repo)?;
     let program = program.to_string_lossy();
