@@ -6,11 +6,12 @@ use allocation_counter::{AllocationInfo, measure};
 use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use vramscope_engine::report::peak::BandKind;
-use vramscope_engine::report::rank::RankSummary;
-use vramscope_engine::report::state::At;
-use vramscope_engine::report::{Target, blocks, flame, peak, segments, state};
-use vramscope_engine::{File, Loader};
+use vramscope_report::LoadedFile;
+use vramscope_report::peak::BandKind;
+use vramscope_report::rank::RankSummary;
+use vramscope_report::state::At;
+use vramscope_report::{Target, blocks, flame, peak, segments, state};
+use vramscope_session::Loader;
 
 struct Row {
     what: &'static str,
@@ -51,13 +52,13 @@ fn ms(time: Duration) -> f64 {
 }
 
 fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
-    let mut file: Option<Result<File>> = None;
+    let mut file: Option<Result<LoadedFile>> = None;
     note(rows, "load, paired", || file = Some(load(bytes)));
     let file = file.ok_or_else(|| anyhow!("not measured"))??;
-    let part = &file.parts[0];
+    let part = &file.entries[0];
     let device = part.default_trace().context("a device")?.device.device;
     let index = part.traces.iter().position(|t| t.device.device == device).context("its trace")?;
-    let target = Target { path: "bench", part, index };
+    let target = Target { path: "bench", entry: part, index };
     let slot = At::Peak.slot(target.trace()).map_err(|e| anyhow!(e))?;
     // The first to need block sizes or categories makes them; the others find them made.
     note(rows, "carving (block sizes)", || {
@@ -77,7 +78,7 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn load(bytes: &[u8]) -> Result<File> {
+pub(crate) fn load(bytes: &[u8]) -> Result<LoadedFile> {
     let mut loader = Loader::new("bench", bytes.len() as u64);
     for chunk in bytes.chunks(CHUNK) {
         loader.feed(chunk).map_err(|f| anyhow!(f.message))?;

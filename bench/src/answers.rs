@@ -15,13 +15,13 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use vramscope_analysis::parallel;
-use vramscope_engine::protocol::views::{
+use vramscope_protocol::views::{
     At, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked,
     MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
-use vramscope_engine::protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
-use vramscope_engine::report::peak::BandKind;
-use vramscope_engine::{Engine, Slice};
+use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
+use vramscope_report::peak::BandKind;
+use vramscope_session::{FileSession, Slice};
 
 /// How often Linux counts processor time.
 const TICK: Duration = Duration::from_millis(4);
@@ -74,8 +74,8 @@ fn measure(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
 
 /// An engine with the file, and with what tiles need; its default device, and how many events that
 /// has.
-fn open(bytes: &[u8]) -> Result<(Engine, DeviceRef, u32)> {
-    let mut engine = Engine::new("bench", bytes.len() as u64);
+fn open(bytes: &[u8]) -> Result<(FileSession, DeviceRef, u32)> {
+    let mut engine = FileSession::new("bench", bytes.len() as u64);
     for chunk in bytes.chunks(CHUNK) {
         if let Err(failure) = engine.feed(chunk) {
             bail!("{}", failure.message);
@@ -85,14 +85,14 @@ fn open(bytes: &[u8]) -> Result<(Engine, DeviceRef, u32)> {
     let part = loaded.parts.first().context("a snapshot")?;
     let target = DeviceRef { part: 0, device: part.default_device };
     let device = part.devices.iter().find(|d| d.device == target.device).context("a device")?;
-    let events = device.events.raw.parse()?;
+    let events = device.events.value.try_into()?;
     let layer = Layer::Timeline { color: ColorBy::Category, bands: true, search: String::new() };
     let tiles = vec![TileKey { kx: 20, ky: 30, ix: 0, iy: 0 }];
     ask(&mut engine, Request::Tiles { id: 0, target, axis: AxisKind::Event, layer, tiles });
     Ok((engine, target, events))
 }
 
-fn ask(engine: &mut Engine, request: Request) -> Row {
+fn ask(engine: &mut FileSession, request: Request) -> Row {
     engine.post(request);
     let mut row = Row { slices: 0, longest: Duration::ZERO, all: Duration::ZERO };
     loop {
@@ -164,11 +164,11 @@ fn questions(events: u32) -> Vec<(&'static str, Query)> {
     vec![
         ("card", Query::Card {}),
         ("findings, after the card", Query::Findings {}),
-        ("course, after the card", Query::Course { axis }),
+        ("course, after the card", Query::Minimap { axis }),
         ("settings", Query::Settings {}),
         ("tracks", Query::Tracks { axis, x0: 0.0, x1: end, columns: 1000 }),
-        ("moment, in the middle", Query::Moment { at: At::Event { event: middle } }),
-        ("moment, at the end", Query::Moment { at: At::Event { event: i64::from(events) } }),
+        ("moment, in the middle", Query::StateAt { at: At::Event { event: middle } }),
+        ("moment, at the end", Query::StateAt { at: At::Event { event: i64::from(events) } }),
         ("range, the whole", Query::Range(MarkedRange { axis, x0: 0.0, x1: end })),
         ("events, all", events_page("")),
         ("events, by a word", events_page("forward")),

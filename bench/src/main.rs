@@ -20,8 +20,8 @@ use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use vramscope_engine::Engine;
-use vramscope_engine::protocol::Response;
+use vramscope_protocol::Response;
+use vramscope_session::FileSession;
 
 /// What is read at a time, as the program does.
 const CHUNK: usize = 1 << 20;
@@ -153,7 +153,7 @@ fn native_for(bytes: &[u8], time: Duration) -> Result<Duration> {
 /// The engine as a worker drives it.
 fn native(bytes: &[u8]) -> Result<Duration> {
     let start = Instant::now();
-    let mut engine = Engine::new("bench", bytes.len() as u64);
+    let mut engine = FileSession::new("bench", bytes.len() as u64);
     for chunk in bytes.chunks(CHUNK) {
         if let Err(failure) = engine.feed(chunk) {
             bail!("{}", failure.message);

@@ -6,10 +6,10 @@ use crate::analyse::load;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use vramscope_engine::protocol::views::{ColorBy, Layer, ROW_UNITS, SegmentSpec};
-use vramscope_engine::protocol::{self, DeviceRef, Request, Response};
-use vramscope_engine::{Engine, Slice};
 use vramscope_layout::{Axis, AxisKind, Cell, Colors, Cost, TILE_COLUMNS, TILE_ROWS, Timeline};
+use vramscope_protocol::views::{ColorBy, Layer, ROW_UNITS, SegmentSpec};
+use vramscope_protocol::{DeviceRef, Request, Response};
+use vramscope_session::{FileSession, Slice};
 use vramscope_view::grid::{Cells, level, nearest_first};
 use vramscope_view::tile::{Area, TileKey};
 use vramscope_view::viewport::Bounds;
@@ -42,7 +42,7 @@ struct Sum {
 pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
     let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     let file = load(&bytes)?;
-    let part = &file.parts[0];
+    let part = &file.entries[0];
     let trace = part.default_trace().context("a device")?;
     let colors = Colors::by_site(trace, &part.sites);
     let start = Instant::now();
@@ -119,7 +119,7 @@ pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
 
 /// The whole view of each layer through an engine, as a worker drives it.
 fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result<()> {
-    let mut engine = Engine::new("bench", bytes.len() as u64);
+    let mut engine = FileSession::new("bench", bytes.len() as u64);
     for chunk in bytes.chunks(CHUNK) {
         if let Err(failure) = engine.feed(chunk) {
             bail!("{}", failure.message);
@@ -148,10 +148,10 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
             let keys = keys(&bounds.fit(), &bounds, None);
             let tiles = keys
                 .iter()
-                .map(|&TileKey { kx, ky, ix, iy }| protocol::TileKey { kx, ky, ix, iy })
+                .map(|&TileKey { kx, ky, ix, iy }| vramscope_protocol::TileKey { kx, ky, ix, iy })
                 .collect();
             let target = DeviceRef { part: 0, device };
-            let axis = protocol::AxisKind::Event;
+            let axis = vramscope_protocol::AxisKind::Event;
             engine.post(Request::Tiles { id: 0, target, axis, layer: layer.clone(), tiles });
             let (mut count, mut all, mut longest) = (0, Duration::ZERO, Duration::ZERO);
             loop {

@@ -30,7 +30,6 @@
 //! Slots: slot 0 is the state before the window, slot `i + 1` the state after event `i`. A trace of
 //! `n` events has `n + 1` slots, and every state that the device was ever in is one of them.
 
-mod anomaly;
 mod arena;
 mod band;
 mod blocks;
@@ -40,6 +39,7 @@ mod changes;
 mod clock;
 mod compare;
 mod excerpt;
+mod findings;
 mod flame;
 mod fragmentation;
 pub mod parallel;
@@ -56,10 +56,6 @@ mod sort;
 mod state;
 mod trace;
 
-pub use anomaly::{
-    Anomaly, AnomalyKind, FreeAt, FreeMemory, RankFacts, Severity, StepSource, Steps, anomalies,
-    anomalies_sliced, free_slots, outliers,
-};
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;
@@ -67,6 +63,11 @@ pub use category::{Categories, Category, Guess, Rule, RuleError, Rules};
 pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, Matched, NamedFrame, match_stacks, package_path};
+pub use findings::{
+    Facts, Finding, FindingKind, FixedSegments, FreeAt, FreeMemory, Growth, OutlierItem,
+    PendingFrees, RankFacts, SettingCost, Severity, StepSource, Steps, findings, findings_sliced,
+    free_slots, outliers,
+};
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
 pub use peaks::{Peak, peaks, peaks_sliced};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, SlicedTask, run_to_completion};
 use vramscope_analysis::{
     Carving, Categories, Flame, Fragmentation, FreeMemory, LiveSet, Measure, Rules, Sites, Steps,
-    Trace, anomalies, anomalies_sliced, by_stack, by_stack_sliced, free_slots, peaks, peaks_sliced,
+    Trace, by_stack, by_stack_sliced, findings, findings_sliced, free_slots, peaks, peaks_sliced,
     pool_envelope, pool_envelope_sliced,
 };
 use vramscope_snapshot::{Reader, Snapshot};
@@ -128,7 +128,7 @@ fn analyses_in_slices_are_those_in_one_go() {
             Some(FreeMemory { free, largest })
         };
         let sites = Sites::new(snapshot);
-        let whole = anomalies(snapshot, trace, &sites, &|slot| memory(&free, slot));
+        let whole = findings(snapshot, trace, &sites, &|slot| memory(&free, slot));
         found += whole.len();
         for slice in [1, 1 << 13] {
             let (slices, made) = sliced(|| {
@@ -140,7 +140,7 @@ fn analyses_in_slices_are_those_in_one_go() {
                     let free =
                         Fragmentation::until(snapshot, trace, carving, free_slots(trace), budget)
                             .await;
-                    anomalies_sliced(
+                    findings_sliced(
                         snapshot,
                         trace,
                         &Sites::new(snapshot),

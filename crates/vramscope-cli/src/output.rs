@@ -6,10 +6,10 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::fmt;
 use std::io::{self, Write};
-use vramscope_engine::report::FrameRow;
-use vramscope_engine::report::apart::apart;
-use vramscope_engine::report::summary::WarningSummary;
-use vramscope_engine::units::{Bytes, grouped};
+use vramscope_report::FrameRecord;
+use vramscope_report::disambiguate::apart;
+use vramscope_report::summary::WarningSummary;
+use vramscope_units::{Bytes, grouped};
 
 /// Headings and names.
 pub(crate) const STRONG: Style = Style::new().bold();
@@ -128,10 +128,10 @@ pub(crate) fn site(site: &str, of_free: bool) -> String {
 /// Call stacks of a table, given as their site, their frames and whether they are those of frees.
 /// What has the site of another row says what it is called through: `model.py:59 forward >
 /// linear.py:125 forward`.
-pub(crate) fn sites(stacks: &[(&str, &[FrameRow<'_>], bool)]) -> Vec<String> {
+pub(crate) fn sites(stacks: &[(&str, &[FrameRecord<'_>], bool)]) -> Vec<String> {
     let named: Vec<_> = stacks.iter().map(|&(site, frames, _)| (site, frames)).collect();
     let told = stacks.iter().zip(apart(&named)).map(|(&(name, _, of_free), via)| match via {
-        Some(via) => site(&format!("{name} > {}", via.short()), of_free),
+        Some(via) => site(&format!("{name} > {}", via.label()), of_free),
         None => site(name, of_free),
     });
     told.collect()
@@ -140,7 +140,7 @@ pub(crate) fn sites(stacks: &[(&str, &[FrameRow<'_>], bool)]) -> Vec<String> {
 /// The place of a moment: its event.
 pub(crate) fn event(event: i64) -> String {
     match u32::try_from(event) {
-        Ok(event) => vramscope_engine::units::EventIndex(event).to_string(),
+        Ok(event) => vramscope_units::EventIndex(event).to_string(),
         Err(_) => "before the window".to_owned(),
     }
 }

@@ -9,8 +9,9 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
-use vramscope_engine::report::Target;
-use vramscope_engine::{File, Loader, Part, Rules, protocol};
+use vramscope_report::Target;
+use vramscope_report::summary::ErrorSummary;
+use vramscope_report::{FileReader, LoadedFile, Rules, SnapshotEntry};
 
 const CHUNK: usize = 1 << 20;
 
@@ -23,7 +24,7 @@ const CHUNK: usize = 1 << 20;
 pub(crate) fn all<T: Send>(
     given: &[PathBuf],
     common: &Common,
-    work: impl Fn(&Path, u64, Result<File, protocol::Failure>) -> T + Sync,
+    work: impl Fn(&Path, u64, Result<LoadedFile, ErrorSummary>) -> T + Sync,
 ) -> Result<(Vec<T>, Result<(), Failure>), Failure> {
     let rules = rules(common)?;
     let files = paths::expand(given)?;
@@ -82,7 +83,7 @@ pub(crate) fn device(
     work(target(&file, one, &path)?)
 }
 
-fn file(one: &One) -> Result<File, Failure> {
+fn file(one: &One) -> Result<LoadedFile, Failure> {
     let rules = rules(&one.common)?;
     let bar = progress(std::slice::from_ref(&one.path));
     let (_, result) = load(&one.path, &one.common, &rules, &bar);
@@ -94,15 +95,15 @@ fn file(one: &One) -> Result<File, Failure> {
 }
 
 /// The device that is meant, of the snapshot that is meant.
-fn target<'a>(file: &'a File, one: &One, path: &'a str) -> Result<Target<'a>, Failure> {
-    let part = match &one.snapshot {
-        None => &file.parts[0],
-        Some(name) => file.parts.iter().find(|p| p.name == *name).ok_or_else(|| {
-            let names: Vec<&str> = file.parts.iter().map(|p| p.name.as_str()).collect();
+fn target<'a>(file: &'a LoadedFile, one: &One, path: &'a str) -> Result<Target<'a>, Failure> {
+    let entry = match &one.snapshot {
+        None => &file.entries[0],
+        Some(name) => file.entries.iter().find(|p| p.name == *name).ok_or_else(|| {
+            let names: Vec<&str> = file.entries.iter().map(|p| p.name.as_str()).collect();
             Failure::Usage(format!("{path} has no snapshot {name:?}: it has {}", names.join(", ")))
         })?,
     };
-    device_of(part, one.device, path)
+    device_of(entry, one.device, path)
 }
 
 /// The device that is meant; unless told, the one with most events.
@@ -110,12 +111,12 @@ fn target<'a>(file: &'a File, one: &One, path: &'a str) -> Result<Target<'a>, Fa
 /// # Errors
 /// When it has no data.
 pub(crate) fn device_of<'a>(
-    part: &'a Part,
+    entry: &'a SnapshotEntry,
     device: Option<u32>,
     path: &'a str,
 ) -> Result<Target<'a>, Failure> {
-    let devices = || part.traces.iter().map(|t| t.device.device);
-    let wanted = device.or_else(|| part.default_trace().map(|t| t.device.device));
+    let devices = || entry.traces.iter().map(|t| t.device.device);
+    let wanted = device.or_else(|| entry.default_trace().map(|t| t.device.device));
     let index = wanted.and_then(|wanted| devices().position(|d| d == wanted)).ok_or_else(|| {
         let all: Vec<String> = devices().map(|d| d.to_string()).collect();
         Failure::Usage(match (wanted, all.is_empty()) {
@@ -129,16 +130,17 @@ pub(crate) fn device_of<'a>(
             }
         })
     })?;
-    Ok(Target { path, part, index })
+    Ok(Target { path, entry, index })
 }
 
 /// What to call the snapshot that is meant.
-fn name(file: &File, one: &One) -> String {
-    let part = one.snapshot.as_ref().and_then(|name| file.parts.iter().find(|p| p.name == *name));
-    part.unwrap_or(&file.parts[0]).path.clone()
+fn name(file: &LoadedFile, one: &One) -> String {
+    let entry =
+        one.snapshot.as_ref().and_then(|name| file.entries.iter().find(|p| p.name == *name));
+    entry.unwrap_or(&file.entries[0]).path.clone()
 }
 
-fn complain(path: &Path, failure: &protocol::Failure) {
+fn complain(path: &Path, failure: &ErrorSummary) {
     eprintln!("vramscope: {}: {}", path.display(), failure.message);
     if let Some(hint) = &failure.hint {
         eprintln!("  {hint}");
@@ -170,14 +172,14 @@ fn load(
     common: &Common,
     rules: &Rules,
     bar: &ProgressBar,
-) -> (u64, Result<File, protocol::Failure>) {
+) -> (u64, Result<LoadedFile, ErrorSummary>) {
     let mut bytes = 0;
     let mut result = stream(path, common, &mut bytes, bar);
     if let Ok(file) = &mut result
         && !rules.user().is_empty()
     {
-        for part in &mut file.parts {
-            part.set_rules(rules.clone());
+        for entry in &mut file.entries {
+            entry.set_rules(rules.clone());
         }
     }
     (bytes, result)
@@ -188,15 +190,14 @@ fn stream(
     common: &Common,
     bytes: &mut u64,
     bar: &ProgressBar,
-) -> Result<File, protocol::Failure> {
-    let failure = |e: std::io::Error| protocol::Failure {
-        id: None,
+) -> Result<LoadedFile, ErrorSummary> {
+    let failure = |e: std::io::Error| ErrorSummary {
         message: format!("cannot read the file: {e}"),
         hint: None,
     };
     let mut file = std::fs::File::open(path).map_err(failure)?;
     *bytes = file.metadata().map_err(failure)?.len();
-    let mut loader = Loader::new(&path.to_string_lossy(), *bytes);
+    let mut loader = FileReader::new(&path.to_string_lossy(), *bytes);
     if let Some(events) = &common.events {
         loader = loader.of_events(events.clone());
     }

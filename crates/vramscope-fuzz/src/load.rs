@@ -1,19 +1,19 @@
 //! Runs a file from its bytes to every report, tile and answer.
 
 use crate::pieces;
-use vramscope_engine::protocol::views::{
+use vramscope_protocol::views::{
     At as Moment, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer,
     Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
-use vramscope_engine::protocol::{
-    AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey,
+use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
+use vramscope_report::LoadedFile;
+use vramscope_report::peak::BandKind;
+use vramscope_report::rank::RankSummary;
+use vramscope_report::summary::ErrorSummary;
+use vramscope_report::{
+    Target, blocks, export, findings, flame, info, peak, segments, state, summary,
 };
-use vramscope_engine::report::peak::BandKind;
-use vramscope_engine::report::rank::RankSummary;
-use vramscope_engine::report::{
-    Target, anomalies, blocks, export, flame, info, peak, segments, state, summary,
-};
-use vramscope_engine::{Engine, File, Loader};
+use vramscope_session::{FileSession, Loader};
 
 /// Devices of a file that are queried. A file can claim any number of devices.
 const DEVICES: usize = 3;
@@ -40,19 +40,20 @@ pub fn load(data: &[u8]) {
         _ => panic!("the result differs in pieces of {size} bytes"),
     }
     drop(in_pieces);
+    let whole = whole.map_err(|Failure { message, hint, .. }| ErrorSummary { message, hint });
     let json = serde_json::to_string(&summary::summarize("fuzz", bytes.len() as u64, &whole))
         .expect("a summary");
     assert!(!json.is_empty());
     let Ok(file) = whole else { return };
-    for part in &file.parts {
-        for index in 0..part.traces.len().min(DEVICES) {
-            report(Target { path: "fuzz", part, index });
+    for entry in &file.entries {
+        for index in 0..entry.traces.len().min(DEVICES) {
+            report(Target { path: "fuzz", entry, index });
         }
     }
     ask(bytes);
 }
 
-fn read(bytes: &[u8], size: usize) -> Result<File, Failure> {
+fn read(bytes: &[u8], size: usize) -> Result<LoadedFile, Failure> {
     let mut loader = Loader::new("fuzz", bytes.len() as u64);
     for piece in bytes.chunks(size) {
         loader.feed(piece)?;
@@ -61,8 +62,8 @@ fn read(bytes: &[u8], size: usize) -> Result<File, Failure> {
 }
 
 /// Totals by which two readings of a file are compared.
-fn totals(file: &File) -> Vec<(u32, usize, usize, Vec<u64>)> {
-    let traces = file.parts.iter().flat_map(|part| &part.traces);
+fn totals(file: &LoadedFile) -> Vec<(u32, usize, usize, Vec<u64>)> {
+    let traces = file.entries.iter().flat_map(|part| &part.traces);
     traces
         .map(|t| (t.device.device, t.device.events.len(), t.blocks.len(), t.requested.to_vec()))
         .collect()
@@ -94,11 +95,11 @@ fn report(target: Target<'_>) {
     for sort in [blocks::Sort::Size, blocks::Sort::Lifetime, blocks::Sort::ByteSeconds] {
         print(&blocks::blocks(target, sort, Some(50)));
     }
-    for form in [export::Form::Csv, export::Form::Perfetto] {
+    for form in [export::ExportFormat::Csv, export::ExportFormat::Perfetto] {
         export::export(target, form, &mut std::io::sink()).expect("a sink takes all bytes");
     }
-    print(&info::info("fuzz", target.part));
-    print(&anomalies::across(vec![RankSummary::new(target), RankSummary::new(target)]));
+    print(&info::info("fuzz", target.entry));
+    print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)]));
 }
 
 fn print(report: &impl serde::Serialize) {
@@ -107,7 +108,7 @@ fn print(report: &impl serde::Serialize) {
 
 /// Sends every kind of request that the page sends.
 fn ask(bytes: &[u8]) {
-    let mut engine = Engine::new("fuzz", bytes.len() as u64);
+    let mut engine = FileSession::new("fuzz", bytes.len() as u64);
     engine.feed(bytes).expect("the same bytes were read before");
     let Response::Loaded(Loaded { parts, .. }) = engine.finish() else {
         panic!("the same bytes were loaded before")
@@ -127,7 +128,7 @@ fn ask(bytes: &[u8]) {
     }
 }
 
-fn answer(engine: &mut Engine, request: Request) {
+fn answer(engine: &mut FileSession, request: Request) {
     engine.post(request);
     while let Some(reply) = engine.step() {
         drop(serde_json::to_string(&reply.response).expect("an answer serializes"));
@@ -176,11 +177,11 @@ fn queries() -> Vec<Query> {
         Query::Card {},
         Query::Findings {},
         Query::Settings {},
-        Query::Course { axis },
-        Query::Course { axis: AxisKind::Time },
+        Query::Minimap { axis },
+        Query::Minimap { axis: AxisKind::Time },
         Query::Tracks { axis, x0: -5.0, x1: f64::NAN, columns: 100 },
-        Query::Moment { at: Moment::Event { event: i64::MAX } },
-        Query::Moment { at: Moment::Slot { axis, slot: f64::INFINITY } },
+        Query::StateAt { at: Moment::Event { event: i64::MAX } },
+        Query::StateAt { at: Moment::Slot { axis, slot: f64::INFINITY } },
         Query::Range(MarkedRange { axis, x0: 10.0, x1: 2.0 }),
         Query::Events { filter: EventFilter::default(), from: 0, count: 40, near: Some(7) },
         Query::Events {

@@ -12,8 +12,8 @@
 
 use js_sys::{Float32Array, Object, Reflect, Uint32Array};
 use serde::Serialize;
-use vramscope_engine::Loader;
-use vramscope_engine::{Column, Coordinator, Engine, Reply, Slice, warm};
+use vramscope_session::Loader;
+use vramscope_session::{Column, Coordinator, FileSession, Reply, Slice, warm_up};
 use wasm_bindgen::prelude::*;
 #[cfg(all(feature = "threads", target_arch = "wasm32"))]
 pub use wasm_bindgen_rayon::init_thread_pool;
@@ -30,7 +30,7 @@ const WARM_MEMORY: usize = 8 << 20;
 /// One file's engine, as JavaScript sees it.
 #[wasm_bindgen]
 pub struct RankWorker {
-    engine: Engine,
+    session: FileSession,
 }
 
 #[wasm_bindgen]
@@ -39,7 +39,7 @@ impl RankWorker {
     #[wasm_bindgen(constructor)]
     pub fn new(path: &str, total: f64) -> Self {
         console_error_panic_hook::set_once();
-        Self { engine: Engine::new(path, total as u64) }
+        Self { session: FileSession::new(path, total as u64) }
     }
 
     /// A made-up snapshot, for the browser to see read and drawn before there is a file: what it
@@ -49,7 +49,7 @@ impl RankWorker {
         // The system hands memory over when it is first written, page by page. What is freed here
         // stays this module's.
         drop(std::hint::black_box(vec![1_u8; WARM_MEMORY]));
-        warm::snapshot(WARM_BLOCKS)
+        warm_up::snapshot(WARM_BLOCKS)
     }
 
     /// Ask of the made-up snapshot what a page asks of a file that it opens.
@@ -58,7 +58,7 @@ impl RankWorker {
     /// Only when a question cannot be turned into an object.
     #[wasm_bindgen(js_name = postMadeUp)]
     pub fn post_made_up(&mut self) -> Result<(), JsValue> {
-        warm::questions().into_iter().try_for_each(|question| self.post(to_js(&question)?))
+        warm_up::questions().into_iter().try_for_each(|question| self.post(to_js(&question)?))
     }
 
     /// As [`RankWorker::new`] makes one, which ends in words before more than `memory` bytes are
@@ -79,7 +79,7 @@ impl RankWorker {
                 first.unwrap_or(0)..last.map_or(u32::MAX, |last| last.saturating_add(1)),
             );
         }
-        Self { engine: Engine::reading(loader) }
+        Self { session: FileSession::with_loader(loader) }
     }
 
     /// Read the next bytes, unpacked if the file is a gzip, of which `read` bytes have been read so
@@ -88,7 +88,7 @@ impl RankWorker {
     /// # Errors
     /// A `Failure` object.
     pub fn feed(&mut self, chunk: &[u8], read: f64) -> Result<(), JsValue> {
-        match self.engine.feed_unpacked(chunk, read as u64) {
+        match self.session.feed_unpacked(chunk, read as u64) {
             Ok(()) => Ok(()),
             Err(failure) => Err(to_js(&failure)?),
         }
@@ -99,7 +99,7 @@ impl RankWorker {
     /// # Errors
     /// Only when it cannot be turned into an object.
     pub fn progress(&self) -> Result<JsValue, JsValue> {
-        to_js(&self.engine.progress())
+        to_js(&self.session.progress())
     }
 
     /// The bytes have ended; gives a `Response`, `loaded` or `failed`.
@@ -107,7 +107,7 @@ impl RankWorker {
     /// # Errors
     /// Only when the answer cannot be turned into an object.
     pub fn finish(&mut self) -> Result<JsValue, JsValue> {
-        to_js(&self.engine.finish())
+        to_js(&self.session.finish())
     }
 
     /// A `Request`, to be answered by a later `step`.
@@ -115,7 +115,7 @@ impl RankWorker {
     /// # Errors
     /// When the object is no request.
     pub fn post(&mut self, request: JsValue) -> Result<(), JsValue> {
-        self.engine.post(serde_wasm_bindgen::from_value(request)?);
+        self.session.post(serde_wasm_bindgen::from_value(request)?);
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl RankWorker {
     /// # Errors
     /// Only when the answer cannot be turned into an object.
     pub fn step(&mut self) -> Result<JsValue, JsValue> {
-        match self.engine.slice() {
+        match self.session.slice() {
             Slice::Idle => Ok(JsValue::UNDEFINED),
             Slice::Working => Ok(JsValue::NULL),
             Slice::Answer(answer) => reply(*answer),

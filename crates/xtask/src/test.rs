@@ -76,7 +76,7 @@ const ALL_BUT_XTASK: [&str; 4] = ["--workspace", "--exclude", "xtask", "--all-fe
 
 /// The package and the test targets of the step `serial`: what schedules work in slices, which
 /// `parallel` changes.
-const SERIAL: [&str; 5] = ["--package", "vramscope-engine", "--lib", "--test", "slices"];
+const SERIAL: [&str; 5] = ["--package", "vramscope-session", "--lib", "--test", "slices"];
 
 /// Crates whose arithmetic must hold where `usize` has 32 bits. The fuzz corpus runs every query of
 /// the engine.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use vramscope_analysis::Trace;
-use vramscope_engine::{Loader, report::summary::summarize};
+use vramscope_session::{Loader, report::summary::summarize};
 use vramscope_snapshot::{Reader, Snapshot};
 
 /// Runs the task; its files. Each test has a folder of its own.

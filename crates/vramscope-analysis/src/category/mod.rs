@@ -17,10 +17,15 @@ pub use rules::{Rule, RuleError, Rules};
 
 use crate::slicing::{Budget, run_to_completion};
 use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
 use vramscope_snapshot::Snapshot;
 
 /// What a block is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
 pub enum Category {
     /// A trained (or frozen) weight of a model.
     Parameter,

@@ -5,11 +5,11 @@ use crate::arguments::Files;
 use crate::output::{self, BAD, FAINT, STRONG, WARN, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_engine::Severity;
-use vramscope_engine::report::anomalies::{Anomalies, across};
-use vramscope_engine::report::rank::RankSummary;
-use vramscope_engine::report::{FrameRow, Target};
-use vramscope_engine::units::Bytes;
+use vramscope_report::Severity;
+use vramscope_report::findings::{Findings, across};
+use vramscope_report::rank::RankSummary;
+use vramscope_report::{FrameRecord, Target};
+use vramscope_units::Bytes;
 
 /// Findings in every file, and across them.
 ///
@@ -19,11 +19,11 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
     let (devices, outcome) = read::all(&arguments.paths, &arguments.common, |_, _, result| {
         let mut found: Vec<RankSummary> = Vec::new();
         if let Ok(file) = &result {
-            for part in &file.parts {
-                let path = part.path.clone();
+            for entry in &file.entries {
+                let path = entry.path.clone();
                 found.extend(
-                    (0..part.traces.len())
-                        .map(|index| RankSummary::new(Target { path: &path, part, index })),
+                    (0..entry.traces.len())
+                        .map(|index| RankSummary::new(Target { path: &path, entry, index })),
                 );
             }
         }
@@ -34,9 +34,9 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
     outcome
 }
 
-fn text(out: &mut dyn Write, report: &Anomalies) -> io::Result<()> {
+fn text(out: &mut dyn Write, report: &Findings) -> io::Result<()> {
     if report.anomalies.is_empty() {
-        return writeln!(out, "Nothing that deserves a look was found.");
+        return writeln!(out, "No findings.");
     }
     for a in &report.anomalies {
         let style = match a.severity {
@@ -49,12 +49,12 @@ fn text(out: &mut dyn Write, report: &Anomalies) -> io::Result<()> {
             out,
             "{:>11}  {severity}  {}  {}",
             Bytes(a.bytes).to_string(),
-            a.kind,
+            a.kind.name(),
             styled(STRONG, &a.path)
         )?;
         writeln!(out, "             {}", a.text)?;
         let own: Vec<String> =
-            a.frames.iter().filter(|f| !f.is_framework()).map(FrameRow::short).collect();
+            a.frames.iter().filter(|f| !f.is_framework()).map(FrameRecord::label).collect();
         if own.len() > 1 {
             writeln!(out, "             called from {}", own[1..].join(", "))?;
         }

@@ -5,8 +5,8 @@ use crate::arguments::{Blocks as Arguments, Format, SortBy};
 use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_engine::report::blocks::{Blocks, Sort, blocks};
-use vramscope_engine::units::{Bytes, Micros, grouped};
+use vramscope_report::blocks::{Blocks, Sort, blocks};
+use vramscope_units::{Bytes, Micros, grouped};
 
 const LIMIT: usize = 20;
 
@@ -56,7 +56,7 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
             format!("{}{reuse}", b.address),
             Bytes(b.bytes).to_string(),
             Bytes(b.block_bytes).to_string(),
-            b.category.to_owned(),
+            b.category.name().to_owned(),
             if b.alloc_event.is_none() && !b.preexisting {
                 "lost".to_owned()
             } else {

@@ -9,11 +9,11 @@ use crate::output::{self, signed};
 use crate::{paths, read};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use vramscope_engine::change_bytes;
-use vramscope_engine::report::check::Expression;
-use vramscope_engine::report::diff::{Change, Diff, Named, Pair};
-use vramscope_engine::report::peak::BandKind;
-use vramscope_engine::report::side::Side;
+use vramscope_report::Quantity;
+use vramscope_report::check::Expression;
+use vramscope_report::diff::{Change, Diff, Named, Pair};
+use vramscope_report::peak::BandKind;
+use vramscope_report::side::Side;
 
 const TOP: usize = 15;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let common = Common { format: Format::Text, rules: arguments.rules.clone(), events: None };
     let (sides, outcome) = read::all(&[a.as_slice(), &b].concat(), &common, |_, _, result| {
         let Ok(file) = result else { return Ok(None) };
-        let part = &file.parts[0];
+        let part = &file.entries[0];
         read::device_of(part, arguments.device, &part.path)
             .map(|target| Some(Side::new(target, band)))
     })?;
@@ -94,7 +94,7 @@ fn files(given: &PathBuf) -> Result<Vec<PathBuf>, Failure> {
 /// The numbers of a pair that stand above all: a name, and how it changed in words.
 fn figures(pair: &Pair) -> Vec<[String; 5]> {
     let row = |name: &str, change: Change| {
-        let by = change_bytes(change.change).text;
+        let by = Quantity::change_of_bytes(change.change).text;
         [name.to_owned(), signed(change.a), signed(change.b), by, change.percent()]
     };
     let mut rows = Vec::new();
@@ -108,8 +108,8 @@ fn figures(pair: &Pair) -> Vec<[String; 5]> {
         rows.push(row(&format!("{} end", kind.name()), band.end));
     }
     let count = |name: &str, change: Change| {
-        let number = vramscope_engine::units::signed_grouped;
-        let by = vramscope_engine::signed_count(change.change);
+        let number = vramscope_units::signed_grouped;
+        let by = vramscope_report::text::signed_count(change.change);
         [name.to_owned(), number(change.a), number(change.b), by, change.percent()]
     };
     rows.push(count("blocks at the peak", pair.blocks));

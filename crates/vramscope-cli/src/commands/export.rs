@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{Export as Arguments, ExportAs, Format};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_engine::report::export::{Form, export};
+use vramscope_report::export::{ExportFormat, export};
 
 /// Writes a device in another tool's form.
 ///
@@ -17,13 +17,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::device(&arguments.one, |target| {
         let weight = || super::weight(target, arguments.weight, &arguments.moment);
         let form = match arguments.form {
-            ExportAs::Folded => Form::Folded(weight()?),
-            ExportAs::Speedscope => Form::Speedscope(weight()?),
-            ExportAs::Csv => Form::Csv,
-            ExportAs::Perfetto => Form::Perfetto,
+            ExportAs::Folded => ExportFormat::Folded(weight()?),
+            ExportAs::Speedscope => ExportFormat::Speedscope(weight()?),
+            ExportAs::Csv => ExportFormat::Csv,
+            ExportAs::Perfetto => ExportFormat::Perfetto,
         };
-        let to: Box<dyn Write> = match &arguments.output {
-            None => Box::new(io::stdout().lock()),
+        let to: Box<dyn Write + Send> = match &arguments.output {
+            None => Box::new(io::stdout()),
             Some(path) => Box::new(std::fs::File::create(path).map_err(|e| {
                 io::Error::new(e.kind(), format!("cannot write {}: {e}", path.display()))
             })?),

@@ -5,9 +5,9 @@ use crate::arguments::Flame as Arguments;
 use crate::output::{self, FAINT, STRONG, percent, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_engine::report::FrameRow;
-use vramscope_engine::report::flame::{Flame, flame};
-use vramscope_engine::units::{Bytes, grouped};
+use vramscope_report::FrameRecord;
+use vramscope_report::flame::{Flame, flame};
+use vramscope_units::{Bytes, grouped};
 
 /// Call stacks rolled up.
 ///
@@ -43,8 +43,9 @@ fn text(out: &mut dyn Write, flame: &Flame<'_>, least: f64) -> io::Result<()> {
             hidden_below = node.depth;
             continue;
         }
-        let frame = FrameRow { name: node.name.clone(), file: node.file.clone(), line: node.line };
-        let label = frame.short();
+        let frame =
+            FrameRecord { name: node.name.clone(), file: node.file.clone(), line: node.line };
+        let label = frame.label();
         let label =
             if frame.is_framework() && node.depth > 0 { styled(FAINT, label) } else { label };
         writeln!(

@@ -5,8 +5,8 @@ use crate::arguments::Files;
 use crate::output::{self, FAINT, STRONG, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_engine::report::info::{FileInfo, Info, info};
-use vramscope_engine::units::{Bytes, Micros, grouped};
+use vramscope_report::info::{FileInfo, Info, info};
+use vramscope_units::{Bytes, Micros, grouped};
 
 /// What was recorded, and how.
 ///
@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
     let (files, outcome) = read::all(&arguments.paths, &arguments.common, |_, _, result| {
         let mut found: Vec<FileInfo> = Vec::new();
         if let Ok(file) = &result {
-            found.extend(file.parts.iter().map(|part| info(&part.path, part)));
+            found.extend(file.entries.iter().map(|part| info(&part.path, part)));
         }
         found
     })?;

@@ -15,11 +15,11 @@ use crate::Failure;
 use crate::arguments::{Arguments, Band, FlameWeight, Moment, Place};
 use clap::CommandFactory as _;
 use std::io::{self, Write};
-use vramscope_engine::report::flame::Weight;
-use vramscope_engine::report::peak::BandKind;
-use vramscope_engine::report::state::At;
-use vramscope_engine::report::{CategoryShare, Target};
-use vramscope_engine::units::{Bytes, grouped};
+use vramscope_report::flame::Weight;
+use vramscope_report::peak::BandKind;
+use vramscope_report::state::At;
+use vramscope_report::{CategoryShare, Target};
+use vramscope_units::{Bytes, grouped};
 
 /// Writes a shell's completion script.
 ///
@@ -71,7 +71,7 @@ fn categories(out: &mut dyn Write, shares: &[CategoryShare]) -> io::Result<()> {
     );
     for share in shares {
         table.row(vec![
-            share.category.to_owned(),
+            share.category.name().to_owned(),
             Bytes(share.bytes).to_string(),
             crate::output::percent(share.bytes.into(), total.into()),
             grouped(share.blocks.into()),

@@ -5,8 +5,9 @@ use crate::arguments::{By, Format, Peak as Arguments};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_engine::report::peak::{Peak, peak};
-use vramscope_engine::units::{Bytes, grouped};
+use vramscope_report::Category;
+use vramscope_report::peak::{Peak, peak};
+use vramscope_units::{Bytes, grouped};
 
 const TOP: usize = 15;
 
@@ -77,7 +78,7 @@ fn stacks(out: &mut dyn Write, peak: &Peak<'_>, what: &str) -> io::Result<()> {
             Bytes(stack.bytes).to_string(),
             percent(stack.bytes.into(), peak.total.into()),
             grouped(stack.blocks.into()),
-            stack.category.unwrap_or("").to_owned(),
+            stack.category.map_or("", Category::name).to_owned(),
             site,
         ]);
     }
@@ -105,7 +106,7 @@ fn frames(out: &mut dyn Write, peak: &Peak<'_>, top: usize) -> io::Result<()> {
             Bytes(f.inclusive).to_string(),
             percent(f.inclusive.into(), peak.total.into()),
             Bytes(f.exclusive).to_string(),
-            f.frame.short(),
+            f.frame.label(),
         ]);
     }
     table.write(out)?;

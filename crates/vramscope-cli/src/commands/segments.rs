@@ -5,9 +5,9 @@ use crate::arguments::State as Arguments;
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_engine::report::segments::{FreeRow, Segments, segments};
-use vramscope_engine::report::state::At;
-use vramscope_engine::units::{Bytes, grouped};
+use vramscope_report::segments::{FreeRow, Segments, segments};
+use vramscope_report::state::At;
+use vramscope_units::{Bytes, grouped};
 
 const TOP: usize = 20;
 

@@ -6,8 +6,8 @@ use crate::arguments::State as Arguments;
 use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_engine::report::state::{At, State, state};
-use vramscope_engine::units::{Bytes, grouped};
+use vramscope_report::state::{At, State, state};
+use vramscope_units::{Bytes, grouped};
 
 const TOP: usize = 20;
 
@@ -57,7 +57,7 @@ fn text(out: &mut dyn Write, state: &State<'_>, top: usize) -> io::Result<()> {
             block.address.clone(),
             Bytes(block.bytes).to_string(),
             Bytes(block.block_bytes).to_string(),
-            block.category.to_owned(),
+            block.category.name().to_owned(),
             output::event(block.alloc_event.map_or(-1, i64::from)),
             output::site(&block.site, block.of_free),
         ]);

@@ -5,10 +5,8 @@ use crate::arguments::Files;
 use crate::output::{self, FAINT, STRONG, signed, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_engine::report::summary::{
-    BandSummary, DeviceSummary, FileSummary, Summary, summarize,
-};
-use vramscope_engine::units::{Bytes, EventIndex, Micros, grouped};
+use vramscope_report::summary::{BandSummary, DeviceSummary, FileSummary, Summary, summarize};
+use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 
 /// Print the summary of every snapshot.
 ///

@@ -1,4 +1,4 @@
-// Generated from crates/vramscope-engine/src/protocol.rs (and protocol/views.rs) by `cargo xtask types`. Do not edit.
+// Generated from crates/vramscope-protocol by `cargo xtask types`. Do not edit.
 
 export const PROTOCOL = 1;
 export const TILE_COLUMNS = 512;
@@ -9,15 +9,16 @@ export const ROW_UNITS = 4096;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
-export const REPLACED = ["tracks", "moment", "markers", "range", "events", "blocks", "flameBoxes", "flameNode", "hit", "names", "search", "segments", "segmentRows"] as const;
+export const REPLACED = ["tracks", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
 
 export type Quantity = { 
 /**
- * The exact integer (bytes, microseconds, a count or an event index), as decimal digits.
+ * The exact integer (bytes, microseconds, a count or an event index). It crosses as decimal
+ * digits, because a JavaScript number does not hold every u64.
  */
 raw: string, 
 /**
- * How it is written for people: `42.48 GiB`.
+ * The short text: `42.48 GiB`.
  */
 text: string, 
 /**
@@ -744,7 +745,7 @@ search: string, } } | { "flame": {
  */
 flame: FlameSpec, } };
 
-export type Query = { "card": Record<symbol, never> } | { "findings": Record<symbol, never> } | { "course": { 
+export type Query = { "card": Record<symbol, never> } | { "findings": Record<symbol, never> } | { "minimap": { 
 /**
  * Which axis.
  */
@@ -764,7 +765,7 @@ x1: number,
 /**
  * How many can be told apart.
  */
-columns: number, } } | { "peak": Record<symbol, never> } | { "moment": { 
+columns: number, } } | { "peak": Record<symbol, never> } | { "stateAt": { 
 /**
  * When.
  */
@@ -1030,7 +1031,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": Array<FindingRow> } | { "course": Course } | { "tracks": Tracks } | { "moment": Moment } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
+export type Answer = { "card": RankCard } | { "findings": Array<FindingRow> } | { "minimap": Minimap } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
 
 export type RankCard = { 
 /**
@@ -1070,14 +1071,14 @@ findings: Array<FindingRow>,
  */
 spark: string, 
 /**
- * What the comparison needs: bytes at the peak by the hash of the stack (16 hex digits), with
- * the call site's name.
+ * What the comparison needs: bytes at the peak by the hash of the stack, with the call
+ * site.
  */
 stacks: Array<StackFact>, };
 
 export type StackFact = { 
 /**
- * The stack's hash, the same in every rank.
+ * The stack's hash, equal in every rank, as decimal digits.
  */
 hash: string, 
 /**
@@ -1085,15 +1086,15 @@ hash: string,
  */
 site: string, 
 /**
- * Requested bytes.
+ * Requested bytes, as decimal digits.
  */
 bytes: string, };
 
 export type BandRow = { 
 /**
- * PyTorch's name: `requested_bytes`.
+ * The band.
  */
-name: string, 
+name: BandKind, 
 /**
  * `requested`.
  */
@@ -1113,9 +1114,9 @@ estimate: boolean, };
 
 export type CategoryRow = { 
 /**
- * `parameter`.
+ * The category.
  */
-name: string, 
+name: Category, 
 /**
  * `parameters`.
  */
@@ -1133,23 +1134,29 @@ share: number,
  */
 color: number, };
 
+export type FindingKind = "growth" | "never_freed" | "pending_free" | "oom" | "fragmentation" | "retry" | "settings" | "outlier";
+
+export type Severity = "high" | "medium" | "low";
+
+export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "unknown";
+
 export type FindingRow = { 
 /**
  * The same for the same file everywhere; as in `vramscope anomalies --format json`.
  */
 id: string, 
 /**
- * `growth`.
+ * The kind.
  */
-kind: string, 
+kind: FindingKind, 
 /**
- * `Growth`.
+ * The kind in words: `Growth`.
  */
 label: string, 
 /**
- * `high`, `medium` or `low`.
+ * The severity.
  */
-severity: string, 
+severity: Severity, 
 /**
  * The file's path.
  */
@@ -1187,7 +1194,7 @@ reference: string | null,
  */
 stack: StackDetail, };
 
-export type Course = { 
+export type Minimap = { 
 /**
  * Requested bytes as a filled SVG path in a box of [`MINIMAP`], y down.
  */
@@ -1208,9 +1215,9 @@ marks: Array<Mark>, };
 
 export type Mark = { 
 /**
- * `oom`, `finding` or `peak`.
+ * What is marked.
  */
-kind: string, 
+kind: MarkKind, 
 /**
  * The slot.
  */
@@ -1227,6 +1234,8 @@ text: string,
  * The finding's id; empty for others.
  */
 id: string, };
+
+export type MarkKind = "oom" | "finding" | "peak";
 
 export type Tracks = { 
 /**
@@ -1276,7 +1285,7 @@ title: string,
  */
 color: number, };
 
-export type Moment = { 
+export type StateAt = { 
 /**
  * The event that it is after; -1 is before the window.
  */

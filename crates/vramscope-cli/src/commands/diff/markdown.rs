@@ -2,9 +2,11 @@
 
 use crate::output::{self, signed};
 use std::io::{self, Write};
-use vramscope_engine::report::diff::{Diff, Pair};
-use vramscope_engine::units::grouped;
-use vramscope_engine::{change_bytes, signed_count};
+use vramscope_report::Category;
+use vramscope_report::Quantity;
+use vramscope_report::diff::{Diff, Pair};
+use vramscope_report::text::signed_count;
+use vramscope_units::grouped;
 
 /// Failed checks first, then totals, then the call stacks that change most.
 pub(super) fn write(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
@@ -52,7 +54,7 @@ fn ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
             cell(&pair.name()),
             signed(peak.a),
             signed(peak.b),
-            change_bytes(peak.change).text,
+            Quantity::change_of_bytes(peak.change).text,
             peak.percent(),
             signed_count(pair.ooms.change),
             signed_count(pair.findings.count.change),
@@ -100,11 +102,11 @@ fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} |",
-            change_bytes(stack.bytes.change).text,
+            Quantity::change_of_bytes(stack.bytes.change).text,
             signed(stack.bytes.a),
             signed(stack.bytes.b),
             signed_count(stack.blocks.change),
-            stack.category.as_deref().unwrap_or(""),
+            stack.category.map_or("", Category::name),
             cell(&site),
         )?;
     }

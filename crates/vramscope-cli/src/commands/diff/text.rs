@@ -2,9 +2,11 @@
 
 use crate::output::{self, FAINT, STRONG, Table, WARN, signed, styled};
 use std::io::{self, Write};
-use vramscope_engine::report::diff::{Diff, Pair};
-use vramscope_engine::units::grouped;
-use vramscope_engine::{change_bytes, signed_count};
+use vramscope_report::Category;
+use vramscope_report::Quantity;
+use vramscope_report::diff::{Diff, Pair};
+use vramscope_report::text::signed_count;
+use vramscope_units::grouped;
 
 /// What was asked first, then a row a rank, then the pair that changes most.
 pub(super) fn write(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
@@ -49,7 +51,7 @@ fn ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
             pair.name(),
             signed(peak.a),
             signed(peak.b),
-            change_bytes(peak.change).text,
+            Quantity::change_of_bytes(peak.change).text,
             peak.percent(),
             signed_count(pair.ooms.change),
             signed_count(pair.findings.count.change),
@@ -88,7 +90,7 @@ fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
                 out,
                 "  {} {}: {}",
                 styled(WARN, format_args!("{word}:")),
-                finding.kind,
+                finding.kind.name(),
                 finding.text
             )?;
         }
@@ -101,9 +103,9 @@ fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
             &[false, true, true, true, true],
         );
         for c in changed {
-            let by = change_bytes(c.bytes.change).text;
+            let by = Quantity::change_of_bytes(c.bytes.change).text;
             table.row(vec![
-                c.category.clone(),
+                c.category.name().to_owned(),
                 signed(c.bytes.a),
                 signed(c.bytes.b),
                 by,
@@ -137,11 +139,11 @@ fn stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
         changed.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
     for (stack, site) in changed.iter().zip(output::sites(&named)) {
         table.row(vec![
-            change_bytes(stack.bytes.change).text,
+            Quantity::change_of_bytes(stack.bytes.change).text,
             signed(stack.bytes.a),
             signed(stack.bytes.b),
             signed_count(stack.blocks.change),
-            stack.category.clone().unwrap_or_default(),
+            stack.category.map_or("", Category::name).to_owned(),
             site,
         ]);
     }

@@ -1,0 +1,313 @@
+//! Findings on hand-made traces, one at a time.
+
+use serde_json::{Value, json};
+use vramscope_analysis::{
+    Category, Facts, Finding, FindingKind, Growth, OutlierItem, RankFacts, Sites, StepSource,
+    Steps, Trace, findings, outliers,
+};
+use vramscope_snapshot::{Reader, Snapshot};
+use vramscope_units::{Bytes, EventIndex};
+
+const MIB: u64 = 1 << 20;
+
+fn of_kind(snapshot: &Snapshot, kind: FindingKind) -> Vec<Finding> {
+    let sites = Sites::new(snapshot);
+    let found = Trace::all(snapshot)
+        .into_iter()
+        .flat_map(|trace| findings(snapshot, &trace, &sites, &|_| None));
+    found.filter(|a| a.kind() == kind).collect()
+}
+
+/// A trace in the making: events with addresses that are never used twice.
+#[derive(Default)]
+struct Program {
+    events: Vec<Value>,
+    annotations: Vec<Value>,
+    segments: Vec<Value>,
+    next: u64,
+}
+
+impl Program {
+    fn event(&mut self, action: &str, addr: u64, size: u64, line: u32) {
+        let time = self.events.len() as u64 * 10;
+        let mut event =
+            json!({"action": action, "addr": addr, "size": size, "stream": 0, "time_us": time});
+        if line > 0 {
+            event["frames"] = json!([{"name": "step", "filename": "train.py", "line": line}]);
+        }
+        self.events.push(event);
+    }
+
+    /// An alloc at a line of `train.py`; line 0 is no stack.
+    fn alloc(&mut self, size: u64, line: u32) -> (u64, u64) {
+        self.next += 1;
+        let block = (self.next << 32, size);
+        self.event("alloc", block.0, size, line);
+        block
+    }
+
+    fn free(&mut self, (addr, size): (u64, u64)) {
+        self.event("free_requested", addr, size, 0);
+        self.event("free_completed", addr, size, 0);
+    }
+
+    /// Activations of ten lines, freed at once.
+    fn work(&mut self) {
+        let blocks: Vec<_> = (1..=10).map(|line| self.alloc(8 * MIB, line)).collect();
+        blocks.into_iter().rev().for_each(|block| self.free(block));
+    }
+
+    fn optimizer(&mut self) {
+        for stage in ["START", "END"] {
+            let time = self.events.len() as u64 * 10;
+            let name = "Optimizer.step#SGD.step";
+            self.annotations
+                .push(json!({"name": name, "stage": stage, "device": 0, "time_us": time}));
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let file = json!({
+            "segments": self.segments,
+            "device_traces": [self.events],
+            "external_annotations": self.annotations,
+        });
+        let mut reader = Reader::default();
+        reader.feed(file.to_string().as_bytes()).expect("a snapshot");
+        reader.finish().expect("a snapshot").remove(0).snapshot
+    }
+
+    fn growth(&self) -> Vec<Finding> {
+        of_kind(&self.snapshot(), FindingKind::Growth)
+    }
+}
+
+/// Growth by the same bytes in each step, in blocks that are kept.
+fn kept(per_step: u64, every: usize, steps: usize) -> Facts {
+    let per_step = Bytes(per_step);
+    let at_end = Bytes(per_step.0 * steps as u64);
+    Facts::Growth(Growth::Kept { per_step: (per_step, per_step), every, steps, at_end })
+}
+
+#[test]
+fn five_steps_are_enough_with_and_without_stacks() {
+    for line in [77, 0] {
+        let mut program = Program::default();
+        for _ in 0..5 {
+            program.work();
+            program.alloc(3 * MIB, line);
+            program.optimizer();
+        }
+        let growth = program.growth();
+        let [leak] = growth.as_slice() else { panic!("one leak, not {growth:?}") };
+        assert_eq!((&leak.facts, leak.bytes), (&kept(3 * MIB, 1, 5), 15 * MIB));
+    }
+}
+
+#[test]
+fn what_is_kept_at_every_third_step_grows_too() {
+    let mut program = Program::default();
+    for step in 0..18 {
+        program.work();
+        if step % 3 == 2 {
+            program.alloc(MIB, 77);
+        }
+        program.optimizer();
+    }
+    let growth = program.growth();
+    assert_eq!(growth.len(), 1);
+    assert_eq!(growth[0].facts, kept(MIB, 3, 6));
+}
+
+#[test]
+fn a_buffer_replaced_by_a_larger_one_grows() {
+    let mut program = Program::default();
+    let mut history = None;
+    for step in 1..=12 {
+        program.work();
+        let larger = program.alloc(step * 4 * MIB, 77);
+        history.replace(larger).into_iter().for_each(|smaller| program.free(smaller));
+        program.optimizer();
+    }
+    let growth = program.growth();
+    assert_eq!(growth.len(), 1);
+    let Facts::Growth(Growth::Replaced { per_step, every: 1, .. }) = &growth[0].facts else {
+        panic!("replaced blocks, not {growth:?}")
+    };
+    assert_eq!(*per_step, (Bytes(4 * MIB), Bytes(4 * MIB)));
+}
+
+#[test]
+fn the_last_few_of_something_and_the_last_gradients_do_not_grow() {
+    let mut program = Program::default();
+    let mut recent = std::collections::VecDeque::new();
+    let mut gradients = Vec::new();
+    for _ in 0..12 {
+        gradients.drain(..).for_each(|block| program.free(block));
+        program.work();
+        gradients = (20..30).map(|line| program.alloc(MIB, line)).collect();
+        recent.push_back(program.alloc(2 * MIB, 77));
+        if recent.len() > 3 {
+            recent.pop_front().into_iter().for_each(|block| program.free(block));
+        }
+        program.optimizer();
+    }
+    assert_eq!(program.growth(), []);
+}
+
+#[test]
+fn making_a_model_layer_by_layer_is_no_step() {
+    let mut program = Program::default();
+    for _ in 0..24 {
+        for line in 1..=12 {
+            program.alloc(MIB, line);
+        }
+    }
+    assert_eq!(program.growth(), []);
+    let snapshot = program.snapshot();
+    assert_eq!(Steps::find(&snapshot, &Trace::all(&snapshot)[0]), None);
+}
+
+#[test]
+fn a_one_off_in_the_middle_of_steady_work_is_named() {
+    let mut program = Program::default();
+    for step in 0..12 {
+        program.work();
+        if step == 6 {
+            program.alloc(64 * MIB, 4);
+        }
+        program.optimizer();
+    }
+    let snapshot = program.snapshot();
+    let stayed = of_kind(&snapshot, FindingKind::NeverFreed);
+    let [stayed] = stayed.as_slice() else { panic!("one block, not {stayed:?}") };
+    assert_eq!((stayed.bytes, stayed.events.as_slice()), (64 * MIB, [210].as_slice()));
+    let Facts::NeverFreed { first, blocks, .. } = stayed.facts else { panic!("{stayed:?}") };
+    assert_eq!((first, blocks), (EventIndex(210), 1));
+    assert_eq!(of_kind(&snapshot, FindingKind::Growth), []);
+}
+
+#[test]
+fn segments_given_back_and_reserved_again_are_counted() {
+    let mut program = Program::default();
+    for _ in 0..3 {
+        program.event("segment_alloc", 1 << 40, 64 * MIB, 5);
+        let block = (1 << 40, 64 * MIB);
+        program.event("alloc", block.0, block.1, 5);
+        program.free(block);
+        program.event("segment_free", 1 << 40, 64 * MIB, 6);
+        program.event("segment_alloc", 1 << 41, 96 * MIB, 6);
+        program.event("segment_free", 1 << 41, 96 * MIB, 5);
+    }
+    let retries = of_kind(&program.snapshot(), FindingKind::Retry);
+    let [retry] = retries.as_slice() else { panic!("one finding, not {retries:?}") };
+    // The first of each size is new, two more of each come again.
+    assert_eq!(retry.bytes, 2 * (64 + 96) * MIB);
+}
+
+#[test]
+fn a_call_site_that_is_reached_by_many_ways_grows_as_one() {
+    let mut program = Program::default();
+    for step in 0..12 {
+        program.work();
+        program.alloc(MIB, 77);
+        let frames = &mut program.events.last_mut().expect("the alloc")["frames"];
+        let outer = json!({"name": "main", "filename": "train.py", "line": 100 + step});
+        frames.as_array_mut().expect("a list").push(outer);
+        program.optimizer();
+    }
+    let growth = program.growth();
+    assert_eq!(growth.len(), 1);
+    assert_eq!(growth[0].facts, kept(MIB, 1, 12));
+}
+
+#[test]
+fn steps_hold_micro_batches_and_evaluations() {
+    let mut program = Program::default();
+    for step in 0..9 {
+        let time = program.events.len() as u64 * 10;
+        for (stage, name) in [("END", step - 1), ("START", step)] {
+            let name = format!("ProfilerStep#{name}");
+            program
+                .annotations
+                .push(json!({"name": name, "stage": stage, "device": 0, "time_us": time}));
+        }
+        (0..4).for_each(|_| program.work());
+        program.alloc(MIB, 77);
+        if step % 4 == 3 {
+            let outputs: Vec<_> = (0..20).map(|_| program.alloc(4 * MIB, 90)).collect();
+            for block in outputs {
+                program.free(block);
+            }
+        }
+        program.optimizer();
+    }
+    let snapshot = program.snapshot();
+    let steps = Steps::find(&snapshot, &Trace::all(&snapshot)[0]).expect("steps");
+    assert_eq!((steps.source, steps.whole()), (StepSource::ProfilerStep, 8));
+    assert_eq!(steps.begins[..3], [0, 121, 242]);
+    // The ninth step has begun, and its block stays too.
+    assert_eq!(program.growth().iter().map(|g| g.bytes).collect::<Vec<_>>(), [9 * MIB]);
+}
+
+#[test]
+fn a_failed_allocation_beside_free_memory_blames_fixed_segments() {
+    let mut program = Program::default();
+    for segment in 1..=8 {
+        program.event("segment_alloc", segment << 32, 128 * MIB, 5);
+        let (address, size) = program.alloc(64 * MIB, 5);
+        let used = json!({"address": address, "size": size, "requested_size": size, "state": "active_allocated"});
+        let free = json!({"address": address + size, "size": size, "requested_size": 0, "state": "inactive"});
+        let segment = json!({"device": 0, "address": address, "total_size": 2 * size, "blocks": [used, free]});
+        program.segments.push(segment);
+    }
+    program.event("oom", 0, 256 * MIB, 6);
+    for (setting, hurts) in [("false", true), ("true", false)] {
+        let mut snapshot = program.snapshot();
+        snapshot.settings.push(("expandable_segments".to_owned(), setting.to_owned()));
+        let settings = of_kind(&snapshot, FindingKind::Settings);
+        assert_eq!(
+            settings.iter().any(|a| a.bytes == 512 * MIB && a.events == [16]),
+            hurts,
+            "{settings:?}"
+        );
+    }
+    let fragmentation = of_kind(&program.snapshot(), FindingKind::Fragmentation);
+    let [fragmentation] = fragmentation.as_slice() else {
+        panic!("one finding, not {fragmentation:?}")
+    };
+    assert_eq!(fragmentation.bytes, 512 * MIB);
+}
+
+#[test]
+fn a_rank_with_a_stack_of_its_own_stands_out_and_small_differences_do_not() {
+    let rank = |i: u64| {
+        let mut facts = RankFacts { name: format!("rank {i}"), ..RankFacts::default() };
+        let batch = 6 + i % 3;
+        facts.by_stack =
+            (0..40).map(|s| (s, format!("gpt.py:{s} forward"), batch * 10 * MIB)).collect();
+        facts.by_category = vec![(Category::Activation, batch * 400 * MIB)];
+        facts.peaks = vec![("requested_bytes", (batch * 400 * MIB) as i64)];
+        facts
+    };
+    let mut ranks: Vec<RankFacts> = (0..8).map(rank).collect();
+    assert_eq!(outliers(&ranks), []);
+    ranks[5].by_stack.push((99, "train.py:31 step".to_owned(), 500 * MIB));
+    ranks[5].peaks[0].1 += 500 * MIB as i64;
+    let found = outliers(&ranks);
+    assert_eq!(
+        found.iter().map(|f| (f.0, f.1.id.as_str(), f.1.bytes)).collect::<Vec<_>>(),
+        [(5, "outlier-0-0000000000000063", 500 * MIB)]
+    );
+    let expected = Facts::Outlier {
+        rank: "rank 5".to_owned(),
+        item: OutlierItem::Stack { hash: 99, site: "train.py:31 step".to_owned() },
+        bytes: Bytes(500 * MIB),
+        usual: Bytes(0),
+        ranks: 8,
+    };
+    assert_eq!(found[0].1.facts, expected);
+    // A last stage of a pipeline runs other code: it is compared with nobody.
+    ranks[7].by_stack = (100..140).map(|s| (s, String::new(), 100 * MIB)).collect();
+    assert_eq!(outliers(&ranks).len(), 1);
+}

@@ -1,0 +1,146 @@
+//! The TypeScript twin of the protocol. `UPDATE_GENERATED=1 cargo test -p vramscope-protocol
+//! typescript` rewrites it (`cargo xtask types` does); without the variable the test fails when the
+//! committed file is stale.
+
+use super::views::*;
+use super::*;
+use std::fmt::Write as _;
+use ts_rs::TS;
+use vramscope_analysis::{Category, FindingKind, Severity};
+use vramscope_report::peak::BandKind;
+use vramscope_report::side::Align;
+
+fn declarations() -> String {
+    let config = ts_rs::Config::default();
+    let mut out = String::from(
+        "// Generated from crates/vramscope-protocol by `cargo xtask types`. Do not edit.\n\n",
+    );
+    for (name, value) in [
+        ("PROTOCOL", PROTOCOL),
+        ("TILE_COLUMNS", TILE_COLUMNS),
+        ("TILE_ROWS", TILE_ROWS),
+        ("MERGED", MERGED),
+        ("NO_BLOCK", NO_BLOCK),
+        ("ROW_UNITS", ROW_UNITS),
+    ] {
+        writeln!(out, "export const {name} = {value};").expect("writing to a string");
+    }
+    for (name, [width, height]) in [("SPARK", SPARK), ("MINIMAP", MINIMAP), ("COMPARED", COMPARED)]
+    {
+        writeln!(out, "export const {name} = [{width}, {height}] as const;")
+            .expect("writing to a string");
+    }
+    // A variant is called as its field is, but for the first letter.
+    let kinds = Query::replaced()
+        .iter()
+        .map(|kind| kind[..1].to_lowercase() + &kind[1..])
+        .collect::<Vec<_>>();
+    writeln!(out, "export const REPLACED = {kinds:?} as const;").expect("writing to a string");
+    macro_rules! types {
+        ($($t:ty),* $(,)?) => { $(write!(out, "\nexport {}\n", <$t>::decl(&config)).expect("writing to a string");)* };
+    }
+    types!(
+        Quantity,
+        AxisKind,
+        Axis,
+        TileKey,
+        DeviceRef,
+        Request,
+        Response,
+        Progress,
+        Provisional,
+        Failure,
+        TooLarge,
+        PartChoice,
+        Loaded,
+        Part,
+        DeviceSummary,
+        WarningRow,
+        Hit,
+        BlockDetail,
+        Span,
+        DetailRow,
+        StackDetail,
+        FrameRow,
+        RunRequest,
+        FileEntry,
+        RunResponse,
+        PlannedRow,
+        ColorBy,
+        FlameWeight,
+        MarkedRange,
+        FlameSpec,
+        SegmentSort,
+        SegmentSpec,
+        Layer,
+        Query,
+        At,
+        EventFilter,
+        BlockTable,
+        BlockSort,
+        Table,
+        TextForm,
+        Looked,
+        Answer,
+        RankCard,
+        StackFact,
+        BandRow,
+        CategoryRow,
+        FindingKind,
+        Severity,
+        Category,
+        FindingRow,
+        Minimap,
+        Mark,
+        MarkKind,
+        Tracks,
+        TrackItem,
+        StateAt,
+        Marker,
+        StackShareRow,
+        DetailCard,
+        EventPage,
+        EventRow,
+        BlockPage,
+        BlockLine,
+        SearchResult,
+        SegmentsInfo,
+        SegmentRow,
+        FlameInfo,
+        FlameStep,
+        FlameBox,
+        FlameNode,
+        SettingsCard,
+        SettingRow,
+        RunQuery,
+        RankSort,
+        Overview,
+        OverviewRow,
+        BandKind,
+        Align,
+        CompareQuery,
+        CompareAnswer,
+        Comparison,
+        ComparedRow,
+        ComparedCurves,
+        PlaceMark,
+        ComparedFinding,
+        ComparedStacks,
+        ComparedStack,
+    );
+    out
+}
+
+#[test]
+fn typescript_types_are_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/viewer/src/generated/protocol.ts");
+    let expected = declarations();
+    if std::env::var_os("UPDATE_GENERATED").is_some() {
+        std::fs::write(path, &expected).expect("the generated file can be written");
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        found == expected,
+        "web/viewer/src/generated/protocol.ts is stale: run `cargo xtask types`"
+    );
+}

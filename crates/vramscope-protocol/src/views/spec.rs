@@ -1,0 +1,81 @@
+//! What each query costs, replaces and needs: one table.
+
+use super::Query;
+use vramscope_report::Derived::{self, Carving, Categories, Findings, Pools};
+
+/// When a query is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueryClass {
+    /// Before tiles, for as long as it takes few slices.
+    Short,
+    /// Behind tiles: it is known to take many slices.
+    Long,
+}
+
+/// What the scheduler must know of a query.
+#[derive(Clone, Copy, Debug)]
+pub struct QuerySpec {
+    /// When it is answered.
+    pub class: QueryClass,
+    /// A newer query of this kind cancels older ones. The answers of those never come.
+    pub replaces: bool,
+    /// Derived data that the answer is made from.
+    pub needs: &'static [Derived],
+}
+
+macro_rules! specs {
+    ($($query:ident: $class:ident, $replaces:ident, [$($need:ident),*];)*) => {
+        impl Query {
+            /// What the scheduler must know of this query.
+            pub fn spec(&self) -> QuerySpec {
+                match self {
+                    $(Self::$query { .. } => QuerySpec {
+                        class: QueryClass::$class,
+                        replaces: specs!(@$replaces),
+                        needs: &[$($need),*],
+                    },)*
+                }
+            }
+
+            /// The queries whose older ones a newer one cancels. The page must not wait for these.
+            #[cfg(test)]
+            pub(crate) fn replaced() -> Vec<&'static str> {
+                [$((stringify!($query), specs!(@$replaces))),*]
+                    .into_iter()
+                    .filter_map(|(query, replaces)| replaces.then_some(query))
+                    .collect()
+            }
+        }
+    };
+    (@replaces) => { true };
+    (@queues) => { false };
+}
+
+specs! {
+    Card:        Long,  queues,   [Carving, Categories, Findings];
+    Findings:    Long,  queues,   [Carving, Findings];
+    Minimap:     Long,  queues,   [Carving, Pools, Findings];
+    Tracks:      Short, replaces, [];
+    Peak:        Long,  queues,   [Carving, Categories, Pools];
+    StateAt:     Short, replaces, [Carving, Categories, Pools];
+    Markers:     Short, replaces, [];
+    Range:       Short, replaces, [];
+    Events:      Short, replaces, [];
+    Blocks:      Short, replaces, [Carving, Categories];
+    Export:      Long,  queues,   [Carving, Categories];
+    Next:        Short, queues,   [];
+    Hit:         Short, replaces, [];
+    Names:       Short, replaces, [];
+    Search:      Short, replaces, [];
+    Segments:    Short, replaces, [Carving];
+    SegmentRows: Short, replaces, [Carving];
+    Segment:     Short, queues,   [Carving];
+    SegmentOf:   Short, queues,   [Carving];
+    Flame:       Short, queues,   [Carving];
+    FlameBoxes:  Short, replaces, [Carving];
+    FlameNode:   Short, replaces, [Carving];
+    Frame:       Short, queues,   [Categories];
+    Side:        Long,  queues,   [Carving, Categories, Findings];
+    Settings:    Short, queues,   [Carving];
+    Picture:     Long,  queues,   [Carving, Pools];
+}

@@ -1,0 +1,119 @@
+//! Data derived from a device's trace: computed once, when first needed, at once or in slices.
+//!
+//! To add one: a variant of [`Derived`], a field of `DeviceData`, an arm in `SnapshotEntry::derive`
+//! and a getter.
+
+use crate::loaded_file::SnapshotEntry;
+use std::sync::OnceLock;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{
+    Carving, Categories, Finding, Fragmentation, FreeMemory, PoolEnvelope, Rules, findings_sliced,
+    free_slots, pool_envelope, pool_envelope_sliced,
+};
+
+/// A kind of derived data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Derived {
+    /// [`SnapshotEntry::carving`].
+    Carving,
+    /// [`SnapshotEntry::categories`].
+    Categories,
+    /// [`SnapshotEntry::pools`].
+    Pools,
+    /// [`SnapshotEntry::findings`].
+    Findings,
+}
+
+impl Derived {
+    /// All kinds; each after the kinds that it needs.
+    pub const ALL: [Self; 4] = [Self::Carving, Self::Categories, Self::Pools, Self::Findings];
+
+    /// The kinds that must exist before this one is computed in slices.
+    pub fn needs(self) -> &'static [Self] {
+        match self {
+            Self::Carving | Self::Categories => &[],
+            Self::Pools | Self::Findings => &[Self::Carving],
+        }
+    }
+}
+
+/// The derived data of one device.
+#[derive(Default)]
+pub(crate) struct DeviceData {
+    carving: OnceLock<Carving>,
+    categories: OnceLock<Categories>,
+    pools: OnceLock<Option<PoolEnvelope>>,
+    findings: OnceLock<Vec<Finding>>,
+}
+
+/// Fills a cell in slices. A synchronous caller may fill it first; the values are equal.
+macro_rules! fill {
+    ($cell:expr, $value:expr) => {
+        if $cell.get().is_none() {
+            let value = $value.await;
+            $cell.get_or_init(|| value);
+        }
+    };
+}
+
+impl SnapshotEntry {
+    /// Computes derived data of the trace at `index` in slices, unless it exists.
+    pub async fn derive(&self, what: Derived, index: usize, budget: &mut Budget) {
+        let (snapshot, trace, data) = (&self.snapshot, &self.traces[index], &self.data[index]);
+        match what {
+            Derived::Carving => fill!(data.carving, Carving::sliced(snapshot, trace, budget)),
+            Derived::Categories => {
+                fill!(data.categories, Categories::sliced(snapshot, trace, &self.rules, budget));
+            }
+            Derived::Pools => {
+                let carving = self.carving(index);
+                fill!(data.pools, pool_envelope_sliced(trace, carving, snapshot, budget));
+            }
+            Derived::Findings => fill!(data.findings, self.find(index, budget)),
+        }
+    }
+
+    /// Block sizes of the trace at `index`.
+    pub fn carving(&self, index: usize) -> &Carving {
+        let data = &self.data[index];
+        data.carving.get_or_init(|| Carving::new(&self.snapshot, &self.traces[index]))
+    }
+
+    /// Categories of the blocks of the trace at `index`.
+    pub fn categories(&self, index: usize) -> &Categories {
+        let (data, trace) = (&self.data[index], &self.traces[index]);
+        data.categories.get_or_init(|| Categories::new(&self.snapshot, trace, &self.rules))
+    }
+
+    /// Bytes that private pools hold, in the trace at `index`; `None` without such a pool.
+    pub fn pools(&self, index: usize) -> Option<&PoolEnvelope> {
+        let (data, trace) = (&self.data[index], &self.traces[index]);
+        let make = || pool_envelope(trace, self.carving(index), &self.snapshot);
+        data.pools.get_or_init(make).as_ref()
+    }
+
+    /// Findings of the trace at `index`, by severity, then bytes.
+    pub fn findings(&self, index: usize) -> &[Finding] {
+        let find = || run_to_completion(self.find(index, &mut Budget::unlimited()));
+        self.data[index].findings.get_or_init(find)
+    }
+
+    /// Replaces the rules for categories. Categories computed before are dropped.
+    pub fn set_rules(&mut self, rules: Rules) {
+        for data in &mut self.data {
+            data.categories = OnceLock::new();
+        }
+        self.rules = rules;
+    }
+
+    async fn find(&self, index: usize, budget: &mut Budget) -> Vec<Finding> {
+        let (snapshot, trace) = (&self.snapshot, &self.traces[index]);
+        let (carving, slots) = (self.carving(index), free_slots(trace));
+        let cached = Fragmentation::until(snapshot, trace, carving, slots, budget).await;
+        let free_at = |slot: u32| {
+            let (free, largest) = (cached.free.get(slot)?, cached.largest.get(slot)?);
+            Some(FreeMemory { free, largest })
+        };
+        findings_sliced(snapshot, trace, &self.sites, &free_at, budget).await
+    }
+}

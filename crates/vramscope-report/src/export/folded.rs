@@ -1,0 +1,41 @@
+//! Folded stacks: `outermost;...;innermost weight`, one stack per line.
+
+use super::measure;
+use crate::flame::Weight;
+use crate::frames::frames;
+use crate::target::Target;
+use crate::text::NO_STACK;
+use std::io::{self, Write};
+use vramscope_analysis::by_stack_sliced;
+use vramscope_analysis::slicing::Budget;
+
+/// What a line costs, in units of [`Budget`].
+const LINE_COST: u64 = 512;
+
+pub(super) async fn write(
+    target: Target<'_>,
+    weight: Weight,
+    out: &mut (dyn Write + Send),
+    budget: &mut Budget,
+) -> io::Result<()> {
+    let (trace, carving, measure) =
+        (target.trace(), target.entry.carving(target.index), measure(weight));
+    for share in by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await {
+        let frames = frames(target.snapshot(), share.stack);
+        let mut line: Vec<String> = frames.iter().rev().map(|f| clean(&f.label())).collect();
+        if line.is_empty() {
+            line.push(format!("({NO_STACK})"));
+        }
+        if share.is_of_free {
+            line.insert(0, "(freed here, allocated before the window)".to_owned());
+        }
+        writeln!(out, "{} {}", line.join(";"), share.weight)?;
+        budget.charge(LINE_COST).await;
+    }
+    Ok(())
+}
+
+/// Removes what would end the frame or the line.
+fn clean(frame: &str) -> String {
+    frame.replace(';', ":").replace(['\n', '\r'], " ")
+}

@@ -1,0 +1,73 @@
+//! Exports: whole tables as CSV or JSON, and the formats of other tools.
+//!
+//! The program and the page call the same writers, in slices. The program passes a budget without
+//! limit.
+
+mod folded;
+mod perfetto;
+mod speedscope;
+mod table;
+
+pub use table::{BlockLine, FindingLine, SegmentLine, block_csv, csv, json_list, spreadsheet_text};
+
+use crate::flame::Weight;
+use crate::target::Target;
+use std::io::{self, Write};
+use vramscope_analysis::Measure;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+
+/// A format of another tool, or the table of all blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// Folded stacks, one per line, outermost frame first: for `flamegraph.pl`, inferno and others.
+    Folded(Weight),
+    /// For <https://www.speedscope.app>.
+    Speedscope(Weight),
+    /// All blocks as CSV.
+    Csv,
+    /// Chrome's trace format for the Perfetto UI: bands as counters, annotated ranges as slices,
+    /// OOMs as instants.
+    Perfetto,
+}
+
+/// Writes a device in a format.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn export(
+    target: Target<'_>,
+    format: ExportFormat,
+    out: &mut (dyn Write + Send),
+) -> io::Result<()> {
+    run_to_completion(export_sliced(target, format, out, &mut Budget::unlimited()))
+}
+
+/// [`export`] in slices.
+///
+/// # Errors
+/// The output cannot be written.
+pub async fn export_sliced(
+    target: Target<'_>,
+    format: ExportFormat,
+    out: &mut (dyn Write + Send),
+    budget: &mut Budget,
+) -> io::Result<()> {
+    match format {
+        ExportFormat::Folded(weight) => folded::write(target, weight, out, budget).await,
+        ExportFormat::Speedscope(weight) => speedscope::write(target, weight, out, budget).await,
+        ExportFormat::Csv => {
+            let blocks = 0..target.trace().blocks.len() as u32;
+            block_csv(target, blocks, out, budget).await
+        }
+        ExportFormat::Perfetto => perfetto::write(target, out, budget).await,
+    }
+}
+
+fn measure(weight: Weight) -> Measure {
+    match weight {
+        Weight::Bytes(slot) => Measure::Requested(slot),
+        Weight::ByteSeconds => Measure::ByteTime,
+        Weight::Count => Measure::Count,
+        Weight::Churn => Measure::Churn,
+    }
+}

@@ -1,0 +1,65 @@
+//! Frames, call stacks and call sites as records.
+
+use crate::SnapshotEntry;
+use crate::text::{self, NO_STACK};
+use serde::Serialize;
+use std::borrow::Cow;
+use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
+
+/// One frame of a call stack.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct FrameRecord<'a> {
+    /// The function.
+    pub name: Cow<'a, str>,
+    /// The file.
+    pub file: Cow<'a, str>,
+    /// The line; 0 when unknown.
+    pub line: u32,
+}
+
+impl FrameRecord<'_> {
+    /// Whether the frame belongs to PyTorch, Python or compiled code, not to the user's program.
+    pub fn is_framework(&self) -> bool {
+        vramscope_analysis::is_framework_file(&self.file)
+    }
+
+    /// The frame as a call site: `model.py:212 forward`.
+    pub fn label(&self) -> String {
+        text::frame_label(&self.name, &self.file, self.line)
+    }
+
+    /// A copy that outlives the snapshot's tables.
+    pub fn into_owned(self) -> FrameRecord<'static> {
+        FrameRecord {
+            name: self.name.into_owned().into(),
+            file: self.file.into_owned().into(),
+            line: self.line,
+        }
+    }
+}
+
+fn record(snapshot: &Snapshot, frame: Frame) -> FrameRecord<'_> {
+    let (name, file) = (snapshot.text(frame.name), snapshot.text(frame.file));
+    FrameRecord { name, file, line: frame.line }
+}
+
+/// A frame's record.
+pub fn frame(snapshot: &Snapshot, id: FrameId) -> FrameRecord<'_> {
+    record(snapshot, snapshot.frame(id))
+}
+
+/// A stack's frames, innermost first.
+pub fn frames(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRecord<'_>> {
+    snapshot.stack(stack).map(|f| record(snapshot, f)).collect()
+}
+
+/// A stack's frames, innermost first, as copies that outlive the snapshot's tables.
+pub fn owned_frames(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRecord<'static>> {
+    frames(snapshot, stack).into_iter().map(FrameRecord::into_owned).collect()
+}
+
+/// The call site of a stack, by its innermost frame in the user's program: `model.py:212 forward`.
+pub fn site(entry: &SnapshotEntry, stack: StackId) -> String {
+    let frame = entry.sites.get(stack).frame;
+    frame.map_or_else(|| NO_STACK.to_owned(), |f| record(&entry.snapshot, f).label())
+}

@@ -1,0 +1,50 @@
+//! What is said of a snapshot: reports with documented JSON forms (docs/cli.md), labels, texts of
+//! findings, and exports.
+//!
+//! The program prints these reports, and the page shows the same values. A report is a function
+//! from a [`Target`], one device of a [`LoadedFile`], to a value that serializes. Nothing here knows
+//! the page, the protocol or the scheduler.
+//!
+//! ```
+//! use vramscope_report::{FileReader, peak};
+//!
+//! let json = br#"{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 100}]]}"#;
+//! let mut reader = FileReader::new("rank0.json", json.len() as u64);
+//! reader.feed(json).expect("JSON of a snapshot");
+//! let file = reader.finish().expect("a whole snapshot");
+//! let target = file.target(0, 0).expect("device 0");
+//! assert_eq!(peak::peak(target, peak::BandKind::Requested, None).total, 100);
+//! ```
+
+pub mod blocks;
+pub mod check;
+mod derived;
+pub mod diff;
+pub mod disambiguate;
+pub mod export;
+pub mod finding_text;
+pub mod findings;
+pub mod flame;
+mod frames;
+pub mod info;
+mod loaded_file;
+pub mod peak;
+mod quantity;
+pub mod rank;
+mod rank_of;
+pub mod segments;
+mod shares;
+pub mod side;
+pub mod state;
+pub mod summary;
+mod target;
+pub mod text;
+
+pub use derived::Derived;
+pub use frames::{FrameRecord, frame, frames, owned_frames, site};
+pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
+pub use quantity::{Quantity, digits};
+pub use rank_of::rank_of;
+pub use shares::{CategoryShare, by_category};
+pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
+pub use vramscope_analysis::{Category, FindingKind, RuleError, Rules, Severity};

@@ -1,0 +1,127 @@
+//! A file that was read: its snapshots, with the call sites and traces that every report needs.
+
+use crate::derived::DeviceData;
+use crate::summary::ErrorSummary;
+use crate::target::Target;
+use std::ops::Range;
+use vramscope_analysis::{Rules, Sites, Trace};
+use vramscope_snapshot::{LOOKS, LoadError, Named, Reader, Snapshot};
+
+/// A file that was read.
+pub struct LoadedFile {
+    /// Its path, as the user gave it.
+    pub path: String,
+    /// Bytes of the file as stored.
+    pub bytes: u64,
+    /// Its snapshots. HTML pages may hold several, all other files hold one.
+    pub entries: Vec<SnapshotEntry>,
+}
+
+/// One snapshot of a file.
+pub struct SnapshotEntry {
+    /// The file's path, followed by `#name` where the file holds several snapshots.
+    pub path: String,
+    /// Its name inside the file; empty when the file is the snapshot.
+    pub name: String,
+    /// The tables.
+    pub snapshot: Snapshot,
+    /// The call sites of its stacks.
+    pub sites: Sites,
+    /// One trace for each device with events or segments.
+    pub traces: Vec<Trace>,
+    /// Derived data of each trace.
+    pub(crate) data: Vec<DeviceData>,
+    pub(crate) rules: Rules,
+}
+
+impl LoadedFile {
+    /// Builds the traces and call sites of the snapshots that a reader found.
+    pub fn new(path: String, bytes: u64, named: Vec<Named>) -> Self {
+        let entries = named.into_iter().map(|one| SnapshotEntry::new(&path, one)).collect();
+        Self { path, bytes, entries }
+    }
+
+    /// A device by its ordinal, in the snapshot at index `entry`. `None` if either does not exist.
+    pub fn target(&self, entry: u32, device: u32) -> Option<Target<'_>> {
+        let entry = self.entries.get(entry as usize)?;
+        let index = entry.traces.iter().position(|t| t.device.device == device)?;
+        Some(Target { path: &entry.path, entry, index })
+    }
+}
+
+impl SnapshotEntry {
+    fn new(file: &str, named: Named) -> Self {
+        let Named { name, snapshot } = named;
+        let (traces, sites) = (Trace::all(&snapshot), Sites::new(&snapshot));
+        let data = traces.iter().map(|_| DeviceData::default()).collect();
+        let path = if name.is_empty() { file.to_owned() } else { format!("{file}#{name}") };
+        Self { path, name, snapshot, sites, traces, data, rules: Rules::default() }
+    }
+
+    /// The device to show first: the one with the most events, then with the most segments.
+    pub fn default_trace(&self) -> Option<&Trace> {
+        // `max_by_key` takes the last of equals. Users expect the first device.
+        self.traces.iter().rev().max_by_key(|t| (t.device.events.len(), t.device.segments.len()))
+    }
+}
+
+/// Reads a file from chunks of bytes, without a memory limit.
+pub struct FileReader {
+    path: String,
+    total: u64,
+    read: u64,
+    reader: Reader,
+}
+
+/// The fewest bytes between two projections of the row count.
+const MIN_PIECE_BYTES: usize = 1 << 16;
+
+/// Bytes to feed between two projections of the row count, for a file of `total` bytes.
+///
+/// The start of a file is not representative. Estimating again early avoids large reallocations.
+pub fn piece_len(total: u64) -> usize {
+    MIN_PIECE_BYTES.max((total / LOOKS) as usize)
+}
+
+impl FileReader {
+    /// Reads the file at `path`, of `total` bytes (0 when unknown).
+    pub fn new(path: &str, total: u64) -> Self {
+        Self { path: path.to_owned(), total, read: 0, reader: Reader::default() }
+    }
+
+    /// Keeps only these events of each trace, and the events of blocks that are live in the range.
+    /// Call it before the first byte.
+    #[must_use]
+    pub fn of_events(mut self, events: Range<u32>) -> Self {
+        self.reader = Reader::of_events(events);
+        self
+    }
+
+    /// Reads the next bytes.
+    ///
+    /// # Errors
+    /// The bytes show that the file is no snapshot.
+    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), ErrorSummary> {
+        for piece in chunk.chunks(piece_len(self.total)) {
+            self.read += piece.len() as u64;
+            self.reader.feed(piece).map_err(|error| ErrorSummary::from(&error))?;
+            self.reader.foresee(self.read, self.total);
+        }
+        Ok(())
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// The bytes are no whole snapshot.
+    pub fn finish(self) -> Result<LoadedFile, ErrorSummary> {
+        let named = self.reader.finish().map_err(|error| ErrorSummary::from(&error))?;
+        Ok(LoadedFile::new(self.path, self.read, named))
+    }
+}
+
+impl From<&LoadError> for ErrorSummary {
+    fn from(error: &LoadError) -> Self {
+        Self { message: error.to_string(), hint: error.hint().map(str::to_owned) }
+    }
+}

@@ -1,0 +1,91 @@
+//! A value with its display text.
+
+use serde::{Deserialize, Serialize};
+use vramscope_units::{Bytes, EventIndex, grouped};
+
+/// A quantity: its exact value and the texts that are shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Quantity {
+    /// The exact integer (bytes, microseconds, a count or an event index). It crosses as decimal
+    /// digits, because a JavaScript number does not hold every u64.
+    #[serde(rename = "raw", with = "digits")]
+    #[cfg_attr(feature = "typescript", ts(type = "string"))]
+    pub value: i128,
+    /// The short text: `42.48 GiB`.
+    pub text: String,
+    /// The exact value in words, for a title: `45,609,994,504 bytes`.
+    pub exact: String,
+}
+
+/// Integers as decimal digits, for JavaScript.
+pub mod digits {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    /// Writes an integer as decimal digits.
+    ///
+    /// # Errors
+    /// The serializer fails.
+    pub fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    /// Reads an integer from decimal digits.
+    ///
+    /// # Errors
+    /// The text is no such integer.
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<T, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Quantity {
+    /// Bytes.
+    pub fn bytes(b: Bytes) -> Self {
+        Self { value: b.0.into(), text: b.to_string(), exact: b.exact() }
+    }
+
+    /// Bytes that a damaged file may put below zero.
+    pub fn signed_bytes(b: i64) -> Self {
+        let magnitude = Self::bytes(Bytes(b.unsigned_abs()));
+        if b >= 0 {
+            return magnitude;
+        }
+        let minus = |text: String| format!("-{text}");
+        Self { value: b.into(), text: minus(magnitude.text), exact: minus(magnitude.exact) }
+    }
+
+    /// A change of bytes with its sign: `+1.20 GiB`.
+    pub fn change_of_bytes(b: i64) -> Self {
+        let plain = Self::signed_bytes(b);
+        let plus = |text: String| if b > 0 { format!("+{text}") } else { text };
+        Self { value: plain.value, text: plus(plain.text), exact: plus(plain.exact) }
+    }
+
+    /// A count: `1,204`, exactly `1,204 blocks`.
+    pub fn count(n: u64, one: &str, many: &str) -> Self {
+        let text = grouped(n);
+        let noun = if n == 1 { one } else { many };
+        Self { value: n.into(), exact: format!("{text} {noun}"), text }
+    }
+
+    /// The event at a peak; `None` stands for the state before the window.
+    pub fn peak_event(event: Option<u32>) -> Self {
+        match event {
+            Some(event) => {
+                let text = EventIndex(event).to_string();
+                Self { value: event.into(), exact: format!("after event {text}"), text }
+            }
+            None => Self {
+                value: -1,
+                text: "before the window".into(),
+                exact: "before the first event of the window".into(),
+            },
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Bytes by category.
+
+use serde::Serialize;
+use vramscope_analysis::Category;
+
+/// Bytes and blocks of a category.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CategoryShare {
+    /// The category.
+    pub category: Category,
+    /// Bytes.
+    pub bytes: u64,
+    /// Blocks.
+    pub blocks: u32,
+}
+
+/// Sums blocks by category, most bytes first.
+pub fn by_category(blocks: impl Iterator<Item = (Category, u64)>) -> Vec<CategoryShare> {
+    let mut shares: Vec<CategoryShare> =
+        Category::ALL.iter().map(|c| CategoryShare { category: *c, bytes: 0, blocks: 0 }).collect();
+    for (category, bytes) in blocks {
+        let share = &mut shares[category as usize];
+        share.bytes += bytes;
+        share.blocks += 1;
+    }
+    shares.retain(|s| s.blocks > 0);
+    shares.sort_by_key(|s| std::cmp::Reverse(s.bytes));
+    shares
+}

@@ -1,0 +1,243 @@
+//! `vramscope summary`: what a program prints of a file, with its documented JSON form.
+
+use crate::{LoadedFile, SnapshotEntry, rank_of};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use vramscope_analysis::{Band, Coverage, Exactness, Trace};
+
+/// `vramscope.summary/1`.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// The name and version of this form.
+    pub schema: &'static str,
+    /// One a file; one a snapshot where a file holds several.
+    pub files: Vec<FileSummary>,
+}
+
+impl Summary {
+    /// Over these files.
+    pub fn new(files: Vec<FileSummary>) -> Self {
+        Self { schema: "vramscope.summary/1", files }
+    }
+}
+
+/// One snapshot.
+#[derive(Debug, Default, Serialize)]
+pub struct FileSummary {
+    /// As given; with `#name` behind it where a file holds several snapshots.
+    pub path: String,
+    /// The rank that the path names.
+    pub rank: Option<u32>,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Why it could not be read.
+    pub error: Option<ErrorSummary>,
+    /// What was odd about it.
+    pub warnings: Vec<WarningSummary>,
+    /// Ends of annotated ranges.
+    pub annotations: usize,
+    /// Distinct frames.
+    pub frames: u32,
+    /// Distinct stacks, the empty one not counted.
+    pub stacks: u32,
+    /// Devices with events or segments.
+    pub devices: Vec<DeviceSummary>,
+}
+
+/// Why a file could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ErrorSummary {
+    /// What happened, where, and what was expected.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// A warning.
+#[derive(Debug, Serialize)]
+pub struct WarningSummary {
+    /// A stable name.
+    pub code: &'static str,
+    /// In words, with the place of the first.
+    pub message: String,
+    /// The device whose trace it is about; null when it is about the file.
+    pub device: Option<u32>,
+    /// Where in the pickle it was met first.
+    pub byte_offset: Option<u64>,
+    /// How often.
+    pub count: u32,
+}
+
+/// One device.
+#[derive(Debug, Serialize)]
+pub struct DeviceSummary {
+    /// The ordinal.
+    pub device: u32,
+    /// Trace entries.
+    pub events: usize,
+    /// Trace entries by action.
+    pub actions: BTreeMap<String, u32>,
+    /// `time_us` of the first and the last event (the running maximum); null without a clock.
+    pub window_us: Option<[i64; 2]>,
+    /// Final segments.
+    pub segments: usize,
+    /// `whole`, `partial` or `none`.
+    pub coverage: &'static str,
+    /// `alloc` events.
+    pub allocations_in_window: u32,
+    /// Blocks from before the window that are freed in it.
+    pub preexisting_freed: u32,
+    /// Blocks from before the window that are live at the end.
+    pub preexisting_live: u32,
+    /// Active blocks of the final segments.
+    pub end_live_blocks: u32,
+    /// What programs asked for.
+    pub requested_bytes: BandSummary,
+    /// Block sizes of what was not yet free.
+    pub active_bytes: BandSummary,
+    /// Block sizes of what the program had not asked to free; its peak is
+    /// `torch.cuda.max_memory_allocated()`.
+    pub allocated_bytes: BandSummary,
+    /// What the allocator took from the device.
+    pub reserved_bytes: BandSummary,
+    /// Out-of-memory events.
+    pub ooms: Vec<OomSummary>,
+}
+
+/// One band.
+#[derive(Debug, Serialize)]
+pub struct BandSummary {
+    /// Before the first event.
+    pub start: i64,
+    /// The largest value.
+    pub peak: i64,
+    /// The first event after which it is reached, from 0; -1 when that is the state before the
+    /// window.
+    pub peak_event: i64,
+    /// That event's time; null without a clock, and before the window.
+    pub peak_us: Option<i64>,
+    /// After the last event.
+    pub end: i64,
+    /// `exact` or `estimate`.
+    pub exactness: &'static str,
+}
+
+/// An out-of-memory event.
+#[derive(Clone, Debug, Serialize)]
+pub struct OomSummary {
+    /// Its place in the trace.
+    pub event: u32,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Bytes that the driver reported free.
+    pub device_free: Option<u64>,
+}
+
+/// The rows of a file: one for each of its snapshots, or one with the error.
+pub fn summarize(
+    path: &str,
+    bytes: u64,
+    result: &Result<LoadedFile, ErrorSummary>,
+) -> Vec<FileSummary> {
+    match result {
+        Ok(file) => file.entries.iter().map(|e| entry_summary(file, e)).collect(),
+        Err(error) => vec![FileSummary {
+            path: path.to_owned(),
+            rank: rank_of(path),
+            bytes,
+            error: Some(error.clone()),
+            ..FileSummary::default()
+        }],
+    }
+}
+
+fn entry_summary(file: &LoadedFile, entry: &SnapshotEntry) -> FileSummary {
+    let snapshot = &entry.snapshot;
+    FileSummary {
+        path: entry.path.clone(),
+        rank: rank_of(&file.path),
+        bytes: file.bytes,
+        error: None,
+        warnings: warnings(entry),
+        annotations: snapshot.annotations.len(),
+        frames: snapshot.used.frames,
+        stacks: snapshot.used.stacks,
+        devices: (0..entry.traces.len()).map(|i| device(entry, i)).collect(),
+    }
+}
+
+/// What was odd about a snapshot: about the file first, then about each device.
+pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {
+    let warning = |device: Option<u32>, w: &vramscope_snapshot::Warning| WarningSummary {
+        code: w.code,
+        message: w.message.clone(),
+        device,
+        byte_offset: w.byte_offset,
+        count: w.count,
+    };
+    let of_file = entry.snapshot.report.warnings().iter().map(|w| warning(None, w));
+    let of_devices = entry.traces.iter().enumerate().flat_map(|(i, t)| {
+        t.warnings
+            .iter()
+            .chain(&entry.carving(i).warnings)
+            .map(move |w| warning(Some(t.device.device), w))
+    });
+    of_file.chain(of_devices).collect()
+}
+
+/// The name of a coverage in JSON.
+pub fn coverage(of: Coverage) -> &'static str {
+    match of {
+        Coverage::Whole => "whole",
+        Coverage::Partial => "partial",
+        Coverage::None => "none",
+    }
+}
+
+fn device(entry: &SnapshotEntry, index: usize) -> DeviceSummary {
+    let (trace, carving) = (&entry.traces[index], entry.carving(index));
+    let actions = trace.actions.iter();
+    DeviceSummary {
+        device: trace.device.device,
+        events: trace.device.events.len(),
+        actions: actions.map(|&(a, n)| (entry.snapshot.action_name(a).into_owned(), n)).collect(),
+        window_us: trace
+            .clock
+            .as_ref()
+            .map(|clock| [clock.start.0, clock.start.0 + clock.span() as i64]),
+        segments: trace.device.segments.len(),
+        coverage: coverage(trace.coverage),
+        allocations_in_window: trace.allocations_in_window,
+        preexisting_freed: trace.preexisting_freed,
+        preexisting_live: trace.preexisting_live,
+        end_live_blocks: trace.end_live_blocks,
+        requested_bytes: band(trace, trace.requested_band, trace.exactness),
+        active_bytes: band(trace, carving.active_band, carving.exactness),
+        allocated_bytes: band(trace, carving.allocated_band, carving.exactness),
+        reserved_bytes: band(trace, trace.reserved_band, trace.reserved_exactness()),
+        ooms: ooms(trace),
+    }
+}
+
+/// The out-of-memory events of a trace.
+pub fn ooms(trace: &Trace) -> Vec<OomSummary> {
+    let row = |o: &vramscope_analysis::Oom| OomSummary {
+        event: o.event.0,
+        requested: o.requested.0,
+        device_free: o.device_free.map(|b| b.0),
+    };
+    trace.ooms.iter().map(row).collect()
+}
+
+fn band(trace: &Trace, band: Band, exactness: Exactness) -> BandSummary {
+    let time =
+        |event: u32| trace.clock.as_ref().map(|clock| clock.start.0 + clock.offset(event) as i64);
+    BandSummary {
+        start: band.start,
+        peak: band.peak,
+        peak_event: band.peak_event.map_or(-1, i64::from),
+        peak_us: band.peak_event.and_then(time),
+        end: band.end,
+        exactness: crate::exactness(exactness),
+    }
+}

@@ -1,0 +1,212 @@
+//! Labels that reports and page share: places, call sites, events, lifetimes.
+
+use crate::quantity::Quantity;
+use vramscope_analysis::{Block, Origin, Trace, is_framework_file};
+use vramscope_snapshot::{Frame, PoolIndex, SegmentType, Snapshot, StreamId};
+use vramscope_units::{Addr, EventIndex, Micros, signed_grouped};
+
+/// A change of a count, with its sign.
+pub fn signed_count(n: i64) -> String {
+    format!("{}{}", if n > 0 { "+" } else { "" }, signed_grouped(n))
+}
+
+/// The last component of a path.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// `model.py:212`, or the file alone where the line is unknown.
+pub fn place(file: &str, line: u32) -> String {
+    place_if_known(file, line).unwrap_or_else(|| with_line("(unknown file)", line))
+}
+
+/// [`place`]; `None` where the file is unknown.
+pub fn place_if_known(file: &str, line: u32) -> Option<String> {
+    let name = file_name(file);
+    (!matches!(name, "" | "??")).then(|| with_line(name, line))
+}
+
+fn with_line(name: &str, line: u32) -> String {
+    if line == 0 { name.to_owned() } else { format!("{name}:{line}") }
+}
+
+/// [`place_if_known`] of a frame.
+pub fn place_of(snapshot: &Snapshot, frame: Frame) -> Option<String> {
+    place_if_known(&snapshot.text(frame.file), frame.line)
+}
+
+/// The wording for a call stack that was not recorded.
+pub const NO_STACK: &str = "no call stack";
+
+/// A call site by its frame: `model.py:212 forward`, or [`NO_STACK`].
+pub fn site_label(snapshot: &Snapshot, frame: Option<Frame>) -> String {
+    frame.map_or_else(|| NO_STACK.to_owned(), |frame| label_of(snapshot, frame))
+}
+
+/// A frame as a call site: `model.py:212 forward`.
+pub fn label_of(snapshot: &Snapshot, frame: Frame) -> String {
+    frame_label(&snapshot.text(frame.name), &snapshot.text(frame.file), frame.line)
+}
+
+/// A frame as a call site: `model.py:212 forward`. C++ functions lose their arguments. The function
+/// stands alone where its file is unknown, as for most C++ frames.
+pub fn frame_label(name: &str, file: &str, line: u32) -> String {
+    let name = without_arguments(name);
+    place_if_known(file, line).map_or_else(|| name.to_owned(), |place| format!("{place} {name}"))
+}
+
+/// A frame with all of its name: `(unknown file) at::empty(c10::ArrayRef<long>)`.
+pub fn full_label(snapshot: &Snapshot, frame: Frame) -> String {
+    format!("{} {}", place(&snapshot.text(frame.file), frame.line), snapshot.text(frame.name))
+}
+
+/// `at::(anonymous namespace)::run` of `at::(anonymous namespace)::run(int) const`. Names in Python
+/// have no arguments.
+pub fn without_arguments(name: &str) -> &str {
+    let mut depth = 0;
+    for (at, byte) in name.bytes().enumerate().rev() {
+        match byte {
+            b')' => depth += 1,
+            b'(' => depth -= 1,
+            // What is in a function is named behind its arguments.
+            b':' if depth == 0 => break,
+            _ => continue,
+        }
+        if depth == 0 {
+            let before = &name[..at];
+            // `call::operator()` and `at::(anonymous namespace)` are names.
+            let is_name =
+                before.is_empty() || before.ends_with(':') || before.ends_with("operator");
+            return if is_name { name } else { before };
+        }
+    }
+    name
+}
+
+/// Whether a frame belongs to PyTorch, Python or compiled code.
+pub fn is_framework(snapshot: &Snapshot, frame: Frame) -> bool {
+    is_framework_file(&snapshot.text(frame.file))
+}
+
+/// An event and its time from the window's start: `#3,702  +1.204 s`.
+pub fn event(trace: &Trace, event: EventIndex) -> String {
+    match &trace.clock {
+        Some(clock) => format!("{event}  +{}", Micros(clock.offset(event.0) as i64)),
+        None => event.to_string(),
+    }
+}
+
+/// How long a block is live within the window: `412 events, 38.2 ms`.
+pub fn lifetime(trace: &Trace, block: &Block) -> String {
+    match life(trace, block) {
+        (events, Some(time)) => format!("{events}, {time}"),
+        (events, None) => events,
+    }
+}
+
+/// A short lifetime: `38.2 ms`, or `412 events` without a clock.
+pub fn short_lifetime(trace: &Trace, block: &Block) -> Quantity {
+    let (events, time) = life(trace, block);
+    let value = vramscope_analysis::lifetime(trace, block).into();
+    let text = time.map_or_else(|| events.clone(), |time| time.to_string());
+    let exact = if time.is_some() { format!("{events}, {text}") } else { events };
+    Quantity { value, text, exact }
+}
+
+fn life(trace: &Trace, block: &Block) -> (String, Option<Micros>) {
+    let events = Quantity::count(u64::from(block.leaves - block.enters), "event", "events").exact;
+    let last = trace.slots() - 1;
+    let clock = trace.clock.as_ref().filter(|_| last > 0);
+    // A state begins with its event; the state before the window begins with the first.
+    let time = clock.map(|clock| {
+        let at = |slot: u32| clock.offset(slot.clamp(1, last) - 1) as i64;
+        Micros(at(block.leaves.min(last)) - at(block.enters))
+    });
+    (events, time)
+}
+
+/// A pool as JSON has it: `[0, 0]` is the default pool; `None` where the file does not record pools.
+pub fn pool(snapshot: &Snapshot, index: PoolIndex) -> Option<[u64; 2]> {
+    snapshot.pool(index).map(|p| [p.0, p.1])
+}
+
+/// The name of a segment type.
+pub fn segment_type(of: SegmentType) -> &'static str {
+    match of {
+        SegmentType::Small => "small",
+        SegmentType::Large => "large",
+        SegmentType::Unknown => "unknown",
+    }
+}
+
+/// The stable reference of a block: `<device>:<address>@<event|pre>`.
+///
+/// A block whose alloc was lost has its address and the event from which it counts, marked with
+/// `~`.
+pub fn block_reference(trace: &Trace, block: &Block) -> String {
+    let (device, address) = (trace.device.device, block.address.plain());
+    match block.origin() {
+        Origin::Alloc => format!("{device}:{address}@{}", block.enters - 1),
+        Origin::LostAlloc => format!("{device}:{address}@~{}", block.enters - 1),
+        Origin::PreexistingLive | Origin::PreexistingFreed => format!("{device}:{address}@pre"),
+    }
+}
+
+/// A block's address, followed by the number of earlier blocks at it: `0x7600_2a00_0000_3`.
+pub fn block_address(block: &Block) -> String {
+    match block.reuse() {
+        0 => block.address.to_string(),
+        earlier => format!("{}_{earlier}", block.address),
+    }
+}
+
+/// A stream's handle, with a mark for the default stream.
+pub fn stream(snapshot: &Snapshot, id: StreamId) -> String {
+    match snapshot.stream(id) {
+        0 => "0 (default)".to_owned(),
+        handle => Addr(handle as u64).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{frame_label, without_arguments};
+
+    #[test]
+    fn a_call_site_is_a_place_and_a_name() {
+        assert_eq!(frame_label("forward", "/train/model.py", 212), "model.py:212 forward");
+        assert_eq!(
+            frame_label("at::_ops::mul::call(at::Tensor const&)", "??", 0),
+            "at::_ops::mul::call"
+        );
+        assert_eq!(
+            frame_label("gather(bool, bool)", "../csrc/memory_snapshot.cpp", 0),
+            "memory_snapshot.cpp gather"
+        );
+    }
+
+    #[test]
+    fn arguments_are_told_from_other_parentheses() {
+        for (name, without) in [
+            ("forward", "forward"),
+            ("<lambda>", "<lambda>"),
+            ("torch::(anonymous namespace)::gather()", "torch::(anonymous namespace)::gather"),
+            ("at::empty<long>(c10::ArrayRef<long>, std::function<void (int)>)", "at::empty<long>"),
+            ("c10::Scalar::equal<(void*)0>(int) const", "c10::Scalar::equal<(void*)0>"),
+            ("run(int) const [clone .isra.0]", "run"),
+            (
+                "run(int)::{lambda(int)#1}::operator()(int) const",
+                "run(int)::{lambda(int)#1}::operator()",
+            ),
+            ("std::function<void ()>::operator()", "std::function<void ()>::operator()"),
+            ("at::(anonymous namespace)", "at::(anonymous namespace)"),
+            ("(anonymous namespace)::run", "(anonymous namespace)::run"),
+            (")", ")"),
+            ("(a))", "(a))"),
+            ("é(ü)", "é"),
+            ("", ""),
+        ] {
+            assert_eq!(without_arguments(name), without, "{name}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the page learns of a file once it is read.
+
+use crate::queries::layout_axis;
+use vramscope_analysis::{Coverage, Trace};
+use vramscope_protocol::{Axis, AxisKind, DeviceSummary, Loaded, PROTOCOL, Part, WarningRow};
+use vramscope_report::Quantity;
+use vramscope_report::{LoadedFile, SnapshotEntry};
+use vramscope_snapshot::Warning;
+
+/// The answer to a finished load.
+pub(crate) fn loaded(file: &LoadedFile) -> Loaded {
+    Loaded { protocol: PROTOCOL, parts: file.entries.iter().map(part).collect() }
+}
+
+fn part(part: &SnapshotEntry) -> Part {
+    let default = part.default_trace();
+    Part {
+        name: part.name.clone(),
+        devices: part.traces.iter().map(device).collect(),
+        default_device: default.map_or(0, |t| t.device.device),
+        peak: default.map(|t| Quantity::signed_bytes(t.requested_band.peak)),
+        warnings: warnings(part),
+        annotations: part.snapshot.annotations.len() as u32,
+    }
+}
+
+/// All warnings of a snapshot: of its file, then of its devices.
+pub(crate) fn warnings(part: &SnapshotEntry) -> Vec<WarningRow> {
+    let row = |prefix: String, w: &Warning| WarningRow {
+        code: w.code.to_owned(),
+        message: format!("{prefix}{}", w.message),
+        count: w.count,
+    };
+    let of_file = part.snapshot.report.warnings().iter().map(|w| row(String::new(), w));
+    let several = part.traces.len() > 1;
+    let of_devices = part.traces.iter().flat_map(|trace| {
+        let prefix =
+            if several { format!("device {}: ", trace.device.device) } else { String::new() };
+        trace.warnings.iter().map(move |w| row(prefix.clone(), w))
+    });
+    of_file.chain(of_devices).collect()
+}
+
+fn device(trace: &Trace) -> DeviceSummary {
+    let band = trace.requested_band;
+    let peak = Quantity::signed_bytes(band.peak);
+    let peak_event = Quantity::peak_event(band.peak_event);
+    let at = if band.peak_event.is_some() { "at " } else { "" };
+    DeviceSummary {
+        device: trace.device.device,
+        label: format!("device {}", trace.device.device),
+        events: Quantity::count(trace.device.events.len() as u64, "event", "events"),
+        blocks: Quantity::count(trace.blocks.len() as u64, "block", "blocks"),
+        peak_text: format!("peak {} {at}{}", peak.text, peak_event.text),
+        peak,
+        peak_event,
+        reserved_peak: Quantity::signed_bytes(trace.reserved_band.peak),
+        start: Quantity::signed_bytes(band.start),
+        end: Quantity::signed_bytes(band.end),
+        axes: [AxisKind::Event, AxisKind::Time]
+            .into_iter()
+            .filter_map(|kind| axis(trace, kind))
+            .collect(),
+        note: note(trace),
+    }
+}
+
+fn axis(trace: &Trace, kind: AxisKind) -> Option<Axis> {
+    let axis = layout_axis(trace, kind)?;
+    let peak = trace.requested_band.peak_event.map_or(0, |event| event + 1);
+    Some(Axis {
+        kind,
+        extent: axis.extent() as f64,
+        origin: axis.origin() as f64,
+        peak: axis.slot_of(peak) as f64,
+    })
+}
+
+fn note(trace: &Trace) -> Option<String> {
+    let only_one = trace.device.events.len() == 1;
+    match trace.coverage {
+        Coverage::None if trace.blocks.is_empty() => Some(
+            "Nothing is live on this device, and no history was recorded for it.".to_owned(),
+        ),
+        Coverage::None => Some(
+            "No history was recorded for this device, so there is no timeline: this is its final state. \
+             Call torch.cuda.memory._record_memory_history() before the part that you want to see."
+                .to_owned(),
+        ),
+        // `_record_memory_history(enabled="state")` keeps one event.
+        Coverage::Partial if only_one => Some(
+            "This file holds a single event (recorded with enabled=\"state\"), so this is the final state and no history."
+                .to_owned(),
+        ),
+        Coverage::Whole | Coverage::Partial => None,
+    }
+}

@@ -1,0 +1,213 @@
+//! The details of a block.
+
+use super::tiles::layout_axis;
+use std::fmt::Write as _;
+use vramscope_analysis::{Block, Origin, Trace};
+use vramscope_layout::site_color;
+use vramscope_protocol::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
+use vramscope_report::{LoadedFile, Target};
+use vramscope_report::{Quantity, text};
+use vramscope_snapshot::{Events, Frame, PoolIndex, SegmentType, Snapshot, StackId, StrId};
+use vramscope_units::EventIndex;
+
+/// The block that a reference names.
+pub(crate) fn find_block(file: &LoadedFile, part: u32, reference: &str) -> Option<BlockDetail> {
+    let (device, rest) = reference.split_once(':')?;
+    let (address, event) = rest.split_once('@')?;
+    let at = file.target(part, device.parse().ok()?)?;
+    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
+    let event = match event {
+        "pre" => None,
+        event => Some(EventIndex(event.strip_prefix('~').unwrap_or(event).parse().ok()?)),
+    };
+    block(at, at.trace().find(address, event)?)
+}
+
+/// The details of the block at `index`.
+pub(crate) fn block(at: Target<'_>, index: u32) -> Option<BlockDetail> {
+    let (snapshot, trace) = (at.snapshot(), at.trace());
+    let block = trace.blocks.get(index as usize)?;
+    let bytes = Quantity::bytes(block.bytes);
+    let rows = rows(at, block, index);
+    let stack = stack(snapshot, block.stack, note(block));
+    let reference = text::block_reference(trace, block);
+    let copy = copy(&bytes.exact, &reference, &rows, &stack);
+    Some(BlockDetail {
+        block: index,
+        reference,
+        device: trace.device.device,
+        bytes,
+        address: text::block_address(block),
+        rows,
+        stack,
+        copy,
+        color: site_color(&at.entry.sites, block.stack).word(),
+        spans: spans(trace, block.enters, block.leaves),
+    })
+}
+
+/// From the beginning of one state to that of another, on each axis that the trace has.
+pub(crate) fn spans(trace: &Trace, enters: u32, leaves: u32) -> Vec<Span> {
+    let kinds = [AxisKind::Event, AxisKind::Time];
+    let span = |kind: AxisKind| {
+        let axis = layout_axis(trace, kind)?;
+        Some(Span { kind, x0: axis.slot_of(enters) as f64, x1: axis.slot_of(leaves) as f64 })
+    };
+    kinds.into_iter().filter_map(span).collect()
+}
+
+fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
+    let (snapshot, trace, carving) = (at.snapshot(), at.trace(), at.entry.carving(at.index));
+    let mut rows = Vec::new();
+    let mut row = |key: &str, label: &str, text: String, raw: Option<String>| {
+        rows.push(DetailRow { key: key.to_owned(), label: label.to_owned(), text, raw });
+    };
+    let raw = |event: EventIndex| Some(event.0.to_string());
+    row("requested", "requested", block.bytes.exact(), Some(block.bytes.0.to_string()));
+    let size = carving.sizes[index as usize];
+    row("block_bytes", "block size", size.exact(), Some(size.0.to_string()));
+    row("address", "address", text::block_address(block), None);
+    match (block.alloc_event(), block.origin()) {
+        (Some(event), _) => row("alloc_event", "allocated", text::event(trace, event), raw(event)),
+        (None, Origin::LostAlloc) => {
+            row(
+                "alloc_event",
+                "allocated",
+                "not recorded: lost between two events of the trace".into(),
+                None,
+            );
+        }
+        (None, _) => row("alloc_event", "allocated", "before the window".into(), Some("-1".into())),
+    }
+    match block.free_requested() {
+        Some(event) => {
+            row("free_requested", "free requested", text::event(trace, event), raw(event))
+        }
+        None if block.free_completed().is_some() => {
+            row("free_requested", "free requested", "before the window".into(), Some("-1".into()));
+        }
+        None => {}
+    }
+    let is_pending = || !carving.is_allocated(trace, index, trace.slots() - 1);
+    match block.free_completed() {
+        Some(event) => {
+            row("free_completed", "free completed", text::event(trace, event), raw(event))
+        }
+        None if block.leaves < trace.slots() => {
+            let event = EventIndex(block.leaves - 1);
+            row(
+                "free_completed",
+                "ended",
+                format!("{event}, where its address is allocated again: its free was lost"),
+                raw(event),
+            );
+        }
+        // The final segments tell of a free that was asked for before the window.
+        None if block.free_requested().is_some() || is_pending() => {
+            row("free_completed", "free completed", "pending at the end".into(), None);
+        }
+        None => row("free_completed", "freed", "live at the end".into(), None),
+    }
+    row(
+        "lifetime",
+        "lived",
+        text::lifetime(trace, block),
+        Some((block.leaves - block.enters).to_string()),
+    );
+    let handle = snapshot.stream(block.stream);
+    row("stream", "stream", text::stream(snapshot, block.stream), Some(handle.to_string()));
+    row("pool", "pool", pool(snapshot, trace, block), None);
+    if let Some(alloc) = block.alloc_event() {
+        let event = trace.device.events.start + alloc.0;
+        let columns = [
+            ("compile_context", "compiled region", &snapshot.events.compile_context),
+            ("user_metadata", "metadata", &snapshot.events.user_metadata),
+            ("internal_metadata", "internal metadata", &snapshot.events.internal_metadata),
+            ("recorded_category", "recorded category", &snapshot.events.category),
+            ("forward_frames", "forward call", &snapshot.events.forward_frames),
+        ];
+        for (key, label, column) in columns {
+            if let Some(value) = Events::sparse::<StrId>(column, event) {
+                row(key, label, snapshot.text(value).into_owned(), None);
+            }
+        }
+    }
+    rows
+}
+
+/// The pool, and which of the two by size, as far as an event or the final segment at the address
+/// tells.
+fn pool(snapshot: &Snapshot, trace: &Trace, block: &Block) -> String {
+    let segments = snapshot.segments_of(&trace.device);
+    let at = segments.partition_point(|s| s.address <= block.address);
+    let segment = at.checked_sub(1).map(|i| &segments[i]);
+    let segment = segment.filter(|s| block.address.0 - s.address.0 < s.total_size.0);
+    let pool = if block.pool == PoolIndex::UNKNOWN {
+        segment.map_or(PoolIndex::UNKNOWN, |s| s.pool)
+    } else {
+        block.pool
+    };
+    let name = snapshot.pool(pool).map_or("unknown".to_owned(), |p| p.to_string());
+    match segment.map(|s| s.segment_type) {
+        Some(SegmentType::Small) => format!("{name} (small)"),
+        Some(SegmentType::Large) => format!("{name} (large)"),
+        Some(SegmentType::Unknown) | None => name,
+    }
+}
+
+/// A call stack for people, and what is to be said of it.
+pub(crate) fn stack(snapshot: &Snapshot, stack: StackId, note: Option<&str>) -> StackDetail {
+    let row = |frame: Frame| FrameRow {
+        name: snapshot.text(frame.name).into_owned(),
+        file: snapshot.text(frame.file).into_owned(),
+        line: frame.line,
+        place: text::place(&snapshot.text(frame.file), frame.line),
+        framework: text::is_framework(snapshot, frame),
+    };
+    StackDetail { frames: snapshot.stack(stack).map(row).collect(), note: note.map(str::to_owned) }
+}
+
+/// What the reader must know of a block's stack.
+fn note(block: &Block) -> Option<&'static str> {
+    let none = block.stack == StackId::EMPTY;
+    if none && block.is_preexisting() {
+        Some("No call stack: the block was allocated before recording began.")
+    } else if none {
+        Some(
+            "No call stack was recorded. Record with context=\"all\"; memory that backward allocates from C++ threads \
+             has a stack only with stacks=\"all\".",
+        )
+    } else if block.has_stack_of_free() {
+        Some("This is the stack of the free: the alloc is not in the trace.")
+    } else {
+        None
+    }
+}
+
+/// A detail as text, for the clipboard.
+pub(crate) fn copy(
+    exact: &str,
+    reference: &str,
+    rows: &[DetailRow],
+    stack: &StackDetail,
+) -> String {
+    let mut out = format!("{exact}  {reference}\n");
+    let mut line = |text: std::fmt::Arguments<'_>| {
+        out.write_fmt(text).expect("a String takes all text");
+        out.push('\n');
+    };
+    for row in rows.iter().filter(|row| row.key != "requested") {
+        line(format_args!("{}: {}", row.label, row.text));
+    }
+    if let Some(note) = &stack.note {
+        line(format_args!("{note}"));
+    }
+    for frame in &stack.frames {
+        match (frame.file.as_str(), frame.line) {
+            ("", _) => line(format_args!("  {} ({})", frame.name, frame.place)),
+            (file, 0) => line(format_args!("  {} ({file})", frame.name)),
+            (file, number) => line(format_args!("  {} ({file}:{number})", frame.name)),
+        }
+    }
+    out
+}

@@ -1,0 +1,105 @@
+//! A rank's row in the overview.
+
+use super::findings;
+use super::minimap::{area, columns, most_reserved};
+use vramscope_analysis::slicing::Budget;
+use vramscope_analysis::{Category, Exactness};
+use vramscope_layout::{Axis, AxisKind, Color};
+use vramscope_protocol::views::{BandRow, CategoryRow, RankCard, SPARK, StackFact};
+use vramscope_report::Quantity;
+use vramscope_report::Target;
+use vramscope_report::peak::BandKind;
+use vramscope_report::rank::{RankSummary, StackShare};
+use vramscope_units::Bytes;
+
+/// The bands, in the order in which they are told.
+pub(super) const BANDS: [(BandKind, &str); 4] = [
+    (BandKind::Requested, "requested"),
+    (BandKind::Active, "active"),
+    (BandKind::Allocated, "allocated"),
+    (BandKind::Reserved, "reserved"),
+];
+
+/// All that the overview needs of one device of one rank.
+pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
+    let trace = at.trace();
+    let summary = RankSummary::sliced(at, budget).await;
+    let band = |(kind, label): (BandKind, &str)| {
+        let (band, exactness) = kind.of(at);
+        let event = Quantity::peak_event(band.peak_event).text;
+        BandRow {
+            name: kind,
+            label: label.to_owned(),
+            peak: Quantity::signed_bytes(band.peak),
+            at: if band.peak_event.is_some() { format!("at {event}") } else { event },
+            estimate: exactness == Exactness::Estimate,
+        }
+    };
+    let whole = summary.categories.iter().map(|c| c.bytes).sum();
+    let of_category = |category: Category| {
+        let share = summary.categories.iter().find(|c| c.category == category)?;
+        (share.bytes > 0).then(|| category_row(category, share.bytes, whole))
+    };
+    RankCard {
+        bands: BANDS.into_iter().map(band).collect(),
+        end: Quantity::signed_bytes(trace.requested_band.end),
+        categories: Category::ALL.into_iter().filter_map(of_category).collect(),
+        ooms: Quantity::count(
+            summary.ooms.len() as u64,
+            "out-of-memory event",
+            "out-of-memory events",
+        ),
+        findings: findings::rows(at, summary.findings, budget).await,
+        spark: spark(at, budget).await,
+        stacks: summary.stacks.into_iter().map(fact).collect(),
+        path: summary.path,
+        rank: summary.rank,
+        device: summary.device,
+    }
+}
+
+fn fact(share: StackShare) -> StackFact {
+    StackFact { hash: share.hash, site: share.site, bytes: share.bytes }
+}
+
+/// Requested bytes over the events; its full height is the most that was reserved.
+async fn spark(at: Target<'_>, budget: &mut Budget) -> String {
+    let trace = at.trace();
+    let tops = match Axis::new(trace, AxisKind::Event) {
+        Some(axis) => columns(axis, &trace.requested, SPARK[0] / 2, budget).await,
+        None => Vec::new(),
+    };
+    area(&tops, SPARK, most_reserved(trace))
+}
+
+/// A category's part of a whole.
+pub(super) fn category_row(category: Category, bytes: u64, whole: u64) -> CategoryRow {
+    CategoryRow {
+        name: category,
+        label: category_label(category).to_owned(),
+        bytes: Quantity::bytes(Bytes(bytes)),
+        share: share(bytes, whole),
+        color: Color::category(category as u8).word(),
+    }
+}
+
+/// A part of a whole, from 0 to 1; of nothing it is 0.
+pub(super) fn share(bytes: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { bytes as f64 / whole as f64 }
+}
+
+/// A category in words.
+pub(super) fn category_label(category: Category) -> &'static str {
+    match category {
+        Category::Parameter => "parameters",
+        Category::Gradient => "gradients",
+        Category::OptimizerState => "optimizer state",
+        Category::Buffer => "buffers",
+        Category::Input => "inputs",
+        Category::Activation => "activations",
+        Category::Temporary => "temporaries",
+        Category::Workspace => "workspaces",
+        Category::Communication => "communication",
+        Category::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,161 @@
+//! Whole tables as text.
+
+use super::blocks;
+use super::events::{self, subject, subjects};
+use serde::Serialize;
+use std::io;
+use vramscope_analysis::slicing::Budget;
+use vramscope_protocol::views::{Table, TextForm};
+use vramscope_report::blocks::record;
+use vramscope_report::export::{
+    FindingLine, SegmentLine, block_csv, csv, json_list, spreadsheet_text,
+};
+use vramscope_report::findings::of_device;
+use vramscope_report::segments::{rows_sliced, segments_sliced, states_sliced};
+use vramscope_report::text::block_reference;
+use vramscope_report::{Derived, Target, site, slot_after, time_of};
+
+/// A table as text.
+pub(crate) async fn export(
+    at: Target<'_>,
+    what: &Table,
+    form: TextForm,
+    budget: &mut Budget,
+) -> String {
+    let mut out = Vec::new();
+    write(at, what, form, &mut out, budget).await.expect("memory takes all text");
+    String::from_utf8(out).expect("tables are text")
+}
+
+async fn write(
+    at: Target<'_>,
+    what: &Table,
+    form: TextForm,
+    out: &mut Vec<u8>,
+    budget: &mut Budget,
+) -> io::Result<()> {
+    match what {
+        Table::Blocks { table } => {
+            let order = blocks::Found::sliced(at, table, budget).await.order.into_iter();
+            let trace = at.trace();
+            match form {
+                TextForm::Csv => block_csv(at, order, out, budget).await,
+                TextForm::Json => {
+                    let head = BlocksHead {
+                        device: at.device(),
+                        total: trace.blocks.len(),
+                        lifetime_unit: if trace.clock.is_some() { "us" } else { "events" },
+                    };
+                    json_list(&head, "blocks", order.map(|i| record(at, i)), out, budget).await
+                }
+            }
+        }
+        Table::Events { filter } => {
+            let found = events::Found::sliced(at, filter, budget).await;
+            let subjects = subjects(at, budget).await;
+            let rows =
+                found.rows(0..found.total()).map(|event| EventLine::new(at, &subjects, event));
+            match form {
+                TextForm::Csv => csv(rows, out, budget).await,
+                TextForm::Json => {
+                    json_list(&DeviceHead { device: at.device() }, "events", rows, out, budget)
+                        .await
+                }
+            }
+        }
+        Table::Findings {} => {
+            at.entry.derive(Derived::Findings, at.index, budget).await;
+            let found = of_device(at);
+            match form {
+                TextForm::Csv => csv(found.iter().map(FindingLine::new), out, budget).await,
+                TextForm::Json => {
+                    json_list(&NoHead {}, "anomalies", found.iter(), out, budget).await
+                }
+            }
+        }
+        Table::Segments { event } => {
+            let slot = slot_after(at.trace(), *event);
+            match form {
+                TextForm::Csv => {
+                    let states = states_sliced(at, slot, budget).await;
+                    let rows = rows_sliced(at, &states, budget).await;
+                    csv(rows.iter().map(SegmentLine::new), out, budget).await
+                }
+                TextForm::Json => {
+                    let mut found = segments_sliced(at, slot, budget).await;
+                    let rows = std::mem::take(&mut found.segments);
+                    let head = SegmentsHead {
+                        device: found.device,
+                        event: found.event,
+                        time_us: found.time_us,
+                        free: &found.free,
+                        fragmentation: &found.fragmentation,
+                        churn: &found.churn,
+                    };
+                    json_list(&head, "segments", rows.iter(), out, budget).await
+                }
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct NoHead {}
+
+#[derive(Serialize)]
+struct DeviceHead {
+    device: u32,
+}
+
+#[derive(Serialize)]
+struct BlocksHead {
+    device: u32,
+    total: usize,
+    lifetime_unit: &'static str,
+}
+
+#[derive(Serialize)]
+struct SegmentsHead<'a, F: Serialize, R: Serialize, C: Serialize> {
+    device: u32,
+    event: i64,
+    time_us: Option<i64>,
+    free: &'a F,
+    fragmentation: &'a R,
+    churn: &'a C,
+}
+
+/// An event of the trace.
+#[derive(Serialize)]
+struct EventLine {
+    event: u32,
+    time_us: Option<i64>,
+    action: String,
+    address: Option<String>,
+    bytes: u64,
+    /// After the event.
+    requested_bytes: u64,
+    stream: i64,
+    /// The reference of its block.
+    block: Option<String>,
+    #[serde(serialize_with = "spreadsheet_text")]
+    site: String,
+}
+
+impl EventLine {
+    fn new(at: Target<'_>, subjects: &[u32], event: u32) -> Self {
+        let (trace, snapshot) = (at.trace(), at.snapshot());
+        let (events, row) = (&snapshot.events, trace.device.events.start + event);
+        Self {
+            event,
+            time_us: time_of(trace, event + 1),
+            action: snapshot.action_name(events.action(row)).into_owned(),
+            address: (events.addr(row).0 != 0).then(|| events.addr(row).plain()),
+            bytes: events.size(row).0,
+            requested_bytes: trace.requested.at(event + 1),
+            stream: snapshot.stream(events.stream(row)),
+            block: subject(subjects, event)
+                .map(|i| block_reference(trace, &trace.blocks[i as usize])),
+            site: site(at.entry, events.stack(row)),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Findings as rows of the page.
+
+use super::block_detail as detail;
+use std::cmp::Reverse;
+use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_analysis::{Block, FindingKind};
+use vramscope_protocol::StackDetail;
+use vramscope_protocol::views::FindingRow;
+use vramscope_report::Target;
+use vramscope_report::finding_text::label;
+use vramscope_report::findings::{FindingRecord, of_device};
+use vramscope_report::{Quantity, text};
+use vramscope_snapshot::StackId;
+use vramscope_units::{Bytes, EventIndex};
+
+/// The findings of a device, by severity, then bytes.
+pub(crate) async fn findings(at: Target<'_>, budget: &mut Budget) -> Vec<FindingRow> {
+    rows(at, of_device(at), budget).await
+}
+
+/// Rows of these findings, with the call stack and the block that show each.
+pub(super) async fn rows(
+    at: Target<'_>,
+    found: Vec<FindingRecord>,
+    budget: &mut Budget,
+) -> Vec<FindingRow> {
+    let (trace, snapshot) = (at.trace(), at.snapshot());
+    let row = |finding: FindingRecord, reference: Option<String>| {
+        let (first, last) =
+            (finding.events.iter().min().copied(), finding.events.iter().max().copied());
+        let note = (finding.kind == FindingKind::PendingFree)
+            .then_some("This is the call stack of the frees.");
+        FindingRow {
+            spans: match (first, last) {
+                // From the state after the first event to past that after the last.
+                (Some(first), Some(last)) => {
+                    detail::spans(trace, first + 1, (last + 2).min(trace.slots()))
+                }
+                _ => Vec::new(),
+            },
+            reference,
+            stack: detail::stack(snapshot, finding.stack.unwrap_or(StackId::EMPTY), note),
+            ..plain(finding)
+        }
+    };
+    let mut rows: Vec<FindingRow> = Vec::with_capacity(found.len());
+    for finding in found {
+        let reference = reference(at, &finding, budget).await;
+        rows.push(row(finding, reference));
+    }
+    rows
+}
+
+/// A row without what only the file's tables tell.
+pub(super) fn plain(finding: FindingRecord) -> FindingRow {
+    FindingRow {
+        severity: finding.severity,
+        id: finding.id,
+        kind: finding.kind,
+        label: label(finding.kind).to_owned(),
+        path: finding.path,
+        device: finding.device,
+        bytes: Quantity::bytes(Bytes(finding.bytes)),
+        text: finding.text,
+        event: finding.events.iter().min().copied(),
+        at: finding
+            .events
+            .iter()
+            .min()
+            .map(|&event| EventIndex(event).to_string())
+            .unwrap_or_default(),
+        spans: Vec::new(),
+        reference: None,
+        stack: StackDetail { frames: Vec::new(), note: None },
+    }
+}
+
+/// Sorts findings of several ranks by severity, then bytes.
+pub(super) fn sort(rows: &mut [FindingRow]) {
+    rows.sort_by(|a, b| {
+        let key = |row: &FindingRow| (row.severity, Reverse(row.bytes.value));
+        key(a).cmp(&key(b)).then_with(|| (&a.path, &a.id).cmp(&(&b.path, &b.id)))
+    });
+}
+
+/// A block that shows the finding: the largest block of its call stack that is live at the end. For
+/// frees that wait, the first of them if none is live.
+async fn reference(at: Target<'_>, finding: &FindingRecord, budget: &mut Budget) -> Option<String> {
+    match finding.kind {
+        FindingKind::Growth | FindingKind::NeverFreed | FindingKind::PendingFree => {}
+        FindingKind::Oom
+        | FindingKind::Fragmentation
+        | FindingKind::Retry
+        | FindingKind::Settings
+        | FindingKind::Outlier => return None,
+    }
+    let trace = at.trace();
+    let first = finding
+        .events
+        .first()
+        .copied()
+        .filter(|_| finding.kind == FindingKind::PendingFree)
+        .map(EventIndex);
+    let (mut largest, mut waits): (Option<&Block>, Option<&Block>) = (None, None);
+    for part in strides(trace.blocks.len()) {
+        budget.charge(part.len() as u64).await;
+        for block in &trace.blocks[part] {
+            let stays = block.leaves == trace.slots() && Some(block.stack) == finding.stack;
+            // Of equals the oldest.
+            if stays && largest.is_none_or(|largest| largest.bytes < block.bytes) {
+                largest = Some(block);
+            }
+            if waits.is_none() && first.is_some() && block.free_requested() == first {
+                waits = Some(block);
+            }
+        }
+    }
+    largest.or(waits).map(|block| text::block_reference(trace, block))
+}

@@ -1,0 +1,79 @@
+//! Flame graphs.
+
+mod graph;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub(crate) use graph::Graph;
+
+use super::lru_cache::LruCache;
+use super::target as target_of;
+use crate::scheduler::SLICE;
+use std::sync::Arc;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_protocol::DeviceRef;
+use vramscope_protocol::views::{FlameSpec, FlameWeight};
+use vramscope_report::LoadedFile;
+use vramscope_report::Target;
+
+/// How many graphs are kept.
+const MAX_GRAPHS: usize = 4;
+
+/// The graphs that were asked for last.
+pub(crate) struct Graphs(LruCache<(DeviceRef, FlameSpec), Graph>);
+
+impl Default for Graphs {
+    fn default() -> Self {
+        Self(LruCache::new(MAX_GRAPHS))
+    }
+}
+
+impl Graphs {
+    /// Whether a graph is there; if not, makes a slice of it.
+    pub(crate) fn is_ready(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        target: DeviceRef,
+        flame: &FlameSpec,
+    ) -> bool {
+        let wanted = (target, tree_of(flame));
+        self.0.is_ready(&wanted, || graph(file.clone(), wanted.clone()))
+    }
+
+    /// A graph, with its root and its search.
+    pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, flame: &FlameSpec) -> &Graph {
+        let wanted = (target, tree_of(flame));
+        let graph = self.0.get(&wanted, || {
+            run_to_completion(Graph::sliced(at, &wanted.1, &mut Budget::unlimited()))
+        });
+        graph.show(at, &flame.root, &flame.search);
+        graph
+    }
+}
+
+async fn graph(file: Arc<LoadedFile>, (target, spec): (DeviceRef, FlameSpec)) -> Option<Graph> {
+    Some(Graph::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
+}
+
+/// The blocks that a node of a graph adds up, by index, ascending.
+pub(super) async fn blocks_below(
+    at: Target<'_>,
+    flame: &FlameSpec,
+    node: u32,
+    budget: &mut Budget,
+) -> Vec<u32> {
+    Graph::sliced(at, &tree_of(flame), budget).await.blocks_below(at, node, budget).await
+}
+
+/// What decides the tree: neither what of it is shown, nor what its weight does not look at.
+fn tree_of(flame: &FlameSpec) -> FlameSpec {
+    let at_cursor = flame.weight == FlameWeight::Cursor;
+    FlameSpec {
+        event: if at_cursor { flame.event } else { 0 },
+        range: if at_cursor { None } else { flame.range },
+        root: String::new(),
+        search: String::new(),
+        ..flame.clone()
+    }
+}

@@ -1,0 +1,330 @@
+//! Flame graphs against what the program prints.
+
+use super::*;
+use crate::loader::Loader;
+use crate::queries::layout_axis;
+use std::path::Path;
+use vramscope_analysis::lifetime;
+use vramscope_layout::{Cell, Color, NO_BLOCK};
+use vramscope_protocol::AxisKind;
+use vramscope_protocol::views::{FlameBox, FlameNode, MarkedRange};
+use vramscope_report::LoadedFile;
+use vramscope_report::flame::{Flame, Weight, flame};
+
+const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };
+const FILES: [&str; 5] = [
+    "scenarios/f04.pickle",
+    "edge/no_time.pickle",
+    "edge/segments_only.pickle",
+    "recorded/t26/linear_seed_all.pickle",
+    "truth/gpt_backward.pickle.gz",
+];
+
+fn load(name: &str) -> LoadedFile {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    let mut loader = Loader::new(name, 0);
+    loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+    loader.finish().expect("a snapshot")
+}
+
+fn target(file: &LoadedFile) -> Target<'_> {
+    Target { path: &file.path, entry: &file.entries[0], index: 0 }
+}
+
+fn of(weight: FlameWeight) -> FlameSpec {
+    FlameSpec { weight, ..FlameSpec::default() }
+}
+
+/// The range in which these events happen, both included, as the axis of events has it: slot `n +
+/// 1` is after event `n`.
+fn events(first: u32, last: u32) -> MarkedRange {
+    MarkedRange { axis: AxisKind::Event, x0: f64::from(first), x1: f64::from(last) + 2.0 }
+}
+
+fn below(graph: &Graph, at: Target<'_>, node: u32) -> Vec<u32> {
+    run_to_completion(graph.blocks_below(at, node, &mut Budget::unlimited()))
+}
+
+fn all(graph: &Graph, at: Target<'_>) -> Vec<FlameNode> {
+    (0..).map_while(|node| graph.node(at, node)).collect()
+}
+
+#[test]
+fn totals_and_nodes_are_those_that_the_program_prints() {
+    for name in FILES {
+        let file = load(name);
+        let at = target(&file);
+        let trace = at.trace();
+        let peak = trace.requested_band.peak_event.map_or(0, |e| e + 1);
+        let middle = trace.slots() / 2;
+        let cursor = FlameSpec { event: i64::from(middle) - 1, ..of(FlameWeight::Cursor) };
+        let whole =
+            FlameSpec { range: Some(events(0, trace.slots())), ..of(FlameWeight::ByteSeconds) };
+        let pairs = [
+            (of(FlameWeight::Peak), Weight::Bytes(peak)),
+            (cursor, Weight::Bytes(middle)),
+            (of(FlameWeight::ByteSeconds), Weight::ByteSeconds),
+            (whole, Weight::ByteSeconds),
+            (of(FlameWeight::Count), Weight::Count),
+            (of(FlameWeight::Churn), Weight::Churn),
+        ];
+        let mut kept = Graphs::default();
+        for (spec, weight) in pairs {
+            let printed: Flame<'_> = flame(at, weight);
+            let graph = kept.get(at, DEVICE, &spec);
+            let info = graph.info(at);
+            assert_eq!(info.total.value, printed.total as i128, "{name} {spec:?}");
+            assert_eq!(
+                info.rows,
+                printed.nodes.iter().map(|n| n.depth).max().unwrap_or(0) + 1,
+                "{name} {spec:?}"
+            );
+            let nodes = all(graph, at);
+            assert_eq!(nodes.len(), printed.nodes.len(), "{name} {spec:?}");
+            for (node, row) in nodes.iter().zip(&printed.nodes) {
+                assert_eq!(node.total.value, row.total as i128, "{name} {spec:?} {}", node.node);
+                assert_eq!(node.above.unwrap_or(0), row.parent, "{name} {spec:?} {}", node.node);
+                assert_eq!(node.file, row.file, "{name} {spec:?} {}", node.node);
+                assert_eq!(
+                    node.path.split('.').filter(|p| !p.is_empty()).count() as u32,
+                    row.depth
+                );
+            }
+            // The blocks below a node are as many as it counts.
+            for row in (0..printed.nodes.len()).step_by(printed.nodes.len() / 10 + 1) {
+                let below = below(graph, at, row as u32);
+                assert_eq!(
+                    below.len() as u32,
+                    printed.nodes[row].blocks,
+                    "{name} {spec:?} node {row}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_range_of_time_is_that_of_its_events_and_has_a_peak_of_its_own() {
+    for name in ["recorded/t26/linear_seed_all.pickle", "truth/gpt_backward.pickle.gz"] {
+        let file = load(name);
+        let at = target(&file);
+        let trace = at.trace();
+        let (axis, last) =
+            (layout_axis(trace, AxisKind::Time).expect("a recording has times"), trace.slots() - 2);
+        let time = |event: u32| axis.slot_of(event + 1) as f64;
+        // Between two events of different times, which the marked stretch of time begins and ends
+        // with.
+        let apart =
+            |event: &u32| time(*event) > time(*event - 1) && time(*event) < time(*event + 1);
+        let first = (last / 3..last).find(apart).expect("times differ");
+        let end = (2 * last / 3..last).find(apart).expect("times differ");
+        let of_time =
+            MarkedRange { axis: AxisKind::Time, x0: time(first - 1), x1: time(end) + 1.0 };
+        let mut kept = Graphs::default();
+        let mut info = |weight, range| {
+            kept.get(at, DEVICE, &FlameSpec { range: Some(range), ..of(weight) }).info(at)
+        };
+        for weight in
+            [FlameWeight::Peak, FlameWeight::ByteSeconds, FlameWeight::Count, FlameWeight::Churn]
+        {
+            let (by_time, by_event) = (info(weight, of_time), info(weight, events(first, end)));
+            assert_eq!(
+                (by_time.total, by_time.text),
+                (by_event.total, by_event.text),
+                "{name} {weight:?}"
+            );
+        }
+        let (_, peak) = trace.requested.largest(first..end + 2).expect("states");
+        let shown = info(FlameWeight::Peak, of_time);
+        assert_eq!(shown.total.value, peak.into(), "{name}");
+        assert!(
+            shown.text.starts_with("requested bytes live at the peak of the range, #"),
+            "{}",
+            shown.text
+        );
+        let turned = MarkedRange { x0: of_time.x1, x1: of_time.x0, ..of_time };
+        assert_eq!(
+            info(FlameWeight::Count, turned).total,
+            info(FlameWeight::Count, of_time).total,
+            "{name}"
+        );
+        // A range within one state has no event.
+        let none =
+            info(FlameWeight::Count, MarkedRange { axis: AxisKind::Event, x0: 5.2, x1: 5.8 });
+        assert_eq!(
+            (none.total.value, none.text.as_str()),
+            (0, "allocations in the range, which has no event")
+        );
+    }
+}
+
+#[test]
+fn a_range_counts_what_is_in_it_and_its_parts_add_up() {
+    for name in [
+        "edge/no_time.pickle",
+        "recorded/t26/linear_seed_all.pickle",
+        "truth/gpt_backward.pickle.gz",
+    ] {
+        let file = load(name);
+        let at = target(&file);
+        let trace = at.trace();
+        let last = trace.slots() - 2;
+        let mut kept = Graphs::default();
+        let mut total = |weight, of_events: Option<(u32, u32)>| -> i128 {
+            let range = of_events.map(|(first, last)| events(first, last));
+            let spec = FlameSpec { range, ..of(weight) };
+            kept.get(at, DEVICE, &spec).info(at).total.value
+        };
+        let cut = last / 3;
+        for weight in [FlameWeight::Count, FlameWeight::Churn] {
+            let parts = total(weight, Some((0, cut))) + total(weight, Some((cut + 1, last)));
+            assert_eq!(parts, total(weight, None), "{name}");
+        }
+        let allocs =
+            trace.blocks.iter().filter(|b| b.alloc_event().is_some_and(|e| e.0 <= cut)).count();
+        assert_eq!(total(FlameWeight::Count, Some((0, cut))), allocs as u128, "{name}");
+        // Time lies between events: parts that share one share no time. Without a clock an event is
+        // a piece of it.
+        let next = if trace.clock.is_some() { cut } else { cut + 1 };
+        let parts = total(FlameWeight::ByteSeconds, Some((0, cut)))
+            + total(FlameWeight::ByteSeconds, Some((next, last)));
+        assert_eq!(parts, total(FlameWeight::ByteSeconds, None), "{name}");
+        let sum: u128 = trace
+            .blocks
+            .iter()
+            .map(|b| u128::from(b.bytes.0) * u128::from(lifetime(trace, b)))
+            .sum();
+        assert_eq!(parts, sum, "{name}");
+        // A range that none of the events is in.
+        assert_eq!(total(FlameWeight::Churn, Some((u32::MAX, u32::MAX))), 0, "{name}");
+    }
+}
+
+#[test]
+fn other_orders_add_up_to_the_same() {
+    // In some of them some stacks have only C++ frames.
+    let hidden = ["truth/gpt_backward.pickle.gz", "recorded/t26/oom_observer.pickle.gz"]
+        .map(|name| other_orders(&load(name)));
+    assert!(hidden.iter().any(|&n| n > 0));
+}
+
+/// The number of blocks that have only frames which can be left out.
+fn other_orders(file: &LoadedFile) -> usize {
+    let at = target(file);
+    let mut kept = Graphs::default();
+    let total = kept.get(at, DEVICE, &of(FlameWeight::Churn)).info(at).total;
+    let frames_of = |stack| vramscope_report::frames(at.snapshot(), stack);
+    let only_framework = |stack| {
+        !frames_of(stack).is_empty()
+            && frames_of(stack).iter().all(vramscope_report::FrameRecord::is_framework)
+    };
+    let allocs = || at.trace().blocks.iter().filter(|b| b.alloc_event().is_some());
+    let hidden = allocs().filter(|b| only_framework(b.stack)).count();
+    for (inverted, hide_framework) in [(true, false), (false, true), (true, true)] {
+        let graph =
+            kept.get(at, DEVICE, &FlameSpec { inverted, hide_framework, ..of(FlameWeight::Churn) });
+        assert_eq!(graph.info(at).total, total);
+        let nodes = all(graph, at);
+        let own_files = nodes
+            .iter()
+            .all(|n| n.file.is_empty() || !vramscope_analysis::is_framework_file(&n.file));
+        assert!(own_files || !hide_framework);
+        let top: i128 = nodes.iter().filter(|n| n.above == Some(0)).map(|n| n.total.value).sum();
+        assert_eq!(top, total.value, "all stacks begin below the root");
+        let framework = nodes.iter().find(|n| n.title == "(framework only)").map(|n| n.node);
+        let blocks = |node| below(graph, at, node).len();
+        let sum: usize = nodes.iter().filter(|n| n.above == Some(0)).map(|n| blocks(n.node)).sum();
+        assert_eq!(sum, blocks(0));
+        assert_eq!(framework.map(blocks), (hide_framework && hidden > 0).then_some(hidden));
+    }
+    hidden
+}
+
+#[test]
+fn a_root_and_a_search_change_what_is_shown() {
+    let file = load("truth/gpt_backward.pickle.gz");
+    let at = target(&file);
+    let mut kept = Graphs::default();
+    let graph = kept.get(at, DEVICE, &FlameSpec::default());
+    let info = graph.info(at);
+    assert_eq!((info.path.len(), info.matched.is_none()), (1, true));
+    assert!(info.text.starts_with("requested bytes live at the peak, #"), "{}", info.text);
+    let nodes = all(graph, at);
+    let deep = nodes.iter().find(|n| n.path.split('.').count() == 4).expect("a deep node");
+    let found = deep.title.to_uppercase();
+    let spec = FlameSpec { root: deep.path.clone(), ..FlameSpec::default() };
+    let graph = kept.get(at, DEVICE, &spec);
+    let info = graph.info(at);
+    assert_eq!((info.total.clone(), info.path.len()), (deep.total.clone(), 5));
+    assert_eq!(info.path[4].path, deep.path);
+    assert_eq!(info.path[4].text, deep.title);
+    let shown = graph.node(at, deep.node).expect("it is there");
+    assert_eq!((shown.x0, shown.x1), (0.0, info.extent));
+    let boxes = graph.boxes(at, 0.0, info.extent, info.extent / 100.0);
+    assert!(
+        boxes.iter().any(|b| b.node == deep.node)
+            && boxes.iter().any(|b| b.node == 0 && b.text == "(all)")
+    );
+    assert!(
+        boxes
+            .iter()
+            .all(|b| b.x1 - b.x0 >= info.extent / 100.0 && b.y1 <= f64::from(info.rows * 4096))
+    );
+    let whole = |b: &FlameBox| format!("{} {}", b.text, b.place).trim_end().to_owned();
+    let title = |node: u32| graph.node(at, node).expect("it is there").title;
+    assert!(
+        boxes.iter().all(|b| whole(b) == title(b.node))
+            && boxes.iter().any(|b| b.place.contains(".py:"))
+    );
+    assert!(graph.boxes(at, f64::NAN, 1.0, 0.0).is_empty());
+
+    let spec = FlameSpec { search: found, ..FlameSpec::default() };
+    let graph = kept.get(at, DEVICE, &spec);
+    let matched = graph.info(at).matched.expect("a search").value;
+    let snapshot = at.snapshot();
+    let peak = at.trace().requested_band.peak_event.map_or(0, |e| e + 1);
+    let holds = |stack| {
+        snapshot.stack(stack).any(|f| vramscope_report::text::full_label(snapshot, f) == deep.title)
+    };
+    let live = at.trace().blocks.iter().filter(|b| b.enters <= peak && peak < b.leaves);
+    let expected: u64 = live.filter(|b| holds(b.stack)).map(|b| b.bytes.0).sum();
+    assert_eq!(matched, i128::from(expected), "each stack once");
+    let cell = Cell { kx: 30, ky: 12, slot: 0, columns: 512, low: 0, rows: 1024 };
+    let strips = graph.strips(cell);
+    assert!(strips.colors.contains(&Color::DIMMED.word()) && !strips.blocks.contains(&NO_BLOCK));
+    let none =
+        kept.get(at, DEVICE, &FlameSpec { search: "no such frame".into(), ..FlameSpec::default() });
+    assert_eq!(none.info(at).matched.map(|q| q.value), Some(0));
+    // A path that leads nowhere is the whole.
+    let lost = kept.get(at, DEVICE, &FlameSpec { root: "0.999.x".into(), ..FlameSpec::default() });
+    assert_eq!(lost.info(at).path.len(), 1);
+    assert!(lost.node(at, u32::MAX).is_none() && below(lost, at, u32::MAX).is_empty());
+    assert_eq!(kept.0.len(), 1, "one tree for all of them");
+}
+
+#[test]
+fn every_weight_says_its_unit() {
+    let file = load("truth/gpt_backward.pickle.gz");
+    let at = target(&file);
+    let mut kept = Graphs::default();
+    let mut words = |weight| {
+        let info = kept.get(at, DEVICE, &of(weight)).info(at);
+        (info.total.text, info.total.exact, info.text)
+    };
+    let (text, exact, says) = words(FlameWeight::Count);
+    assert!(
+        text.ends_with(" allocations") && text == exact && says == "allocations in the window",
+        "{text} {says}"
+    );
+    let (text, exact, says) = words(FlameWeight::ByteSeconds);
+    assert!(text.ends_with("iB·s") && exact.ends_with(" B·µs"), "{text} {exact}");
+    assert_eq!(says, "requested bytes times seconds of life in the window");
+    let (text, exact, _) = words(FlameWeight::Churn);
+    assert!(text.ends_with("iB") && exact.ends_with(" bytes"), "{text} {exact}");
+    let weight = run_to_completion(super::words::Weight::sliced(
+        at.trace(),
+        &of(FlameWeight::Churn),
+        &mut Budget::unlimited(),
+    ));
+    assert_eq!(weight.quantity(u128::MAX).value, i128::MAX);
+}

@@ -1,0 +1,254 @@
+//! Handlers of queries: one file for each kind of answer.
+//!
+//! Answers come from the reports that the program prints. [`Queries`] holds the caches between two
+//! answers. [`overview`] and [`compare`] also have the coordinator's side, where ranks are compared.
+
+mod block_detail;
+mod blocks;
+mod card;
+mod compare;
+mod detail;
+mod disambiguate;
+mod events;
+mod export;
+mod findings;
+mod flame;
+mod hover;
+mod lru_cache;
+mod minimap;
+mod next;
+mod overview;
+mod picked;
+mod picture;
+mod range;
+mod search;
+mod segment;
+mod segments;
+mod settings;
+mod state_at;
+#[cfg(test)]
+mod tests;
+mod tiles;
+mod tracks;
+
+pub(crate) use block_detail::{block, find_block};
+pub(crate) use compare::Compared;
+pub(crate) use hover::picked;
+pub(crate) use overview::Ranks;
+pub(crate) use tiles::{PartialTile, TileStep, Tiles, layout_axis};
+
+use crate::scheduler::SLICE;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use vramscope_analysis::slicing::Budget;
+use vramscope_protocol::DeviceRef;
+use vramscope_protocol::views::{Answer, At, Query};
+use vramscope_report::{LoadedFile, Target};
+
+/// What is kept between answers.
+pub(crate) struct Queries {
+    /// Work of one slice of an answer without a cache.
+    slice: u64,
+    pub(crate) tiles: Tiles,
+    events: events::Cache,
+    blocks: blocks::Cache,
+    flames: flame::Graphs,
+}
+
+impl Default for Queries {
+    fn default() -> Self {
+        Self {
+            slice: SLICE,
+            tiles: Tiles::default(),
+            events: events::Cache::default(),
+            blocks: blocks::Cache::default(),
+            flames: flame::Graphs::default(),
+        }
+    }
+}
+
+/// An answer, or the state of the work for it.
+pub(crate) enum Step<T> {
+    /// More slices are needed.
+    Working,
+    /// The answer.
+    Done(T),
+    /// The file has no such device.
+    NoSuchDevice,
+}
+
+/// The answer of a query without a cache, while it is computed.
+type Task = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+
+/// The work for one query.
+#[derive(Default)]
+pub(crate) struct Answering(Option<Task>);
+
+/// Work for a slice: an answer from a cache, a cache that is being filled, or a task to run.
+enum Work {
+    Cached(Answer),
+    Filling,
+    Task(Task),
+}
+
+/// A task over a device. It owns the file and its arguments.
+macro_rules! task {
+    ($of:expr, |$at:ident, $budget:ident| $answer:expr) => {{
+        let (file, device, slice): (&Arc<LoadedFile>, DeviceRef, u64) = $of;
+        let file = file.clone();
+        Work::Task(Box::pin(async move {
+            let ($at, $budget) = (target(&file, device)?, &mut Budget::of(slice));
+            // Answers that need one slice charge nothing.
+            let _ = &$budget;
+            Some($answer)
+        }))
+    }};
+}
+
+/// An answer from a cache that is filled in slices.
+macro_rules! cached {
+    ($is_ready:expr, $answer:expr) => {
+        if $is_ready { Work::Cached($answer) } else { Work::Filling }
+    };
+}
+
+impl Queries {
+    /// Runs a slice of the answer to a query, whose derived data exists.
+    pub(crate) fn answer(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        device: DeviceRef,
+        query: &Query,
+        answering: &mut Answering,
+    ) -> Step<Answer> {
+        let Some(at) = target(file, device) else { return Step::NoSuchDevice };
+        let task = match &mut answering.0 {
+            Some(task) => task,
+            None => match self.work(file, at, device, query.clone()) {
+                Work::Cached(answer) => return Step::Done(answer),
+                Work::Filling => return Step::Working,
+                Work::Task(task) => answering.0.insert(task),
+            },
+        };
+        match task.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => Step::Working,
+            Poll::Ready(Some(answer)) => Step::Done(answer),
+            Poll::Ready(None) => Step::NoSuchDevice,
+        }
+    }
+
+    fn work(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        at: Target<'_>,
+        device: DeviceRef,
+        query: Query,
+    ) -> Work {
+        let on = (file, device, self.slice);
+        let page = |from: u32, count: u32| from..from.saturating_add(count);
+        match query {
+            Query::Events { filter, from, count, near } => cached!(
+                self.events.is_ready(file, device, &filter),
+                Answer::Events(self.events.page(at, device, &filter, page(from, count), near))
+            ),
+            Query::Blocks { table, from, count, near } => cached!(
+                self.blocks.is_ready(file, device, &table),
+                Answer::Blocks(self.blocks.page(at, device, &table, page(from, count), near))
+            ),
+            Query::Flame { flame } => cached!(
+                self.flames.is_ready(file, device, &flame),
+                Answer::Flame(self.flames.get(at, device, &flame).info(at))
+            ),
+            Query::FlameBoxes { flame, x0, x1, least } => cached!(
+                self.flames.is_ready(file, device, &flame),
+                Answer::FlameBoxes(self.flames.get(at, device, &flame).boxes(at, x0, x1, least))
+            ),
+            Query::FlameNode { flame, node } => cached!(
+                self.flames.is_ready(file, device, &flame),
+                Answer::FlameNode(self.flames.get(at, device, &flame).node(at, node).map(Box::new))
+            ),
+            Query::Segments { rows } => cached!(
+                self.tiles.orders.is_ready(file, device, &rows),
+                Answer::Segments(self.tiles.orders.get(at, device, &rows).info(&rows))
+            ),
+            Query::SegmentRows { rows, y0, y1 } => cached!(
+                self.tiles.orders.is_ready(file, device, &rows),
+                Answer::SegmentRows(
+                    self.tiles.orders.get(at, device, &rows).rows(at, &rows, y0, y1)
+                )
+            ),
+            Query::Card {} => {
+                task!(on, |at, budget| Answer::Card(Box::new(card::card(at, budget).await)))
+            }
+            Query::Findings {} => {
+                task!(on, |at, budget| Answer::Findings(findings::findings(at, budget).await))
+            }
+            Query::Minimap { axis } => {
+                task!(on, |at, budget| Answer::Minimap(minimap::minimap(at, axis, budget).await))
+            }
+            Query::Tracks { axis, x0, x1, columns } => task!(on, |at, budget| {
+                Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns))
+            }),
+            Query::StateAt { at: moment } => task!(on, |at, budget| Answer::StateAt(Box::new(
+                state_at::state_at(at, moment, budget).await
+            ))),
+            Query::Peak {} => task!(on, |at, budget| {
+                let event = at.trace().requested_band.peak_event.map_or(-1, i64::from);
+                let moment = At::Event { event };
+                Answer::StateAt(Box::new(state_at::state_at(at, moment, budget).await))
+            }),
+            Query::Markers { events } => {
+                task!(on, |at, budget| Answer::Markers(state_at::markers(at.trace(), &events)))
+            }
+            Query::Range(marked) => task!(on, |at, budget| Answer::Detail(
+                range::range(at, &marked, budget).await.map(Box::new)
+            )),
+            Query::Export { what, form } => {
+                task!(on, |at, budget| Answer::Text(export::export(at, &what, form, budget).await))
+            }
+            Query::Next { of, event, block, backwards } => {
+                task!(on, |at, budget| Answer::Next(
+                    next::next(at, &of, event, block, backwards, budget).await.map(Box::new)
+                ))
+            }
+            Query::Hit { block } => {
+                task!(on, |at, budget| Answer::Hit(detail::hit(at, block).map(Box::new)))
+            }
+            Query::Names { blocks } => task!(on, |at, budget| Answer::Names(
+                blocks.iter().map(|&block| detail::names(at, block)).collect()
+            )),
+            Query::Search { text } => {
+                task!(on, |at, budget| Answer::Search(search::search(at, &text, budget).await))
+            }
+            Query::Segment { segment, event } => task!(on, |at, budget| {
+                Answer::Detail(segment::segment(at, segment, event, budget).await.map(Box::new))
+            }),
+            Query::SegmentOf { block } => {
+                task!(on, |at, budget| Answer::SegmentOf(segment::segment_of(at, block)))
+            }
+            Query::Frame { name, file: path, line } => task!(on, |at, budget| {
+                Answer::Detail(detail::frame(at, &name, &path, line, budget).await.map(Box::new))
+            }),
+            Query::Side { band } => {
+                task!(on, |at, budget| Answer::Text(compare::side(at, band, budget).await))
+            }
+            Query::Settings {} => {
+                task!(on, |at, budget| Answer::Settings(settings::settings(at, budget).await))
+            }
+            Query::Picture { .. } => {
+                let shared = file.clone();
+                task!(on, |at, budget| {
+                    let picture = picture::picture(&shared, device, &query, budget);
+                    let _ = at;
+                    Answer::Text(picture.await)
+                })
+            }
+        }
+    }
+}
+
+/// The device that a message names.
+pub(crate) fn target(file: &LoadedFile, device: DeviceRef) -> Option<Target<'_>> {
+    file.target(device.part, device.device)
+}

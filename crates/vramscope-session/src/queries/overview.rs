@@ -1,0 +1,212 @@
+//! The ranks of a run beside each other: the coordinator's side.
+//!
+//! What is compared is what every rank's card says, so that a run of a thousand ranks needs none of
+//! their tables.
+
+use super::card::{category_label, share};
+use super::findings;
+use crate::run_order::natural;
+use std::cmp::Ordering;
+use vramscope_analysis::{Facts, Finding, OutlierItem, RankFacts, Severity, outliers};
+use vramscope_protocol::views::{FindingRow, Overview, OverviewRow, RankCard, RankSort, RunQuery};
+use vramscope_report::Quantity;
+use vramscope_report::findings::outlier;
+use vramscope_report::peak::BandKind;
+use vramscope_report::text::file_name;
+
+/// The cards of a run, and the order that was asked for last.
+#[derive(Debug, Default)]
+pub(crate) struct Ranks {
+    /// By folder, then rank, then path.
+    rows: Vec<Rank>,
+    /// What each of them is compared by, in the same order.
+    facts: Vec<RankFacts>,
+    /// What only shows when they are compared: whose, by its place in `rows`, and what.
+    outliers: Vec<(usize, Finding)>,
+    sort: RankSort,
+    descending: bool,
+}
+
+#[derive(Debug)]
+struct Rank {
+    key: u32,
+    group: String,
+    card: Box<RankCard>,
+    requested: i64,
+    reserved: i64,
+}
+
+impl Ranks {
+    /// Take what is new, and put all in order.
+    pub(crate) fn answer(&mut self, query: &RunQuery) -> Overview {
+        match query {
+            RunQuery::Clear {} => {
+                self.rows.clear();
+                self.facts.clear();
+                self.outliers.clear();
+            }
+            RunQuery::Card { key, group, card } => self.insert(*key, group, card),
+            RunQuery::Sort { sort, descending } => {
+                (self.sort, self.descending) = (*sort, *descending)
+            }
+        }
+        self.overview()
+    }
+
+    fn insert(&mut self, key: u32, group: &str, card: &RankCard) {
+        if let Some(old) = self.rows.iter().position(|r| r.key == key) {
+            self.rows.remove(old);
+            self.facts.remove(old);
+        }
+        let rank = Rank {
+            key,
+            group: group.to_owned(),
+            requested: peak(card, BandKind::Requested),
+            reserved: peak(card, BandKind::Reserved),
+            card: Box::new(card.clone()),
+        };
+        let place = self.rows.partition_point(|r| by_rank(r, &rank) == Ordering::Less);
+        self.facts.insert(place, facts(card));
+        self.rows.insert(place, rank);
+        self.outliers = outliers(&self.facts);
+    }
+
+    fn overview(&self) -> Overview {
+        let largest =
+            self.rows.iter().map(|r| r.requested.max(r.reserved)).max().unwrap_or(0).max(0) as u64;
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        // They stand in the order by rank, which decides among equals either way round.
+        let value = |i: usize| -> [i64; 2] {
+            let rank = &self.rows[i];
+            match self.sort {
+                RankSort::Rank => [0, 0],
+                RankSort::Peak => [rank.requested, 0],
+                RankSort::Reserved => [rank.reserved, 0],
+                RankSort::End => [number(&rank.card.end), 0],
+                RankSort::Findings => [number(&rank.card.ooms), rank.card.findings.len() as i64],
+            }
+        };
+        match (self.sort, self.descending) {
+            (RankSort::Rank, false) => {}
+            (RankSort::Rank, true) => order.reverse(),
+            (_, false) => order.sort_by_key(|&i| value(i)),
+            (_, true) => order.sort_by_key(|&i| std::cmp::Reverse(value(i))),
+        }
+        let mut before = "";
+        let row = |&i: &usize| {
+            let rank = &self.rows[i];
+            let is_new = self.sort == RankSort::Rank && !self.descending && rank.group != before;
+            before = &rank.group;
+            OverviewRow {
+                key: rank.key,
+                group: if is_new { rank.group.clone() } else { String::new() },
+                requested: share(rank.requested.max(0) as u64, largest),
+                reserved: share(rank.reserved.max(0) as u64, largest),
+                categories: ends(&rank.card, largest),
+                outlier: self.outlier(i),
+            }
+        };
+        let outliers = self.outlier_rows();
+        let own = self.rows.iter().flat_map(|rank| rank.card.findings.iter().cloned());
+        let mut findings: Vec<FindingRow> = own.chain(outliers.iter().cloned()).collect();
+        findings::sort(&mut findings);
+        let notable =
+            findings.iter().filter(|finding| finding.severity != Severity::Low).count() as u32;
+        Overview {
+            rows: order.iter().map(row).collect(),
+            text: self.text(),
+            outliers,
+            findings,
+            notable,
+        }
+    }
+
+    /// `peaks from 610.2 MiB to 1.16 GiB`.
+    fn text(&self) -> String {
+        let of = |r: &Rank| Quantity::signed_bytes(r.requested).text;
+        let least = self.rows.iter().min_by_key(|r| r.requested).map(of);
+        let most = self.rows.iter().max_by_key(|r| r.requested).map(of);
+        match (least, most) {
+            (Some(least), Some(most)) if least == most && self.rows.len() == 1 => {
+                format!("peak {most}")
+            }
+            (Some(least), Some(most)) if least == most => format!("all peaks at {most}"),
+            (Some(least), Some(most)) => format!("peaks from {least} to {most}"),
+            _ => String::new(),
+        }
+    }
+
+    fn outlier_rows(&self) -> Vec<FindingRow> {
+        let row = |(index, finding): &(usize, Finding)| {
+            let rank = &self.rows[*index];
+            let mut row = findings::plain(outlier(&rank.card.path, finding, Vec::new()));
+            if let Facts::Outlier { item: OutlierItem::Stack { site, .. }, .. } = &finding.facts {
+                row.stack.note = Some(format!(
+                    "The call site is {site}. The rank's own timeline has the whole call stack."
+                ));
+            }
+            row
+        };
+        let mut rows: Vec<FindingRow> = self.outliers.iter().map(row).collect();
+        findings::sort(&mut rows);
+        rows
+    }
+
+    /// `480.0 MiB more at train.py:88 step`: the one about most bytes; empty when there is none.
+    fn outlier(&self, index: usize) -> String {
+        let Some((_, finding)) = self.outliers.iter().find(|(i, _)| *i == index) else {
+            return String::new();
+        };
+        let bytes = vramscope_units::Bytes(finding.bytes);
+        let what = match &finding.facts {
+            Facts::Outlier { item: OutlierItem::Stack { site, .. }, .. } => format!("at {site}"),
+            Facts::Outlier { item: OutlierItem::Category(category), .. } => {
+                format!("of {}", category_label(*category))
+            }
+            Facts::Outlier { item: OutlierItem::Band(name), .. } => {
+                format!("of {name} at its peak")
+            }
+            _ => return String::new(),
+        };
+        format!("{bytes} more {what}")
+    }
+}
+
+/// By folder, then rank; those without one by path.
+fn by_rank(a: &Rank, b: &Rank) -> Ordering {
+    let rank = |r: &Rank| r.card.rank.unwrap_or(u32::MAX);
+    natural(&a.group, &b.group)
+        .then_with(|| rank(a).cmp(&rank(b)))
+        .then_with(|| natural(&a.card.path, &b.card.path))
+        .then_with(|| (a.card.device, a.key).cmp(&(b.card.device, b.key)))
+}
+
+fn number(quantity: &Quantity) -> i64 {
+    quantity.value.try_into().unwrap_or(i64::MAX)
+}
+
+fn peak(card: &RankCard, band: BandKind) -> i64 {
+    card.bands.iter().find(|b| b.name == band).map_or(0, |b| number(&b.peak))
+}
+
+/// Where the bars of a card's categories end.
+fn ends(card: &RankCard, largest: u64) -> Vec<f64> {
+    let mut end = 0u64;
+    let bar = |bytes: i64| {
+        end = end.saturating_add(bytes.max(0) as u64);
+        share(end, largest)
+    };
+    card.categories.iter().map(|c| number(&c.bytes)).map(bar).collect()
+}
+
+/// The facts that ranks are compared by.
+fn facts(card: &RankCard) -> RankFacts {
+    let bytes = |quantity: &Quantity| u64::try_from(quantity.value).unwrap_or(0);
+    RankFacts {
+        name: file_name(&card.path).to_owned(),
+        device: card.device,
+        peaks: card.bands.iter().map(|row| (row.name.name(), number(&row.peak))).collect(),
+        by_stack: card.stacks.iter().map(|s| (s.hash, s.site.clone(), s.bytes)).collect(),
+        by_category: card.categories.iter().map(|c| (c.name, bytes(&c.bytes))).collect(),
+    }
+}

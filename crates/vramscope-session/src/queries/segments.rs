@@ -1,0 +1,264 @@
+//! The rows of the segments view.
+
+use super::events::PAGE;
+use super::lru_cache::LruCache;
+use super::state_at::live;
+use super::target as target_of;
+use crate::scheduler::SLICE;
+use std::sync::Arc;
+use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
+use vramscope_analysis::{Span, Trace, sort};
+use vramscope_layout::{RowOrder, SegmentRows};
+use vramscope_protocol::DeviceRef;
+use vramscope_protocol::views::{
+    GROWN, ROW_UNITS, SegmentRow, SegmentSort, SegmentSpec, SegmentsInfo,
+};
+use vramscope_report::LoadedFile;
+use vramscope_report::text::segment_type;
+use vramscope_report::{Quantity, text};
+use vramscope_report::{Target, slot_after};
+use vramscope_snapshot::{PoolId, PoolIndex, Snapshot};
+use vramscope_units::EventIndex;
+
+/// How many orders are kept: those of the view and of what was there before.
+const ORDERS: usize = 2;
+
+/// The orders of rows that were asked for last. Which row is higher does not change them.
+pub(crate) struct Orders(LruCache<(DeviceRef, SegmentSpec), Order>);
+
+impl Default for Orders {
+    fn default() -> Self {
+        Self(LruCache::new(ORDERS))
+    }
+}
+
+impl Orders {
+    /// Whether an order is there; if not, makes a slice of it.
+    pub(crate) fn is_ready(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        target: DeviceRef,
+        spec: &SegmentSpec,
+    ) -> bool {
+        let wanted = (target, order_of(spec));
+        self.0.is_ready(&wanted, || made(file.clone(), wanted.clone()))
+    }
+
+    /// An order; made in one go if it is not there.
+    pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, spec: &SegmentSpec) -> &Order {
+        let wanted = (target, order_of(spec));
+        self.0.get(&wanted, || run_to_completion(Order::sliced(at, spec, &mut Budget::unlimited())))
+    }
+}
+
+async fn made(file: Arc<LoadedFile>, (target, spec): (DeviceRef, SegmentSpec)) -> Option<Order> {
+    Some(Order::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
+}
+
+/// What decides the order: no row's height, and of the cursor only what it looks at.
+fn order_of(spec: &SegmentSpec) -> SegmentSpec {
+    let event = if spec.sort == SegmentSort::Occupancy { spec.event } else { -1 };
+    SegmentSpec { event, grown: None, ..spec.clone() }
+}
+
+/// Every segment of the window, and every mapped range of an expandable one, in the order of the
+/// rows.
+pub(crate) struct Order {
+    rows: RowOrder,
+    text: String,
+}
+
+impl Order {
+    pub(super) async fn sliced(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> Self {
+        let expandable = spans(at).iter().filter(|s| s.is_expandable).count();
+        let segments =
+            Quantity::count((spans(at).len() - expandable) as u64, "segment", "segments").exact;
+        let ranges = Quantity::count(expandable as u64, "mapped range", "mapped ranges").exact;
+        let what = match (spans(at).len() - expandable, expandable) {
+            (_, 0) => segments,
+            (0, _) => ranges,
+            _ => format!("{segments} and {ranges}"),
+        };
+        let most = Quantity::signed_bytes(at.trace().reserved_band.peak).text;
+        let rows = order(at, spec, budget).await;
+        let shared = if rows.len() == rows.spans() {
+            String::new()
+        } else {
+            format!(" in {}", Quantity::count(rows.len() as u64, "row", "rows").exact)
+        };
+        Self { rows, text: format!("{what}{shared}, {most} reserved at most") }
+    }
+
+    /// Where the rows are.
+    pub(crate) fn places(&self, spec: &SegmentSpec) -> SegmentRows<'_> {
+        SegmentRows::new(&self.rows, f64::from(ROW_UNITS), spec.grown.map(|span| (span, GROWN)))
+    }
+
+    pub(crate) fn info(&self, spec: &SegmentSpec) -> SegmentsInfo {
+        let places = self.places(spec);
+        let grown = places.grown().map(|[low, high]| (low, high));
+        SegmentsInfo { units: places.units(), text: self.text.clone(), grown }
+    }
+
+    /// Those between two heights, from the top.
+    pub(crate) fn rows(
+        &self,
+        at: Target<'_>,
+        spec: &SegmentSpec,
+        y0: f64,
+        y1: f64,
+    ) -> Vec<SegmentRow> {
+        let places = self.places(spec);
+        let row = |row: usize| {
+            let inside = self.rows.row(row);
+            let span = &spans(at)[inside[0] as usize];
+            let [y0, y1] = places.edges(row);
+            SegmentRow {
+                segment: inside[0],
+                y0,
+                y1,
+                label: label(span).to_owned(),
+                size: Quantity::bytes(span.size),
+                address: span.address.to_string(),
+                title: title(at, inside),
+            }
+        };
+        places.between(y0, y1).take(PAGE as usize).map(row).collect()
+    }
+}
+
+/// The rows in their order.
+async fn order(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> RowOrder {
+    let (snapshot, spans) = (at.snapshot(), spans(at));
+    let slot = slot_after(at.trace(), spec.event);
+    let active = if spec.sort == SegmentSort::Occupancy {
+        active(at, slot, budget).await
+    } else {
+        Vec::new()
+    };
+    let rows = RowOrder::shared(spans, budget).await;
+    // One kind of key for all orders; the largest first is the smallest complement first.
+    let key = |row: &[u32]| -> [u64; 6] {
+        let span = &spans[row[0] as usize];
+        let (largest, address, enters) = (!span.size.0, span.address.0, u64::from(span.enters));
+        match spec.sort {
+            SegmentSort::Size => [largest, address, enters, 0, 0, 0],
+            SegmentSort::Address => [address, enters, 0, 0, 0, 0],
+            SegmentSort::Pool => {
+                // The last one's is known in every file that tells of the state at the end.
+                let pool = row.last().and_then(|&last| snapshot.pool(spans[last as usize].pool));
+                let PoolId(a, b) = pool.unwrap_or(PoolId::DEFAULT);
+                [
+                    u64::from(pool.is_none()),
+                    a,
+                    b,
+                    snapshot.stream(span.stream) as u64,
+                    largest,
+                    address,
+                ]
+            }
+            SegmentSort::Occupancy => {
+                let next = row.get(row.partition_point(|&s| spans[s as usize].leaves <= slot));
+                let there = next.filter(|&&s| is_there(&spans[s as usize], slot));
+                let active = there.map_or(0, |&s| active[s as usize]);
+                let parts = (u128::from(active) << 32) / u128::from(span.size.0.max(1));
+                [u64::from(there.is_none()), parts as u64, largest, address, enters, 0]
+            }
+        }
+    };
+    let mut keys: Vec<([u64; 6], u32)> = Vec::with_capacity(rows.len());
+    for part in strides(rows.len()) {
+        budget.charge(4 * part.len() as u64).await;
+        keys.extend(part.map(|row| (key(rows.row(row)), row as u32)));
+    }
+    sort(&mut keys, budget).await;
+    let mut order = RowOrder::default();
+    for part in strides(keys.len()) {
+        budget.charge(4 * part.len() as u64).await;
+        keys[part].iter().for_each(|&(_, row)| order.push(rows.row(row as usize)));
+    }
+    order
+}
+
+pub(super) fn spans(at: Target<'_>) -> &[Span] {
+    &at.entry.carving(at.index).segments.spans
+}
+
+pub(super) fn is_there(span: &Span, slot: u32) -> bool {
+    span.enters <= slot && slot < span.leaves
+}
+
+/// Where a block lies.
+pub(super) fn extent(at: Target<'_>, block: u32) -> (u64, u64) {
+    let address = at.trace().blocks[block as usize].address.0;
+    (address, address.saturating_add(at.entry.carving(at.index).sizes[block as usize].0))
+}
+
+/// Block bytes in each span in a slot, by the span's index.
+async fn active(at: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<u64> {
+    let spans = spans(at);
+    let mut active = vec![0; spans.len()];
+    let mut there: Vec<u32> =
+        (0..spans.len() as u32).filter(|&s| is_there(&spans[s as usize], slot)).collect();
+    there.sort_unstable_by_key(|&s| spans[s as usize].address);
+    for part in live(at.trace(), slot, budget).await.chunks(STRIDE) {
+        budget.charge(16 * part.len() as u64).await;
+        for &block in part {
+            let (from, to) = extent(at, block);
+            let first = there.partition_point(|&s| spans[s as usize].end() <= from);
+            for &s in &there[first..] {
+                let span = &spans[s as usize];
+                if span.address.0 >= to {
+                    break;
+                }
+                // Spans of a damaged file overlap: then one that ends before the block may stand
+                // among those that do not.
+                active[s as usize] += to.min(span.end()).saturating_sub(from.max(span.address.0));
+            }
+        }
+    }
+    active
+}
+
+fn label(span: &Span) -> &'static str {
+    if span.is_expandable { "expandable" } else { segment_type(span.segment_type) }
+}
+
+pub(super) fn pool_text(snapshot: &Snapshot, pool: PoolIndex) -> String {
+    snapshot.pool(pool).map_or_else(|| "unknown".to_owned(), |p| p.to_string())
+}
+
+/// The event that gave it back; `None` if it is there at the end.
+pub(super) fn freed_by(trace: &Trace, span: &Span) -> Option<EventIndex> {
+    (span.leaves < trace.slots()).then(|| EventIndex(span.leaves.saturating_sub(1)))
+}
+
+/// `large segment at 0x7600_2a00_0000, pool default, stream 0 (default), from #12 to the end`; of a
+/// row that some share `12 large segments at 0x7600_2a00_0000 one after the other, pool ...`.
+fn title(at: Target<'_>, row: &[u32]) -> String {
+    let (trace, snapshot) = (at.trace(), at.snapshot());
+    let [first, last] =
+        [row.first(), row.last()].map(|span| &spans(at)[*span.expect("a row has a span") as usize]);
+    let kind = if first.is_expandable {
+        "mapped range".to_owned()
+    } else {
+        format!("{} segment", segment_type(first.segment_type))
+    };
+    let place = match row.len() as u64 {
+        1 => format!("{kind} at {}", first.address),
+        many => {
+            format!(
+                "{} at {} one after the other",
+                Quantity::count(many, &kind, &format!("{kind}s")).exact,
+                first.address
+            )
+        }
+    };
+    let from = match first.enters {
+        0 => "before the window".to_owned(),
+        slot => EventIndex(slot - 1).to_string(),
+    };
+    let to = freed_by(trace, last).map_or_else(|| "the end".to_owned(), |event| event.to_string());
+    let (pool, stream) = (pool_text(snapshot, last.pool), text::stream(snapshot, first.stream));
+    format!("{place}, pool {pool}, stream {stream}, from {from} to {to}")
+}

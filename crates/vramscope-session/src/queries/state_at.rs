@@ -1,0 +1,214 @@
+//! The state after an event.
+
+use super::block_detail as detail;
+use super::card::{category_label, category_row, share};
+use super::disambiguate;
+use super::tiles::layout_axis;
+use std::cmp::Reverse;
+use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_analysis::{Category, Trace, sort};
+use vramscope_layout::site_color;
+use vramscope_protocol::DetailRow;
+use vramscope_protocol::views::{At, Marker, StackShareRow, StateAt};
+use vramscope_report::{Quantity, text};
+use vramscope_report::{Target, by_category, event_of, slot_after};
+use vramscope_snapshot::Action;
+use vramscope_units::{Bytes, EventIndex};
+
+/// How many call stacks are listed.
+const STACKS: usize = 12;
+
+/// What is live and what is reserved.
+pub(crate) async fn state_at(at: Target<'_>, when: At, budget: &mut Budget) -> StateAt {
+    let trace = at.trace();
+    let (carving, categories) = (at.entry.carving(at.index), at.entry.categories(at.index));
+    let slot = slot(trace, when);
+    let live = live(trace, slot, budget).await;
+    let event = slot.checked_sub(1).map(EventIndex);
+    let requested = trace.requested.at(slot);
+    let (active, allocated) = (carving.active.at(slot), carving.allocated.at(slot));
+    let reserved = carving
+        .segments
+        .spans
+        .iter()
+        .filter(|s| s.enters <= slot && slot < s.leaves)
+        .map(|s| s.size.0)
+        .sum();
+    let mut bands = vec![
+        band("requested_bytes", "requested", requested as i64),
+        band("active_bytes", "active", active as i64),
+        band("allocated_bytes", "allocated", allocated as i64),
+        band("reserved_bytes", "reserved", reserved as i64),
+        band("rounding_waste", "rounding waste", (active as i64).wrapping_sub(requested as i64)),
+        band("cached_free", "cached-free", (reserved as i64).wrapping_sub(active as i64)),
+    ];
+    if let Some(pools) = at.entry.pools(at.index) {
+        bands.push(band("private_pools", "private pools", pools.size.at(slot) as i64));
+    }
+    let stacks = stack_rows(at, &live, STACKS, budget).await;
+    let block = match event {
+        Some(event) => block_of(trace, event, budget).await,
+        None => None,
+    };
+    let shares = by_category(
+        live.iter().map(|&i| (categories.get(i).category, trace.blocks[i as usize].bytes.0)),
+    );
+    let categories: Vec<_> =
+        shares.iter().map(|s| category_row(s.category, s.bytes, requested)).collect();
+    let blocks = Quantity::count(live.len() as u64, "block", "blocks");
+    let Marker { event: after, spans, label } = marker(trace, slot);
+    let most = categories
+        .first()
+        .map(|c| format!("; {} of it are {}", c.bytes.text, c.label))
+        .unwrap_or_default();
+    let spoken = format!(
+        "{}: {} requested in {}, {} reserved{most}.",
+        event.map_or_else(|| "Before the window".to_owned(), |_| format!("After event {label}")),
+        Bytes(requested),
+        blocks.exact,
+        Bytes(reserved),
+    );
+    StateAt {
+        event: after,
+        spans,
+        label,
+        action: event.map_or_else(|| "before the window".to_owned(), |event| action(at, event)),
+        block,
+        bands,
+        blocks,
+        categories,
+        stacks,
+        spoken,
+    }
+}
+
+/// What is at these events.
+pub(super) fn markers(trace: &Trace, events: &[i64]) -> Vec<Marker> {
+    let slots = events.iter().filter_map(|event| u32::try_from(event.checked_add(1)?).ok());
+    slots.filter(|&slot| slot < trace.slots()).map(|slot| marker(trace, slot)).collect()
+}
+
+/// Where a slot is, and what it is called.
+fn marker(trace: &Trace, slot: u32) -> Marker {
+    let event = slot.checked_sub(1).map(EventIndex);
+    Marker {
+        event: event_of(slot),
+        spans: detail::spans(trace, slot, slot + 1),
+        label: event
+            .map_or_else(|| "before the window".to_owned(), |event| text::event(trace, event)),
+    }
+}
+
+fn band(key: &str, label: &str, bytes: i64) -> DetailRow {
+    let bytes = Quantity::signed_bytes(bytes);
+    DetailRow {
+        key: key.to_owned(),
+        label: label.to_owned(),
+        text: bytes.text,
+        raw: Some(bytes.value.to_string()),
+    }
+}
+
+/// The slot that a moment means; beyond the trace it is the nearest.
+fn slot(trace: &Trace, when: At) -> u32 {
+    match when {
+        At::Event { event } => slot_after(trace, event),
+        At::Slot { axis, slot } => {
+            // Neither a place before the axis nor one that is no number is more than its start.
+            layout_axis(trace, axis).map_or(0, |axis| axis.state_at(slot.max(0.0) as u64))
+        }
+    }
+}
+
+/// `alloc 2.00 MiB`; what has no size is its name alone.
+fn action(at: Target<'_>, event: EventIndex) -> String {
+    let events = &at.snapshot().events;
+    let row = at.trace().device.events.start + event.0;
+    let (action, size) = (events.action(row), events.size(row));
+    let name = at.snapshot().action_name(action);
+    if size.0 == 0 && action > Action::OOM { name.into_owned() } else { format!("{name} {size}") }
+}
+
+/// The block that an event allocates, or whose free it asks for or completes.
+async fn block_of(trace: &Trace, event: EventIndex, budget: &mut Budget) -> Option<u32> {
+    let entered = trace.blocks.partition_point(|b| b.enters <= event.0 + 1);
+    let is_it = |b: &vramscope_analysis::Block| {
+        b.alloc_event() == Some(event)
+            || b.free_requested() == Some(event)
+            || b.free_completed() == Some(event)
+    };
+    for part in strides(entered) {
+        budget.charge(part.len() as u64).await;
+        if let Some(at) = trace.blocks[part.clone()].iter().position(is_it) {
+            return Some((part.start + at) as u32);
+        }
+    }
+    None
+}
+
+/// The blocks that are live in a slot, in stack order.
+pub(super) async fn live(trace: &Trace, slot: u32, budget: &mut Budget) -> Vec<u32> {
+    // Blocks stand in the order in which they enter.
+    let entered = trace.blocks.partition_point(|b| b.enters <= slot);
+    let mut live = Vec::new();
+    for part in strides(entered) {
+        budget.charge(part.len() as u64).await;
+        let blocks = (part.start as u32..).zip(&trace.blocks[part]);
+        live.extend(blocks.filter(|(_, b)| slot < b.leaves).map(|(i, _)| i));
+    }
+    live
+}
+
+/// Requested bytes of some blocks by call stack, most first.
+pub(super) async fn stack_rows(
+    at: Target<'_>,
+    blocks: &[u32],
+    most: usize,
+    budget: &mut Budget,
+) -> Vec<StackShareRow> {
+    let (trace, entry) = (at.trace(), at.entry);
+    let categories = entry.categories(at.index);
+    let of = |i: u32| &trace.blocks[i as usize];
+    let key = |i: u32| (of(i).stack, of(i).has_stack_of_free());
+    let sum = |blocks: &[u32]| blocks.iter().map(|&i| of(i).bytes.0).sum::<u64>();
+    // What asks for nothing holds nothing.
+    let holding = blocks.iter().filter(|&&i| of(i).bytes.0 > 0);
+    let mut blocks: Vec<_> = holding.map(|&i| (key(i), i)).collect();
+    budget.charge(4 * blocks.len() as u64).await;
+    sort(&mut blocks, budget).await;
+    let blocks: Vec<u32> = blocks.into_iter().map(|(_, i)| i).collect();
+    budget.charge(4 * blocks.len() as u64).await;
+    let whole = sum(&blocks);
+    let mut groups: Vec<(u64, &[u32])> =
+        blocks.chunk_by(|&a, &b| key(a) == key(b)).map(|group| (sum(group), group)).collect();
+    groups.sort_unstable_by_key(|&(bytes, group)| (Reverse(bytes), key(group[0])));
+    groups.truncate(most);
+    let row = |&(bytes, group): &(u64, &[u32])| {
+        let (stack, is_of_free) = key(group[0]);
+        let mut sums = [0u64; Category::ALL.len()];
+        let mut largest = group[0];
+        for &i in group {
+            sums[categories.get(i).category as usize] += of(i).bytes.0;
+            if of(i).bytes > of(largest).bytes {
+                largest = i;
+            }
+        }
+        // Of equals the first, as in the program's report.
+        let mostly = (0..sums.len()).rev().max_by_key(|&c| sums[c]).unwrap_or(0);
+        let category = category_label(Category::ALL[mostly]);
+        StackShareRow {
+            site: text::site_label(&entry.snapshot, entry.sites.get(stack).frame),
+            via: String::new(),
+            bytes: Quantity::bytes(Bytes(bytes)),
+            blocks: Quantity::count(group.len() as u64, "block", "blocks"),
+            share: share(bytes, whole),
+            color: site_color(&entry.sites, stack).word(),
+            block: largest,
+            note: if is_of_free { format!("{category}; freed here") } else { category.to_owned() },
+        }
+    };
+    let mut rows: Vec<_> = groups.iter().map(row).collect();
+    let stacks: Vec<_> = groups.iter().map(|(_, group)| key(group[0]).0).collect();
+    disambiguate::tell(&entry.snapshot, &mut rows, &stacks);
+    rows
+}

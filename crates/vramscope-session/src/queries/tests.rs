@@ -1,0 +1,192 @@
+//! Answers do not depend on the size of slices.
+
+use super::{Answering, Queries, Step, blocks, events, flame, segments, target};
+use crate::loader::Loader;
+use std::path::Path;
+use std::sync::Arc;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_protocol::views::{
+    Answer, At, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked,
+    MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
+};
+use vramscope_protocol::{AxisKind, DeviceRef};
+use vramscope_report::LoadedFile;
+use vramscope_report::peak::BandKind;
+
+const FILES: [&str; 6] = [
+    "recorded/t26/linear_seed_all.pickle",
+    "recorded/t26/pools.pickle",
+    "recorded/t26/oom_observer.pickle.gz",
+    "scenarios/f04.pickle",
+    "edge/segments_only.pickle",
+    "edge/no_time.pickle",
+];
+
+pub(super) fn load(name: &str) -> Arc<LoadedFile> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    let mut loader = Loader::new(name, 0);
+    loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+    Arc::new(loader.finish().expect("a snapshot"))
+}
+
+fn table(text: &str, sort: BlockSort) -> BlockTable {
+    let node = (text == "node").then(|| (flame(FlameWeight::Churn), 1));
+    let text = if node.is_some() { "" } else { text }.to_owned();
+    BlockTable { text, category: String::new(), live_at: None, node, sort, descending: true }
+}
+
+fn flame(weight: FlameWeight) -> FlameSpec {
+    FlameSpec { weight, event: 5, ..FlameSpec::default() }
+}
+
+/// Queries without a cache.
+fn questions(slots: f64) -> Vec<Query> {
+    let (axis, event) = (AxisKind::Event, (slots / 2.0) as i64);
+    let rows = |sort| SegmentSpec { sort, event, grown: None };
+    let next = |of, backwards| Query::Next { of, event, block: None, backwards };
+    let search = |text: &str| Looked::Search { text: text.into() };
+    let segments = Layer::Segments {
+        color: ColorBy::default(),
+        rows: rows(SegmentSort::Size),
+        search: String::new(),
+    };
+    let picture = Query::Picture {
+        layer: segments,
+        axis,
+        x0: 0.0,
+        x1: slots,
+        y0: 0.0,
+        y1: 40_000.0,
+        width: 200,
+        height: 100,
+        dark: true,
+    };
+    let mut all = vec![
+        Query::Card {},
+        Query::Findings {},
+        Query::Minimap { axis },
+        Query::Minimap { axis: AxisKind::Time },
+        Query::StateAt { at: At::Event { event } },
+        Query::StateAt { at: At::Event { event: -1 } },
+        Query::Peak {},
+        Query::Markers { events: vec![0, -1, event] },
+        Query::Range(MarkedRange { axis, x0: 1.0, x1: slots - 2.0 }),
+        Query::Range(MarkedRange { axis, x0: 0.0, x1: slots }),
+        next(search("py"), false),
+        next(search("no such frame"), true),
+        next(Looked::Stack { block: 1 }, true),
+        next(Looked::Stack { block: 1 }, false),
+        Query::Search { text: "py".into() },
+        Query::Search { text: "0x7".into() },
+        Query::Segment { segment: 0, event },
+        Query::Frame { name: "forward".into(), file: "/train/model.py".into(), line: 1 },
+        Query::Settings {},
+        picture,
+    ];
+    all.extend(BandKind::ALL.map(|band| Query::Side { band }));
+    let exported = [
+        Table::Blocks { table: table("", BlockSort::Site) },
+        Table::Events { filter: EventFilter::default() },
+        Table::Findings {},
+        Table::Segments { event },
+    ];
+    for what in exported {
+        let both = [TextForm::Csv, TextForm::Json];
+        all.extend(both.map(|form| Query::Export { what: what.clone(), form }));
+    }
+    all
+}
+
+/// The answer in slices of this much work, and the number of slices.
+fn sliced(
+    file: &Arc<LoadedFile>,
+    device: DeviceRef,
+    query: &Query,
+    slice: u64,
+) -> (Option<Answer>, u32) {
+    let (mut queries, mut answering) =
+        (Queries { slice, ..Queries::default() }, Answering::default());
+    for slices in 1.. {
+        match queries.answer(file, device, query, &mut answering) {
+            Step::Working => {}
+            Step::Done(answer) => return (Some(answer), slices),
+            Step::NoSuchDevice => return (None, slices),
+        }
+    }
+    unreachable!("an answer ends")
+}
+
+#[test]
+fn answers_in_the_smallest_slices_equal_those_in_one_slice() {
+    for name in FILES {
+        // Two copies: derived data of one must not serve the other.
+        let (whole, file) = (load(name), load(name));
+        let trace = &file.entries[0].traces[0];
+        let (device, slots) = (trace.device.device, trace.slots());
+        let device = DeviceRef { part: 0, device };
+        let mut paused = 0;
+        for query in questions(slots.into()) {
+            let (expected, once) = sliced(&whole, device, &query, u64::MAX);
+            let (answer, slices) = sliced(&file, device, &query, 1);
+            assert_eq!(format!("{answer:?}"), format!("{expected:?}"), "{name}: {query:?}");
+            assert!(answer.is_some() && once == 1, "{name}: {query:?}");
+            paused += usize::from(slices > 1);
+        }
+        assert!(paused > 12 || slots < 2, "{name}: {paused} answers paused");
+        let unknown = DeviceRef { part: 7, device: 0 };
+        assert!(sliced(&file, unknown, &Query::Card {}, 1).0.is_none());
+    }
+}
+
+#[test]
+fn tables_and_graphs_in_the_smallest_slices_equal_those_in_one_slice() {
+    for name in FILES {
+        let file = load(name);
+        let device = file.entries[0].traces[0].device.device;
+        let at = target(&file, DeviceRef { part: 0, device }).expect("a device");
+        let sorts = [
+            BlockSort::Size,
+            BlockSort::Freed,
+            BlockSort::ByteSeconds,
+            BlockSort::Site,
+            BlockSort::Stream,
+        ];
+        for (text, sort) in
+            ["", "py", "node"].iter().flat_map(|text| sorts.map(|sort| (text, sort)))
+        {
+            let of = |mut budget: Budget| {
+                run_to_completion(blocks::Found::sliced(at, &table(text, sort), &mut budget)).order
+            };
+            assert_eq!(of(Budget::of(1)), of(Budget::unlimited()), "{name}: {text:?} {sort:?}");
+        }
+        for text in ["", "py", "(("] {
+            let filter = EventFilter { actions: vec!["alloc".into()], text: text.into() };
+            let rows = |mut budget: Budget| {
+                let found = run_to_completion(events::Found::sliced(at, &filter, &mut budget));
+                found.rows(0..found.total()).collect::<Vec<u32>>()
+            };
+            assert_eq!(rows(Budget::of(1)), rows(Budget::unlimited()), "{name}: {text:?}");
+        }
+        for sort in
+            [SegmentSort::Size, SegmentSort::Address, SegmentSort::Pool, SegmentSort::Occupancy]
+        {
+            let spec = SegmentSpec { sort, event: 2, grown: None };
+            let rows = |mut budget: Budget| {
+                let order = run_to_completion(segments::Order::sliced(at, &spec, &mut budget));
+                format!("{:?} {:?}", order.info(&spec), order.rows(at, &spec, 0.0, f64::INFINITY))
+            };
+            assert_eq!(rows(Budget::of(1)), rows(Budget::unlimited()), "{name}: {sort:?}");
+        }
+        for weight in
+            [FlameWeight::Peak, FlameWeight::Cursor, FlameWeight::ByteSeconds, FlameWeight::Count]
+        {
+            let said = |mut budget: Budget| {
+                let graph =
+                    run_to_completion(flame::Graph::sliced(at, &flame(weight), &mut budget));
+                let nodes: Vec<_> = (0..).map_while(|node| graph.node(at, node)).collect();
+                format!("{:?} {nodes:?}", graph.info(at))
+            };
+            assert_eq!(said(Budget::of(1)), said(Budget::unlimited()), "{name}: {weight:?}");
+        }
+    }
+}

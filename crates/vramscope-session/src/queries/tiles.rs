@@ -1,0 +1,441 @@
+//! Tiles of the timeline, the segments and the flame graph.
+
+use super::lru_cache::LruCache;
+use super::{Queries, search, segments, target};
+use crate::derived::DerivedBuilder;
+use crate::scheduler::{SLICE, entry_of};
+use std::sync::Arc;
+use vramscope_analysis::slicing::{Budget, SlicedTask};
+use vramscope_analysis::{Series, Trace, parallel};
+use vramscope_layout::{
+    Axis, Cell, Color, Colors, Drawing, SegmentDrawing, SegmentTiles, States, Strips, TILE_COLUMNS,
+    TILE_ROWS, Timeline, lines,
+};
+use vramscope_protocol::views::{ColorBy, Layer};
+use vramscope_protocol::{AxisKind, DeviceRef, TileKey};
+use vramscope_report::{Derived, LoadedFile, Target};
+
+/// Cached colorings: those of two views, and those from before a search.
+const MAX_COLORINGS: usize = 4;
+
+/// What tiles are drawn from; each part is made when a tile first needs it.
+pub(crate) struct Tiles {
+    devices: Vec<(DeviceRef, DeviceTiles)>,
+    colors: LruCache<Coloring, Colors>,
+    /// The order of the segments' rows, which the page also lists as text.
+    pub(super) orders: segments::Orders,
+}
+
+impl Default for Tiles {
+    fn default() -> Self {
+        Self {
+            devices: Vec::new(),
+            colors: LruCache::new(MAX_COLORINGS),
+            orders: segments::Orders::default(),
+        }
+    }
+}
+
+/// What colors depend on: the device, what they say, the search.
+type Coloring = (DeviceRef, ColorBy, String);
+
+#[derive(Default)]
+struct DeviceTiles {
+    /// One for each tile that is drawn at the same time: a timeline keeps the state it drew last.
+    timelines: SlicedTask<Vec<Timeline>>,
+    segments: SlicedTask<Option<Arc<SegmentTiles>>>,
+    /// `reserved_bytes` in every slot.
+    reserved: SlicedTask<Series>,
+}
+
+/// A tile that is being drawn.
+pub(crate) struct PartialTile {
+    pub(crate) timeline: Drawing,
+    /// A timeline whose blocks are drawn and whose lines are not.
+    lines: Option<(Strips, States)>,
+    segments: Option<SegmentDrawing>,
+    /// The finished tile.
+    pub(crate) finished: Option<Strips>,
+}
+
+impl PartialTile {
+    /// An empty tile.
+    pub(crate) fn new(key: TileKey) -> Self {
+        Self { timeline: Drawing::new(cell(key)), lines: None, segments: None, finished: None }
+    }
+
+    /// Draws a slice of a timeline, then of the lines over it.
+    fn draw_timeline(
+        &mut self,
+        timeline: &mut Timeline,
+        axis: Axis<'_>,
+        colors: &Colors,
+        series: &[(&Series, Color)],
+    ) {
+        if self.finished.is_some() {
+            return;
+        }
+        if let Some((strips, states)) = &mut self.lines {
+            if states.find(axis, &mut 0, SLICE) {
+                lines(axis, states, series, strips);
+                self.finished = Some(std::mem::take(strips));
+            }
+        } else if timeline.draw(&mut self.timeline, axis, colors, SLICE) {
+            let strips = self.timeline.finish().0;
+            if series.is_empty() {
+                self.finished = Some(strips);
+            } else {
+                self.lines = Some((strips, States::new(self.timeline.cell())));
+            }
+        }
+    }
+}
+
+/// The cell that a key names. Scales and places beyond every file give an empty cell.
+fn cell(key: TileKey) -> Cell {
+    let TileKey { kx, ky, ix, iy } = key;
+    let (kx, ky) = (kx.min(44), ky.min(44));
+    let corner =
+        |i: u32, lines: u32, k: u8| (u64::from(i) * u64::from(lines)).saturating_mul(1 << k);
+    Cell {
+        kx,
+        ky,
+        slot: corner(ix, TILE_COLUMNS, kx),
+        columns: TILE_COLUMNS,
+        low: corner(iy, TILE_ROWS, ky),
+        rows: TILE_ROWS,
+    }
+}
+
+/// An axis of a trace; `None` where the trace has no clock.
+pub(crate) fn layout_axis(trace: &Trace, kind: AxisKind) -> Option<Axis<'_>> {
+    let kind = match kind {
+        AxisKind::Event => vramscope_layout::AxisKind::Event,
+        AxisKind::Time => vramscope_layout::AxisKind::Time,
+    };
+    Axis::new(trace, kind)
+}
+
+/// The outcome of a slice of tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TileStep {
+    /// The slice is done; finished tiles have their strips.
+    Drawn,
+    /// The file has no such device, or the device no such axis.
+    NoSuchTrace,
+}
+
+impl Queries {
+    /// Draws a slice of tiles of one layer, or of what they need.
+    pub(crate) fn draw(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        derived: &mut DerivedBuilder,
+        device: DeviceRef,
+        axis: AxisKind,
+        layer: &Layer,
+        partial: &mut [&mut PartialTile],
+    ) -> TileStep {
+        let Some(at) = target(file, device) else { return TileStep::NoSuchTrace };
+        if !derived.is_ready(file, device, &needs(layer)) {
+            return TileStep::Drawn;
+        }
+        if let Layer::Flame { flame } = layer {
+            if self.flames.is_ready(file, device, flame) {
+                let graph = self.flames.get(at, device, flame);
+                for tile in partial.iter_mut().filter(|tile| tile.finished.is_none()) {
+                    tile.finished = Some(graph.strips(tile.timeline.cell()));
+                }
+            }
+            return TileStep::Drawn;
+        }
+        let Some(axis) = layout_axis(at.trace(), axis) else { return TileStep::NoSuchTrace };
+        // `None` says that the slice went into what the tiles need.
+        let _: Option<()> = self.tiles.draw(file, at, device, axis, layer, partial);
+        TileStep::Drawn
+    }
+}
+
+fn needs(layer: &Layer) -> Vec<Derived> {
+    let (color, bands) = match layer {
+        Layer::Timeline { color, bands, .. } => (Some(*color), *bands),
+        Layer::Segments { color, .. } => (Some(*color), false),
+        Layer::Flame { .. } => (None, false),
+    };
+    let is_carved =
+        bands || color == Some(ColorBy::Segment) || !matches!(layer, Layer::Timeline { .. });
+    let wanted = [
+        (Derived::Carving, is_carved),
+        (Derived::Categories, color == Some(ColorBy::Category)),
+        (Derived::Pools, bands),
+    ];
+    wanted.into_iter().filter_map(|(what, is_wanted)| is_wanted.then_some(what)).collect()
+}
+
+impl Tiles {
+    /// The timeline that finds blocks under the pointer; `None` while it is being made. Runs a slice
+    /// of that.
+    pub(crate) fn timeline(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        device: DeviceRef,
+    ) -> Option<&mut Timeline> {
+        let made = &mut entry_of(&mut self.devices, device).timelines;
+        made.advance(|| timelines(file.clone(), device)).then_some(())?;
+        made.done_mut()?.first_mut()
+    }
+
+    /// Draws a slice of tiles; `None` when the slice went into what they need.
+    fn draw(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        at: Target<'_>,
+        device: DeviceRef,
+        axis: Axis<'_>,
+        layer: &Layer,
+        partial: &mut [&mut PartialTile],
+    ) -> Option<()> {
+        match layer {
+            Layer::Timeline { color, bands, search } => {
+                let coloring = self.color(file, device, *color, search)?;
+                let made = entry_of(&mut self.devices, device);
+                if *bands {
+                    made.reserved.advance(|| reserved(file.clone(), device)).then_some(())?;
+                }
+                made.timelines.advance(|| timelines(file.clone(), device)).then_some(())?;
+                let colors = self.colors.peek(&coloring)?;
+                let mut series: Vec<(&Series, Color)> = Vec::new();
+                if *bands {
+                    let carving = at.entry.carving(at.index);
+                    let pools = at.entry.pools(at.index);
+                    series.push((made.reserved.done()?, Color::RESERVED));
+                    series.extend(pools.map(|pools| (&pools.height, Color::POOLS)));
+                    series.push((&carving.active, Color::ACTIVE));
+                    series.push((&carving.allocated, Color::ALLOCATED));
+                }
+                let timelines = made.timelines.done_mut()?;
+                while timelines.len() < partial.len() {
+                    timelines.extend_from_within(..1);
+                }
+                let mut pairs: Vec<_> = timelines.iter_mut().zip(partial).collect();
+                parallel::each_mut(&mut pairs, |(timeline, tile)| {
+                    tile.draw_timeline(timeline, axis, colors, &series);
+                });
+            }
+            Layer::Segments { color, rows, search } => {
+                let coloring = self.color(file, device, *color, search)?;
+                let tiles = self.segments(file, device)?;
+                self.orders.is_ready(file, device, rows).then_some(())?;
+                let places = self.orders.get(at, device, rows).places(rows);
+                let carving = at.entry.carving(at.index);
+                let colors = self.colors.peek(&coloring)?;
+                parallel::each_mut(partial, |tile| {
+                    let cell = tile.timeline.cell();
+                    let drawing = tile.segments.get_or_insert_with(|| SegmentDrawing::new(cell));
+                    if tile.finished.is_none()
+                        && tiles.draw(drawing, axis, carving, places, colors, SLICE)
+                    {
+                        tile.finished = Some(drawing.finish());
+                    }
+                });
+            }
+            Layer::Flame { .. } => {}
+        }
+        Some(())
+    }
+
+    /// The blocks of each segment; `None` while they are being found.
+    fn segments(&mut self, file: &Arc<LoadedFile>, device: DeviceRef) -> Option<Arc<SegmentTiles>> {
+        let made = &mut entry_of(&mut self.devices, device).segments;
+        made.advance(|| segment_tiles(file.clone(), device)).then_some(())?;
+        made.done()?.clone()
+    }
+
+    /// The key of a coloring in the cache; `None` while it is being made.
+    fn color(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        device: DeviceRef,
+        by: ColorBy,
+        text: &str,
+    ) -> Option<Coloring> {
+        let segments =
+            if by == ColorBy::Segment { Some(self.segments(file, device)?) } else { None };
+        let wanted: Coloring = (device, by, text.to_owned());
+        let made = || colors(file.clone(), wanted.clone(), segments);
+        self.colors.is_ready(&wanted, made).then_some(wanted)
+    }
+}
+
+async fn timelines(file: Arc<LoadedFile>, device: DeviceRef) -> Vec<Timeline> {
+    let Some(at) = target(&file, device) else { return Vec::new() };
+    vec![Timeline::sliced(at.trace(), &mut Budget::of(SLICE)).await]
+}
+
+async fn reserved(file: Arc<LoadedFile>, device: DeviceRef) -> Series {
+    let Some(at) = target(&file, device) else { return Series::default() };
+    at.trace().reserved_sliced(at.snapshot(), &mut Budget::of(SLICE)).await
+}
+
+async fn segment_tiles(file: Arc<LoadedFile>, device: DeviceRef) -> Option<Arc<SegmentTiles>> {
+    let at = target(&file, device)?;
+    Some(Arc::new(
+        SegmentTiles::sliced(at.trace(), at.entry.carving(at.index), &mut Budget::of(SLICE)).await,
+    ))
+}
+
+async fn colors(
+    file: Arc<LoadedFile>,
+    (device, by, text): Coloring,
+    segments: Option<Arc<SegmentTiles>>,
+) -> Option<Colors> {
+    let budget = &mut Budget::of(SLICE);
+    let at = target(&file, device)?;
+    let trace = at.trace();
+    let colors = match by {
+        ColorBy::Stack => Colors::by_site_sliced(trace, &at.entry.sites, budget).await,
+        ColorBy::Category => {
+            Colors::by_category(trace, at.entry.categories(at.index), budget).await
+        }
+        ColorBy::Size => Colors::by_size(trace, budget).await,
+        ColorBy::Age => Colors::by_age(trace, budget).await,
+        ColorBy::Stream => Colors::by_stream(trace, at.snapshot(), budget).await,
+        ColorBy::Segment => Colors::by_segment(trace, &*segments?, budget).await,
+    };
+    match search::Matcher::new(at, &text, budget).await {
+        Some(found) => Some(colors.dimmed(|block| found.block(at, block), budget).await),
+        None => Some(colors),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loader::Loader;
+    use std::path::Path;
+    use vramscope_layout::NO_BLOCK;
+    use vramscope_protocol::TileKey;
+    use vramscope_protocol::views::{FlameSpec, ROW_UNITS, SegmentSpec};
+
+    const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };
+
+    fn load(name: &str) -> Arc<LoadedFile> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+        let mut loader = Loader::new(name, 0);
+        loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
+        Arc::new(loader.finish().expect("a snapshot"))
+    }
+
+    /// A whole tile; `None` when there is no such trace or axis.
+    fn tile(
+        queries: &mut Queries,
+        file: &Arc<LoadedFile>,
+        device: DeviceRef,
+        axis: AxisKind,
+        layer: &Layer,
+        key: TileKey,
+    ) -> Option<Strips> {
+        let (mut tile, mut derived) = (PartialTile::new(key), DerivedBuilder::default());
+        while tile.finished.is_none() {
+            let partial = &mut [&mut tile];
+            if queries.draw(file, &mut derived, device, axis, layer, partial) != TileStep::Drawn {
+                return None;
+            }
+        }
+        tile.finished
+    }
+
+    fn whole(file: &LoadedFile, high: u64) -> TileKey {
+        let slots = file.entries[0].traces[0].slots();
+        let fit = |n: u64, of: u32| (n / u64::from(of)).max(1).ilog2() as u8 + 1;
+        TileKey { kx: fit(u64::from(slots), TILE_COLUMNS), ky: fit(high, TILE_ROWS), ix: 0, iy: 0 }
+    }
+
+    fn timeline(color: ColorBy, bands: bool) -> Layer {
+        Layer::Timeline { color, bands, search: String::new() }
+    }
+
+    #[test]
+    fn timelines_differ_in_color_only() {
+        let file = load("recorded/t26/gpt_small.pickle.gz");
+        let mut queries = Queries::default();
+        let key = whole(&file, file.entries[0].traces[0].reserved_band.peak as u64);
+        let mut draw =
+            |layer: &Layer| tile(&mut queries, &file, DEVICE, AxisKind::Event, layer, key);
+        let kinds = [
+            ColorBy::Stack,
+            ColorBy::Category,
+            ColorBy::Size,
+            ColorBy::Age,
+            ColorBy::Stream,
+            ColorBy::Segment,
+        ];
+        let drawn = kinds.map(|by| draw(&timeline(by, false)).expect("a tile"));
+        for one in &drawn {
+            assert!(
+                !one.is_empty()
+                    && one.positions == drawn[0].positions
+                    && one.blocks == drawn[0].blocks
+            );
+        }
+        assert_ne!(drawn[0].colors, drawn[1].colors);
+        let again = draw(&timeline(ColorBy::Category, false)).expect("a tile");
+        assert_eq!(again, drawn[0], "what is no longer kept is made again");
+        // Lines come after the stack, which stays as it is.
+        let lines = draw(&timeline(ColorBy::Category, true)).expect("a tile");
+        let stack = drawn[0].len();
+        assert_eq!(&lines.positions[..stack], &drawn[0].positions[..]);
+        assert!(lines.len() > stack + 3 && lines.blocks[stack..].iter().all(|&b| b == NO_BLOCK));
+        for color in [Color::ALLOCATED, Color::ACTIVE, Color::RESERVED] {
+            assert!(lines.colors[stack..].contains(&color.word()));
+        }
+        assert!(!lines.colors.contains(&Color::POOLS.word()), "it has no private pools");
+    }
+
+    #[test]
+    fn private_pools_are_a_line_where_there_are_any() {
+        let file = load("recorded/t26/pools.pickle");
+        let mut queries = Queries::default();
+        let key = whole(&file, file.entries[0].traces[0].reserved_band.peak as u64);
+        let mut draw = |bands| {
+            let layer = timeline(ColorBy::Size, bands);
+            tile(&mut queries, &file, DEVICE, AxisKind::Event, &layer, key).expect("a tile")
+        };
+        let (plain, lines) = (draw(false), draw(true));
+        assert!(!plain.colors.contains(&Color::POOLS.word()));
+        // Where the last state is shown the line is as high as the envelope there, give or take its
+        // own two rows.
+        let pools = file.entries[0].pools(0).expect("it has private pools");
+        let of_line =
+            lines.colors.iter().zip(&lines.positions).filter(|(c, _)| **c == Color::POOLS.word());
+        let [_, low, _, high] =
+            of_line.map(|(_, p)| *p).max_by(|a, b| a[2].total_cmp(&b[2])).expect("a line");
+        let end = (pools.height.at(pools.height.len() as u32 - 1) >> key.ky) as f32;
+        assert!(low <= end && end <= high, "{low} {end} {high}");
+    }
+
+    #[test]
+    fn tiles_of_flame_graphs_and_segments_are_drawn() {
+        let file = load("recorded/t26/gpt_small.pickle.gz");
+        let mut queries = Queries::default();
+        let mut draw =
+            |layer: &Layer, key| tile(&mut queries, &file, DEVICE, AxisKind::Event, layer, key);
+        let flame = Layer::Flame { flame: FlameSpec::default() };
+        let strips = draw(&flame, TileKey { kx: 24, ky: 8, ix: 0, iy: 0 }).expect("a tile");
+        assert!(strips.len() > 10);
+        let spans = file.entries[0].carving(0).segments.spans.len();
+        let rows = SegmentSpec::default();
+        let segments = Layer::Segments { color: ColorBy::Stack, rows, search: String::new() };
+        let strips =
+            draw(&segments, whole(&file, spans as u64 * u64::from(ROW_UNITS))).expect("a tile");
+        let grounds = strips.blocks.iter().filter(|&&b| b == NO_BLOCK).count();
+        assert!(0 < grounds && grounds <= spans && strips.len() > spans);
+        let beyond = DeviceRef { part: 0, device: 9 };
+        let key = TileKey { kx: 255, ky: 255, ix: u32::MAX, iy: u32::MAX };
+        assert_eq!(tile(&mut queries, &file, beyond, AxisKind::Event, &segments, key), None);
+        for layer in [&segments, &flame, &timeline(ColorBy::Size, true)] {
+            let strips = tile(&mut queries, &file, DEVICE, AxisKind::Event, layer, key);
+            assert!(strips.is_some_and(|s| s.is_empty()), "nothing is so far away: {layer:?}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The files of a drop, in the order in which they are shown.
+
+use std::cmp::Ordering;
+use vramscope_protocol::{FileEntry, PlannedRow};
+use vramscope_report::rank_of;
+use vramscope_report::text::file_name;
+use vramscope_units::Bytes;
+
+/// The run's name and its rows.
+pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
+    let folder_of =
+        |path: &str| path.rsplit_once(['/', '\\']).map_or("", |(folder, _)| folder).to_owned();
+    let common = files
+        .iter()
+        .map(|f| folder_of(&f.path))
+        .reduce(|a, b| common_folder(&a, &b))
+        .unwrap_or_default();
+    let mut rows: Vec<(&FileEntry, PlannedRow)> = (0..)
+        .zip(files)
+        .map(|(file, entry)| {
+            let folder = folder_of(&entry.path);
+            let rank = rank_of(&entry.path);
+            let row = PlannedRow {
+                file,
+                rank,
+                label: rank.map_or_else(|| file_name(&entry.path).to_owned(), |r| r.to_string()),
+                group: folder[common.len()..].trim_start_matches(['/', '\\']).to_owned(),
+                size: Bytes(entry.bytes as u64).to_string(),
+            };
+            (entry, row)
+        })
+        .collect();
+    rows.sort_by(|(a_file, a), (b_file, b)| {
+        natural(&a.group, &b.group)
+            .then_with(|| a.rank.unwrap_or(u32::MAX).cmp(&b.rank.unwrap_or(u32::MAX)))
+            .then_with(|| natural(&a_file.path, &b_file.path))
+    });
+    let title = match (files, file_name(&common)) {
+        ([one], "") => file_name(&one.path).to_owned(),
+        (_, "") => "files".to_owned(),
+        (_, folder) => folder.to_owned(),
+    };
+    (title, rows.into_iter().map(|(_, row)| row).collect())
+}
+
+fn common_folder(a: &str, b: &str) -> String {
+    let parts = a.split('/').zip(b.split('/')).take_while(|(a, b)| a == b).map(|(a, _)| a);
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// Numbers inside names count as numbers: `iteration_9` comes before `iteration_10`.
+pub(crate) fn natural(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a, b);
+    loop {
+        let (Some(x), Some(y)) = (a.chars().next(), b.chars().next()) else {
+            return a.len().cmp(&b.len());
+        };
+        if x.is_ascii_digit() && y.is_ascii_digit() {
+            let (digits_a, digits_b) = (leading_digits(a), leading_digits(b));
+            let value = |digits: &str| digits.trim_start_matches('0').to_owned();
+            let (value_a, value_b) = (value(digits_a), value(digits_b));
+            let order = value_a.len().cmp(&value_b.len()).then_with(|| value_a.cmp(&value_b));
+            if order != Ordering::Equal {
+                return order;
+            }
+            (a, b) = (&a[digits_a.len()..], &b[digits_b.len()..]);
+        } else if x == y {
+            (a, b) = (&a[x.len_utf8()..], &b[y.len_utf8()..]);
+        } else {
+            return x.cmp(&y);
+        }
+    }
+}
+
+fn leading_digits(text: &str) -> &str {
+    &text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(paths: &[&str]) -> Vec<FileEntry> {
+        paths.iter().map(|p| FileEntry { path: (*p).to_owned(), bytes: 2048.0 }).collect()
+    }
+
+    #[test]
+    fn ranks_are_ordered_as_numbers_within_their_folders() {
+        let (title, rows) = plan(&files(&[
+            "run/iteration_10/rank0.pickle",
+            "run/iteration_9/rank10.pickle",
+            "run/iteration_9/rank2.pickle",
+        ]));
+        assert_eq!(title, "run");
+        let shown: Vec<_> = rows.iter().map(|r| (&*r.group, &*r.label, r.file)).collect();
+        assert_eq!(
+            shown,
+            [("iteration_9", "2", 2), ("iteration_9", "10", 1), ("iteration_10", "0", 0)]
+        );
+        assert_eq!(rows[0].size, "2.00 KiB");
+    }
+
+    #[test]
+    fn a_single_file_gives_its_name() {
+        let (title, rows) = plan(&files(&["snapshot.pickle"]));
+        assert_eq!(
+            (title.as_str(), rows[0].label.as_str()),
+            ("snapshot.pickle", "snapshot.pickle")
+        );
+    }
+
+    #[test]
+    fn folders_with_a_common_start_of_their_names_are_apart() {
+        let (title, rows) = plan(&files(&["run1/a.pickle", "run10/b.pickle"]));
+        assert_eq!(title, "files");
+        assert_eq!(rows[1].group, "run10");
+    }
+}

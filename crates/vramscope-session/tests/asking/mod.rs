@@ -1,0 +1,123 @@
+//! Asking an engine as the page does, beside the reports that the program prints.
+
+use std::path::{Path, PathBuf};
+use vramscope_protocol::views::{Answer, BlockPage, BlockSort, BlockTable, Query};
+use vramscope_protocol::{DeviceRef, Hit, Loaded, Quantity, Request, Response};
+use vramscope_report::LoadedFile;
+use vramscope_report::Target;
+use vramscope_session::{FileSession, Loader};
+
+/// The first device of a file.
+pub(crate) const TARGET: DeviceRef = DeviceRef { part: 0, device: 0 };
+
+/// A recording with a clock.
+pub(crate) const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
+
+/// A file, in an engine and as the reports read it.
+pub(crate) struct Opened {
+    pub(crate) engine: FileSession,
+    pub(crate) loaded: Loaded,
+    pub(crate) file: LoadedFile,
+}
+
+pub(crate) fn test_data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
+}
+
+pub(crate) fn open(name: &str) -> Opened {
+    let bytes = std::fs::read(test_data().join(name)).expect("a file of test_data");
+    let mut engine = FileSession::new(name, bytes.len() as u64);
+    engine.feed(&bytes).expect("a snapshot");
+    let Response::Loaded(loaded) = engine.finish() else { panic!("{name} is a snapshot") };
+    let mut loader = Loader::new(name, bytes.len() as u64);
+    loader.feed(&bytes).expect("a snapshot");
+    Opened { engine, loaded, file: loader.finish().expect("a snapshot") }
+}
+
+impl Opened {
+    pub(crate) fn ask_of(&mut self, target: DeviceRef, query: Query) -> Answer {
+        self.engine.post(Request::View { id: 3, target, query });
+        match self.engine.step().expect("an answer").response {
+            Response::View { id: 3, answer } => answer,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn ask(&mut self, query: Query) -> Answer {
+        // The reports look at the first device.
+        let device = self.loaded.parts[0].devices.first().map_or(0, |d| d.device);
+        self.ask_of(DeviceRef { part: 0, device }, query)
+    }
+
+    pub(crate) fn report(&self) -> Target<'_> {
+        Target { path: &self.file.path, entry: &self.file.entries[0], index: 0 }
+    }
+
+    pub(crate) fn blocks(
+        &mut self,
+        table: &BlockTable,
+        from: u32,
+        count: u32,
+        near: Option<u32>,
+    ) -> BlockPage {
+        match self.ask(Query::Blocks { table: table.clone(), from, count, near }) {
+            Answer::Blocks(page) => page,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// All rows of a table, page by page, by index.
+    pub(crate) fn order(&mut self, table: &BlockTable) -> Vec<u32> {
+        let mut order = Vec::new();
+        loop {
+            let page = self.blocks(table, order.len() as u32, 1000, None);
+            assert!(page.rows.len() <= 500, "a page is bounded");
+            assert_eq!(page.from as usize, order.len());
+            if page.rows.is_empty() {
+                assert_eq!(page.total as usize, order.len());
+                return order;
+            }
+            order.extend(page.rows.iter().map(|row| row.block));
+        }
+    }
+}
+
+pub(crate) fn table(text: &str) -> BlockTable {
+    BlockTable {
+        text: text.into(),
+        category: String::new(),
+        live_at: None,
+        node: None,
+        sort: BlockSort::Size,
+        descending: true,
+    }
+}
+
+pub(crate) fn number(quantity: &Quantity) -> i64 {
+    quantity.value.try_into().expect("an integer")
+}
+
+pub(crate) fn hit(opened: &mut Opened, block: u32) -> Option<Hit> {
+    match opened.ask(Query::Hit { block }) {
+        Answer::Hit(hit) => hit.map(|h| *h),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Every hand-made file, and a choice of recordings.
+pub(crate) fn all_files() -> Vec<String> {
+    let mut files = Vec::new();
+    for folder in ["scenarios", "edge", "recorded/misc"] {
+        for entry in std::fs::read_dir(test_data().join(folder)).expect("a folder") {
+            let name = entry.expect("an entry").file_name().into_string().expect("a name");
+            if Path::new(&name).extension().is_some_and(|e| e != "json") {
+                files.push(format!("{folder}/{name}"));
+            }
+        }
+    }
+    for name in ["gpt_late", "late_expandable_26", "oom_expandable", "t20/streams", "t26/pools"] {
+        files.push(format!("recorded/{name}.pickle.gz"));
+    }
+    let plain = |f: String| if test_data().join(&f).exists() { f } else { f.replace(".gz", "") };
+    files.into_iter().map(plain).collect()
+}

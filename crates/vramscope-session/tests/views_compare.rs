@@ -1,0 +1,262 @@
+//! The comparison on the page, against the one that the program prints.
+
+use std::path::Path;
+use vramscope_protocol::FrameRow;
+use vramscope_protocol::views::{
+    Answer, CompareAnswer, CompareQuery, ComparedCurves, ComparedStacks, Comparison, DetailCard,
+    Query,
+};
+use vramscope_protocol::{DeviceRef, Request, Response, RunRequest, RunResponse};
+use vramscope_report::Target;
+use vramscope_report::diff::{Diff, Pair};
+use vramscope_report::peak::BandKind;
+use vramscope_report::side::{Align, Side};
+use vramscope_session::{Coordinator, FileSession, Loader};
+
+const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
+const LEAK: &str = "recorded/gpt_leak.pickle.gz";
+
+fn bytes(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
+    std::fs::read(path).expect("a file of test_data")
+}
+
+/// What a worker gives of a file.
+fn side(name: &str, band: BandKind) -> String {
+    let mut engine = FileSession::new(name, 0);
+    engine.feed(&bytes(name)).expect("a snapshot");
+    assert!(matches!(engine.finish(), Response::Loaded(_)));
+    engine.post(Request::View {
+        id: 1,
+        target: DeviceRef { part: 0, device: 0 },
+        query: Query::Side { band },
+    });
+    match engine.step().map(|reply| reply.response) {
+        Some(Response::View { id: 1, answer: Answer::Text(text) }) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the program compares.
+fn of_program(name: &str, band: BandKind) -> Side {
+    let mut loader = Loader::new(name, 0);
+    loader.feed(&bytes(name)).expect("a snapshot");
+    let file = loader.finish().expect("a snapshot");
+    Side::new(Target { path: name, entry: &file.entries[0], index: 0 }, band)
+}
+
+fn ask(coordinator: &mut Coordinator, query: CompareQuery) -> CompareAnswer {
+    match coordinator.handle(&RunRequest::Compare { id: 5, query }) {
+        RunResponse::Compared { id: 5, answer } => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn compare(coordinator: &mut Coordinator, a: &str, b: &str, band: BandKind) -> Box<Comparison> {
+    let query = CompareQuery::Sides { a: side(a, band), b: side(b, band) };
+    match ask(coordinator, query) {
+        CompareAnswer::Comparison(Some(comparison)) => comparison,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn stacks(coordinator: &mut Coordinator, text: &str, from: u32, count: u32) -> ComparedStacks {
+    match ask(coordinator, CompareQuery::Stacks { text: text.to_owned(), from, count }) {
+        CompareAnswer::Stacks(page) => page,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn detail(coordinator: &mut Coordinator, row: u32) -> Option<Box<DetailCard>> {
+    match ask(coordinator, CompareQuery::Stack { row }) {
+        CompareAnswer::Detail(card) => card,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_page_says_what_the_program_prints() {
+    for band in [BandKind::Requested, BandKind::Reserved] {
+        let mut coordinator = Coordinator::default();
+        let shown = compare(&mut coordinator, GPT, LEAK, band);
+        let named = |name: &str| (name.to_owned(), vec![(name.to_owned(), of_program(name, band))]);
+        let diff = Diff::new(named(GPT), named(LEAK), band, None);
+        let pair: &Pair = diff.largest().expect("two files");
+        let total = |key: &str| shown.totals.iter().find(|t| t.key == key).expect(key);
+        for kind in BandKind::ALL {
+            for (when, change) in [("peak", pair.band(kind).peak), ("end", pair.band(kind).end)] {
+                let row = total(&format!("{}.{when}", kind.name()));
+                let values = [&row.a, &row.b, &row.change].map(|quantity| quantity.value);
+                assert_eq!(
+                    values,
+                    [change.a, change.b, change.change].map(i128::from),
+                    "{}",
+                    row.label
+                );
+                assert_eq!(row.percent, change.percent());
+            }
+        }
+        assert_eq!(total("blocks").change.value, pair.blocks.change.into());
+        assert_eq!(total("findings").change.text, "+1");
+        assert_eq!(shown.findings.iter().filter(|f| f.is_new).count(), pair.findings.new.len());
+
+        let all = pair.stacks.as_ref().expect("the stacks of the only pair");
+        let page = stacks(&mut coordinator, "", 0, u32::MAX);
+        assert_eq!(page.total as usize, all.len());
+        for (row, stack) in page.rows.iter().zip(all) {
+            let values = [&row.a, &row.b, &row.change].map(|quantity| quantity.value);
+            let bytes = [stack.bytes.a, stack.bytes.b, stack.bytes.change];
+            assert_eq!(values, bytes.map(i128::from));
+            assert_eq!((&row.site, row.blocks.value), (&stack.site, stack.blocks.change.into()));
+            assert!(row.share.abs() <= 1.0 && (row.share > 0.0) == (stack.bytes.change > 0));
+        }
+    }
+}
+
+#[test]
+fn stacks_of_one_site_say_where_they_part() {
+    let mut coordinator = Coordinator::default();
+    compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
+    let rows = stacks(&mut coordinator, "", 0, u32::MAX).rows;
+    let said = rows.iter().filter(|row| !row.via.is_empty()).count();
+    assert!(said > 10 && said < rows.len(), "{said} of {}", rows.len());
+    for row in &rows {
+        let same: Vec<_> = rows.iter().filter(|other| other.site == row.site).collect();
+        assert!(same.len() > 1 || row.via.is_empty(), "{row:?}");
+        // It is a frame of the stack, and one that all others of the site do not have at that
+        // place: no two rows read the same.
+        let frames =
+            detail(&mut coordinator, row.row).and_then(|card| card.stack).expect("a stack").frames;
+        let is_it =
+            |f: &FrameRow| row.via == f.name || row.via == format!("{} {}", f.name, f.place);
+        assert!(row.via.is_empty() || frames.iter().any(is_it), "{row:?}");
+    }
+    let mut names: Vec<_> = rows.iter().map(|row| (&row.site, &row.via)).collect();
+    names.sort();
+    assert!(names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
+    // What is said is found, too.
+    let some = rows.iter().find(|row| !row.via.is_empty()).expect("one of them");
+    let found = stacks(&mut coordinator, &some.via, 0, u32::MAX);
+    assert!(found.rows.iter().any(|row| row.row == some.row), "{some:?}");
+}
+
+#[test]
+fn stacks_come_in_pages_are_filtered_and_open() {
+    let mut coordinator = Coordinator::default();
+    let size = side(LEAK, BandKind::Requested).len();
+    assert!(size < 1 << 17, "a side is small beside its file: {size} bytes");
+    assert_eq!(stacks(&mut coordinator, "", 0, 9).total, 0, "nothing is compared yet");
+    assert!(detail(&mut coordinator, 0).is_none());
+    compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
+    let all = stacks(&mut coordinator, "", 0, u32::MAX);
+    let page = stacks(&mut coordinator, "", 3, 4);
+    assert_eq!((page.total, page.from, &page.rows[..]), (all.total, 3, &all.rows[3..7]));
+    let kept = stacks(&mut coordinator, " P_GPT.py ", 0, 100);
+    assert!(
+        kept.total > 0 && kept.total <= all.total && kept.text.contains(" of "),
+        "{}",
+        kept.text
+    );
+    assert_eq!(stacks(&mut coordinator, "no such word", 0, 100).total, 0);
+    let card = detail(&mut coordinator, all.rows[0].row).expect("the first row");
+    assert_eq!((card.kind.as_str(), &card.title), ("Change", &all.rows[0].change));
+    let frames = card.stack.expect("its stack").frames;
+    assert_eq!((frames[0].name.as_str(), frames[0].line), ("train_step", 31));
+    assert!(card.copy.contains("p_gpt.py:31"), "{}", card.copy);
+    assert!(detail(&mut coordinator, all.total).is_none());
+    // What is no side is no comparison, and the one before is gone.
+    let nothing = CompareQuery::Sides { a: "{}".to_owned(), b: String::new() };
+    assert!(matches!(ask(&mut coordinator, nothing), CompareAnswer::Comparison(None)));
+    assert_eq!(stacks(&mut coordinator, "", 0, 9).total, 0);
+}
+
+/// The points of a path, in order: `M x y`, then `H x` and `V y`.
+fn points(path: &str) -> Vec<(f64, f64)> {
+    let (mut x, mut y, mut all) = (0.0, 0.0, Vec::new());
+    let starts: Vec<usize> =
+        path.char_indices().filter(|(_, c)| c.is_ascii_alphabetic()).map(|(i, _)| i).collect();
+    for (n, &at) in starts.iter().enumerate() {
+        let end = starts.get(n + 1).copied().unwrap_or(path.len());
+        let number = |text: &str| text.parse::<f64>().expect("a number");
+        match (&path[at..=at], &path[at + 1..end]) {
+            ("M", both) => {
+                let (left, top) = both.split_once(' ').expect("two numbers");
+                (x, y) = (number(left), number(top));
+            }
+            ("H", to) => x = number(to),
+            (_, to) => y = number(to),
+        }
+        all.push((x, y));
+    }
+    all
+}
+
+#[test]
+fn curves_lie_on_one_axis() {
+    let mut coordinator = Coordinator::default();
+    let shown = compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
+    let curves = |align: Align| -> &ComparedCurves {
+        shown.curves.iter().find(|c| c.align == align).expect("it")
+    };
+    let extent = |name: &str| {
+        let mut loader = Loader::new(name, 0);
+        loader.feed(&bytes(name)).expect("a snapshot");
+        let file = loader.finish().expect("a snapshot");
+        f64::from(file.entries[0].traces[0].slots())
+    };
+    let by_event = curves(Align::Event);
+    let (a, b) = (points(&by_event.a), points(&by_event.b));
+    let right = |p: &[(f64, f64)]| p.iter().map(|p| p.0).fold(0.0, f64::max);
+    // The longer one fills the box, the other its part of it.
+    let parts = extent(GPT) / extent(LEAK);
+    let (longer, shorter) =
+        if parts < 1.0 { (right(&b), right(&a)) } else { (right(&a), right(&b)) };
+    assert!((longer - 1200.0).abs() < 0.2, "{longer}");
+    assert!((shorter / longer - parts.min(1.0 / parts)).abs() < 1e-3, "{shorter} of {longer}");
+    // The higher peak is just below the top, the other lower by as much as they differ.
+    let top = |p: &[(f64, f64)]| 200.0 - p.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
+    let peaks = [GPT, LEAK]
+        .map(|name| of_program(name, BandKind::Requested).figures(BandKind::Requested).peak as f64);
+    assert!((top(&a) / top(&b) - peaks[0] / peaks[1]).abs() < 2e-3);
+    assert!(top(&b) > 185.0 && top(&b) < 200.0);
+    for align in [Align::Time, Align::Step] {
+        let curves = curves(align);
+        assert!(curves.missing.is_empty(), "{}", curves.missing);
+        assert!((top(&points(&curves.b)) - top(&b)).abs() < 0.2, "the peak is on every axis");
+        assert!(curves.x.iter().all(|m| (0.0..=1.0).contains(&m.at)) && curves.x.len() > 1);
+        assert!(curves.y.iter().all(|m| (0.0..=1.0).contains(&m.at)) && curves.y.len() > 1);
+    }
+    assert!(
+        curves(Align::Step).x.iter().any(|m| m.text == "step 2"),
+        "{:?}",
+        curves(Align::Step).x
+    );
+}
+
+#[test]
+fn an_axis_that_one_does_not_have_says_so() {
+    let mut coordinator = Coordinator::default();
+    // A recording of a release that wrote no times, and one of a few allocations.
+    let shown = compare(
+        &mut coordinator,
+        "recorded/t20/linear_seed_python.pickle",
+        GPT,
+        BandKind::Requested,
+    );
+    let missing: Vec<&str> = shown.curves.iter().map(|c| c.missing.as_str()).collect();
+    assert_eq!(missing, ["", "A was recorded without times", "No training steps were found in A"]);
+    for a in [
+        "edge/no_time.pickle",
+        "edge/segments_only.pickle",
+        "edge/overflow.pickle",
+        "edge/times.pickle",
+    ] {
+        for band in BandKind::ALL {
+            let shown = compare(&mut coordinator, a, GPT, band);
+            assert!(
+                !shown.curves[0].a.contains("NaN") && shown.curves[0].missing.is_empty(),
+                "{a}"
+            );
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Ranges, frames, tooltips and the way from one block to the next, against what the program
+//! prints.
+
+mod asking;
+
+use asking::{GPT, Opened, TARGET, all_files, hit, number, open, table};
+use vramscope_protocol::views::{
+    Answer, At, BlockSort, BlockTable, DetailCard, Looked, MarkedRange, Query,
+};
+use vramscope_protocol::{AxisKind, BlockDetail, DeviceRef, Request, Response};
+use vramscope_report::peak::{BandKind, peak};
+
+impl Opened {
+    fn next(&mut self, of: Looked, event: i64, backwards: bool) -> Option<BlockDetail> {
+        let block = match of {
+            Looked::Stack { block } => Some(block),
+            Looked::Search { .. } => None,
+        };
+        self.next_from(of, event, block, backwards)
+    }
+
+    fn next_from(
+        &mut self,
+        of: Looked,
+        event: i64,
+        block: Option<u32>,
+        backwards: bool,
+    ) -> Option<BlockDetail> {
+        match self.ask(Query::Next { of, event, block, backwards }) {
+            Answer::Next(detail) => detail.map(|d| *d),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn range(&mut self, axis: AxisKind, x0: f64, x1: f64) -> Option<DetailCard> {
+        match self.ask(Query::Range(MarkedRange { axis, x0, x1 })) {
+            Answer::Detail(card) => card.map(|c| *c),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn frame(&mut self, name: &str, file: &str, line: u32) -> Option<DetailCard> {
+        match self.ask(Query::Frame { name: name.into(), file: file.into(), line }) {
+            Answer::Detail(card) => card.map(|c| *c),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn raw(card: &DetailCard, key: &str) -> i64 {
+    let row = card.rows.iter().find(|r| r.key == key).unwrap_or_else(|| panic!("no row {key}"));
+    row.raw.as_deref().expect("an exact number").parse().expect("digits")
+}
+
+#[test]
+fn a_search_goes_through_blocks_from_before_the_window_one_by_one() {
+    let mut opened = open("recorded/gpt_late.pickle.gz");
+    let search = || Looked::Search { text: ">=1".into() };
+    let before = opened.file.entries[0].traces[0].blocks.iter().filter(|b| b.enters == 0).count();
+    let mut seen = vec![0];
+    for _ in 1..before {
+        let from = seen.last().copied();
+        seen.push(opened.next_from(search(), -1, from, false).expect("there are some").block);
+    }
+    assert!(before > 10);
+    assert_eq!(seen, (0..before as u32).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_next_block_of_a_kind_goes_round() {
+    let mut opened = open(GPT);
+    let search = || Looked::Search { text: "forward >100KiB".into() };
+    let mut order = opened.order(&BlockTable {
+        sort: BlockSort::Allocated,
+        descending: false,
+        ..table("forward >100KiB")
+    });
+    order.sort_unstable();
+    let enters: Vec<u32> = opened.report().trace().blocks.iter().map(|b| b.enters).collect();
+    assert!(order.len() > 3 && order.iter().all(|&i| enters[i as usize] > 0));
+    let mut event = -1;
+    for &block in order.iter().chain(&order[..2]) {
+        let detail = opened.next(search(), event, false).expect("there are some");
+        assert_eq!(detail.block, block);
+        event = i64::from(enters[block as usize]) - 1;
+    }
+    for &block in [order[0]].iter().chain(order.iter().rev().take(4)) {
+        let detail = opened.next(search(), event, true).expect("there are some");
+        assert_eq!(detail.block, block);
+        event = i64::from(enters[block as usize]) - 1;
+    }
+    assert!(opened.next(Looked::Search { text: ">abc".into() }, 0, false).is_none());
+    assert!(opened.next(Looked::Search { text: "no such thing".into() }, 0, false).is_none());
+    assert!(opened.next(Looked::Stack { block: u32::MAX }, 0, false).is_none());
+
+    // Every block of a stack is met once on the way round, those from before the window too.
+    for name in [GPT, "recorded/gpt_late.pickle.gz"] {
+        let mut opened = open(name);
+        let trace = opened.report().trace();
+        let blocks: Vec<_> =
+            trace.blocks.iter().map(|b| (b.stack, b.has_stack_of_free(), b.enters)).collect();
+        for first in [0, blocks.len() as u32 / 2] {
+            let kind = |i: u32| (blocks[i as usize].0, blocks[i as usize].1);
+            let same = (0..blocks.len() as u32).filter(|&i| kind(i) == kind(first)).count().min(40);
+            for backwards in [false, true] {
+                let (mut at, mut met) = (first, Vec::new());
+                for _ in 0..same {
+                    let event = i64::from(blocks[at as usize].2) - 1;
+                    at = opened
+                        .next(Looked::Stack { block: at }, event, backwards)
+                        .expect("itself at least")
+                        .block;
+                    assert_eq!(kind(at), kind(first));
+                    assert!(!met.contains(&at), "{name}: {at} is met twice");
+                    met.push(at);
+                }
+                assert!(same == 40 || met.last() == Some(&first), "{name}: all the way round");
+            }
+        }
+    }
+}
+
+fn check_range(name: &str, card: &DetailCard, curve: &[u64]) {
+    let (from, to) = (raw(card, "from"), raw(card, "to"));
+    let (start, end) = (raw(card, "requested_from"), raw(card, "requested_to"));
+    let (allocated, freed) = (raw(card, "allocated"), raw(card, "freed"));
+    assert_eq!(
+        (start, end),
+        (curve[(from + 1) as usize] as i64, curve[(to + 1) as usize] as i64),
+        "{name}"
+    );
+    assert_eq!(start + allocated - freed, end, "{name}: {from} to {to}");
+    assert_eq!(number(&card.title), end - start);
+    assert_eq!(card.title.text.starts_with('+'), end > start);
+    let peak = curve[(from + 1) as usize..=(to + 1) as usize].iter().max().copied();
+    assert_eq!(Some(raw(card, "peak") as u64), peak);
+    let survived = raw(card, "survived");
+    assert!(0 <= survived && survived <= allocated);
+    let sum: i64 = card.stacks.iter().map(|s| number(&s.bytes)).sum();
+    assert!(
+        sum <= allocated && (card.stacks.len() == 50 || sum == allocated),
+        "{name}: {sum} of {allocated}"
+    );
+    assert_eq!(card.heading.is_empty(), card.stacks.is_empty());
+    assert!(card.stacks.iter().all(|s| s.note == "all freed again" || s.note.ends_with(" kept")));
+    let all_freed = card.stacks.iter().all(|s| s.note == "all freed again");
+    assert!(survived == 0 || card.stacks.len() == 50 || !all_freed, "{name}");
+}
+
+#[test]
+fn ranges_add_up() {
+    let mut checked = 0;
+    for name in all_files().into_iter().chain([GPT.to_owned()]) {
+        let mut opened = open(&name);
+        let Some(device) = opened.loaded.parts[0].devices.first().cloned() else { continue };
+        let target = DeviceRef { part: 0, device: device.device };
+        let curve = opened.report().trace().requested.to_vec();
+        for axis in &device.axes {
+            let n = 14;
+            for i in 0..=n {
+                for j in i..=n {
+                    let x = |k: i32| axis.extent * f64::from(k) / f64::from(n);
+                    let query = Query::Range(MarkedRange { axis: axis.kind, x0: x(i), x1: x(j) });
+                    let Answer::Detail(Some(card)) = opened.ask_of(target, query) else {
+                        panic!("a range")
+                    };
+                    // The curve can only be told apart from others in sums that fit.
+                    check_range(&name, &card, &curve);
+                    checked += 1;
+                }
+            }
+        }
+    }
+    assert!(checked > 5000, "{checked}");
+}
+
+#[test]
+fn ranges_know_their_edges_and_what_is_kept() {
+    // A 1000 100; A 1200 200; A 1400 300; F 1200 (two events); A 1200 50 (hexadecimal addresses)
+    let mut opened = open("scenarios/f02.pickle");
+    let event = AxisKind::Event;
+    let all = opened.range(event, 0.0, 7.0).expect("a range");
+    assert_eq!((raw(&all, "from"), raw(&all, "to")), (-1, 5));
+    assert_eq!(
+        (all.kind.as_str(), all.title.text.as_str(), all.title.exact.as_str()),
+        ("Range", "+450 B", "+450 bytes")
+    );
+    let text = |card: &DetailCard, key: &str| {
+        card.rows.iter().find(|r| r.key == key).map(|r| r.text.clone())
+    };
+    assert_eq!(text(&all, "allocated").as_deref(), Some("650 B, 4 blocks"));
+    assert_eq!(text(&all, "freed").as_deref(), Some("200 B, 1 block"));
+    assert_eq!(text(&all, "survived").as_deref(), Some("450 B, 3 blocks"));
+    assert_eq!(text(&all, "from").as_deref(), Some("before the window"));
+    assert!(all.copy.starts_with("Range  +450 bytes\nfrom: before the window\n"), "{}", all.copy);
+    // Slots 2 to 5: after event 1 to after event 4. The free alone is left of 200 bytes.
+    let some = opened.range(event, 2.2, 5.5).expect("a range");
+    assert_eq!((raw(&some, "from"), raw(&some, "to")), (1, 4));
+    assert_eq!(
+        (raw(&some, "allocated"), raw(&some, "freed"), raw(&some, "survived")),
+        (300, 200, 300)
+    );
+    assert_eq!(opened.range(event, 5.5, 2.2).expect("either way round"), some);
+    let down = opened.range(event, 4.0, 6.0).expect("a range");
+    assert_eq!((down.title.text.as_str(), down.title.value), ("-200 B", -200));
+    assert!(down.stacks.is_empty() && down.heading.is_empty());
+    let nowhere = opened.range(event, 3.0, 3.0).expect("a state");
+    assert_eq!((nowhere.title.text.as_str(), raw(&nowhere, "from")), ("0 B", raw(&nowhere, "to")));
+    let beyond = opened.range(event, -1e300, f64::INFINITY).expect("it is cut");
+    assert_eq!(beyond, all);
+    assert!(opened.range(event, f64::NAN, 1.0).is_none());
+    assert!(
+        open("edge/no_time.pickle").range(AxisKind::Time, 0.0, 1.0).is_none(),
+        "no clock, no time axis"
+    );
+}
+
+#[test]
+fn frames_hold_what_the_program_says() {
+    for name in [
+        GPT,
+        "recorded/gpt_late.pickle.gz",
+        "truth/resnet18_backward.pickle.gz",
+        "edge/frames.pickle",
+    ] {
+        let mut opened = open(name);
+        let report = |opened: &Opened| {
+            let found = peak(opened.report(), BandKind::Requested, None);
+            let frame = |f: &vramscope_report::peak::FrameShareRow<'_>| {
+                let (name, file) =
+                    (f.frame.name.clone().into_owned(), f.frame.file.clone().into_owned());
+                (name, file, f.frame.line, f.inclusive, f.exclusive)
+            };
+            let frames: Vec<_> = found.frames.iter().map(frame).collect();
+            (found.total, frames)
+        };
+        let (total, frames) = report(&opened);
+        for (function, file, line, inclusive, exclusive) in frames {
+            let card = opened.frame(&function, &file, line).expect("a frame of the file");
+            assert_eq!(raw(&card, "inclusive") as u64, inclusive, "{name}: {function}");
+            assert_eq!(raw(&card, "exclusive") as u64, exclusive, "{name}: {function}");
+            assert_eq!(number(&card.title) as u64, inclusive);
+            let text = |key: &str| card.rows.iter().find(|r| r.key == key).map(|r| r.text.clone());
+            assert_eq!(
+                text("share"),
+                Some(format!("{:.1} %", 100.0 * inclusive as f64 / total as f64))
+            );
+            let last = card.rows.iter().position(|r| r.key == "share").expect("a row");
+            let categories: u64 =
+                card.rows[last + 1..].iter().map(|r| raw(&card, &r.key) as u64).sum();
+            assert_eq!(categories, inclusive, "{name}: {function}");
+            let stacks: i64 = card.stacks.iter().map(|s| number(&s.bytes)).sum();
+            let blocks: i64 = card.stacks.iter().map(|s| number(&s.blocks)).sum();
+            assert!(card.stacks.len() <= 20);
+            if card.stacks.len() < 20 {
+                assert_eq!(
+                    (stacks as u64, blocks),
+                    (inclusive, raw(&card, "blocks")),
+                    "{name}: {function}"
+                );
+                assert!((card.stacks.iter().map(|s| s.share).sum::<f64>() - 1.0).abs() < 1e-9);
+            }
+        }
+        assert!(opened.frame("no such", "thing.py", 1).is_none());
+    }
+}
+
+#[test]
+fn a_tooltip_is_the_same_wherever_the_block_is_drawn() {
+    let mut opened = open(GPT);
+    let peak = opened.loaded.parts[0].devices[0].axes[0].peak;
+    for height in [1.0, 1e6, 5e6, 2e7] {
+        let request = Request::Pick {
+            id: 1,
+            target: TARGET,
+            axis: AxisKind::Event,
+            kx: 0,
+            ky: 0,
+            slot: peak,
+            bytes: height,
+        };
+        opened.engine.post(request);
+        let Some(Response::Picked { hit: Some(picked), .. }) =
+            opened.engine.step().map(|r| r.response)
+        else {
+            panic!("a block")
+        };
+        assert_eq!(hit(&mut opened, picked.block), Some(picked));
+    }
+    assert!(hit(&mut opened, u32::MAX).is_none());
+}
+
+#[test]
+fn a_marker_is_where_the_moment_is_and_has_its_name() {
+    let mut opened = open(GPT);
+    let last = opened.file.entries[0].traces[0].device.events.len() as i64 - 1;
+    let there = [last, -1, 0, 1234];
+    let absent = [last + 1, -2, i64::MIN, i64::MAX, i64::from(u32::MAX)];
+    let Answer::Markers(markers) =
+        opened.ask(Query::Markers { events: [&absent[..], &there].concat() })
+    else {
+        panic!("markers")
+    };
+    assert_eq!(markers.len(), there.len());
+    for (marker, event) in markers.iter().zip(there) {
+        let Answer::StateAt(moment) = opened.ask(Query::StateAt { at: At::Event { event } }) else {
+            panic!("a moment")
+        };
+        assert_eq!(
+            (marker.event, &marker.spans, &marker.label),
+            (event, &moment.spans, &moment.label)
+        );
+        let [by_event, by_time] = &marker.spans[..] else { panic!("a place on each axis") };
+        assert_eq!([by_event.x0, by_event.x1], [event + 1, event + 2].map(|slot| slot as f64));
+        assert!(by_time.x0 >= 0.0 && by_time.x0 <= by_time.x1);
+    }
+}
