@@ -97,7 +97,7 @@ pub(crate) fn run(repo: &Repo, update: bool) -> Result<()> {
 /// A generated file of so many events, in a folder of its own.
 fn generated(repo: &Repo, folder: &Path, events: u64) -> Result<PathBuf> {
     let out = folder.join(events.to_string());
-    generate::run(repo, &generate::Options::of(events, LIVE, out.clone()))?;
+    generate::run(repo, &generate::Options::new(events, LIVE, out.clone()))?;
     Ok(out.join("rank0_memory_snapshot.pickle"))
 }
 

@@ -51,6 +51,12 @@ enum Task {
     Types,
     /// Write synthetic recordings of any size
     Gen(generate::Options),
+    /// Write the snapshot that the page's worker reads before the first file
+    WarmUp {
+        /// Blocks that the trace allocates
+        #[arg(long, default_value_t = 1000)]
+        blocks: u32,
+    },
     /// Check crate edges, unsafe code, file lengths, line widths, links, paths and versions
     Tidy,
     /// Compare the download size of the built site with its budget
@@ -82,6 +88,7 @@ fn main() -> ExitCode {
         Task::Examples => examples::run(&repo),
         Task::Types => site::types(&repo),
         Task::Gen(options) => generate::run(&repo, &options),
+        Task::WarmUp { blocks } => generate::warm_up(&repo, blocks),
         Task::Tidy => tidy::run(&repo),
         Task::Size => size::run(&repo),
         Task::Cost { update } => cost::run(&repo, update),

@@ -1,10 +1,7 @@
 //! The allocator of `cargo xtask gen`, with its trace and every state that it was in.
 
-#[path = "../../../xtask/src/generate/allocator.rs"]
-mod allocator;
-
-use allocator::{Allocator, Event};
 use std::fmt::Write as _;
+use vramscope_testgen::allocator::{self, Allocator, Event};
 
 pub(crate) use allocator::Settings;
 

@@ -1,72 +1,90 @@
-//! A small caching allocator in the manner of PyTorch's: it serves from what is free, splits,
-//! merges and gives back, and tells each event that PyTorch's would record, with the state right
-//! after it.
+//! A small caching allocator with the rules of PyTorch's `CUDACachingAllocator.cpp`. It serves
+//! requests from free blocks, splits and merges blocks, returns segments, and reports each event
+//! that PyTorch would record, together with the state after the event.
 //!
-//! Two use it: `cargo xtask gen`, for recordings of millions of events, so every search is in a
-//! tree; and the tests of vramscope-analysis, as the oracle of the replay. It shares no code with
-//! what it tests.
+//! The generator simulates millions of events with it, so every search is in a tree. The tests of
+//! vramscope-analysis use it as the oracle of the replay; it shares no code with the replay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 const MIB: u64 = 1 << 20;
 
+/// Options of `PYTORCH_CUDA_ALLOC_CONF`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
-    pub(crate) expandable: bool,
-    pub(crate) max_split_size: Option<u64>,
+pub struct Settings {
+    /// `expandable_segments`.
+    pub expandable: bool,
+    /// `max_split_size_mb`, in bytes.
+    pub max_split_size: Option<u64>,
 }
 
+/// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub enum Use {
+    /// In the cache.
     Free,
+    /// Held by the program.
     Live,
+    /// Freed by the program while a stream still uses the block.
     Pending,
 }
 
+/// A part of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
-    pub(crate) size: u64,
-    /// What was asked for; of a free block, what its last holder asked for.
-    pub(crate) requested: u64,
-    /// Whatever the one who allocated calls it.
-    pub(crate) owner: u64,
-    pub(crate) used: Use,
+pub struct Block {
+    /// Bytes.
+    pub size: u64,
+    /// Requested bytes; of a free block, the request that it served last.
+    pub requested: u64,
+    /// The caller's number for the allocation.
+    pub owner: u64,
+    /// The state.
+    pub used: Use,
 }
 
-/// Neighbors without gaps, of one stream and size class.
+/// Adjacent blocks of one stream and one size class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
-    pub(crate) size: u64,
-    pub(crate) stream: u64,
-    pub(crate) small: bool,
-    pub(crate) expandable: bool,
-    /// Of the allocation that it was made for.
-    pub(crate) owner: u64,
+pub struct Segment {
+    /// Bytes.
+    pub size: u64,
+    /// The stream that allocates from the segment.
+    pub stream: u64,
+    /// The segment is of the pool of small blocks, up to 1 MiB.
+    pub small: bool,
+    /// The segment grows and shrinks by pages.
+    pub expandable: bool,
+    /// The owner of the allocation that created the segment.
+    pub owner: u64,
 }
 
-/// What is recorded, but for the time and the stack.
+/// A recorded event, without time and stack.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Event {
-    pub(crate) action: &'static str,
-    pub(crate) address: u64,
-    pub(crate) size: u64,
-    pub(crate) stream: u64,
+pub struct Event {
+    /// The action as PyTorch names it.
+    pub action: &'static str,
+    /// Address of the block, the segment or the pages.
+    pub address: u64,
+    /// Bytes: requested ones of a block, all of a segment or of pages.
+    pub size: u64,
+    /// The stream.
+    pub stream: u64,
 }
 
-pub(crate) struct Allocator {
+/// The allocator of one device.
+pub struct Allocator {
     settings: Settings,
     segments: BTreeMap<u64, Segment>,
     blocks: BTreeMap<u64, Block>,
-    /// The free blocks: stream, size class, size and address, so that the best fit is the first in
-    /// order.
+    /// Free blocks by stream, size class, size and address: the best fit is the first in order.
     free: BTreeSet<(u64, bool, u64, u64)>,
-    /// Addresses that were given back, by size: the driver hands them out again.
+    /// Returned address ranges by size and address, which the driver hands out again.
     holes: BTreeSet<(u64, u64)>,
     next: u64,
 }
 
 impl Allocator {
-    pub(crate) fn new(settings: Settings) -> Self {
+    /// An allocator without segments.
+    pub fn new(settings: Settings) -> Self {
         let (segments, blocks) = (BTreeMap::new(), BTreeMap::new());
         Self {
             settings,
@@ -78,8 +96,8 @@ impl Allocator {
         }
     }
 
-    /// By address, each with its own blocks by address.
-    pub(crate) fn segments(
+    /// Segments by address, each with its blocks by address.
+    pub fn segments(
         &self,
     ) -> impl Iterator<Item = (u64, &Segment, impl Iterator<Item = (u64, &Block)>)> {
         self.segments.iter().map(|(&address, segment)| {
@@ -88,7 +106,9 @@ impl Allocator {
         })
     }
 
-    pub(crate) fn alloc(
+    /// Allocates a block, and returns its address. `note` receives each event with the state after
+    /// it.
+    pub fn alloc(
         &mut self,
         requested: u64,
         stream: u64,
@@ -101,7 +121,7 @@ impl Allocator {
         let address = fit.unwrap_or_else(|| self.grow(size, small, stream, owner, note));
         let expandable =
             self.segments.range(..=address).next_back().is_some_and(|(_, s)| s.expandable);
-        let found = self.blocks.get_mut(&address).expect("it was found or made");
+        let found = self.blocks.get_mut(&address).expect("the block was found or created");
         self.free.remove(&(stream, small, found.size, address));
         let mut rest = Block { size: found.size - size, ..*found };
         let splits = if small || expandable {
@@ -121,17 +141,18 @@ impl Allocator {
         address
     }
 
-    /// The smallest free block that is large enough, the lowest of equals.
+    /// The address of the smallest free block that is large enough, the lowest of equals.
     fn fit(&self, size: u64, small: bool, stream: u64) -> Option<u64> {
         let max_split = self.settings.max_split_size.unwrap_or(u64::MAX);
-        // Blocks that are never split serve large requests only, and not much smaller ones.
+        // A block that is never split serves only requests of at least `max_split_size`, and at
+        // most 20 MiB smaller than the block.
         let barred = |of: u64| of >= max_split && (size < max_split || of >= size + 20 * MIB);
         let mut large_enough =
             self.free.range((stream, small, size, 0)..=(stream, small, u64::MAX, u64::MAX));
         large_enough.find(|(.., size, _)| !barred(*size)).map(|(.., address)| *address)
     }
 
-    /// Asks the driver for more; the block that then is large enough.
+    /// Takes memory from the driver, and returns the address of a large enough block.
     fn grow(
         &mut self,
         size: u64,
@@ -155,7 +176,7 @@ impl Allocator {
             note(self, Event { action: "segment_alloc", address, size: bytes, stream });
             return address;
         }
-        // The address space of an expandable segment is reserved once; it grows at its upper end.
+        // An expandable segment reserves its address range once, and grows at the upper end.
         let page = if small { 2 * MIB } else { 20 * MIB };
         let top = self.segments.iter().rev().find(|(_, s)| s.stream == stream && s.small == small);
         let top = top.map(|(&start, segment)| (start, start + segment.size));
@@ -174,7 +195,7 @@ impl Allocator {
         address
     }
 
-    /// Where the driver puts a segment.
+    /// The address at which the driver places a segment.
     fn place(&mut self, bytes: u64) -> u64 {
         let hole = self.holes.range((bytes, 0)..=(bytes, u64::MAX)).next().copied();
         if let Some(hole) = hole {
@@ -182,7 +203,7 @@ impl Allocator {
             return hole.1;
         }
         let address = self.next;
-        // Some segments touch: what is free must not merge across.
+        // Some segments are adjacent: free blocks must not merge across their border.
         self.next += bytes + if bytes.is_multiple_of(4 * MIB) { 0 } else { 2 * MIB };
         address
     }
@@ -195,14 +216,14 @@ impl Allocator {
             .expect("every block is in a segment")
     }
 
-    /// Joins a block that became free with its free neighbors, and offers the whole.
+    /// Merges a freed block with its free neighbors, and returns the address of the result.
     fn merge(&mut self, address: u64) -> u64 {
         let (start, Segment { size, stream, small, .. }) = self.segment_of(address);
         let mut at = address;
         let mut whole = self.blocks[&address];
         let behind = address + whole.size;
         if behind < start + size && self.blocks[&behind].used == Use::Free {
-            let other = self.blocks.remove(&behind).expect("it is there");
+            let other = self.blocks.remove(&behind).expect("the key was just listed");
             self.free.remove(&(stream, small, other.size, behind));
             whole.size += other.size;
         }
@@ -219,34 +240,34 @@ impl Allocator {
         at
     }
 
-    /// The program lets go of a block.
-    pub(crate) fn request(&mut self, address: u64, note: &mut impl FnMut(&Self, Event)) {
-        let block = self.blocks.get_mut(&address).expect("a block that is there");
-        assert!(block.used == Use::Live, "only what is live is freed");
+    /// Frees a live block, which stays pending until [`Self::complete`].
+    pub fn request(&mut self, address: u64, note: &mut impl FnMut(&Self, Event)) {
+        let block = self.blocks.get_mut(&address).expect("an address of a block");
+        assert!(block.used == Use::Live, "only a live block is freed");
         block.used = Use::Pending;
         let (size, stream) = (block.requested, self.segment_of(address).1.stream);
         note(self, Event { action: "free_requested", address, size, stream });
     }
 
-    /// The last stream that used it is done with it.
-    pub(crate) fn complete(&mut self, address: u64, note: &mut impl FnMut(&Self, Event)) {
-        let block = self.blocks.get_mut(&address).expect("a block that is there");
-        assert!(block.used == Use::Pending, "only what was requested is completed");
+    /// Returns a pending block to the cache, when the last stream has finished with it.
+    pub fn complete(&mut self, address: u64, note: &mut impl FnMut(&Self, Event)) {
+        let block = self.blocks.get_mut(&address).expect("an address of a block");
+        assert!(block.used == Use::Pending, "only a pending block is completed");
         block.used = Use::Free;
         let (size, stream) = (block.requested, self.segment_of(address).1.stream);
         self.merge(address);
         note(self, Event { action: "free_completed", address, size, stream });
     }
 
-    /// Gives back what is free: whole segments, or whole pages of expandable ones.
-    pub(crate) fn empty_cache(&mut self, note: &mut impl FnMut(&Self, Event)) {
+    /// Returns free memory to the driver: whole segments, or whole pages of expandable segments.
+    pub fn empty_cache(&mut self, note: &mut impl FnMut(&Self, Event)) {
         let whole = |(&address, segment): (&u64, &Segment)| {
             let block = self.blocks[&address];
             (!segment.expandable && block.used == Use::Free && block.size == segment.size)
                 .then_some(address)
         };
         for address in self.segments.iter().filter_map(whole).collect::<Vec<_>>() {
-            let segment = self.segments.remove(&address).expect("it is there");
+            let segment = self.segments.remove(&address).expect("the key was just listed");
             let Segment { size, stream, small, .. } = segment;
             self.blocks.remove(&address);
             self.free.remove(&(stream, small, size, address));
@@ -260,7 +281,7 @@ impl Allocator {
         }
     }
 
-    /// Gives back the whole pages of a free block.
+    /// Returns the whole pages within a free block to the driver.
     fn unmap(
         &mut self,
         (stream, small, size, address): (u64, bool, u64, u64),
@@ -274,7 +295,7 @@ impl Allocator {
         let (start, segment) = self.segment_of(address);
         let end = start + segment.size;
         self.segments.remove(&start);
-        let block = self.blocks.remove(&address).expect("it is there");
+        let block = self.blocks.remove(&address).expect("the key was just listed");
         self.free.remove(&(stream, small, size, address));
         for (at, size) in
             [(address, from - address), (to, address + size - to)].into_iter().filter(|p| p.1 > 0)

@@ -1,10 +1,10 @@
-//! Numbers that look random and are the same on every machine.
+//! Pseudo-random numbers, the same on every machine.
 
-/// `SplitMix64`.
-pub(super) struct Random(u64);
+/// The `SplitMix64` generator.
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -16,8 +16,8 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 to `end`, which it never is.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 }

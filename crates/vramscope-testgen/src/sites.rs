@@ -1,18 +1,18 @@
-//! The places of the simulated program that allocate and free: the operations of a layer, and what
-//! is outside of layers.
+//! The sites of the simulated program that allocate and free: the operations of a layer, and places
+//! outside of layers.
 
-/// What runs in a layer.
-pub(super) struct Op {
-    /// As the dispatcher calls it.
-    pub(super) name: &'static str,
-    /// The module of the layer that calls it.
-    pub(super) module: &'static str,
-    /// Its result, in 64ths of a hidden state; 0 is a number per token.
-    pub(super) width: u64,
-    /// Whether backward needs the result.
-    pub(super) saved: bool,
-    /// Whether it takes a workspace.
-    pub(super) workspace: bool,
+/// An operation of a layer.
+pub(crate) struct Op {
+    /// The name in PyTorch's dispatcher.
+    pub(crate) name: &'static str,
+    /// The module of the layer that calls the operation.
+    pub(crate) module: &'static str,
+    /// Size of the result, in 64ths of a hidden state. 0 means one number per token.
+    pub(crate) width: u64,
+    /// The backward pass needs the result.
+    pub(crate) saved: bool,
+    /// The operation allocates a workspace.
+    pub(crate) workspace: bool,
 }
 
 const fn op(
@@ -25,8 +25,8 @@ const fn op(
     Op { name, module, width, saved, workspace }
 }
 
-/// In the order of the forward pass.
-pub(super) const OPS: [Op; 20] = [
+/// The operations of a layer, in the order of the forward pass.
+pub(crate) const OPS: [Op; 20] = [
     op("native_layer_norm", "input_layernorm", 64, true, false),
     op("var_mean", "input_layernorm", 0, true, false),
     op("linear", "q_proj", 64, true, true),
@@ -49,28 +49,28 @@ pub(super) const OPS: [Op; 20] = [
     op("add_Tensor", "residual_mlp", 64, true, false),
 ];
 
-/// Layers are of several makes, in turn; each has a file of its own, and so stacks of its own.
-pub(super) const MAKES: [&str; 4] = ["dense", "experts", "cross", "adapter"];
+/// Kinds of layers, which alternate. Each has a source file of its own, and so stacks of its own.
+pub(crate) const MAKES: [&str; 4] = ["dense", "experts", "cross", "adapter"];
 
-/// Gradients of a layer.
-pub(super) const PARTS: usize = 4;
+/// Number of gradients of a layer.
+pub(crate) const PARTS: usize = 4;
 
 /// What an operation of a layer does to memory.
 #[derive(Clone, Copy)]
-pub(super) enum Act {
+pub(crate) enum Act {
     Result,
     Workspace,
     WorkspaceDone,
-    /// A result that backward does not need goes when the next one is there.
+    /// Frees a result that the backward pass does not need, after the next result.
     Drop,
     Gradient,
-    /// Backward lets go of what it needed.
+    /// Frees a saved result in the backward pass.
     Release,
-    /// And of the gradient that it came with.
+    /// Frees the gradient of the operation before.
     Consume,
 }
 
-pub(super) const ACTS: [Act; 7] = [
+pub(crate) const ACTS: [Act; 7] = [
     Act::Result,
     Act::Workspace,
     Act::WorkspaceDone,
@@ -80,13 +80,13 @@ pub(super) const ACTS: [Act; 7] = [
     Act::Consume,
 ];
 
-/// A line of the program that is reached on one way only.
-pub(super) struct Place {
-    /// What it calls, as the dispatcher calls it; none where it frees.
-    pub(super) call: Option<&'static str>,
-    pub(super) function: &'static str,
-    pub(super) file: &'static str,
-    pub(super) line: u32,
+/// A line of the program that is reached on one path only.
+pub(crate) struct Place {
+    /// The name of the called operation in the dispatcher; `None` where the line frees.
+    pub(crate) call: Option<&'static str>,
+    pub(crate) function: &'static str,
+    pub(crate) file: &'static str,
+    pub(crate) line: u32,
 }
 
 const fn place(
@@ -100,12 +100,13 @@ const fn place(
 
 const ADAMW: &str = "/opt/venv/lib/python3.11/site-packages/torch/optim/adamw.py";
 const CLIP: &str = "/opt/venv/lib/python3.11/site-packages/torch/nn/utils/clip_grad.py";
-const FSDP: &str = "/opt/venv/lib/python3.11/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
+const FSDP: &str = "/opt/venv/lib/python3.11/site-packages/torch/distributed/fsdp/_fully_shard/\
+                    _fsdp_param_group.py";
 const FUNCTIONAL: &str = "/opt/venv/lib/python3.11/site-packages/torch/nn/functional.py";
 const OPTIMIZER: &str = "/opt/venv/lib/python3.11/site-packages/torch/optim/optimizer.py";
 
-/// Outside of operations, by [`Site`].
-pub(super) const PLACES: [Place; 17] = [
+/// The places outside of layers, in the order of [`Site::stack`].
+pub(crate) const PLACES: [Place; 17] = [
     place(Some("empty_strided"), "init_vectors", "/train/model/build.py", 31),
     place(Some("empty_strided"), "init_matrices", "/train/model/build.py", 57),
     place(Some("zeros_like"), "_init_group", ADAMW, 175),
@@ -125,9 +126,9 @@ pub(super) const PLACES: [Place; 17] = [
     place(None, "empty_cache", "/opt/venv/lib/python3.11/site-packages/torch/cuda/memory.py", 222),
 ];
 
-/// Where a program allocates or frees.
+/// A site that allocates or frees.
 #[derive(Clone, Copy)]
-pub(super) enum Site {
+pub(crate) enum Site {
     Vector,
     Matrix,
     FirstMoment,
@@ -145,7 +146,7 @@ pub(super) enum Site {
     LossDone,
     BatchDone,
     EmptyCache,
-    /// Autograd keeps a gradient.
+    /// Allocates a gradient that autograd accumulates.
     Accumulate {
         layer: usize,
         part: usize,
@@ -159,9 +160,9 @@ pub(super) enum Site {
 }
 
 impl Site {
-    /// The number of its stack: places, then gradients by make and part, then acts by make and
-    /// operation.
-    pub(super) fn stack(self) -> usize {
+    /// The number of the site's stack: places first, then gradients by kind of layer and part, then
+    /// acts by kind of layer and operation.
+    pub(crate) fn stack(self) -> usize {
         let places = PLACES.len();
         match self {
             Self::Accumulate { layer, part } => places + layer % MAKES.len() * PARTS + part,

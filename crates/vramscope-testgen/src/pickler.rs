@@ -1,38 +1,38 @@
-//! What CPython's pickler writes for plain data, protocol 4, a frame at a time: the same opcodes in
-//! the same places, so that a file read and pickled again by CPython has the same bytes. What the
-//! tests hold it to.
+//! Writes plain data as CPython's pickler does with protocol 4: CPython reads such a file and
+//! pickles it into the same bytes, which a test checks.
 
 use std::io::{self, Write};
 
-/// A frame ends with the object in which it reaches this length.
-const FRAME: usize = 64 << 10;
-/// Lists are filled in batches.
+/// A frame ends with the object in which it reaches this length, in bytes
+/// (`_Pickler_OpcodeBoundary` in CPython's `_pickle.c`).
+const FRAME_BYTES: usize = 64 << 10;
+/// Items that one APPENDS or SETITEMS takes (`BATCHSIZE` in CPython's `_pickle.c`).
 const BATCH: usize = 1000;
 
-pub(super) struct Pickler<W> {
+pub(crate) struct Pickler<W> {
     out: W,
     frame: Vec<u8>,
-    /// How many objects can be referred to.
+    /// The next memo number.
     memo: u32,
     written: u64,
 }
 
-/// A list that is being filled; its length must be known, for a list of one is filled by another
-/// opcode.
-pub(super) struct List {
+/// A list that is being filled. Its length must be known: one item takes another opcode than
+/// several.
+pub(crate) struct List {
     length: usize,
     filled: usize,
 }
 
 impl<W: Write> Pickler<W> {
-    pub(super) fn new(mut out: W) -> io::Result<Self> {
+    pub(crate) fn new(mut out: W) -> io::Result<Self> {
         out.write_all(b"\x80\x04")?;
-        Ok(Self { out, frame: Vec::with_capacity(2 * FRAME), memo: 0, written: 2 })
+        Ok(Self { out, frame: Vec::with_capacity(2 * FRAME_BYTES), memo: 0, written: 2 })
     }
 
-    /// To be called before each object: frames end between objects.
+    /// Call before each object: frames end between objects.
     fn object(&mut self) -> io::Result<()> {
-        if self.frame.len() >= FRAME { self.end_frame() } else { Ok(()) }
+        if self.frame.len() >= FRAME_BYTES { self.end_frame() } else { Ok(()) }
     }
 
     fn end_frame(&mut self) -> io::Result<()> {
@@ -50,8 +50,8 @@ impl<W: Write> Pickler<W> {
         self.memo - 1
     }
 
-    /// An object that was written before.
-    pub(super) fn again(&mut self, memo: u32) -> io::Result<()> {
+    /// Refers to an object by its memo number.
+    pub(crate) fn get(&mut self, memo: u32) -> io::Result<()> {
         self.object()?;
         match u8::try_from(memo) {
             Ok(memo) => self.frame.extend([b'h', memo]),
@@ -63,8 +63,8 @@ impl<W: Write> Pickler<W> {
         Ok(())
     }
 
-    /// A string object of its own; the place by which it can be referred to.
-    pub(super) fn string(&mut self, text: &str) -> io::Result<u32> {
+    /// Writes a new string object, and returns its memo number.
+    pub(crate) fn string(&mut self, text: &str) -> io::Result<u32> {
         self.object()?;
         match u8::try_from(text.len()) {
             Ok(length) => self.frame.extend([b'\x8c', length]),
@@ -77,7 +77,7 @@ impl<W: Write> Pickler<W> {
         Ok(self.memoize())
     }
 
-    pub(super) fn int(&mut self, value: i64) -> io::Result<()> {
+    pub(crate) fn int(&mut self, value: i64) -> io::Result<()> {
         self.object()?;
         let bytes = value.to_le_bytes();
         if (0..=0xff).contains(&value) {
@@ -88,7 +88,7 @@ impl<W: Write> Pickler<W> {
             self.frame.push(b'J');
             self.frame.extend(&bytes[..4]);
         } else {
-            // As few bytes as keep the sign.
+            // The fewest bytes that keep the sign.
             let unused = if value < 0 { value.leading_ones() } else { value.leading_zeros() };
             let length = (65 - unused as usize).div_ceil(8);
             self.frame.extend([b'\x8a', length as u8]);
@@ -97,20 +97,21 @@ impl<W: Write> Pickler<W> {
         Ok(())
     }
 
-    pub(super) fn bool(&mut self, value: bool) -> io::Result<()> {
+    pub(crate) fn bool(&mut self, value: bool) -> io::Result<()> {
         self.object()?;
         self.frame.push(if value { b'\x88' } else { b'\x89' });
         Ok(())
     }
 
-    pub(super) fn float(&mut self, value: f64) -> io::Result<()> {
+    pub(crate) fn float(&mut self, value: f64) -> io::Result<()> {
         self.object()?;
         self.frame.push(b'G');
         self.frame.extend(value.to_be_bytes());
         Ok(())
     }
 
-    pub(super) fn pair(&mut self, a: i64, b: i64) -> io::Result<()> {
+    /// Writes a tuple of two numbers.
+    pub(crate) fn pair(&mut self, a: i64, b: i64) -> io::Result<()> {
         self.object()?;
         self.int(a)?;
         self.int(b)?;
@@ -119,8 +120,8 @@ impl<W: Write> Pickler<W> {
         Ok(())
     }
 
-    /// Opens a dictionary; keys and values follow, at least two pairs and at most a batch.
-    pub(super) fn dict(&mut self) -> io::Result<u32> {
+    /// Opens a dict of 2 to 1000 pairs, whose keys and values follow. Returns its memo number.
+    pub(crate) fn dict(&mut self) -> io::Result<u32> {
         self.object()?;
         self.frame.push(b'}');
         let memo = self.memoize();
@@ -128,26 +129,38 @@ impl<W: Write> Pickler<W> {
         Ok(memo)
     }
 
-    pub(super) fn end_dict(&mut self) {
+    pub(crate) fn end_dict(&mut self) {
         self.frame.push(b'u');
     }
 
-    /// Opens a list of `length` items, and the place by which it can be referred to.
-    pub(super) fn list(&mut self, length: usize) -> io::Result<(List, u32)> {
+    /// Opens a dict of one pair, which [`Self::end_pair`] closes.
+    pub(crate) fn dict_of_one(&mut self) -> io::Result<()> {
+        self.object()?;
+        self.frame.push(b'}');
+        self.memoize();
+        Ok(())
+    }
+
+    pub(crate) fn end_pair(&mut self) {
+        self.frame.push(b's');
+    }
+
+    /// Opens a list of `length` items. Returns its memo number, too.
+    pub(crate) fn list(&mut self, length: usize) -> io::Result<(List, u32)> {
         self.object()?;
         self.frame.push(b']');
         Ok((List { length, filled: 0 }, self.memoize()))
     }
 
-    /// To be called before each item.
-    pub(super) fn item(&mut self, list: &mut List) {
+    /// Call before each item.
+    pub(crate) fn item(&mut self, list: &mut List) {
         if list.length > 1 && list.filled.is_multiple_of(BATCH) {
             self.frame.extend(if list.filled > 0 { b"e(".as_slice() } else { b"(" });
         }
         list.filled += 1;
     }
 
-    pub(super) fn end_list(&mut self, list: &List) {
+    pub(crate) fn end_list(&mut self, list: &List) {
         assert!(list.filled == list.length, "a list of {} got {} items", list.length, list.filled);
         match list.length {
             0 => {}
@@ -156,8 +169,8 @@ impl<W: Write> Pickler<W> {
         }
     }
 
-    /// Ends the pickle; its size in bytes.
-    pub(super) fn finish(mut self) -> io::Result<u64> {
+    /// Ends the pickle, and returns its size in bytes.
+    pub(crate) fn finish(mut self) -> io::Result<u64> {
         self.frame.push(b'.');
         self.end_frame()?;
         self.out.flush()?;
@@ -170,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_take_the_shortest_form() {
+    fn int_takes_the_shortest_form() {
         let written = |value| {
             let mut out = Vec::new();
             let mut pickler = Pickler::new(&mut out).expect("a Vec takes all bytes");

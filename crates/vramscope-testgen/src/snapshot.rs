@@ -1,42 +1,48 @@
-//! A snapshot of the run, as `torch.cuda.memory._dump_snapshot` of PyTorch 2.9 writes it: keys,
+//! Writes the snapshot of a run as `torch.cuda.memory._dump_snapshot` of PyTorch 2.9 does: keys,
 //! values and stacks that are one object there are one object here.
 //!
-//! Segments come before the trace in the file, and are what the trace leads to: the run is made
-//! twice, once for its end.
+//! The file has the segments, which are the final state, before the trace. So each run is simulated
+//! twice: first for its final state, then for its events.
 
-use super::allocator::{Allocator, Event, Use};
-use super::pickle::{List, Pickler};
-use super::program::{Capture, Label, Nobody, Plan, Run, Sink, run};
-use super::stacks::Stacks;
+use crate::allocator::{Allocator, Event, Use};
+use crate::pickler::{List, Pickler};
+use crate::program::{Capture, Label, NullSink, Plan, Run, Sink, run};
+use crate::stacks::Stacks;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// As many annotations are kept, the newest: a ring, as PyTorch's own, so that memory does not grow
-/// with the file.
-const ANNOTATIONS: usize = 200_000;
+/// Capacity of the ring of annotations. Like PyTorch's ring it keeps the newest, so that memory
+/// does not grow with the file.
+const MAX_ANNOTATIONS: usize = 200_000;
 const DIVISIONS: [&str; 16] = [
     "1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096", "8192",
     "16384", "32768",
 ];
 
-/// What was written.
-pub(super) struct Written {
-    pub(super) bytes: u64,
-    pub(super) events: u64,
-    pub(super) steps: u64,
-    pub(super) segments: usize,
-    pub(super) live: usize,
+/// Counts of a written snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// Size of the file, in bytes.
+    pub bytes: u64,
+    /// Events of the trace.
+    pub events: u64,
+    /// Steps of the training loop.
+    pub steps: u64,
+    /// Segments at the end.
+    pub segments: usize,
+    /// Blocks at the end that are not free.
+    pub live: usize,
 }
 
-/// Writes one rank's snapshot.
-pub(super) fn write(
+/// Writes the snapshot of one rank.
+pub(crate) fn write(
     plan: &Plan,
     stacks: &Stacks,
     rank: u64,
     out: impl Write,
 ) -> io::Result<Written> {
-    let Run { allocator, events, steps } = run(plan, rank, &mut Nobody)?;
+    let Run { allocator, events, steps } = run(plan, rank, &mut NullSink)?;
     let pickler = Pickler::new(out)?;
     let frames = vec![None; stacks.frames.len()];
     let empty = FxHashMap::default();
@@ -76,22 +82,22 @@ pub(super) fn write(
 struct Writer<'a, W> {
     pickler: Pickler<W>,
     stacks: &'a Stacks,
-    /// Strings that are one object wherever they stand.
+    /// Memo numbers of interned strings.
     words: FxHashMap<&'static str, u32>,
-    /// By the frame's number.
+    /// Memo number of each frame, by the frame's number.
     frames: Vec<Option<u32>>,
-    /// The lists of frames that the final state holds.
+    /// Memo numbers of the lists of frames in the final state.
     kept: FxHashMap<Capture, u32>,
-    /// The newest list of the trace: one event shares it with the next.
+    /// The last list of frames in the trace, which the next event may share.
     last: Option<(Capture, u32)>,
-    /// The list of no frames.
+    /// Memo number of the empty list of frames.
     none: Option<u32>,
 }
 
 impl<W: Write> Writer<'_, W> {
     fn word(&mut self, word: &'static str) -> io::Result<()> {
         if let Some(&memo) = self.words.get(word) {
-            return self.pickler.again(memo);
+            return self.pickler.get(memo);
         }
         let memo = self.pickler.string(word)?;
         self.words.insert(word, memo);
@@ -103,7 +109,7 @@ impl<W: Write> Writer<'_, W> {
         self.pickler.int(value as i64)
     }
 
-    /// A stack that was not written before; where it is.
+    /// Writes a new list of frames, and returns its memo number.
     fn stack(&mut self, number: usize) -> io::Result<u32> {
         let stacks = self.stacks;
         let stack = &stacks.stacks[number];
@@ -111,7 +117,7 @@ impl<W: Write> Writer<'_, W> {
         for &number in stack {
             self.pickler.item(&mut list);
             if let Some(memo) = self.frames[number as usize] {
-                self.pickler.again(memo)?;
+                self.pickler.get(memo)?;
                 continue;
             }
             let frame = &stacks.frames[number as usize];
@@ -119,7 +125,7 @@ impl<W: Write> Writer<'_, W> {
             self.word("name")?;
             self.pickler.string(&frame.name)?;
             self.word("filename")?;
-            // CPython has one empty string.
+            // CPython interns the empty string.
             match frame.file.as_str() {
                 "" => self.word("")?,
                 file => {
@@ -136,7 +142,7 @@ impl<W: Write> Writer<'_, W> {
     fn kept_stack(&mut self, capture: Capture) -> io::Result<()> {
         self.word("frames")?;
         if let Some(&memo) = self.kept.get(&capture) {
-            return self.pickler.again(memo);
+            return self.pickler.get(memo);
         }
         let memo = self.stack(capture.stack())?;
         self.kept.insert(capture, memo);
@@ -146,7 +152,7 @@ impl<W: Write> Writer<'_, W> {
     fn no_stack(&mut self) -> io::Result<()> {
         self.word("frames")?;
         if let Some(memo) = self.none {
-            return self.pickler.again(memo);
+            return self.pickler.get(memo);
         }
         let (list, memo) = self.pickler.list(0)?;
         self.pickler.end_list(&list);
@@ -154,7 +160,7 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    /// How many segments there are, and live blocks.
+    /// Writes the segments. Returns the number of segments and of blocks that are not free.
     fn segments(&mut self, allocator: &Allocator) -> io::Result<(usize, usize)> {
         let (mut list, _) = self.pickler.list(allocator.segments().count())?;
         let (mut segments, mut live) = (0, 0);
@@ -241,7 +247,7 @@ impl<W: Write> Writer<'_, W> {
         for &(label, start, time) in annotations {
             self.pickler.item(&mut list);
             self.pickler.dict()?;
-            // PyTorch makes these strings anew for each.
+            // PyTorch makes new strings for each annotation.
             self.pickler.string("stage")?;
             self.pickler.string(if start { "START" } else { "END" })?;
             self.pickler.string("name")?;
@@ -258,7 +264,7 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// Writes the trace as it happens.
+/// Writes events as they happen, and collects annotations.
 struct Recorder<'a, W> {
     writer: Writer<'a, W>,
     trace: List,
@@ -277,12 +283,12 @@ impl<W: Write> Sink for Recorder<'_, W> {
         writer.number("stream", event.stream)?;
         writer.number("time_us", time)?;
         writer.word("compile_context")?;
-        // A string of its own in every event.
+        // PyTorch makes a new string for each event.
         writer.pickler.string("N/A")?;
         writer.word("frames")?;
         let known = writer.last.filter(|last| last.0 == capture).map(|last| last.1);
         match known.or_else(|| writer.kept.get(&capture).copied()) {
-            Some(memo) => writer.pickler.again(memo)?,
+            Some(memo) => writer.pickler.get(memo)?,
             None => writer.last = Some((capture, writer.stack(capture.stack())?)),
         }
         writer.pickler.end_dict();
@@ -290,7 +296,7 @@ impl<W: Write> Sink for Recorder<'_, W> {
     }
 
     fn annotation(&mut self, label: Label, start: bool, time: u64) {
-        if self.annotations.len() == ANNOTATIONS {
+        if self.annotations.len() == MAX_ANNOTATIONS {
             self.annotations.pop_front();
         }
         self.annotations.push_back((label, start, time));

@@ -1,13 +1,13 @@
-//! What is simulated: a sharded model that is trained with `AdamW`, step by step, until enough was
-//! recorded.
+//! The simulated program: trains a sharded model with `AdamW`, step by step, until the trace has
+//! its number of events.
 //!
 //! Parameters and the optimizer's moments stay; activations rise through the forward pass and fall
-//! through the backward pass; workspaces come and go. Layers are gathered on a stream of their own,
-//! and freed there when the work is done.
+//! through the backward pass; workspaces live for one operation. Layers are gathered on a stream of
+//! their own, and freed there when their computation ends.
 
-use super::allocator::{Allocator, Event, Settings};
-use super::random::Random;
-use super::sites::{Act, OPS, PARTS, Site};
+use crate::allocator::{Allocator, Event, Settings};
+use crate::random::Random;
+use crate::sites::{Act, OPS, PARTS, Site};
 use std::collections::VecDeque;
 use std::io;
 
@@ -19,67 +19,68 @@ const VOCABULARY: u64 = 32_000;
 const DEFAULT_STREAM: u64 = 0;
 /// Streams other than the default one are pointers.
 const GATHER_STREAM: u64 = 94_231_182_082_768;
-/// Every so many steps the cache is emptied, as after a validation.
-const VALIDATION: u64 = 16;
-/// Events of a layer in a step, roughly.
-const EVENTS_OF_LAYER: u64 = 260;
+/// The cache is emptied once in this many steps, as after a validation.
+const STEPS_PER_VALIDATION: u64 = 16;
+/// Events of one layer in one step, roughly.
+const EVENTS_PER_LAYER: u64 = 260;
 
-/// A gathered stack: which one of all that were gathered, and of which site. Blocks and events
-/// share it.
+/// One capture of a call stack: a running number and the site. A block and its event share the list
+/// of frames of one capture.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Capture(u64);
+pub(crate) struct Capture(u64);
 
 impl Capture {
     fn new(number: u64, site: Site) -> Self {
         Self(number << 16 | site.stack() as u64)
     }
 
-    /// As the allocator's blocks and segments keep it.
-    pub(super) fn of(owner: u64) -> Self {
+    /// The capture that a block or a segment has as its owner.
+    pub(crate) fn of(owner: u64) -> Self {
         Self(owner)
     }
 
-    pub(super) fn stack(self) -> usize {
+    /// The number of the site's stack.
+    pub(crate) fn stack(self) -> usize {
         (self.0 & 0xffff) as usize
     }
 }
 
-/// A range of the program that is annotated.
+/// The name of an annotated range of the program.
 #[derive(Clone, Copy)]
-pub(super) enum Label {
+pub(crate) enum Label {
     Step(u64),
     Named(&'static str),
 }
 
-/// Who writes down what happens.
-pub(super) trait Sink {
+/// Receives the events and annotations of a run.
+pub(crate) trait Sink {
     fn event(&mut self, event: &Event, time: u64, capture: Capture) -> io::Result<()>;
     fn annotation(&mut self, label: Label, start: bool, time: u64);
 }
 
-/// A sink for a run of which only the end is wanted.
-pub(super) struct Nobody;
+/// Drops all events, for a run of which only the final state is needed.
+pub(crate) struct NullSink;
 
-impl Sink for Nobody {
+impl Sink for NullSink {
     fn event(&mut self, _: &Event, _: u64, _: Capture) -> io::Result<()> {
         Ok(())
     }
     fn annotation(&mut self, _: Label, _: bool, _: u64) {}
 }
 
-/// What is the same on all ranks.
-pub(super) struct Plan {
+/// The parameters of a run, equal on all ranks.
+pub(crate) struct Plan {
     events: u64,
     seed: u64,
     layers: usize,
-    /// Bytes of each parameter, with whether it is a vector.
+    /// Bytes of each parameter, and whether it is a vector.
     parameters: Vec<(u64, bool)>,
 }
 
 impl Plan {
-    pub(super) fn new(events: u64, live: u64, seed: u64) -> Self {
-        // Activations are few beside what stays, and steps are many.
-        let steps = events.saturating_sub(live) / (EVENTS_OF_LAYER * 16);
+    pub(crate) fn new(events: u64, live: u64, seed: u64) -> Self {
+        // Few activations beside the parameters, and many steps.
+        let steps = events.saturating_sub(live) / (EVENTS_PER_LAYER * 16);
         let layers = (live / 64).min(steps).clamp(1, 96);
         let count = live.saturating_sub(layers * 10).div_ceil(3).max(1);
         let mean = (8 * GIB / count).min(64 * MIB);
@@ -91,7 +92,7 @@ impl Plan {
             } else {
                 mean * (1 + random.below(8)) / 4
             };
-            // Shards are not round.
+            // Sizes of shards are no round numbers.
             (bytes.max(KIB) - 2 * random.below(3) * u64::from(random.below(8) == 0), vector)
         });
         let parameters = parameters.collect();
@@ -99,16 +100,17 @@ impl Plan {
     }
 }
 
-/// What is left when a run is over.
-pub(super) struct Run {
-    pub(super) allocator: Allocator,
-    pub(super) events: u64,
-    pub(super) steps: u64,
+/// The final state of a run.
+pub(crate) struct Run {
+    pub(crate) allocator: Allocator,
+    pub(crate) events: u64,
+    pub(crate) steps: u64,
 }
 
 /// Why a run ends.
 enum Stop {
-    Enough,
+    /// The trace has its number of events.
+    Complete,
     Failed(io::Error),
 }
 
@@ -118,15 +120,15 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Trains on one rank until the plan's events were told to the sink.
-pub(super) fn run(plan: &Plan, rank: u64, sink: &mut impl Sink) -> io::Result<Run> {
+/// Trains on one rank until the sink has received the plan's number of events.
+pub(crate) fn run(plan: &Plan, rank: u64, sink: &mut impl Sink) -> io::Result<Run> {
     let random = Random::new(plan.seed ^ (rank + 1).wrapping_mul(0xd1b5_4a32_d192_ed03));
     let mut program = Program {
         plan,
         sink,
         random,
         allocator: Allocator::new(Settings { expandable: false, max_split_size: None }),
-        told: Vec::new(),
+        pending: Vec::new(),
         time: 1_795_231_001_672_750 + rank * 1117,
         events: 0,
         captures: 0,
@@ -138,7 +140,7 @@ pub(super) fn run(plan: &Plan, rank: u64, sink: &mut impl Sink) -> io::Result<Ru
     };
     match program.train() {
         Err(Stop::Failed(error)) => Err(error),
-        Ok(()) | Err(Stop::Enough) => {
+        Ok(()) | Err(Stop::Complete) => {
             Ok(Run { allocator: program.allocator, events: program.events, steps: program.steps })
         }
     }
@@ -149,16 +151,16 @@ struct Program<'a, S> {
     sink: &'a mut S,
     random: Random,
     allocator: Allocator,
-    /// What the allocator told in the operation at hand.
-    told: Vec<Event>,
+    /// Events of the operation in progress.
+    pending: Vec<Event>,
     time: u64,
     events: u64,
     captures: u64,
     allocations: u64,
     steps: u64,
-    /// Blocks that another stream still uses, and after how many allocations it will not.
+    /// Blocks that another stream still uses, and the number of the allocation that completes them.
     deferred: VecDeque<(u64, u64)>,
-    /// Of each layer, with the operation.
+    /// Saved results of each layer, with their operation.
     activations: Vec<Vec<(u64, usize)>>,
     gradients: Vec<u64>,
 }
@@ -166,15 +168,15 @@ struct Program<'a, S> {
 impl<S: Sink> Program<'_, S> {
     fn capture(&mut self, site: Site) -> Result<Capture, Stop> {
         if self.events >= self.plan.events {
-            return Err(Stop::Enough);
+            return Err(Stop::Complete);
         }
         self.captures += 1;
         self.time += 2 + self.random.below(30);
         Ok(Capture::new(self.captures, site))
     }
 
-    fn tell(&mut self, capture: Capture) -> Result<(), Stop> {
-        for event in self.told.drain(..) {
+    fn emit(&mut self, capture: Capture) -> Result<(), Stop> {
+        for event in self.pending.drain(..) {
             self.events += 1;
             self.sink.event(&event, self.time, capture)?;
             self.time += u64::from(event.action == "segment_alloc") * 150;
@@ -184,34 +186,34 @@ impl<S: Sink> Program<'_, S> {
 
     fn alloc(&mut self, bytes: u64, stream: u64, site: Site) -> Result<u64, Stop> {
         let capture = self.capture(site)?;
-        let told = &mut self.told;
+        let pending = &mut self.pending;
         self.allocations += 1;
         while let Some((address, _)) =
             self.deferred.pop_front_if(|(_, due)| *due <= self.allocations)
         {
-            self.allocator.complete(address, &mut |_, event| told.push(event));
+            self.allocator.complete(address, &mut |_, event| pending.push(event));
         }
         let address =
-            self.allocator.alloc(bytes, stream, capture.0, &mut |_, event| told.push(event));
-        self.tell(capture)?;
+            self.allocator.alloc(bytes, stream, capture.0, &mut |_, event| pending.push(event));
+        self.emit(capture)?;
         Ok(address)
     }
 
     fn free(&mut self, address: u64, site: Site) -> Result<(), Stop> {
         let capture = self.capture(site)?;
-        let told = &mut self.told;
-        self.allocator.request(address, &mut |_, event| told.push(event));
-        self.allocator.complete(address, &mut |_, event| told.push(event));
-        self.tell(capture)
+        let pending = &mut self.pending;
+        self.allocator.request(address, &mut |_, event| pending.push(event));
+        self.allocator.complete(address, &mut |_, event| pending.push(event));
+        self.emit(capture)
     }
 
-    /// Frees what another stream still uses.
+    /// Frees a block that another stream still uses.
     fn free_later(&mut self, address: u64, site: Site) -> Result<(), Stop> {
         let capture = self.capture(site)?;
-        let told = &mut self.told;
-        self.allocator.request(address, &mut |_, event| told.push(event));
+        let pending = &mut self.pending;
+        self.allocator.request(address, &mut |_, event| pending.push(event));
         self.deferred.push_back((address, self.allocations + 3 + self.random.below(8)));
-        self.tell(capture)
+        self.emit(capture)
     }
 
     fn mark(&mut self, label: Label, start: bool) {
@@ -238,17 +240,17 @@ impl<S: Sink> Program<'_, S> {
             self.time += 500;
             self.within(Label::Step(self.steps), Self::step)?;
             self.steps += 1;
-            if self.steps.is_multiple_of(VALIDATION) {
+            if self.steps.is_multiple_of(STEPS_PER_VALIDATION) {
                 let capture = self.capture(Site::EmptyCache)?;
-                let told = &mut self.told;
-                self.allocator.empty_cache(&mut |_, event| told.push(event));
-                self.tell(capture)?;
+                let pending = &mut self.pending;
+                self.allocator.empty_cache(&mut |_, event| pending.push(event));
+                self.emit(capture)?;
             }
         }
     }
 
     fn step(&mut self) -> Result<(), Stop> {
-        // Sequences differ from step to step, and from rank to rank.
+        // The length of sequences differs between steps and ranks.
         let tokens = 1024 + 64 * self.random.below(49);
         let batch =
             [self.alloc(tokens * 8, 0, Site::Batch)?, self.alloc(tokens * 8, 0, Site::Batch)?];
@@ -280,7 +282,7 @@ impl<S: Sink> Program<'_, S> {
         })
     }
 
-    /// A layer's share of the parameters' bytes.
+    /// A layer's share of the parameters, in bytes.
     fn shard(&self, layer: usize) -> u64 {
         let parameters = &self.plan.parameters;
         let each = (parameters.len() / self.plan.layers).clamp(1, 64);

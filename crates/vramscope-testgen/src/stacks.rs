@@ -1,21 +1,21 @@
-//! Call stacks, as PyTorch gathers them with `stacks="all"`: C++ and Python, innermost first,
-//! frames shared between stacks.
+//! Call stacks as PyTorch captures them with `stacks="all"`: C++ and Python frames, innermost
+//! first. Stacks share their frames.
 
-use super::random::Random;
-use super::sites::{ACTS, Act, MAKES, OPS, Op, PARTS, PLACES};
+use crate::random::Random;
+use crate::sites::{ACTS, Act, MAKES, OPS, Op, PARTS, PLACES};
 use rustc_hash::FxHashMap;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Frame {
-    pub(super) name: String,
-    pub(super) file: String,
-    pub(super) line: u32,
+pub(crate) struct Frame {
+    pub(crate) name: String,
+    pub(crate) file: String,
+    pub(crate) line: u32,
 }
 
-/// Every frame, and every stack as numbers of frames.
-pub(super) struct Stacks {
-    pub(super) frames: Vec<Frame>,
-    pub(super) stacks: Vec<Vec<u32>>,
+/// All frames, and all stacks as lists of frame numbers.
+pub(crate) struct Stacks {
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) stacks: Vec<Vec<u32>>,
 }
 
 type Call<'a> = (&'a str, &'a str, u32);
@@ -27,12 +27,14 @@ const UNWIND: [Call<'_>; 3] = [
 ];
 const MALLOC: [Call<'_>; 4] = [
     (
-        "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char, unsigned long, CUstream_st*)",
+        "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(\
+         signed char, unsigned long, CUstream_st*)",
         "CUDACachingAllocator.cpp",
         0,
     ),
     (
-        "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::malloc(void**, signed char, unsigned long, CUstream_st*)",
+        "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::malloc(\
+         void**, signed char, unsigned long, CUstream_st*)",
         "",
         0,
     ),
@@ -42,14 +44,16 @@ const MALLOC: [Call<'_>; 4] = [
         0,
     ),
     (
-        "c10::StorageImpl::StorageImpl(c10::StorageImpl::use_byte_size_t, c10::SymInt const&, c10::Allocator*, bool)",
+        "c10::StorageImpl::StorageImpl(c10::StorageImpl::use_byte_size_t, c10::SymInt const&, \
+         c10::Allocator*, bool)",
         "",
         0,
     ),
 ];
 const FREE: [Call<'_>; 3] = [
     (
-        "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::free(c10::cuda::CUDACachingAllocator::Native::(anonymous namespace)::Block*)",
+        "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::free(\
+         c10::cuda::CUDACachingAllocator::Native::(anonymous namespace)::Block*)",
         "CUDACachingAllocator.cpp",
         0,
     ),
@@ -57,14 +61,14 @@ const FREE: [Call<'_>; 3] = [
     ("c10::TensorImpl::~TensorImpl() [clone .localalias]", "TensorImpl.cpp", 0),
 ];
 const PYTHON: &str = "/usr/src/Python-3.11.7/";
-/// Between two functions of Python's stands the interpreter.
+/// Frames of the interpreter between two Python functions.
 const INTERPRETER: [Call<'_>; 4] = [
     ("_PyEval_EvalFrame", "Include/internal/pycore_ceval.h", 73),
     ("_PyObject_FastCallDictTstate", "Objects/call.c", 141),
     ("_PyVectorcall_Call", "Objects/call.c", 257),
     ("do_call_core", "Python/ceval.c", 7352),
 ];
-/// Functions through which modules are called, one within the other.
+/// Python functions through which modules are called, one inside the other.
 const CALLERS: [Call<'_>; 8] = [
     ("_call_impl", "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1786),
     (
@@ -90,7 +94,9 @@ const MAIN: [Call<'_>; 7] = [
 ];
 const ENGINE: [Call<'_>; 5] = [
     (
-        "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&, torch::autograd::Node*, torch::autograd::InputBuffer&, std::shared_ptr<torch::autograd::ReadyQueue> const&)",
+        "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&, \
+         torch::autograd::Node*, torch::autograd::InputBuffer&, \
+         std::shared_ptr<torch::autograd::ReadyQueue> const&)",
         "??",
         0,
     ),
@@ -100,7 +106,8 @@ const ENGINE: [Call<'_>; 5] = [
         0,
     ),
     (
-        "torch::autograd::python::PythonEngine::thread_init(int, std::shared_ptr<torch::autograd::ReadyQueue> const&, bool)",
+        "torch::autograd::python::PythonEngine::thread_init(int, \
+         std::shared_ptr<torch::autograd::ReadyQueue> const&, bool)",
         "",
         0,
     ),
@@ -115,9 +122,10 @@ fn frames(calls: &[Call<'_>]) -> Vec<Frame> {
         .collect()
 }
 
-/// From the allocator out to the operation that wants memory.
+/// The frames from the allocator out to the operation that allocates.
 fn dispatched(op: &str) -> Vec<Frame> {
-    let sizes = "c10::ArrayRef<c10::SymInt>, std::optional<c10::ScalarType>, std::optional<c10::Layout>, std::optional<c10::Device>, std::optional<bool>";
+    let sizes = "c10::ArrayRef<c10::SymInt>, std::optional<c10::ScalarType>, \
+                 std::optional<c10::Layout>, std::optional<c10::Device>, std::optional<bool>";
     let own = [
         (
             format!("at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA_{op}({sizes})"),
@@ -125,8 +133,11 @@ fn dispatched(op: &str) -> Vec<Frame> {
         ),
         (
             format!(
-                "c10::impl::wrap_kernel_functor_unboxed_<c10::impl::detail::WrapFunctionIntoFunctor_<c10::CompileTimeFunctionPointer<at::Tensor ({sizes}), \
-                 at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA_{op}>, at::Tensor, c10::guts::typelist::typelist<{sizes}> >, \
+                "c10::impl::wrap_kernel_functor_unboxed_<\
+                 c10::impl::detail::WrapFunctionIntoFunctor_<\
+                 c10::CompileTimeFunctionPointer<at::Tensor ({sizes}), \
+                 at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA_{op}>, \
+                 at::Tensor, c10::guts::typelist::typelist<{sizes}> >, \
                  at::Tensor ({sizes})>::call(c10::OperatorKernel*, c10::DispatchKeySet, {sizes})"
             ),
             "RegisterCUDA_0.cpp",
@@ -134,7 +145,8 @@ fn dispatched(op: &str) -> Vec<Frame> {
         (format!("at::_ops::{op}::redispatch(c10::DispatchKeySet, {sizes})"), "??"),
         (
             format!(
-                "torch::autograd::VariableType::(anonymous namespace)::{op}(c10::DispatchKeySet, {sizes})"
+                "torch::autograd::VariableType::(anonymous namespace)::{op}(\
+                 c10::DispatchKeySet, {sizes})"
             ),
             "VariableType_3.cpp",
         ),
@@ -152,21 +164,21 @@ fn freed() -> Vec<Frame> {
     all
 }
 
-struct Maker<'a> {
+struct Builder<'a> {
     depth: usize,
     random: &'a mut Random,
-    known: FxHashMap<Frame, u32>,
-    made: Stacks,
+    numbers: FxHashMap<Frame, u32>,
+    stacks: Stacks,
 }
 
 impl Stacks {
-    /// The stacks of all sites in the order of their numbers, `depth` frames each on average.
-    pub(super) fn new(depth: usize, random: &mut Random) -> Self {
-        let made = Self { frames: Vec::new(), stacks: Vec::new() };
-        let mut maker = Maker { depth, random, known: FxHashMap::default(), made };
+    /// Stacks of all sites in the order of their numbers, with `depth` frames on average.
+    pub(crate) fn new(depth: usize, random: &mut Random) -> Self {
+        let stacks = Self { frames: Vec::new(), stacks: Vec::new() };
+        let mut builder = Builder { depth, random, numbers: FxHashMap::default(), stacks };
         for place in &PLACES {
             let head = place.call.map_or_else(freed, dispatched);
-            maker.add(head, frames(&[(place.function, place.file, place.line)]), &MAIN);
+            builder.add(head, frames(&[(place.function, place.file, place.line)]), &MAIN);
         }
         for make in MAKES {
             for part in 0..PARTS {
@@ -175,21 +187,21 @@ impl Stacks {
                     ("torch::autograd::AccumulateGrad::apply", "", 0),
                     (&hook, "/train/hooks.py", 12),
                 ]);
-                maker.add(dispatched("new_empty_strided"), own, &ENGINE);
+                builder.add(dispatched("new_empty_strided"), own, &ENGINE);
             }
         }
         for act in ACTS {
             for make in MAKES {
                 for (n, op) in OPS.iter().enumerate() {
-                    maker.operation(act, make, n as u32, op);
+                    builder.operation(act, make, n as u32, op);
                 }
             }
         }
-        maker.made
+        builder.stacks
     }
 }
 
-impl Maker<'_> {
+impl Builder<'_> {
     fn operation(&mut self, act: Act, make: &str, n: u32, op: &Op) {
         let head = match act {
             Act::Result => dispatched(op.name),
@@ -225,13 +237,13 @@ impl Maker<'_> {
         }
     }
 
-    /// Puts a stack together: what allocates, the place itself, callers as many as there is room
-    /// for, the program's start.
+    /// Composes a stack: the allocating frames, the site itself, callers up to the depth, and the
+    /// start of the program.
     fn add(&mut self, mut head: Vec<Frame>, own: Vec<Frame>, start: &[Call<'_>]) {
         let depth =
             self.depth - self.depth / 4 + self.random.below(self.depth as u64 / 2 + 1) as usize;
         let mut tail = frames(start);
-        // A short stack is one without C++, and then without the start.
+        // A short stack loses frames of C++ first, then of the start.
         let room = depth.saturating_sub(own.len());
         tail.truncate(room.div_ceil(2));
         head.drain(..head.len().saturating_sub(room - tail.len()));
@@ -240,17 +252,17 @@ impl Maker<'_> {
             let (name, file, line) =
                 if n % 2 == 1 { CALLERS[n / 2 % CALLERS.len()] } else { INTERPRETER[n / 2 % 4] };
             let file = if file.starts_with('/') { file.into() } else { format!("{PYTHON}{file}") };
-            // The same function calls from several lines.
+            // A function that occurs again calls from another line.
             Frame { name: name.into(), file, line: line + (n / 16) as u32 }
         });
         let all: Vec<Frame> = head.into_iter().chain(own).chain(callers).chain(tail).collect();
-        let numbers = all.into_iter().map(|frame| self.frame(frame)).collect();
-        self.made.stacks.push(numbers);
+        let stack = all.into_iter().map(|frame| self.frame(frame)).collect();
+        self.stacks.stacks.push(stack);
     }
 
     fn frame(&mut self, frame: Frame) -> u32 {
-        let frames = &mut self.made.frames;
-        *self.known.entry(frame).or_insert_with_key(|frame| {
+        let frames = &mut self.stacks.frames;
+        *self.numbers.entry(frame).or_insert_with_key(|frame| {
             frames.push(frame.clone());
             frames.len() as u32 - 1
         })
