@@ -84,7 +84,9 @@ impl Generator {
     ///
     /// # Errors
     /// When `out` fails.
-    pub fn write(&self, rank: u64, out: impl Write) -> io::Result<Written> {
+    pub fn write(&self, rank: u64, mut out: impl Write) -> io::Result<Written> {
+        // Not generic, so that the code is compiled with this crate's optimization.
+        let out: &mut dyn Write = &mut out;
         snapshot::write(&self.plan, &self.stacks, rank, out)
     }
 }
