@@ -1,8 +1,8 @@
-// From a drop to the first picture in a headless browser: `node bench/browser.mjs FILE [RUNS]
-// [isolated]`, after `cargo xtask build`. The clock runs in the page, from the moment at which it
-// gets the file to the first frame with blocks in it; CPython's `pickle.load` of the same file, in
-// the same run, is what it is held against. Then the page is zoomed and panned with all views open,
-// and what its script takes a frame is told by the browser's own trace.
+// Measures the time from a drop to the first picture in a headless browser: `node bench/browser.mjs
+// FILE [RUNS] [isolated]`, after `cargo xtask build`. The clock runs in the page, from the change
+// event of the file input to the first frame with blocks. CPython's `pickle.load` of the same file
+// in the same run is the reference. Then the page is zoomed and panned with all views open, and the
+// browser's trace tells the script time of each frame.
 
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
@@ -11,21 +11,23 @@ import { withPages } from "./page.mjs";
 
 const [file, runs = "5", kind = "plain"] = argv.slice(2);
 
-/**
- * CPython takes five times a file's bytes in memory, so that of a larger one would not fit into
- * most machines.
- */
-const COMPARED = 2 ** 31;
+/** Largest file for `pickle.load`, in bytes: CPython takes five times as much memory. */
+const MAX_FOR_PYTHON = 2 ** 31;
 
 async function once(open) {
   const page = await open();
-  // "change" does not leave the shadow root that the input is in.
+  // A change event does not leave the shadow root of the input.
   await page.getByTestId("open-files").evaluate((input) => {
     window.firstPicture = new Promise((resolve) => {
       let start = 0;
       const look = () => {
         const { strips, ranks } = window.vramscope.stats();
-        if (strips > 0) resolve({ ms: performance.now() - start, loadMs: ranks[0].loadMs, wasmBytes: ranks[0].wasmBytes });
+        if (strips > 0)
+          resolve({
+            ms: performance.now() - start,
+            loadMs: ranks[0].loadMs,
+            wasmBytes: ranks[0].wasmBytes,
+          });
         else requestAnimationFrame(look);
       };
       const begin = () => {
@@ -46,10 +48,9 @@ async function once(open) {
 }
 
 /**
- * Zooms in and pans to and fro for three seconds: what the page's script takes of each frame, from
- * one frame's begin to the next one's, in milliseconds of the main thread's own time, so that what
- * other programs take does not count. Style and layout are the browser's and are not in it, unless
- * a script waits for them.
+ * Zooms in, then pans to and fro for three seconds. Measures the script of each frame in
+ * milliseconds of the main thread's time, which other programs do not affect. Style and layout
+ * count only when a script waits for them.
  */
 async function pan(page) {
   const session = await page.context().newCDPSession(page);
@@ -64,9 +65,16 @@ async function pan(page) {
   const events = [];
   session.on("Tracing.dataCollected", ({ value }) => events.push(...value));
   const traced = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
-  const includedCategories = ["devtools.timeline", "disabled-by-default-devtools.timeline", "devtools.timeline.frame"];
-  await session.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories, excludedCategories: ["*"] } });
-  // The first key after tracing has begun pays for that.
+  const includedCategories = [
+    "devtools.timeline",
+    "disabled-by-default-devtools.timeline",
+    "devtools.timeline.frame",
+  ];
+  await session.send("Tracing.start", {
+    transferMode: "ReportEvents",
+    traceConfig: { includedCategories, excludedCategories: ["*"] },
+  });
+  // The start of tracing would slow down the first key.
   await page.waitForTimeout(500);
   await hold("d", 1500);
   await hold("a", 1500);
@@ -76,19 +84,32 @@ async function pan(page) {
   const { metrics } = await session.send("Performance.getMetrics");
   const heap = metrics.find(({ name }) => name === "JSHeapUsedSize").value;
   const { instances, drawCalls, ranks } = await page.evaluate(() => window.vramscope.stats());
-  return { ...scriptOfFrames(events), heap, instances, drawCalls, wasmInTheEnd: ranks[0].wasmBytes };
+  return {
+    ...scriptOfFrames(events),
+    heap,
+    instances,
+    drawCalls,
+    wasmInTheEnd: ranks[0].wasmBytes,
+  };
 }
 
-const SCRIPT = new Set(["EvaluateScript", "EventDispatch", "FireAnimationFrame", "FunctionCall", "HandlePostMessage", "RunMicrotasks", "TimerFire"]);
+const SCRIPT = new Set([
+  "EvaluateScript",
+  "EventDispatch",
+  "FireAnimationFrame",
+  "FunctionCall",
+  "HandlePostMessage",
+  "RunMicrotasks",
+  "TimerFire",
+]);
 const BROWSERS = new Set(["Layout", "UpdateLayoutTree"]);
 
-/**
- * Milliseconds of script between one commit of the page's main thread and the next: the mean, and
- * all but one of twenty.
- */
+/** Mean and 95th percentile of the script between two commits of the main thread, in ms. */
 function scriptOfFrames(events) {
   const main = events.find(({ name }) => name === "FireAnimationFrame");
-  const own = events.filter(({ pid, tid, ph }) => pid === main.pid && tid === main.tid && ph === "X");
+  const own = events.filter(
+    ({ pid, tid, ph }) => pid === main.pid && tid === main.tid && ph === "X",
+  );
   own.sort((a, b) => a.ts - b.ts || b.dur - a.dur);
   const frames = [];
   let [inFrame, scriptEnds, browserEnds] = [0, 0, 0];
@@ -109,27 +130,51 @@ function scriptOfFrames(events) {
   return { scriptMean, scriptP95: frames[Math.floor(frames.length * 0.95)], frames: frames.length };
 }
 
-/** Milliseconds; none for a file that is not compared. */
+/** Milliseconds of `pickle.load`; NaN for a file that is too large. */
 function python() {
-  if (statSync(file).size > COMPARED) return Number.NaN;
-  const script =
-    "import pickle, sys, time\nwith open(sys.argv[1], 'rb') as f:\n    t = time.perf_counter(); pickle.load(f); print(time.perf_counter() - t)";
-  const { stdout: seconds, stderr, status, signal } = spawnSync("python3", ["-c", script, file], { encoding: "utf8" });
+  if (statSync(file).size > MAX_FOR_PYTHON) return Number.NaN;
+  const script = `
+import pickle, sys, time
+with open(sys.argv[1], 'rb') as f:
+    start = time.perf_counter()
+    pickle.load(f)
+    print(time.perf_counter() - start)`;
+  const {
+    stdout: seconds,
+    stderr,
+    status,
+    signal,
+  } = spawnSync("python3", ["-c", script, file], { encoding: "utf8" });
   if (status !== 0) throw new Error(`python3 did not read ${file}: ${signal ?? stderr}`);
   return 1000 * Number(seconds);
 }
 
 await withPages(kind === "isolated", async (open) => {
   const all = [];
-  for (let run = 0; run < Number(runs); run += 1) all.push({ ...(await once(open)), python: python() });
+  for (let run = 0; run < Number(runs); run += 1)
+    all.push({ ...(await once(open)), python: python() });
   const best = (of) => Math.min(...all.map(of));
-  const [picture, loaded, cpython] = [best(({ ms }) => ms), best(({ loadMs }) => loadMs), best(({ python: ms }) => ms)];
+  const [picture, loaded, cpython] = [
+    best(({ ms }) => ms),
+    best(({ loadMs }) => loadMs),
+    best(({ python: ms }) => ms),
+  ];
   stdout.write(`${file}, ${statSync(file).size} bytes, best of ${runs}\n`);
-  stdout.write(`drop to first picture ${picture.toFixed(0)} ms (of which reading ${loaded.toFixed(0)} ms)\n`);
-  const compared = Number.isNaN(cpython) ? "too large for it" : `${cpython.toFixed(0)} ms: the picture takes ${(picture / cpython).toFixed(2)} times that`;
+  stdout.write(
+    `drop to first picture ${picture.toFixed(0)} ms (of which reading ${loaded.toFixed(0)} ms)\n`,
+  );
+  const compared = Number.isNaN(cpython)
+    ? "not run: the file is too large"
+    : `${cpython.toFixed(0)} ms: the picture takes ${(picture / cpython).toFixed(2)} times that`;
   stdout.write(`CPython pickle.load   ${compared}\n`);
-  stdout.write(`all views there       ${best(({ allViews }) => allViews).toFixed(0)} ms\n`);
-  stdout.write(`wasm memory           ${(all[0].wasmBytes / 2 ** 20).toFixed(1)} MiB, with all views ${(all[0].wasmInTheEnd / 2 ** 20).toFixed(1)} MiB; JavaScript heap ${(all[0].heap / 2 ** 20).toFixed(1)} MiB\n`);
-  stdout.write(`script a frame, panning: mean ${best(({ scriptMean }) => scriptMean).toFixed(2)} ms, p95 ${best(({ scriptP95 }) => scriptP95).toFixed(2)} ms of the thread's time\n`);
-  stdout.write(`instances ${all[0].instances}, draw calls ${all[0].drawCalls}, frames in 3 s ${Math.max(...all.map(({ frames }) => frames))}\n`);
+  stdout.write(`all views ready       ${best(({ allViews }) => allViews).toFixed(0)} ms\n`);
+  const { wasmBytes, wasmInTheEnd, heap, instances, drawCalls } = all[0];
+  const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  stdout.write(`wasm memory           ${mib(wasmBytes)}, with all views ${mib(wasmInTheEnd)}\n`);
+  stdout.write(`JavaScript heap       ${mib(heap)}\n`);
+  const mean = best(({ scriptMean }) => scriptMean).toFixed(2);
+  const p95 = best(({ scriptP95 }) => scriptP95).toFixed(2);
+  stdout.write(`script per frame, panning: mean ${mean} ms, p95 ${p95} ms of thread time\n`);
+  const most = Math.max(...all.map(({ frames }) => frames));
+  stdout.write(`instances ${instances}, draw calls ${drawCalls}, frames in 3 s ${most}\n`);
 });

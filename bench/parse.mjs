@@ -1,10 +1,11 @@
-// Loads a file with the worker's wasm module under node and prints the seconds: the module is
-// compiled before the clock starts, and the file read if it is below 1 GiB. Build the module first:
-// `cargo xtask build`. With a number behind the file, it is loaded so often, and three times are
-// printed: of the first load, the mean of the others, and the best. The others are what is left
-// once the engine has optimized the module. With `warm` behind that, the module is warmed up first,
-// as the page's worker does before there is a file. The module's memory, which never shrinks, goes
-// to stderr: after the first time's bytes, and when the file is there.
+// Loads a file with the worker's wasm module under node: `node bench/parse.mjs FILE [LOADS]
+// [warm]`, after `cargo xtask build`.
+//
+// Prints the seconds of the first load, the mean of the others, and the best. The others show the
+// module after the engine has optimized it. The module is compiled, and a file below 1 GiB is read
+// from disk, before the clock starts. `warm` warms the module up first, as the page's worker does
+// before the first file. stderr gets the module's memory, which never shrinks: after the bytes of
+// the first load, and after its analysis.
 
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { argv, stderr, stdout } from "node:process";
@@ -13,10 +14,11 @@ import { initSync, RankWorker } from "../web/viewer/wasm/vramscope_worker.js";
 
 const CHUNK = 1 << 18;
 
-initSync({ module: readFileSync(new URL("../web/viewer/wasm/vramscope_worker_bg.wasm", import.meta.url)) });
+const wasm = new URL("../web/viewer/wasm/vramscope_worker_bg.wasm", import.meta.url);
+initSync({ module: readFileSync(wasm) });
 const file = openSync(argv[2]);
 const size = fstatSync(file).size;
-// No buffer holds more than a few gigabytes.
+// Buffers of node are limited to a few gigabytes.
 const held = size < 1 << 30 ? readFileSync(argv[2]) : undefined;
 const piece = new Uint8Array(CHUNK);
 if (argv[4] === "warm") {
@@ -31,7 +33,7 @@ if (argv[4] === "warm") {
     while (worker.step() !== undefined);
     worker.free();
   }
-  // What is optimized is made beside it. Nobody finds a file in less.
+  // Optimized code is compiled in the background. Choosing a file takes longer than that.
   await sleep(500);
 }
 const times = [];
@@ -40,7 +42,8 @@ for (let run = 0; run < Number(argv[3] ?? 1); run += 1) {
   const start = performance.now();
   const worker = new RankWorker("bench", size);
   for (let at = 0; at < size; at += CHUNK) {
-    const bytes = held?.subarray(at, at + CHUNK) ?? piece.subarray(0, readSync(file, piece, 0, CHUNK, at));
+    const bytes =
+      held?.subarray(at, at + CHUNK) ?? piece.subarray(0, readSync(file, piece, 0, CHUNK, at));
     worker.feed(bytes, at + bytes.length);
   }
   const read = worker.memoryBytes();

@@ -1,7 +1,7 @@
-// A file that is too large for a browser tab: `node bench/part.mjs FILE`, after `cargo xtask
-// build`. Prints the seconds until the curve is there on which a part is chosen, those until the
-// part that is offered is drawn, and the memory of its worker. With `isolated` behind the file the
-// page may have threads.
+// Opens a file that is too large for a browser tab: `node bench/part.mjs FILE [isolated]`, after
+// `cargo xtask build`. Prints the seconds until the curve shows on which a range is chosen, the
+// seconds until the offered range is drawn, and the memory of its worker. An isolated page may use
+// threads.
 
 import { statSync } from "node:fs";
 import { argv, stdout } from "node:process";
@@ -14,7 +14,7 @@ await withPages(kind === "isolated", async (open) => {
   const offer = page.getByRole("button", { name: "Open this part" });
   const failed = page.getByTestId("rank-row").and(page.locator("[data-state=error]"));
   const isDrawn = () => page.evaluate(() => window.vramscope.stats().strips > 0);
-  // Ten gigabytes that come from a disk take minutes.
+  // Ten gigabytes from a disk take minutes, so there is no timeout.
   const until = async (is) => {
     while (!(await is())) await page.waitForTimeout(50);
   };
@@ -22,9 +22,10 @@ await withPages(kind === "isolated", async (open) => {
   const dropped = performance.now();
   await page.getByTestId("open-files").setInputFiles(file);
   await until(async () => (await offer.isVisible()) || (await isDrawn()));
-  if (await isDrawn()) throw new Error("the file fits into a tab as a whole");
-  stdout.write(`${statSync(file).size} bytes: the curve is there after ${since(dropped)} s\n`);
-  const ends = await Promise.all(["First event", "Last event"].map((label) => page.getByLabel(label).inputValue()));
+  if (await isDrawn()) throw new Error("the whole file fits into a tab");
+  stdout.write(`${statSync(file).size} bytes: the curve shows after ${since(dropped)} s\n`);
+  const values = ["First event", "Last event"].map((label) => page.getByLabel(label).inputValue());
+  const ends = await Promise.all(values);
   const chosen = performance.now();
   await offer.click();
   await until(() => failed.isHidden());

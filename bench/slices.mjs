@@ -1,15 +1,15 @@
-// How long the worker of a large file is deaf, in a headless browser: `node bench/slices.mjs FILE
-// [isolated]`, after `cargo xtask build`. What every view asks for the first time is asked, one
-// after the other; while that is made the worker answers nobody between two of its tasks. Prints
-// for each how many of them there were and how long the longest took, in milliseconds of the
-// thread's own time and on the clock, by the browser's own trace.
+// Measures how long the worker of a large file handles no messages, in a headless browser: `node
+// bench/slices.mjs FILE [isolated]`, after `cargo xtask build`. Opens every view for the first
+// time, one after the other. The worker handles messages only between two tasks. Prints the number
+// of tasks and the longest one for each view, in milliseconds of thread time and of wall time, from
+// the browser's trace.
 
 import { argv, stdout } from "node:process";
 import { withPages } from "./page.mjs";
 
 const [file, kind = "plain"] = argv.slice(2);
 
-/** What is done, and to whom: each is the first of its kind. */
+/** Names of the views, and how each is opened. */
 const STEPS = [
   ["from the first picture on", () => undefined],
   ["bands", (page) => page.getByRole("button", { name: "Bands" }).click()],
@@ -21,7 +21,10 @@ const STEPS = [
   ["segments", (page) => page.keyboard.press("3")],
   ["segments, emptiest", (page) => page.getByTestId("segment-sort").selectOption("occupancy")],
   ["flame graph", (page) => page.keyboard.press("4")],
-  ["flame graph, bytes × time", (page) => page.getByRole("button", { name: "bytes × time" }).click()],
+  [
+    "flame graph, bytes × time",
+    (page) => page.getByRole("button", { name: "bytes × time" }).click(),
+  ],
   ["anomalies", (page) => page.keyboard.press("5")],
   ["timeline", (page) => page.keyboard.press("2")],
   ["blocks", (page) => page.getByRole("tab", { name: "Blocks" }).click()],
@@ -30,29 +33,36 @@ const STEPS = [
   ["a search", (page) => page.getByRole("searchbox").fill("forward")],
 ];
 
-/** Nothing is being made, for a while. */
+/** Waits until no view has been busy for 300 ms. */
 async function settled(page) {
   for (let still = 0; still < 6; ) {
     await page.waitForTimeout(50);
-    still = (await page.locator(".busy, [aria-busy=true]").count()) > 0 ? 0 : still + 1;
+    const busy = await page.locator(".busy, [aria-busy=true]").count();
+    still = busy > 0 ? 0 : still + 1;
   }
 }
 
-/** The tasks of all workers while something is done. */
+/** The tasks of all workers while `act` runs. */
 async function traced(page, act) {
   const session = await page.context().newCDPSession(page);
   const events = [];
   session.on("Tracing.dataCollected", ({ value }) => events.push(...value));
   const over = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
   const includedCategories = ["devtools.timeline", "disabled-by-default-devtools.timeline"];
-  await session.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories, excludedCategories: ["*"] } });
+  await session.send("Tracing.start", {
+    transferMode: "ReportEvents",
+    traceConfig: { includedCategories, excludedCategories: ["*"] },
+  });
   await act();
   await session.send("Tracing.end");
   await over;
   await session.detach();
-  const isWorker = ({ name, args }) => name === "thread_name" && args.name.startsWith("DedicatedWorker");
+  const isWorker = ({ name, args }) =>
+    name === "thread_name" && args.name.startsWith("DedicatedWorker");
   const workers = new Set(events.filter(isWorker).map(({ pid, tid }) => `${pid}/${tid}`));
-  return events.filter(({ name, ph, pid, tid }) => name === "RunTask" && ph === "X" && workers.has(`${pid}/${tid}`));
+  return events.filter(
+    ({ name, ph, pid, tid }) => name === "RunTask" && ph === "X" && workers.has(`${pid}/${tid}`),
+  );
 }
 
 await withPages(kind === "isolated", async (open) => {
@@ -66,8 +76,12 @@ await withPages(kind === "isolated", async (open) => {
     });
     const most = (of) => Math.max(0, ...tasks.map(of)) / 1000;
     const all = tasks.reduce((sum, { tdur = 0 }) => sum + tdur, 0) / 1000;
-    stdout.write(
-      `${name.padEnd(28)}${String(tasks.length).padStart(6)} tasks, longest ${most(({ tdur = 0 }) => tdur).toFixed(1).padStart(6)} ms (${most(({ dur }) => dur).toFixed(1)} on the clock), all ${all.toFixed(0)} ms\n`,
-    );
+    const count = String(tasks.length).padStart(6);
+    const thread = most(({ tdur = 0 }) => tdur)
+      .toFixed(1)
+      .padStart(6);
+    const wall = most(({ dur }) => dur).toFixed(1);
+    stdout.write(`${name.padEnd(28)}${count} tasks, longest ${thread} ms (${wall} ms wall time), `);
+    stdout.write(`all ${all.toFixed(0)} ms\n`);
   }
 });

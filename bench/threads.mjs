@@ -1,7 +1,6 @@
-// One large file read and asked by the worker as it is built twice: with one thread and with
-// several. `node bench/threads.mjs FILE [RUNS]`, after `cargo xtask build`; CHROME names the
-// browser. Both builds take turns in one run, so what counts is their ratio; and what they answer
-// must be the same, to the last byte.
+// Compares the worker's two builds, with one thread and with several, on one large file: `node
+// bench/threads.mjs FILE [RUNS]`, after `cargo xtask build`. CHROME names the browser. The builds
+// take turns in one run, so their ratio counts. Their answers must be equal, byte for byte.
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { argv, stdout } from "node:process";
@@ -10,29 +9,33 @@ import { withPages } from "./page.mjs";
 const dist = new URL("../web/site/dist/", import.meta.url);
 const [file, runs = "3"] = argv.slice(2);
 
-const asset = (pattern) => `assets/${readdirSync(new URL("assets/", dist)).find((name) => pattern.test(name))}`;
+const asset = (pattern) =>
+  `assets/${readdirSync(new URL("assets/", dist)).find((name) => pattern.test(name))}`;
 const [folder] = readdirSync(new URL("threads/", dist));
 const parts = {
-  version: JSON.parse(readFileSync(new URL("../web/viewer/package.json", import.meta.url), "utf8")).version,
+  version: JSON.parse(readFileSync(new URL("../web/viewer/package.json", import.meta.url), "utf8"))
+    .version,
   worker: asset(/^worker-.*\.js$/),
-  plain: asset(/^vramscope_worker_views_bg.*\.wasm$/),
+  plain: asset(/^vramscope_worker_bg.*\.wasm$/),
   threaded: `threads/${folder}/vramscope_worker_threads.js`,
 };
 
 /**
- * In the page: one worker from its start to its last answer. Milliseconds and a hash by what was
- * asked.
+ * Runs in the page: one worker from its start to its last answer. Returns milliseconds and a hash
+ * for each request.
  */
 async function measure([{ version, worker: script, plain, threaded }, threads]) {
   const module = (path) => WebAssembly.compileStreaming(fetch(path));
   const build = { script: new URL(threaded, document.baseURI).href, threads, alarm: "bench" };
   const prepare = {
     kind: "prepare",
-    glue: "views",
     module: await module(plain),
     early: false,
     version,
-    threaded: threads > 1 ? { ...build, module: await module(threaded.replace(/\.js$/, "_bg.wasm")) } : null,
+    threaded:
+      threads > 1
+        ? { ...build, module: await module(threaded.replace(/\.js$/, "_bg.wasm")) }
+        : null,
   };
   const worker = new Worker(script, { type: "module" });
   const [blob] = document.querySelector("#bench").files;
@@ -41,7 +44,8 @@ async function measure([{ version, worker: script, plain, threaded }, threads]) 
   const heard = (wanted) =>
     new Promise((resolve, reject) => {
       worker.onmessage = ({ data }) => {
-        if (data.kind === "crashed" || data.response.kind === "failed") reject(new Error(JSON.stringify(data)));
+        if (data.kind === "crashed" || data.response.kind === "failed")
+          reject(new Error(JSON.stringify(data)));
         else if (wanted(data)) resolve(data);
       };
     });
@@ -50,7 +54,12 @@ async function measure([{ version, worker: script, plain, threaded }, threads]) 
     const columns = Object.values(answer.columns).map((column) => new Uint8Array(column.buffer));
     const bytes = new Blob([JSON.stringify(answer.response), ...columns]);
     const digest = await crypto.subtle.digest("SHA-256", await bytes.arrayBuffer());
-    found[what] = { ms, hash: [...new Uint8Array(digest)].join(), threads: answer.threads, memory: answer.wasmBytes };
+    found[what] = {
+      ms,
+      hash: [...new Uint8Array(digest)].join(),
+      threads: answer.threads,
+      memory: answer.wasmBytes,
+    };
   };
   const ask = async (what, query) => {
     started = performance.now();
@@ -61,7 +70,13 @@ async function measure([{ version, worker: script, plain, threaded }, threads]) 
   started = performance.now();
   worker.postMessage(prepare);
   const bounds = { events: null, memory: null };
-  worker.postMessage({ kind: "load", path: "bench.pickle", bytes: blob.size, source: blob, bounds });
+  worker.postMessage({
+    kind: "load",
+    path: "bench.pickle",
+    bytes: blob.size,
+    source: blob,
+    bounds,
+  });
   const loaded = await heard(({ response }) => response.kind === "loaded");
   await note("load", loaded);
   const [part] = loaded.response.parts;
@@ -69,7 +84,9 @@ async function measure([{ version, worker: script, plain, threaded }, threads]) 
   await ask("analyses (a rank's card)", { card: {} });
   const table = { text: "", category: "", liveAt: null, node: null, descending: true };
   for (const sort of ["size", "byteSeconds", "site"]) {
-    await ask(`sort, by ${sort}`, { blocks: { table: { ...table, sort }, from: 0, count: 100, near: null } });
+    await ask(`sort, by ${sort}`, {
+      blocks: { table: { ...table, sort }, from: 0, count: 100, near: null },
+    });
   }
   worker.terminate();
   return found;
@@ -90,14 +107,18 @@ await withPages(true, async (open) => {
     const many = await page.evaluate(measure, [parts, threads]);
     if (many.load.threads !== threads) throw new Error("the threads did not start");
     for (const [what, { ms, hash }] of Object.entries(one)) {
-      if (many[what].hash !== hash) throw new Error(`${what}: the two builds do not answer the same`);
+      if (many[what].hash !== hash)
+        throw new Error(`${what}: the two builds do not answer the same`);
       const before = best.get(what) ?? [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
       best.set(what, [Math.min(before[0], ms), Math.min(before[1], many[what].ms)]);
     }
   }
-  stdout.write(`${file}, ${statSync(file).size} bytes, best of ${runs}: one thread, ${threads} threads, ratio\n`);
+  stdout.write(
+    `${file}, ${statSync(file).size} bytes, best of ${runs}: 1 thread, ${threads} threads, ratio\n`,
+  );
   for (const [what, [one, many]] of best) {
-    stdout.write(`${what.padEnd(26)} ${one.toFixed(0).padStart(7)} ms ${many.toFixed(0).padStart(7)} ms ${(one / many).toFixed(2).padStart(6)}\n`);
+    const times = [one, many].map((ms) => `${ms.toFixed(0).padStart(7)} ms`).join(" ");
+    stdout.write(`${what.padEnd(26)} ${times} ${(one / many).toFixed(2).padStart(6)}\n`);
   }
   stdout.write("the answers are the same\n");
 });

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// A snapshot is what `torch.cuda.memory._dump_snapshot("rank0.pickle")` writes after
 /// `torch.cuda.memory._record_memory_history()`. Nothing in it is ever executed.
 #[derive(Parser)]
-#[command(name = "vramscope", version, after_long_help = MANUAL)]
+#[command(name = "vramscope", bin_name = "vramscope", version, after_long_help = MANUAL)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

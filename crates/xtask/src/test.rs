@@ -1,122 +1,184 @@
-//! Everything that the continuous integration checks, in order; the first failure stops it.
+//! The gate: every check of the continuous integration, in order. The first failure stops it.
+//!
+//! Cargo compiles and tests every configuration that ships:
+//!
+//! | configuration | ships as | steps |
+//! |---|---|---|
+//! | native, all features (`parallel`, `page`) | the program | clippy, test, doc |
+//! | native, without `parallel` | the tests' reference for the page's worker | serial |
+//! | 32-bit pointers, without `parallel` | the page's worker | 32-bit |
+//! | `wasm32-unknown-unknown`, worker and view | the page | clippy-wasm, build, cost, e2e |
+//! | `wasm32-unknown-unknown`, worker with `threads` | the isolated page | build, e2e |
+//!
+//! Clippy does not see `threads` on wasm32: `wasm-bindgen-rayon` refuses to compile without the
+//! target feature `atomics`, which is unstable and so has no `cfg` on a stable compiler. The build
+//! step compiles it with `RUSTC_BOOTSTRAP`.
 
 use crate::{cmd, cost, dev, examples, install, repo::Repo, site, size, threads, tidy};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// One check of the gate.
+#[derive(Clone, Copy)]
 struct Step {
     name: &'static str,
-    what: &'static str,
+    summary: &'static str,
+    /// `--quick` runs this step.
+    is_quick: bool,
     run: fn(&Repo) -> Result<()>,
 }
 
-const STEPS: [Step; 16] = [
-    Step {
-        name: "install",
-        what: "wasm targets, library sources, npm packages, browser",
-        run: install_all,
-    },
-    Step { name: "fmt", what: "rustfmt", run: fmt },
-    Step { name: "tidy", what: "dependencies, lengths, paths", run: tidy::run },
-    Step { name: "clippy", what: "lints, natively", run: clippy },
-    Step { name: "clippy-wasm", what: "lints, as the browser gets them", run: clippy_wasm },
-    Step { name: "test", what: "unit, golden, property, scenario and document tests", run: native },
-    Step { name: "doc", what: "documentation without warnings", run: doc },
-    Step { name: "32-bit", what: "core tests with 32-bit pointers", run: narrow },
-    Step { name: "build", what: "wasm, TypeScript, the site", run: site::build },
-    Step { name: "web", what: "types of all TypeScript, Biome", run: web },
-    Step { name: "size", what: "the page's weight", run: size::run },
-    Step {
-        name: "cost",
-        what: "instructions and memory that files take",
-        run: |repo| cost::run(repo, false),
-    },
-    Step { name: "dev", what: "the development server", run: |repo| dev::run(repo, 5173, true) },
-    Step {
-        name: "examples",
-        what: "the npm package, and apps that are built with it",
-        run: examples::run,
-    },
-    Step { name: "e2e", what: "the built site in a browser", run: e2e },
-    Step { name: "firefox", what: "the main path in Firefox", run: firefox },
+const fn step(
+    name: &'static str,
+    summary: &'static str,
+    is_quick: bool,
+    run: fn(&Repo) -> Result<()>,
+) -> Step {
+    Step { name, summary, is_quick, run }
+}
+
+const STEPS: [Step; 19] = [
+    step("install", "wasm targets, library sources, packages, browsers", false, install_all),
+    step("fmt", "rustfmt", true, fmt),
+    step("tidy", "crate edges, lengths, widths, paths, links", true, tidy::run),
+    step("deny", "licenses, sources and versions of dependencies", true, deny),
+    step("clippy", "lints, native", true, clippy),
+    step("clippy-wasm", "lints of worker and view for wasm32", false, clippy_wasm),
+    step("test", "unit, golden, property, scenario and document tests", true, test_native),
+    step("unit", "unit tests of the TypeScript", true, unit),
+    step("serial", "native tests without threads", false, test_serial),
+    step("doc", "documentation without warnings", false, doc),
+    step("32-bit", "tests with 32-bit pointers", false, test_32bit),
+    step("build", "wasm, TypeScript, the site", false, site::build),
+    step("web", "types of all TypeScript, Biome", false, web),
+    step("size", "download size against its budget", false, size::run),
+    step("cost", "instructions and memory against bench/cost.json", false, |repo| {
+        cost::run(repo, false)
+    }),
+    step("dev", "the development server", false, |repo| dev::run(repo, 5173, true)),
+    step("examples", "the npm package and the apps built with it", false, examples::run),
+    step("e2e", "the built site in Chromium", false, e2e),
+    step("firefox", "the main path in Firefox", false, firefox),
 ];
 
-/// What is said where there is no Firefox, or no display for it.
-const NO_FIREFOX: &str = "FIREFOX IS NOT TESTED: firefox-esr, xvfb and xauth cannot be had here";
+/// The note where Firefox, or a display for it, cannot be installed.
+const NO_FIREFOX: &str = "FIREFOX IS NOT TESTED: cannot install firefox-esr, xvfb and xauth";
 
-/// The crates whose arithmetic must hold where `usize` has 32 bits.
-const NARROW: [&str; 4] =
-    ["vramscope-pickle", "vramscope-snapshot", "vramscope-analysis", "vramscope-layout"];
-const NARROW_TARGET: &str = "wasm32-wasip1";
+/// Packages of the step `test`.
+///
+/// `cargo xtask` itself has built xtask's dependencies with the features that xtask alone asks for.
+/// A test of the whole workspace would build them again with other features, so xtask is tested by
+/// itself.
+const ALL_BUT_XTASK: [&str; 4] = ["--workspace", "--exclude", "xtask", "--all-features"];
 
-/// The names, for `--list`.
-pub(crate) fn list() {
-    for step in STEPS {
-        println!("{:12} {}", step.name, step.what);
+/// The package and the test targets of the step `serial`: what schedules work in slices, which
+/// `parallel` changes.
+const SERIAL: [&str; 5] = ["--package", "vramscope-session", "--lib", "--test", "slices"];
+
+/// Crates whose arithmetic must hold where `usize` has 32 bits. The fuzz corpus runs every query of
+/// the engine.
+const PACKAGES_32BIT: [&str; 5] = [
+    "vramscope-pickle",
+    "vramscope-snapshot",
+    "vramscope-analysis",
+    "vramscope-layout",
+    "vramscope-fuzz",
+];
+const TARGET_32BIT: &str = "wasm32-wasip1";
+
+/// Cases of each property test with 32-bit pointers, where tests run on one thread.
+const CASES_32BIT: &str = "8";
+
+/// Which steps to run.
+pub(crate) enum Selection {
+    /// Every step.
+    All,
+    /// The steps that need neither a browser nor the built site.
+    Quick,
+    /// The steps with these names, in the order of the gate.
+    Named(Vec<String>),
+}
+
+impl Selection {
+    fn contains(&self, step: &Step) -> bool {
+        match self {
+            Self::All => true,
+            Self::Quick => step.is_quick,
+            Self::Named(names) => names.iter().any(|name| name == step.name),
+        }
+    }
+
+    /// Fails for a name that no step has.
+    fn check(&self) -> Result<()> {
+        let Self::Named(names) = self else { return Ok(()) };
+        match names.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
+            Some(unknown) => {
+                bail!("there is no step {unknown}; `cargo xtask test --list` names the steps")
+            }
+            None => Ok(()),
+        }
     }
 }
 
-/// Runs the named steps, or all.
-pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<()> {
-    if let Some(unknown) =
-        names.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str()))
-    {
-        bail!("there is no step {unknown}; `cargo xtask test --list` names them");
+/// Prints the name and the summary of every step.
+pub(crate) fn list() {
+    for step in STEPS {
+        let quick = if step.is_quick { "quick" } else { "" };
+        println!("{:12} {quick:6} {}", step.name, step.summary);
     }
+}
+
+/// Runs the selected steps.
+pub(crate) fn run(repo: &Repo, selection: &Selection) -> Result<()> {
+    selection.check()?;
     let before = tracked_state(repo);
     let started = Instant::now();
     let mut times = Vec::new();
-    let mut ahead = None;
-    for step in
-        STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name))
-    {
-        // The optimized wasm is mostly the work of one core, in a target folder of its own: it is
-        // built beside the lints and tests, which leave cores idle now and then.
-        if step.name == "clippy" && names.is_empty() {
-            ahead = Some(Ahead::start(repo)?);
+    let mut build_ahead = None;
+    for step in STEPS.iter().filter(|step| selection.contains(step)) {
+        // Optimizing wasm is mostly the work of one core, in a target folder of its own. It runs
+        // beside the lints and tests, which leave cores idle at times.
+        if step.name == "clippy" && matches!(selection, Selection::All) {
+            build_ahead = Some(Ahead::start(repo)?);
         }
-        println!("\n==> {}: {}", step.name, step.what);
+        println!("\n==> {}: {}", step.name, step.summary);
         let start = Instant::now();
-        let done = match ahead.take_if(|_| step.name == "build") {
+        let result = match build_ahead.take_if(|_| step.name == "build") {
             Some(build) => build.finish(),
             None => (step.run)(repo),
         };
-        let done = done.with_context(|| format!("step {}", step.name));
         times.push((step.name, start.elapsed()));
-        if done.is_err() {
+        if result.is_err() {
             print_times(&times, started.elapsed());
         }
-        done?;
+        result.with_context(|| format!("step {}", step.name))?;
     }
     if tracked_state(repo) != before {
-        bail!(
-            "the run changed tracked files: generated ones were not current. `git diff` shows them; commit them"
-        );
+        bail!("the run changed tracked files: commit the generated files that `git diff` shows");
     }
     print_times(&times, started.elapsed());
-    if names.is_empty() || names.iter().any(|name| name == "build") {
-        println!(
-            "\n{}",
-            if threads::is_built(repo) { "the threads build is there" } else { threads::ABSENT }
-        );
-    }
-    if names.is_empty() || names.iter().any(|name| name == "firefox") {
-        println!(
-            "{}",
-            if install::found_firefox().is_some() {
-                "Firefox goes the main path"
-            } else {
-                NO_FIREFOX
-            }
-        );
-    }
+    print_notes(repo, &times);
     Ok(())
 }
 
-/// The step `build` in a process of its own, whose words are kept until its turn has come.
+/// Says what this machine could not check, for the steps that ran.
+fn print_notes(repo: &Repo, times: &[(&str, Duration)]) {
+    let ran = |name| times.iter().any(|(step, _)| *step == name);
+    println!();
+    if ran("build") {
+        let built = threads::is_built(repo);
+        println!("{}", if built { "the threads build is there" } else { threads::ABSENT });
+    }
+    if ran("firefox") {
+        let found = install::found_firefox().is_some();
+        println!("{}", if found { "Firefox passed the main path" } else { NO_FIREFOX });
+    }
+}
+
+/// The step `build` in a process of its own, whose output is kept until the step's turn.
 struct Ahead {
     child: Child,
     log: PathBuf,
@@ -126,13 +188,13 @@ impl Ahead {
     fn start(repo: &Repo) -> Result<Self> {
         let log = repo.target.join("xtask/build.log");
         std::fs::create_dir_all(repo.target.join("xtask"))?;
-        let words =
+        let output =
             std::fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("build").current_dir(&repo.root).stdin(Stdio::null());
         let child = command
-            .stdout(words.try_clone()?)
-            .stderr(words)
+            .stdout(output.try_clone()?)
+            .stderr(output)
             .spawn()
             .context("starting the build")?;
         Ok(Self { child, log })
@@ -146,36 +208,55 @@ impl Ahead {
 }
 
 impl Drop for Ahead {
-    /// When an earlier step fails, nobody waits for the build.
+    /// Stops the build when an earlier step fails.
     fn drop(&mut self) {
         drop(self.child.kill());
     }
 }
 
-fn print_times(times: &[(&str, Duration)], all: Duration) {
+fn print_times(times: &[(&str, Duration)], total: Duration) {
     println!("\n{:>8}  step", "seconds");
-    for (name, time) in times.iter().chain([&("in all", all)]) {
+    for (name, time) in times.iter().chain([&("total", total)]) {
         println!("{:>8.1}  {name}", time.as_secs_f64());
     }
 }
 
-/// What git sees of the working tree: whatever the steps do, it must stay. None outside of a
+/// The state of the working tree according to git, which no step may change. `None` outside of a
 /// checkout.
 fn tracked_state(repo: &Repo) -> Option<(String, String)> {
     let git = |args: &[&str]| cmd::probe(&mut cmd::command("git", args, &repo.root));
     Some((git(&["status", "--porcelain"])?, git(&["diff", "--no-ext-diff", "--stat", "HEAD"])?))
 }
 
+/// Installs everything, from several registries at a time.
 fn install_all(repo: &Repo) -> Result<()> {
+    std::thread::scope(|scope| {
+        let others = [
+            scope.spawn(|| browsers(repo)),
+            scope.spawn(|| install::npm(repo)),
+            scope.spawn(|| install::cargo_deny(repo).map(drop)),
+        ];
+        let targets = targets(repo);
+        others
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| anyhow!("an installation panicked"))?)
+            .fold(targets, Result::and)
+    })
+}
+
+fn targets(repo: &Repo) -> Result<()> {
     install::target(repo, "wasm32-unknown-unknown")?;
-    install::target(repo, NARROW_TARGET)?;
+    install::target(repo, TARGET_32BIT)?;
     println!("{}", if install::rust_src(repo) { "threads can be built" } else { threads::ABSENT });
-    install::npm(repo)?;
-    println!(
-        "{}",
-        install::firefox(repo)
-            .map_or_else(|| NO_FIREFOX.to_owned(), |path| format!("Firefox: {}", path.display()))
-    );
+    Ok(())
+}
+
+/// Both browsers, one after the other: apt holds a lock.
+fn browsers(repo: &Repo) -> Result<()> {
+    match install::firefox(repo) {
+        Some(path) => println!("Firefox: {}", path.display()),
+        None => println!("{NO_FIREFOX}"),
+    }
     install::browser(repo).map(|path| println!("browser: {}", path.display()))
 }
 
@@ -183,42 +264,52 @@ fn fmt(repo: &Repo) -> Result<()> {
     cmd::run(&mut cmd::cargo(&["fmt", "--all", "--check"], &repo.root))
 }
 
+/// Licenses, sources and bans need no network. Advisories need the database of `RustSec`; a note
+/// says when it cannot be fetched.
+fn deny(repo: &Repo) -> Result<()> {
+    let program = install::cargo_deny(repo)?;
+    let program = program.to_string_lossy();
+    let deny = |args: &[&str]| cmd::command(&program, args, &repo.root);
+    let quiet = ["check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
+    cmd::run(&mut deny(&quiet))?;
+    if cmd::probe(&mut deny(&["fetch", "db"])).is_none() {
+        println!("ADVISORIES ARE NOT CHECKED: cannot fetch github.com/RustSec/advisory-db");
+        return Ok(());
+    }
+    cmd::run(&mut deny(&["check", "--hide-inclusion-graph", "advisories"]))
+}
+
 fn clippy(repo: &Repo) -> Result<()> {
-    let args = [
-        "clippy",
-        "--quiet",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--",
-        "--deny",
-        "warnings",
-    ];
+    let mut args = vec!["clippy", "--quiet", "--workspace", "--all-targets", "--all-features"];
+    args.extend(["--", "--deny", "warnings"]);
     cmd::run(&mut cmd::cargo(&args, &repo.root))
 }
 
 fn clippy_wasm(repo: &Repo) -> Result<()> {
-    let packages: [&[&str]; 2] = [
-        &["--package", "vramscope-worker", "--package", "vramscope-view"],
-        &["--package", "vramscope-worker", "--no-default-features"],
-    ];
-    for of in packages {
-        let mut args = vec!["clippy", "--quiet", "--target", "wasm32-unknown-unknown"];
-        args.extend(of);
-        args.extend(["--", "--deny", "warnings"]);
-        cmd::run(
-            cmd::cargo(&args, &repo.root)
-                .env_remove("RUSTFLAGS")
-                .env_remove("CARGO_ENCODED_RUSTFLAGS"),
-        )?;
-    }
-    Ok(())
+    let mut args = vec!["clippy", "--quiet", "--target", "wasm32-unknown-unknown"];
+    args.extend(["--package", "vramscope-worker", "--package", "vramscope-view"]);
+    args.extend(["--", "--deny", "warnings"]);
+    let mut cargo = cmd::cargo(&args, &repo.root);
+    cmd::run(cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"))
 }
 
-/// Also tells whether the generated TypeScript types are current: that is a test of
-/// vramscope-protocol.
-fn native(repo: &Repo) -> Result<()> {
-    cmd::run(&mut cmd::cargo(&["test", "--quiet", "--workspace", "--all-features"], &repo.root))
+/// Fails also when the generated TypeScript types are not current: that is one of the tests.
+fn test_native(repo: &Repo) -> Result<()> {
+    let mut args = vec!["test", "--quiet"];
+    args.extend(ALL_BUT_XTASK);
+    cmd::run(&mut cmd::cargo(&args, &repo.root))?;
+    cmd::run(&mut cmd::cargo(&["test", "--quiet", "--package", "xtask"], &repo.root))
+}
+
+fn unit(repo: &Repo) -> Result<()> {
+    install::npm(repo)?;
+    cmd::run(&mut cmd::command("npm", &["run", "--silent", "unit"], &repo.web()))
+}
+
+fn test_serial(repo: &Repo) -> Result<()> {
+    let mut args = vec!["test", "--quiet"];
+    args.extend(SERIAL);
+    cmd::run(&mut cmd::cargo(&args, &repo.root))
 }
 
 fn doc(repo: &Repo) -> Result<()> {
@@ -226,23 +317,23 @@ fn doc(repo: &Repo) -> Result<()> {
     cmd::run(cmd::cargo(&args, &repo.root).env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-fn narrow(repo: &Repo) -> Result<()> {
-    let mut args = vec!["test", "--quiet", "--target", NARROW_TARGET, "--lib", "--tests"];
-    args.extend(["--features", "vramscope-analysis/slices"]);
-    for name in NARROW {
+fn test_32bit(repo: &Repo) -> Result<()> {
+    let mut args = vec!["test", "--quiet", "--target", TARGET_32BIT, "--lib", "--tests"];
+    for name in PACKAGES_32BIT {
         args.extend(["--package", name]);
     }
-    let runner = repo.path("scripts/wasi-run.mjs");
     let mut cargo = cmd::cargo(&args, &repo.root);
     cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    // What these ask of the system, there is not in the sandbox: the workspace's place, and many
-    // cases.
+    // insta asks cargo for the workspace's folder, which the sandbox does not allow. Nothing else
+    // uses this target, so it needs no debug information.
     cargo
         .env("INSTA_WORKSPACE_ROOT", &repo.root)
         .env("INSTA_UPDATE", "no")
-        .env("PROPTEST_CASES", "32");
-    // Within V8's fast calls Node's WASI may make it collect garbage, which ends the process with
-    // SIGSEGV, now and then only after the last test (nodejs/node#46777).
+        .env("PROPTEST_CASES", CASES_32BIT)
+        .env("CARGO_PROFILE_DEV_DEBUG", "false");
+    // Node's WASI may collect garbage within V8's fast calls, which ends the process with SIGSEGV,
+    // at times only after the last test (nodejs/node#46777).
+    let runner = repo.path("scripts/wasi-run.mjs");
     let node = format!("node --no-warnings --no-turbo-fast-api-calls {}", runner.display());
     cmd::run(cargo.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", node))
 }
@@ -257,7 +348,7 @@ fn web(repo: &Repo) -> Result<()> {
 fn e2e(repo: &Repo) -> Result<()> {
     let browser = install::browser(repo)?;
     let program = program(repo)?;
-    // So that this step can be run without the one before it.
+    // The step also runs by itself, without `examples` before it.
     if !examples::folder(repo).is_dir() {
         examples::run(repo)?;
     }
@@ -280,15 +371,39 @@ fn firefox(repo: &Repo) -> Result<()> {
     cmd::run(xvfb.env("FIREFOX", firefox).env("VRAMSCOPE", program).env("E2E_PORT", free_port()?))
 }
 
-/// The program, whose numbers are what the page's are held against.
+/// The program, whose numbers the page must show and which serves the page.
+///
+/// Cargo builds a program for its integration tests. Building it through one of them, with the
+/// packages of the step `test`, asks for the same features and so builds nothing again. A debug
+/// build reads the page from `web/site/dist`, whenever that was built.
 fn program(repo: &Repo) -> Result<PathBuf> {
-    cmd::run(&mut cmd::cargo(
-        &["build", "--quiet", "--package", "vramscope-cli", "--features", "page"],
-        &repo.root,
-    ))?;
+    let mut args = vec!["test", "--quiet", "--no-run"];
+    args.extend(ALL_BUT_XTASK);
+    args.extend(["--test", "commands"]);
+    cmd::run(&mut cmd::cargo(&args, &repo.root))?;
     Ok(repo.target.join("debug").join("vramscope"))
 }
 
 fn free_port() -> Result<String> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_steps_come_in_order_and_need_no_site() {
+        let quick: Vec<&str> =
+            STEPS.iter().filter(|step| Selection::Quick.contains(step)).map(|s| s.name).collect();
+        assert_eq!(quick, ["fmt", "tidy", "deny", "clippy", "test", "unit"]);
+    }
+
+    #[test]
+    fn unknown_step_is_refused() {
+        let named = |name: &str| Selection::Named(vec![name.to_owned()]);
+        assert!(named("32-bit").check().is_ok());
+        let error = named("narrow").check().expect_err("no step has this name").to_string();
+        assert!(error.contains("there is no step narrow"), "{error}");
+    }
 }

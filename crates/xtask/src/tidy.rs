@@ -1,10 +1,11 @@
-//! What no compiler checks. Each rule says what to do when it is broken.
+//! Rules that no compiler checks. Each message says how to satisfy its rule.
 
 mod edges;
 mod lines;
 mod links;
 mod paths;
 mod versions;
+mod width;
 
 use crate::{files, repo::Repo};
 use anyhow::{Context, Result, bail};
@@ -12,24 +13,25 @@ use anyhow::{Context, Result, bail};
 /// Largest file of test data, in bytes.
 const TEST_DATA_LIMIT: u64 = 200 << 10;
 
-/// The crates that may say `unsafe`: GL, and the two that speak to the browser.
+/// Crates that may contain `unsafe`: GL, and the two at the border to JavaScript.
 const UNSAFE_CRATES: [&str; 3] = ["vramscope-render", "vramscope-view", "vramscope-worker"];
 
-/// A file of the repository with its text; none when it is not text.
+/// A text file of the repository.
 pub(crate) struct Source {
-    /// Relative to the top, with slashes.
+    /// Path from the root of the repository, with slashes.
     pub(crate) name: String,
-    /// What it says.
+    /// Content.
     pub(crate) text: String,
 }
 
-/// Runs every rule, prints what is broken, and fails if anything is.
+/// Runs every rule, prints the violations, and fails if there is one.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     let names = files::tracked(repo)?;
     let sources = read(repo, &names)?;
     let mut broken = edges::check(&repo.metadata);
     broken.extend(lines::lengths(&sources));
     broken.extend(lines::typescript_share(&sources));
+    broken.extend(width::check(&sources));
     broken.extend(unsafe_code(&sources));
     broken.extend(links::check(&sources, &names));
     broken.extend(versions::check(&sources));
@@ -40,16 +42,9 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         eprintln!("tidy: {line}");
     }
     if !broken.is_empty() {
-        bail!(
-            "{} untidy",
-            if broken.len() == 1 {
-                "1 thing is".into()
-            } else {
-                format!("{} things are", broken.len())
-            }
-        );
+        bail!("rules broken: {}", broken.len());
     }
-    println!("tidy: {} files are in order", names.len());
+    println!("tidy: {} files follow all rules", names.len());
     Ok(())
 }
 
@@ -73,19 +68,20 @@ fn extension(name: &str) -> &str {
 
 fn unsafe_code(sources: &[Source]) -> Vec<String> {
     let mut broken = Vec::new();
+    // xtask has the word in this rule.
     for source in sources.iter().filter(|s| extension(&s.name) == "rs") {
         let mut parts = source.name.split('/');
         if (parts.next(), parts.next()) == (Some("crates"), Some("xtask"))
             || UNSAFE_CRATES.iter().any(|name| source.name.starts_with(&format!("crates/{name}/")))
         {
-            continue; // this file names the word; the others may use it
+            continue;
         }
         for (n, line) in source.text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
             let words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
             if words.into_iter().any(|word| word == "unsafe" || word == "unsafe_code") {
                 broken.push(format!(
-                    "{}:{} says unsafe; only {} may",
+                    "{}:{} contains `unsafe`: only {} may",
                     source.name,
                     n + 1,
                     UNSAFE_CRATES.join(", ")
@@ -102,10 +98,10 @@ fn test_data(repo: &Repo, names: &[String]) -> Result<Vec<String>> {
         names.iter().filter(|n| n.starts_with("test_data/") || n.starts_with("web/site/public/"))
     {
         let size =
-            repo.root.join(name).metadata().with_context(|| format!("looking at {name}"))?.len();
+            repo.root.join(name).metadata().with_context(|| format!("size of {name}"))?.len();
         if size > TEST_DATA_LIMIT {
             broken.push(format!(
-                "{name} has {size} bytes; {TEST_DATA_LIMIT} is the most: gzip it, or take a smaller one"
+                "{name} has {size} bytes, of {TEST_DATA_LIMIT}: compress it or choose a smaller file"
             ));
         }
     }

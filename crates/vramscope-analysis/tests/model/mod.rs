@@ -1,10 +1,7 @@
 //! The model allocator of `cargo xtask gen`. Records its trace and its state after every event.
 
-#[path = "../../../xtask/src/generate/allocator.rs"]
-mod allocator;
-
-use allocator::{Allocator, Event};
 use std::fmt::Write as _;
+use vramscope_testgen::allocator::{self, Allocator, Event};
 
 pub(crate) use allocator::Settings;
 

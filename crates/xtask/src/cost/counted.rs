@@ -1,4 +1,4 @@
-//! A wasm module that counts its own instructions, in a global that it exports as `instructions`.
+//! Instruments a wasm module: it counts its own instructions in an exported global.
 
 use anyhow::Result;
 use walrus::ir::{
@@ -7,13 +7,13 @@ use walrus::ir::{
 };
 use walrus::{ConstExpr, GlobalId, LocalFunction, Module, ValType};
 
-/// What the global is called.
+/// Name of the exported global.
 const NAME: &str = "instructions";
 
-/// The same module, which adds to its count what comes next before each run of instructions that
-/// are executed one after the other. What only gives others their place, as `block` and `loop` do,
-/// counts for nothing; copying memory counts as one, however long it is; what JavaScript does is
-/// not seen.
+/// Adds an update of the counter before each straight run of instructions.
+///
+/// `block` and `loop` are not counted. A copy of memory counts as one instruction, whatever its
+/// length. JavaScript is not counted.
 pub(super) fn module(wasm: &[u8]) -> Result<Vec<u8>> {
     let mut module = Module::from_buffer(wasm)?;
     let count =
@@ -57,7 +57,7 @@ fn with_counts(instrs: Instrs, count: GlobalId) -> Instrs {
     out
 }
 
-/// Puts a run behind what adds its length.
+/// Appends a run behind the instructions that add its length to the counter.
 fn close(out: &mut Instrs, run: &mut Instrs, count: GlobalId) {
     let length =
         run.iter().filter(|(instr, _)| !matches!(instr, Instr::Block(_) | Instr::Loop(_))).count();
@@ -73,7 +73,7 @@ fn close(out: &mut Instrs, run: &mut Instrs, count: GlobalId) {
     out.append(run);
 }
 
-/// Whether what follows may not be executed when this is.
+/// True when the next instruction may not be executed after this one.
 fn ends_run(instr: &Instr) -> bool {
     matches!(
         instr,
@@ -95,12 +95,17 @@ mod tests {
     use std::process::{Command, Stdio};
     use walrus::FunctionBuilder;
 
-    /// Calls `turn` of a module from stdin with numbers, and prints what it counted each time.
-    const SCRIPT: &str = "const { exports } = new WebAssembly.Instance(new WebAssembly.Module(require('fs').readFileSync(0)));
-        for (const n of [1, 2, 5]) { exports.instructions.value = 0n; exports.turn(n); console.log(`${exports.instructions.value}`); }";
+    /// Calls `turn` of a module from stdin with some numbers, and prints the count of each call.
+    const SCRIPT: &str = "
+        const module = new WebAssembly.Module(require('fs').readFileSync(0));
+        const { exports } = new WebAssembly.Instance(module);
+        for (const n of [1, 2, 5]) {
+            exports.instructions.value = 0n;
+            exports.turn(n);
+            console.log(`${exports.instructions.value}`);
+        }";
 
-    /// It goes round a loop as often as it is told to: five instructions, four more, and two in
-    /// between where what is left is odd.
+    /// A function that loops `n` times: 9 instructions each, and 2 more for an odd counter.
     fn turning() -> Vec<u8> {
         let mut module = Module::default();
         let mut builder = FunctionBuilder::new(&mut module.types, &[ValType::I32], &[]);
@@ -117,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_executed_is_counted() -> Result<()> {
+    fn executed_instructions_are_counted() -> Result<()> {
         let counted = module(&turning())?;
         let mut node = Command::new("node");
         let mut node =
             node.args(["-e", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        node.stdin.take().expect("it is piped").write_all(&counted)?;
+        node.stdin.take().expect("stdin is piped").write_all(&counted)?;
         let printed = String::from_utf8(node.wait_with_output()?.stdout)?;
         let turns = |n: u64| 9 * n + 2 * n.div_ceil(2);
         assert_eq!(printed, format!("{}\n{}\n{}\n", turns(1), turns(2), turns(5)));

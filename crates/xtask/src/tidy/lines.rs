@@ -1,14 +1,14 @@
-//! Lengths of files, and how much of the code is TypeScript.
+//! Lengths of files, and the share of TypeScript in the code.
 
 use super::Source;
 
 const RUST_LIMIT: usize = 600;
 const TYPESCRIPT_LIMIT: usize = 350;
-/// What a header must say for a longer file, with the reason behind it.
+/// Words in the header of a longer file, before the reason.
 const REASON: &str = "Long because";
-/// Within how many lines from the top.
+/// Lines of a header.
 const HEADER_LINES: usize = 20;
-/// TypeScript's most, in percent of the code lines of both languages.
+/// Limit of TypeScript, in percent of the code lines of both languages.
 const TYPESCRIPT_PERCENT: usize = 20;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,14 +17,16 @@ enum Language {
     TypeScript,
 }
 
-/// The language of a file that people write; generated files, the end-to-end tests and the style
-/// sheets (CSS in a string, for constructable style sheets) have none.
+/// The language of a file that people write. `None` for generated files, end-to-end tests, unit
+/// tests of TypeScript and style sheets, which are CSS in a string.
 fn language(name: &str) -> Option<Language> {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension)?;
     match extension {
         "rs" => Some(Language::Rust),
         "ts" | "tsx"
-            if !["web/e2e/", "/generated/", "/styles/"].iter().any(|not| name.contains(not)) =>
+            if !["web/e2e/", "/generated/", "/styles/", ".test."]
+                .iter()
+                .any(|not| name.contains(not)) =>
         {
             Some(Language::TypeScript)
         }
@@ -45,7 +47,7 @@ pub(super) fn lengths(sources: &[Source]) -> Vec<String> {
             && !source.text.lines().take(HEADER_LINES).any(|line| line.contains(REASON))
         {
             broken.push(format!(
-                "{} has {lines} lines: split it, or say \"{REASON} ...\" in its header (over {limit})",
+                "{} has {lines} lines, of {limit}: split it, or put \"{REASON} ...\" in its header",
                 source.name
             ));
         }
@@ -66,13 +68,13 @@ pub(super) fn typescript_share(sources: &[Source]) -> Vec<String> {
     println!("tidy: {rust} lines of Rust, {typescript} of TypeScript ({percent} %)");
     if percent >= TYPESCRIPT_PERCENT {
         return vec![format!(
-            "TypeScript is {percent} % of the code, {TYPESCRIPT_PERCENT} % is the limit: what computes belongs in Rust"
+            "TypeScript is {percent} % of the code, of {TYPESCRIPT_PERCENT} %: move computation to Rust"
         )];
     }
     Vec::new()
 }
 
-/// Lines that are neither blank nor comment.
+/// Number of lines that are neither blank nor a comment.
 fn code_lines(text: &str) -> usize {
     let comment =
         |line: &str| line.starts_with("//") || line.starts_with("/*") || line.starts_with('*');
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_by_name() {
+    fn language_follows_from_the_name() {
         assert!(language("crates/a/src/lib.rs") == Some(Language::Rust));
         assert!(language("web/viewer/src/ui/app.tsx") == Some(Language::TypeScript));
         assert!(language("web/viewer/src/generated/protocol.ts").is_none());
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_needs_a_reason() {
+    fn long_file_needs_a_reason() {
         let long = "let a = 1;\n".repeat(RUST_LIMIT + 1);
         let source = |text: String| Source { name: "crates/a/src/lib.rs".into(), text };
         assert_eq!(lengths(&[source(long.clone())]).len(), 1);

@@ -1,11 +1,9 @@
-//! Links in Markdown: the file and the heading that one points to must be there. Nobody else reads
-//! them before a reader follows one.
+//! Links in Markdown: the file and the heading that a link points to must exist.
 
 use super::{Source, extension};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Relative links and `#anchors` that point to nothing. `names` are all files of the repository,
-/// sorted.
+/// Relative links and `#anchors` without a target. `names` are all files of the repository, sorted.
 pub(super) fn check(sources: &[Source], names: &[String]) -> Vec<String> {
     let pages: Vec<(&str, String)> = sources
         .iter()
@@ -25,7 +23,7 @@ pub(super) fn check(sources: &[Source], names: &[String]) -> Vec<String> {
     broken
 }
 
-/// Why a link of the page `from` leads nowhere.
+/// Why a link of the page `from` has no target.
 fn wrong(
     from: &str,
     target: &str,
@@ -39,7 +37,7 @@ fn wrong(
         target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
     let Some(path) = (if path.is_empty() { Some(from.to_owned()) } else { resolved(from, path) })
     else {
-        return Some("that is outside of the repository");
+        return Some("the path is outside of the repository");
     };
     let is_folder = || {
         path.is_empty()
@@ -48,14 +46,14 @@ fn wrong(
     if names.binary_search(&path).is_err() && !is_folder() {
         return Some("there is no such file or folder");
     }
-    // Anchors of other files (lines of code) are the host's.
+    // Anchors of other files, such as lines of code, are up to the host.
     let found =
         |anchor: &str| headings.get(path.as_str()).is_none_or(|known| known.contains(anchor));
     anchor.is_some_and(|anchor| !found(anchor)).then_some("that page has no such heading")
 }
 
-/// A path that stands in the file `from`, from the top of the repository; `None` when it leads out
-/// of it.
+/// Resolves a path in the file `from` to one from the root of the repository. `None` when the path
+/// leads out of the repository.
 fn resolved(from: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -71,7 +69,7 @@ fn resolved(from: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The text with the lines of fenced code blocks left empty.
+/// The text with the lines of fenced code blocks emptied.
 fn unfenced(text: &str) -> String {
     let mut fence = None;
     let mut out = String::with_capacity(text.len());
@@ -94,7 +92,7 @@ fn unfenced(text: &str) -> String {
     out
 }
 
-/// Targets of links with their lines, from 1: `[text](target)`, and definitions `[name]: target`.
+/// Targets of links with their line numbers, from 1: `[text](target)` and `[name]: target`.
 fn links(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let (mut at, mut line) = (0, 1);
@@ -123,8 +121,8 @@ fn first_word(target: &str) -> Option<&str> {
     target.split_whitespace().next().map(|word| word.trim_matches(['<', '>']))
 }
 
-/// Bytes of the code span that begins here; of its backticks alone, where nothing in the paragraph
-/// closes it.
+/// Length of the code span that begins here, in bytes. Of its opening backticks only, when the
+/// paragraph does not close it.
 fn code_span(rest: &str) -> usize {
     let ticks = |text: &str| text.len() - text.trim_start_matches('`').len();
     let open = ticks(rest);
@@ -140,8 +138,7 @@ fn code_span(rest: &str) -> usize {
     open
 }
 
-/// What the headings of a page are called in links to it: as GitHub makes them. A second heading of
-/// the same text gets a number.
+/// Anchors of the headings of a page, as GitHub derives them. A repeated heading gets a number.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for line in text.lines() {
@@ -186,8 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn files_folders_and_headings_are_found() {
-        let readme = "# Top\n[a](docs/a.md), [b](docs/), [c](./docs/a.md#two-words \"title\"), [d](#top)\n[e](https://x.example/#y)\n";
+    fn existing_targets_are_accepted() {
+        let readme = "# Top\n[a](docs/a.md), [b](docs/), [c](./docs/a.md#two-words \"title\")\n\
+                      [d](#top)\n[e](https://x.example/#y)\n";
         let page = "# A\n\n## Two words\n\n[up](../README.md) and [code](../src/lib.rs#L3)\n";
         assert_eq!(
             broken(&[("README.md", readme), ("docs/a.md", page), ("src/lib.rs", "")]),
@@ -196,13 +194,13 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_named_with_its_line() {
+    fn missing_targets_are_named_with_their_line() {
         let page = "text\n\n[a](b.md)\n[c](#no)\n[d](../../out.md)\n![e](doc)\n[f]: gone.md\n";
         let found = broken(&[("docs/a.md", page)]);
         let expected = [
             "docs/a.md:3 links to b.md: there is no such file or folder",
             "docs/a.md:4 links to #no: that page has no such heading",
-            "docs/a.md:5 links to ../../out.md: that is outside of the repository",
+            "docs/a.md:5 links to ../../out.md: the path is outside of the repository",
             "docs/a.md:6 links to doc: there is no such file or folder",
             "docs/a.md:7 links to gone.md: there is no such file or folder",
         ];
@@ -210,20 +208,21 @@ mod tests {
     }
 
     #[test]
-    fn code_holds_no_links() {
+    fn code_contains_no_links() {
         let page =
             "`[a](b.md)` ``x ` [c](d.md)`` `\n```md\n# No\n[e](f.md)\n``` no end\n```\n[g](#no)\n";
         assert_eq!(
             broken(&[("a.md", page)]),
             ["a.md:7 links to #no: that page has no such heading"]
         );
-        // A backtick that nothing closes hides nothing.
+        // An unclosed backtick starts no code.
         assert_eq!(broken(&[("a.md", "` [a](b.md)\n\n`\n")]).len(), 1);
     }
 
     #[test]
-    fn headings_are_named_as_github_names_them() {
-        let text = "# The program `vramscope`\n## Dump on OOM: `a_b`, (c)\n## [Linked](x.md) one\n## Same\n### Same\n#no\n####### no\n";
+    fn anchors_are_derived_as_github_does() {
+        let text = "# The program `vramscope`\n## Dump on OOM: `a_b`, (c)\n\
+                    ## [Linked](x.md) one\n## Same\n### Same\n#no\n####### no\n";
         let expected =
             ["dump-on-oom-a_b-c", "linked-one", "same", "same-1", "the-program-vramscope"];
         assert_eq!(anchors(text).into_iter().collect::<Vec<_>>(), expected);

@@ -1,14 +1,14 @@
-//! Nothing in the repository may name the machine that it was written on.
+//! Paths of the machine, and registries in lock files.
 
 use super::Source;
 use crate::repo::Repo;
 use anyhow::{Context, Result};
 
-/// Where lock files may say that packages come from.
+/// Registries that lock files may name.
 const REGISTRIES: [&str; 2] =
     ["registry+https://github.com/rust-lang/crates.io-index", "https://registry.npmjs.org/"];
 
-/// Mentions of this checkout, of the folders beside it, or of the home folder.
+/// Mentions of this checkout, of the folders beside it, and of the home folder.
 pub(super) fn machines(repo: &Repo, sources: &[Source]) -> Result<Vec<String>> {
     let mut folders = vec![format!("{}/", repo.root.display())];
     if let Some(parent) = repo.root.parent().filter(|parent| parent.parent().is_some()) {
@@ -28,7 +28,7 @@ fn mentions(sources: &[Source], folders: &[String]) -> Vec<String> {
         for (n, line) in source.text.lines().enumerate() {
             if let Some(folder) = folders.iter().find(|folder| names(line, folder)) {
                 broken.push(format!(
-                    "{}:{} names a folder of this machine, {folder}",
+                    "{}:{} names a folder of this machine: {folder}",
                     source.name,
                     n + 1
                 ));
@@ -38,7 +38,7 @@ fn mentions(sources: &[Source], folders: &[String]) -> Vec<String> {
     broken
 }
 
-/// True when the line has this absolute path, and not merely a longer one that ends in it.
+/// True when the line has this absolute path, not only a longer path that ends in it.
 fn names(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -46,7 +46,7 @@ fn names(line: &str, folder: &str) -> bool {
     })
 }
 
-/// Lock files that point elsewhere than at the public registries.
+/// Packages in lock files that do not come from a public registry.
 pub(super) fn registries(sources: &[Source]) -> Vec<String> {
     let mut broken = Vec::new();
     let locks = sources
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn absolute_paths_only() {
+    fn only_absolute_paths_are_mentions() {
         let folders = ["/home/someone/".to_owned()];
         assert_eq!(mentions(&source("a", "open('/home/someone/x')"), &folders).len(), 1);
         assert_eq!(
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn lock_files_name_public_registries() {
+    fn other_registries_in_lock_files_are_refused() {
         let mirror = "source = \"registry+https://mirror.example/index\"";
         assert_eq!(registries(&source("Cargo.lock", mirror)).len(), 1);
         assert_eq!(registries(&source("notes.md", mirror)).len(), 0);

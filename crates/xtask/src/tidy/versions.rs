@@ -1,4 +1,4 @@
-//! The npm package says its version in three places, and all are one.
+//! The version stands in three files, which must agree.
 
 use super::Source;
 
@@ -9,16 +9,16 @@ const PLACES: [(&str, &str); 3] = [
 ];
 
 pub(super) fn check(sources: &[Source]) -> Vec<String> {
-    let said = |(name, before): &(&str, &str)| {
+    let version = |(name, before): &(&str, &str)| {
         let text = &sources.iter().find(|source| source.name == *name)?.text;
-        text.split_once(before)?.1.split_once('"').map(|(version, _)| version)
+        text.split_once(before)?.1.split_once('"').map(|(text, _)| text)
     };
-    let wanted = said(&PLACES[0]);
-    let broken = PLACES.iter().filter(|place| said(place) != wanted || wanted.is_none());
+    let wanted = version(&PLACES[0]);
+    let broken = PLACES.iter().filter(|place| version(place) != wanted || wanted.is_none());
     broken
         .map(|(name, _)| {
             format!(
-                "{name} does not say the version of {}: {}",
+                "{name} does not have the version of {}: {}",
                 PLACES[0].0,
                 wanted.unwrap_or("none")
             )
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_version() {
+    fn versions_must_agree() {
         let of = |version: &str| -> Vec<Source> {
             let texts = [
                 "\"version\": \"0.1.0\"".into(),
