@@ -38,49 +38,6 @@ test("twenty viewers come and go, and leave neither workers nor GL contexts", as
   expect(wrong).toEqual([]);
 });
 
-test("a file that is read again for all views is read again once, however late their scripts come", async ({
-  page,
-  host,
-}) => {
-  const [views, first, again] = [later<void>(), later<void>(), later<void>()];
-  const asked: string[] = [];
-  await page.route("**/standalone-workspace.js", async (route) => {
-    await views.promise;
-    await route.continue();
-  });
-  await page.route("**/f01.pickle", async (route) => {
-    asked.push(route.request().url());
-    await (asked.length === 1 ? first : again).promise;
-    await route.continue();
-  });
-  await page.addInitScript(() => {
-    const compile = WebAssembly.compileStreaming;
-    WebAssembly.compileStreaming = async (...how) => {
-      const module = await compile(...how);
-      performance.mark("compiled");
-      return module;
-    };
-  });
-  const its = await workers(page);
-  await bare(page, host);
-  const opened = open(page, "a", ["/data/scenarios/f01.pickle"]);
-  // The view's, the small one, and the one that answers all views: it is there before the file,
-  // their scripts are not.
-  await page.waitForFunction(() => performance.getEntriesByName("compiled").length === 3);
-  first.resolve();
-  await opened;
-  await expect.poll(() => asked.length).toBe(2);
-  views.resolve();
-  await expect(page.locator("[data-view=segments]")).toBeVisible();
-  again.resolve();
-  // Beside those two readers: a coordinator, another that answers all views, and a warm one for the
-  // next drop.
-  await expect.poll(its).toEqual({ started: 5, alive: 3 });
-  expect(asked).toHaveLength(2);
-  await page.evaluate(() => document.querySelector("vramscope-viewer")?.destroy());
-  await expect.poll(its).toEqual({ started: 5, alive: 0 });
-});
-
 test("a page that is not all its own loses no GL context to a viewer without a file", async ({
   page,
   host,

@@ -270,7 +270,7 @@ test("what is reserved, what ran out and whose pool it is are all there", async 
   const ooms = anomaliesOf(OOMS).filter(({ kind }) => kind === "oom");
   const { reserved_bytes } = deviceOf(OOMS);
   await expect(marks(page, "oom")).toHaveCount(ooms.length);
-  await expect(page.locator(".facts [title^='peak of reserved']")).toHaveAttribute(
+  await expect(page.locator(".facts [title^='reserved peak']")).toHaveAttribute(
     "data-value",
     String(reserved_bytes.peak),
   );

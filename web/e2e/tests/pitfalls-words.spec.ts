@@ -129,7 +129,7 @@ test("no share of what is reserved is over 100 %, whatever was given back", asyn
   );
   expect(requested_bytes.peak).toBeGreaterThan(reserved_bytes.end);
   await work(viewer, file);
-  await expect(page.locator(".facts [title^='peak of reserved']")).toHaveAttribute(
+  await expect(page.locator(".facts [title^='reserved peak']")).toHaveAttribute(
     "data-value",
     String(reserved_bytes.peak),
   );
