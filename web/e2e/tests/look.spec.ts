@@ -184,9 +184,7 @@ test("lines of the bands come and go, and reserved is as high as it is", async (
   const drawnAt = (picture: Picture, y: number) =>
     [-2, -1, 0, 1, 2].some((by) => picture.differs(x, Math.round(y) + by, ground));
   expect(peak).toBeGreaterThan(PEAK.peak);
-  expect(drawnAt(withLines.picture, scale.y(peak)), "a line at the reserved peak bytes").toBe(
-    true,
-  );
+  expect(drawnAt(withLines.picture, scale.y(peak)), "a line at the reserved peak").toBe(true);
   await expect(bands).toHaveAttribute("aria-pressed", "true");
   await bands.click();
   await expect(bands).toHaveAttribute("aria-pressed", "false");
