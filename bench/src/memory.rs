@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use vramscope_analysis::{Carving, Sites, Trace};
-use vramscope_snapshot::{Held, Named, Reader};
+use vramscope_snapshot::{MemoryUse, NamedSnapshot, Reader};
 
 /// Phases one after the other, and what is live between them.
 #[derive(Default)]
@@ -46,12 +46,12 @@ pub(crate) fn run(path: &Path) -> Result<()> {
             }
             read += n as u64;
             reader.feed(&chunk[..n])?;
-            reader.foresee(read, total);
+            reader.reserve_ahead(read, total);
         }
     })??;
-    let held = reader.held().context("only a plain pickle's parser tells what it holds")?;
+    let held = reader.memory_use().context("only a plain pickle's parser tells what it holds")?;
     let with_tables = reader.memory();
-    let Named { snapshot, .. } =
+    let NamedSnapshot { snapshot, .. } =
         phases.note("tables to a snapshot", || reader.finish())??.remove(0);
     let traces = phases.note("traces", || Trace::all(&snapshot))?;
     phases.note("call sites", || Sites::new(&snapshot))?;
@@ -90,7 +90,7 @@ pub(crate) fn run(path: &Path) -> Result<()> {
             each(bytes as f64)
         );
     };
-    let Held { memo_entries, memo, objects, strings, other } = held;
+    let MemoryUse { memo_entries, memo, objects, strings, other } = held;
     row("memo, while parsing", memo_entries, memo);
     row("objects, while parsing", 0, objects);
     row("machine, while parsing", 0, other);

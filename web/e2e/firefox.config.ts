@@ -1,6 +1,7 @@
-// The built site in Firefox, which Puppeteer drives: Playwright drives a Firefox of its own only.
-// Firefox gives a page WebGL where there is an X display. `cargo xtask test firefox` brings all
-// that; by hand: FIREFOX=/usr/bin/firefox-esr xvfb-run -a npx playwright test -c firefox.config.ts
+// Tests of the built site in a stock Firefox. Playwright drives only its own build of Firefox, so
+// these tests use Puppeteer. Firefox needs an X display for WebGL.
+// `cargo xtask test firefox` sets all of that. To run them by hand:
+// FIREFOX=/usr/bin/firefox-esr xvfb-run -a npx playwright test -c firefox.config.ts
 
 import { defineConfig } from "@playwright/test";
 
@@ -14,7 +15,7 @@ export default defineConfig({
   timeout: 90_000,
   expect: { timeout: 30_000 },
   forbidOnly: true,
-  retries: 1,
+  retries: 0,
   reporter: [["list"]],
   use: { baseURL: origin },
   webServer: {

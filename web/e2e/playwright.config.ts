@@ -1,6 +1,6 @@
-// The built site in a real browser, which draws with Mesa's software GL. `cargo xtask test build
-// e2e` sets the browser and the port; by hand: CHROME=/usr/bin/chromium-headless-shell npm test -w
-// e2e
+// Tests of the built site in Chromium, which draws with Mesa's software GL.
+// `cargo xtask test build e2e` sets the browser and the port. To run them by hand:
+// CHROME=/usr/bin/chromium-headless-shell npm test -w e2e
 
 import { defineConfig } from "@playwright/test";
 
@@ -15,15 +15,14 @@ export default defineConfig({
   timeout: 120_000,
   expect: { timeout: 30_000 },
   forbidOnly: true,
-  // Two cores, and GL in software: more tests side by side would only wait for each other.
+  // Software GL keeps a core busy, so two workers saturate the two cores of the CI machine.
   workers: 2,
-  // Machines that are shared with others stall for seconds at times. What passes only at the second
-  // try is listed as flaky.
-  retries: 1,
+  // A test that passes only at its second try is flaky, and a flaky test is a fault to fix.
+  retries: 0,
   reporter: [["list"]],
   use: {
     baseURL: origin,
-    // A page whose files come from a service worker cannot be watched; offline.spec allows it.
+    // Playwright cannot route requests that a service worker answers. offline.spec.ts allows it.
     serviceWorkers: "block",
     viewport: { width: 1440, height: 900 },
     deviceScaleFactor: 1,
@@ -40,9 +39,9 @@ export default defineConfig({
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
-        // The plots draw with GL; what is around them is put together without, to save time.
+        // The plots draw with GL. Compositing the page without GL saves time.
         "--disable-gpu-compositing",
-        // A page that is not of this machine by its name: see lib/folder.ts.
+        // A host name that is not a loopback name: see STRANGER in lib/folder.ts.
         "--host-resolver-rules=MAP host.example 127.0.0.1",
       ],
     },

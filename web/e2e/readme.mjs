@@ -1,4 +1,4 @@
-// The pictures of the page in the README, from the built site and its sample run:
+// Makes the pictures of the README from the built site and its sample run:
 //   node server.mjs 4173 &  CHROME=/usr/bin/chromium node readme.mjs http://127.0.0.1:4173/
 
 import { fileURLToPath } from "node:url";
@@ -23,7 +23,7 @@ for (const colorScheme of ["dark", "light"]) {
   await page.goto(address);
   await page.getByTestId("open-sample").click();
   await page.locator("[data-testid=rank-row][data-state=ready]").nth(7).waitFor();
-  // The one that stands out, at its peak.
+  // The outlier, at its peak.
   await page.evaluate(() => window.vramscope.setState({ path: "rank5_memory_snapshot.pickle" }));
   await page.locator(".minimap-fill").waitFor();
   await page.keyboard.press("p");

@@ -1,5 +1,5 @@
-// Serves the built site as a host would that sets the isolation headers: `node server.mjs PORT`;
-// with `plain` behind it, as one would that does not.
+// Serves the built site with isolation headers: `node server.mjs PORT`. With the argument `plain`
+// after the port, it sends no isolation headers.
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";

@@ -1,6 +1,5 @@
-// What the build adds for a page that stays: the list of its files in the service worker, and a
-// copy of the whole site under `/isolated/`, since a service worker can isolate only what is below
-// it.
+// Build step for offline use: puts the list of files into the service worker, and copies the site
+// to `/isolated/`, because a service worker can isolate only pages below itself.
 
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,12 +7,10 @@ import { join, resolve } from "node:path";
 import type { Plugin } from "vite";
 
 const COPY = "isolated";
-/**
- * Pages that are not the landing page's own, and the sample, which is large and not needed to work.
- */
-const LEFT_OUT = /^(sample|open|isolated)\/|^sw\.js$/;
-/** Kept once it has been asked for: few need it. */
-const LATER = /^threads\//;
+/** Files that are not cached: other pages, and the sample, which is large. */
+const EXCLUDED = /^(sample|open|isolated)\/|^sw\.js$/;
+/** Files that are cached at their first use. */
+const ON_DEMAND = /^threads\//;
 
 function below(folder: string, prefix = ""): string[] {
   return readdirSync(join(folder, prefix), { withFileTypes: true }).flatMap((entry) =>
@@ -30,12 +27,13 @@ export function offline(): Plugin {
       out = resolve(root, build.outDir);
     },
     closeBundle() {
-      const files = below(out).filter((file) => !LEFT_OUT.test(file));
+      const files = below(out).filter((file) => !EXCLUDED.test(file));
       const hash = createHash("sha256");
       for (const file of files) hash.update(file).update(readFileSync(join(out, file)));
-      const kept = files.filter((file) => !LATER.test(file));
+      const kept = files.filter((file) => !ON_DEMAND.test(file));
       const names = kept.map((file) => `./${file.replace(/(^|\/)index\.html$/, "$1")}`);
-      const known = `const FILES=${JSON.stringify(names)},VERSION=${JSON.stringify(hash.digest("hex").slice(0, 16))};\n`;
+      const version = hash.digest("hex").slice(0, 16);
+      const known = `const FILES=${JSON.stringify(names)},VERSION=${JSON.stringify(version)};\n`;
       const script = join(out, "sw.js");
       writeFileSync(script, known + readFileSync(script, "utf8"));
 
@@ -48,7 +46,8 @@ export function offline(): Plugin {
       const isolated = page
         .replace("<html ", "<html data-isolate ")
         .replace("./sample/", "../sample/");
-      if (isolated === page) throw new Error("index.html has changed its shape");
+      if (isolated === page)
+        throw new Error("index.html has no <html> tag or sample address to replace");
       writeFileSync(join(copy, "index.html"), isolated);
     },
   };

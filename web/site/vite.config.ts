@@ -3,23 +3,22 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 import { offline } from "./offline.ts";
 
-// What makes a page cross-origin isolated, so that a build with threads can be tried on the same
-// server.
+// Headers for cross-origin isolation, which the build with threads needs.
 const headers = {
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Embedder-Policy": "require-corp",
   "Cross-Origin-Resource-Policy": "same-origin",
 };
 
-// The build with threads, if there is one: plain files that are copied as they are, in a folder
-// that is named after them. A development server does without: what it serves is newer.
+// The build with threads, if it exists: plain files in a folder named after their hash. The
+// development server does not use it, because it may be older than the sources.
 const folder = fileURLToPath(new URL("public/threads", import.meta.url));
 const build = existsSync(folder) ? readdirSync(folder)[0] : undefined;
 
 export default defineConfig(({ command }) => {
   const script =
     build && command === "build" ? `./threads/${build}/vramscope_worker_threads.js` : "";
-  // For index.html, as every VITE_ variable.
+  // Vite replaces VITE_ variables in index.html.
   process.env.VITE_THREADS = script;
   return {
     base: "./",
@@ -35,15 +34,14 @@ export default defineConfig(({ command }) => {
           record: "record/index.html",
           sw: "src/sw.ts",
         },
-        // A service worker has the same name in every version.
+        // The service worker must have the same name in every version.
         output: {
           entryFileNames: ({ name }) => (name === "sw" ? "sw.js" : "assets/[name]-[hash].js"),
         },
       },
     },
     plugins: [offline()],
-    // The viewer is another package of this workspace: it is served as it is, so that its worker
-    // and wasm keep their URLs.
+    // The viewer's package is served without bundling, so that its worker and wasm keep their URLs.
     optimizeDeps: {
       exclude: ["vramscope-viewer"],
       include: ["preact", "preact/hooks", "preact/jsx-runtime", "@preact/signals"],

@@ -1,241 +1,256 @@
-//! The allocator's free lists, replayed: pieces of segments, split when a block is carved and
-//! merged when it is freed.
+//! A replay of the allocator's free lists. Segments consist of extents. An extent is split when a
+//! block is carved from it, and merged with free neighbors when its block is freed.
 //!
-//! Pieces know their neighbors, so that every operation but those on expandable segments is a
-//! look-up and a few writes.
+//! Extents link to their neighbors. So every operation is one lookup and a few writes, except on
+//! expandable segments.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 const NONE: u32 = u32::MAX;
 
-/// A piece of a segment: a block in use, or a free one.
+/// A range of a segment that is one block, or free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct Extent {
     pub(crate) start: u64,
     pub(crate) size: u64,
-    /// The block that uses it.
+    /// The block that occupies the extent. `None` if the extent is free.
     pub(crate) block: Option<u32>,
-    /// Group of an expandable segment; `None` in segments of their own. Neighbors of one group
-    /// merge.
+    /// The expandable segment that the extent belongs to. `None` in an ordinary segment. Newly
+    /// mapped ranges merge with neighbors of the same group.
     pub(crate) group: Option<u32>,
+    /// Neighbors in the same segment, or [`NONE`].
     prev: u32,
     next: u32,
 }
 
-impl Piece {
+impl Extent {
     pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.size)
     }
 }
 
+/// All extents of a device.
 #[derive(Default)]
 pub(crate) struct Arena {
-    pieces: Vec<Piece>,
-    spare: Vec<u32>,
-    at: FxHashMap<u64, u32>,
-    /// Pieces of expandable segments by address: only there can pieces come and go between others.
+    extents: Vec<Extent>,
+    /// Unused entries of `extents`.
+    unused: Vec<u32>,
+    by_start: FxHashMap<u64, u32>,
+    /// Extents of expandable segments by address. Only mapped ranges can appear and disappear
+    /// between other extents, so only they need an order.
     expandable: BTreeMap<u64, u32>,
-    /// All pieces by address, where blocks may begin within free ones: the trace does not have all
-    /// that was carved.
-    all: Option<BTreeMap<u64, u32>>,
+    /// All extents by address, for [`Arena::cut`]. `None` for a complete trace.
+    sorted: Option<BTreeMap<u64, u32>>,
 }
 
 impl Arena {
-    /// One in which [`Arena::cut`] works.
+    /// An arena that supports [`Arena::cut`], for traces that lack some of the allocations.
     pub(crate) fn with_gaps() -> Self {
-        Self { all: Some(BTreeMap::new()), ..Self::default() }
+        Self { sorted: Some(BTreeMap::new()), ..Self::default() }
     }
 
-    /// Makes a free piece begin at this address, which lies within one that is free, or that a
-    /// block uses which needs none of it: `needs` is where it ends at the least. Gives that block.
-    pub(crate) fn cut(&mut self, at: u64, needs: impl Fn(u32) -> u64) -> Option<u32> {
-        let (_, &id) = self.all.as_ref()?.range(..at).next_back()?;
-        let piece = self.pieces[id as usize];
-        if piece.end() <= at || piece.block.is_some_and(|block| needs(block) > at) {
+    /// Splits an extent so that a free extent starts at `at`.
+    ///
+    /// The extent around `at` must be free, or occupied by a block that does not need the memory
+    /// from `at` on. `min_end` is the lowest possible end of a block. Returns the block that was
+    /// shortened.
+    pub(crate) fn cut(&mut self, at: u64, min_end: impl Fn(u32) -> u64) -> Option<u32> {
+        let (_, &id) = self.sorted.as_ref()?.range(..at).next_back()?;
+        let extent = self.extents[id as usize];
+        if extent.end() <= at || extent.block.is_some_and(|block| min_end(block) > at) {
             return None;
         }
-        self.pieces[id as usize].size = at - piece.start;
-        let rest =
-            self.put(Piece { start: at, size: piece.end() - at, block: None, prev: id, ..piece });
-        if piece.block.is_some() {
+        self.extents[id as usize].size = at - extent.start;
+        let rest = self.insert(Extent {
+            start: at,
+            size: extent.end() - at,
+            block: None,
+            prev: id,
+            ..extent
+        });
+        if extent.block.is_some() {
             self.merge(rest);
         }
-        piece.block
+        extent.block
     }
 
-    /// The piece that starts at an address.
-    pub(crate) fn get(&self, start: u64) -> Option<Piece> {
-        self.at.get(&start).map(|&id| self.pieces[id as usize])
+    /// The extent that starts at an address.
+    pub(crate) fn get(&self, start: u64) -> Option<Extent> {
+        self.by_start.get(&start).map(|&id| self.extents[id as usize])
     }
 
-    /// How many pieces there are.
+    /// Number of extents.
     pub(crate) fn len(&self) -> usize {
-        self.pieces.len() - self.spare.len()
+        self.extents.len() - self.unused.len()
     }
 
-    fn put(&mut self, piece: Piece) -> u32 {
-        let id = self.spare.pop().unwrap_or_else(|| {
-            self.pieces.push(piece);
-            self.pieces.len() as u32 - 1
+    /// Adds an extent, and links its neighbors to it.
+    fn insert(&mut self, extent: Extent) -> u32 {
+        let id = self.unused.pop().unwrap_or_else(|| {
+            self.extents.push(extent);
+            self.extents.len() as u32 - 1
         });
-        self.pieces[id as usize] = piece;
-        self.at.insert(piece.start, id);
-        if let Some(all) = &mut self.all {
-            all.insert(piece.start, id);
+        self.extents[id as usize] = extent;
+        self.by_start.insert(extent.start, id);
+        if let Some(sorted) = &mut self.sorted {
+            sorted.insert(extent.start, id);
         }
-        if piece.group.is_some() {
-            self.expandable.insert(piece.start, id);
+        if extent.group.is_some() {
+            self.expandable.insert(extent.start, id);
         }
-        if piece.prev != NONE {
-            self.pieces[piece.prev as usize].next = id;
+        if extent.prev != NONE {
+            self.extents[extent.prev as usize].next = id;
         }
-        if piece.next != NONE {
-            self.pieces[piece.next as usize].prev = id;
+        if extent.next != NONE {
+            self.extents[extent.next as usize].prev = id;
         }
         id
     }
 
-    fn drop_piece(&mut self, id: u32) {
-        let piece = self.pieces[id as usize];
-        self.at.remove(&piece.start);
-        if let Some(all) = &mut self.all {
-            all.remove(&piece.start);
+    /// Removes an extent, and links its neighbors to each other.
+    fn remove(&mut self, id: u32) {
+        let extent = self.extents[id as usize];
+        self.by_start.remove(&extent.start);
+        if let Some(sorted) = &mut self.sorted {
+            sorted.remove(&extent.start);
         }
-        if piece.group.is_some() {
-            self.expandable.remove(&piece.start);
+        if extent.group.is_some() {
+            self.expandable.remove(&extent.start);
         }
-        if piece.prev != NONE {
-            self.pieces[piece.prev as usize].next = piece.next;
+        if extent.prev != NONE {
+            self.extents[extent.prev as usize].next = extent.next;
         }
-        if piece.next != NONE {
-            self.pieces[piece.next as usize].prev = piece.prev;
+        if extent.next != NONE {
+            self.extents[extent.next as usize].prev = extent.prev;
         }
-        self.spare.push(id);
+        self.unused.push(id);
     }
 
-    /// A new piece behind the one that ends where it starts, when the two belong together; used for
-    /// what was there before the window, in order of address.
+    /// Adds an extent of the state before the window, in address order. `prev_start` is the start
+    /// of its left neighbor in the same segment.
     pub(crate) fn push(
         &mut self,
         start: u64,
         size: u64,
         block: Option<u32>,
         group: Option<u32>,
-        behind: Option<u64>,
+        prev_start: Option<u64>,
     ) {
-        let prev = behind.and_then(|start| self.at.get(&start)).copied().unwrap_or(NONE);
-        self.put(Piece { start, size, block, group, prev, next: NONE });
+        let prev = prev_start.and_then(|start| self.by_start.get(&start)).copied().unwrap_or(NONE);
+        self.insert(Extent { start, size, block, group, prev, next: NONE });
     }
 
-    /// A new segment, or a newly mapped range, which merges with its free neighbors.
+    /// Adds a new segment, or a newly mapped range. A mapped range merges with its free neighbors.
     pub(crate) fn reserve(&mut self, start: u64, size: u64, group: Option<u32>) {
-        let mut piece = Piece { start, size, block: None, group, prev: NONE, next: NONE };
+        let mut extent = Extent { start, size, block: None, group, prev: NONE, next: NONE };
         if group.is_some() {
-            let same = |id: &&u32| self.pieces[**id as usize].group == group;
-            let before = self.expandable.range(..start).next_back().map(|(_, id)| id).filter(same);
-            let after = self.expandable.range(start..).next().map(|(_, id)| id).filter(same);
-            piece.prev = before
+            let in_group = |id: &&u32| self.extents[**id as usize].group == group;
+            let before =
+                self.expandable.range(..start).next_back().map(|(_, id)| id).filter(in_group);
+            let after = self.expandable.range(start..).next().map(|(_, id)| id).filter(in_group);
+            extent.prev = before
                 .copied()
-                .filter(|&id| self.pieces[id as usize].end() == start)
+                .filter(|&id| self.extents[id as usize].end() == start)
                 .unwrap_or(NONE);
-            piece.next = after
+            extent.next = after
                 .copied()
-                .filter(|&id| self.pieces[id as usize].start == piece.end())
+                .filter(|&id| self.extents[id as usize].start == extent.end())
                 .unwrap_or(NONE);
         }
-        let id = self.put(piece);
+        let id = self.insert(extent);
         self.merge(id);
     }
 
-    /// A range is given back. Whether it was free and all there.
+    /// Removes a range that the allocator gives back to the driver. Returns whether the whole range
+    /// existed and was free.
     pub(crate) fn release(&mut self, start: u64, size: u64, is_expandable: bool) -> bool {
         let end = start.saturating_add(size);
         if !is_expandable {
-            let Some(&id) = self.at.get(&start) else { return false };
-            let piece = self.pieces[id as usize];
-            let whole = piece.block.is_none()
-                && piece.size == size
-                && piece.prev == NONE
-                && piece.next == NONE;
+            let Some(&id) = self.by_start.get(&start) else { return false };
+            let extent = self.extents[id as usize];
+            let whole = extent.block.is_none()
+                && extent.size == size
+                && extent.prev == NONE
+                && extent.next == NONE;
             let mut next = Some(id);
             while let Some(id) = next {
-                let after = self.pieces[id as usize].next;
-                self.drop_piece(id);
-                next = (after != NONE && self.pieces[after as usize].start < end).then_some(after);
+                let after = self.extents[id as usize].next;
+                self.remove(id);
+                next = (after != NONE && self.extents[after as usize].start < end).then_some(after);
             }
             return whole;
         }
         let first = self.expandable.range(..=start).next_back().map(|(_, &id)| id);
-        let Some(id) = first.filter(|&id| self.pieces[id as usize].end() >= end) else {
+        let Some(id) = first.filter(|&id| self.extents[id as usize].end() >= end) else {
             return false;
         };
-        let piece = self.pieces[id as usize];
-        if piece.block.is_some() {
+        let extent = self.extents[id as usize];
+        if extent.block.is_some() {
             return false;
         }
-        self.drop_piece(id);
-        if piece.prev != NONE {
-            self.pieces[piece.prev as usize].next = NONE;
+        self.remove(id);
+        if extent.prev != NONE {
+            self.extents[extent.prev as usize].next = NONE;
         }
-        if piece.next != NONE {
-            self.pieces[piece.next as usize].prev = NONE;
+        if extent.next != NONE {
+            self.extents[extent.next as usize].prev = NONE;
         }
-        if piece.start < start {
-            self.put(Piece { size: start - piece.start, next: NONE, ..piece });
+        if extent.start < start {
+            self.insert(Extent { size: start - extent.start, next: NONE, ..extent });
         }
-        if end < piece.end() {
-            self.put(Piece { start: end, size: piece.end() - end, prev: NONE, ..piece });
+        if end < extent.end() {
+            self.insert(Extent { start: end, size: extent.end() - end, prev: NONE, ..extent });
         }
         true
     }
 
-    /// Carves a block of `size` from the free piece that starts at `start`; the rest, if any, stays
-    /// free.
+    /// Carves a block of `size` bytes from the extent at `start`. The rest of the extent is free.
     pub(crate) fn carve(&mut self, start: u64, size: u64, block: u32) {
-        let Some(&id) = self.at.get(&start) else { return };
-        let piece = self.pieces[id as usize];
-        self.pieces[id as usize].block = Some(block);
-        if size < piece.size {
-            self.pieces[id as usize].size = size;
-            let rest = Piece {
+        let Some(&id) = self.by_start.get(&start) else { return };
+        let extent = self.extents[id as usize];
+        self.extents[id as usize].block = Some(block);
+        if size < extent.size {
+            self.extents[id as usize].size = size;
+            let rest = Extent {
                 start: start + size,
-                size: piece.size - size,
+                size: extent.size - size,
                 block: None,
                 prev: id,
-                ..piece
+                ..extent
             };
-            self.put(rest);
+            self.insert(rest);
         }
     }
 
-    /// Moves the border between the block that starts at `owner` and the free piece behind it, up
-    /// to `to`. Whether they were there, and the border could go so far.
-    pub(crate) fn stretch(&mut self, owner: u64, block: u32, to: u64) -> bool {
+    /// Extends a block into the free extent behind it, up to the address `to`. Returns `false` when
+    /// `block` does not occupy the extent at `start`, or no free memory behind it reaches beyond
+    /// `to`.
+    pub(crate) fn stretch(&mut self, start: u64, block: u32, to: u64) -> bool {
         let Some(&id) =
-            self.at.get(&owner).filter(|&&id| self.pieces[id as usize].block == Some(block))
+            self.by_start.get(&start).filter(|&&id| self.extents[id as usize].block == Some(block))
         else {
             return false;
         };
-        let next = self.pieces[id as usize].next;
+        let next = self.extents[id as usize].next;
         if next == NONE
-            || self.pieces[next as usize].block.is_some()
-            || self.pieces[next as usize].end() <= to
+            || self.extents[next as usize].block.is_some()
+            || self.extents[next as usize].end() <= to
         {
             return false;
         }
-        let free = self.pieces[next as usize];
-        self.drop_piece(next);
-        self.pieces[id as usize].size = to - owner;
-        self.put(Piece { start: to, size: free.end() - to, ..free });
+        let free = self.extents[next as usize];
+        self.remove(next);
+        self.extents[id as usize].size = to - start;
+        self.insert(Extent { start: to, size: free.end() - to, ..free });
         true
     }
 
-    /// Frees the block that starts at `start`. Whether there was one.
+    /// Frees a block. Returns `false` when `block` does not occupy the extent at `start`.
     pub(crate) fn free(&mut self, start: u64, block: u32) -> bool {
-        match self.at.get(&start) {
-            Some(&id) if self.pieces[id as usize].block == Some(block) => {
-                self.pieces[id as usize].block = None;
+        match self.by_start.get(&start) {
+            Some(&id) if self.extents[id as usize].block == Some(block) => {
+                self.extents[id as usize].block = None;
                 self.merge(id);
                 true
             }
@@ -243,21 +258,21 @@ impl Arena {
         }
     }
 
-    /// Merges a free piece with its free neighbors.
+    /// Merges a free extent with its free neighbors.
     fn merge(&mut self, id: u32) {
         let mut id = id;
-        let prev = self.pieces[id as usize].prev;
-        if prev != NONE && self.pieces[prev as usize].block.is_none() {
-            let size = self.pieces[id as usize].size;
-            self.drop_piece(id);
-            self.pieces[prev as usize].size += size;
+        let prev = self.extents[id as usize].prev;
+        if prev != NONE && self.extents[prev as usize].block.is_none() {
+            let size = self.extents[id as usize].size;
+            self.remove(id);
+            self.extents[prev as usize].size += size;
             id = prev;
         }
-        let next = self.pieces[id as usize].next;
-        if next != NONE && self.pieces[next as usize].block.is_none() {
-            let size = self.pieces[next as usize].size;
-            self.drop_piece(next);
-            self.pieces[id as usize].size += size;
+        let next = self.extents[id as usize].next;
+        if next != NONE && self.extents[next as usize].block.is_none() {
+            let size = self.extents[next as usize].size;
+            self.remove(next);
+            self.extents[id as usize].size += size;
         }
     }
 }

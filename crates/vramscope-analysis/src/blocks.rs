@@ -1,86 +1,89 @@
-//! Pairing: from trace entries and final segments to blocks with a life.
+//! Pairs trace entries and final segments into blocks with a life.
 //!
-//! A block is live in slots `[enters, leaves)`. Slot 0 is the state before the window, slot `i + 1`
-//! the state after event `i`. The rules for untidy traces are those of the project's definition of
-//! its numbers (ARCHITECTURE.md, "Numbers"): a block leaves with the size that it entered with; an
-//! alloc on a live address ends the old block there; a second completion of an address, or an
-//! active final block whose address already completed, is an alloc that was lost.
+//! A block is live in slots `[enters, leaves)`. Slot 0 is the state before the window. Slot `i + 1`
+//! is the state after event `i`. Inconsistent traces follow these rules (ARCHITECTURE.md,
+//! "Numbers"):
+//!
+//! - A block leaves with the size that it entered with.
+//! - An alloc on a live address ends the old block there: its free was lost.
+//! - A second completed free of an address means that an alloc was lost. So does an active final
+//!   block whose address already has a completed free.
 
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 use vramscope_snapshot::{
-    Action, BlockState, Device, PoolIndex, Report, Snapshot, StackId, StreamId,
+    Action, BlockState, Device, PoolIndex, Report, Snapshot, StackId, StreamId, WarningKind,
 };
 use vramscope_units::{Addr, Bytes, EventIndex};
 
-/// How a block came to be known.
+/// The evidence for a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// By its `alloc` in the trace.
+    /// An `alloc` in the trace.
     Alloc,
-    /// By an active block of the final segments that the trace does not leave live: from before the
-    /// window.
+    /// An active block of the final segments that has no event. It is from before the window.
     PreexistingLive,
-    /// By a completed free whose alloc is not in the trace: from before the window. Its stack is
-    /// that of the free.
+    /// A completed free without an alloc in the trace. The block is from before the window, and its
+    /// stack is that of the free.
     PreexistingFreed,
-    /// By a second completion of its address, or by a final block after one: its alloc was lost.
+    /// A second completed free of an address, or an active final block after a completed free. The
+    /// alloc was lost.
     LostAlloc,
 }
 
 /// One block's life in one device's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where it lies.
+    /// First address.
     pub address: Addr,
     /// Requested bytes.
     pub bytes: Bytes,
-    facts: Facts,
-    /// The first slot in which it is live.
+    flags: BlockFlags,
+    /// The first slot in which the block is live.
     pub enters: u32,
-    /// The first slot after that in which it is not; the number of slots if it is live at the end.
+    /// The first slot after its life. The number of slots if the block is live at the end.
     pub leaves: u32,
-    free_requested: Maybe,
-    /// Its stack: of the alloc, of the final block, or of the free ([`Origin::PreexistingFreed`]
-    /// and lost allocs).
+    free_requested: OptionalIndex,
+    /// The stack of the alloc or of the final block. The stack of the free for
+    /// [`Origin::PreexistingFreed`], and for [`Origin::LostAlloc`] with a completed free.
     pub stack: StackId,
-    /// Its stream.
+    /// Stream of the allocation.
     pub stream: StreamId,
-    /// Its pool, as far as an event or a segment names it.
+    /// Memory pool, if an event or a segment names it.
     pub pool: PoolIndex,
 }
 
-/// What else is known of a block, in four bytes, since a trace has millions of them: its origin in
-/// the lowest two bits, then whether its free was completed, then how many earlier ones had its
-/// address, for which there are 29.
+/// Packed properties of a block: four bytes, because a trace has millions of blocks.
+///
+/// Bits 0 and 1 are the origin. Bit 2 is set if the free was completed. The upper 29 bits count the
+/// earlier blocks at the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Facts(u32);
+struct BlockFlags(u32);
 
-impl Facts {
+impl BlockFlags {
     const ORIGINS: [Origin; 4] =
         [Origin::Alloc, Origin::PreexistingLive, Origin::PreexistingFreed, Origin::LostAlloc];
-    const COMPLETED: u32 = 1 << 2;
-    const REUSE: u32 = 3;
+    const FREE_COMPLETED: u32 = 1 << 2;
+    const REUSE_SHIFT: u32 = 3;
 
-    /// Of one whose free was not completed.
+    /// The flags of a block without a completed free.
     fn new(origin: Origin, reuse: u32) -> Self {
-        Self(reuse << Self::REUSE | origin as u32)
+        Self(reuse << Self::REUSE_SHIFT | origin as u32)
     }
 }
 
-/// The number of an event or of a block, or none, in four bytes: no trace has so many that the last
-/// number is one.
+/// An optional event or block index in four bytes. `u32::MAX` means none: no trace has that many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Maybe(u32);
+struct OptionalIndex(u32);
 
-impl Default for Maybe {
+impl Default for OptionalIndex {
     fn default() -> Self {
         Self::NONE
     }
 }
 
-impl Maybe {
+impl OptionalIndex {
     const NONE: Self = Self(u32::MAX);
 
     fn get(self) -> Option<u32> {
@@ -89,38 +92,38 @@ impl Maybe {
 }
 
 impl Block {
-    /// How it came to be known.
+    /// The evidence for the block.
     pub fn origin(&self) -> Origin {
-        Facts::ORIGINS[(self.facts.0 % 4) as usize]
+        BlockFlags::ORIGINS[(self.flags.0 % 4) as usize]
     }
 
-    /// How many earlier blocks of the window had this address.
+    /// Number of earlier blocks of the window at the same address.
     pub fn reuse(&self) -> u32 {
-        self.facts.0 >> Facts::REUSE
+        self.flags.0 >> BlockFlags::REUSE_SHIFT
     }
 
-    /// The event that asked for its free.
+    /// The event that requested the free.
     pub fn free_requested(&self) -> Option<EventIndex> {
         self.free_requested.get().map(EventIndex)
     }
 
-    /// The event that completed its free. `None` for blocks that are live at the end, and for those
-    /// whose free was lost.
+    /// The event that completed the free. `None` for a block that is live at the end, and for a
+    /// block whose free was lost.
     pub fn free_completed(&self) -> Option<EventIndex> {
-        (self.facts.0 & Facts::COMPLETED != 0).then(|| EventIndex(self.leaves - 1))
+        (self.flags.0 & BlockFlags::FREE_COMPLETED != 0).then(|| EventIndex(self.leaves - 1))
     }
 
-    /// The event that allocated it.
+    /// The event that allocated the block. `None` for every origin but [`Origin::Alloc`].
     pub fn alloc_event(&self) -> Option<EventIndex> {
         (self.origin() == Origin::Alloc).then(|| EventIndex(self.enters - 1))
     }
 
-    /// Whether it was there before the window.
+    /// Whether the block was live before the window.
     pub fn is_preexisting(&self) -> bool {
         self.enters == 0
     }
 
-    /// Whether its stack is that of its free.
+    /// Whether [`Block::stack`] is the stack of the free.
     pub fn has_stack_of_free(&self) -> bool {
         match self.origin() {
             Origin::PreexistingFreed => true,
@@ -130,40 +133,45 @@ impl Block {
     }
 }
 
-/// What an address is up to during the replay. There are as many as addresses, looked for in no
-/// order: what counts is how small it is.
+/// The state of one address during pairing. The table has one entry per address and is accessed
+/// randomly, so the entry must be small.
 #[derive(Default)]
-struct Use {
-    live: Maybe,
-    completed: Maybe,
-    /// A request that met no live block: of one that the trace does not know yet.
-    requested: Maybe,
+struct AddressState {
+    /// The live block at the address.
+    live: OptionalIndex,
+    /// The last completed free of the address.
+    completed: OptionalIndex,
+    /// A requested free without a live block. The block is from before the window, and the trace
+    /// has not shown it yet.
+    requested: OptionalIndex,
+    /// Number of blocks so far.
     uses: u32,
 }
 
-struct Replay<'a> {
+struct Pairer<'a> {
     snapshot: &'a Snapshot,
     blocks: Vec<Block>,
-    addresses: FxHashMap<u64, Use>,
+    addresses: FxHashMap<u64, AddressState>,
     slots: u32,
 }
 
-/// An address as a key. Its low bits are nearly always zeros, and multiplicative hashes keep those:
-/// in a table of 32-bit hashes thousands of addresses would meet in one place.
-fn key(address: Addr) -> u64 {
+/// The hash key of an address. The low bits of an address are nearly always 0, and a multiplicative
+/// hash keeps them 0. With 32-bit hashes, thousands of addresses would collide.
+fn address_key(address: Addr) -> u64 {
     address.0.rotate_right(9)
 }
 
-/// What a device's events are about.
+/// The result of [`pair`].
 pub(crate) struct Pairing {
-    /// Its blocks, in stack order: those from before the window that are never freed by address,
-    /// those that are (latest freed lowest), then all others by the event at which they enter.
+    /// Blocks in stack order: blocks from before the window that are live at the end (by address),
+    /// blocks from before the window that are freed (last freed first), then all other blocks by
+    /// the event at which they enter.
     pub(crate) blocks: Vec<Block>,
-    /// The rows of events that are of no block, which are few.
+    /// The rows of events that do not belong to a block. They are few.
     pub(crate) others: Vec<u32>,
 }
 
-/// Pair a device's events with its final segments. `actions` are how many events there are of each.
+/// Pairs a device's events with its final segments. `actions` is the number of events by action.
 pub(crate) fn pair(
     snapshot: &Snapshot,
     device: &Device,
@@ -171,9 +179,9 @@ pub(crate) fn pair(
     report: &mut Report,
 ) -> Pairing {
     let slots = device.events.len() as u32 + 1;
-    let mut replay = Replay {
+    let mut pairer = Pairer {
         snapshot,
-        blocks: Vec::with_capacity(expected(snapshot, device, actions)),
+        blocks: Vec::with_capacity(expected_blocks(snapshot, device, actions)),
         addresses: FxHashMap::default(),
         slots,
     };
@@ -181,35 +189,36 @@ pub(crate) fn pair(
     let (mut rows, mut others) = (device.events.clone(), Vec::new());
     while let Some(row) = rows.next() {
         match events.action(row) {
-            Action::ALLOC => replay.alloc(row - first, row, report),
+            Action::ALLOC => pairer.alloc(row - first, row, report),
             Action::FREE_REQUESTED => {
-                // Unless a stream still uses the block, its free is completed at once, and the
-                // address need not be looked for twice.
+                // The free completes in the next event unless a stream still uses the block. One
+                // lookup of the address then serves both events.
                 let completes = !rows.is_empty()
                     && events.action(rows.start) == Action::FREE_COMPLETED
                     && events.addr(rows.start) == events.addr(row);
                 let completed = completes.then(|| rows.next()).flatten();
-                replay.free(
+                pairer.free(
                     row,
                     Some(row - first),
                     completed.map(|row| (row - first, row)),
                     report,
                 );
             }
-            Action::FREE_COMPLETED => replay.free(row, None, Some((row - first, row)), report),
-            Action::FREE => replay.free(row, Some(row - first), Some((row - first, row)), report),
+            Action::FREE_COMPLETED => pairer.free(row, None, Some((row - first, row)), report),
+            Action::FREE => pairer.free(row, Some(row - first), Some((row - first, row)), report),
             _ => others.push(row),
         }
     }
-    replay.final_blocks(device, report);
-    into_stack_order(&mut replay.blocks);
-    Pairing { blocks: replay.blocks, others }
+    pairer.final_blocks(device, report);
+    into_stack_order(&mut pairer.blocks);
+    Pairing { blocks: pairer.blocks, others }
 }
 
-/// How many blocks there are if the trace is tidy: whatever is live at the end, and whatever was
-/// freed. Room for exactly as many, since blocks are what takes most memory in a trace, and a
-/// vector that grows is twice as large.
-fn expected(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32)]) -> usize {
+/// The number of blocks in a consistent trace: blocks that are live at the end, and freed blocks.
+///
+/// Blocks take most of a trace's memory, so their vector gets its exact capacity. A growing vector
+/// would be up to twice as large.
+fn expected_blocks(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32)]) -> usize {
     let count = |of: Action| {
         actions.iter().find(|(action, _)| *action == of).map_or(0, |(_, count)| *count as usize)
     };
@@ -219,9 +228,9 @@ fn expected(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32)]) -> 
     allocs.max(frees + last.filter(|b| b.state.is_active()).count())
 }
 
-/// Where a block stands in the stack. No two have the same place, so they are sorted in place: that
-/// takes no memory.
-fn place(block: &Block) -> (u8, u64) {
+/// The sort key of stack order. Keys are unique, so an unstable sort in state is deterministic and
+/// needs no memory.
+fn stack_order_key(block: &Block) -> (u8, u64) {
     match block.origin() {
         Origin::PreexistingLive => (0, block.address.0),
         Origin::PreexistingFreed => (1, u64::from(u32::MAX - block.leaves)),
@@ -229,15 +238,16 @@ fn place(block: &Block) -> (u8, u64) {
     }
 }
 
-/// Blocks from before the window to the front, and all in the order of the stack. Those are few and
-/// the others nearly in order, so hardly anything is compared, and what moves moves in long runs:
-/// blocks are large to swap one by one.
+/// Sorts blocks into stack order. Blocks from before the window move to the front.
+///
+/// Those blocks are few, and the others are nearly sorted. So the sort compares little, and blocks
+/// move in long runs. Swapping them one by one would be slow because a block is large.
 fn into_stack_order(blocks: &mut [Block]) {
     let is_before =
         |b: &Block| matches!(b.origin(), Origin::PreexistingLive | Origin::PreexistingFreed);
     let mut before: Vec<Block> = blocks.iter().filter(|b| is_before(b)).copied().collect();
-    before.sort_unstable_by_key(place);
-    // Everything above `end` is in its place; every block below `start` is still to be looked at.
+    before.sort_unstable_by_key(stack_order_key);
+    // Blocks at `end` and above are in state. Blocks below `start` are not processed yet.
     let (mut start, mut end) = (blocks.len(), blocks.len());
     while start > 0 {
         let run = blocks[..start].iter().rev().take_while(|b| !is_before(b)).count();
@@ -246,57 +256,59 @@ fn into_stack_order(blocks: &mut [Block]) {
     }
     let (front, window) = blocks.split_at_mut(end);
     front.copy_from_slice(&before);
-    window.sort_unstable_by_key(place);
+    window.sort_unstable_by_key(stack_order_key);
 }
 
-/// The block that an event is of, live in these slots.
-fn block(snapshot: &Snapshot, row: u32, facts: Facts, slots: Range<u32>) -> Block {
+/// The block of an event, live in `slots`.
+fn block(snapshot: &Snapshot, row: u32, flags: BlockFlags, slots: Range<u32>) -> Block {
     let events = &snapshot.events;
     Block {
         address: events.addr(row),
         bytes: events.size(row),
-        facts,
+        flags,
         enters: slots.start,
         leaves: slots.end,
-        free_requested: Maybe::NONE,
+        free_requested: OptionalIndex::NONE,
         stack: events.stack(row),
         stream: events.stream(row),
         pool: events.pool(row),
     }
 }
 
-impl Replay<'_> {
+impl Pairer<'_> {
     fn alloc(&mut self, event: u32, row: u32, report: &mut Report) {
         let address = self.snapshot.events.addr(row);
-        let live = Maybe(self.blocks.len() as u32);
-        // A new address is written once, and not looked at: it is not in the processor's cache yet.
-        let uses = match self.addresses.entry(key(address)) {
-            Entry::Vacant(place) => {
-                place.insert(Use { live, uses: 1, ..Use::default() });
+        let live = OptionalIndex(self.blocks.len() as u32);
+        // A new address is written once and never read back: its entry is not in the CPU cache.
+        let uses = match self.addresses.entry(address_key(address)) {
+            Entry::Vacant(entry) => {
+                entry.insert(AddressState { live, uses: 1, ..AddressState::default() });
                 0
             }
-            Entry::Occupied(mut place) => {
-                let place = place.get_mut();
-                if let Some(old) = place.live.get() {
+            Entry::Occupied(mut entry) => {
+                let state = entry.get_mut();
+                if let Some(old) = state.live.get() {
                     self.blocks[old as usize].leaves = event + 1;
-                    report.warn("lost_free", None, || {
+                    report.warn(WarningKind::LostFree, None, || {
                         format!(
                             "{address} is allocated at {} while it is live: its free was lost, and the old block ends there",
                             EventIndex(event)
                         )
                     });
                 }
-                (place.live, place.requested) = (live, Maybe::NONE);
-                place.uses += 1;
-                place.uses - 1
+                (state.live, state.requested) = (live, OptionalIndex::NONE);
+                state.uses += 1;
+                state.uses - 1
             }
         };
-        let facts = Facts::new(Origin::Alloc, uses);
-        self.blocks.push(block(self.snapshot, row, facts, event + 1..self.slots));
+        let flags = BlockFlags::new(Origin::Alloc, uses);
+        self.blocks.push(block(self.snapshot, row, flags, event + 1..self.slots));
     }
 
-    /// A free of what is at the address in this row: the event that asked for it, and the one that
-    /// completed it, with its row.
+    /// Frees the block at the address in `row`.
+    ///
+    /// `requested` is the event that requested the free. `completed` is the event that completed
+    /// the free, with its row.
     fn free(
         &mut self,
         row: u32,
@@ -305,21 +317,21 @@ impl Replay<'_> {
         report: &mut Report,
     ) {
         let address = self.snapshot.events.addr(row);
-        let place = self.addresses.entry(key(address)).or_default();
+        let state = self.addresses.entry(address_key(address)).or_default();
         if let Some(event) = requested {
-            match place.live.get() {
-                Some(live) => self.blocks[live as usize].free_requested = Maybe(event),
-                None => place.requested = Maybe(event),
+            match state.live.get() {
+                Some(live) => self.blocks[live as usize].free_requested = OptionalIndex(event),
+                None => state.requested = OptionalIndex(event),
             }
         }
         let Some((event, row)) = completed else { return };
         let bytes = self.snapshot.events.size(row);
-        if let Some(live) = std::mem::take(&mut place.live).get() {
+        if let Some(live) = std::mem::take(&mut state.live).get() {
             let known = &mut self.blocks[live as usize];
             known.leaves = event + 1;
-            known.facts.0 |= Facts::COMPLETED;
+            known.flags.0 |= BlockFlags::FREE_COMPLETED;
             if known.bytes != bytes {
-                report.warn("free_size", None, || {
+                report.warn(WarningKind::FreeSize, None, || {
                     format!(
                         "{address} is freed at {} with {}, but was allocated with {}: the latter counts",
                         EventIndex(event),
@@ -330,63 +342,63 @@ impl Replay<'_> {
             }
         } else {
             let (mut origin, mut enters) = (Origin::PreexistingFreed, 0);
-            if let Some(before) = place.completed.get() {
+            if let Some(before) = state.completed.get() {
                 (origin, enters) = (Origin::LostAlloc, before + 1);
-                report.warn("lost_alloc", None, || {
+                report.warn(WarningKind::LostAlloc, None, || {
                     format!("{address} is freed at {} for the second time: its alloc was lost, and it counts from the first free on", EventIndex(event))
                 });
             }
             let mut block =
-                block(self.snapshot, row, Facts::new(origin, place.uses), enters..event + 1);
-            block.facts.0 |= Facts::COMPLETED;
-            block.free_requested = place.requested;
-            place.uses += 1;
+                block(self.snapshot, row, BlockFlags::new(origin, state.uses), enters..event + 1);
+            block.flags.0 |= BlockFlags::FREE_COMPLETED;
+            block.free_requested = state.requested;
+            state.uses += 1;
             self.blocks.push(block);
         }
-        place.requested = Maybe::NONE;
-        place.completed = Maybe(event);
+        state.requested = OptionalIndex::NONE;
+        state.completed = OptionalIndex(event);
     }
 
-    /// Active blocks of the final segments that the trace does not leave live; and for those that
-    /// it does, what only the segments know.
+    /// Adds active blocks of the final segments that the trace does not leave live. Blocks that the
+    /// trace does leave live get their pool from the segment.
     fn final_blocks(&mut self, device: &Device, report: &mut Report) {
         for segment in self.snapshot.segments_of(device) {
             for found in self.snapshot.blocks_of(segment) {
                 if !found.state.is_active() {
                     continue;
                 }
-                let place = self.addresses.entry(key(found.address)).or_default();
-                if let Some(live) = place.live.get() {
+                let state = self.addresses.entry(address_key(found.address)).or_default();
+                if let Some(live) = state.live.get() {
                     let known = &mut self.blocks[live as usize];
                     if known.pool == PoolIndex::UNKNOWN {
                         known.pool = segment.pool;
                     }
                     continue;
                 }
-                let (origin, enters) = match place.completed.get() {
+                let (origin, enters) = match state.completed.get() {
                     None => (Origin::PreexistingLive, 0),
                     Some(completed) => {
-                        report.warn("lost_alloc", None, || {
+                        report.warn(WarningKind::LostAlloc, None, || {
                             format!("{} is live at the end, but was freed at {}: its alloc was lost, and it counts from there on", found.address, EventIndex(completed))
                         });
                         (Origin::LostAlloc, completed + 1)
                     }
                 };
                 let pending = found.state == BlockState::PendingFree;
-                // The same address twice in the final segments is damage; the first stands.
-                place.live = Maybe(self.blocks.len() as u32);
+                // A damaged file can list an address twice. The first block wins.
+                state.live = OptionalIndex(self.blocks.len() as u32);
                 self.blocks.push(Block {
                     address: found.address,
                     bytes: found.requested_size,
-                    facts: Facts::new(origin, place.uses),
+                    flags: BlockFlags::new(origin, state.uses),
                     enters,
                     leaves: self.slots,
-                    free_requested: if pending { place.requested } else { Maybe::NONE },
+                    free_requested: if pending { state.requested } else { OptionalIndex::NONE },
                     stack: found.stack,
                     stream: segment.stream,
                     pool: segment.pool,
                 });
-                place.uses += 1;
+                state.uses += 1;
             }
         }
     }

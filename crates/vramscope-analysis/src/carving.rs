@@ -1,29 +1,33 @@
-//! Block sizes, which no trace holds: recovered by replaying how the allocator carves its segments.
+//! Block sizes. A trace records requested sizes only, so a replay of the allocator recovers them.
 //!
-//! A block starts at its event's address, so it is known which free piece it was carved from, and
-//! with the allocator's rules (`should_split`, `alloc_found_block` and `free_block` in
-//! `c10/cuda/CUDACachingAllocator.cpp`) how much of it was taken. Blocks that are live at the end
-//! stand in the final segments with their sizes, which win where the two disagree.
+//! A block starts at its event's address, which identifies the free extent that it was carved from.
+//! The allocator's rules (`should_split`, `alloc_found_block` and `free_block` in
+//! `c10/cuda/CUDACachingAllocator.cpp`) determine how much of the extent the block took. The final
+//! segments list the sizes of blocks that are live at the end. Where they disagree with the replay,
+//! the final segments win.
+
+mod initial;
 
 use crate::arena::Arena;
 use crate::band::Band;
 use crate::blocks::{Block, Origin};
 use crate::rounding::{MIN_BLOCK_SIZE, Rounding};
-use crate::segments::{Finding, SMALL_SIZE, Segments, Span, segment_event};
+use crate::segments::{SMALL_SIZE, Segments, SegmentsBuilder, Span, segment_event};
 use crate::series::Series;
 use crate::slicing::{Budget, STRIDE, filled, run_to_completion};
 use crate::trace::{Exactness, Trace};
+use initial::InitialRange;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use vramscope_snapshot::{BlockState, Report, Snapshot, Warning};
+use vramscope_snapshot::{BlockState, Report, Snapshot, Warning, WarningKind};
 use vramscope_units::{Addr, Bytes, EventIndex};
 
-/// Block sizes of one device's window, and the bands that they give.
+/// Block sizes of one device's window, and the bands that follow from them.
 #[derive(Clone, Debug)]
 pub struct Carving {
-    /// What it was carved from.
+    /// The segments that blocks are carved from.
     pub segments: Segments,
-    /// Bytes carved out for each block of [`Trace::blocks`].
+    /// Size of each block of [`Trace::blocks`], including rounding and unsplit rest.
     pub sizes: Vec<Bytes>,
     /// `active_bytes` in every slot.
     pub active: Series,
@@ -33,22 +37,22 @@ pub struct Carving {
     pub active_band: Band,
     /// `allocated_bytes` over the window.
     pub allocated_band: Band,
-    /// For each block the first slot in which it no longer counts as allocated; its own first when
-    /// it never did.
+    /// For each block, the first slot in which it no longer counts as allocated. The slot in which
+    /// it enters if it never counts.
     allocated_until: Vec<u32>,
-    /// Exact when the replay meets the final segments block for block.
+    /// Exact when the replay ends with exactly the blocks of the final segments.
     pub exactness: Exactness,
-    /// Where it does not.
+    /// Differences between the replay and the file.
     pub warnings: Vec<Warning>,
 }
 
 impl Carving {
-    /// Replay a device's window.
+    /// Replays a device's window.
     pub fn new(snapshot: &Snapshot, trace: &Trace) -> Self {
         run_to_completion(Self::sliced(snapshot, trace, &mut Budget::unlimited()))
     }
 
-    /// The same in slices.
+    /// [`Carving::new`] in slices.
     pub async fn sliced(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Self {
         let sizes = filled(Bytes(0), trace.blocks.len(), budget).await;
         let mut replay = Replay::new(snapshot, trace, sizes);
@@ -58,72 +62,87 @@ impl Carving {
         replay.finish()
     }
 
-    /// Whether a block counts to `allocated_bytes` in a slot.
+    /// Whether a block counts toward `allocated_bytes` in a slot.
     pub fn is_allocated(&self, trace: &Trace, block: u32, slot: u32) -> bool {
         trace.blocks[block as usize].enters <= slot && slot < self.allocated_until[block as usize]
     }
 }
 
-/// What it costs to replay an event, or to look up an address, as [`Budget`] counts it.
-const REPLAYED: u64 = 4;
+/// Cost of replaying an event or looking up an address, in units of [`Budget`].
+const COST_PER_ITEM: u64 = 4;
 
-/// What it costs to place a block from before the window: tables grow for it.
-const PLACED: u64 = 24;
+/// Size and state of the active blocks of the final segments, by address.
+type FinalBlocks = FxHashMap<u64, (u64, BlockState)>;
 
-/// Sizes and states of the active blocks of the final segments, by address.
-type Finals = FxHashMap<u64, (u64, BlockState)>;
-
-/// Mapped ranges of one stream that touch are of one expandable segment: each has an address space
-/// of its own, larger than what is ever mapped.
+/// The group of a span in the [`Arena`]. Touching mapped ranges of one stream belong to one
+/// expandable segment, because every expandable segment has its own address space, larger than any
+/// mapped range.
 fn group(span: &Span) -> Option<u32> {
     span.is_expandable.then_some(u32::from(span.stream.0))
 }
 
+/// A replay of the allocator over one window.
 struct Replay<'a> {
     snapshot: &'a Snapshot,
     trace: &'a Trace,
     stage: Stage<'a>,
-    /// How far it is in this stage: segments, blocks or slots.
+    /// Number of items processed in the current stage: segments, events, blocks or slots.
     at: usize,
     segments: Segments,
-    /// The first span that has not come.
-    next: usize,
-    /// Blocks and spans from before the window, by address, the last of each first.
-    live: Vec<u32>,
-    before: Vec<u32>,
+    /// Index of the next span to reserve.
+    next_span: usize,
+    /// Blocks from before the window, highest address first. Placed from the end.
+    initial_blocks: Vec<u32>,
+    /// Spans from before the window, highest address first. Filled from the end.
+    initial_spans: Vec<u32>,
     rounding: Rounding,
-    finals: Finals,
+    final_blocks: FinalBlocks,
     arena: Arena,
     sizes: Vec<Bytes>,
-    /// Ends of requests in blocks that got more than they asked for: the block to which that rest
-    /// belongs.
-    slack: FxHashMap<u64, u32>,
-    /// Where blocks from before the window end whose size is not sure: they may have kept up to 1
-    /// MiB more.
-    loose: BTreeMap<u64, u32>,
-    /// Of the final segments: blocks that were compared, that were different, and the first of
-    /// those.
-    met: (usize, u32, Option<Addr>),
-    /// What each slot adds to `allocated_bytes`; sums wrap, as changes below zero do.
-    changes: Vec<u64>,
+    /// Blocks that are larger than their rounded request, by the address where that request ends.
+    oversized: FxHashMap<u64, u32>,
+    /// Large blocks from before the window, by their assumed end. They may really be up to 1 MiB
+    /// larger.
+    uncertain_ends: BTreeMap<u64, u32>,
+    end_check: EndCheck,
+    /// Change of `allocated_bytes` in every slot. Negative changes wrap.
+    allocated_changes: Vec<u64>,
     active: Series,
     allocated: Series,
-    until: Vec<u32>,
+    allocated_until: Vec<u32>,
+    /// Bands of `active_bytes` and `allocated_bytes`.
     bands: [Band; 2],
     report: Report,
 }
 
-/// What is done one after the other, each in strides.
+/// The comparison of the replay's last state with the final segments.
+#[derive(Default)]
+struct EndCheck {
+    /// Blocks compared.
+    compared: usize,
+    /// Blocks that differ.
+    different: u32,
+    /// Address of the first block that differs.
+    first: Option<Addr>,
+}
+
+/// The stages of a replay, in order. Each runs in strides.
 enum Stage<'a> {
-    Segments(Box<Finding<'a>>),
-    Finals,
-    /// A run of spans that make one piece: its end, its group, up to where it has been filled, and
-    /// where its last piece begins.
-    Start(Option<(u64, Option<u32>, u64, Option<u64>)>),
+    /// Builds the spans.
+    Segments(Box<SegmentsBuilder<'a>>),
+    /// Collects the active blocks of the final segments.
+    FinalBlocks,
+    /// Fills the spans from before the window.
+    InitialState(Option<InitialRange>),
+    /// Replays the events.
     Events,
-    Meet,
-    Room,
+    /// Compares the last state with the final segments.
+    EndCheck,
+    /// Fills `allocated_changes` with zeros.
+    ZeroChanges,
+    /// Adds each block to `allocated_changes`.
     Blocks,
+    /// Sums up both bands.
     Sums,
 }
 
@@ -132,73 +151,74 @@ impl<'a> Replay<'a> {
         Self {
             snapshot,
             trace,
-            stage: Stage::Segments(Box::new(Finding::new(snapshot, &trace.device))),
+            stage: Stage::Segments(Box::new(SegmentsBuilder::new(snapshot, &trace.device))),
             at: 0,
             segments: Segments::default(),
-            next: 0,
-            live: Vec::new(),
-            before: Vec::new(),
+            next_span: 0,
+            initial_blocks: Vec::new(),
+            initial_spans: Vec::new(),
             rounding: Rounding::new(snapshot),
-            finals: Finals::default(),
+            final_blocks: FinalBlocks::default(),
             arena: if trace.device.excerpt.is_some() {
                 Arena::with_gaps()
             } else {
                 Arena::default()
             },
             sizes,
-            slack: FxHashMap::default(),
-            loose: BTreeMap::new(),
-            met: (0, 0, None),
-            changes: Vec::new(),
+            oversized: FxHashMap::default(),
+            uncertain_ends: BTreeMap::new(),
+            end_check: EndCheck::default(),
+            allocated_changes: Vec::new(),
             active: Series::default(),
             allocated: Series::default(),
-            until: Vec::with_capacity(trace.blocks.len()),
+            allocated_until: Vec::with_capacity(trace.blocks.len()),
             bands: [Band::default(); 2],
             report: Report::default(),
         }
     }
 
-    /// Goes on by a stride, and says what that cost; `None` when all is done.
+    /// Runs one stride. Returns its cost in units of [`Budget`], or `None` when all stages are
+    /// done.
     fn step(&mut self) -> Option<u64> {
-        let finals = self.snapshot.segments_of(&self.trace.device);
-        let slots = self.trace.slots() as usize + 1;
+        let final_segments = self.snapshot.segments_of(&self.trace.device);
+        let slots = self.trace.slots() as usize;
+        // Blocks that are live at the end leave in the slot behind the window.
+        let change_slots = slots + 1;
         let count = match &mut self.stage {
-            Stage::Segments(finding) => match finding.step() {
+            Stage::Segments(builder) => match builder.step() {
                 Some(cost) => return Some(cost),
                 None => 0,
             },
-            Stage::Start(_) => return Some(self.start()),
-            Stage::Finals | Stage::Meet => finals.len(),
+            Stage::InitialState(_) => return Some(self.place_initial_blocks()),
+            Stage::FinalBlocks | Stage::EndCheck => final_segments.len(),
             Stage::Events => self.trace.device.events.len(),
             Stage::Blocks => self.sizes.len(),
-            Stage::Room => slots,
-            // The last change is behind the window.
-            Stage::Sums => slots - 1,
+            Stage::ZeroChanges => change_slots,
+            Stage::Sums => slots,
         };
         if self.at >= count {
             if let Stage::Sums = self.stage {
                 return None;
             }
             self.at = 0;
-            self.stage = match std::mem::replace(&mut self.stage, Stage::Finals) {
-                Stage::Segments(finding) => {
-                    self.segments = finding.finish();
-                    Stage::Finals
+            self.stage = match std::mem::replace(&mut self.stage, Stage::FinalBlocks) {
+                Stage::Segments(builder) => {
+                    self.segments = builder.finish();
+                    Stage::FinalBlocks
                 }
-                Stage::Finals => {
-                    self.sort_before();
-                    Stage::Start(None)
+                Stage::FinalBlocks => {
+                    self.sort_initial_state();
+                    Stage::InitialState(None)
                 }
-                Stage::Start(_) => Stage::Events,
-                Stage::Events => Stage::Meet,
-                Stage::Meet => {
-                    self.meet();
-                    self.changes.reserve_exact(slots);
-                    Stage::Room
+                Stage::InitialState(_) => Stage::Events,
+                Stage::Events => Stage::EndCheck,
+                Stage::EndCheck => {
+                    self.finish_end_check();
+                    self.allocated_changes.reserve_exact(change_slots);
+                    Stage::ZeroChanges
                 }
-                Stage::Room => Stage::Blocks,
+                Stage::ZeroChanges => Stage::Blocks,
                 Stage::Blocks | Stage::Sums => {
-                    let slots = slots - 1;
                     (self.active, self.allocated) =
                         (Series::with_capacity(slots), Series::with_capacity(slots));
                     Stage::Sums
@@ -207,151 +227,66 @@ impl<'a> Replay<'a> {
             return Some(1);
         }
         let from = self.at;
-        if let Stage::Finals | Stage::Meet = self.stage {
+        if let Stage::FinalBlocks | Stage::EndCheck = self.stage {
             self.at += 1;
-            let blocks = self.snapshot.blocks_of(&finals[from]);
-            if let Stage::Finals = self.stage {
+            let blocks = self.snapshot.blocks_of(&final_segments[from]);
+            if let Stage::FinalBlocks = self.stage {
                 let active = blocks.iter().filter(|b| b.state.is_active());
-                self.finals.extend(active.map(|b| (b.address.0, (b.size.0, b.state))));
+                self.final_blocks.extend(active.map(|b| (b.address.0, (b.size.0, b.state))));
             } else {
-                self.compare(blocks);
+                self.check_end(blocks);
             }
-            return Some(blocks.len() as u64 * REPLAYED);
+            return Some(blocks.len() as u64 * COST_PER_ITEM);
         }
         let to = count.min(from + STRIDE);
         self.at = to;
         match self.stage {
             Stage::Events => (from..to).for_each(|event| self.event(EventIndex(event as u32))),
-            // Nobody has touched that memory yet, and it is slow to touch here and there: so it is
-            // touched in order first.
-            Stage::Room => self.changes.resize(to, 0),
-            Stage::Blocks => (from..to).for_each(|block| self.count(block)),
+            // The first access to fresh memory is slow at random addresses. Zeroing it in order
+            // first is faster.
+            Stage::ZeroChanges => self.allocated_changes.resize(to, 0),
+            Stage::Blocks => (from..to).for_each(|block| self.add_allocated(block)),
             _ => (from..to).for_each(|slot| self.sum(slot)),
         }
-        Some((to - from) as u64 * REPLAYED)
+        Some((to - from) as u64 * COST_PER_ITEM)
     }
 
-    fn off(&mut self, message: impl FnOnce() -> String) {
-        self.report.warn("carving", None, message);
+    fn warn(&mut self, message: impl FnOnce() -> String) {
+        self.report.warn(WarningKind::Carving, None, message);
     }
 
-    /// The size that the final segments give a block, if it is one of theirs.
-    fn known(&self, block: &Block) -> Option<u64> {
-        let to_the_end = block.leaves == self.trace.slots();
-        to_the_end.then(|| self.finals.get(&block.address.0)).flatten().map(|&(size, _)| size)
+    /// The size of a block in the final segments. `None` if the block is not live at the end.
+    fn final_size(&self, block: &Block) -> Option<u64> {
+        let is_live = block.leaves == self.trace.slots();
+        is_live.then(|| self.final_blocks.get(&block.address.0)).flatten().map(|&(size, _)| size)
     }
 
-    fn sort_before(&mut self) {
-        let (blocks, spans) = (&self.trace.blocks, &self.segments.spans);
-        self.next = spans.partition_point(|s| s.enters == 0);
-        self.live =
-            (0..).zip(blocks).take_while(|(_, b)| b.is_preexisting()).map(|(i, _)| i).collect();
-        self.live.sort_unstable_by_key(|&i| blocks[i as usize].address);
-        self.live.reverse();
-        self.before = (0..).zip(spans).filter(|(_, s)| s.enters == 0).map(|(i, _)| i).collect();
-        self.before.sort_unstable_by_key(|&i| spans[i as usize].address);
-        self.before.reverse();
-    }
-
-    /// The next pieces before the window: blocks that are known to have been live, and free ones
-    /// between them.
-    fn start(&mut self) -> u64 {
-        let Stage::Start(run) = &mut self.stage else { return 0 };
-        let Some((end, group, mut at, mut behind)) =
-            run.take().or_else(|| next_run(&self.segments, &mut self.before))
-        else {
-            for i in std::mem::take(&mut self.live).into_iter().rev() {
-                self.outside(i);
-            }
-            self.stage = Stage::Events;
-            return 1;
-        };
-        let blocks = &self.trace.blocks;
-        for placed in 0..STRIDE as u64 / PLACED {
-            let Some(i) = self.live.pop_if(|i| blocks[*i as usize].address.0 < end) else {
-                if at < end {
-                    self.arena.push(at, end - at, None, group, behind);
-                }
-                return (1 + placed) * PLACED;
-            };
-            let address = blocks[i as usize].address.0;
-            if address < at {
-                self.outside(i);
-                continue;
-            }
-            if at < address {
-                self.arena.push(at, address - at, None, group, behind);
-                behind = Some(at);
-            }
-            let limit = self.live.last().map_or(end, |&n| blocks[n as usize].address.0.min(end));
-            let size = self.size_before(i, limit, group.is_some());
-            self.take(i, size);
-            self.arena.push(address, size, Some(i), group, behind);
-            behind = Some(address);
-            at = address.saturating_add(size);
-        }
-        self.stage = Stage::Start(Some((end, group, at, behind)));
-        STRIDE as u64
-    }
-
-    /// The size of a block from before the window that must end at `limit`.
-    fn size_before(&mut self, i: u32, limit: u64, is_expandable: bool) -> u64 {
-        let block = self.trace.blocks[i as usize];
-        let room = limit - block.address.0;
-        if let Some(known) = self.known(&block) {
-            return known.min(room);
-        }
-        let size = self.rounding.round(block.bytes.0).min(room);
-        let gap = room - size;
-        // A free block so small is never split off there: it is what was left of the block's own.
-        let is_large = size > SMALL_SIZE && !is_expandable;
-        if is_large && (gap <= SMALL_SIZE || size >= self.rounding.max_split_size) {
-            return room;
-        }
-        if is_large {
-            self.loose.insert(block.address.0 + size, i);
-        }
-        size
-    }
-
-    /// A block that lies in no segment, or in another block.
-    fn outside(&mut self, i: u32) {
-        let block = self.trace.blocks[i as usize];
-        let size = self.known(&block).unwrap_or_else(|| self.rounding.round(block.bytes.0));
-        self.sizes[i as usize] = Bytes(size);
-        self.off(|| {
-            format!(
-                "the block at {} from before the window lies in no segment of its own",
-                block.address
-            )
-        });
-    }
-
-    /// Notes a block's size, and where what it did not ask for begins.
-    fn take(&mut self, i: u32, size: u64) {
+    /// Sets the size of a block. Remembers a block that is larger than its rounded request.
+    fn set_size(&mut self, i: u32, size: u64) {
         self.sizes[i as usize] = Bytes(size);
         let block = &self.trace.blocks[i as usize];
-        let asked = self.rounding.round(block.bytes.0);
-        if asked < size {
-            self.slack.insert(block.address.0 + asked, i);
+        let rounded = self.rounding.round(block.bytes.0);
+        if rounded < size {
+            self.oversized.insert(block.address.0 + rounded, i);
         }
     }
 
-    /// What an event does to segments and blocks.
+    /// Replays an event: first its segment, then its blocks.
     fn event(&mut self, event: EventIndex) {
         let (row, slot, snapshot) =
             (self.trace.device.events.start + event.0, event.0 + 1, self.snapshot);
         if let Some((false, is_expandable)) = segment_event(snapshot.events.action(row)) {
             let (address, size) = (snapshot.events.addr(row), snapshot.events.size(row));
             if !self.arena.release(address.0, size.0, is_expandable) {
-                self.off(|| {
+                self.warn(|| {
                     format!("{event} gives back memory that is in use or was never reserved")
                 });
             }
         }
-        while let Some(span) = self.segments.spans.get(self.next).filter(|s| s.enters == slot) {
-            self.next += 1;
-            // What an unmap leaves over is there already.
+        while let Some(span) = self.segments.spans.get(self.next_span).filter(|s| s.enters == slot)
+        {
+            self.next_span += 1;
+            // The rest of an unmapped span is already in the arena.
             if span.event == Some(event) {
                 self.arena.reserve(span.address.0, span.size.0, group(span));
             }
@@ -361,154 +296,161 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// Carves an entering block.
     fn enter(&mut self, i: u32) {
         let block = self.trace.blocks[i as usize];
-        let asked = self.rounding.round(block.bytes.0);
-        let known = self.known(&block);
-        self.uncover(block.address.0);
-        self.stretch(block.address.0);
-        self.reach(block.address.0);
-        let Some(piece) =
-            self.arena.get(block.address.0).filter(|p| p.block.is_none() && p.size >= asked)
+        let rounded = self.rounding.round(block.bytes.0);
+        let final_size = self.final_size(&block);
+        self.split_oversized(block.address.0);
+        self.stretch_uncertain(block.address.0);
+        self.cut_in_excerpt(block.address.0);
+        let Some(extent) =
+            self.arena.get(block.address.0).filter(|e| e.block.is_none() && e.size >= rounded)
         else {
-            self.sizes[i as usize] = Bytes(known.unwrap_or(asked));
+            self.sizes[i as usize] = Bytes(final_size.unwrap_or(rounded));
             let (address, bytes) = (block.address, block.bytes);
-            self.off(|| {
+            self.warn(|| {
                 format!("{} at {address} does not fit the free memory there", bytes.exact())
             });
             return;
         };
-        let rest = piece.size - asked;
-        let splits = if asked <= SMALL_SIZE || piece.group.is_some() {
+        let rest = extent.size - rounded;
+        let splits = if rounded <= SMALL_SIZE || extent.group.is_some() {
             rest >= MIN_BLOCK_SIZE
         } else {
-            asked < self.rounding.max_split_size && rest > SMALL_SIZE
+            rounded < self.rounding.max_split_size && rest > SMALL_SIZE
         };
-        let replayed = if splits { asked } else { piece.size };
-        let size = known.filter(|&k| k <= piece.size).unwrap_or(replayed);
+        let replayed = if splits { rounded } else { extent.size };
+        let size = final_size.filter(|&size| size <= extent.size).unwrap_or(replayed);
         if size != replayed {
             let address = block.address;
-            self.off(|| format!("the block at {address} has {size} bytes in the final segments, and {replayed} by the allocator's rules"));
+            self.warn(|| format!("the block at {address} has {size} bytes in the final segments, and {replayed} by the allocator's rules"));
         }
-        self.take(i, size);
+        self.set_size(i, size);
         self.arena.carve(block.address.0, size, i);
     }
 
-    /// A block that begins where another's request ended: that one was split after all (CUDA graph
-    /// trees restore their pools block by block, and before the window it is only known what was
-    /// asked for).
-    fn uncover(&mut self, address: u64) {
-        let Some(owner) = self.slack.remove(&address) else { return };
+    /// Splits an oversized block when another block starts where its request ends: the allocator
+    /// did split it.
+    ///
+    /// CUDA graph trees restore their pools block by block, so the split has no event. For blocks
+    /// from before the window only the request is known.
+    fn split_oversized(&mut self, address: u64) {
+        let Some(owner) = self.oversized.remove(&address) else { return };
         let start = self.trace.blocks[owner as usize].address.0;
-        if self.arena.get(start).is_some_and(|p| p.block == Some(owner) && address < p.end()) {
+        if self.arena.get(start).is_some_and(|e| e.block == Some(owner) && address < e.end()) {
             let size = address - start;
             self.sizes[owner as usize] = Bytes(size);
             self.arena.carve(start, size, owner);
         }
     }
 
-    /// A block that begins within free memory, and not at its start, shows that the block before
-    /// it, whose size was not sure, reaches up to there.
-    fn stretch(&mut self, address: u64) {
-        // One that begins right there shows that it does not reach further.
-        self.loose.remove(&address);
-        let Some((&end, &owner)) = self.loose.range(..address).next_back() else { return };
+    /// Extends a block with an uncertain end up to `address`, where another block enters. A block
+    /// that starts inside free memory shows that the block in front of it is larger than assumed.
+    fn stretch_uncertain(&mut self, address: u64) {
+        // A block that starts at the assumed end confirms it.
+        self.uncertain_ends.remove(&address);
+        let Some((&end, &owner)) = self.uncertain_ends.range(..address).next_back() else {
+            return;
+        };
         if address - end > SMALL_SIZE || self.arena.get(address).is_some() {
             return;
         }
         let start = self.trace.blocks[owner as usize].address.0;
         if self.arena.stretch(start, owner, address) {
-            self.loose.remove(&end);
-            self.take(owner, address - start);
+            self.uncertain_ends.remove(&end);
+            self.set_size(owner, address - start);
         }
     }
 
-    /// In a part of a trace blocks begin anywhere in free memory: those that were carved before
-    /// them are not there.
-    fn reach(&mut self, address: u64) {
+    /// Makes a free extent start at `address`. In an excerpt blocks can enter anywhere in free
+    /// memory, because the trace lacks the blocks that were carved before them.
+    fn cut_in_excerpt(&mut self, address: u64) {
         if self.trace.device.excerpt.is_none() || self.arena.get(address).is_some() {
             return;
         }
         let (blocks, rounding) = (&self.trace.blocks, &self.rounding);
-        let needs = |i: u32| {
+        let min_end = |i: u32| {
             let block = &blocks[i as usize];
             block.address.0.saturating_add(rounding.round(block.bytes.0))
         };
-        if let Some(owner) = self.arena.cut(address, needs) {
-            self.take(owner, address - self.trace.blocks[owner as usize].address.0);
+        if let Some(owner) = self.arena.cut(address, min_end) {
+            self.set_size(owner, address - self.trace.blocks[owner as usize].address.0);
         }
     }
 
+    /// Frees a leaving block.
     fn leave(&mut self, i: u32) {
         let address = self.trace.blocks[i as usize].address;
         if !self.arena.free(address.0, i) {
-            self.off(|| {
+            self.warn(|| {
                 format!("the block at {address} is freed, and was not where it should have been")
             });
         }
     }
 
-    /// The last state against the final segments': some of their blocks.
-    fn compare(&mut self, blocks: &[vramscope_snapshot::Block]) {
-        let (count, different, first) = &mut self.met;
-        *count += blocks.len();
+    /// Compares the last state with the blocks of one final segment.
+    fn check_end(&mut self, blocks: &[vramscope_snapshot::Block]) {
+        let check = &mut self.end_check;
+        check.compared += blocks.len();
         for block in blocks {
-            let piece = self.arena.get(block.address.0);
+            let extent = self.arena.get(block.address.0);
             let is_active = block.state.is_active();
-            let same =
-                piece.is_some_and(|p| p.size == block.size.0 && p.block.is_some() == is_active);
-            if !same {
-                *different += 1;
-                first.get_or_insert(block.address);
+            let is_equal =
+                extent.is_some_and(|e| e.size == block.size.0 && e.block.is_some() == is_active);
+            if !is_equal {
+                check.different += 1;
+                check.first.get_or_insert(block.address);
             }
         }
     }
 
-    /// All of them have been compared.
-    fn meet(&mut self) {
-        let (count, different, first) = self.met;
+    /// Reports the result of the comparison.
+    fn finish_end_check(&mut self) {
+        let EndCheck { compared: count, different, first } = self.end_check;
         if let Some(first) = first {
-            self.report.warn_many("carving_end", None, different, || {
+            self.report.warn_many(WarningKind::CarvingEnd, None, different, || {
                 format!("{different} of {count} blocks of the final segments are not as the replay leaves them, first that at {first}: active_bytes and allocated_bytes are estimates")
             });
         } else if count != self.arena.len() {
             let pieces = self.arena.len();
-            self.report.warn("carving_end", None, || {
+            self.report.warn(WarningKind::CarvingEnd, None, || {
                 format!("the replay ends with {pieces} blocks, the final segments with {count}: active_bytes and allocated_bytes are estimates")
             });
         }
     }
 
-    /// What a block adds to `allocated_bytes`.
-    fn count(&mut self, i: usize) {
+    /// Adds a block to `allocated_changes`.
+    fn add_allocated(&mut self, i: usize) {
         let (block, size) = (&self.trace.blocks[i], self.sizes[i].0);
-        let end = allocated_until(block, &self.finals).clamp(block.enters, block.leaves);
+        let end = allocated_until(block, &self.final_blocks).clamp(block.enters, block.leaves);
         let [enters, leaves] = [block.enters, end].map(|slot| slot as usize);
-        self.changes[enters] = self.changes[enters].wrapping_add(size);
-        self.changes[leaves] = self.changes[leaves].wrapping_sub(size);
-        self.until.push(end);
+        let changes = &mut self.allocated_changes;
+        changes[enters] = changes[enters].wrapping_add(size);
+        changes[leaves] = changes[leaves].wrapping_sub(size);
+        self.allocated_until.push(end);
     }
 
-    /// Both bands in a slot.
+    /// Appends a slot to both series and bands.
     fn sum(&mut self, slot: usize) {
-        let mut change = 0u64;
-        for part in self.trace.changes_at(slot as u32) {
-            let size = self.sizes[part.block() as usize].0;
-            change =
-                if part.enters() { change.wrapping_add(size) } else { change.wrapping_sub(size) };
+        let mut active = 0u64;
+        for change in self.trace.changes_at(slot as u32) {
+            let size = self.sizes[change.block() as usize].0;
+            active =
+                if change.enters() { active.wrapping_add(size) } else { active.wrapping_sub(size) };
         }
-        let changes = [change, self.changes[slot]];
+        let changes = [active, self.allocated_changes[slot]];
         for ((series, band), change) in
             [&mut self.active, &mut self.allocated].into_iter().zip(&mut self.bands).zip(changes)
         {
-            band.follow(slot, change as i64);
+            band.add_slot(slot, change as i64);
             series.push(band.end.max(0) as u64);
         }
     }
 
     fn finish(self) -> Carving {
-        // Free memory was cut by blocks that a part of a trace does not have; it is said that sizes
-        // are estimates there.
+        // In an excerpt the replay cannot be exact: blocks that the excerpt lacks were carved too.
+        // The excerpt's own warning already calls its sizes estimates.
         let is_whole = self.trace.device.excerpt.is_none();
         let replay = if is_whole { self.report.warnings() } else { &[] };
         let warnings = [self.segments.warnings.as_slice(), replay].concat();
@@ -525,38 +467,21 @@ impl<'a> Replay<'a> {
             allocated: self.allocated,
             active_band,
             allocated_band,
-            allocated_until: self.until,
+            allocated_until: self.allocated_until,
             exactness,
             warnings,
         }
     }
 }
 
-/// The next spans that make one piece: their end, group and start.
-fn next_run(
-    segments: &Segments,
-    before: &mut Vec<u32>,
-) -> Option<(u64, Option<u32>, u64, Option<u64>)> {
-    let spans = &segments.spans;
-    let mut last = &spans[before.pop()? as usize];
-    let start = last.address.0;
-    while let Some(i) = before.pop_if(|i| {
-        let next = &spans[*i as usize];
-        group(last).is_some() && group(last) == group(next) && last.end() == next.address.0
-    }) {
-        last = &spans[i as usize];
-    }
-    Some((last.end(), group(last), start, None))
-}
-
-/// The slot from which a block no longer counts as allocated: its free is asked for. That was
-/// before the window for those that were pending then.
-fn allocated_until(block: &Block, finals: &Finals) -> u32 {
+/// The first slot in which a block no longer counts as allocated, because its free was requested.
+/// The request of a block that was already pending came before the window.
+fn allocated_until(block: &Block, final_blocks: &FinalBlocks) -> u32 {
     if let Some(event) = block.free_requested() {
         return event.0 + 1;
     }
     let pending_at_end =
-        || finals.get(&block.address.0).is_some_and(|f| f.1 == BlockState::PendingFree);
+        || final_blocks.get(&block.address.0).is_some_and(|f| f.1 == BlockState::PendingFree);
     match block.origin() {
         Origin::PreexistingFreed => 0,
         Origin::PreexistingLive if pending_at_end() => 0,

@@ -1,5 +1,5 @@
-//! Time as an axis. The order of events is the file's; time is its running maximum, so that it
-//! never runs back.
+//! The time axis. Events keep the file's order. The time of an event is the running maximum of the
+//! recorded times, so it never decreases.
 
 use std::sync::Arc;
 use vramscope_snapshot::{Device, Events, Snapshot};
@@ -10,40 +10,40 @@ use vramscope_units::Micros;
 pub struct Clock {
     /// `time_us` of the first event that has one, since the Unix epoch.
     pub start: Micros,
-    /// How many events there are.
+    /// Number of events.
     count: u32,
     times: Times,
 }
 
-/// Times that never run back.
+/// Event times that never decrease.
 #[derive(Clone, Debug)]
 enum Times {
-    /// Those of the events themselves, as nearly all recordings have them, from this row on.
+    /// The recorded times themselves, starting at this row. Nearly all recordings are like this.
     Recorded(Arc<Events>, u32),
-    /// Their running maximum, where they do run back or some are missing.
-    Raised(Raised),
+    /// The running maximum of the recorded times, where they decrease or some are missing.
+    RunningMax(RunningMax),
 }
 
-/// Microseconds since the start.
+/// Microseconds since [`Clock::start`], by event.
 #[derive(Clone, Debug, Default)]
-struct Raised {
-    /// The low halves, which are all of it for the first 71 minutes.
+struct RunningMax {
+    /// The lower 32 bits. They hold the whole offset during the first 71 minutes.
     low: Vec<u32>,
-    /// The events at which the high half changes, and to what.
+    /// Events at which the upper 32 bits change, with their new value.
     high: Vec<(u32, u32)>,
 }
 
 impl Clock {
-    /// `None` when no event has a time.
+    /// Reads the times of a device's events. `None` when no event has a time.
     pub fn new(snapshot: &Snapshot, device: &Device) -> Option<Self> {
         let start = device.events.clone().find_map(|row| snapshot.events.time(row))?;
         let (events, rows) = (&snapshot.events, device.events.clone());
-        let rises =
-            events.times_rise(rows.clone()) || rises(rows.clone().map(|row| events.time(row)));
-        let times = if rises {
+        let is_sorted =
+            events.times_rise(rows.clone()) || is_sorted(rows.clone().map(|row| events.time(row)));
+        let times = if is_sorted {
             Times::Recorded(Arc::clone(events), rows.start)
         } else {
-            Times::Raised(Raised::new(start, rows.clone().map(|row| events.time(row))))
+            Times::RunningMax(RunningMax::new(start, rows.clone().map(|row| events.time(row))))
         };
         Some(Self { start, count: rows.len() as u32, times })
     }
@@ -51,12 +51,11 @@ impl Clock {
     /// Microseconds from the window's start to an event.
     pub fn offset(&self, event: u32) -> u64 {
         match &self.times {
-            // No earlier than the start, and no further from it than a number goes: then there is
-            // nothing to ask.
+            // `is_sorted` guarantees that the difference neither is negative nor overflows.
             Times::Recorded(events, first) => {
                 events.recorded_time(first + event).0.wrapping_sub(self.start.0) as u64
             }
-            Times::Raised(raised) => raised.at(event),
+            Times::RunningMax(times) => times.at(event),
         }
     }
 
@@ -65,7 +64,7 @@ impl Clock {
         self.count.checked_sub(1).map_or(0, |last| self.offset(last))
     }
 
-    /// How many events are before this offset: the number of the first event at or after it.
+    /// Number of events before an offset, which is the index of the first event at or after it.
     pub fn events_before(&self, offset: u64) -> u32 {
         let (mut from, mut to) = (0, self.count);
         while from < to {
@@ -76,38 +75,38 @@ impl Clock {
     }
 }
 
-/// Microseconds from one time to a later one; none if it is earlier.
+/// Microseconds from `start` to `time`. 0 if `time` is earlier.
 fn since(start: Micros, time: Micros) -> u64 {
     time.0.saturating_sub(start.0).max(0) as u64
 }
 
-/// Whether there is a time everywhere, none is before the one in front of it, and how far they are
-/// apart can be told.
-fn rises(mut times: impl Iterator<Item = Option<Micros>>) -> bool {
+/// Whether every event has a time, times never decrease, and their differences do not overflow.
+fn is_sorted(mut times: impl Iterator<Item = Option<Micros>>) -> bool {
     let Some(first) = times.next().flatten() else { return false };
     let mut last = first;
     times.all(|time| {
-        let rises = time.is_some_and(|time| last <= time && time.0.checked_sub(first.0).is_some());
+        let follows =
+            time.is_some_and(|time| last <= time && time.0.checked_sub(first.0).is_some());
         last = time.unwrap_or(last);
-        rises
+        follows
     })
 }
 
-impl Raised {
+impl RunningMax {
     fn new(start: Micros, times: impl ExactSizeIterator<Item = Option<Micros>>) -> Self {
-        let mut raised = Self { low: Vec::with_capacity(times.len()), high: Vec::new() };
+        let mut running = Self { low: Vec::with_capacity(times.len()), high: Vec::new() };
         let mut last = 0u64;
         for (event, time) in (0u32..).zip(times) {
-            // An event without a time, or with one that runs back, is as late as the one before.
+            // An event with a missing or a decreasing time gets the time of the event before it.
             let before = (last >> 32) as u32;
             last = last.max(time.map_or(0, |time| since(start, time)));
             let after = (last >> 32) as u32;
             if after != before {
-                raised.high.push((event, after));
+                running.high.push((event, after));
             }
-            raised.low.push(last as u32);
+            running.low.push(last as u32);
         }
-        raised
+        running
     }
 
     fn at(&self, event: u32) -> u64 {
@@ -125,7 +124,7 @@ mod tests {
 
     const DAY: u64 = 86_400_000_000;
 
-    /// The clock of events at these times.
+    /// The clock of events with these times.
     fn clock(times: &[Option<u64>]) -> Clock {
         let event = |time: &Option<u64>| {
             let time = time.map_or_else(String::new, |t| {
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_of_days_and_times_that_run_back() {
+    fn offsets_span_days_and_ignore_decreasing_times() {
         let clock = clock(&[5, 7, 6, DAY, 3 * DAY, 3 * DAY - 9, 3 * DAY + 1].map(Some));
         let offsets = [0, 2, 2, DAY - 5, 3 * DAY - 5, 3 * DAY - 5, 3 * DAY - 4];
         assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|event| clock.offset(event)), offsets);
@@ -153,22 +152,32 @@ mod tests {
     }
 
     #[test]
-    fn times_that_never_run_back_are_those_of_the_events() {
+    fn sorted_times_are_read_from_the_events() {
         assert!(matches!(clock(&[5, 5, 7, 3 * DAY].map(Some)).times, Times::Recorded(..)));
-        assert!(matches!(clock(&[Some(5), Some(4)]).times, Times::Raised(_)));
-        assert!(matches!(clock(&[None, Some(5)]).times, Times::Raised(_)));
-        assert!(matches!(clock(&[Some(5), None, Some(6)]).times, Times::Raised(_)));
+        assert!(matches!(clock(&[Some(5), Some(4)]).times, Times::RunningMax(_)));
+        assert!(matches!(clock(&[None, Some(5)]).times, Times::RunningMax(_)));
+        assert!(matches!(clock(&[Some(5), None, Some(6)]).times, Times::RunningMax(_)));
     }
 
     proptest! {
         #[test]
         fn offsets_are_the_running_maximum(
             steps in proptest::collection::vec(0..1u64 << 31, 1..60),
-            odd in proptest::collection::btree_map(0..60usize, prop_oneof![Just(None), (0..1u64 << 35).prop_map(Some)], 0..3),
+            replaced in proptest::collection::btree_map(
+                0..60usize,
+                prop_oneof![Just(None), (0..1u64 << 35).prop_map(Some)],
+                0..3,
+            ),
         ) {
             let mut time = 0;
-            let mut times: Vec<Option<u64>> = steps.iter().map(|step| { time += step; Some(time) }).collect();
-            for (at, time) in odd {
+            let mut times: Vec<Option<u64>> = steps
+                .iter()
+                .map(|step| {
+                    time += step;
+                    Some(time)
+                })
+                .collect();
+            for (at, time) in replaced {
                 if at < times.len() {
                     times[at] = time;
                 }

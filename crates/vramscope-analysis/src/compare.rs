@@ -1,68 +1,61 @@
-//! Call stacks of two recordings of the same program, matched although lines have shifted and
+//! Matches the call stacks of two recordings of the same program, even where lines have shifted and
 //! folders have moved.
 
 use crate::site::is_framework_file;
 use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What one call stack holds, in words that mean the same in every file.
+/// The bytes held by one call stack, with frames as text. Unlike ids, text is comparable between
+/// files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldBy<'a> {
-    /// Bytes.
+    /// Bytes held.
     pub bytes: u64,
     /// Whether it is the stack of the free.
     pub is_of_free: bool,
-    /// Innermost first.
+    /// Frames, innermost first.
     pub frames: Vec<NamedFrame<'a>>,
 }
 
-/// A frame in words.
+/// A frame as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamedFrame<'a> {
-    /// The function.
+    /// Function name.
     pub name: &'a str,
-    /// The file.
+    /// File path.
     pub file: &'a str,
-    /// The line; 0 when unknown.
+    /// Line number. 0 if unknown.
     pub line: u32,
 }
 
-/// Places in the two lists of the same call stack; what is only in one of them has no other.
-pub type Matched = (Option<usize>, Option<usize>);
+/// Indices of one call stack in the lists `a` and `b`. `None` where a list does not have it.
+type StackMatch = (Option<usize>, Option<usize>);
 
-/// How much of a file's path must agree, the strictest first.
+/// How much of two file paths must be equal. The strictest comes first.
 #[derive(Clone, Copy)]
-enum Path {
-    /// All of it: the same machine, the same checkout.
+enum PathScope {
+    /// The whole path, for the same checkout on the same machine.
     Whole,
-    /// From the root of the package, or the file and its folder: another checkout, another
-    /// environment.
+    /// The path from the package root, or else the file and its folder. For another checkout or
+    /// another environment.
     Package,
-    /// The file alone, for code that lies at the root of a checkout.
-    Name,
+    /// The file name, for code at the root of a checkout.
+    FileName,
 }
 
-impl Path {
+impl PathScope {
     fn of(self, file: &str) -> &str {
         match self {
             Self::Whole => file,
             Self::Package => package_path(file),
-            Self::Name => last_parts(file, 1),
+            Self::FileName => last_components(file, 1),
         }
     }
 }
 
-/// A path from where it is the same on every machine: in a package, in Python's library, else its
-/// last two parts.
-///
-/// ```
-/// use vramscope_analysis::package_path;
-///
-/// assert_eq!(package_path("/opt/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py"), "torch/nn/modules/linear.py");
-/// assert_eq!(package_path("/usr/lib/python3.12/threading.py"), "threading.py");
-/// assert_eq!(package_path("/home/me/work/train/model.py"), "train/model.py");
-/// ```
-pub fn package_path(file: &str) -> &str {
+/// The part of a path that is equal on every machine: relative to the package root or to Python's
+/// standard library, or else the last two components.
+fn package_path(file: &str) -> &str {
     for root in ["-packages/", "-packages\\"] {
         if let Some((_, rest)) = file.rsplit_once(root) {
             return rest;
@@ -73,90 +66,93 @@ pub fn package_path(file: &str) -> &str {
     {
         return rest;
     }
-    last_parts(file, 2)
+    last_components(file, 2)
 }
 
-fn last_parts(file: &str, count: usize) -> &str {
+/// The last `count` components of a path.
+fn last_components(file: &str, count: usize) -> &str {
     file.rmatch_indices(['/', '\\']).nth(count - 1).map_or(file, |(at, _)| &file[at + 1..])
 }
 
-/// Matches the stacks of two lists; each comes exactly once.
+/// Matches the stacks of two lists. Every stack occurs in exactly one match.
 ///
-/// Stacks match when functions and files do, frame by frame; else when those of the user's own code
-/// do. Several of `a` and of `b` can then be the same but for their lines, as where a function
-/// allocates in two places. Where the lines of one side are all among the other's, nothing has
-/// shifted and the lines decide; else their order does, which code that is put in does not change,
-/// and of the ways to match in that order the one by which most is alike.
-pub fn match_stacks(a: &[HeldBy<'_>], b: &[HeldBy<'_>]) -> Vec<Matched> {
-    let mut matched: Vec<Matched> = Vec::with_capacity(a.len().max(b.len()));
-    let mut left: [Vec<usize>; 2] = [(0..a.len()).collect(), (0..b.len()).collect()];
-    for path in [Path::Whole, Path::Package, Path::Name] {
-        left = pass([a, b], left, path, &mut matched);
+/// Stacks match if their functions and files are equal, frame by frame. Remaining stacks match if
+/// the frames in the user's own code are equal. Several stacks of `a` and of `b` can then differ in
+/// nothing but lines, for example if a function allocates in two places. Such a group is resolved
+/// by its lines:
+///
+/// - If one list has all lines of the other, no line has shifted. Stacks with equal lines match.
+/// - Otherwise the order of lines decides, because inserted code does not change it. Of all
+///   matchings in that order, the one with the highest total similarity is taken.
+pub fn match_stacks(a: &[HeldBy<'_>], b: &[HeldBy<'_>]) -> Vec<StackMatch> {
+    let mut matches: Vec<StackMatch> = Vec::with_capacity(a.len().max(b.len()));
+    let mut unmatched: [Vec<usize>; 2] = [(0..a.len()).collect(), (0..b.len()).collect()];
+    for scope in [PathScope::Whole, PathScope::Package, PathScope::FileName] {
+        unmatched = match_by_key([a, b], unmatched, scope, &mut matches);
     }
-    // Another release of PyTorch has other frames between the user's code and the allocator.
-    let own = [own_frames(a), own_frames(b)];
-    let (named, [without_a, without_b]) = split(left, &own);
-    let [of_a, of_b] = pass([&own[0], &own[1]], named, Path::Name, &mut matched);
-    matched.extend(of_a.into_iter().chain(without_a).map(|i| (Some(i), None)));
-    matched.extend(of_b.into_iter().chain(without_b).map(|j| (None, Some(j))));
-    matched
+    // Releases of PyTorch differ in the frames between the user's code and the allocator.
+    let user = [user_frames(a), user_frames(b)];
+    let (with_frames, [without_a, without_b]) = split_by_frames(unmatched, &user);
+    let user = [&user[0][..], &user[1][..]];
+    let [only_a, only_b] = match_by_key(user, with_frames, PathScope::FileName, &mut matches);
+    matches.extend(only_a.into_iter().chain(without_a).map(|i| (Some(i), None)));
+    matches.extend(only_b.into_iter().chain(without_b).map(|j| (None, Some(j))));
+    matches
 }
 
-/// Matches those of `left` that have the same key, and gives back those whose key the other side
-/// does not have.
-fn pass(
+/// Matches stacks with equal keys. Returns the stacks whose key the other list does not have.
+fn match_by_key(
     [a, b]: [&[HeldBy<'_>]; 2],
-    left: [Vec<usize>; 2],
-    path: Path,
-    matched: &mut Vec<Matched>,
+    unmatched: [Vec<usize>; 2],
+    scope: PathScope,
+    matches: &mut Vec<StackMatch>,
 ) -> [Vec<usize>; 2] {
     let mut groups: FxHashMap<u64, [Vec<usize>; 2]> = FxHashMap::default();
-    for (side, (stacks, left)) in [a, b].into_iter().zip(left).enumerate() {
-        for i in left {
-            groups.entry(key(&stacks[i], path)).or_default()[side].push(i);
+    for (list, (stacks, indices)) in [a, b].into_iter().zip(unmatched).enumerate() {
+        for i in indices {
+            groups.entry(stack_key(&stacks[i], scope)).or_default()[list].push(i);
         }
     }
-    let mut still = [Vec::new(), Vec::new()];
+    let mut rest = [Vec::new(), Vec::new()];
     for group in groups.into_values() {
         match group {
             [in_a, in_b] if in_a.is_empty() || in_b.is_empty() => {
-                still[0].extend(in_a);
-                still[1].extend(in_b);
+                rest[0].extend(in_a);
+                rest[1].extend(in_b);
             }
-            group => in_group(a, b, group, matched),
+            group => match_group(a, b, group, matches),
         }
     }
-    still
+    rest
 }
 
 /// The stacks without the frames of PyTorch, Python and compiled code.
-fn own_frames<'a>(stacks: &[HeldBy<'a>]) -> Vec<HeldBy<'a>> {
-    let own =
+fn user_frames<'a>(stacks: &[HeldBy<'a>]) -> Vec<HeldBy<'a>> {
+    let user =
         |s: &HeldBy<'a>| s.frames.iter().copied().filter(|f| !is_framework_file(f.file)).collect();
-    stacks.iter().map(|s| HeldBy { frames: own(s), ..*s }).collect()
+    stacks.iter().map(|s| HeldBy { frames: user(s), ..*s }).collect()
 }
 
-/// Those of `left` that have frames, and those that have none.
-fn split(
-    left: [Vec<usize>; 2],
+/// Splits `indices` into stacks with frames, and stacks without.
+fn split_by_frames(
+    indices: [Vec<usize>; 2],
     stacks: &[Vec<HeldBy<'_>>; 2],
 ) -> ([Vec<usize>; 2], [Vec<usize>; 2]) {
-    let [of_a, of_b] = left;
-    let parts = |left: Vec<usize>, stacks: &[HeldBy<'_>]| -> (Vec<usize>, Vec<usize>) {
-        left.into_iter().partition(|&i| !stacks[i].frames.is_empty())
+    let [of_a, of_b] = indices;
+    let split = |indices: Vec<usize>, stacks: &[HeldBy<'_>]| -> (Vec<usize>, Vec<usize>) {
+        indices.into_iter().partition(|&i| !stacks[i].frames.is_empty())
     };
     let ((with_a, without_a), (with_b, without_b)) =
-        (parts(of_a, &stacks[0]), parts(of_b, &stacks[1]));
+        (split(of_a, &stacks[0]), split(of_b, &stacks[1]));
     ([with_a, with_b], [without_a, without_b])
 }
 
-/// The same for stacks that differ in nothing but lines, and in as much of their paths as is not
-/// asked for.
-fn key(stack: &HeldBy<'_>, path: Path) -> u64 {
+/// A hash of a stack without its lines, and with paths reduced to `scope`.
+fn stack_key(stack: &HeldBy<'_>, scope: PathScope) -> u64 {
     let mut text = vec![u8::from(stack.is_of_free)];
     for frame in &stack.frames {
-        // Zero bytes keep names and files apart.
-        for part in [frame.name, path.of(frame.file)] {
+        // Zero bytes separate names and files.
+        for part in [frame.name, scope.of(frame.file)] {
             text.extend_from_slice(part.as_bytes());
             text.push(0);
         }
@@ -164,105 +160,113 @@ fn key(stack: &HeldBy<'_>, path: Path) -> u64 {
     xxh3_64(&text)
 }
 
-/// More pairs than this are not weighed against each other.
-const MOST_PAIRS: usize = 1 << 22;
+/// Larger groups are paired in order, without comparing all pairs. Bounds time and memory.
+const MAX_COMPARED_PAIRS: usize = 1 << 22;
 
-fn in_group(
+/// The lines of a stack, outermost frame first. Code that runs later is usually lower in its file,
+/// so this order is stable when lines shift.
+fn lines(stack: &HeldBy<'_>) -> Vec<u32> {
+    stack.frames.iter().rev().map(|f| f.line).collect()
+}
+
+/// Matches a group of stacks with equal keys.
+fn match_group(
     a: &[HeldBy<'_>],
     b: &[HeldBy<'_>],
     [mut of_a, mut of_b]: [Vec<usize>; 2],
-    matched: &mut Vec<Matched>,
+    matches: &mut Vec<StackMatch>,
 ) {
-    // Outermost first: what runs later stands lower in its file.
-    let lines = |s: &HeldBy<'_>| s.frames.iter().rev().map(|f| f.line).collect::<Vec<u32>>();
     of_a.sort_by_cached_key(|&i| (lines(&a[i]), i));
     of_b.sort_by_cached_key(|&j| (lines(&b[j]), j));
-    let same = same_lines(a, b, &of_a, &of_b);
-    let pairs = if same.len() == of_a.len().min(of_b.len()) {
-        same
-    } else if of_a.len().saturating_mul(of_b.len()) > MOST_PAIRS {
+    let equal = equal_lines(a, b, &of_a, &of_b);
+    let pairs = if equal.len() == of_a.len().min(of_b.len()) {
+        equal
+    } else if of_a.len().saturating_mul(of_b.len()) > MAX_COMPARED_PAIRS {
         of_a.iter().copied().zip(of_b.iter().copied()).collect()
     } else {
-        most_alike(a, b, &of_a, &of_b)
+        best_alignment(a, b, &of_a, &of_b)
     };
     let (paired_a, paired_b): (FxHashSet<usize>, FxHashSet<usize>) = pairs.iter().copied().unzip();
-    matched.extend(pairs.into_iter().map(|(i, j)| (Some(i), Some(j))));
-    // Whatever a laxer look at paths finds for the rest would be less like it than what was just
-    // refused.
-    matched.extend(of_a.into_iter().filter(|i| !paired_a.contains(i)).map(|i| (Some(i), None)));
-    matched.extend(of_b.into_iter().filter(|j| !paired_b.contains(j)).map(|j| (None, Some(j))));
+    matches.extend(pairs.into_iter().map(|(i, j)| (Some(i), Some(j))));
+    // The rest stays unmatched. A wider path scope could only find worse matches than the ones that
+    // were rejected here.
+    matches.extend(of_a.into_iter().filter(|i| !paired_a.contains(i)).map(|i| (Some(i), None)));
+    matches.extend(of_b.into_iter().filter(|j| !paired_b.contains(j)).map(|j| (None, Some(j))));
 }
 
-/// Those whose lines are equal, of two lists in the order of their lines.
-fn same_lines(
+/// Pairs stacks with equal lines. `of_a` and `of_b` are sorted by their lines.
+fn equal_lines(
     a: &[HeldBy<'_>],
     b: &[HeldBy<'_>],
     of_a: &[usize],
     of_b: &[usize],
 ) -> Vec<(usize, usize)> {
-    let lines = |s: &HeldBy<'_>| s.frames.iter().rev().map(|f| f.line).collect::<Vec<u32>>();
-    let (mut same, mut j) = (Vec::new(), 0);
+    let (mut pairs, mut j) = (Vec::new(), 0);
     for &i in of_a {
         let wanted = lines(&a[i]);
         while j < of_b.len() && lines(&b[of_b[j]]) < wanted {
             j += 1;
         }
         if j < of_b.len() && lines(&b[of_b[j]]) == wanted {
-            same.push((i, of_b[j]));
+            pairs.push((i, of_b[j]));
             j += 1;
-        }
-    }
-    same
-}
-
-/// The matching in order that is most alike.
-fn most_alike(
-    a: &[HeldBy<'_>],
-    b: &[HeldBy<'_>],
-    of_a: &[usize],
-    of_b: &[usize],
-) -> Vec<(usize, usize)> {
-    // How much is gained so far: `gain[j]` by the first stacks of `a` and the first `j` of `b`.
-    let width = of_b.len() + 1;
-    let mut steps = vec![Step::OnlyB; (of_a.len() + 1) * width];
-    let mut gain = vec![0u64; width];
-    for (row, &i) in (1..).zip(of_a) {
-        let mut diagonal = gain[0];
-        for (column, &j) in (1..).zip(of_b) {
-            let ways = [
-                (diagonal + likeness(&a[i], &b[j]), Step::Pair),
-                (gain[column], Step::OnlyA),
-                (gain[column - 1], Step::OnlyB),
-            ];
-            diagonal = gain[column];
-            let best = ways.into_iter().reduce(|best, way| if way.0 > best.0 { way } else { best });
-            (gain[column], steps[row * width + column]) = best.unwrap_or(ways[0]);
-        }
-    }
-    let (mut row, mut column, mut pairs) = (of_a.len(), of_b.len(), Vec::new());
-    while row > 0 && column > 0 {
-        match steps[row * width + column] {
-            Step::Pair => {
-                (row, column) = (row - 1, column - 1);
-                pairs.push((of_a[row], of_b[column]));
-            }
-            Step::OnlyA => row -= 1,
-            Step::OnlyB => column -= 1,
         }
     }
     pairs
 }
 
-/// What speaks for two stacks being the same: bytes that are alike, and as much as half of that for
-/// a match at all and for the same lines.
-fn likeness(a: &HeldBy<'_>, b: &HeldBy<'_>) -> u64 {
-    let (least, most) = (a.bytes.min(b.bytes), a.bytes.max(b.bytes).max(1));
-    let same_lines = a.frames.iter().zip(&b.frames).all(|(x, y)| x.line == y.line);
-    (u128::from(least) * 100 / u128::from(most)) as u64 + 50 + if same_lines { 50 } else { 0 }
+/// Pairs stacks in order, so that the total similarity is highest. A sequence alignment by dynamic
+/// programming.
+fn best_alignment(
+    a: &[HeldBy<'_>],
+    b: &[HeldBy<'_>],
+    of_a: &[usize],
+    of_b: &[usize],
+) -> Vec<(usize, usize)> {
+    // `scores[column]` is the best score of the first `row` stacks of `a` and the first `column`
+    // stacks of `b`.
+    let width = of_b.len() + 1;
+    let mut steps = vec![AlignStep::OnlyB; (of_a.len() + 1) * width];
+    let mut scores = vec![0u64; width];
+    for (row, &i) in (1..).zip(of_a) {
+        let mut diagonal = scores[0];
+        for (column, &j) in (1..).zip(of_b) {
+            let options = [
+                (diagonal + similarity(&a[i], &b[j]), AlignStep::Pair),
+                (scores[column], AlignStep::OnlyA),
+                (scores[column - 1], AlignStep::OnlyB),
+            ];
+            diagonal = scores[column];
+            let best = options.into_iter().reduce(|best, o| if o.0 > best.0 { o } else { best });
+            (scores[column], steps[row * width + column]) = best.unwrap_or(options[0]);
+        }
+    }
+    let (mut row, mut column, mut pairs) = (of_a.len(), of_b.len(), Vec::new());
+    while row > 0 && column > 0 {
+        match steps[row * width + column] {
+            AlignStep::Pair => {
+                (row, column) = (row - 1, column - 1);
+                pairs.push((of_a[row], of_b[column]));
+            }
+            AlignStep::OnlyA => row -= 1,
+            AlignStep::OnlyB => column -= 1,
+        }
+    }
+    pairs
 }
 
+/// The similarity of two stacks, 50 to 200: up to 100 for the ratio of their bytes, 50 for any
+/// match, and 50 for equal lines.
+fn similarity(a: &HeldBy<'_>, b: &HeldBy<'_>) -> u64 {
+    let (smaller, larger) = (a.bytes.min(b.bytes), a.bytes.max(b.bytes).max(1));
+    let has_equal_lines = a.frames.iter().zip(&b.frames).all(|(x, y)| x.line == y.line);
+    let ratio = (u128::from(smaller) * 100 / u128::from(larger)) as u64;
+    ratio + 50 + if has_equal_lines { 50 } else { 0 }
+}
+
+/// A step of an alignment: a pair, or a stack without a partner.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum AlignStep {
     Pair,
     OnlyA,
     OnlyB,

@@ -1,13 +1,13 @@
-//! Words for a trace that is only a range of its file's events.
+//! The warning for an excerpt, a trace that holds only a range of its file's events.
 
-use vramscope_snapshot::{Device, Excerpt, Report};
+use vramscope_snapshot::{Device, Excerpt, Report, WarningKind};
 use vramscope_units::{EventIndex, grouped};
 
-/// That it is one, and which event of the file is which here.
-pub(crate) fn tell(excerpt: &Excerpt, device: &Device, report: &mut Report) {
+/// Warns that the trace is an excerpt, and maps the file's event numbers to the trace's.
+pub(crate) fn warn(excerpt: &Excerpt, device: &Device, report: &mut Report) {
     let Excerpt { events, of, before, .. } = excerpt;
     let (of, kept) = (grouped(u64::from(*of)), grouped(device.events.len() as u64));
-    report.warn("part", None, || {
+    report.warn(WarningKind::Part, None, || {
         let around = "and what was live around them; block sizes are estimates";
         if events.is_empty() {
             return format!("a part of the file: none of its {of} events, {around}");

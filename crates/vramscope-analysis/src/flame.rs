@@ -1,4 +1,4 @@
-//! Flame: call stacks as a prefix tree, outermost frame at the root.
+//! Flame graph data: call stacks as a prefix tree, with the outermost frame at the root.
 
 use crate::rollup::Share;
 use crate::slicing::{Budget, run_to_completion};
@@ -9,31 +9,32 @@ use vramscope_snapshot::{FrameId, Snapshot};
 /// A prefix tree over call stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flame {
-    /// The root first; each node before its children, and children by weight, largest first.
+    /// Nodes in depth-first order, starting with the root. Children come in order of weight,
+    /// largest first.
     pub nodes: Vec<FlameNode>,
 }
 
-/// A frame under the frames that lead to it.
+/// A frame at the end of one path of frames from the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlameNode {
-    /// The frame; `None` for the root, and under it for blocks without a stack.
+    /// The frame. `None` for the root, and for its child that collects blocks without a stack.
     pub frame: Option<FrameId>,
-    /// Whether the stacks under this child of the root are those of frees.
+    /// Whether the stacks in this subtree are stacks of frees.
     pub is_of_free: bool,
-    /// Index of the node that it is under; the root's own.
+    /// Index of the parent node. The root is its own parent.
     pub parent: u32,
-    /// 0 for the root.
+    /// Distance from the root, which has depth 0.
     pub depth: u32,
-    /// Of stacks that end here.
+    /// Weight of the stacks that end at this node.
     pub own: u128,
-    /// Of all stacks that come through here.
+    /// Weight of all stacks in this subtree.
     pub total: u128,
-    /// How many blocks those stacks count.
+    /// Number of blocks of all stacks in this subtree.
     pub blocks: u32,
 }
 
 impl Flame {
-    /// From shares by stack. The root's total is their sum.
+    /// Builds the tree from shares by stack. The root's total is their sum.
     pub fn new(snapshot: &Snapshot, shares: &[Share]) -> Self {
         let path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
@@ -41,8 +42,8 @@ impl Flame {
         run_to_completion(Self::with_paths(shares, path_of, &mut Budget::unlimited()))
     }
 
-    /// The same in slices, with the frames of each share as `path_of` tells them, from the root on:
-    /// other orders, or some left out.
+    /// Builds the tree in slices, with a custom path for each share. `path_of` appends the frames
+    /// of a share, starting at the root. It may reorder frames or leave some out.
     pub async fn with_paths(
         shares: &[Share],
         mut path_of: impl FnMut(&Share, &mut Vec<Option<FrameId>>),
@@ -70,7 +71,8 @@ impl Flame {
             add(&mut nodes[0], share);
             for &frame in &path {
                 let depth = nodes[at as usize].depth + 1;
-                // Frees stand apart: who frees a block is not who allocated it.
+                // Stacks of frees get their own nodes: they do not show where a block was
+                // allocated.
                 let is_of_free = share.is_of_free;
                 at = *children.entry((at, frame, is_of_free)).or_insert_with(|| {
                     nodes.push(FlameNode {
@@ -107,7 +109,7 @@ fn add(node: &mut FlameNode, share: &Share) {
     node.blocks += share.blocks;
 }
 
-/// Depth first, children by weight; among equals by the order in which they came.
+/// Sorts nodes depth first, and children by weight. Equal children keep their order of insertion.
 async fn in_order(nodes: &[FlameNode], budget: &mut Budget) -> Vec<FlameNode> {
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
     for (i, node) in (0u32..).zip(nodes).skip(1) {

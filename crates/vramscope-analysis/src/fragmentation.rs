@@ -1,5 +1,4 @@
-//! Cached memory over time: how much is free inside of segments, how large its largest piece is,
-//! and what segments cost.
+//! Cached memory over time: free bytes inside segments, the largest free range, and segment churn.
 
 mod gaps;
 mod sweep;
@@ -15,56 +14,57 @@ use std::ops::Range;
 use vramscope_snapshot::{PoolIndex, SegmentType, Snapshot, StreamId};
 use vramscope_units::Bytes;
 
-/// Free memory of one kind is of no use to another: blocks never move between these.
+/// The pool that a free range belongs to. The allocator never uses free memory of one kind for a
+/// request of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FreeKind {
-    /// The memory pool.
+    /// Memory pool.
     pub pool: PoolIndex,
-    /// The stream.
+    /// Stream.
     pub stream: StreamId,
-    /// Whether it serves small requests.
+    /// Whether the memory serves small requests.
     pub is_small: bool,
 }
 
 /// Free memory in every slot.
 #[derive(Clone, Debug, Default)]
 pub struct Fragmentation {
-    /// Cached-free bytes: reserved - active.
+    /// Cached free bytes: reserved - active.
     pub free: Series,
-    /// The largest piece of them.
+    /// Size of the largest free range, in bytes.
     pub largest: Series,
     /// Segment events of the window.
     pub churn: Churn,
 }
 
-/// How often memory was taken from the device and given back, and how much of it.
+/// Number of segment events of each kind, and the bytes that they reserved or released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Churn {
-    /// `segment_alloc` events (cudaMalloc).
+    /// Number of `segment_alloc` events (cudaMalloc).
     pub allocs: u32,
-    /// Their bytes.
+    /// Bytes of the `segment_alloc` events.
     pub alloc_bytes: Bytes,
-    /// `segment_free` events (cudaFree).
+    /// Number of `segment_free` events (cudaFree).
     pub frees: u32,
-    /// Their bytes.
+    /// Bytes of the `segment_free` events.
     pub free_bytes: Bytes,
-    /// `segment_map` events.
+    /// Number of `segment_map` events.
     pub maps: u32,
-    /// Their bytes.
+    /// Bytes of the `segment_map` events.
     pub map_bytes: Bytes,
-    /// `segment_unmap` events.
+    /// Number of `segment_unmap` events.
     pub unmaps: u32,
-    /// Their bytes.
+    /// Bytes of the `segment_unmap` events.
     pub unmap_bytes: Bytes,
 }
 
 impl Churn {
-    /// Count a device's segment events.
+    /// Counts a device's segment events.
     pub fn new(snapshot: &Snapshot, trace: &Trace) -> Self {
         run_to_completion(Self::sliced(snapshot, trace, &mut Budget::unlimited()))
     }
 
-    /// The same in slices.
+    /// [`Churn::new`] in slices.
     pub async fn sliced(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Self {
         let mut churn = Self::default();
         for part in strides(trace.device.events.len()) {
@@ -91,24 +91,23 @@ impl Churn {
 }
 
 impl Fragmentation {
-    /// Sweep a device's window.
+    /// Measures free memory in every slot of a device's window.
     pub fn new(snapshot: &Snapshot, trace: &Trace, carving: &Carving) -> Self {
         run_to_completion(Self::sliced(snapshot, trace, carving, &mut Budget::unlimited()))
     }
 
-    /// The same in slices.
+    /// [`Fragmentation::new`] in slices.
     pub async fn sliced(
         snapshot: &Snapshot,
         trace: &Trace,
         carving: &Carving,
         budget: &mut Budget,
     ) -> Self {
-        let mut made = Self::until(snapshot, trace, carving, trace.slots(), budget).await;
-        made.churn = Churn::sliced(snapshot, trace, budget).await;
-        made
+        let all_slots = Self::until(snapshot, trace, carving, trace.slots(), budget).await;
+        Self { churn: Churn::sliced(snapshot, trace, budget).await, ..all_slots }
     }
 
-    /// The first slots alone, without what segments cost.
+    /// Measures the first `slots` slots only, and leaves `churn` at zero.
     pub async fn until(
         snapshot: &Snapshot,
         trace: &Trace,
@@ -121,30 +120,29 @@ impl Fragmentation {
         Self { free, largest, churn: Churn::default() }
     }
 
-    /// 1 - largest / free: 0 when all free memory is one piece, near 1 when it is in crumbs.
+    /// `1 - largest / free`. 0 if all free memory is one range, near 1 if it is in many small ones.
     pub fn ratio(&self, slot: u32) -> f64 {
         let (free, largest) = (self.free.at(slot), self.largest.at(slot));
         if free == 0 { 0.0 } else { 1.0 - largest as f64 / free as f64 }
     }
 }
 
-/// What is free of one kind at one moment.
+/// Reserved, active and free bytes of one kind in one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreeShare {
-    /// Which kind.
+    /// Pool, stream and size class.
     pub kind: FreeKind,
-    /// Bytes reserved for it.
+    /// Reserved bytes.
     pub reserved: Bytes,
-    /// Bytes of blocks that are not yet free.
+    /// Bytes of active blocks.
     pub active: Bytes,
-    /// Cached-free bytes.
+    /// Cached free bytes.
     pub free: Bytes,
-    /// The largest free piece.
+    /// Size of the largest free range.
     pub largest: Bytes,
 }
 
-/// Free memory by pool, stream and size class, of the segments at one moment; most free bytes
-/// first.
+/// Sums up the segments of one slot by pool, stream and size class. Most free bytes come first.
 pub fn free_shares(segments: &[crate::state::SegmentState]) -> Vec<FreeShare> {
     let mut by_kind: BTreeMap<FreeKind, FreeShare> = BTreeMap::new();
     for segment in segments {

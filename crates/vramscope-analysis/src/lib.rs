@@ -1,8 +1,15 @@
 //! Pure functions from a snapshot to result tables.
 //!
-//! Everything that the page and the program say about memory is computed here, once. [`Trace`]
-//! pairs one device's events with its final segments: which blocks there were, when each of them
-//! was live, and the bands that follow. Nothing here formats, draws, reads a clock or a file.
+//! Every number about memory on the page and in the program is computed in this crate. [`Trace`]
+//! pairs one device's events with its final segments. It knows all blocks, the slots in which each
+//! block is live, and the resulting bands. Other analyses build on it: [`Carving`] (block sizes),
+//! [`Fragmentation`] (free memory), [`Categories`], [`Flame`], [`anomalies`] and more. Nothing in
+//! this crate formats text for users, draws, or reads a clock or a file.
+//!
+//! A slot is a state of the device. Slot 0 is the state before the window, and slot `i + 1` is the
+//! state after event `i`. So a trace of `n` events has `n + 1` slots.
+//!
+//! A long analysis also has a variant that runs in slices. See [`slicing`].
 //!
 //! ```
 //! use vramscope_analysis::Trace;
@@ -26,9 +33,6 @@
 //! assert!(trace.warnings.is_empty());
 //! # Ok::<(), vramscope_snapshot::LoadError>(())
 //! ```
-//!
-//! Slots: slot 0 is the state before the window, slot `i + 1` the state after event `i`. A trace of
-//! `n` events has `n + 1` slots, and every state that the device was ever in is one of them.
 
 mod arena;
 mod band;
@@ -59,10 +63,10 @@ mod trace;
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;
-pub use category::{Categories, Category, Guess, Rule, RuleError, Rules};
+pub use category::{Categories, Category, RuleError, Rules};
 pub use changes::Change;
 pub use clock::Clock;
-pub use compare::{HeldBy, Matched, NamedFrame, match_stacks, package_path};
+pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
     Facts, Finding, FindingKind, FixedSegments, FreeAt, FreeMemory, Growth, OutlierItem,
     PendingFrees, RankFacts, SettingCost, Severity, StepSource, Steps, findings, findings_sliced,
@@ -74,11 +78,11 @@ pub use peaks::{Peak, peaks, peaks_sliced};
 pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_sliced};
 pub use ranges::{NamedRange, named_ranges};
 pub use rollup::{
-    FrameShare, Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, reserved_by_stack,
+    Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, reserved_by_stack,
 };
 pub use segments::{Segments, Span};
 pub use series::Series;
-pub use site::{Site, Sites, is_framework_file, is_telling, name_hash};
+pub use site::{Site, Sites, is_distinctive, is_framework_file, name_hash};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use trace::{Coverage, Exactness, Oom, Trace};

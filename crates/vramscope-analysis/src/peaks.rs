@@ -1,4 +1,4 @@
-//! The next-highest separate peaks of a band.
+//! The highest separate peaks of a series, ranked by height and filtered by prominence.
 
 use crate::series::Series;
 use crate::slicing::{Budget, run_to_completion, strides};
@@ -6,57 +6,57 @@ use crate::slicing::{Budget, run_to_completion, strides};
 /// A peak of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peak {
-    /// The first slot of it.
+    /// The first slot of the peak.
     pub slot: u32,
-    /// The value there.
+    /// Value at the peak.
     pub value: u64,
-    /// How far the series falls on both sides before it is as high again; for the highest, its
-    /// whole height.
+    /// How far the series falls on both sides before it reaches the peak's value again. The whole
+    /// height for the highest peak.
     pub prominence: u64,
 }
 
-/// The separate peaks of a series, highest first, at most `count`: those that stand out from what
-/// is around them by at least `least`. The first is the series' maximum.
-pub fn peaks(series: &Series, count: usize, least: u64) -> Vec<Peak> {
-    run_to_completion(peaks_sliced(series, count, least, &mut Budget::unlimited()))
+/// The separate peaks of a series, highest first. Returns at most `count` peaks with a prominence
+/// of at least `min_prominence` (and at least 1). The first one is the maximum of the series.
+pub fn peaks(series: &Series, count: usize, min_prominence: u64) -> Vec<Peak> {
+    run_to_completion(peaks_sliced(series, count, min_prominence, &mut Budget::unlimited()))
 }
 
-/// The same in slices.
+/// [`peaks`] in slices.
 pub async fn peaks_sliced(
     series: &Series,
     count: usize,
-    least: u64,
+    min_prominence: u64,
     budget: &mut Budget,
 ) -> Vec<Peak> {
     let mut found = Vec::new();
-    let mut close = |peak: Open, right: u64| {
-        let prominence = peak.value - peak.left.max(right);
-        if prominence >= least.max(1) {
+    let mut close = |peak: Candidate, right_low: u64| {
+        let prominence = peak.value - peak.left_low.max(right_low);
+        if prominence >= min_prominence.max(1) {
             found.push(Peak { slot: peak.slot, value: peak.value, prominence });
         }
     };
-    // Each is at most as high as the one before it, and so few that they take next to no memory.
-    let mut open: Vec<Open> = Vec::new();
+    // A stack of candidates with decreasing values. It stays small.
+    let mut open: Vec<Candidate> = Vec::new();
     for part in strides(series.len()) {
         budget.charge(part.len() as u64).await;
         let first = part.start as u32;
-        // Not a loop: the series goes through its chunks by itself.
+        // `for_each` is faster than a loop here: the series iterates over its chunks internally.
         series.values(first..part.end as u32).enumerate().for_each(|(i, value)| {
             let mut low = u64::MAX;
             while let Some(lower) = open.pop_if(|top| top.value < value) {
-                low = low.min(lower.since);
+                low = low.min(lower.low_since);
                 close(lower, low);
             }
-            let mut left = 0;
+            let mut left_low = 0;
             if let Some(top) = open.last_mut() {
-                left = top.since.min(low);
-                top.since = left.min(value);
-                if left >= value {
-                    // It only went down since then: this stands for nothing of its own.
+                left_low = top.low_since.min(low);
+                top.low_since = left_low.min(value);
+                if left_low >= value {
+                    // The series has not risen since the candidate: this value is no peak.
                     return;
                 }
             }
-            open.push(Open { slot: first + i as u32, value, left, since: value });
+            open.push(Candidate { slot: first + i as u32, value, left_low, low_since: value });
         });
     }
     for peak in open {
@@ -67,15 +67,14 @@ pub async fn peaks_sliced(
     found
 }
 
-/// A value than which nothing higher has come yet. Of equal heights the earlier counts: the later
-/// one does not rise above it.
-struct Open {
+/// A possible peak: no later value is higher so far. Of equal values the first one is the peak.
+struct Candidate {
     slot: u32,
     value: u64,
-    /// The lowest value since the last that was as high; 0 where none was.
-    left: u64,
-    /// The lowest value from this one to the next that is open.
-    since: u64,
+    /// The lowest value since the last value that is at least as high. 0 if there is none.
+    left_low: u64,
+    /// The lowest value between this candidate and the next one on the stack.
+    low_since: u64,
 }
 
 #[cfg(test)]
@@ -87,19 +86,19 @@ mod tests {
     }
 
     #[test]
-    fn separate_peaks_by_height() {
+    fn peaks_are_ranked_by_height() {
         let found = peaks(&series(&[0, 5, 5, 2, 9, 3, 7, 6, 8, 0, 1]), 9, 1);
         let tuples: Vec<_> = found.iter().map(|p| (p.slot, p.value, p.prominence)).collect();
-        // 7 before 8 stands out by one only; 1 at the end by one.
+        // The prominence of the 7 in front of the 8, and of the final 1, is only 1.
         assert_eq!(tuples, [(4, 9, 9), (8, 8, 5), (6, 7, 1), (1, 5, 3), (10, 1, 1)]);
         assert_eq!(peaks(&series(&[0, 5, 5, 2, 9, 3, 7, 6, 8, 0, 1]), 9, 2).len(), 3);
         assert_eq!(peaks(&series(&[4, 4, 4]), 9, 1), [Peak { slot: 0, value: 4, prominence: 4 }]);
         assert_eq!(peaks(&series(&[0, 0]), 9, 1), []);
     }
 
-    /// As it is defined: how low it gets on each side before it is as high again (on the right:
-    /// higher).
-    fn defined(series: &[u64]) -> Vec<(u64, u32, u64)> {
+    /// Peaks by the definition of prominence, in quadratic time. A side ends at a value that is at
+    /// least as high on the left, and at a higher value on the right.
+    fn peaks_by_definition(series: &[u64]) -> Vec<(u64, u32, u64)> {
         let lowest = |side: Vec<u64>, is_end: &dyn Fn(u64) -> bool| match side
             .iter()
             .position(|&value| is_end(value))
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn peaks_are_what_they_are_defined_as() {
+    fn peaks_match_the_definition_of_prominence() {
         let mut state = 7u64;
         for len in (0..400).map(|i| i % 40) {
             let series: Vec<u64> = (0..len)
@@ -134,7 +133,7 @@ mod tests {
                 .map(|p| (p.value, p.slot, p.prominence))
                 .collect();
             found.sort_by_key(|p| p.1);
-            assert_eq!(found, defined(&series), "{series:?}");
+            assert_eq!(found, peaks_by_definition(&series), "{series:?}");
         }
     }
 }

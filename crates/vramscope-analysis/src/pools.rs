@@ -1,8 +1,8 @@
-//! Private pools: what they keep for themselves, in every slot.
+//! Private memory pools: the memory that they hold in every slot.
 //!
-//! Memory that is reserved for a private pool (a CUDA graph's, or one that a program made) serves
-//! nothing else, live or not: the blocks that a graph uses again when it is replayed count as free.
-//! So the honest height of the stack counts each such pool as a whole in place of its blocks.
+//! A private pool belongs to a CUDA graph, or was created by the program. Its memory serves nothing
+//! else, whether live or not. Blocks that a graph reuses when it is replayed count as free. So the
+//! envelope of the stack counts each private pool as a whole in place of its blocks.
 
 use crate::carving::Carving;
 use crate::segments::Span;
@@ -16,35 +16,35 @@ use vramscope_units::Bytes;
 /// The private pools of a device's window.
 ///
 /// The size of a pool is the larger of its active bytes (sizes of its blocks from `alloc` to
-/// `free_completed`) and its reserved bytes (its segments). That is the reserved bytes, unless
-/// segments are missing in the file.
+/// `free_completed`) and its reserved bytes (sizes of its segments). Reserved bytes are the larger,
+/// unless the file lacks segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolEnvelope {
-    /// In every slot `requested_bytes` with the size of each private pool in place of the requested
-    /// bytes of its blocks. It is never lower than `requested_bytes`.
+    /// `requested_bytes` in every slot, with the size of each private pool in place of the
+    /// requested bytes of its blocks. Never below `requested_bytes`.
     pub height: Series,
-    /// The sizes of all private pools together in every slot.
+    /// Total size of all private pools in every slot.
     pub size: Series,
     /// The pools, in the file's order.
     pub pools: Vec<PoolPeak>,
 }
 
-/// The most that one private pool ever had.
+/// The peaks of one private pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolPeak {
-    /// Which pool.
+    /// The pool.
     pub pool: PoolIndex,
-    /// The peak of its reserved bytes.
+    /// Peak of its reserved bytes.
     pub reserved: Bytes,
-    /// The peak of its active bytes.
+    /// Peak of its active bytes.
     pub active: Bytes,
 }
 
-/// What the private pools of a device hold in every slot; `None` when it has no private pool.
+/// The memory of a device's private pools in every slot. `None` if the device has no private pool.
 ///
-/// A block is of the pool that it names, else of that of the segment in which it lies when it
-/// enters. Segments of which the file tells no pool (those that are given back before the end,
-/// before PyTorch 2.12) count as the default pool's.
+/// A block belongs to the pool that its event names, or else to the pool of the segment around it
+/// when it enters. Segments without a pool in the file count toward the default pool. Before
+/// PyTorch 2.12 these are the segments that are released before the end.
 pub fn pool_envelope(
     trace: &Trace,
     carving: &Carving,
@@ -53,7 +53,7 @@ pub fn pool_envelope(
     run_to_completion(pool_envelope_sliced(trace, carving, snapshot, &mut Budget::unlimited()))
 }
 
-/// The same in slices.
+/// [`pool_envelope`] in slices.
 pub async fn pool_envelope_sliced(
     trace: &Trace,
     carving: &Carving,
@@ -62,7 +62,7 @@ pub async fn pool_envelope_sliced(
 ) -> Option<PoolEnvelope> {
     let is_private = |pool: PoolIndex| snapshot.pool(pool).is_some_and(|id| id != PoolId::DEFAULT);
     let slots = trace.slots();
-    // By entry, as all spans are.
+    // Spans are in the order in which they enter.
     let spans: Vec<&Span> = carving
         .segments
         .spans
@@ -86,12 +86,14 @@ pub async fn pool_envelope_sliced(
         .map(|(i, s)| (s.leaves, i))
         .collect();
     leaving.sort_unstable();
-    let (mut entered, mut left) = (0, 0);
+    // Positions in `spans` and in `leaving` up to which spans have entered and left.
+    let (mut next_entering, mut next_leaving) = (0, 0);
+    // Reserved private spans by address.
     let mut open: BTreeMap<u64, u32> = BTreeMap::new();
-    // The pool of every block that has entered.
-    let mut of = filled(PoolIndex::UNKNOWN, trace.blocks.len(), budget).await;
-    let mut sweep =
-        Sweep { pools: vec![Pool::default(); snapshot.pools.len()], ..Sweep::default() };
+    // The private pool of every block that has entered.
+    let mut pool_of = filled(PoolIndex::UNKNOWN, trace.blocks.len(), budget).await;
+    let mut totals =
+        PoolTotals { pools: vec![Pool::default(); snapshot.pools.len()], ..PoolTotals::default() };
     let (mut height, mut size) =
         (Series::with_capacity(slots as usize), Series::with_capacity(slots as usize));
     for part in strides(slots as usize) {
@@ -103,26 +105,26 @@ pub async fn pool_envelope_sliced(
             };
             for block in changes.iter().filter(|c| !c.enters()).map(|c| c.block()) {
                 let (active, requested) = sizes(block);
-                sweep.change(of[block as usize], |pool| {
+                totals.change(pool_of[block as usize], |pool| {
                     pool.active = pool.active.wrapping_sub(active);
                     pool.requested = pool.requested.wrapping_sub(requested);
                 });
             }
-            while let Some(&(_, index)) = leaving.get(left).filter(|l| l.0 == slot) {
-                left += 1;
+            while let Some(&(_, index)) = leaving.get(next_leaving).filter(|l| l.0 == slot) {
+                next_leaving += 1;
                 let span = spans[index as usize];
-                sweep.change(span.pool, |pool| {
-                    pool.reserved = pool.reserved.wrapping_sub(span.size.0)
+                totals.change(span.pool, |pool| {
+                    pool.reserved = pool.reserved.wrapping_sub(span.size.0);
                 });
                 if open.get(&span.address.0) == Some(&index) {
                     open.remove(&span.address.0);
                 }
             }
-            while let Some(span) = spans.get(entered).filter(|s| s.enters == slot) {
-                open.insert(span.address.0, entered as u32);
-                entered += 1;
-                sweep.change(span.pool, |pool| {
-                    pool.reserved = pool.reserved.wrapping_add(span.size.0)
+            while let Some(span) = spans.get(next_entering).filter(|s| s.enters == slot) {
+                open.insert(span.address.0, next_entering as u32);
+                next_entering += 1;
+                totals.change(span.pool, |pool| {
+                    pool.reserved = pool.reserved.wrapping_add(span.size.0);
                 });
             }
             for block in changes.iter().filter(|c| c.enters()).map(|c| c.block()) {
@@ -139,35 +141,37 @@ pub async fn pool_envelope_sliced(
                 if !is_private(pool) {
                     continue;
                 }
-                of[block as usize] = pool;
+                pool_of[block as usize] = pool;
                 let (active, requested) = sizes(block);
-                sweep.change(pool, |pool| {
+                totals.change(pool, |pool| {
                     pool.active = pool.active.wrapping_add(active);
                     pool.requested = pool.requested.wrapping_add(requested);
                 });
             }
-            sweep.settle();
-            height.push(trace.requested.at(slot).saturating_add(sweep.unused));
-            size.push(sweep.size);
+            totals.update_peaks();
+            height.push(trace.requested.at(slot).saturating_add(totals.unused));
+            size.push(totals.size);
         }
     }
-    let pools = (0u16..).zip(&sweep.pools).filter(|(_, p)| p.seen).map(|(index, pool)| PoolPeak {
+    let seen = (0u16..).zip(&totals.pools).filter(|(_, p)| p.is_seen);
+    let pools = seen.map(|(index, pool)| PoolPeak {
         pool: PoolIndex(index),
-        reserved: Bytes(pool.most_reserved),
-        active: Bytes(pool.most_active),
+        reserved: Bytes(pool.peak_reserved),
+        active: Bytes(pool.peak_active),
     });
     Some(PoolEnvelope { height, size, pools: pools.collect() })
 }
 
-/// A private pool at one moment, and the most that it had until then.
+/// A private pool in one slot, with its peaks until then. In bytes.
 #[derive(Clone, Copy, Default)]
 struct Pool {
     reserved: u64,
     active: u64,
     requested: u64,
-    seen: bool,
-    most_reserved: u64,
-    most_active: u64,
+    /// Whether the pool ever changed.
+    is_seen: bool,
+    peak_reserved: u64,
+    peak_active: u64,
 }
 
 impl Pool {
@@ -175,40 +179,45 @@ impl Pool {
         self.active.max(self.reserved)
     }
 
-    /// What the stack does not draw of it.
+    /// The part of the pool that the requested bytes of its blocks do not cover.
     fn unused(&self) -> u64 {
         self.size().saturating_sub(self.requested)
     }
 }
 
-/// Sums over pools. A change is of one pool, so a slot costs what happens in it, however many pools
-/// there are. Sums wrap: nonsense in a file is gone again when what made it is.
+/// Running totals over all pools.
+///
+/// A change touches one pool, so the cost of a slot does not depend on the number of pools. Sums
+/// wrap, so a nonsensical size in a file has no effect after its block has left.
 #[derive(Default)]
-struct Sweep {
+struct PoolTotals {
     pools: Vec<Pool>,
+    /// Sum of [`Pool::size`].
     size: u64,
+    /// Sum of [`Pool::unused`].
     unused: u64,
-    touched: Vec<PoolIndex>,
+    /// Pools that changed in the current slot.
+    changed: Vec<PoolIndex>,
 }
 
-impl Sweep {
-    /// Changes a private pool; nothing where it is none.
+impl PoolTotals {
+    /// Changes a pool. Does nothing for [`PoolIndex::UNKNOWN`].
     fn change(&mut self, index: PoolIndex, by: impl FnOnce(&mut Pool)) {
         let Some(pool) = self.pools.get_mut(usize::from(index.0)) else { return };
         let before = *pool;
         by(pool);
         self.size = self.size.wrapping_sub(before.size()).wrapping_add(pool.size());
         self.unused = self.unused.wrapping_sub(before.unused()).wrapping_add(pool.unused());
-        self.touched.push(index);
+        self.changed.push(index);
     }
 
-    /// All changes of a slot are made: what is now is a state that was.
-    fn settle(&mut self) {
-        for index in self.touched.drain(..) {
+    /// Updates the peaks, after all changes of a slot. States within a slot never existed.
+    fn update_peaks(&mut self) {
+        for index in self.changed.drain(..) {
             let pool = &mut self.pools[usize::from(index.0)];
-            pool.seen = true;
-            pool.most_reserved = pool.most_reserved.max(pool.reserved);
-            pool.most_active = pool.most_active.max(pool.active);
+            pool.is_seen = true;
+            pool.peak_reserved = pool.peak_reserved.max(pool.reserved);
+            pool.peak_active = pool.peak_active.max(pool.active);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Annotated ranges: starts and ends paired, and laid out in lanes in which they nest.
+//! Annotated ranges: pairs starts with ends, and lays the ranges out in lanes.
 
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Snapshot, Stage, StrId};
@@ -7,33 +7,35 @@ use vramscope_units::Micros;
 /// A range that the program named (`record_function`, `ProfilerStep#N`, `Optimizer.step#...`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedRange {
-    /// Its name.
+    /// Name of the range.
     pub name: StrId,
-    /// Since the Unix epoch.
+    /// Start time, since the Unix epoch.
     pub start: Micros,
-    /// The same; the last time of all annotations where the end was not recorded.
+    /// End time, since the Unix epoch. The time of the last annotation if the end was not recorded.
     pub end: Micros,
-    /// Ranges of one lane nest or follow each other; those of several threads need several lanes.
+    /// Lane of the range. Ranges in a lane either nest or do not overlap, so ranges of several
+    /// threads need several lanes.
     pub lane: u32,
 }
 
-/// All ranges of a file by start, the longer first. Annotations carry no thread: ends pair by name
-/// with the latest start that is open. An end without a start is left out, and so is what has no
-/// time.
+/// All ranges of a file, by start. Of ranges with equal starts the longer comes first.
+///
+/// Annotations have no thread. An end pairs with the latest open start of the same name. Ends
+/// without a start and annotations without a time are dropped.
 pub fn named_ranges(snapshot: &Snapshot) -> Vec<NamedRange> {
     let mut open: FxHashMap<StrId, Vec<usize>> = FxHashMap::default();
     let mut ranges: Vec<NamedRange> = Vec::new();
     let last = snapshot.annotations.iter().filter_map(|a| a.time).max().unwrap_or(Micros(0));
     for annotation in &snapshot.annotations {
         let Some(time) = annotation.time else { continue };
-        let same = open.entry(annotation.name).or_default();
+        let open_indices = open.entry(annotation.name).or_default();
         match annotation.stage {
             Stage::Start => {
-                same.push(ranges.len());
+                open_indices.push(ranges.len());
                 ranges.push(NamedRange { name: annotation.name, start: time, end: last, lane: 0 });
             }
             Stage::End => {
-                if let Some(index) = same.pop() {
+                if let Some(index) = open_indices.pop() {
                     let range = &mut ranges[index];
                     range.end = time.max(range.start);
                 }
@@ -41,7 +43,7 @@ pub fn named_ranges(snapshot: &Snapshot) -> Vec<NamedRange> {
         }
     }
     ranges.sort_by_key(|r| (r.start, std::cmp::Reverse(r.end)));
-    // For each lane the ends of the ranges that are open in it, outermost first.
+    // For each lane, the ends of its open ranges, outermost first.
     let mut lanes: Vec<Vec<Micros>> = Vec::new();
     for range in &mut ranges {
         let fits = |ends: &mut Vec<Micros>| {
@@ -64,7 +66,7 @@ mod tests {
     use vramscope_snapshot::Reader;
 
     #[test]
-    fn ends_pair_by_name_and_what_crosses_gets_a_lane() {
+    fn ends_pair_by_name_and_crossing_ranges_get_separate_lanes() {
         let ends = [
             ("a", "START", 1),
             ("b", "START", 2),

@@ -1,5 +1,4 @@
-//! Attribution: what memory is, added up by call stack, by frame, or by anything else that a block
-//! has.
+//! Attribution: memory summed up by call stack and by frame.
 
 use crate::blocks::{Block, Origin};
 use crate::carving::Carving;
@@ -10,26 +9,26 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
 
-/// What each block counts for.
+/// The weight of a block in a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Requested bytes, if it is live in the slot.
+    /// Requested bytes of blocks that are live in the slot.
     Requested(u32),
-    /// Block bytes, if it is live in the slot.
+    /// Sizes of blocks that are live in the slot.
     Active(u32),
-    /// Block bytes, if it is live in the slot and its free has not been asked for.
+    /// Sizes of blocks that are live in the slot, and whose free is not requested yet.
     Allocated(u32),
-    /// Requested bytes times microseconds of life within the window; times events where there is no
-    /// clock.
+    /// Requested bytes times the microseconds of life within the window. Without a clock, times the
+    /// number of events.
     ByteTime,
-    /// One, if it was allocated in the window.
+    /// Number of blocks that were allocated in the window.
     Count,
-    /// Requested bytes, if it was allocated in the window, however short it lived.
+    /// Requested bytes of blocks that were allocated in the window, however short they lived.
     Churn,
 }
 
 impl Measure {
-    /// What a block counts for; 0 when it does not.
+    /// The weight of the block with this index into [`Trace::blocks`].
     pub fn of(self, trace: &Trace, carving: &Carving, index: u32) -> u128 {
         let block = &trace.blocks[index as usize];
         let size = || u128::from(carving.sizes[index as usize].0);
@@ -46,9 +45,10 @@ impl Measure {
         }
     }
 
-    /// The same with only the events of `events` (both ends included) counted: lives are clipped to
-    /// them, and only allocations among them count. What is live in a slot is so whatever the
-    /// events.
+    /// The weight of a block within a range of events, both ends included.
+    ///
+    /// [`Measure::ByteTime`] clips the life of the block to the range. [`Measure::Count`] and
+    /// [`Measure::Churn`] count allocations in the range only. Measures of a slot ignore the range.
     pub fn within(self, trace: &Trace, carving: &Carving, index: u32, events: (u32, u32)) -> u128 {
         let block = &trace.blocks[index as usize];
         match self {
@@ -65,16 +65,16 @@ impl Measure {
     }
 }
 
-/// Microseconds (or events, where there is no clock) of the window in which a block is live.
+/// Microseconds of the window in which a block is live. Without a clock, the number of events.
 pub fn lifetime(trace: &Trace, block: &Block) -> u64 {
     lifetime_within(trace, block, (0, u32::MAX))
 }
 
-/// The same from one event to another.
+/// [`lifetime`] clipped to the events from `first` to `last`.
 fn lifetime_within(trace: &Trace, block: &Block, (first, last): (u32, u32)) -> u64 {
     let Some(last) = trace.slots().checked_sub(2).map(|end| last.min(end)) else { return 0 };
-    // A state lasts from its event to the next; what is there before the window counts from its
-    // first event on.
+    // A state lasts from its event to the next one. The life of a block from before the window
+    // starts at the first event.
     let from = (block.enters.max(1) - 1).max(first);
     let to = block.leaves.saturating_sub(1).min(last + 1);
     match &trace.clock {
@@ -84,22 +84,22 @@ fn lifetime_within(trace: &Trace, block: &Block, (first, last): (u32, u32)) -> u
     }
 }
 
-/// What a call stack adds up to.
+/// The sum of a call stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// The stack.
     pub stack: StackId,
-    /// Whether it is the stack of the free: the block was allocated before the window, and the file
-    /// has no other.
+    /// Whether it is the stack of the free. The file has no other stack for blocks that were
+    /// allocated before the window.
     pub is_of_free: bool,
-    /// The sum of the measure.
+    /// Sum of the measure.
     pub weight: u128,
-    /// Blocks (segments, for `reserved_bytes`) that count for something.
+    /// Number of blocks with a weight above 0. Number of segments for `reserved_bytes`.
     pub blocks: u32,
 }
 
-/// A device's blocks by call stack, largest share first. Pre-window blocks are included: the sum is
-/// the band's value.
+/// Sums up a device's blocks by call stack, largest share first. Blocks from before the window are
+/// included, so the shares add up to the band's value.
 pub fn by_stack(trace: &Trace, carving: &Carving, measure: Measure) -> Vec<Share> {
     run_to_completion(by_stack_sliced(
         trace,
@@ -108,13 +108,14 @@ pub fn by_stack(trace: &Trace, carving: &Carving, measure: Measure) -> Vec<Share
     ))
 }
 
-/// The same in slices, of whatever a block counts for.
+/// [`by_stack`] in slices, with any weight function. `weight` takes an index into
+/// [`Trace::blocks`].
 pub async fn by_stack_sliced(
     trace: &Trace,
     weight: impl Fn(u32) -> u128,
     budget: &mut Budget,
 ) -> Vec<Share> {
-    let mut sum = Sum::default();
+    let mut sum = ShareSums::default();
     for part in strides(trace.blocks.len()) {
         budget.charge(3 * part.len() as u64).await;
         for (i, b) in (part.start as u32..).zip(&trace.blocks[part]) {
@@ -124,25 +125,25 @@ pub async fn by_stack_sliced(
     sum.finish()
 }
 
-/// Reserved bytes in a slot, by the stack of the allocation that made the segment.
+/// Sums up reserved bytes in a slot by the stack of the allocation that caused the reservation.
 pub fn reserved_by_stack(segments: &Segments, slot: u32) -> Vec<Share> {
-    let there = segments.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves);
-    let mut sum = Sum::default();
-    for span in there {
+    let reserved = segments.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves);
+    let mut sum = ShareSums::default();
+    for span in reserved {
         sum.add(span.stack, false, span.size.0.into());
     }
     sum.finish()
 }
 
-/// Weights by stack, each with whether that is the stack of the free.
+/// Collects shares by stack. Stacks of frees are kept apart.
 #[derive(Default)]
-struct Sum {
+struct ShareSums {
     index: FxHashMap<(StackId, bool), usize>,
     shares: Vec<Share>,
 }
 
-impl Sum {
-    /// What weighs nothing does not count.
+impl ShareSums {
+    /// Adds a block. Ignores weight 0.
     fn add(&mut self, stack: StackId, is_of_free: bool, weight: u128) {
         if weight == 0 {
             return;
@@ -155,25 +156,26 @@ impl Sum {
         self.shares[at].blocks += 1;
     }
 
-    /// Largest first.
+    /// All shares, largest first.
     fn finish(mut self) -> Vec<Share> {
         self.shares.sort_unstable_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free));
         self.shares
     }
 }
 
-/// What a frame adds up to.
+/// The sum of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameShare {
     /// The frame.
     pub frame: FrameId,
-    /// Of all stacks that it is in, each counted once however often it recurs there.
+    /// Weight of all stacks that contain the frame. A stack counts once, even if the frame recurs
+    /// in it.
     pub inclusive: u128,
-    /// Of the stacks in which it is the innermost.
+    /// Weight of the stacks in which the frame is the innermost one.
     pub exclusive: u128,
 }
 
-/// Shares by frame, largest inclusive first.
+/// Sums up shares by frame, largest inclusive weight first.
 pub fn by_frame(snapshot: &Snapshot, shares: &[Share]) -> Vec<FrameShare> {
     let empty = |i: u32| FrameShare { frame: FrameId(i), inclusive: 0, exclusive: 0 };
     let mut frames: Vec<FrameShare> = (0..snapshot.frames.len() as u32).map(empty).collect();

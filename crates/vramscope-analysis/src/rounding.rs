@@ -1,19 +1,20 @@
-//! How PyTorch's allocator rounds a request: `round_size` and `roundup_power2_next_division` in
-//! `c10/cuda/CUDACachingAllocator.cpp`.
+//! Request rounding, as PyTorch's allocator does it: `round_size` and
+//! `roundup_power2_next_division` in `c10/cuda/CUDACachingAllocator.cpp`.
 
 use crate::segments::SMALL_SIZE;
 use vramscope_snapshot::Snapshot;
 
-/// All blocks are multiples of this (`kMinBlockSize`).
+/// Block sizes are multiples of this many bytes (`kMinBlockSize`).
 pub(crate) const MIN_BLOCK_SIZE: u64 = 512;
 
-/// The settings that decide block sizes. Before PyTorch 2.3 the file does not hold them: then they
-/// are the defaults.
+/// The allocator settings that determine block sizes. Files from before PyTorch 2.3 do not have
+/// them, and get the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rounding {
-    /// Blocks of this size and more are never split; `u64::MAX` when there is no limit.
+    /// Blocks of this many bytes or more are never split. `u64::MAX` means no limit.
     pub(crate) max_split_size: u64,
-    /// Steps for a power of two, by its exponent from 1 MiB on; 0 or 1 for none.
+    /// Number of rounding steps between a power of two and the next, starting at 1 MiB. 0 and 1
+    /// mean no steps.
     divisions: [u64; 16],
 }
 
@@ -23,7 +24,7 @@ impl Rounding {
         for (key, value) in &snapshot.settings {
             let Ok(value) = value.parse::<i64>() else { continue };
             if key == "max_split_size" {
-                // -1 and the largest size both mean that there is no limit.
+                // -1 and the largest size both mean no limit.
                 rounding.max_split_size = u64::try_from(value).unwrap_or(u64::MAX);
             } else if let Some(power) = key.strip_prefix("roundup_power2_divisions.")
                 && let Ok(power) = power.parse::<u64>()
@@ -36,7 +37,8 @@ impl Rounding {
         rounding
     }
 
-    /// The block size for a request, before anything is left unsplit.
+    /// The block size for a request, in bytes. A block can be larger if the rest of the free block
+    /// is not split off.
     pub(crate) fn round(&self, request: u64) -> u64 {
         if request < MIN_BLOCK_SIZE {
             return MIN_BLOCK_SIZE;
@@ -52,6 +54,7 @@ impl Rounding {
     }
 }
 
+/// Rounds `size` up to the next of the `divisions` steps between two powers of two.
 fn next_division(size: u64, divisions: u64) -> u64 {
     if size.is_power_of_two() {
         return size;
@@ -70,16 +73,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_rounded_as_pytorch_rounds_them() {
+    fn round_matches_pytorch() {
         let plain = Rounding { max_split_size: u64::MAX, divisions: [0; 16] };
         for (request, block) in
             [(0, 512), (1, 512), (512, 512), (513, 1024), (1_000_000, 1_000_448)]
         {
             assert_eq!(plain.round(request), block);
         }
-        // The example in PyTorch's notes: 1200 with 4 divisions lies between 1024 and 2048 and
-        // becomes 1280; blocks are then multiples of 512, and so few bytes are below the least size
-        // for divisions.
+        // The example in PyTorch's notes: 1200 bytes with 4 divisions lie between 1024 and 2048 and
+        // become 1280. `round` gives 1536: 1200 is below the minimum size for divisions, and block
+        // sizes are multiples of 512.
         let four = Rounding { max_split_size: u64::MAX, divisions: [4; 16] };
         assert_eq!(next_division(1200, 4), 1280);
         assert_eq!(four.round(1200), 1536);

@@ -1,13 +1,14 @@
-//! What the allocator held from the device, and when: segments, and mapped ranges of expandable
-//! ones, with a life each.
+//! The memory that the allocator reserved from the device, and when: segments, and mapped ranges of
+//! expandable segments.
 //!
-//! The file says what there was when it was written; going back through the segment events gives
-//! what there was before the window, and going forward again gives every span its life.
+//! The file lists the segments at the end. Undoing the segment events backward gives the segments
+//! from before the window. Replaying the events forward then gives every span its life.
 
 use crate::slicing::STRIDE;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{
     Action, Device, PoolIndex, Report, Segment, SegmentType, Snapshot, StackId, StreamId, Warning,
+    WarningKind,
 };
 use vramscope_units::{Addr, Bytes, EventIndex};
 
@@ -15,36 +16,37 @@ use vramscope_units::{Addr, Bytes, EventIndex};
 /// `c10/core/AllocatorConfig.h`).
 pub(crate) const SMALL_SIZE: u64 = 1 << 20;
 
-/// A range of addresses that was reserved from one event to another: a segment, or what one event
-/// mapped into an expandable segment (the part of it that stayed, where an unmap took a piece out
-/// of the middle).
+/// A range of addresses that is reserved from one event to another.
+///
+/// A span is a whole segment, or a range that one event mapped into an expandable segment. An unmap
+/// in the middle of a mapped range ends the span, and the remaining ranges become new spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Where it lies.
+    /// First address.
     pub address: Addr,
     /// Bytes reserved.
     pub size: Bytes,
-    /// The first slot in which it is there.
+    /// The first slot in which the span is reserved.
     pub enters: u32,
-    /// The first slot after that in which it is not; the number of slots if it is there at the end.
+    /// The first slot after its life. The number of slots if the span is reserved at the end.
     pub leaves: u32,
-    /// Whether it is a mapped range of an expandable segment.
+    /// Whether the span is a mapped range of an expandable segment.
     pub is_expandable: bool,
-    /// The stream that it serves.
+    /// The stream that allocates from the span.
     pub stream: StreamId,
-    /// The memory pool, where the file tells.
+    /// Memory pool, if the file names it.
     pub pool: PoolIndex,
-    /// Which of the two pools by size it serves.
+    /// Whether the span serves small or large requests.
     pub segment_type: SegmentType,
-    /// The stack of the allocation that made it; empty when that was before the window and the file
-    /// does not say.
+    /// The stack of the allocation that caused the reservation. Empty for spans from before the
+    /// window if the file does not have it.
     pub stack: StackId,
-    /// The event that made it; `None` before the window.
+    /// The event that reserved the span. `None` for spans from before the window.
     pub event: Option<EventIndex>,
 }
 
 impl Span {
-    /// The first address behind it.
+    /// The first address behind the span.
     pub fn end(&self) -> u64 {
         self.address.0.saturating_add(self.size.0)
     }
@@ -53,34 +55,33 @@ impl Span {
 /// All spans of a device's window.
 #[derive(Clone, Debug, Default)]
 pub struct Segments {
-    /// In the order in which they enter, those that are there together by address.
+    /// Spans in the order of [`Span::enters`]. Spans from before the window are in address order.
     pub spans: Vec<Span>,
-    /// What did not fit.
+    /// Contradictions between segment events and final segments.
     pub warnings: Vec<Warning>,
 }
 
-/// Ranges of addresses, each with what is known of it.
+/// Spans by start address.
 type Ranges = BTreeMap<u64, Span>;
 
 impl Segments {
-    /// From a device's segment events and its final segments.
+    /// Builds the spans from a device's segment events and its final segments.
     pub fn new(snapshot: &Snapshot, device: &Device) -> Self {
-        let mut finding = Finding::new(snapshot, device);
-        while finding.step().is_some() {}
-        finding.finish()
+        let mut builder = SegmentsBuilder::new(snapshot, device);
+        while builder.step().is_some() {}
+        builder.finish()
     }
 
-    /// Spans that are there in a slot, by address.
+    /// The spans that are reserved in a slot, by address.
     pub fn at(&self, slot: u32) -> Vec<&Span> {
-        let mut there: Vec<&Span> =
+        let mut spans: Vec<&Span> =
             self.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves).collect();
-        there.sort_unstable_by_key(|s| s.address);
-        there
+        spans.sort_unstable_by_key(|s| s.address);
+        spans
     }
 }
 
-/// Whether an event reserves (true) or gives back (false), and whether it does so in an expandable
-/// segment.
+/// Classifies a segment event as `(reserves, is_expandable)`. `None` for other events.
 pub(crate) fn segment_event(action: Action) -> Option<(bool, bool)> {
     match action {
         Action::SEGMENT_ALLOC => Some((true, false)),
@@ -91,7 +92,8 @@ pub(crate) fn segment_event(action: Action) -> Option<(bool, bool)> {
     }
 }
 
-fn of_final(segment: &Segment) -> Span {
+/// The span of a final segment. Its life is not known yet.
+fn from_final(segment: &Segment) -> Span {
     Span {
         address: segment.address,
         size: segment.total_size,
@@ -106,82 +108,88 @@ fn of_final(segment: &Segment) -> Span {
     }
 }
 
-/// Goes through the events three times: back, to what there was before the window; for the types of
-/// that; and forward.
-pub(crate) struct Finding<'a> {
-    stage: Stage,
-    /// So many events have been looked at in this stage.
+/// Builds [`Segments`] in three passes over the events.
+pub(crate) struct SegmentsBuilder<'a> {
+    pass: Pass,
+    /// Number of events processed in the current pass.
     at: usize,
-    /// The final ranges, minus those that the trace reserved, plus those that it gave back.
+    /// The ranges from before the window: the final ranges, minus the reserved ones, plus the
+    /// released ones. Complete after [`Pass::Backward`].
     before: Ranges,
-    /// How many of these have no type yet.
-    unknown: usize,
-    forward: Forward<'a>,
+    /// Number of ranges in `before` without a segment type.
+    untyped: usize,
+    forward: ForwardPass<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Stage {
-    Back,
+enum Pass {
+    /// Undoes the events from last to first, to find the ranges from before the window.
+    Backward,
+    /// Finds the segment types of those ranges.
     Types,
+    /// Replays the events.
     Forward,
 }
 
-impl<'a> Finding<'a> {
+impl<'a> SegmentsBuilder<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, device: &'a Device) -> Self {
-        let forward = Forward {
+        let forward = ForwardPass {
             snapshot,
             device,
             spans: Vec::new(),
             open: BTreeMap::new(),
             slots: device.events.len() as u32 + 1,
-            following: 0,
+            next_other_row: 0,
             report: Report::default(),
         };
         let before =
-            snapshot.segments_of(device).iter().map(|s| (s.address.0, of_final(s))).collect();
-        Self { stage: Stage::Back, at: 0, before, unknown: 0, forward }
+            snapshot.segments_of(device).iter().map(|s| (s.address.0, from_final(s))).collect();
+        Self { pass: Pass::Backward, at: 0, before, untyped: 0, forward }
     }
 
-    /// Goes on by a stride of events, and says what that cost; `None` when all is done.
+    /// Processes one stride of events. Returns its cost in units of [`Budget`], or `None` when all
+    /// passes are done.
+    ///
+    /// [`Budget`]: crate::slicing::Budget
     pub(crate) fn step(&mut self) -> Option<u64> {
         let count = self.forward.device.events.len();
-        let part = self.at..count.min(self.at + STRIDE);
-        let is_typed = matches!(self.stage, Stage::Types) && self.unknown == 0;
-        if part.is_empty() || is_typed {
+        let stride = self.at..count.min(self.at + STRIDE);
+        let is_typed = matches!(self.pass, Pass::Types) && self.untyped == 0;
+        if stride.is_empty() || is_typed {
             self.at = 0;
-            self.stage = match self.stage {
-                Stage::Back => {
-                    self.unknown = self.before.values().filter(|s| is_unknown(s)).count();
-                    Stage::Types
+            self.pass = match self.pass {
+                Pass::Backward => {
+                    self.untyped = self.before.values().filter(|s| is_untyped(s)).count();
+                    Pass::Types
                 }
-                Stage::Types => {
-                    self.turn();
-                    Stage::Forward
+                Pass::Types => {
+                    self.start_forward();
+                    Pass::Forward
                 }
-                Stage::Forward => return None,
+                Pass::Forward => return None,
             };
             return Some(1 + self.before.len() as u64);
         }
-        self.at = part.end;
-        for event in part.clone() {
-            match self.stage {
-                Stage::Back => self.back((count - 1 - event) as u32),
-                Stage::Types => self.tell_type(event as u32),
-                Stage::Forward => self
+        self.at = stride.end;
+        for event in stride.clone() {
+            match self.pass {
+                Pass::Backward => self.undo((count - 1 - event) as u32),
+                Pass::Types => self.find_type(event as u32),
+                Pass::Forward => self
                     .forward
                     .event(event as u32, self.forward.device.events.start + event as u32),
             }
         }
-        Some(part.len() as u64)
+        Some(stride.len() as u64)
     }
 
     pub(crate) fn finish(mut self) -> Segments {
-        self.forward.name_from_final();
+        self.forward.copy_from_final();
         Segments { spans: self.forward.spans, warnings: self.forward.report.warnings().to_vec() }
     }
 
-    /// Undoes an event.
-    fn back(&mut self, event: u32) {
+    /// Undoes an event in `before`.
+    fn undo(&mut self, event: u32) {
         let snapshot = self.forward.snapshot;
         let (events, row) = (&snapshot.events, self.forward.device.events.start + event);
         let Some((reserves, is_expandable)) = segment_event(events.action(row)) else { return };
@@ -190,13 +198,13 @@ impl<'a> Finding<'a> {
         let report = &mut self.forward.report;
         if !reserves {
             if taken > 0 {
-                report.warn("segment_overlap", None, || {
+                report.warn(WarningKind::SegmentOverlap, None, || {
                     format!("{taken} bytes at {address} are given back at {}, and are there later without having been reserved again", EventIndex(event))
                 });
             }
             self.before.insert(address.0, from_event(snapshot, row, is_expandable, 0, None));
         } else if taken < size.0 {
-            report.warn("segment_lost", None, || {
+            report.warn(WarningKind::SegmentLost, None, || {
                 format!(
                     "the segment at {address} of {} is reserved at {}, and is nowhere later: its release was lost",
                     size,
@@ -206,9 +214,9 @@ impl<'a> Finding<'a> {
         }
     }
 
-    /// Which pool by size the ranges serve that only their release tells of: what is allocated or
-    /// freed in them says so.
-    fn tell_type(&mut self, event: u32) {
+    /// Finds the segment type of a range that only its release names. An allocation or a free in
+    /// the range shows the type by its size.
+    fn find_type(&mut self, event: u32) {
         let (events, row) =
             (&self.forward.snapshot.events, self.forward.device.events.start + event);
         let action = events.action(row);
@@ -220,17 +228,18 @@ impl<'a> Finding<'a> {
         }
         let address = events.addr(row).0;
         let Some((_, span)) = self.before.range_mut(..=address).next_back() else { return };
-        if is_unknown(span) && address < span.end() {
+        if is_untyped(span) && address < span.end() {
             let is_small = events.size(row).0 <= SMALL_SIZE;
             span.segment_type = if is_small { SegmentType::Small } else { SegmentType::Large };
-            self.unknown -= 1;
+            self.untyped -= 1;
         }
     }
 
-    /// What there was before the window is known.
-    fn turn(&mut self) {
+    /// Opens the ranges from before the window. A range that is still without a type gets one by
+    /// its own size.
+    fn start_forward(&mut self) {
         for mut span in std::mem::take(&mut self.before).into_values() {
-            if is_unknown(&span) {
+            if is_untyped(&span) {
                 span.segment_type = if span.size.0 <= 2 * SMALL_SIZE {
                     SegmentType::Small
                 } else {
@@ -242,10 +251,11 @@ impl<'a> Finding<'a> {
     }
 }
 
-fn is_unknown(span: &Span) -> bool {
+fn is_untyped(span: &Span) -> bool {
     span.segment_type == SegmentType::Unknown
 }
 
+/// The span that an event reserves or releases. Its end is not known yet.
 fn from_event(
     snapshot: &Snapshot,
     row: u32,
@@ -263,14 +273,14 @@ fn from_event(
         stream: events.stream(row),
         pool: events.pool(row),
         segment_type: SegmentType::Unknown,
-        // What gives a segment back is not what made it.
+        // The stack of a release is not the stack of the reservation.
         stack: if event.is_some() { events.stack(row) } else { StackId::EMPTY },
         event,
     }
 }
 
-/// Takes `[from, to)` out of the ranges, and cuts those that reach beyond it; how many bytes were
-/// there.
+/// Removes `[from, to)` from the ranges. Ranges that reach beyond it are shortened or split.
+/// Returns the number of bytes removed.
 fn cut(ranges: &mut Ranges, from: u64, to: u64) -> u64 {
     let mut taken = 0;
     let first = ranges.range(..from).next_back().filter(|(_, s)| s.end() > from).map(|(&at, _)| at);
@@ -292,18 +302,22 @@ fn cut(ranges: &mut Ranges, from: u64, to: u64) -> u64 {
     taken
 }
 
-struct Forward<'a> {
+/// The forward pass of [`SegmentsBuilder`].
+struct ForwardPass<'a> {
     snapshot: &'a Snapshot,
     device: &'a Device,
     spans: Vec<Span>,
+    /// Indices of the reserved spans by start address.
     open: BTreeMap<u64, u32>,
     slots: u32,
-    /// The first row that is no segment's event behind the last segment that was reserved.
-    following: u32,
+    /// Cache of [`ForwardPass::type_of`]: the first row behind the last reservation that is not a
+    /// segment event.
+    next_other_row: u32,
     report: Report,
 }
 
-impl Forward<'_> {
+impl ForwardPass<'_> {
+    /// Adds a span that is reserved until another event closes it.
     fn open(&mut self, mut span: Span) {
         self.open.insert(span.address.0, self.spans.len() as u32);
         span.leaves = self.slots;
@@ -318,7 +332,7 @@ impl Forward<'_> {
         let taken = self.close(address, end, slot);
         if !reserves {
             if taken < size {
-                self.report.warn("segment_lost", None, || {
+                self.report.warn(WarningKind::SegmentLost, None, || {
                     format!(
                         "{} gives back {size} bytes, of which only {taken} were reserved",
                         EventIndex(event)
@@ -328,7 +342,7 @@ impl Forward<'_> {
             return;
         }
         if taken > 0 {
-            self.report.warn("segment_overlap", None, || {
+            self.report.warn(WarningKind::SegmentOverlap, None, || {
                 format!(
                     "{} reserves {taken} bytes that were reserved already: their release was lost",
                     EventIndex(event)
@@ -340,8 +354,8 @@ impl Forward<'_> {
         self.open(span);
     }
 
-    /// Ends what lies in `[from, to)` at `slot`; what reaches beyond goes on as new spans. How many
-    /// bytes ended.
+    /// Ends the spans in `[from, to)` at `slot`. Parts of a span outside of the range continue as
+    /// new spans. Returns the number of bytes that ended.
     fn close(&mut self, from: u64, to: u64, slot: u32) -> u64 {
         let spans = &self.spans;
         let reaches = |i: u32| spans[i as usize].end() > from;
@@ -374,17 +388,19 @@ impl Forward<'_> {
         taken
     }
 
-    /// A segment is made for the allocation that follows it; that one's size tells the pool.
+    /// The segment type of a reservation. The allocator reserves a segment for the next allocation
+    /// in the trace, and the size of that allocation selects the pool.
     fn type_of(&mut self, row: u32, span: &Span) -> SegmentType {
         let (events, end) = (&self.snapshot.events, self.device.events.end);
-        // Segments that are reserved one after the other, of which a part of a trace has very many,
-        // are for the same one.
-        if self.following <= row {
+        // Consecutive reservations share the next allocation. An excerpt can have a great many of
+        // them in a row, so the search result is cached.
+        if self.next_other_row <= row {
             let is_other = |&row: &u32| segment_event(events.action(row)).is_none();
-            self.following = (row + 1..end).find(is_other).unwrap_or(end);
+            self.next_other_row = (row + 1..end).find(is_other).unwrap_or(end);
         }
-        let is_request = self.following < end && events.action(self.following) == Action::ALLOC;
-        let request = is_request.then(|| events.size(self.following).0);
+        let next = self.next_other_row;
+        let is_request = next < end && events.action(next) == Action::ALLOC;
+        let request = is_request.then(|| events.size(next).0);
         match request {
             Some(bytes) if bytes <= SMALL_SIZE => SegmentType::Small,
             None if span.size.0 <= 2 * SMALL_SIZE => SegmentType::Small,
@@ -392,8 +408,8 @@ impl Forward<'_> {
         }
     }
 
-    /// What only the final segments tell of those that are still there.
-    fn name_from_final(&mut self) {
+    /// Copies pool, type and stack from the final segments to the spans that are still reserved.
+    fn copy_from_final(&mut self) {
         for segment in self.snapshot.segments_of(self.device) {
             let (from, to) =
                 (segment.address.0, segment.address.0.saturating_add(segment.total_size.0));

@@ -1,8 +1,8 @@
-//! How many bytes there are in every slot, in four bytes a slot.
+//! A byte count for every slot, stored in four bytes per slot.
 //!
-//! What is live changes by a block at a time, so slots that follow each other have about the same
-//! value: it is kept as the distance from the first of 256 of them. Where one of those is 2 GiB
-//! away or more, all of them take eight bytes.
+//! The encoding is frame of reference. Live memory changes by one block at a time, so neighboring
+//! slots have similar values. Each chunk of 256 slots stores the value of its first slot, and one
+//! signed 32-bit offset per slot. A chunk with an offset of 2 GiB or more stores 64-bit offsets.
 
 use crate::slicing::{Budget, strides};
 use std::ops::Range;
@@ -11,89 +11,93 @@ use std::ops::Range;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     chunks: Vec<Chunk>,
-    /// The lower half of each distance; all of it where the chunk is near.
-    low: Vec<u32>,
-    /// The upper halves, of chunks that are not.
-    high: Vec<u32>,
+    /// The lower 32 bits of every slot's offset. In narrow chunks these are the whole offset.
+    offsets: Vec<u32>,
+    /// The upper 32 bits of the offsets, for wide chunks only.
+    upper_offsets: Vec<u32>,
 }
 
-/// Slots whose values are told by their distance from the first of them.
+/// The header of [`CHUNK_SLOTS`] slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chunk {
-    first: u64,
-    /// Where its upper halves begin, or [`NEAR`].
-    high: u32,
+    /// The value of the first slot. Offsets are relative to it.
+    base: u64,
+    /// Start of the chunk in [`Series::upper_offsets`], or [`NARROW`].
+    upper_start: u32,
 }
 
-const CHUNK: usize = 256;
-/// All distances are of 32 bits, with their sign.
-const NEAR: u32 = u32::MAX;
+const CHUNK_SLOTS: usize = 256;
+/// [`Chunk::upper_start`] of a chunk whose offsets all fit a signed 32-bit number.
+const NARROW: u32 = u32::MAX;
 
 impl Series {
-    /// With room for so many slots.
+    /// An empty series with capacity for `slots` values.
     pub fn with_capacity(slots: usize) -> Self {
         Self {
-            chunks: Vec::with_capacity(slots.div_ceil(CHUNK)),
-            low: Vec::with_capacity(slots),
-            high: Vec::new(),
+            chunks: Vec::with_capacity(slots.div_ceil(CHUNK_SLOTS)),
+            offsets: Vec::with_capacity(slots),
+            upper_offsets: Vec::new(),
         }
     }
 
-    /// How many slots there are.
+    /// Number of slots.
     pub fn len(&self) -> usize {
-        self.low.len()
+        self.offsets.len()
     }
 
-    /// Whether there is none.
+    /// Whether the series has no slots.
     pub fn is_empty(&self) -> bool {
-        self.low.is_empty()
+        self.offsets.is_empty()
     }
 
-    /// The value of the next slot.
+    /// Appends the value of the next slot.
     #[inline]
     pub fn push(&mut self, value: u64) {
         let chunk = match self.chunks.last() {
-            Some(&chunk) if !self.low.len().is_multiple_of(CHUNK) => chunk,
+            Some(&chunk) if !self.offsets.len().is_multiple_of(CHUNK_SLOTS) => chunk,
             _ => {
-                self.chunks.push(Chunk { first: value, high: NEAR });
-                Chunk { first: value, high: NEAR }
+                self.chunks.push(Chunk { base: value, upper_start: NARROW });
+                Chunk { base: value, upper_start: NARROW }
             }
         };
-        let distance = value.wrapping_sub(chunk.first) as i64;
-        // Near ones are in the order of their distances, too.
-        let is_near =
-            distance == i64::from(distance as i32) && (distance < 0) == (value < chunk.first);
-        if chunk.high != NEAR || !is_near {
-            self.push_high((distance >> 32) as u32);
+        let offset = value.wrapping_sub(chunk.base) as i64;
+        // The sign check keeps narrow offsets in the same order as their values, even where the
+        // subtraction wraps. `ChunkSlice::largest` compares offsets in place of values.
+        let fits = offset == i64::from(offset as i32) && (offset < 0) == (value < chunk.base);
+        if chunk.upper_start != NARROW || !fits {
+            self.push_upper((offset >> 32) as u32);
         }
-        self.low.push(distance as u32);
+        self.offsets.push(offset as u32);
     }
 
-    /// The upper half of a slot of the last chunk, all of which have one from now on.
+    /// Appends the upper half of an offset to the last chunk. A narrow chunk becomes wide first.
     #[cold]
-    fn push_high(&mut self, high: u32) {
-        let last = self.low.len() / CHUNK;
-        if self.chunks[last].high == NEAR {
-            self.chunks[last].high = self.high.len() as u32;
-            let from = last * CHUNK;
-            self.high.extend(self.low[from..].iter().map(|&low| (low as i32 >> 31) as u32));
+    fn push_upper(&mut self, upper: u32) {
+        let last = self.offsets.len() / CHUNK_SLOTS;
+        if self.chunks[last].upper_start == NARROW {
+            self.chunks[last].upper_start = self.upper_offsets.len() as u32;
+            let from = last * CHUNK_SLOTS;
+            let sign_extended =
+                self.offsets[from..].iter().map(|&offset| (offset as i32 >> 31) as u32);
+            self.upper_offsets.extend(sign_extended);
         }
-        self.high.push(high);
+        self.upper_offsets.push(upper);
     }
 
     /// The value in a slot.
     ///
     /// # Panics
-    /// When there is no such slot.
+    /// When `slot` is out of range.
     #[inline]
     pub fn at(&self, slot: u32) -> u64 {
         let slot = slot as usize;
-        let chunk = self.chunks[slot / CHUNK];
-        let high = (chunk.high != NEAR).then(|| self.high[chunk.high as usize + slot % CHUNK]);
-        value(chunk.first, self.low[slot], high)
+        let chunk = self.chunks[slot / CHUNK_SLOTS];
+        let upper = (chunk.upper_start != NARROW)
+            .then(|| self.upper_offsets[chunk.upper_start as usize + slot % CHUNK_SLOTS]);
+        decode(chunk.base, self.offsets[slot], upper)
     }
 
-    /// The same, `None` when there is no such slot.
+    /// The value in a slot. `None` when `slot` is out of range.
     pub fn get(&self, slot: u32) -> Option<u64> {
         ((slot as usize) < self.len()).then(|| self.at(slot))
     }
@@ -101,10 +105,10 @@ impl Series {
     /// The values in a range of slots, in order.
     ///
     /// # Panics
-    /// When there are no such slots.
+    /// When `slots` is out of range.
     pub fn values(&self, slots: Range<u32>) -> impl Iterator<Item = u64> + '_ {
         assert!(slots.end as usize <= self.len(), "slot {} of {}", slots.end, self.len());
-        self.parts(slots).flat_map(|(_, part)| part.values())
+        self.slices(slots).flat_map(|(_, slice)| slice.values())
     }
 
     /// The values in all slots.
@@ -112,51 +116,55 @@ impl Series {
         self.values(0..self.len() as u32).collect()
     }
 
-    /// The first slot of a range in which the value is largest, and that value; `None` when the
-    /// range is empty or not all there.
+    /// The largest value in a range of slots, and the first slot that has it. `None` when the range
+    /// is empty or ends behind the last slot.
     pub fn largest(&self, slots: Range<u32>) -> Option<(u32, u64)> {
         if slots.end as usize > self.len() {
             return None;
         }
         let mut found: Option<(u32, u64)> = None;
-        for (from, part) in self.parts(slots) {
-            let largest = part.largest();
-            // Only where there is more than before it has to be looked for.
-            if found.is_none_or(|(_, most)| most < largest) {
-                found = Some(((from + part.place_of(largest)) as u32, largest));
+        for (from, slice) in self.slices(slots) {
+            let largest = slice.largest();
+            // Search for the position only when the maximum rises.
+            if found.is_none_or(|(_, best)| best < largest) {
+                found = Some(((from + slice.position_of(largest)) as u32, largest));
             }
         }
         found
     }
 
-    /// A range of slots by chunks: where each part of it begins, and what is there.
-    fn parts(&self, slots: Range<u32>) -> impl Iterator<Item = (usize, Part<'_>)> {
+    /// Splits a range of slots at chunk borders. Returns each slice with its first slot.
+    fn slices(&self, slots: Range<u32>) -> impl Iterator<Item = (usize, ChunkSlice<'_>)> {
         let (start, end) = (slots.start as usize, slots.end as usize);
-        let chunks = if start < end { start / CHUNK..end.div_ceil(CHUNK) } else { 0..0 };
+        let chunks =
+            if start < end { start / CHUNK_SLOTS..end.div_ceil(CHUNK_SLOTS) } else { 0..0 };
         chunks.map(move |index| {
-            let (chunk, from) = (self.chunks[index], start.max(index * CHUNK));
-            let low = &self.low[from..end.min((index + 1) * CHUNK)];
-            let high = match chunk.high {
-                NEAR => &[],
-                high => &self.high[high as usize + from % CHUNK..][..low.len()],
+            let (chunk, from) = (self.chunks[index], start.max(index * CHUNK_SLOTS));
+            let offsets = &self.offsets[from..end.min((index + 1) * CHUNK_SLOTS)];
+            let upper = match chunk.upper_start {
+                NARROW => &[],
+                upper => {
+                    let start = upper as usize + from % CHUNK_SLOTS;
+                    &self.upper_offsets[start..][..offsets.len()]
+                }
             };
-            (from, Part { first: chunk.first, low, high })
+            (from, ChunkSlice { base: chunk.base, offsets, upper })
         })
     }
 
-    /// The same in slices.
+    /// [`Series::largest`] in slices.
     pub async fn largest_sliced(
         &self,
         slots: Range<u32>,
         budget: &mut Budget,
     ) -> Option<(u32, u64)> {
         let mut found: Option<(u32, u64)> = None;
-        for part in strides(slots.len()) {
-            // They are numbers in a row.
-            budget.charge(1 + part.len() as u64 / 8).await;
+        for stride in strides(slots.len()) {
+            // A sequential scan handles about eight values per unit of work.
+            budget.charge(1 + stride.len() as u64 / 8).await;
             let largest =
-                self.largest(slots.start + part.start as u32..slots.start + part.end as u32)?;
-            if found.is_none_or(|(_, most)| most < largest.1) {
+                self.largest(slots.start + stride.start as u32..slots.start + stride.end as u32)?;
+            if found.is_none_or(|(_, best)| best < largest.1) {
                 found = Some(largest);
             }
         }
@@ -164,52 +172,52 @@ impl Series {
     }
 }
 
-/// Slots of one chunk.
+/// Consecutive slots of one chunk.
 #[derive(Clone, Copy)]
-struct Part<'a> {
-    first: u64,
-    low: &'a [u32],
-    /// As many, or none where they are near.
-    high: &'a [u32],
+struct ChunkSlice<'a> {
+    base: u64,
+    offsets: &'a [u32],
+    /// The upper halves of `offsets`. Empty for a narrow chunk.
+    upper: &'a [u32],
 }
 
-impl<'a> Part<'a> {
+impl<'a> ChunkSlice<'a> {
     fn values(self) -> impl Iterator<Item = u64> + 'a {
-        self.low
+        self.offsets
             .iter()
             .enumerate()
-            .map(move |(i, &low)| value(self.first, low, self.high.get(i).copied()))
+            .map(move |(i, &offset)| decode(self.base, offset, self.upper.get(i).copied()))
     }
 
     fn largest(self) -> u64 {
-        if self.high.is_empty() {
-            // In a loop of its own, that takes several at once.
-            let largest = self.low.iter().map(|&low| low as i32).max().unwrap_or(0);
-            return value(self.first, largest as u32, None);
+        if self.upper.is_empty() {
+            // The compiler vectorizes this loop over plain 32-bit numbers.
+            let largest = self.offsets.iter().map(|&offset| offset as i32).max().unwrap_or(0);
+            return decode(self.base, largest as u32, None);
         }
         self.values().max().unwrap_or(0)
     }
 
-    /// Where the first of this value is, which is there.
-    fn place_of(self, sought: u64) -> usize {
-        let place = if self.high.is_empty() {
-            let sought = sought.wrapping_sub(self.first) as u32;
-            self.low.iter().position(|&low| low == sought)
+    /// Index of the first slot that has a value. The value must occur.
+    fn position_of(self, sought: u64) -> usize {
+        let position = if self.upper.is_empty() {
+            let sought = sought.wrapping_sub(self.base) as u32;
+            self.offsets.iter().position(|&offset| offset == sought)
         } else {
             self.values().position(|value| value == sought)
         };
-        place.unwrap_or(0)
+        position.unwrap_or(0)
     }
 }
 
-/// What is so far from the first of its chunk.
+/// Adds an offset to a chunk's base. Without an upper half the offset is a signed 32-bit number.
 #[inline]
-fn value(first: u64, low: u32, high: Option<u32>) -> u64 {
-    let distance = match high {
-        Some(high) => u64::from(high) << 32 | u64::from(low),
-        None => i64::from(low as i32) as u64,
+fn decode(base: u64, offset: u32, upper: Option<u32>) -> u64 {
+    let offset = match upper {
+        Some(upper) => u64::from(upper) << 32 | u64::from(offset),
+        None => i64::from(offset as i32) as u64,
     };
-    first.wrapping_add(distance)
+    base.wrapping_add(offset)
 }
 
 impl FromIterator<u64> for Series {
@@ -229,7 +237,7 @@ mod tests {
     use crate::slicing::run_to_completion;
     use proptest::prelude::*;
 
-    /// Stretches in which values are close to each other, and jumps of any size.
+    /// Runs of similar values, with jumps of any size between the runs.
     fn values() -> impl Strategy<Value = Vec<u64>> {
         let stretch = (any::<u64>(), 0u32..50, proptest::collection::vec(any::<u64>(), 0..400));
         let stretches = proptest::collection::vec(stretch, 0..4);
@@ -243,23 +251,29 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_comes_back(values in values(), a in any::<u32>(), b in any::<u32>()) {
+        fn values_round_trip_and_largest_finds_the_first_maximum(
+            values in values(),
+            a in any::<u32>(),
+            b in any::<u32>(),
+        ) {
             let series: Series = values.iter().copied().collect();
             prop_assert_eq!(series.len(), values.len());
             prop_assert_eq!(&series.to_vec(), &values);
             let slots = values.len() as u32 + 1;
             let range = (a % slots).min(b % slots)..(a % slots).max(b % slots);
             let part = &values[range.start as usize..range.end as usize];
-            // `max_by_key` takes the last of equals.
-            let first = range.clone().zip(part.iter().copied()).rev().max_by_key(|(_, value)| *value);
+            // `max_by_key` returns the last of equal maxima, so the iterator is reversed.
+            let slots_with_values = range.clone().zip(part.iter().copied());
+            let first = slots_with_values.rev().max_by_key(|(_, value)| *value);
             prop_assert_eq!(series.largest(range.clone()), first);
-            prop_assert_eq!(run_to_completion(series.largest_sliced(range, &mut Budget::unlimited())), first);
+            let budget = &mut Budget::unlimited();
+            prop_assert_eq!(run_to_completion(series.largest_sliced(range, budget)), first);
         }
     }
 
     #[test]
-    fn a_slot_takes_four_bytes() {
-        // 80 GiB and 64 MiB back and forth; once, in one chunk, 3 GiB at once.
+    fn a_slot_takes_four_bytes_and_only_a_wide_chunk_takes_eight() {
+        // Values vary by 64 MiB around 80 GiB. One value, in one chunk, is 3 GiB higher.
         let at = |i: u64| {
             (80 << 30) + ((i * 0x9e37_79b9) % (64 << 20)) + if i == 5000 { 3 << 30 } else { 0 }
         };
@@ -269,12 +283,12 @@ mod tests {
             (at(4999), at(5000), at(99_999))
         );
         assert_eq!(series.largest(0..100_000), Some((5000, at(5000))));
-        assert_eq!(series.high.len(), CHUNK);
-        assert_eq!((series.low.len(), series.chunks.len()), (100_000, 391));
+        assert_eq!(series.upper_offsets.len(), CHUNK_SLOTS);
+        assert_eq!((series.offsets.len(), series.chunks.len()), (100_000, 391));
     }
 
     #[test]
-    fn there_is_no_largest_of_what_is_not_there() {
+    fn largest_is_none_for_empty_and_out_of_range_slots() {
         let series: Series = [3, 1, 3].into_iter().collect();
         assert_eq!(series.largest(0..3), Some((0, 3)));
         assert_eq!(series.largest(1..3), Some((2, 3)));
@@ -283,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_number_is_not_just_below_zero() {
+    fn largest_compares_values_as_unsigned() {
         let values = [5, u64::MAX, 7];
         let series: Series = values.into_iter().collect();
         assert_eq!((series.to_vec(), series.largest(0..3)), (values.to_vec(), Some((1, u64::MAX))));

@@ -1,47 +1,50 @@
-//! Long work in slices, so that whoever does it can look at something else in between.
+//! Cooperative slicing: long analyses pause regularly, so that their worker can handle messages.
 //!
-//! An analysis that takes long is an `async fn` which is lent a [`Budget`] and tells it how much it
-//! has done. What such a function holds where it pauses is kept by the compiler. There is no
-//! runtime, and nothing to wait for: [`SlicedTask`] goes on with it a slice at a time, [`run_to_completion`] to
-//! its end, and both run the same code. Slices are counted in work, not by a clock, so what comes
-//! out cannot depend on them. Without feature `slices` there are no pauses: what is left of all
-//! this is a call.
+//! A long analysis is an `async fn` that charges its work to a [`Budget`], and pauses when the
+//! budget of a slice is used up. The compiler keeps its state across pauses. There is no async
+//! runtime and no waiting. [`SlicedTask`] runs an analysis one slice at a time.
+//! [`run_to_completion`] runs it without pauses. Both run the same code. Budgets count work, not
+//! time, so results do not depend on slicing.
 
 use crate::parallel;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-/// So many items are looked at before [`Budget::charge`] is asked: often enough for slices, and too
-/// seldom to cost anything.
+/// Number of items processed between two calls of [`Budget::charge`]. Small enough for short
+/// slices, and large enough to make the calls free.
 pub const STRIDE: usize = 1 << 12;
 
-/// How much is done before a pause. A unit is about what a node costs in a walk through a sum tree,
-/// ten nanoseconds; an event or a block may cost several.
+/// The amount of work in a slice.
+///
+/// A unit is the cost of a node in a walk through a sum tree, about ten nanoseconds. An event or a
+/// block may cost several units.
 #[derive(Debug)]
 pub struct Budget {
+    /// Units per slice.
     slice: u64,
+    /// Units left in the current slice.
     left: u64,
 }
 
 impl Budget {
-    /// A pause after each so many units.
+    /// A budget that pauses after every `slice` units.
     pub fn of(slice: u64) -> Self {
         Self { slice, left: slice }
     }
 
-    /// No pause.
+    /// A budget that never pauses.
     pub fn unlimited() -> Self {
         Self::of(u64::MAX)
     }
 
-    /// Another one like it, for work beside this.
+    /// A new budget with the same slice, for concurrent work.
     #[must_use]
-    pub fn beside(&self) -> Self {
+    pub fn fork(&self) -> Self {
         Self::of(self.slice)
     }
 
-    /// So much has been done: pauses when that ends a slice.
+    /// Charges `work` units. The returned future pauses if that ends the slice.
     #[inline]
     pub fn charge(&mut self, work: u64) -> Pause {
         self.left = self.left.saturating_sub(work);
@@ -53,8 +56,8 @@ impl Budget {
     }
 }
 
-/// A pause, if it is one.
-#[must_use = "nobody pauses who does not await it"]
+/// A future that is pending once if it is a pause. Otherwise it is ready at once.
+#[must_use = "a pause has no effect unless awaited"]
 pub struct Pause(bool);
 
 impl Future for Pause {
@@ -66,12 +69,13 @@ impl Future for Pause {
     }
 }
 
-/// The numbers of a range, [`STRIDE`] at a time.
+/// Splits `0..count` into ranges of at most [`STRIDE`] numbers.
 pub fn strides(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> + Send {
     (0..count).step_by(STRIDE).map(move |from| from..count.min(from + STRIDE))
 }
 
-/// As `vec![value; count]`, in slices: memory that nobody has touched yet is slow to touch.
+/// `vec![value; count]` in slices. The first access to fresh memory is slow, so a large vector
+/// needs several slices.
 pub async fn filled<T: Copy + Send>(value: T, count: usize, budget: &mut Budget) -> Vec<T> {
     let mut all = Vec::with_capacity(count);
     for part in strides(count) {
@@ -81,21 +85,21 @@ pub async fn filled<T: Copy + Send>(value: T, count: usize, budget: &mut Budget)
     all
 }
 
-/// Work that is under way, or what came of it.
+/// A task that runs one slice at a time, and stores its result.
 #[derive(Default)]
 pub enum SlicedTask<T> {
-    /// Not yet begun.
+    /// Not started.
     #[default]
     New,
-    /// Under way.
+    /// In progress.
     Working(Pin<Box<dyn Future<Output = T> + Send>>),
-    /// Done.
+    /// Finished, with this result.
     Done(T),
 }
 
 impl<T> SlicedTask<T> {
-    /// Whether it is done already. If not, it goes on by a slice, or begins with one of what
-    /// `begin` gives.
+    /// Runs one slice, unless the task was already finished. Starts a new task with `begin`.
+    /// Returns whether the task was finished before the call.
     pub fn advance<F: Future<Output = T> + Send + 'static>(
         &mut self,
         begin: impl FnOnce() -> F,
@@ -110,52 +114,52 @@ impl<T> SlicedTask<T> {
         false
     }
 
-    /// What came of it.
+    /// The result of a finished task.
     pub fn done(&self) -> Option<&T> {
         if let Self::Done(done) = self { Some(done) } else { None }
     }
 
-    /// What came of it.
+    /// The result of a finished task.
     pub fn done_mut(&mut self) -> Option<&mut T> {
         if let Self::Done(done) = self { Some(done) } else { None }
     }
 }
 
-/// Both results: side by side where there are threads, each pausing where it would by itself; else
-/// one after the other.
+/// Runs two futures and returns both results. Runs them concurrently if there are several threads,
+/// otherwise one after the other. A pause of either pauses both.
 pub async fn join<A: Send, B: Send>(
     a: impl Future<Output = A> + Send,
     b: impl Future<Output = B> + Send,
 ) -> (A, B) {
     let (mut a, mut b) = (pin!(a), pin!(b));
-    let (mut of_a, mut of_b) = (None, None);
+    let (mut result_a, mut result_b) = (None, None);
     poll_fn(|_| {
-        let (mut go_a, mut go_b) =
-            (|| go_on(a.as_mut(), &mut of_a), || go_on(b.as_mut(), &mut of_b));
+        let (mut poll_a, mut poll_b) =
+            (|| poll_once(a.as_mut(), &mut result_a), || poll_once(b.as_mut(), &mut result_b));
         if parallel::threads() > 1 {
-            parallel::join(go_a, go_b);
-        } else if go_a() {
-            go_b();
+            parallel::join(poll_a, poll_b);
+        } else if poll_a() {
+            poll_b();
         }
-        if of_a.is_none() || of_b.is_none() {
+        if result_a.is_none() || result_b.is_none() {
             return Poll::Pending;
         }
-        of_a.take().zip(of_b.take()).map_or(Poll::Pending, Poll::Ready)
+        result_a.take().zip(result_b.take()).map_or(Poll::Pending, Poll::Ready)
     })
     .await
 }
 
-/// A slice more, unless it is done; whether it is done.
-fn go_on<T>(work: Pin<&mut impl Future<Output = T>>, done: &mut Option<T>) -> bool {
-    if done.is_none()
-        && let Poll::Ready(made) = work.poll(&mut Context::from_waker(Waker::noop()))
+/// Runs one slice of a future, unless it is finished. Returns whether it is finished now.
+fn poll_once<T>(work: Pin<&mut impl Future<Output = T>>, result: &mut Option<T>) -> bool {
+    if result.is_none()
+        && let Poll::Ready(done) = work.poll(&mut Context::from_waker(Waker::noop()))
     {
-        *done = Some(made);
+        *result = Some(done);
     }
-    done.is_some()
+    result.is_some()
 }
 
-/// To the end, in one go.
+/// Runs a future to its end, ignoring pauses.
 pub fn run_to_completion<T>(work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     loop {
@@ -179,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_end_when_their_work_is_done() {
+    fn task_pauses_when_its_budget_is_used_up() {
         assert_eq!(run_to_completion(count(10, Budget::unlimited())), 10);
         assert_eq!(run_to_completion(count(10, Budget::of(6))), 10);
         let mut work = SlicedTask::default();
@@ -188,16 +192,16 @@ mod tests {
             slices += 1;
             assert_eq!(work.done().is_some(), slices == 6);
         }
-        // Two of three units each: a pause after the second, the fourth and so on.
+        // Each item costs 3 of 6 units, so there is a pause after every second item.
         assert_eq!((work.done(), slices), (Some(&10), 6));
         assert!(
             work.advance(|| count(5, Budget::of(1))) && work.done() == Some(&10),
-            "what is done stays"
+            "a finished task keeps its result"
         );
     }
 
     #[test]
-    fn both_of_two_come_whatever_they_take() {
+    fn join_returns_both_results_for_any_lengths() {
         for (a, b) in [(0, 0), (1, 9), (9, 1), (9, 9)] {
             for slice in [1, 6, u64::MAX] {
                 let both = join(count(a, Budget::of(slice)), count(b, Budget::of(slice)));
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn strides_cover_all_once() {
+    fn strides_cover_the_range_once() {
         for count in [0, 1, STRIDE - 1, STRIDE, STRIDE + 1, 3 * STRIDE] {
             let all: Vec<usize> = strides(count).flatten().collect();
             assert_eq!(all, (0..count).collect::<Vec<_>>());

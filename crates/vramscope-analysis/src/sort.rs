@@ -1,80 +1,85 @@
-//! Sorting that can pause.
+//! A quicksort that can pause.
 
 use crate::parallel;
 use crate::slicing::{Budget, STRIDE, join};
 use std::pin::Pin;
 
-/// So many items are sorted in one go.
-const PIECE: usize = 1 << 13;
-/// The middle one of so many parts a list.
-const SAMPLE: usize = 63;
+/// Ranges of at most this many items are sorted without a pause.
+const MAX_UNPAUSED_ITEMS: usize = 1 << 13;
+/// Number of items sampled for a pivot. The pivot is their median.
+const PIVOT_SAMPLES: usize = 63;
 
-/// Sorts what has no two equals that could be told apart, in slices: what comes out is what any
-/// other sort gives. Several threads sort parts of it side by side.
+/// Sorts items in slices. Several threads sort disjoint ranges concurrently.
+///
+/// The sort is unstable, so items that compare equal must be indistinguishable. Then the result is
+/// the same as that of any other sort.
 pub async fn sort<T: Ord + Clone + Send>(items: &mut [T], budget: &mut Budget) {
     match parallel::threads() {
-        1 => alone(items, budget).await,
-        // Twice as many parts as threads: they are not all as long.
-        threads => shared(items, threads.ilog2() + 2, budget).await,
+        1 => sort_sequential(items, budget).await,
+        // At least twice as many ranges as threads, because ranges differ in length.
+        threads => sort_parallel(items, threads.ilog2() + 2, budget).await,
     }
 }
 
-/// Parts it so many times, and sorts the parts side by side.
-fn shared<'a, T: Ord + Clone + Send>(
+/// Partitions `items` recursively to the given depth, and sorts the ranges concurrently.
+fn sort_parallel<'a, T: Ord + Clone + Send>(
     items: &'a mut [T],
-    times: u32,
+    depth: u32,
     budget: &'a mut Budget,
 ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
     Box::pin(async move {
-        if times == 0 || items.len() <= PIECE {
-            return alone(items, budget).await;
+        if depth == 0 || items.len() <= MAX_UNPAUSED_ITEMS {
+            return sort_sequential(items, budget).await;
         }
-        let middle = partition(items, budget).await;
-        let (low, high) = items.split_at_mut(middle);
-        let (mut of_low, mut of_high) = (budget.beside(), budget.beside());
-        join(shared(low, times - 1, &mut of_low), shared(&mut high[1..], times - 1, &mut of_high))
-            .await;
+        let pivot = partition(items, budget).await;
+        let (below, above) = items.split_at_mut(pivot);
+        let (mut budget_below, mut budget_above) = (budget.fork(), budget.fork());
+        join(
+            sort_parallel(below, depth - 1, &mut budget_below),
+            sort_parallel(&mut above[1..], depth - 1, &mut budget_above),
+        )
+        .await;
     })
 }
 
-/// By one thread.
-async fn alone<T: Ord + Clone>(items: &mut [T], budget: &mut Budget) {
-    // Parts with how often each was parted already. Where the middle is missed again and again, the
-    // standard sort knows a way out.
-    let deepest = 3 * items.len().max(1).ilog2();
+/// Sorts with one thread.
+async fn sort_sequential<T: Ord + Clone>(items: &mut [T], budget: &mut Budget) {
+    // Beyond this depth the pivots are bad. The standard sort handles that case well.
+    let max_depth = 3 * items.len().max(1).ilog2();
+    // Unsorted ranges with their depth.
     let mut open = vec![(0..items.len(), 0)];
-    while let Some((part, depth)) = open.pop() {
-        let of_part = &mut items[part.clone()];
-        if of_part.len() <= PIECE || depth == deepest {
-            of_part.sort_unstable();
-            budget.charge(4 * part.len() as u64).await;
+    while let Some((range, depth)) = open.pop() {
+        let unsorted = &mut items[range.clone()];
+        if unsorted.len() <= MAX_UNPAUSED_ITEMS || depth == max_depth {
+            unsorted.sort_unstable();
+            budget.charge(4 * range.len() as u64).await;
             continue;
         }
-        let middle = part.start + partition(of_part, budget).await;
-        open.extend([(middle + 1..part.end, depth + 1), (part.start..middle, depth + 1)]);
+        let pivot = range.start + partition(unsorted, budget).await;
+        open.extend([(pivot + 1..range.end, depth + 1), (range.start..pivot, depth + 1)]);
     }
 }
 
-/// Moves what is less than some item in the middle before it, and the rest behind it; where that
-/// item is then.
+/// Moves items below a pivot to the front, and the others behind it. Returns the pivot's index.
 async fn partition<T: Ord + Clone>(items: &mut [T], budget: &mut Budget) -> usize {
     let last = items.len() - 1;
-    let mut sample: Vec<usize> = (0..SAMPLE).map(|i| i * last / (SAMPLE - 1)).collect();
+    let mut sample: Vec<usize> =
+        (0..PIVOT_SAMPLES).map(|i| i * last / (PIVOT_SAMPLES - 1)).collect();
     sample.sort_unstable_by(|&a, &b| items[a].cmp(&items[b]));
-    items.swap(sample[SAMPLE / 2], last);
-    let middle = items[last].clone();
-    // Before `low` all are less, from there to where it looks none is.
-    let mut low = 0;
+    items.swap(sample[PIVOT_SAMPLES / 2], last);
+    let pivot = items[last].clone();
+    // Items in `..below` are less than the pivot, and items in `below..at` are not.
+    let mut below = 0;
     for from in (0..last).step_by(STRIDE) {
         let to = last.min(from + STRIDE);
         for at in from..to {
-            items.swap(low, at);
-            low += usize::from(items[low] < middle);
+            items.swap(below, at);
+            below += usize::from(items[below] < pivot);
         }
         budget.charge((to - from) as u64 / 2).await;
     }
-    items.swap(low, last);
-    low
+    items.swap(below, last);
+    below
 }
 
 #[cfg(test)]
@@ -83,7 +88,7 @@ mod tests {
     use crate::slicing::run_to_completion;
     use proptest::prelude::*;
 
-    /// Sorted as the library does it, and in slices of so many units.
+    /// Compares with the standard sort. `slice` is the budget of a slice in units.
     fn assert_sorted<T: Ord + Clone + Send + std::fmt::Debug>(mut items: Vec<T>, slice: u64) {
         let mut expected = items.clone();
         expected.sort();
@@ -94,16 +99,19 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn any_list_is_sorted(keys in prop::collection::vec(0u8..40, 0..100_000), slice in prop::sample::select(vec![1, 1 << 12, u64::MAX])) {
-            // Equal keys keep their order by the number behind them.
+        fn sort_matches_the_standard_sort(
+            keys in prop::collection::vec(0u8..40, 0..100_000),
+            slice in prop::sample::select(vec![1, 1 << 12, u64::MAX]),
+        ) {
+            // The index behind each key makes items unique.
             assert_sorted((0u32..).zip(keys).map(|(i, key)| (key, i)).collect(), slice);
         }
     }
 
     #[test]
-    fn orders_that_are_there_already_do_not_matter() {
-        let count = 10 * PIECE as u32;
-        let made: [fn(u32, u32) -> u32; 6] = [
+    fn sort_handles_presorted_and_repetitive_inputs() {
+        let count = 10 * MAX_UNPAUSED_ITEMS as u32;
+        let generators: [fn(u32, u32) -> u32; 6] = [
             |i, _| i,
             |i, count| count - i,
             |_, _| 7,
@@ -111,16 +119,16 @@ mod tests {
             |i, _| i % 2,
             |i, _| i.wrapping_mul(0x9e37_79b9),
         ];
-        for of in made {
-            assert_sorted((0..count).map(|i| (of(i, count), i)).collect(), 1 << 10);
-            // What is equal in all is the same.
-            assert_sorted((0..count).map(|i| of(i, count)).collect(), 1 << 10);
+        for key in generators {
+            assert_sorted((0..count).map(|i| (key(i, count), i)).collect(), 1 << 10);
+            // Equal items are indistinguishable.
+            assert_sorted((0..count).map(|i| key(i, count)).collect(), 1 << 10);
         }
         assert_sorted::<u32>(Vec::new(), 1);
     }
 
     #[test]
-    fn it_pauses() {
+    fn sort_pauses_in_proportion_to_its_work() {
         let mut work = crate::slicing::SlicedTask::default();
         let mut slices = 0;
         let begin = || async {
@@ -133,8 +141,7 @@ mod tests {
             slices += 1;
         }
         assert!(work.done().is_some_and(|items| items.is_sorted()));
-        // Five or more times over the whole, and the pieces, by all threads at once where there are
-        // some.
+        // At least five partition passes over all items, and the final sorts. Threads share them.
         assert!(slices * parallel::threads() > (5 << 17) / (1 << 15), "{slices}");
     }
 }

@@ -1,8 +1,8 @@
-//! The allocator's state after any event: which blocks were live, and how segments were laid out.
+//! The allocator's state after any event: the live blocks, and the layout of segments.
 //!
-//! Every block says in which slots it is live, and every span in which it is there, so one look at
-//! each of them tells what there is in a slot. That is a few nanoseconds a block, which no list of
-//! earlier states would be worth.
+//! Blocks and spans know the slots in which they are live, so one scan over them gives the state in
+//! a slot. The scan takes a few nanoseconds per block. Storing intermediate states would not pay
+//! off.
 
 use crate::carving::Carving;
 use crate::segments::Span;
@@ -16,17 +16,17 @@ use vramscope_units::{Addr, Bytes};
 pub struct LiveSet<'a> {
     trace: &'a Trace,
     slot: u32,
-    /// By address.
+    /// Indices into [`Trace::blocks`], by address.
     blocks: Vec<u32>,
 }
 
 impl<'a> LiveSet<'a> {
-    /// Those of a slot; a slot behind the last is the last.
+    /// The live blocks of a slot. A slot behind the last is clamped to the last.
     pub fn new(trace: &'a Trace, slot: u32) -> Self {
         run_to_completion(Self::sliced(trace, slot, &mut Budget::unlimited()))
     }
 
-    /// The same in slices.
+    /// [`LiveSet::new`] in slices.
     pub async fn sliced(trace: &'a Trace, slot: u32, budget: &mut Budget) -> Self {
         let slot = slot.min(trace.slots() - 1);
         let mut blocks = Vec::new();
@@ -46,22 +46,22 @@ impl<'a> LiveSet<'a> {
         &self.blocks
     }
 
-    /// The segments in this slot, by address, with what lies in them.
+    /// The segments in this slot, by address, with the blocks and free ranges in them.
     pub fn segments(&self, carving: &Carving) -> Vec<SegmentState> {
         let spans = carving.segments.at(self.slot);
-        let known = |&block: &u32| {
-            (self.trace.blocks[block as usize], carving.sizes[block as usize], block)
+        let sized = |&index: &u32| {
+            (self.trace.blocks[index as usize], carving.sizes[index as usize], index)
         };
-        let mut live = self.blocks.iter().map(known).peekable();
+        let mut live = self.blocks.iter().map(sized).peekable();
         let mut out = Vec::new();
-        for run in spans.chunk_by(|a, b| belong(a, b)) {
-            let mut segment = SegmentState::of(run);
-            let end = run[run.len() - 1].end();
-            while live.next_if(|(known, ..)| known.address < segment.address).is_some() {}
+        for spans in spans.chunk_by(|a, b| is_one_segment(a, b)) {
+            let mut segment = SegmentState::of(spans);
+            let end = spans[spans.len() - 1].end();
+            while live.next_if(|(block, ..)| block.address < segment.address).is_some() {}
             let mut at = segment.address.0;
-            while let Some((known, size, block)) = live.next_if(|(known, ..)| known.address.0 < end)
+            while let Some((block, size, index)) = live.next_if(|(block, ..)| block.address.0 < end)
             {
-                let address = known.address.0;
+                let address = block.address.0;
                 if at < address {
                     segment.push(Piece {
                         address: Addr(at),
@@ -69,12 +69,12 @@ impl<'a> LiveSet<'a> {
                         content: Content::Free,
                     });
                 }
-                let pending = !carving.is_allocated(self.trace, block, self.slot);
-                segment.requested.0 += known.bytes.0;
+                let pending = !carving.is_allocated(self.trace, index, self.slot);
+                segment.requested.0 += block.bytes.0;
                 segment.push(Piece {
-                    address: known.address,
+                    address: block.address,
                     size,
-                    content: Content::Block { block, pending },
+                    content: Content::Block { block: index, pending },
                 });
                 at = address.saturating_add(size.0).max(at);
             }
@@ -91,76 +91,77 @@ impl<'a> LiveSet<'a> {
     }
 }
 
-/// Mapped ranges that touch are one segment, as PyTorch reports them.
-fn belong(a: &Span, b: &Span) -> bool {
+/// Whether two spans belong to one segment. Touching mapped ranges do, as in PyTorch's report.
+fn is_one_segment(a: &Span, b: &Span) -> bool {
     a.is_expandable && b.is_expandable && a.end() == b.address.0 && a.stream == b.stream
 }
 
-/// A segment at one moment.
+/// A segment in one slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentState {
-    /// Where it lies.
+    /// First address.
     pub address: Addr,
     /// Bytes reserved.
     pub size: Bytes,
-    /// Whether it is a mapped range of an expandable segment.
+    /// Whether the segment is a mapped range of an expandable segment.
     pub is_expandable: bool,
-    /// The stream that it serves.
+    /// The stream that allocates from the segment.
     pub stream: StreamId,
-    /// The memory pool, where the file tells.
+    /// Memory pool, if the file names it.
     pub pool: PoolIndex,
-    /// Which of the two pools by size it serves.
+    /// Whether the segment serves small or large requests.
     pub segment_type: SegmentType,
-    /// The stack of the allocation that made (the first range of) it.
+    /// The stack of the allocation that reserved the segment, or its first mapped range.
     pub stack: StackId,
-    /// Block sizes of what the program holds.
+    /// Sizes of the allocated blocks.
     pub allocated: Bytes,
-    /// The same with what waits for its free to complete.
+    /// Sizes of the allocated blocks and of the blocks with a pending free.
     pub active: Bytes,
-    /// Requested bytes of the active blocks; `active - requested` is lost to rounding.
+    /// Requested bytes of the active blocks. `active - requested` is lost to rounding.
     pub requested: Bytes,
-    /// Bytes that are free to use.
+    /// Cached free bytes.
     pub free: Bytes,
-    /// The largest free piece.
+    /// Size of the largest free piece.
     pub largest_free: Bytes,
-    /// Blocks and free pieces, by address, without gaps.
+    /// Blocks and free ranges, by address, without gaps.
     pub pieces: Vec<Piece>,
 }
 
-/// A piece of a segment.
+/// A block or a free range of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it begins.
+    /// First address.
     pub address: Addr,
-    /// Bytes of it.
+    /// Size in bytes.
     pub size: Bytes,
-    /// What is there.
+    /// Block or free.
     pub content: Content,
 }
 
-/// What a piece of a segment holds.
+/// The content of a piece of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Nothing: it is cached, and free to use.
+    /// Cached free memory.
     Free,
     /// A block of [`Trace::blocks`].
     Block {
-        /// Its index.
+        /// Index of the block.
         block: u32,
-        /// Whether it waits for its free to complete.
+        /// Whether the block waits for its free to complete.
         pending: bool,
     },
 }
 
 impl SegmentState {
-    fn of(run: &[&Span]) -> Self {
-        let first = run[0];
+    /// An empty segment that consists of `spans`.
+    fn of(spans: &[&Span]) -> Self {
+        let first = spans[0];
         Self {
             address: first.address,
-            size: Bytes(run.iter().map(|s| s.size.0).sum()),
+            size: Bytes(spans.iter().map(|s| s.size.0).sum()),
             is_expandable: first.is_expandable,
             stream: first.stream,
-            pool: run
+            pool: spans
                 .iter()
                 .map(|s| s.pool)
                 .find(|&p| p != PoolIndex::UNKNOWN)
@@ -176,6 +177,7 @@ impl SegmentState {
         }
     }
 
+    /// Appends the next piece, and adds its size to the sums.
     fn push(&mut self, piece: Piece) {
         match piece.content {
             Content::Free => {

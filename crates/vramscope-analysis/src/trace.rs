@@ -1,4 +1,4 @@
-//! One device's window: its blocks, when each enters and leaves, and the bands that follow.
+//! One device's window: its blocks, the slots in which they are live, and the resulting bands.
 
 use crate::band::Band;
 use crate::blocks::{Block, Origin, Pairing, pair};
@@ -10,48 +10,50 @@ use crate::segments::segment_event;
 use crate::series::Series;
 use crate::slicing::{Budget, run_to_completion, strides};
 use std::ops::Range;
-use vramscope_snapshot::{Action, Device, Report, Snapshot, Warning};
+use vramscope_snapshot::{Action, AffectedCurve, Device, Report, Snapshot, Warning, WarningKind};
 use vramscope_units::{Bytes, EventIndex};
 
-/// How much of the device's life the window covers.
+/// How much of the device's history the window covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// Nothing was live before it.
+    /// No block was live before the window.
     Whole,
-    /// Something was.
+    /// Some blocks were live before the window.
     Partial,
-    /// There is no trace.
+    /// The file has no events of the device.
     None,
 }
 
-/// Whether a band is what PyTorch counted, as far as the file can tell.
+/// Whether a band equals PyTorch's own counter, as far as the file shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exactness {
-    /// The trace meets the final segments.
+    /// The trace agrees with the final segments.
     Exact,
-    /// It does not, or events were lost.
+    /// The trace disagrees with the final segments, or events were lost.
     Estimate,
 }
 
 /// An out-of-memory event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oom {
-    /// Its place in the trace.
+    /// Index of the event in the trace.
     pub event: EventIndex,
-    /// Bytes asked for, after rounding.
+    /// Requested bytes, after rounding.
     pub requested: Bytes,
     /// Bytes that the driver reported free.
     pub device_free: Option<Bytes>,
 }
 
 /// One device's window.
+///
+/// Slot 0 is the state before the window. Slot `i + 1` is the state after event `i`.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Its ordinal and its rows in the snapshot.
+    /// The device's ordinal, and its rows in the snapshot.
     pub device: Device,
     /// Blocks in stack order, bottom first.
     pub blocks: Vec<Block>,
-    /// Requested bytes in every slot: before the window, then after each event.
+    /// Requested bytes in every slot.
     pub requested: Series,
     /// `requested_bytes` over the window.
     pub requested_band: Band,
@@ -59,34 +61,34 @@ pub struct Trace {
     pub reserved_band: Band,
     /// Whether `requested_bytes` is exact.
     pub exactness: Exactness,
-    /// How much of the device's life is in the trace.
+    /// How much of the device's history is in the trace.
     pub coverage: Coverage,
-    /// `alloc` events.
+    /// Number of `alloc` events.
     pub allocations_in_window: u32,
-    /// Blocks from before the window that are freed in it.
+    /// Number of blocks from before the window that are freed in it.
     pub preexisting_freed: u32,
-    /// Blocks from before the window that are live at the end.
+    /// Number of blocks from before the window that are live at the end.
     pub preexisting_live: u32,
-    /// Active blocks of the final segments.
+    /// Number of active blocks in the final segments.
     pub end_live_blocks: u32,
     /// Out-of-memory events.
     pub ooms: Vec<Oom>,
-    /// Events by action, in the order of the actions' first appearance in [`Snapshot::actions`].
+    /// Number of events by action, in the order of [`Snapshot::actions`].
     pub actions: Vec<(Action, u32)>,
     /// The time axis, when there is a clock.
     pub clock: Option<Clock>,
-    /// What was odd about this trace.
+    /// Inconsistencies found in this trace.
     pub warnings: Vec<Warning>,
-    /// Who enters and leaves at each slot.
+    /// Blocks that enter and leave at each slot.
     changes: Changes,
 }
 
 impl Trace {
-    /// Pair a device's events with its final segments.
+    /// Pairs a device's events with its final segments.
     pub fn new(snapshot: &Snapshot, device: &Device) -> Self {
         let mut report = Report::default();
         if let Some(excerpt) = &device.excerpt {
-            excerpt::tell(excerpt, device, &mut report);
+            excerpt::warn(excerpt, device, &mut report);
         }
         let actions = actions(snapshot, device);
         let Pairing { blocks, others } = pair(snapshot, device, &actions, &mut report);
@@ -101,7 +103,7 @@ impl Trace {
                 total = if change.enters() { total + bytes } else { total - bytes };
             }
             requested.push(total);
-            requested_band.follow(slot, total as i64 - before as i64);
+            requested_band.add_slot(slot, total as i64 - before as i64);
         }
         let reserved_band = reserved(snapshot, device, &others, &mut report);
         let mut origins = [0; 4];
@@ -117,8 +119,7 @@ impl Trace {
             0 => Coverage::Whole,
             _ => Coverage::Partial,
         };
-        let inexact = ["lost_free", "lost_alloc", "ends_requested"];
-        let estimate = report.warnings().iter().any(|w| inexact.contains(&w.code));
+        let estimate = report.affects(AffectedCurve::RequestedBytes);
         Self {
             device: device.clone(),
             requested,
@@ -139,11 +140,10 @@ impl Trace {
         }
     }
 
-    /// All devices of a snapshot.
+    /// The traces of all devices of a snapshot.
     pub fn all(snapshot: &Snapshot) -> Vec<Self> {
         let new = |device: &Device| Self::new(snapshot, device);
-        // Where only one has a trace, as in most recordings, another thread would be woken for
-        // nothing.
+        // In most recordings only one device has events. Then a second thread has no work.
         let traced = snapshot.devices.iter().filter(|device| !device.events.is_empty()).count();
         if traced > 1 {
             parallel::map(&snapshot.devices, new)
@@ -157,7 +157,7 @@ impl Trace {
         run_to_completion(self.reserved_sliced(snapshot, &mut Budget::unlimited()))
     }
 
-    /// The same in slices.
+    /// [`Trace::reserved`] in slices.
     pub async fn reserved_sliced(&self, snapshot: &Snapshot, budget: &mut Budget) -> Series {
         let mut total = self.reserved_band.start;
         let mut series = Series::with_capacity(self.slots() as usize);
@@ -174,27 +174,28 @@ impl Trace {
 
     /// Whether `reserved_bytes` is exact.
     pub fn reserved_exactness(&self) -> Exactness {
-        let is_odd = self.warnings.iter().any(|w| w.code == "reserved_below_zero");
-        if is_odd { Exactness::Estimate } else { Exactness::Exact }
+        let is_affected = |w: &Warning| w.kind.affects() == Some(AffectedCurve::ReservedBytes);
+        if self.warnings.iter().any(is_affected) { Exactness::Estimate } else { Exactness::Exact }
     }
 
-    /// Slots: one before the window, one after each event.
+    /// Number of slots: one before the window, and one after each event.
     pub fn slots(&self) -> u32 {
         self.requested.len() as u32
     }
 
-    /// Who enters and leaves at a slot, compared with the one before; those that leave first.
+    /// The blocks that leave and enter between the previous slot and this one. Leaving blocks come
+    /// first.
     pub fn changes_at(&self, slot: u32) -> &[Change] {
         self.changes.at(slot as usize)
     }
 
-    /// The same over a range of slots, in order.
+    /// The blocks that leave and enter in a range of slots, in slot order.
     pub fn changes_in(&self, slots: Range<u32>) -> &[Change] {
         self.changes.within(slots.start as usize..slots.end as usize)
     }
 
-    /// The block that a stable name means: the one at this address that `alloc` made, or that was
-    /// there before the window.
+    /// The index of the block with a stable name. The name is an address with the event that
+    /// allocated the block, or with `None` for a block from before the window.
     pub fn find(&self, address: u64, alloc: Option<EventIndex>) -> Option<u32> {
         match alloc {
             Some(event) => {
@@ -211,14 +212,16 @@ impl Trace {
     }
 }
 
-/// What an event adds to `reserved_bytes`.
+/// The change of `reserved_bytes` by an event, in bytes.
 pub(crate) fn reserve_change(snapshot: &Snapshot, row: u32) -> i64 {
     let Some((grows, _)) = segment_event(snapshot.events.action(row)) else { return 0 };
     let size = i64::try_from(snapshot.events.size(row).0).unwrap_or(i64::MAX);
     if grows { size } else { -size }
 }
 
-/// `others` are the rows of events that are of no block.
+/// The `reserved_bytes` band. `others` are the rows of events that do not belong to a block.
+///
+/// The band is counted back from the size of the final segments.
 fn reserved(snapshot: &Snapshot, device: &Device, others: &[u32], report: &mut Report) -> Band {
     let changes =
         others.iter().map(|&row| (row - device.events.start, reserve_change(snapshot, row)));
@@ -230,7 +233,7 @@ fn reserved(snapshot: &Snapshot, device: &Device, others: &[u32], report: &mut R
         band.add(event, change);
     }
     if band.start < 0 {
-        report.warn("reserved_below_zero", None, || {
+        report.warn(WarningKind::ReservedBelowZero, None, || {
             format!(
                 "the trace reserves {} bytes more than the final segments hold: segment events are missing, and reserved_bytes is too low",
                 -band.start
@@ -240,7 +243,8 @@ fn reserved(snapshot: &Snapshot, device: &Device, others: &[u32], report: &mut R
     band
 }
 
-/// The trace's last state against the final segments'. Returns the number of their active blocks.
+/// Compares the requested bytes after the last event with the final segments. Returns the number of
+/// active blocks in the final segments.
 fn check_end(snapshot: &Snapshot, device: &Device, end: i64, report: &mut Report) -> u32 {
     let blocks = snapshot.segments_of(device).iter().flat_map(|s| snapshot.blocks_of(s));
     let (mut count, mut bytes) = (0, 0i64);
@@ -248,9 +252,9 @@ fn check_end(snapshot: &Snapshot, device: &Device, end: i64, report: &mut Report
         count += 1;
         bytes += block.requested_size.0 as i64;
     }
-    // Without segments there is nothing to meet (a trace cut out of a snapshot).
+    // A trace cut out of a snapshot has no segments to compare with.
     if end != bytes && !device.segments.is_empty() {
-        report.warn("ends_requested", None, || {
+        report.warn(WarningKind::EndsRequested, None, || {
             format!(
                 "requested bytes after the last event are {end}, those of the final segments {bytes}: {} apart",
                 Bytes(end.abs_diff(bytes)).exact()
@@ -260,6 +264,7 @@ fn check_end(snapshot: &Snapshot, device: &Device, end: i64, report: &mut Report
     count
 }
 
+/// The out-of-memory events among the rows of `others`.
 fn ooms(snapshot: &Snapshot, device: &Device, others: &[u32]) -> Vec<Oom> {
     let events = &snapshot.events;
     let rows = others.iter().filter(|&&row| events.action(row) == Action::OOM);
@@ -271,6 +276,7 @@ fn ooms(snapshot: &Snapshot, device: &Device, others: &[u32]) -> Vec<Oom> {
     .collect()
 }
 
+/// The number of events of each action that occurs.
 fn actions(snapshot: &Snapshot, device: &Device) -> Vec<(Action, u32)> {
     let mut counts = [0u32; 256];
     for row in device.events.clone() {

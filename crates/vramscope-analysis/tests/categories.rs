@@ -1,4 +1,4 @@
-//! Categories against what the recorded programs themselves knew of their blocks
+//! Compares categories with those that the recorded programs themselves wrote down
 //! (`test_data/truth`).
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ fn truth() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/truth")
 }
 
-/// Of the bytes that the program named, how many of every category (named, guessed) there are.
+/// The confusion matrix: bytes by category in the truth file and guessed category.
 fn confusion(name: &str) -> BTreeMap<(String, String), u64> {
     let read = |file: String| std::fs::read(truth().join(file)).expect("a file of test_data/truth");
     let mut reader = Reader::default();
@@ -28,7 +28,7 @@ fn confusion(name: &str) -> BTreeMap<(String, String), u64> {
         *confusion.entry((named.to_owned(), guess.category.name().to_owned())).or_default() +=
             block.bytes.0;
     }
-    // The blocks that were found are all that the program named.
+    // All blocks of the truth file were found.
     for (category, bytes) in truth["requested_bytes"].as_object().expect("bytes by category") {
         let found: u64 = confusion
             .iter()
@@ -41,7 +41,7 @@ fn confusion(name: &str) -> BTreeMap<(String, String), u64> {
 }
 
 #[test]
-fn named_bytes_get_their_category() {
+fn at_least_95_percent_of_bytes_get_the_true_category() {
     for name in [
         "gpt_forward",
         "gpt_backward",
@@ -62,7 +62,7 @@ fn named_bytes_get_their_category() {
             right * 100 >= all * 95,
             "{name}: {right} of {all} bytes are right: {confusion:#?}"
         );
-        // Small categories do not hide behind large ones.
+        // Large categories must not hide errors in small ones.
         for category in ["parameter", "gradient", "optimizer_state", "buffer", "input"] {
             let of = confusion.iter().filter(|((named, _), _)| named == category);
             let (all, right) = of.fold((0, 0), |(all, right), ((_, guess), bytes)| {

@@ -1,4 +1,5 @@
-//! A range of events read by itself: every state in it is that of the whole file.
+//! Excerpts: files of which only a range of events is read. Every state in the range equals that of
+//! the whole file.
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -13,21 +14,22 @@ fn bytes_of(name: &str) -> Vec<u8> {
 }
 
 fn load(bytes: &[u8], events: Option<Range<u32>>, chunk: usize) -> Snapshot {
-    let mut reader = events.map_or_else(Reader::default, Reader::of_events);
+    let mut reader = events.map_or_else(Reader::default, Reader::for_event_range);
     for piece in bytes.chunks(chunk) {
         reader.feed(piece).expect("a snapshot");
     }
     reader.finish().expect("a snapshot").remove(0).snapshot
 }
 
-/// What is live in a slot: address, bytes, and the stack's number, which is that of the whole file.
+/// The live blocks of a slot: address, bytes, stack and stream. Stack and stream ids are the same
+/// in an excerpt as in the whole file.
 fn live(trace: &Trace, slot: u32) -> BTreeSet<(u64, u64, u32, u16)> {
-    let there = trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
-    there.map(|b| (b.address.0, b.bytes.0, b.stack.0, b.stream.0)).collect()
+    let live = trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
+    live.map(|b| (b.address.0, b.bytes.0, b.stack.0, b.stream.0)).collect()
 }
 
-/// Holds a range that was read by itself against the whole. Gives how many rows it has.
-fn hold(name: &str, whole: &Snapshot, part: &Snapshot, events: &Range<u32>) -> usize {
+/// Compares an excerpt with the whole file. Returns the number of rows of the excerpt.
+fn assert_matches(name: &str, whole: &Snapshot, part: &Snapshot, events: &Range<u32>) -> usize {
     assert_eq!(part.devices.len(), whole.devices.len(), "{name}");
     let mut rows = 0;
     for (device, of_whole) in part.devices.iter().zip(&whole.devices) {
@@ -35,13 +37,17 @@ fn hold(name: &str, whole: &Snapshot, part: &Snapshot, events: &Range<u32>) -> u
         rows += device.events.len();
         let seen = of_whole.events.len() as u32;
         let Some(excerpt) = &device.excerpt else {
-            assert_eq!(device.events.len(), of_whole.events.len(), "{name}: all of it is no part");
+            assert_eq!(
+                device.events.len(),
+                of_whole.events.len(),
+                "{name}: the whole file is no excerpt"
+            );
             continue;
         };
         let (from, to) = (events.start.min(seen), events.end.min(seen));
         assert_eq!((excerpt.of, &excerpt.events), (seen, &(from..to)), "{name}");
-        assert_eq!(part_trace.warnings[0].code, "part", "{name}");
-        // The range's rows are there one by one.
+        assert_eq!(part_trace.warnings[0].kind.name(), "part", "{name}");
+        // The excerpt has all rows of the range.
         for event in from..to {
             let row = device.events.start + excerpt.before + event - from;
             let of = of_whole.events.start + event;
@@ -72,7 +78,7 @@ fn hold(name: &str, whole: &Snapshot, part: &Snapshot, events: &Range<u32>) -> u
                 );
             }
         }
-        // So is every state: one more than events.
+        // The excerpt has all states of the range, which are one more than its events.
         let here = |slot: u32| excerpt.before + slot - from;
         let requested = |trace: &Trace, slots: Range<u32>| -> Vec<u64> {
             trace.requested.values(slots).collect()
@@ -93,8 +99,7 @@ fn hold(name: &str, whole: &Snapshot, part: &Snapshot, events: &Range<u32>) -> u
             carving.active.values(slots).collect()
         };
         let active = (within(&sizes.0, here(from)..here(to) + 1), within(&sizes.1, from..to + 1));
-        // Memory that could have been split off and was not, up to 1 MiB, is told by what came and
-        // went around it.
+        // The allocator leaves up to 1 MiB unsplit. Only events outside of the range show it.
         let off = active.0.iter().zip(&active.1).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
         assert!(off <= 1 << 20, "{name} {events:?}: active bytes are {off} bytes apart");
         let step = ((to - from) / 40).max(1) as usize;
@@ -105,8 +110,8 @@ fn hold(name: &str, whole: &Snapshot, part: &Snapshot, events: &Range<u32>) -> u
                 "{name} {events:?}: slot {slot}"
             );
             let spans = |carving: &Carving, slot: u32| -> Vec<_> {
-                let there = carving.segments.at(slot).into_iter();
-                there
+                let spans = carving.segments.at(slot).into_iter();
+                spans
                     .map(|s| (s.address, s.size, s.is_expandable, s.stream, s.pool, s.stack))
                     .collect()
             };
@@ -116,18 +121,18 @@ fn hold(name: &str, whole: &Snapshot, part: &Snapshot, events: &Range<u32>) -> u
                 "{name} {events:?}: segments in slot {slot}"
             );
         }
-        // Nothing is kept for nothing: three events a block that is live at an end of the range or
-        // of the file.
+        // The excerpt keeps few events from outside of the range: at most three for each block that
+        // is live at the start or end of the range, or at the end of the file.
         let segment_events = of_whole.events.clone().filter(|&row| {
             (Action::SEGMENT_ALLOC..=Action::SEGMENT_UNMAP).contains(&whole.events.action(row))
         });
         let around = live(&whole_trace, from).len()
             + live(&whole_trace, to).len()
             + live(&whole_trace, seen).len();
-        let most = (to - from) as usize + 3 * around + 4 * segment_events.count();
+        let max_rows = (to - from) as usize + 3 * around + 4 * segment_events.count();
         assert!(
-            device.events.len() <= most,
-            "{name} {events:?}: {} rows of {most}",
+            device.events.len() <= max_rows,
+            "{name} {events:?}: {} rows, more than {max_rows}",
             device.events.len()
         );
     }
@@ -150,7 +155,7 @@ const RECORDED: [&str; 12] = [
 ];
 
 #[test]
-fn a_part_of_a_recording_is_as_the_whole_in_its_range() {
+fn excerpts_of_recordings_match_the_whole_file() {
     for name in RECORDED {
         let bytes = bytes_of(name);
         let whole = load(&bytes, None, usize::MAX);
@@ -160,14 +165,14 @@ fn a_part_of_a_recording_is_as_the_whole_in_its_range() {
         {
             let range = events * from / 100..events * to / 100;
             let part = load(&bytes, Some(range.clone()), 4096);
-            let rows = hold(name, &whole, &part, &range);
+            let rows = assert_matches(name, &whole, &part, &range);
             assert!(rows <= whole.events.len());
         }
     }
 }
 
 #[test]
-fn a_small_part_of_a_long_recording_is_small() {
+fn a_short_excerpt_of_a_long_recording_has_few_rows() {
     let bytes = bytes_of("recorded/gpt_leak.pickle.gz");
     let whole = load(&bytes, None, usize::MAX);
     let middle = whole.events.len() as u32 / 2;
@@ -181,7 +186,7 @@ fn a_small_part_of_a_long_recording_is_small() {
 }
 
 #[test]
-fn all_events_are_no_part() {
+fn an_excerpt_of_all_events_equals_the_whole_file() {
     let bytes = bytes_of("recorded/t26/gpt_small.pickle.gz");
     let (whole, all) =
         (load(&bytes, None, usize::MAX), load(&bytes, Some(0..u32::MAX), usize::MAX));
@@ -189,9 +194,9 @@ fn all_events_are_no_part() {
 }
 
 #[test]
-fn segments_in_a_row_are_for_what_comes_behind_the_last() {
-    // Behind a part nothing else stays. If each of these looked for it by itself, that would be
-    // five billion looks.
+fn consecutive_segments_get_their_type_from_the_next_allocation() {
+    // An excerpt can end in a long run of segment events. Searching from each of them separately
+    // would take five billion steps.
     let (count, size) = (100_000u64, 2 << 20);
     let segment =
         |i: u64| format!(r#"{{"action":"segment_alloc","addr":{},"size":{size}}}"#, (i + 1) * size);
@@ -206,12 +211,13 @@ fn segments_in_a_row_are_for_what_comes_behind_the_last() {
     assert_eq!(types, vec![SegmentType::Small; count as usize + 1]);
 }
 
-/// Action, address and size; address, whether it is active, and whether it waits to be free.
+/// Events: index into [`ACTIONS`], address and size.
 type Events = Vec<(usize, u64, u64)>;
-type Finals = Vec<(u64, bool, bool)>;
+/// Final blocks: address, whether the block is active, and whether its free is pending.
+type FinalBlocks = Vec<(u64, bool, bool)>;
 
-/// Events as they come, tidy or not, at four addresses.
-fn trace() -> impl Strategy<Value = (Events, Finals)> {
+/// Random events, mostly inconsistent, at four addresses.
+fn trace() -> impl Strategy<Value = (Events, FinalBlocks)> {
     let event = (0..10usize, 0..4u64, 1..4u64);
     let finals = prop::collection::vec((0..4u64, any::<bool>(), any::<bool>()), 0..4);
     (prop::collection::vec(event, 0..60), finals)
@@ -239,8 +245,8 @@ fn json(
         .zip(events)
         .map(|(time, &(action, at, size)): (u32, _)| {
             let (addr, name) = (4096 * (at + 1), ACTIONS[action]);
-            // Only segments that come and go as they should: what is odd about them is not undone
-            // by order.
+            // Segments are separate from blocks. Inconsistent segments would depend on the events
+            // outside of the range.
             let addr = if name.starts_with("segment") { addr + 1_000_000 } else { addr };
             format!(
                 r#"{{"action":"{name}","addr":{addr},"size":{},"time_us":{time},"user_metadata":"{time}",
@@ -281,7 +287,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn an_untidy_trace_has_the_same_states((events, finals) in trace(), from in 0..60u32, len in 0..30u32, segments_first: bool) {
+    fn excerpts_of_inconsistent_traces_have_the_same_states(
+        (events, finals) in trace(),
+        from in 0..60u32,
+        len in 0..30u32,
+        segments_first: bool,
+    ) {
         let text = json(&events, &finals, segments_first);
         let range = from..from + len;
         let whole = load(text.as_bytes(), None, usize::MAX);
@@ -294,7 +305,12 @@ proptest! {
             for slot in from..=to {
                 let here = excerpt.before + slot - from;
                 prop_assert_eq!(live(&trace, here), live(&whole_trace, slot), "slot {}", slot);
-                prop_assert_eq!(trace.requested.at(here), whole_trace.requested.at(slot), "slot {}", slot);
+                prop_assert_eq!(
+                    trace.requested.at(here),
+                    whole_trace.requested.at(slot),
+                    "slot {}",
+                    slot
+                );
             }
         }
     }

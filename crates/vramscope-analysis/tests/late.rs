@@ -1,5 +1,5 @@
-//! Recordings cut at the front, as if recording had begun later: what is left must tell the same
-//! block sizes as the whole.
+//! Recordings cut at the front, as if recording had started later. The rest must give the same
+//! block sizes as the whole recording.
 
 use std::path::Path;
 use vramscope_analysis::{Carving, Series, Trace};
@@ -12,17 +12,17 @@ fn load(name: &str) -> Snapshot {
     reader.finish().expect("a snapshot").remove(0).snapshot
 }
 
-/// The largest difference between two series.
-/// How far what is found is from the whole, of which it lacks the first slots.
-fn apart(found: &Series, whole: &Series, first: u32) -> u64 {
+/// The largest difference between a late series and the whole one. The late series starts at slot
+/// `first`.
+fn max_difference(found: &Series, whole: &Series, first: u32) -> u64 {
     assert_eq!(found.len(), whole.len() - first as usize);
     let rest = whole.values(first..whole.len() as u32);
     found.to_vec().into_iter().zip(rest).map(|(a, b)| a.abs_diff(b)).max().unwrap_or(0)
 }
 
 #[test]
-fn a_late_start_tells_the_same_sizes() {
-    let (mut cuts, mut same) = (0, 0);
+fn late_recordings_give_the_same_block_sizes() {
+    let (mut cuts, mut equal) = (0, 0);
     for name in [
         "gpt_leak.pickle.gz",
         "gpt_amp.pickle.gz",
@@ -45,19 +45,17 @@ fn a_late_start_tells_the_same_sizes() {
                 let mut late = device.clone();
                 late.events.start += first;
                 let found = Carving::new(&snapshot, &Trace::new(&snapshot, &late));
-                let off = apart(&found.active, &whole.active, first).max(apart(
-                    &found.allocated,
-                    &whole.allocated,
-                    first,
-                ));
-                // A large block that was live at the cut, is freed later, and has free memory
-                // behind it, may have kept up to 1 MiB more than it asked for: where nothing is
-                // allocated right behind it, nothing tells.
-                assert!(off <= 1 << 20, "{name} from event {first}: {off} bytes apart");
+                let active = max_difference(&found.active, &whole.active, first);
+                let allocated = max_difference(&found.allocated, &whole.allocated, first);
+                let difference = active.max(allocated);
+                // A large block that is live at the cut can be up to 1 MiB larger than its request.
+                // The file does not show it if the block is freed later, has free memory behind it,
+                // and nothing is allocated right behind it.
+                assert!(difference <= 1 << 20, "{name} from event {first}: {difference} bytes");
                 cuts += 1;
-                same += u32::from(off == 0);
+                equal += u32::from(difference == 0);
             }
         }
     }
-    assert!(same * 100 >= cuts * 96, "{same} of {cuts} cuts tell the same sizes in every slot");
+    assert!(equal * 100 >= cuts * 96, "{equal} of {cuts} cuts give the same sizes in every slot");
 }

@@ -1,4 +1,4 @@
-//! Private pools on the stack: exact numbers by hand, and recordings against the state of their
+//! Private pools: exact numbers of hand-written traces, and recordings against the state of their
 //! segments.
 
 use std::path::{Path, PathBuf};
@@ -19,22 +19,24 @@ fn load(path: &Path) -> Snapshot {
     read(&std::fs::read(path).expect("a file of test_data"))
 }
 
-fn of_first(snapshot: &Snapshot) -> (Trace, Carving, Option<PoolEnvelope>) {
+/// Analyzes the first device.
+fn analyze(snapshot: &Snapshot) -> (Trace, Carving, Option<PoolEnvelope>) {
     let trace = Trace::all(snapshot).remove(0);
     let carving = Carving::new(snapshot, &trace);
     let envelope = pool_envelope(&trace, &carving, snapshot);
     (trace, carving, envelope)
 }
 
+/// Name, peak of reserved bytes and peak of active bytes of each pool.
 fn peaks(snapshot: &Snapshot, envelope: &PoolEnvelope) -> Vec<(String, u64, u64)> {
     let name = |p| snapshot.pool(p).expect("a pool of the file").to_string();
     envelope.pools.iter().map(|p| (name(p.pool), p.reserved.0, p.active.0)).collect()
 }
 
 #[test]
-fn by_hand_every_slot_has_its_height() {
-    // The pool (1, 0) is made in the window, and only the final segments name it; (0, 2) was there
-    // before, is full, and is given back, where the event names it.
+fn envelope_has_the_expected_height_in_every_slot() {
+    // Pool (1, 0) is created in the window, and only the final segments name it. Pool (0, 2) is
+    // from before the window and full. It is released, and the event of the release names it.
     let snapshot = read(
         br#"{"device_traces": [[
             {"action": "segment_alloc", "addr": 65536, "size": 4096},
@@ -55,8 +57,8 @@ fn by_hand_every_slot_has_its_height() {
                 {"address": 65536, "size": 1024, "requested_size": 1000, "state": "active_allocated"},
                 {"address": 66560, "size": 3072, "requested_size": 0, "state": "inactive"}]}]}"#,
     );
-    let (trace, carving, envelope) = of_first(&snapshot);
-    let envelope = envelope.expect("it has private pools");
+    let (trace, carving, envelope) = analyze(&snapshot);
+    let envelope = envelope.expect("the device has private pools");
     assert!(
         trace.warnings.is_empty() && carving.warnings.is_empty(),
         "{:?} {:?}",
@@ -67,7 +69,8 @@ fn by_hand_every_slot_has_its_height() {
         trace.requested.to_vec(),
         [3048, 3048, 4048, 7120, 7120, 4048, 4048, 2000, 2000, 2500]
     );
-    // Frees change nothing: what they give back stays with the pool, until its segment goes.
+    // A free does not change the height. The memory stays in the pool until its segment is
+    // released.
     assert_eq!(
         envelope.height.to_vec(),
         [3048, 7144, 7144, 7144, 7144, 7144, 7144, 7144, 5096, 5596]
@@ -94,17 +97,17 @@ fn a_pool_without_segments_is_as_large_as_its_blocks() {
             {"action": "alloc", "addr": 9216, "size": 100},
             {"action": "free_completed", "addr": 4096, "size": 700, "pool_id": [0, 3]}]]}"#,
     );
-    let (trace, _, envelope) = of_first(&snapshot);
-    let envelope = envelope.expect("it has a private pool");
+    let (trace, _, envelope) = analyze(&snapshot);
+    let envelope = envelope.expect("the device has a private pool");
     assert_eq!(trace.requested.to_vec(), [0, 700, 800, 900, 200]);
     assert_eq!(envelope.height.to_vec(), [0, 1024, 1124, 1224, 200]);
     assert_eq!(envelope.size.to_vec(), [0, 1024, 1024, 1024, 0]);
     assert_eq!(peaks(&snapshot, &envelope), [("(0, 3)".to_owned(), 0, 1024)]);
 }
 
-/// Every segment of every slot by pool, as the state there has it.
+/// Compares with the segments of [`LiveSet`] in every slot.
 #[test]
-fn recorded_pools_are_those_of_the_state_in_every_slot() {
+fn envelope_matches_the_segments_of_every_slot() {
     for (name, count) in [
         ("recorded/t26/pools.pickle", 3),
         ("recorded/t29/pools.pickle", 3),
@@ -113,20 +116,20 @@ fn recorded_pools_are_those_of_the_state_in_every_slot() {
         ("scenarios/f14.pickle", 1),
     ] {
         let snapshot = load(&test_data().join(name));
-        let (trace, carving, envelope) = of_first(&snapshot);
+        let (trace, carving, envelope) = analyze(&snapshot);
         let envelope = envelope.unwrap_or_else(|| panic!("{name} has private pools"));
         assert_eq!(envelope.pools.len(), count, "{name}");
         let reserved = trace.reserved(&snapshot);
-        let mut most = vec![(0, 0); envelope.pools.len()];
+        let mut expected_peaks = vec![(0, 0); envelope.pools.len()];
         for slot in 0..trace.slots() {
             let segments = LiveSet::new(&trace, slot).segments(&carving);
             let (mut size, mut height) = (0, 0);
-            for (pool, most) in envelope.pools.iter().zip(&mut most) {
+            for (pool, peak) in envelope.pools.iter().zip(&mut expected_peaks) {
                 let own: Vec<_> = segments.iter().filter(|s| s.pool == pool.pool).collect();
-                let held: u64 = own.iter().map(|s| s.size.0).sum();
+                let reserved: u64 = own.iter().map(|s| s.size.0).sum();
                 let active: u64 = own.iter().map(|s| s.active.0).sum();
-                *most = (held.max(most.0), active.max(most.1));
-                size += held.max(active);
+                *peak = (reserved.max(peak.0), active.max(peak.1));
+                size += reserved.max(active);
             }
             for segment in &segments {
                 let is_private = snapshot.pool(segment.pool).is_some_and(|p| p != PoolId::DEFAULT);
@@ -142,9 +145,9 @@ fn recorded_pools_are_those_of_the_state_in_every_slot() {
                 "{name} {slot}"
             );
         }
-        let told: Vec<_> = envelope.pools.iter().map(|p| (p.reserved.0, p.active.0)).collect();
-        assert_eq!(told, most, "{name}");
-        // At the end PyTorch's own sums say the same.
+        let peaks: Vec<_> = envelope.pools.iter().map(|p| (p.reserved.0, p.active.0)).collect();
+        assert_eq!(peaks, expected_peaks, "{name}");
+        // PyTorch's final segments give the same height.
         let mut end = 0;
         for segment in snapshot.segments_of(&trace.device) {
             let is_private = snapshot.pool(segment.pool).is_some_and(|p| p != PoolId::DEFAULT);
@@ -157,7 +160,7 @@ fn recorded_pools_are_those_of_the_state_in_every_slot() {
 }
 
 #[test]
-fn any_file_has_pools_only_where_it_names_some_and_is_never_below_requested() {
+fn envelope_exists_only_with_private_pools_and_is_never_below_requested() {
     let (mut with, mut without) = (0, 0);
     for folder in [
         "scenarios",
@@ -168,8 +171,8 @@ fn any_file_has_pools_only_where_it_names_some_and_is_never_below_requested() {
         "recorded/t29",
         "recorded/misc",
     ] {
-        for entry in std::fs::read_dir(test_data().join(folder)).expect("the folder is there") {
-            let path = entry.expect("it can be listed").path();
+        for entry in std::fs::read_dir(test_data().join(folder)).expect("the folder exists") {
+            let path = entry.expect("the entry is readable").path();
             if !path.extension().is_some_and(|e| e == "pickle" || e == "gz") {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Replays against a model of the allocator: at every event, with recording from the start and from
-//! later on.
+//! Compares replays with a model of the allocator at every event. The recording starts at the first
+//! event, or later.
 
 mod model;
 
@@ -16,8 +16,8 @@ fn load(text: &str) -> Snapshot {
     reader.finish().expect("a snapshot").remove(0).snapshot
 }
 
-/// What the model remembers, from what the analysis found.
-fn as_model(trace: &Trace, snapshot: &Snapshot, segments: &[SegmentState]) -> Vec<Segment> {
+/// Converts the analysis' segments to the model's.
+fn to_model(trace: &Trace, snapshot: &Snapshot, segments: &[SegmentState]) -> Vec<Segment> {
     let block = |p: &vramscope_analysis::Piece| Block {
         address: p.address.0,
         size: p.size.0,
@@ -38,12 +38,12 @@ fn as_model(trace: &Trace, snapshot: &Snapshot, segments: &[SegmentState]) -> Ve
     segments.iter().map(segment).collect()
 }
 
-/// Blocks that were pending before the window: the trace has no request of theirs, so it cannot be
-/// told in between.
-fn without_requests(mut state: Vec<Segment>, unknown: &[u64]) -> Vec<Segment> {
+/// Marks pending blocks at the given addresses as live. A block whose free was requested before the
+/// window has no request in the trace, so the analysis cannot know that it is pending.
+fn without_requests(mut state: Vec<Segment>, addresses: &[u64]) -> Vec<Segment> {
     for block in state.iter_mut().flat_map(|s| &mut s.blocks) {
         if let Use::Pending { requested } = block.used
-            && unknown.contains(&block.address)
+            && addresses.contains(&block.address)
         {
             block.used = Use::Live { requested };
         }
@@ -51,27 +51,29 @@ fn without_requests(mut state: Vec<Segment>, unknown: &[u64]) -> Vec<Segment> {
     state
 }
 
-/// Whether a block that was live before the window, and ended in it, kept more than it asked for
-/// and had free memory behind it: then nothing in the file need tell where the one ends and the
-/// other begins.
-fn cannot_be_told(model: &Model, from: usize) -> bool {
-    let there = |state: &[Segment], b: &Block| {
+/// Whether the file does not determine the size of a block. Such a block was live before the window
+/// and is freed in it, is larger than its request, and has free memory behind it.
+fn has_undetermined_size(model: &Model, from: usize) -> bool {
+    let is_live = |state: &[Segment], b: &Block| {
         state
             .iter()
             .flat_map(|s| &s.blocks)
             .any(|l| l.address == b.address && l.size == b.size && l.used != Use::Free)
     };
-    let ends = |b: &Block| !model.states[from..].iter().all(|state| there(state, b));
+    let is_freed = |b: &Block| !model.states[from..].iter().all(|state| is_live(state, b));
     model.states[from].iter().flat_map(|s| s.blocks.windows(2)).any(|pair| {
         let (Use::Live { requested } | Use::Pending { requested }) = pair[0].used else {
             return false;
         };
-        pair[0].size > requested.div_ceil(512) * 512 && pair[1].used == Use::Free && ends(&pair[0])
+        pair[0].size > requested.div_ceil(512) * 512
+            && pair[1].used == Use::Free
+            && is_freed(&pair[0])
     })
 }
 
+/// Compares the analysis of a recording from event `from` on with the model's states.
 fn check(model: &Model, from: usize) {
-    if from > 0 && cannot_be_told(model, from) {
+    if from > 0 && has_undetermined_size(model, from) {
         return;
     }
     let snapshot = load(&model.snapshot(from));
@@ -117,22 +119,22 @@ fn check(model: &Model, from: usize) {
 
     for (slot, state) in states.iter().enumerate() {
         let found =
-            as_model(trace, &snapshot, &LiveSet::new(trace, slot as u32).segments(&carving));
+            to_model(trace, &snapshot, &LiveSet::new(trace, slot as u32).segments(&carving));
         let expected = without_requests(state.clone(), &pending_before);
         assert_eq!(without_requests(found, &pending_before), expected, "slot {slot} from {from}");
     }
 }
 
-/// One thing that a program does.
+/// A call of the program to the allocator. `which` selects a live or pending block.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum Call {
     Alloc { size: u64, stream: u64 },
-    Free { which: usize, run_to_completion: bool },
+    Free { which: usize, completes_at_once: bool },
     Complete { which: usize },
     EmptyCache,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn call() -> impl Strategy<Value = Call> {
     let size = prop_oneof![
         1u64..5000,
         100_000u64..2_000_000,
@@ -140,30 +142,31 @@ fn step() -> impl Strategy<Value = Step> {
         20_000_000u64..200_000_000
     ];
     prop_oneof![
-        10 => (size, 0u64..2).prop_map(|(size, stream)| Step::Alloc { size, stream }),
-        8 => (any::<usize>(), prop::bool::weighted(0.8)).prop_map(|(which, run_to_completion)| Step::Free { which, run_to_completion }),
-        3 => any::<usize>().prop_map(|which| Step::Complete { which }),
-        1 => Just(Step::EmptyCache),
+        10 => (size, 0u64..2).prop_map(|(size, stream)| Call::Alloc { size, stream }),
+        8 => (any::<usize>(), prop::bool::weighted(0.8))
+            .prop_map(|(which, completes_at_once)| Call::Free { which, completes_at_once }),
+        3 => any::<usize>().prop_map(|which| Call::Complete { which }),
+        1 => Just(Call::EmptyCache),
     ]
 }
 
-fn run(settings: Settings, steps: &[Step]) -> Model {
+fn run(settings: Settings, calls: &[Call]) -> Model {
     let mut model = Model::new(settings);
     let (mut live, mut pending) = (Vec::new(), Vec::new());
-    for &step in steps {
-        match step {
-            Step::Alloc { size, stream } => live.push(model.alloc(size, stream)),
-            Step::Free { which, run_to_completion } if !live.is_empty() => {
+    for &call in calls {
+        match call {
+            Call::Alloc { size, stream } => live.push(model.alloc(size, stream)),
+            Call::Free { which, completes_at_once } if !live.is_empty() => {
                 let address = live.swap_remove(which % live.len());
                 model.request(address);
-                if run_to_completion { model.complete(address) } else { pending.push(address) }
+                if completes_at_once { model.complete(address) } else { pending.push(address) }
             }
-            Step::Complete { which } if !pending.is_empty() => {
+            Call::Complete { which } if !pending.is_empty() => {
                 let address = pending.swap_remove(which % pending.len());
                 model.complete(address);
             }
-            Step::EmptyCache => model.empty_cache(),
-            Step::Free { .. } | Step::Complete { .. } => {}
+            Call::EmptyCache => model.empty_cache(),
+            Call::Free { .. } | Call::Complete { .. } => {}
         }
     }
     model
@@ -172,15 +175,16 @@ fn run(settings: Settings, steps: &[Step]) -> Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn replays_equal_the_model_at_every_event(
-        steps in proptest::collection::vec(step(), 1..120),
+    fn replay_matches_the_model_at_every_event(
+        calls in proptest::collection::vec(call(), 1..120),
         expandable in any::<bool>(),
         max_split in prop_oneof![Just(None), Just(Some(32u64 << 20))],
-        late in 0usize..100,
+        start_percent in 0usize..100,
     ) {
-        let model = run(Settings { expandable, max_split_size: max_split.filter(|_| !expandable) }, &steps);
+        let max_split_size = max_split.filter(|_| !expandable);
+        let model = run(Settings { expandable, max_split_size }, &calls);
         check(&model, 0);
         let events = model.states.len() - 1;
-        check(&model, late * events / 100);
+        check(&model, start_percent * events / 100);
     }
 }

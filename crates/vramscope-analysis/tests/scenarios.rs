@@ -1,4 +1,4 @@
-//! The hand-checkable scenarios: bytes before the window and after every event, worked out by hand.
+//! Scenarios small enough to check by hand: expected bytes before the window and after every event.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn numbers(value: &Value) -> Vec<i64> {
 }
 
 #[test]
-fn all_twenty_scenarios_give_the_hand_made_numbers() {
+fn all_twenty_scenarios_match_the_hand_computed_numbers() {
     let expected = expected();
     let scenarios = expected.as_object().expect("a table");
     assert_eq!(scenarios.len(), 20);
@@ -66,7 +66,7 @@ fn all_twenty_scenarios_give_the_hand_made_numbers() {
     }
 }
 
-/// Every snapshot of `test_data` that can be read.
+/// Calls `each` for every trace of the valid snapshots in `test_data`.
 fn all_traces(mut each: impl FnMut(&str, &Snapshot, &Trace)) {
     let mut count = 0;
     for folder in [
@@ -80,8 +80,8 @@ fn all_traces(mut each: impl FnMut(&str, &Snapshot, &Trace)) {
         "recorded/misc",
     ] {
         let mut paths: Vec<PathBuf> = std::fs::read_dir(test_data().join(folder))
-            .expect("the folder is there")
-            .map(|e| e.expect("it can be listed").path())
+            .expect("the folder exists")
+            .map(|e| e.expect("the entry is readable").path())
             .filter(|p| p.extension().is_some_and(|e| e == "pickle" || e == "gz"))
             .collect();
         paths.sort();
@@ -97,11 +97,11 @@ fn all_traces(mut each: impl FnMut(&str, &Snapshot, &Trace)) {
             }
         }
     }
-    assert!(count > 60, "only {count} traces were looked at");
+    assert!(count > 60, "only {count} traces were found");
 }
 
 #[test]
-fn live_blocks_add_up_to_the_curve_at_every_event() {
+fn live_blocks_add_up_to_requested_bytes_in_every_slot() {
     all_traces(|name, _, trace| {
         let mut sum = 0;
         for slot in 0..trace.slots() {
@@ -129,7 +129,7 @@ fn live_blocks_add_up_to_the_curve_at_every_event() {
 }
 
 #[test]
-fn lives_are_in_order_and_do_not_overlap_at_an_address() {
+fn blocks_at_an_address_never_overlap_in_time() {
     all_traces(|name, _, trace| {
         let mut lives: Vec<(u64, u32, u32, u32)> =
             trace.blocks.iter().map(|b| (b.address.0, b.enters, b.leaves, b.reuse())).collect();
@@ -151,7 +151,7 @@ fn lives_are_in_order_and_do_not_overlap_at_an_address() {
 }
 
 #[test]
-fn the_ends_meet_the_final_segments() {
+fn bands_end_at_the_totals_of_the_final_segments() {
     let lost = ["lost_free", "lost_alloc", "ends_requested"];
     all_traces(|name, snapshot, trace| {
         let active = snapshot.segments_of(&trace.device).iter().flat_map(|s| snapshot.blocks_of(s));
@@ -159,12 +159,12 @@ fn the_ends_meet_the_final_segments() {
         let reserved: u64 =
             snapshot.segments_of(&trace.device).iter().map(|s| s.total_size.0).sum();
         assert_eq!(trace.reserved_band.end, reserved as i64, "{name}");
-        let odd = trace.warnings.iter().any(|w| lost.contains(&w.code));
+        let odd = trace.warnings.iter().any(|w| lost.contains(&w.kind.name()));
         assert!(
             odd || trace.device.segments.is_empty() || trace.requested_band.end == live as i64,
             "{name}"
         );
-        // Recordings of the real allocator have nothing odd about them.
+        // Recordings of the real allocator have no contradictions.
         if name.contains("/recorded/") {
             assert!(!odd, "{name}: {:?}", trace.warnings);
         }
@@ -172,7 +172,7 @@ fn the_ends_meet_the_final_segments() {
 }
 
 #[test]
-fn blocks_are_found_by_their_stable_names() {
+fn find_returns_the_block_with_a_stable_name() {
     all_traces(|name, _, trace| {
         for (i, block) in (0..).zip(&trace.blocks).step_by(97) {
             if block.is_preexisting() || block.alloc_event().is_some() {
@@ -183,7 +183,7 @@ fn blocks_are_found_by_their_stable_names() {
 }
 
 #[test]
-fn a_size_that_no_memory_has_stays_as_written() {
+fn impossibly_large_sizes_are_kept() {
     let json =
         br#"{"device_traces": [[{"action": "alloc", "addr": 4096, "size": 9223372036854775808}]], "segments": []}"#;
     let mut reader = Reader::default();

@@ -1,4 +1,5 @@
-//! Analyses in slices: what comes out is the same, and there are as many slices as the work takes.
+//! Analyses in slices: results equal those without slices, and the number of slices grows with the
+//! work.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,38 +36,43 @@ fn load(name: &str) -> Arc<Loaded> {
     Arc::new(Loaded { snapshot, trace, carving })
 }
 
-/// How many slices it takes, and what comes out.
-fn sliced<T, F: Future<Output = T> + Send + 'static>(begin: impl Fn() -> F) -> (u64, T) {
+/// Runs a task in slices. Returns the number of slices and the result.
+fn run_sliced<T, F: Future<Output = T> + Send + 'static>(begin: impl Fn() -> F) -> (u64, T) {
     let mut work = SlicedTask::default();
     let mut slices = 0;
     while !work.advance(&begin) {
         slices += 1;
     }
-    let SlicedTask::Done(done) = work else { panic!("it is done") };
+    let SlicedTask::Done(done) = work else { panic!("the task is finished") };
     (slices, done)
 }
 
-/// Those of a work of at least `least` units.
-fn assert_slices(name: &str, what: &str, slices: u64, slice: u64, least: usize) {
-    let fewest = least as u64 / (slice + 24 * (1 << 12));
-    assert!(slices > fewest, "{name}: {what} of {least} items in {slices} slices");
+/// Checks that work of at least `min_units` units took enough slices of `slice` units. A slice can
+/// be longer by one stride of items that cost up to 24 units each.
+fn assert_slices(name: &str, what: &str, slices: u64, slice: u64, min_units: usize) {
+    let min_slices = min_units as u64 / (slice + 24 * (1 << 12));
+    assert!(slices > min_slices, "{name}: {what} of {min_units} units in {slices} slices");
 }
 
 #[test]
-fn slices_give_what_one_go_gives() {
+fn sliced_tables_equal_unsliced_ones() {
     for name in FILES {
         let file = load(name);
         let Loaded { snapshot, trace, carving } = &*file;
         let (events, blocks) = (trace.device.events.len(), trace.blocks.len());
         for slice in [1, 1 << 13] {
-            let (slices, made) = sliced(|| {
+            let (slices, made) = run_sliced(|| {
                 let file = file.clone();
-                async move { Carving::sliced(&file.snapshot, &file.trace, &mut Budget::of(slice)).await }
+                async move {
+                    let budget = &mut Budget::of(slice);
+                    Carving::sliced(&file.snapshot, &file.trace, budget).await
+                }
             });
             assert!(format!("{made:?}") == format!("{carving:?}"), "{name}: block sizes");
-            // Segments there and back, the replay, two sums; blocks once.
+            // Two passes over segment events, the replay and two sums over events. One pass over
+            // blocks.
             assert_slices(name, "block sizes", slices, slice, 8 * events + 4 * blocks);
-            let (slices, made) = sliced(|| {
+            let (slices, made) = run_sliced(|| {
                 let file = file.clone();
                 async move {
                     let rules = Rules::default();
@@ -79,7 +85,7 @@ fn slices_give_what_one_go_gives() {
                 assert_eq!(made.get(block), whole.get(block), "{name}: block {block}");
             }
             assert_slices(name, "categories", slices, slice, events + 15 * blocks);
-            let (slices, made) = sliced(|| {
+            let (slices, made) = run_sliced(|| {
                 let file = file.clone();
                 async move {
                     pool_envelope_sliced(
@@ -99,9 +105,12 @@ fn slices_give_what_one_go_gives() {
                 slice,
                 if made.is_some() { events } else { blocks },
             );
-            let (slices, made) = sliced(|| {
+            let (slices, made) = run_sliced(|| {
                 let file = file.clone();
-                async move { file.trace.reserved_sliced(&file.snapshot, &mut Budget::of(slice)).await }
+                async move {
+                    let budget = &mut Budget::of(slice);
+                    file.trace.reserved_sliced(&file.snapshot, budget).await
+                }
             });
             assert!(made == trace.reserved(snapshot), "{name}: reserved bytes");
             assert_slices(name, "reserved bytes", slices, slice, events);
@@ -114,7 +123,7 @@ fn slices_give_what_one_go_gives() {
 }
 
 #[test]
-fn analyses_in_slices_are_those_in_one_go() {
+fn sliced_findings_and_rollups_equal_unsliced_ones() {
     let mut found = 0;
     for name in
         FILES.into_iter().chain(["recorded/gpt_leak.pickle.gz", "recorded/gpt_max_split.pickle.gz"])
@@ -131,12 +140,12 @@ fn analyses_in_slices_are_those_in_one_go() {
         let whole = findings(snapshot, trace, &sites, &|slot| memory(&free, slot));
         found += whole.len();
         for slice in [1, 1 << 13] {
-            let (slices, made) = sliced(|| {
+            let (slices, made) = run_sliced(|| {
                 let file = file.clone();
                 async move {
                     let Loaded { snapshot, trace, carving } = &*file;
                     let budget = &mut Budget::of(slice);
-                    // What is asked for is there, though it is no more than that.
+                    // Only the slots that findings ask for are computed.
                     let free =
                         Fragmentation::until(snapshot, trace, carving, free_slots(trace), budget)
                             .await;
@@ -152,7 +161,7 @@ fn analyses_in_slices_are_those_in_one_go() {
             });
             assert_eq!(made, whole, "{name}: findings");
             assert_slices(name, "findings", slices, slice, events + 6 * blocks);
-            let (slices, made) = sliced(|| {
+            let (slices, made) = run_sliced(|| {
                 let file = file.clone();
                 async move {
                     Fragmentation::sliced(
@@ -175,9 +184,12 @@ fn analyses_in_slices_are_those_in_one_go() {
                 Steps::find(snapshot, trace),
                 "{name}: steps"
             );
-            let least = trace.requested_band.peak.max(0) as u64 / 50;
-            let of_requested = run_to_completion(peaks_sliced(&trace.requested, 5, least, budget));
-            assert_eq!(of_requested, peaks(&trace.requested, 5, least), "{name}: peaks");
+            let min_prominence = trace.requested_band.peak.max(0) as u64 / 50;
+            assert_eq!(
+                run_to_completion(peaks_sliced(&trace.requested, 5, min_prominence, budget)),
+                peaks(&trace.requested, 5, min_prominence),
+                "{name}: peaks"
+            );
             let shares = by_stack(trace, carving, Measure::ByteTime);
             let weight = |i| Measure::ByteTime.of(trace, carving, i);
             assert_eq!(
@@ -195,11 +207,11 @@ fn analyses_in_slices_are_those_in_one_go() {
                 "{name}"
             );
             for slot in [0, trace.slots() / 2, trace.slots() - 1] {
-                let (paced, plain) = (
+                let (sliced, plain) = (
                     run_to_completion(LiveSet::sliced(trace, slot, budget)),
                     LiveSet::new(trace, slot),
                 );
-                assert_eq!(paced.blocks(), plain.blocks(), "{name}: slot {slot}");
+                assert_eq!(sliced.blocks(), plain.blocks(), "{name}: slot {slot}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The program `vramscope`: what holds GPU memory, from PyTorch memory snapshots, in a terminal and
 //! in scripts.
 //!
-//! Every command reads files through vramscope-engine, gets a value from one of its reports, and
+//! Every command reads files through vramscope-report, gets a value from one of its reports, and
 //! prints it as text for people or as JSON for programs (docs/cli.md); nothing is computed here.
 
 #![expect(clippy::print_stderr, reason = "a program says on standard error what went wrong")]

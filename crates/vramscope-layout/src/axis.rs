@@ -1,87 +1,87 @@
-//! The two ways along a trace, in slots.
+//! The two x axes of a trace, in slots: by event and by time.
 //!
-//! On the event axis slot 0 is the state before the window and slot `i + 1` the state after event
-//! `i`. On the time axis a slot is a microsecond; a lead before the first event shows the state
-//! before the window, and the same length after the last event shows the state that it left.
+//! On the event axis slot 0 is the state before the window, and slot `i + 1` is the state after
+//! event `i`. On the time axis a slot is a microsecond. A lead-in before the first event shows the
+//! state before the window. A lead-out of equal length shows the state after the last event.
 
 use std::ops::Range;
 use vramscope_analysis::Trace;
 
-/// One way along a trace.
+/// An x axis of a trace.
 #[derive(Clone, Copy)]
 pub struct Axis<'a> {
     trace: &'a Trace,
-    kind: Kind,
+    kind: AxisKind,
 }
 
-/// Which way.
+/// The unit of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// By event.
+pub enum AxisKind {
+    /// One slot per event.
     Event,
-    /// By time.
+    /// One slot per microsecond.
     Time,
 }
 
 impl<'a> Axis<'a> {
-    /// The axis, if the trace has it: one without a clock has no time axis.
-    pub fn new(trace: &'a Trace, kind: Kind) -> Option<Self> {
-        (kind == Kind::Event || trace.clock.is_some()).then_some(Self { trace, kind })
+    /// An axis of `trace`. `None` for the time axis of a trace without timestamps.
+    pub fn new(trace: &'a Trace, kind: AxisKind) -> Option<Self> {
+        (kind == AxisKind::Event || trace.clock.is_some()).then_some(Self { trace, kind })
     }
 
-    /// The trace.
+    /// The trace that the axis runs along.
     pub fn trace(&self) -> &'a Trace {
         self.trace
     }
 
-    /// Slots on it.
+    /// Number of slots.
     pub fn extent(&self) -> u64 {
         match &self.trace.clock {
-            Some(clock) if self.kind == Kind::Time => clock.span() + 2 * self.lead(),
+            Some(clock) if self.kind == AxisKind::Time => clock.span() + 2 * self.lead(),
             _ => u64::from(self.trace.slots()),
         }
     }
 
-    /// The slot that is labelled zero: that of event 0, or of the window's first microsecond.
+    /// The slot that is labeled 0: that of event 0, or of the window's first microsecond.
     pub fn origin(&self) -> u64 {
-        if self.kind == Kind::Time { self.lead() } else { 1 }
+        if self.kind == AxisKind::Time { self.lead() } else { 1 }
     }
 
-    /// Slots before the window and after it on the time axis: a sixty-fourth of its length.
+    /// Slots of the lead-in and of the lead-out on the time axis: 1/64 of the window each.
     fn lead(&self) -> u64 {
         self.trace.clock.as_ref().map_or(1, |clock| (clock.span() >> 6).max(1))
     }
 
-    /// The first slot of a state (0 before the window, `i + 1` after event `i`).
+    /// The first slot of a state. State 0 is before the window, state `i + 1` after event `i`.
     pub fn slot_of(&self, state: u32) -> u64 {
         match (&self.trace.clock, self.kind, state) {
-            (Some(clock), Kind::Time, 1..) if state < self.trace.slots() => {
+            (Some(clock), AxisKind::Time, 1..) if state < self.trace.slots() => {
                 clock.offset(state - 1) + self.lead()
             }
-            (Some(_), Kind::Time, 1..) => self.extent(),
-            (Some(_), Kind::Time, 0) => 0,
+            (Some(_), AxisKind::Time, 1..) => self.extent(),
+            (Some(_), AxisKind::Time, 0) => 0,
             _ => u64::from(state),
         }
     }
 
-    /// The state that fills a slot's end: the last one that has begun by then.
+    /// The state at the end of a slot: the last one that begins in or before it.
     pub fn state_at(&self, slot: u64) -> u32 {
         match (&self.trace.clock, self.kind) {
-            (Some(_), Kind::Time) if slot < self.lead() => 0,
-            (Some(clock), Kind::Time) => clock.events_before(slot - self.lead() + 1),
+            (Some(_), AxisKind::Time) if slot < self.lead() => 0,
+            (Some(clock), AxisKind::Time) => clock.events_before(slot - self.lead() + 1),
             _ => slot.min(u64::from(self.trace.slots()) - 1) as u32,
         }
     }
 
-    /// The states that a column of slots shows: those that begin in it, and the one that it begins
-    /// in unless another begins with it. Empty only beyond the axis's end.
+    /// The states that a column of slots shows: those that begin in it, and the one that lasts into
+    /// it from before. Empty only beyond the end of the axis.
     pub fn states_in(&self, slots: Range<u64>) -> Range<u32> {
         if slots.start >= self.extent() || slots.is_empty() {
             return 0..0;
         }
         let last = self.state_at(slots.end - 1);
         let first = if slots.start == 0 { 0 } else { self.state_at(slots.start - 1) };
-        // The state before the column lasts into it, unless the next one begins on the column's
+        // The state before the column lasts into it, unless the next state begins at the column's
         // first slot.
         let first = if slots.start > 0 && first < last && self.slot_of(first + 1) == slots.start {
             first + 1

@@ -1,42 +1,44 @@
-//! A flame graph as boxes: a row a depth with the root at the top, as wide as the weight.
+//! A flame graph as boxes: one row per depth with the root at the top, and widths by weight.
 //!
-//! Weights can be larger than a float tells apart, so the x axis counts in units: the weight of
-//! what is shown, halved until it is below 2^40. Nodes too narrow to see are drawn as one strip
-//! with their neighbors in the same row.
+//! Weights can exceed the precision of a float. The x axis therefore counts units: the weight of
+//! the shown root, halved until it is below 2^40, is the number of units. Nodes too narrow to see
+//! are merged with their neighbors in the row into one strip.
 
 use crate::tile::{Cell, STRIP_BUDGET};
 use vramscope_analysis::Flame;
 use vramscope_render::{Color, MERGED, Strips};
 
-/// Units that the x axis stays below.
-const EXTENT: u128 = 1 << 40;
+/// Exclusive upper limit of the x axis, in units.
+const MAX_UNITS: u128 = 1 << 40;
 
-/// Columns of a node that is drawn with a gap on its right.
-const WITH_GAP: f64 = 5.0;
+/// Minimum width, in columns, of a node that is drawn with a gap on its right.
+const MIN_COLUMNS_FOR_GAP: f64 = 5.0;
 
-/// Where the nodes of one flame graph are, while one of them is the root of what is shown.
+/// Positions of the nodes of a flame graph, for the node that is currently shown as root.
 #[derive(Clone, Debug)]
 pub struct FlameRows {
-    /// The left edge of each node, as a weight from the whole's.
+    /// Left edge of each node: the weight between it and the left edge of node 0.
     left: Vec<u128>,
-    /// One past the last node below each.
+    /// One past the last descendant of each node.
     ends: Vec<u32>,
-    /// From the whole to the root.
+    /// Nodes from node 0 to the shown root.
     path: Vec<u32>,
-    /// Rows from the whole's to the lowest that is shown.
+    /// Rows from that of node 0 to the lowest shown row.
     rows: u32,
+    /// Log2 of the weight per unit of the x axis.
     shift: u32,
+    /// Units of the y axis per row.
     row_units: u32,
 }
 
 impl FlameRows {
-    /// With all shown; a row is `row_units` high.
+    /// Positions with node 0 as root. A row is `row_units` high.
     pub fn new(flame: &Flame, row_units: u32) -> Self {
         let nodes = &flame.nodes;
         let mut ends = vec![nodes.len() as u32; nodes.len()];
         let mut left = vec![0u128; nodes.len()];
-        // Where the next child of each open node begins: the children stand at its left edge, what
-        // is its own behind them.
+        // The left edge of the next child of each open node. Children start at the left edge of
+        // their parent, and the parent's own weight is to the right of them.
         let mut open: Vec<(u32, u128)> = Vec::new();
         for (i, node) in (0u32..).zip(nodes) {
             while open.last().is_some_and(|&(above, _)| nodes[above as usize].depth >= node.depth) {
@@ -55,7 +57,7 @@ impl FlameRows {
         rows
     }
 
-    /// Show only a node, what is below it, and what it is below.
+    /// Makes `root` the shown root: only its ancestors and its descendants are shown.
     pub fn focus(&mut self, flame: &Flame, root: u32) {
         let root = if (root as usize) < flame.nodes.len() { root } else { 0 };
         self.path.clear();
@@ -70,17 +72,17 @@ impl FlameRows {
         self.rows = below.iter().map(|n| n.depth).max().unwrap_or(0) + 1;
         let total = flame.nodes[root as usize].total;
         self.shift = 0;
-        while total >> self.shift >= EXTENT {
+        while total >> self.shift >= MAX_UNITS {
             self.shift += 1;
         }
     }
 
-    /// The root of what is shown.
+    /// The shown root.
     pub fn root(&self) -> u32 {
         self.path.last().copied().unwrap_or(0)
     }
 
-    /// From the whole to the root.
+    /// The nodes from node 0 to the shown root.
     pub fn path(&self) -> &[u32] {
         &self.path
     }
@@ -90,13 +92,13 @@ impl FlameRows {
         (flame.nodes[self.root() as usize].total >> self.shift) as u64
     }
 
-    /// How many rows are shown, those above the root included.
+    /// Number of shown rows, including those above the root.
     pub fn rows(&self) -> u32 {
         self.rows
     }
 
-    /// Left and right edge of a node in units. What the root is below is as wide as it; what is
-    /// elsewhere has no width.
+    /// Left and right edge of a node in units. Ancestors of the root are as wide as the root. Nodes
+    /// outside the root have no width.
     pub fn span(&self, flame: &Flame, node: u32) -> [u64; 2] {
         let root = self.root() as usize;
         let (from, to) = (self.left[root], self.left[root] + flame.nodes[root].total);
@@ -112,7 +114,7 @@ impl FlameRows {
             .map(|row| u64::from(self.rows.saturating_sub(row)) * u64::from(self.row_units))
     }
 
-    /// One past the last node below a node.
+    /// One past the last descendant of a node.
     pub fn end(&self, node: u32) -> u32 {
         self.ends[node as usize]
     }
@@ -124,33 +126,35 @@ impl FlameRows {
         std::iter::successors(first, move |&child| Some(self.end(child)).filter(|&next| next < end))
     }
 
-    /// The strips of a cell (its slots are units of the x axis), in the colors of their nodes; a
-    /// strip's block is the node.
+    /// The strips of a cell, in the colors of their nodes. The cell's slots are units of the x
+    /// axis. The block number of a strip is its node.
     pub fn strips(&self, flame: &Flame, cell: Cell, color: impl Fn(u32) -> Color) -> Strips {
-        // What is narrower than half a column is merged.
-        let mut least = 0.5;
+        // Nodes narrower than half a column are merged.
+        let mut min_columns = 0.5;
         loop {
-            if let Some(strips) = self.attempt(flame, cell, least, &color) {
+            if let Some(strips) = self.try_strips(flame, cell, min_columns, &color) {
                 return strips;
             }
-            least *= 2.0;
+            min_columns *= 2.0;
         }
     }
 
-    /// `None` when there would be more strips than the budget.
-    fn attempt(
+    /// The strips of a cell with all nodes narrower than `min_columns` columns merged. `None` when
+    /// there are more strips than [`STRIP_BUDGET`].
+    fn try_strips(
         &self,
         flame: &Flame,
         cell: Cell,
-        least: f64,
+        min_columns: f64,
         color: &impl Fn(u32) -> Color,
     ) -> Option<Strips> {
-        // Rows lower than half a row of the cell: only every so many is drawn, with those below it
-        // behind it.
+        // When rows are lower than half a row of the cell, only every `every`th row is drawn. Its
+        // strips cover the rows below it, too.
         let every =
             ((1u64 << cell.ky) / 2).div_ceil(u64::from(self.row_units)).max(1).next_power_of_two()
                 as u32;
-        let mut draw = Draw { flame, cell, every, strips: Strips::default(), runs: Vec::new() };
+        let mut painter =
+            Painter { flame, cell, every, strips: Strips::default(), runs: Vec::new() };
         let scale = (1u64 << cell.kx) as f64;
         let right = f64::from(cell.columns);
         let root = self.root();
@@ -160,69 +164,69 @@ impl FlameRows {
             .iter()
             .filter(|&&n| flame.nodes[n as usize].depth.is_multiple_of(every))
         {
-            draw.at(self, node, [0, self.extent(flame)].map(columns), color(node));
+            painter.add_wide(self, node, [0, self.extent(flame)].map(columns), color(node));
         }
         let mut node = root;
         while node < end {
             let span = self.span(flame, node);
             let x = span.map(columns);
             let is_below = self.edges(flame, node)[1] <= cell.low;
-            // One merged width beyond the edges is looked at too: what is merged there is the same
-            // in both cells.
-            if x[0] == x[1] || x[1] < -least || x[0] > right + least || is_below {
+            // Nodes up to one merge width outside the cell are included, so that strips merged
+            // across the edge are equal in both cells.
+            if x[0] == x[1] || x[1] < -min_columns || x[0] > right + min_columns || is_below {
                 node = self.end(node);
                 continue;
             }
             let row = flame.nodes[node as usize].depth;
             if row.is_multiple_of(every) {
-                if x[1] - x[0] < least {
-                    let bucket = (span[0] as f64 / scale / least).floor();
-                    draw.narrow(self, node, x, bucket, color);
+                if x[1] - x[0] < min_columns {
+                    let bucket = (span[0] as f64 / scale / min_columns).floor();
+                    painter.add_narrow(self, node, x, bucket, color);
                 } else {
-                    draw.at(self, node, x, color(node));
+                    painter.add_wide(self, node, x, color(node));
                 }
             }
-            if draw.strips.len() > STRIP_BUDGET {
+            if painter.strips.len() > STRIP_BUDGET {
                 return None;
             }
             node += 1;
         }
-        for row in 0..draw.runs.len() {
-            draw.flush(self, row, color);
+        for row in 0..painter.runs.len() {
+            painter.flush(self, row, color);
         }
-        (draw.strips.len() <= STRIP_BUDGET).then_some(draw.strips)
+        (painter.strips.len() <= STRIP_BUDGET).then_some(painter.strips)
     }
 }
 
-/// Neighbors in a row that are drawn as one. Those that begin in the same part of the row as wide
-/// as what is merged have no wider node between them, so the strip hides none.
+/// Neighbors in a row that are drawn as one strip. They all begin in one bucket. A bucket is as
+/// wide as the merge width, so no wider node lies between them, and the strip hides none.
 #[derive(Clone, Copy)]
-struct Run {
+struct MergedRun {
     bucket: f64,
     x: [f64; 2],
     node: u32,
     merged: bool,
 }
 
-struct Draw<'a> {
+struct Painter<'a> {
     flame: &'a Flame,
     cell: Cell,
     every: u32,
     strips: Strips,
-    /// The open run of each row that is drawn.
-    runs: Vec<Option<Run>>,
+    /// The open run of each drawn row.
+    runs: Vec<Option<MergedRun>>,
 }
 
-impl Draw<'_> {
-    fn at(&mut self, rows: &FlameRows, node: u32, x: [f64; 2], color: Color) {
+impl Painter<'_> {
+    fn add_wide(&mut self, rows: &FlameRows, node: u32, x: [f64; 2], color: Color) {
         let merged = self.every > 1 && node + 1 < rows.end(node);
-        // A line of ground between neighbors, where both can spare it: many frames have one
-        // color.
-        let gap = if x[1] - x[0] >= WITH_GAP { 1.0 } else { 0.0 };
-        self.put(rows, node, [x[0], x[1] - gap], merged, color);
+        // A gap of one column separates neighbors when both are wide enough, because adjacent
+        // frames often have one color.
+        let gap = if x[1] - x[0] >= MIN_COLUMNS_FOR_GAP { 1.0 } else { 0.0 };
+        self.push_strip(rows, node, [x[0], x[1] - gap], merged, color);
     }
 
-    fn narrow(
+    fn add_narrow(
         &mut self,
         rows: &FlameRows,
         node: u32,
@@ -245,18 +249,18 @@ impl Draw<'_> {
             }
             _ => {
                 self.flush(rows, row, color);
-                self.runs[row] = Some(Run { bucket, x, node, merged: false });
+                self.runs[row] = Some(MergedRun { bucket, x, node, merged: false });
             }
         }
     }
 
     fn flush(&mut self, rows: &FlameRows, row: usize, color: &impl Fn(u32) -> Color) {
         if let Some(run) = self.runs[row].take() {
-            self.put(rows, run.node, run.x, run.merged, color(run.node));
+            self.push_strip(rows, run.node, run.x, run.merged, color(run.node));
         }
     }
 
-    fn put(&mut self, rows: &FlameRows, node: u32, x: [f64; 2], merged: bool, color: Color) {
+    fn push_strip(&mut self, rows: &FlameRows, node: u32, x: [f64; 2], merged: bool, color: Color) {
         let [_, top] = rows.edges(self.flame, node);
         let bottom = top.saturating_sub(u64::from(self.every) * u64::from(rows.row_units));
         let low = self.cell.low as f64;

@@ -1,11 +1,12 @@
-//! From result tables and a viewport to instance columns, and back from a point to what lies there.
+//! Turns analysis tables and a viewport into strips, and a point into the block under it.
 //!
-//! The timeline is the stack of every live block over the window. Emitting a strip for every block
-//! and every slide of it would be quadratic; instead a [`Timeline`] answers *viewport queries*: for
-//! a [`Cell`] of a grid over slots and bytes, the strips that can be seen at that scale. What is
-//! too small to see is merged into what is drawn, in the color of its largest member, never
-//! dropped. Positions are relative to the cell, so that 32-bit floats carry them exactly; absolute
-//! times, addresses and byte offsets stay integers.
+//! The timeline is the stack of all live blocks over the window. One strip for every block and
+//! every move of it would be quadratic in the number of blocks. A [`Timeline`] therefore answers
+//! *viewport queries*: it returns the strips of one [`Cell`] of a grid over slots and bytes that
+//! are visible at that scale. Blocks that are too small to see are never dropped. They are merged
+//! with their neighbors into a strip in the color of the largest member. Positions are relative to
+//! the cell, so 32-bit floats hold them exactly. Absolute times, addresses and byte offsets stay
+//! integers.
 //!
 //! ```
 //! use vramscope_analysis::{Sites, Trace};
@@ -33,18 +34,18 @@ mod axis;
 mod bands;
 mod color;
 mod flame;
-mod least;
+mod merge_threshold;
 mod pick;
 mod segments;
 mod sumtree;
 mod sweep;
 mod tile;
 
-pub use axis::{Axis, Kind as AxisKind};
+pub use axis::{Axis, AxisKind};
 pub use bands::lines;
 pub use color::{Colors, frame_color, name_color, site_color};
 pub use flame::FlameRows;
-pub use pick::{LISTED, Picked, Place};
+pub use pick::{PickPoint, Picked};
 pub use segments::{RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
 pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};
 pub use vramscope_render::{Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};

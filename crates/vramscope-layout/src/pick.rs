@@ -1,70 +1,74 @@
-//! What lies under a point of the timeline, exactly.
+//! Exact picking: which blocks the strip under a point of the timeline stands for.
 
 use crate::axis::Axis;
-use crate::least::Least;
+use crate::merge_threshold::MergeThreshold;
 use crate::tile::{Timeline, row_threshold, shown_state};
 
-/// What a strip stands for.
+/// Maximum length of [`Picked::largest`].
+const MAX_LISTED: usize = 3;
+
+/// Members that are collected before the list is cut to the [`MAX_LISTED`] largest.
+const TRUNCATE_ABOVE: usize = 64;
+
+/// The blocks that a picked strip stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picked {
     /// The state that the column shows.
     pub state: u32,
-    /// The block, or the largest of several.
+    /// The block. In a merged strip the largest one.
     pub block: u32,
-    /// How many blocks the strip stands for.
+    /// Number of blocks in the strip.
     pub count: u32,
-    /// Their bytes together.
+    /// Total bytes of these blocks.
     pub bytes: u64,
-    /// The largest of them, largest first; at most [`LISTED`].
+    /// The largest of these blocks, largest first. At most 3.
     pub largest: Vec<u32>,
 }
 
-/// How many members of a merged strip are named.
-pub const LISTED: usize = 3;
-
-/// Where to look: the scale that is on screen, and the place.
+/// A point of the timeline, and the scale that is on screen.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
-    /// Log2 of the slots in a column.
+pub struct PickPoint {
+    /// Log2 of the slots per column.
     pub kx: u8,
-    /// Log2 of the bytes in a row.
+    /// Log2 of the bytes per row.
     pub ky: u8,
-    /// The slot.
+    /// The slot under the point.
     pub slot: f64,
-    /// The height in bytes.
+    /// The height of the point in bytes.
     pub bytes: f64,
-    /// Rows in a cell: strips are cut, and merging starts anew, at the cell's edge.
+    /// Rows per cell. Strips are cut at the edges of cells, and merging restarts there.
     pub cell_rows: u32,
 }
 
 impl Timeline {
-    /// The strip at a place, as [`Timeline::strips`] draws it; `None` over empty ground.
-    pub fn pick(&mut self, axis: Axis<'_>, place: Place) -> Option<Picked> {
-        if !(place.slot >= 0.0 && place.bytes >= 0.0) {
+    /// The strip at a point, merged as [`Timeline::strips`] merges it before any retry. `None`
+    /// outside the stack.
+    pub fn pick(&mut self, axis: Axis<'_>, point: PickPoint) -> Option<Picked> {
+        if !(point.slot >= 0.0 && point.bytes >= 0.0) {
             return None;
         }
-        let column = (place.slot as u64) >> place.kx << place.kx;
-        let state = shown_state(axis, column, place.kx)?;
-        let at = place.bytes as u64;
-        let cell = u64::from(place.cell_rows) << place.ky;
-        let (low, high) = (at / cell * cell, (at / cell + 1).saturating_mul(cell));
+        let column = (point.slot as u64) >> point.kx << point.kx;
+        let state = shown_state(axis, column, point.kx)?;
+        let height = point.bytes as u64;
+        let cell = u64::from(point.cell_rows) << point.ky;
+        let (low, high) = (height / cell * cell, (height / cell + 1).saturating_mul(cell));
         let sweep = self.sweep();
         let trace = axis.trace();
-        let least = Least::even(row_threshold(place.ky));
-        sweep.seek(trace, state, &least);
+        let threshold = MergeThreshold::uniform(row_threshold(point.ky));
+        sweep.seek(trace, state, &threshold);
         let mut found = None;
-        sweep.walk(trace, low, high, &least, &mut |piece| {
-            if piece.low <= at && at < piece.high {
+        sweep.walk(trace, low, high, &threshold, &mut |piece| {
+            if piece.low <= height && height < piece.high {
                 found = Some(piece);
             }
         });
         let piece = found?;
         let mut largest: Vec<(u64, u32)> = Vec::new();
         let mut count = 0;
-        sweep.walk(trace, piece.low, piece.high, &Least::even(1), &mut |member| {
+        sweep.walk(trace, piece.low, piece.high, &MergeThreshold::uniform(1), &mut |member| {
             count += 1;
             largest.push((member.bytes(), member.block));
-            if largest.len() > 64 {
+            if largest.len() > TRUNCATE_ABOVE {
                 keep_largest(&mut largest);
             }
         });
@@ -79,8 +83,8 @@ impl Timeline {
     }
 }
 
-/// Largest first, ties in stack order.
+/// Keeps the [`MAX_LISTED`] largest members, largest first. Equally large ones are in stack order.
 fn keep_largest(members: &mut Vec<(u64, u32)>) {
     members.sort_unstable_by_key(|&(bytes, block)| (std::cmp::Reverse(bytes), block));
-    members.truncate(LISTED);
+    members.truncate(MAX_LISTED);
 }

@@ -1,9 +1,9 @@
-//! Which blocks lie in which segment, and when; and the tiles of the segments view.
+//! Which blocks lie in which segment and when, and the tiles of the segments view.
 //!
-//! Segments that were at one place one after the other share a row. Blocks do not move, so in a row
-//! each is one rectangle. What is lower than half a row of the cell is merged with its neighbors
-//! in the same part of the segment. A segment that comes and goes within a column is shown in it,
-//! unless the column shows another one of its row.
+//! Segments that used one address range one after another share a row. Blocks do not move, so each
+//! block is one rectangle in its row. Blocks lower than half a row of the cell are merged with
+//! their neighbors in the same part of the segment. A segment that is reserved and released within
+//! a column is shown in that column, unless the column shows another segment of the row.
 
 mod draw;
 mod merge;
@@ -18,30 +18,30 @@ use std::ops::Range;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{Carving, Span, Trace};
 
-/// So many blocks share one entry of [`SegmentTiles::last`].
-const CHUNK: usize = 64;
+/// Blocks per entry of [`SegmentTiles::freed_by`].
+const CHUNK_BLOCKS: usize = 64;
 
-/// A device's blocks by the spans of its segments.
+/// A device's blocks, grouped by the spans of its segments. A span is the life of one segment, from
+/// its reservation to its release.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentTiles {
-    /// Blocks of span `s` are `blocks[starts[s]..starts[s + 1]]`, in the order in which they are
-    /// there.
+    /// The blocks of span `s` are `blocks[starts[s]..starts[s + 1]]`, ordered by `enters`.
     starts: Vec<u32>,
     blocks: Vec<u32>,
-    /// The latest slot in which any of [`CHUNK`] blocks leaves: what is over is passed in long
-    /// strides.
-    last: Vec<u32>,
+    /// For each chunk of [`CHUNK_BLOCKS`] blocks, the first slot from which all of them are freed.
+    /// From that slot on the chunk is skipped.
+    freed_by: Vec<u32>,
 }
 
 impl SegmentTiles {
-    /// Walk the window once.
+    /// Assigns blocks to spans in one pass over the window.
     pub fn new(trace: &Trace, carving: &Carving) -> Self {
         run_to_completion(Self::sliced(trace, carving, &mut Budget::unlimited()))
     }
 
-    /// The same in slices.
+    /// Sliced version of [`SegmentTiles::new`].
     pub async fn sliced(trace: &Trace, carving: &Carving, budget: &mut Budget) -> Self {
-        let lists = Walk::new(trace, carving).run(budget).await;
+        let lists = SpanWalk::new(trace, carving).run(budget).await;
         let mut starts = vec![0];
         let mut blocks = Vec::with_capacity(lists.iter().map(Vec::len).sum());
         for list in lists {
@@ -49,30 +49,31 @@ impl SegmentTiles {
             blocks.extend(list);
             starts.push(blocks.len() as u32);
         }
-        let mut last = Vec::with_capacity(blocks.len().div_ceil(CHUNK));
+        let mut freed_by = Vec::with_capacity(blocks.len().div_ceil(CHUNK_BLOCKS));
         let leaves = |chunk: &[u32]| {
             chunk.iter().map(|&b| trace.blocks[b as usize].leaves).max().unwrap_or(0)
         };
         for part in blocks.chunks(STRIDE) {
             budget.charge(part.len() as u64).await;
-            last.extend(part.chunks(CHUNK).map(leaves));
+            freed_by.extend(part.chunks(CHUNK_BLOCKS).map(leaves));
         }
-        Self { starts, blocks, last }
+        Self { starts, blocks, freed_by }
     }
 
-    /// How many spans there are.
+    /// Number of spans.
     pub fn spans(&self) -> u32 {
         self.starts.len().saturating_sub(1) as u32
     }
 
-    /// The blocks that are ever in a span, in the order in which they are there.
+    /// All blocks that are ever in a span, ordered by `enters`.
     pub fn blocks_in(&self, span: u32) -> &[u32] {
         &self.blocks[self.starts[span as usize] as usize..self.starts[span as usize + 1] as usize]
     }
 
-    /// Those of a span that are live in any slot from `first` to `last`, beginning with the block
-    /// `at` of it; each with where to go on behind it, and after how many that were looked at.
-    fn live<'a>(
+    /// The blocks of a span that are live in any slot from `first` to `last`, starting at index
+    /// `at` within the span. Each item is the index to resume at, the number of blocks read for
+    /// this item, and the block.
+    fn live_blocks<'a>(
         &'a self,
         trace: &'a Trace,
         span: u32,
@@ -88,8 +89,8 @@ impl SegmentTiles {
         std::iter::from_fn(move || {
             let mut looked = 0;
             while at < to {
-                if self.last[at / CHUNK] <= first {
-                    at = (at / CHUNK + 1) * CHUNK;
+                if self.freed_by[at / CHUNK_BLOCKS] <= first {
+                    at = (at / CHUNK_BLOCKS + 1) * CHUNK_BLOCKS;
                     continue;
                 }
                 let block = self.blocks[at];
@@ -104,19 +105,20 @@ impl SegmentTiles {
     }
 }
 
-/// Goes along the window with the spans that are there.
-struct Walk<'a> {
+/// A pass over the window that tracks the reserved spans and assigns blocks to them.
+struct SpanWalk<'a> {
     trace: &'a Trace,
     carving: &'a Carving,
     spans: &'a [Span],
-    /// Spans that are there, by address; they do not overlap.
+    /// Reserved spans by address. They do not overlap.
     open: Vec<u32>,
-    /// Live blocks that are not wholly in spans that are there.
-    homeless: Vec<u32>,
+    /// Live blocks that reserved spans do not cover completely.
+    uncovered: Vec<u32>,
+    /// The blocks of each span.
     lists: Vec<Vec<u32>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SpanWalk<'a> {
     fn new(trace: &'a Trace, carving: &'a Carving) -> Self {
         let spans = &carving.segments.spans;
         Self {
@@ -124,7 +126,7 @@ impl<'a> Walk<'a> {
             carving,
             spans,
             open: Vec::new(),
-            homeless: Vec::new(),
+            uncovered: Vec::new(),
             lists: vec![Vec::new(); spans.len()],
         }
     }
@@ -153,8 +155,8 @@ impl<'a> Walk<'a> {
                     entered += 1;
                 }
                 if before != (entered, left) {
-                    budget.charge(self.homeless.len() as u64 * 2).await;
-                    self.settle(&(first as u32..entered as u32), slot);
+                    budget.charge(self.uncovered.len() as u64 * 2).await;
+                    self.assign_uncovered(&(first as u32..entered as u32), slot);
                 }
                 self.enter(slot);
             }
@@ -164,21 +166,23 @@ impl<'a> Walk<'a> {
 
     fn enter(&mut self, slot: u32) {
         for change in self.trace.changes_at(slot).iter().filter(|c| c.enters()) {
-            if !self.house(change.block(), &(0..u32::MAX)) {
-                self.homeless.push(change.block());
+            if !self.assign(change.block(), &(0..u32::MAX)) {
+                self.uncovered.push(change.block());
             }
         }
     }
 
     fn open(&mut self, span: u32) {
-        let (spans, known) = (self.spans, &self.spans[span as usize]);
-        if known.enters < known.leaves {
-            let place = self.open.partition_point(|&s| spans[s as usize].address < known.address);
+        let (spans, span_data) = (self.spans, &self.spans[span as usize]);
+        if span_data.enters < span_data.leaves {
+            let place =
+                self.open.partition_point(|&s| spans[s as usize].address < span_data.address);
             self.open.insert(place, span);
         }
     }
 
-    /// What is live in it goes on, in what an unmap leaves over, or in nothing.
+    /// Releases a span. Its live blocks may continue in the spans that a partial unmap leaves over,
+    /// or in no span.
     fn close(&mut self, span: u32, slot: u32) {
         let (spans, address) = (self.spans, self.spans[span as usize].address);
         let place = self.open.partition_point(|&s| spans[s as usize].address < address);
@@ -186,32 +190,32 @@ impl<'a> Walk<'a> {
             self.open.remove(place);
         }
         let blocks = &self.trace.blocks;
-        self.homeless.extend(
+        self.uncovered.extend(
             self.lists[span as usize].iter().filter(|&&b| blocks[b as usize].leaves > slot),
         );
     }
 
-    /// Gives the homeless to the spans that have just come.
-    fn settle(&mut self, fresh: &Range<u32>, slot: u32) {
-        let mut homeless = std::mem::take(&mut self.homeless);
-        homeless.sort_unstable();
-        homeless.dedup();
-        homeless.retain(|&block| {
-            self.trace.blocks[block as usize].leaves > slot && !self.house(block, fresh)
+    /// Assigns uncovered live blocks to the spans in `fresh`, which have just been reserved.
+    fn assign_uncovered(&mut self, fresh: &Range<u32>, slot: u32) {
+        let mut uncovered = std::mem::take(&mut self.uncovered);
+        uncovered.sort_unstable();
+        uncovered.dedup();
+        uncovered.retain(|&block| {
+            self.trace.blocks[block as usize].leaves > slot && !self.assign(block, fresh)
         });
-        self.homeless = homeless;
+        self.uncovered = uncovered;
     }
 
-    /// Notes a block in those of `which` that are there and that it reaches into; whether it lies
-    /// wholly in spans.
-    fn house(&mut self, block: u32, which: &Range<u32>) -> bool {
+    /// Adds a block to the reserved spans in `which` that it overlaps. Returns whether reserved
+    /// spans cover it completely.
+    fn assign(&mut self, block: u32, which: &Range<u32>) -> bool {
         let from = self.trace.blocks[block as usize].address.0;
         let to = from.saturating_add(self.carving.sizes[block as usize].0);
         let first = self.open.partition_point(|&s| self.spans[s as usize].end() <= from);
         let mut covered = 0;
         for &span in &self.open[first..] {
-            let known = &self.spans[span as usize];
-            let (low, high) = (known.address.0.max(from), known.end().min(to));
+            let span_data = &self.spans[span as usize];
+            let (low, high) = (span_data.address.0.max(from), span_data.end().min(to));
             if low >= high {
                 break;
             }

@@ -1,93 +1,101 @@
-//! Sums over the stack: which bytes lie below a block, and what is large enough to see.
+//! A sum tree over the stack of blocks. It gives the bytes below each block, and finds the blocks
+//! that are large enough to see.
 
-use crate::least::Least;
+use crate::merge_threshold::MergeThreshold;
 use vramscope_analysis::slicing::{Budget, filled, strides};
 
-/// So many blocks share a leaf: as many as a mask has bits.
-pub(crate) const LEAF: usize = u16::BITS as usize;
+/// Blocks per leaf: one for each bit of a leaf's mask.
+pub(crate) const LEAF_BLOCKS: usize = u16::BITS as usize;
 
-/// What it costs to fill a leaf, as [`Budget`] counts it.
-const FILLED: u64 = 3;
+/// Cost of filling a leaf, in units of [`Budget`].
+const FILL_LEAF_COST: u64 = 3;
 
-/// A complete binary tree over leaves of [`LEAF`] blocks in stack order, of which each has a mask
-/// of those that are live. The sizes of blocks are not in it: whoever asks lends them. So it takes
-/// few bytes a block, and what a sweep touches of it stays in the processor's cache.
+/// A complete binary tree over the blocks in stack order.
+///
+/// Each leaf holds [`LEAF_BLOCKS`] blocks and a mask of the live ones. Block sizes stay in the
+/// trace, and callers pass an accessor. The tree therefore needs few bytes per block, and the nodes
+/// that a sweep visits stay in the processor's cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SumTree {
-    /// Leaves, a power of two.
+    /// Number of leaves, a power of two.
     width: usize,
+    /// The root is node 1. Node `n` has the children `2n` and `2n + 1`.
     nodes: Vec<Node>,
+    /// Mask of live blocks per leaf.
     live: Vec<u16>,
-    /// Nodes whose parents are to be made anew; room that is used again.
-    changed: Vec<u32>,
+    /// Scratch space of [`SumTree::toggle`]: nodes whose parents must be recomputed.
+    dirty: Vec<u32>,
 }
 
-/// Live bytes below a node, and its largest live block, the lowest of equals.
+/// Live bytes below a node, and its largest live block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Node {
     bytes: u64,
-    most: u64,
+    /// Bytes of `block`.
+    largest: u64,
+    /// The largest live block. Of equally large ones the lowest.
     block: u32,
 }
 
 impl Node {
-    /// All its bytes are one block's. (True of an empty one.)
-    fn is_alone(&self) -> bool {
-        self.bytes == self.most
+    /// True when one block has all the bytes, and when there are none.
+    fn is_single_block(&self) -> bool {
+        self.bytes == self.largest
     }
 
-    fn and(self, above: Self) -> Self {
-        let Self { most, block, .. } = if self.most >= above.most { self } else { above };
-        Self { bytes: self.bytes + above.bytes, most, block }
+    fn join(self, above: Self) -> Self {
+        let Self { largest, block, .. } = if self.largest >= above.largest { self } else { above };
+        Self { bytes: self.bytes + above.bytes, largest, block }
     }
 }
 
 impl SumTree {
-    /// Over so many blocks, none of them live.
+    /// A tree over `blocks` blocks, none of them live.
     pub(crate) async fn new(blocks: usize, budget: &mut Budget) -> Self {
-        let width = blocks.div_ceil(LEAF).next_power_of_two();
+        let width = blocks.div_ceil(LEAF_BLOCKS).next_power_of_two();
         let nodes = filled(Node::default(), 2 * width, budget).await;
-        Self { width, nodes, live: filled(0, width, budget).await, changed: Vec::new() }
+        Self { width, nodes, live: filled(0, width, budget).await, dirty: Vec::new() }
     }
 
-    /// What was live no longer is, and the other way round, of these blocks, which are in stack
-    /// order. Gives the number of nodes that were made anew: those above neighbors only once.
-    pub(crate) fn flip(&mut self, blocks: &[u32], bytes_of: &dyn Fn(u32) -> u64) -> u64 {
-        let mut changed = std::mem::take(&mut self.changed);
-        changed.clear();
+    /// Toggles whether each of `blocks` is live. They must be in stack order.
+    ///
+    /// Returns the number of recomputed nodes. A common ancestor is recomputed once.
+    pub(crate) fn toggle(&mut self, blocks: &[u32], bytes_of: &dyn Fn(u32) -> u64) -> u64 {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        dirty.clear();
         for &block in blocks {
-            let leaf = block as usize / LEAF;
-            self.live[leaf] ^= 1 << (block as usize % LEAF);
+            let leaf = block as usize / LEAF_BLOCKS;
+            self.live[leaf] ^= 1 << (block as usize % LEAF_BLOCKS);
             let node = (self.width + leaf) as u32;
-            if changed.last() != Some(&node) {
-                changed.push(node);
+            if dirty.last() != Some(&node) {
+                dirty.push(node);
             }
         }
-        for &node in &changed {
+        for &node in &dirty {
             let leaf = node as usize - self.width;
             self.set_leaf(leaf, self.live[leaf], bytes_of);
         }
-        let mut updates = changed.len();
-        // All are of one level, from left to right.
-        while changed.first().is_some_and(|&node| node > 1) {
+        let mut updates = dirty.len();
+        // All nodes in `dirty` are of one level, from left to right.
+        while dirty.first().is_some_and(|&node| node > 1) {
             let mut parents = 0;
-            for i in 0..changed.len() {
-                let parent = changed[i] / 2;
-                if parents == 0 || changed[parents - 1] != parent {
-                    changed[parents] = parent;
+            for i in 0..dirty.len() {
+                let parent = dirty[i] / 2;
+                if parents == 0 || dirty[parents - 1] != parent {
+                    dirty[parents] = parent;
                     parents += 1;
-                    self.pull(parent as usize);
+                    self.update_node(parent as usize);
                 }
             }
-            changed.truncate(parents);
+            dirty.truncate(parents);
             updates += parents;
         }
-        self.changed = changed;
+        self.dirty = dirty;
         updates as u64
     }
 
-    /// Sets all leaves at once: much cheaper than one by one. `masks` says which blocks of each
-    /// leaf are live.
+    /// Sets all leaves at once, which is much cheaper than one by one. `masks` gives the mask of
+    /// live blocks of each leaf.
     pub(crate) async fn fill<F: Fn(u32) -> u64>(
         &mut self,
         masks: impl Fn(usize) -> u16,
@@ -95,24 +103,24 @@ impl SumTree {
         budget: &mut Budget,
     ) {
         for part in strides(self.width) {
-            budget.charge(part.len() as u64 * FILLED).await;
+            budget.charge(part.len() as u64 * FILL_LEAF_COST).await;
             for leaf in part {
                 self.set_leaf(leaf, masks(leaf), &bytes_of);
             }
         }
-        // From the last one to the root, which is node 1.
+        // From the last inner node to the root.
         let mut next = self.width;
         for part in strides(self.width - 1) {
             budget.charge(part.len() as u64).await;
             for _ in part {
                 next -= 1;
-                self.pull(next);
+                self.update_node(next);
             }
         }
     }
 
-    fn pull(&mut self, node: usize) {
-        self.nodes[node] = self.nodes[2 * node].and(self.nodes[2 * node + 1]);
+    fn update_node(&mut self, node: usize) {
+        self.nodes[node] = self.nodes[2 * node].join(self.nodes[2 * node + 1]);
     }
 
     #[inline(never)]
@@ -121,21 +129,24 @@ impl SumTree {
         let mut node = Node::default();
         for block in blocks(leaf, live) {
             let bytes = bytes_of(block);
-            node = node.and(Node { bytes, most: bytes, block });
+            node = node.join(Node { bytes, largest: bytes, block });
         }
         self.nodes[self.width + leaf] = node;
     }
 
-    /// A height below which a walk emits the same pieces whatever becomes of a block and of all
-    /// above it, but for the last of them where that has not reached `least`: the foot of the
-    /// highest node over the block that such a walk does not go into.
-    pub(crate) fn settled(&self, block: u32, least: &Least) -> u64 {
-        let leaf = self.width + block as usize / LEAF;
+    /// A height below which changes to `block` and to the blocks above it do not change the pieces
+    /// that a walk emits.
+    ///
+    /// One exception: the last piece below that height can change when it is lower than
+    /// `threshold`. The height is the lower edge of the highest node over the block that a walk
+    /// does not descend into.
+    pub(crate) fn unchanged_below(&self, block: u32, threshold: &MergeThreshold) -> u64 {
+        let leaf = self.width + block as usize / LEAF_BLOCKS;
         let (mut below, mut node) = (0, 1);
         let mut levels = self.width.ilog2();
         while levels > 0
-            && self.nodes[node].bytes >= least.at(below)
-            && !self.nodes[node].is_alone()
+            && self.nodes[node].bytes >= threshold.at(below)
+            && !self.nodes[node].is_single_block()
         {
             levels -= 1;
             if (leaf >> levels) % 2 == 1 {
@@ -146,76 +157,79 @@ impl SumTree {
         below
     }
 
-    /// Walk the live bytes within `[low, high)` upwards in pieces: whole blocks of at least `least`
-    /// bytes, and runs of smaller ones put together until they reach it, each by what counts where
-    /// it begins. Returns the number of nodes and blocks visited.
+    /// Walks the live bytes within `[low, high)` upwards and emits them in pieces.
+    ///
+    /// A piece is one block of at least the threshold, or several smaller neighbors that are merged
+    /// until they reach it. The threshold at the lower edge of a piece applies to it. Returns the
+    /// number of nodes and blocks visited.
     pub(crate) fn walk(
         &self,
         low: u64,
         high: u64,
-        least: &Least,
+        threshold: &MergeThreshold,
         bytes_of: &dyn Fn(u32) -> u64,
-        emit: &mut dyn FnMut(Piece),
+        emit: &mut dyn FnMut(StackPiece),
     ) -> u64 {
         let mut walk =
-            Walk { tree: self, low, high, least, pending: None, visited: 0, bytes_of, emit };
+            Walk { tree: self, low, high, threshold, pending: None, visited: 0, bytes_of, emit };
         walk.node(1, 0);
         walk.flush();
         walk.visited
     }
 }
 
-/// The blocks of a leaf that a mask names, upwards.
+/// The blocks of a leaf that are set in `mask`, upwards.
 fn blocks(leaf: usize, mut mask: u16) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let bit = (mask != 0).then(|| mask.trailing_zeros())?;
         mask &= mask - 1;
-        Some((leaf * LEAF) as u32 + bit)
+        Some((leaf * LEAF_BLOCKS) as u32 + bit)
     })
 }
 
-/// A part of the stack's height that is drawn as one.
+/// A range of the stack's height that is drawn as one strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// Bytes below it.
+pub(crate) struct StackPiece {
+    /// Lower edge in bytes.
     pub(crate) low: u64,
-    /// Bytes below its top.
+    /// Upper edge in bytes.
     pub(crate) high: u64,
-    /// The block, or the largest of several.
+    /// The block. In a merged piece the largest one.
     pub(crate) block: u32,
-    /// Whether it is several.
+    /// Whether the piece merges several blocks.
     pub(crate) merged: bool,
 }
 
-impl Piece {
-    /// Its height in bytes.
+impl StackPiece {
+    /// Height in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.high - self.low
     }
 }
 
-/// Not generic, so that it is in the page's download once.
+/// The state of one walk. Not generic over the closures, so that the WebAssembly module contains
+/// the code once.
 struct Walk<'a> {
     tree: &'a SumTree,
     low: u64,
     high: u64,
-    least: &'a Least,
-    /// What has not reached `least`, and the size of its block.
-    pending: Option<(Piece, u64)>,
+    threshold: &'a MergeThreshold,
+    /// The merged piece that has not reached the threshold yet, and the bytes of its largest block.
+    pending: Option<(StackPiece, u64)>,
     visited: u64,
     bytes_of: &'a dyn Fn(u32) -> u64,
-    emit: &'a mut dyn FnMut(Piece),
+    emit: &'a mut dyn FnMut(StackPiece),
 }
 
 impl Walk<'_> {
     fn node(&mut self, node: usize, below: u64) {
         let found = self.tree.nodes[node];
         self.visited += 1;
-        if !self.is_near(below, found.bytes) {
+        if !self.is_in_range(below, found.bytes) {
             return;
         }
-        if found.bytes < self.least.at(below) || found.is_alone() {
-            self.unit(below, found);
+        if found.bytes < self.threshold.at(below) || found.is_single_block() {
+            self.add_unit(below, found);
         } else if node < self.tree.width {
             self.node(2 * node, below);
             self.node(2 * node + 1, below + self.tree.nodes[2 * node].bytes);
@@ -225,40 +239,40 @@ impl Walk<'_> {
             for block in blocks(leaf, self.tree.live[leaf]) {
                 let bytes = (self.bytes_of)(block);
                 self.visited += 1;
-                if self.is_near(below, bytes) {
-                    self.unit(below, Node { bytes, most: bytes, block });
+                if self.is_in_range(below, bytes) {
+                    self.add_unit(below, Node { bytes, largest: bytes, block });
                 }
                 below += bytes;
             }
         }
     }
 
-    fn is_near(&self, below: u64, bytes: u64) -> bool {
+    fn is_in_range(&self, below: u64, bytes: u64) -> bool {
         bytes > 0 && below + bytes > self.low && below < self.high
     }
 
-    /// What is not looked into: a block, or several that are small together.
-    fn unit(&mut self, below: u64, found: Node) {
-        let mut piece = Piece {
+    /// Adds a block, or a node whose blocks together are below the threshold.
+    fn add_unit(&mut self, below: u64, found: Node) {
+        let mut piece = StackPiece {
             low: below,
             high: below + found.bytes,
             block: found.block,
-            merged: !found.is_alone(),
+            merged: !found.is_single_block(),
         };
-        if found.bytes >= self.least.at(below) {
+        if found.bytes >= self.threshold.at(below) {
             self.flush();
             (self.emit)(piece);
             return;
         }
-        let mut most = found.most;
-        if let Some((before, of_before)) = self.pending {
+        let mut largest = found.largest;
+        if let Some((before, before_largest)) = self.pending {
             (piece.low, piece.merged) = (before.low, true);
-            if of_before >= most {
-                (piece.block, most) = (before.block, of_before);
+            if before_largest >= largest {
+                (piece.block, largest) = (before.block, before_largest);
             }
         }
-        self.pending = Some((piece, most));
-        if piece.bytes() >= self.least.at(piece.low) {
+        self.pending = Some((piece, largest));
+        if piece.bytes() >= self.threshold.at(piece.low) {
             self.flush();
         }
     }
@@ -273,7 +287,7 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::least::Least;
+    use crate::merge_threshold::MergeThreshold;
     use vramscope_analysis::slicing::run_to_completion;
 
     fn tree(sizes: &[u64], live: impl Fn(usize) -> bool) -> SumTree {
@@ -281,23 +295,30 @@ mod tests {
         let mut tree = run_to_completion(SumTree::new(sizes.len(), &mut budget));
         let is_live = |block: usize| block < sizes.len() && live(block);
         let mask = |leaf| {
-            (0..LEAF).fold(0, |mask, bit| mask | u16::from(is_live(leaf * LEAF + bit)) << bit)
+            (0..LEAF_BLOCKS)
+                .fold(0, |mask, bit| mask | u16::from(is_live(leaf * LEAF_BLOCKS + bit)) << bit)
         };
         run_to_completion(tree.fill(mask, |block| sizes[block as usize], &mut budget));
         tree
     }
 
-    fn pieces(sizes: &[u64], low: u64, high: u64, least: u64) -> Vec<(u64, u64, u32, bool)> {
+    fn pieces(sizes: &[u64], low: u64, high: u64, threshold: u64) -> Vec<(u64, u64, u32, bool)> {
         let mut out = Vec::new();
         let tree = tree(sizes, |_| true);
-        tree.walk(low, high, &Least::even(least), &|b| sizes[b as usize], &mut |p| {
-            out.push((p.low, p.high, p.block, p.merged));
-        });
+        tree.walk(
+            low,
+            high,
+            &MergeThreshold::uniform(threshold),
+            &|b| sizes[b as usize],
+            &mut |p| {
+                out.push((p.low, p.high, p.block, p.merged));
+            },
+        );
         out
     }
 
     #[test]
-    fn small_neighbors_merge_into_the_largest_and_none_is_lost() {
+    fn walk_merges_small_neighbors_into_the_largest() {
         assert_eq!(
             pieces(&[10, 0, 1, 3, 2, 20, 1], 0, u64::MAX, 5),
             [(0, 10, 0, false), (10, 16, 3, true), (16, 36, 5, false), (36, 37, 6, false)]
@@ -305,69 +326,72 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_in_range_is_walked() {
+    fn walk_emits_only_pieces_in_range() {
         assert_eq!(pieces(&[10, 10, 10], 10, 20, 1), [(10, 20, 1, false)]);
         assert_eq!(pieces(&[10, 10, 10], 9, 10, 1), [(0, 10, 0, false)]);
     }
 
-    /// Sizes of all kinds, zero too, in many leaves.
+    /// 1,000 sizes with zeros and a few large ones.
     fn sizes() -> Vec<u64> {
         (0..1000u64).map(|i| (i * 7919 % 13) * if i % 50 == 0 { 100 } else { 1 }).collect()
     }
 
     #[test]
-    fn flipping_blocks_equals_filling_all() {
+    fn toggle_equals_fill() {
         let sizes = sizes();
-        let mut one = tree(&sizes, |_| false);
+        let mut toggled = tree(&sizes, |_| false);
         let mut updates = 0;
         for blocks in [&[3, 5, 17, 400, 999][..], &[3, 4], &[], &[999], &[0, 1, 2, 3, 4, 5, 6]] {
-            updates += one.flip(blocks, &|b| sizes[b as usize]);
+            updates += toggled.toggle(blocks, &|b| sizes[b as usize]);
         }
-        one.changed.clear();
-        assert!(one == tree(&sizes, |b| [0, 1, 2, 3, 6, 17, 400].contains(&b)));
-        // 64 leaves: the first time four of them, two of which are neighbors; then one a time.
+        toggled.dirty.clear();
+        assert!(toggled == tree(&sizes, |b| [0, 1, 2, 3, 6, 17, 400].contains(&b)));
+        // 64 leaves. The first call touches four of them, two of which are neighbors. Each later
+        // call touches one.
         assert_eq!(updates, (4 + 3 + 3 + 3 + 3 + 2 + 1) + 3 * 7);
     }
 
     #[test]
-    fn below_what_changes_a_walk_is_settled() {
+    fn changes_above_leave_lower_pieces_unchanged() {
         let sizes = sizes();
-        let walk = |tree: &SumTree, least: &Least| {
+        let walk = |tree: &SumTree, threshold: &MergeThreshold| {
             let mut out = Vec::new();
-            tree.walk(0, u64::MAX, least, &|b| sizes[b as usize], &mut |piece| out.push(piece));
+            tree.walk(0, u64::MAX, threshold, &|b| sizes[b as usize], &mut |piece| out.push(piece));
             out
         };
-        let mut kept = 0;
+        let mut compared = 0;
         for seed in 0..400u32 {
             let lowest = seed * 37 % 1000;
-            // Some of the blocks above change with it.
-            let flips: Vec<u32> =
+            // Some of the blocks above change too.
+            let toggled: Vec<u32> =
                 (lowest..1000).filter(|b| *b == lowest || b * seed % 11 == 0).collect();
-            let mut least = Least::of_rows(0, 16, 11, [1, 7, 60, 300][seed as usize % 4]);
-            // Often it is coarser in places.
-            least.coarsen(
+            let mut threshold =
+                MergeThreshold::for_cell(0, 16, 11, [1, 7, 60, 300][seed as usize % 4]);
+            // In four of five cases some bands are coarser.
+            threshold.coarsen(
                 (0..seed % 5).map(|i| u64::from(i * seed * 977 % 30_000)),
                 1 + seed as usize % 9,
                 3,
             );
-            let least = &least;
+            let threshold = &threshold;
             let mut tree = tree(&sizes, |b| !(b as u32 * (seed + 1)).is_multiple_of(3));
-            let before = (walk(&tree, least), tree.settled(lowest, least));
-            tree.flip(&flips, &|b| sizes[b as usize]);
-            let after = (walk(&tree, least), tree.settled(lowest, least));
-            let settled = before.1.min(after.1);
-            let same = |pieces: &[Piece]| {
-                let end = pieces.partition_point(|p| p.high <= settled);
-                let end = if end > 0 && pieces[end - 1].bytes() < least.at(pieces[end - 1].low) {
+            let before = (walk(&tree, threshold), tree.unchanged_below(lowest, threshold));
+            tree.toggle(&toggled, &|b| sizes[b as usize]);
+            let after = (walk(&tree, threshold), tree.unchanged_below(lowest, threshold));
+            let height = before.1.min(after.1);
+            let unchanged = |pieces: &[StackPiece]| {
+                let end = pieces.partition_point(|p| p.high <= height);
+                let end = if end > 0 && pieces[end - 1].bytes() < threshold.at(pieces[end - 1].low)
+                {
                     end - 1
                 } else {
                     end
                 };
                 pieces[..end].to_vec()
             };
-            assert_eq!(same(&before.0), same(&after.0), "{lowest} {least:?}");
-            kept += same(&after.0).len();
+            assert_eq!(unchanged(&before.0), unchanged(&after.0), "{lowest} {threshold:?}");
+            compared += unchanged(&after.0).len();
         }
-        assert!(kept > 1000, "{kept}");
+        assert!(compared > 1000, "{compared}");
     }
 }

@@ -1,7 +1,7 @@
-//! The state of the stack at one moment, moved along the trace.
+//! The stack's live bytes at one state, moved along the trace.
 
-use crate::least::Least;
-use crate::sumtree::{LEAF, Piece, SumTree};
+use crate::merge_threshold::MergeThreshold;
+use crate::sumtree::{LEAF_BLOCKS, StackPiece, SumTree};
 use vramscope_analysis::Trace;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion};
 
@@ -10,100 +10,107 @@ use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion};
 pub(crate) struct Sweep {
     tree: SumTree,
     state: u32,
-    /// The latest slot in which any block of a leaf leaves: what is over is passed in strides.
-    last: Vec<u32>,
-    /// Blocks that differ between two states; room that is used again.
-    flips: Vec<u32>,
+    /// For each leaf of the tree, the first state from which all of its blocks are freed. From that
+    /// state on the leaf is skipped.
+    freed_by: Vec<u32>,
+    /// Scratch space of [`Sweep::seek`]: the blocks that are live in only one of the two states.
+    toggled: Vec<u32>,
 }
 
-/// What going to another state cost, and what it left as it was.
+/// The cost of a [`Sweep::seek`], and how much of the stack it left unchanged.
 pub(crate) struct Moved {
-    /// Up to this height a walk gives the pieces that it gave before, as [`SumTree::settled`] says
-    /// it.
-    pub(crate) settled: u64,
-    /// Changes of the trace that were looked at, or leaves where all were filled anew.
+    /// Up to this height in bytes a walk emits the same pieces as before the move. See
+    /// [`SumTree::unchanged_below`] for the exception at the edge.
+    pub(crate) unchanged_below: u64,
+    /// Changes of the trace that were read. After a rebuild: the number of leaves.
     pub(crate) changes: u64,
-    /// Nodes that were made anew.
+    /// Tree nodes that were recomputed.
     pub(crate) updates: u64,
 }
 
 impl Sweep {
     pub(crate) async fn new(trace: &Trace, budget: &mut Budget) -> Self {
-        let mut last = Vec::with_capacity(trace.blocks.len().div_ceil(LEAF));
+        let mut freed_by = Vec::with_capacity(trace.blocks.len().div_ceil(LEAF_BLOCKS));
         for blocks in trace.blocks.chunks(STRIDE) {
             budget.charge(blocks.len() as u64 / 2).await;
-            last.extend(
-                blocks.chunks(LEAF).map(|leaf| leaf.iter().map(|b| b.leaves).max().unwrap_or(0)),
+            freed_by.extend(
+                blocks
+                    .chunks(LEAF_BLOCKS)
+                    .map(|leaf| leaf.iter().map(|b| b.leaves).max().unwrap_or(0)),
             );
         }
         let tree = SumTree::new(trace.blocks.len(), budget).await;
-        let mut sweep = Self { tree, state: 0, last, flips: Vec::new() };
-        sweep.jump(trace, 0, budget).await;
+        let mut sweep = Self { tree, state: 0, freed_by, toggled: Vec::new() };
+        sweep.rebuild_at(trace, 0, budget).await;
         sweep
     }
 
-    /// Goes to a state, through the changes in between where those are few, else at once. Blocks
-    /// that are in neither of the two states cost a look and no more.
-    pub(crate) fn seek(&mut self, trace: &Trace, state: u32, least: &Least) -> Moved {
+    /// Moves to `state`. Applies the changes in between when they are few, and rebuilds the tree
+    /// otherwise. Blocks that are live in neither state are read but not applied.
+    pub(crate) fn seek(&mut self, trace: &Trace, state: u32, threshold: &MergeThreshold) -> Moved {
         let (first, last) = (self.state.min(state), self.state.max(state));
         let changes = trace.changes_in(first + 1..last + 1);
-        if changes.len() > self.last.len() {
-            run_to_completion(self.jump(trace, state, &mut Budget::unlimited()));
+        if changes.len() > self.freed_by.len() {
+            run_to_completion(self.rebuild_at(trace, state, &mut Budget::unlimited()));
             return Moved {
-                settled: 0,
-                changes: self.last.len() as u64,
-                updates: 2 * self.last.len() as u64,
+                unchanged_below: 0,
+                changes: self.freed_by.len() as u64,
+                updates: 2 * self.freed_by.len() as u64,
             };
         }
-        self.flips.clear();
-        self.flips.extend(changes.iter().filter_map(|change| {
+        self.toggled.clear();
+        self.toggled.extend(changes.iter().filter_map(|change| {
             let block = &trace.blocks[change.block() as usize];
             let differs = if change.enters() { block.leaves > last } else { block.enters <= first };
             differs.then(|| change.block())
         }));
-        self.flips.sort_unstable();
-        let settled = |tree: &SumTree| {
-            self.flips.first().map_or(u64::MAX, |&lowest| tree.settled(lowest, least))
+        self.toggled.sort_unstable();
+        let unchanged_below = |tree: &SumTree| {
+            self.toggled.first().map_or(u64::MAX, |&lowest| tree.unchanged_below(lowest, threshold))
         };
-        let before = settled(&self.tree);
-        let updates = self.tree.flip(&self.flips, &|block| bytes(trace, block));
+        let before = unchanged_below(&self.tree);
+        let updates = self.tree.toggle(&self.toggled, &|block| block_bytes(trace, block));
         self.state = state;
-        Moved { settled: before.min(settled(&self.tree)), changes: changes.len() as u64, updates }
+        Moved {
+            unchanged_below: before.min(unchanged_below(&self.tree)),
+            changes: changes.len() as u64,
+            updates,
+        }
     }
 
-    async fn jump(&mut self, trace: &Trace, state: u32, budget: &mut Budget) {
-        let live = |leaf: usize| {
-            let from = leaf * LEAF;
-            // Blocks are in the order in which they enter, but for those that were there from the
-            // start.
-            let is_over = self.last.get(leaf).is_none_or(|&last| last <= state)
+    /// Recomputes the whole tree for `state`.
+    async fn rebuild_at(&mut self, trace: &Trace, state: u32, budget: &mut Budget) {
+        let live_mask = |leaf: usize| {
+            let from = leaf * LEAF_BLOCKS;
+            // Blocks are ordered by `enters`. Those from before the window come first, with 0.
+            let is_empty = self.freed_by.get(leaf).is_none_or(|&last| last <= state)
                 || trace.blocks[from].enters > state;
-            if is_over {
+            if is_empty {
                 return 0;
             }
-            let blocks = &trace.blocks[from..trace.blocks.len().min(from + LEAF)];
+            let blocks = &trace.blocks[from..trace.blocks.len().min(from + LEAF_BLOCKS)];
             blocks
                 .iter()
                 .rev()
                 .fold(0, |mask, b| mask << 1 | u16::from(b.enters <= state && state < b.leaves))
         };
-        self.tree.fill(live, |block| bytes(trace, block), budget).await;
+        self.tree.fill(live_mask, |block| block_bytes(trace, block), budget).await;
         self.state = state;
     }
 
-    /// As [`SumTree::walk`].
+    /// See [`SumTree::walk`].
     pub(crate) fn walk(
         &self,
         trace: &Trace,
         low: u64,
         high: u64,
-        least: &Least,
-        emit: &mut dyn FnMut(Piece),
+        threshold: &MergeThreshold,
+        emit: &mut dyn FnMut(StackPiece),
     ) -> u64 {
-        self.tree.walk(low, high, least, &|block| bytes(trace, block), emit)
+        self.tree.walk(low, high, threshold, &|block| block_bytes(trace, block), emit)
     }
 }
 
-fn bytes(trace: &Trace, block: u32) -> u64 {
+fn block_bytes(trace: &Trace, block: u32) -> u64 {
     trace.blocks[block as usize].bytes.0
 }

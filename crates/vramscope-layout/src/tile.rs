@@ -1,97 +1,108 @@
-//! A viewport query: the strips of one cell of a global grid.
+//! Viewport queries: the strips of one cell of a global grid.
 //!
-//! A column shows one state that the device was really in: of those in the column the first at
-//! which the total is largest. So the drawn height is the curve's maximum there, and no peak is
-//! lost, however many events share a column. A block's strip goes on from column to column while it
-//! does not change.
+//! A column shows one real state of the device: the first state in the column at which the total is
+//! largest. The drawn height is therefore the maximum of the curve in the column, and no peak is
+//! lost when many events share a column. A strip extends over adjacent columns while its piece of
+//! the stack does not change.
 
 use crate::axis::Axis;
 use crate::color::Colors;
-use crate::least::Least;
-use crate::sumtree::Piece;
+use crate::merge_threshold::MergeThreshold;
+use crate::sumtree::StackPiece;
 use crate::sweep::Sweep;
 use vramscope_analysis::Trace;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_render::{MERGED, Strips};
 
-/// Which cell: columns `2^kx` slots wide, rows `2^ky` bytes high.
+/// A cell of the grid. Its columns are `2^kx` slots wide, and its rows `2^ky` bytes high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Log2 of the slots in a column.
+    /// Log2 of the slots per column.
     pub kx: u8,
-    /// Log2 of the bytes in a row.
+    /// Log2 of the bytes per row.
     pub ky: u8,
     /// The first slot.
     pub slot: u64,
-    /// How many columns.
+    /// Number of columns.
     pub columns: u32,
-    /// The lowest byte.
+    /// Lower edge in bytes.
     pub low: u64,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u32,
 }
 
-/// The most strips that a cell may have before it is drawn coarser.
+/// Maximum strips per cell. A cell with more is drawn again with coarser merging.
 pub const STRIP_BUDGET: usize = 32 * 1024;
 
-/// What a query cost.
+/// The cost of a query, in counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Nodes and blocks of the sum tree visited.
+    /// Nodes and blocks of the sum tree that were visited.
     pub nodes: u64,
-    /// Nodes of it made anew.
+    /// Nodes of the sum tree that were recomputed.
     pub updates: u64,
-    /// Changes of the trace looked at.
+    /// Changes of the trace that were read.
     pub changes: u64,
-    /// How often the query was repeated with a coarser threshold to meet the budget.
+    /// Restarts with coarser merging, to meet [`STRIP_BUDGET`].
     pub retries: u32,
 }
 
 impl Cost {
-    /// All of it in one number, about proportional to the time that it takes.
+    /// Total cost as one number, roughly proportional to the time taken.
     pub fn work(&self) -> u64 {
         self.nodes + self.updates + self.changes
     }
 }
 
-/// Answers queries about one trace; keeps the last state, so that neighboring queries are quick.
+/// Answers viewport queries about one trace. It keeps the last state, so that queries about
+/// adjacent cells are fast.
 ///
-/// Only what changes from a column to the next is walked again, and blocks that come and go between
-/// the two are passed over. `tests/budget.rs` holds queries to this, on made traces and on
-/// recordings: at most 4 nodes visited for each of the cell's columns times rows; each change of
-/// the trace in its range looked at once, and a sixteenth of all blocks at most to get there, as
-/// much again for each retry; for each change at most as many nodes made anew as the tree has
-/// levels. (That 4 is no theorem: blocks could be placed so that a walk goes down all levels for
-/// each piece.) A retry at least doubles what is merged where most of it is, and leaves the rest of
-/// the cell alone; tests see no more than four.
+/// From one column to the next, only the part of the stack above the lowest changed block is walked
+/// again. Blocks that are allocated and freed between the two states are skipped.
+///
+/// `tests/budget.rs` checks these limits per query, on generated traces and on recordings:
+///
+/// - At most 4 nodes are visited per column and row of the cell. This is measured and not proven:
+///   blocks can be placed such that a walk descends all levels for each piece.
+/// - Each change of the trace in the cell's range is read once. Reaching the first column reads at
+///   most 1/16 as many changes as the trace has blocks. Each retry adds as much again.
+/// - Each change recomputes at most one node per level of the tree.
+/// - At most four retries. A retry at least doubles the merge threshold of the busiest bands, and
+///   leaves the other bands unchanged.
 #[derive(Clone)]
 pub struct Timeline {
     sweep: Sweep,
 }
 
-/// A cell on its way to strips.
+/// A partly drawn cell of the timeline.
 #[derive(Debug)]
 pub struct Drawing {
     cell: Cell,
-    /// What is lower is merged.
-    least: Least,
-    /// The next column, and the state that the one before shows.
+    /// Pieces that are lower than this are merged.
+    threshold: MergeThreshold,
+    /// The next column to draw.
     column: u32,
+    /// The state that the previous column shows.
     state: Option<u32>,
-    /// What is in the column before, upwards, each with the column in which it begins.
-    open: Vec<(Piece, u32)>,
-    /// Room that is used again.
-    closing: Vec<(Piece, u32)>,
+    /// The pieces in the previous column from the bottom up, each with its first column.
+    open: Vec<(StackPiece, u32)>,
+    /// Scratch space: the part of `open` that may have changed.
+    closing: Vec<(StackPiece, u32)>,
     strips: Strips,
     cost: Cost,
 }
 
 impl Drawing {
-    /// Of a cell, with nothing drawn yet.
+    /// A drawing of `cell` without any strips yet.
     pub fn new(cell: Cell) -> Self {
         Self {
             cell,
-            least: Least::of_rows(cell.low, cell.rows, cell.ky, row_threshold(cell.ky)),
+            threshold: MergeThreshold::for_cell(
+                cell.low,
+                cell.rows,
+                cell.ky,
+                row_threshold(cell.ky),
+            ),
             column: 0,
             state: None,
             open: Vec::new(),
@@ -101,13 +112,13 @@ impl Drawing {
         }
     }
 
-    /// The cell.
+    /// The cell that is drawn.
     pub fn cell(&self) -> Cell {
         self.cell
     }
 
-    /// Hands over what has been drawn, in the cell's columns and rows, x before y; and says what it
-    /// cost.
+    /// Takes the strips, and returns the cost of the query. Positions count columns and rows from
+    /// the cell's lower left corner.
     pub fn finish(&mut self) -> (Strips, Cost) {
         (std::mem::take(&mut self.strips), self.cost)
     }
@@ -116,46 +127,49 @@ impl Drawing {
         self.cell.low.saturating_add(u64::from(self.cell.rows) << self.cell.ky)
     }
 
-    /// How many of the open pieces a change above `settled` cannot reach.
-    fn settled(&self, settled: u64) -> usize {
-        let end = self.open.partition_point(|(piece, _)| piece.high <= settled);
-        // The last one would go on to grow, if what is above it became smaller.
+    /// Number of open pieces that changes above `height` cannot affect.
+    fn unchanged_pieces(&self, height: u64) -> usize {
+        let end = self.open.partition_point(|(piece, _)| piece.high <= height);
+        // A last piece below the threshold can merge with smaller blocks that appear above it.
         let grows =
-            end > 0 && self.open[end - 1].0.bytes() < self.least.at(self.open[end - 1].0.low);
+            end > 0 && self.open[end - 1].0.bytes() < self.threshold.at(self.open[end - 1].0.low);
         end - usize::from(grows)
     }
 
-    /// A strip ends before a column.
-    fn put(&mut self, (piece, x0): (Piece, u32), x1: u32, colors: &Colors) {
+    /// Adds the strip of a piece from column `x0` up to column `x1`.
+    fn push_strip(&mut self, (piece, x0): (StackPiece, u32), x1: u32, colors: &Colors) {
         let (low, high) = (self.cell.low, self.high());
         let y = |bytes: u64| (bytes.clamp(low, high) - low) as f64 / (1u64 << self.cell.ky) as f64;
         let block = if piece.merged { piece.block | MERGED } else { piece.block };
         let position = [x0 as f32, y(piece.low) as f32, x1 as f32, y(piece.high) as f32];
-        // Less than a float can tell apart at this scale: its neighbors already meet.
+        // Pieces lower than the precision of an `f32` at this scale are left out. Their neighbors
+        // already touch.
         if position[1] < position[3] {
             self.strips.push(position, colors.of(piece.block), block);
         }
     }
 
-    /// Nothing goes on beyond the last column that was drawn.
+    /// Ends all open strips at the last drawn column, and ends the drawing.
     fn close(&mut self, colors: &Colors) {
         for strip in std::mem::take(&mut self.open) {
-            self.put(strip, self.column, colors);
+            self.push_strip(strip, self.column, colors);
         }
         self.column = self.cell.columns;
     }
 
-    /// Everything anew, and coarser where most of it is, so that what is still looks the same in
-    /// this cell and in those beside it. The columns that are left count half of what they have if
-    /// they are like those so far, since they may have less in them.
-    fn again(&mut self) {
+    /// Restarts the drawing with a higher merge threshold in the busiest bands.
+    ///
+    /// Regions with few strips keep full detail, so that adjacent cells match. The columns that are
+    /// left are expected to have half as many strips as the columns so far, because they may have
+    /// fewer.
+    fn restart_coarser(&mut self) {
         let ahead = self.cell.columns / (self.column + 1);
         self.cost.retries += 1;
         let (low, ky) = (self.cell.low, self.cell.ky);
         let drawn = self.strips.positions.iter().map(|strip| low + ((strip[1] as u64) << ky));
         let open = self.open.iter().map(|(piece, _)| piece.low);
-        let each = (ahead / 2).max(1) as usize;
-        self.least.coarsen(drawn.chain(open), each, STRIP_BUDGET * each.min(2) / 2);
+        let weight = (ahead / 2).max(1) as usize;
+        self.threshold.coarsen(drawn.chain(open), weight, STRIP_BUDGET * weight.min(2) / 2);
         self.column = 0;
         self.state = None;
         self.open.clear();
@@ -164,26 +178,27 @@ impl Drawing {
 }
 
 impl Timeline {
-    /// For one trace; all queries must be about the same one.
+    /// A timeline of `trace`. All queries must be about this trace.
     pub fn new(trace: &Trace) -> Self {
         run_to_completion(Self::sliced(trace, &mut Budget::unlimited()))
     }
 
-    /// The same in slices.
+    /// Sliced version of [`Timeline::new`].
     pub async fn sliced(trace: &Trace, budget: &mut Budget) -> Self {
         Self { sweep: Sweep::new(trace, budget).await }
     }
 
-    /// The strips of a cell, in its columns and rows, x before y.
+    /// The strips of a cell. Positions count columns and rows from its lower left corner.
     pub fn strips(&mut self, axis: Axis<'_>, cell: Cell, colors: &Colors) -> (Strips, Cost) {
         let mut drawing = Drawing::new(cell);
         while !self.draw(&mut drawing, axis, colors, u64::MAX) {}
         drawing.finish()
     }
 
-    /// Goes on with a drawing until it is done, which it says, or has cost about so much
-    /// [`Cost::work`] more: it ends with a column. Whatever else was asked in between, and however
-    /// often it stopped, the strips are the same.
+    /// Continues a drawing. Returns true when it is done.
+    ///
+    /// Stops after the column in which it has spent `work` units of [`Cost::work`]. The strips do
+    /// not depend on the number of pauses, nor on other queries in between.
     pub fn draw(
         &mut self,
         drawing: &mut Drawing,
@@ -206,12 +221,13 @@ impl Timeline {
     }
 
     fn seek(&mut self, drawing: &mut Drawing, axis: Axis<'_>, state: u32) -> u64 {
-        let moved = self.sweep.seek(axis.trace(), state, &drawing.least);
+        let moved = self.sweep.seek(axis.trace(), state, &drawing.threshold);
         drawing.cost.changes += moved.changes;
         drawing.cost.updates += moved.updates;
-        moved.settled
+        moved.unchanged_below
     }
 
+    /// Draws the next column.
     fn column(&mut self, drawing: &mut Drawing, axis: Axis<'_>, colors: &Colors) {
         let Cell { kx, slot, low, .. } = drawing.cell;
         let from = slot.saturating_add(u64::from(drawing.column) << kx);
@@ -220,34 +236,34 @@ impl Timeline {
             return;
         };
         if drawing.state != Some(state) {
-            let settled = self.seek(drawing, axis, state);
-            // In the first column nothing is open.
-            let kept = drawing.settled(settled);
+            let unchanged_below = self.seek(drawing, axis, state);
+            // 0 in the first column, where no piece is open.
+            let kept = drawing.unchanged_pieces(unchanged_below);
             drawing.state = Some(state);
             let mut closing = std::mem::take(&mut drawing.closing);
             closing.extend(drawing.open.drain(kept..));
-            // Both go upwards, so equal pieces are met in one pass.
+            // The old and the new pieces are both in upward order, so one pass finds equal ones.
             let mut before = closing.drain(..).peekable();
             let bottom = drawing.open.last().map_or(low, |(piece, _)| piece.high);
             let (high, column) = (drawing.high(), drawing.column);
-            // Lent to the walk, which hands pieces to the drawing.
-            let least = std::mem::replace(&mut drawing.least, Least::even(1));
-            let nodes = self.sweep.walk(axis.trace(), bottom, high, &least, &mut |piece| {
+            // Moved out of the drawing, because the walk's callback borrows the drawing mutably.
+            let threshold = std::mem::replace(&mut drawing.threshold, MergeThreshold::uniform(1));
+            let nodes = self.sweep.walk(axis.trace(), bottom, high, &threshold, &mut |piece| {
                 while let Some(strip) = before.next_if(|(old, _)| old.low < piece.low) {
-                    drawing.put(strip, column, colors);
+                    drawing.push_strip(strip, column, colors);
                 }
                 let since =
                     before.next_if(|(old, _)| *old == piece).map_or(column, |(_, since)| since);
                 drawing.open.push((piece, since));
             });
             for strip in before {
-                drawing.put(strip, column, colors);
+                drawing.push_strip(strip, column, colors);
             }
-            drawing.least = least;
+            drawing.threshold = threshold;
             drawing.cost.nodes += nodes;
             drawing.closing = closing;
             if drawing.strips.len() + drawing.open.len() > STRIP_BUDGET {
-                drawing.again();
+                drawing.restart_coarser();
                 return;
             }
         }
@@ -259,13 +275,14 @@ impl Timeline {
     }
 }
 
-/// What is lower than half a row is merged.
+/// The default merge threshold in bytes: half a row, rounded up.
 pub(crate) fn row_threshold(ky: u8) -> u64 {
     (1u64 << ky).div_ceil(2)
 }
 
-/// The state that each column of a cell shows, found some columns at a time: all states of a cell
-/// may be looked at for them.
+/// The state that each column of a cell shows.
+///
+/// The search can be sliced, because it reads up to all states of the cell.
 #[derive(Debug)]
 pub struct States {
     cell: Cell,
@@ -274,13 +291,13 @@ pub struct States {
 }
 
 impl States {
-    /// Of a cell, with nothing found yet.
+    /// The states of `cell`, none of them found yet.
     pub fn new(cell: Cell) -> Self {
         Self { cell, column: 0, found: Vec::new() }
     }
 
-    /// Goes on until all are found, which it says, or until `work`, counted as [`Cost::work`], has
-    /// come to `end`.
+    /// Continues the search. Returns true when all states are found, and false when `work` has
+    /// reached `end`. Both are in units of [`Cost::work`].
     pub fn find(&mut self, axis: Axis<'_>, work: &mut u64, end: u64) -> bool {
         let Cell { kx, slot, columns, .. } = self.cell;
         while self.column < columns {
@@ -294,13 +311,13 @@ impl States {
             };
             self.found.push(state);
             self.column += 1;
-            // To look at a state costs far less than at a node: they are numbers in a row.
+            // Reading a state is far cheaper than visiting a node: states are contiguous numbers.
             *work += 1 + axis.states_in(from..from.saturating_add(1 << kx)).len() as u64 / 16;
         }
         true
     }
 
-    /// Those that were found; columns beyond the axis's end show none.
+    /// The states found so far, one per column. Columns beyond the end of the axis have none.
     pub(crate) fn found(&self) -> &[u32] {
         &self.found
     }
@@ -310,7 +327,8 @@ impl States {
     }
 }
 
-/// The state that a column shows: the first at which the total is largest.
+/// The state that the column at slot `from` shows: the first at which the total is largest. `None`
+/// beyond the end of the axis.
 pub(crate) fn shown_state(axis: Axis<'_>, from: u64, kx: u8) -> Option<u32> {
     let states = axis.states_in(from..from.saturating_add(1 << kx));
     axis.trace().requested.largest(states).map(|(state, _)| state)

@@ -1,28 +1,29 @@
-//! What queries may cost: bounds in counts, on a made trace of 300,000 blocks and on recordings, at
-//! every scale.
+//! Upper bounds on the cost of queries, in counts, at all scales: on generated traces of up to
+//! 300,000 blocks and on recordings.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use vramscope_analysis::{Sites, Trace};
 use vramscope_layout::{
-    Axis, AxisKind, Cell, Colors, Cost, Drawing, STRIP_BUDGET, TILE_COLUMNS, TILE_ROWS, Timeline,
+    Axis, AxisKind, Cell, Colors, Cost, Drawing, PickPoint, STRIP_BUDGET, TILE_COLUMNS, TILE_ROWS,
+    Timeline,
 };
 use vramscope_snapshot::{Reader, Snapshot};
 
-/// Nodes visited for each column and row of a cell, at most. (See [`Timeline`]'s documentation.)
-const C: u64 = 4;
-/// Blocks in a leaf of the sum tree.
-const LEAF: u64 = 16;
+/// Maximum nodes visited per column and row of a cell. See the documentation of [`Timeline`].
+const MAX_NODES: u64 = 4;
+/// Blocks per leaf of the sum tree.
+const LEAF_BLOCKS: u64 = 16;
 
 fn load(bytes: &[u8]) -> Snapshot {
     let mut reader = Reader::default();
-    reader.feed(bytes).expect("a snapshot");
-    reader.finish().expect("a snapshot").remove(0).snapshot
+    reader.feed(bytes).expect("a valid snapshot");
+    reader.finish().expect("a valid snapshot").remove(0).snapshot
 }
 
 fn test_data(name: &str) -> Snapshot {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
-    load(&std::fs::read(path).expect("a file of test_data"))
+    load(&std::fs::read(path).expect("the test file is readable"))
 }
 
 struct Random(u64);
@@ -36,20 +37,24 @@ impl Random {
     }
 }
 
-/// So many blocks, of which about `live` are live at a time; most live for a short time, and some
-/// from the start to the end. Sizes are `512 * size(random)` bytes.
-fn made(blocks: u64, live: u64, size: impl Fn(&mut Random) -> u64) -> Snapshot {
+/// A trace of `blocks` blocks, of which about `live` are live at a time. Most blocks live for a
+/// short time, and some live until the end. Sizes are `512 * size(random)` bytes.
+fn generated(blocks: u64, live: u64, size: impl Fn(&mut Random) -> u64) -> Snapshot {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut json = String::with_capacity(blocks as usize * 130);
     json.push_str("{\"segments\":[],\"device_traces\":[[");
     let mut time = 1_700_000_000_000_000;
     let mut held: Vec<u64> = Vec::new();
     let mut put = |random: &mut Random, action, address: u64, bytes: u64| {
-        // Mostly some microseconds apart, and a pause now and then.
+        // Mostly less than 20 µs apart, with a pause of 100 ms for one event in 1,000.
         time += if random.below(1000) == 0 { 100_000 } else { random.below(20) };
         let comma = if json.ends_with('[') { "" } else { "," };
-        write!(json, "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":{bytes},\"time_us\":{time}}}")
-            .expect("a String takes all text");
+        write!(
+            json,
+            "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":{bytes},\
+             \"time_us\":{time}}}"
+        )
+        .expect("writing to a String cannot fail");
     };
     let mut sizes = Vec::with_capacity(blocks as usize);
     for block in 0..blocks {
@@ -57,19 +62,19 @@ fn made(blocks: u64, live: u64, size: impl Fn(&mut Random) -> u64) -> Snapshot {
         put(&mut random, "alloc", (block + 1) << 30, sizes[block as usize]);
         held.push(block);
         if held.len() as u64 > live {
-            // One of the latest hundred, or any but the first half.
+            // One of the latest 100 live blocks, or one of the later half.
             let among = if random.below(4) == 0 { live / 2 } else { 100 };
             let at = held.len() - 1 - random.below(among) as usize;
-            let gone = held.remove(at);
-            put(&mut random, "free_completed", (gone + 1) << 30, sizes[gone as usize]);
+            let freed = held.remove(at);
+            put(&mut random, "free_completed", (freed + 1) << 30, sizes[freed as usize]);
         }
     }
     json.push_str("]]}");
     load(json.as_bytes())
 }
 
-/// The cells of a view that shows a part of the slots and of the bytes around the middle, as a page
-/// of 1600 x 800 asks for them.
+/// The cells that a page of 1600 x 800 pixels requests for a view around the middle. The view shows
+/// the share `of_slots` of the slots and the share `of_bytes` of the bytes.
 fn cells(axis: Axis<'_>, of_slots: f64, of_bytes: f64) -> Vec<Cell> {
     let whole = [axis.extent() as f64, axis.trace().requested_band.peak.max(1) as f64];
     let (width, height) = ((whole[0] * of_slots).max(1600.0), (whole[1] * of_bytes).max(64.0));
@@ -93,13 +98,12 @@ fn cells(axis: Axis<'_>, of_slots: f64, of_bytes: f64) -> Vec<Cell> {
     rows.flat_map(|iy| columns.clone().map(move |ix| cell(ix, iy))).collect()
 }
 
-/// Holds all cells of all scales to the budget; gives what they cost together, and how many cells
-/// there were.
+/// Checks the bounds for the cells of all scales. Returns their total cost and their number.
 fn check(name: &str, snapshot: &Snapshot) -> (Cost, u64) {
     let trace = &Trace::all(snapshot)[0];
     let colors = Colors::by_site(trace, &Sites::new(snapshot));
     let mut timeline = Timeline::new(trace);
-    let leaves = (trace.blocks.len() as u64).div_ceil(LEAF);
+    let leaves = (trace.blocks.len() as u64).div_ceil(LEAF_BLOCKS);
     let depth = u64::from(leaves.next_power_of_two().ilog2()) + 1;
     let (mut sum, mut count) = (Cost::default(), 0);
     for kind in [AxisKind::Event, AxisKind::Time] {
@@ -118,13 +122,14 @@ fn check(name: &str, snapshot: &Snapshot) -> (Cost, u64) {
                 let (strips, cost) = timeline.strips(axis, cell, &colors);
                 let name = format!("{name}, {cell:?}: {cost:?}");
                 assert!(strips.len() <= STRIP_BUDGET, "{name}: {} strips", strips.len());
-                assert!(cost.nodes <= C * u64::from(cell.columns) * u64::from(cell.rows), "{name}");
+                let area = u64::from(cell.columns) * u64::from(cell.rows);
+                assert!(cost.nodes <= MAX_NODES * area, "{name}");
                 assert!(cost.retries <= 4, "{name}");
                 let end = cell.slot + (u64::from(cell.columns) << cell.kx);
                 let states = axis.states_in(cell.slot..end);
                 let events = u64::from(states.end - states.start);
-                // From wherever the sweep was to the first column, and through the cell; as much
-                // again for each retry.
+                // The sweep moves to the first column and then through the cell. Each retry does so
+                // again.
                 let passes = 1 + u64::from(cost.retries);
                 assert!(
                     cost.changes <= passes * (events + leaves),
@@ -146,16 +151,16 @@ fn check(name: &str, snapshot: &Snapshot) -> (Cost, u64) {
 }
 
 #[test]
-fn many_blocks_are_within_the_budget() {
-    // Half of them small, some large.
-    let snapshot = made(300_000, 10_000, |random| match random.below(100) {
+fn cost_of_mixed_sizes_is_bounded() {
+    // Half of the blocks are small, and 2 % are large.
+    let snapshot = generated(300_000, 10_000, |random| match random.below(100) {
         0..50 => 1 + random.below(8),
         50..98 => 8 + random.below(2000),
         _ => 20_000 + random.below(100_000),
     });
     let (cost, cells) = check("mixed sizes", &snapshot);
     assert!(cells > 50);
-    // On the whole far less than the bound: most of a column is as in the one before.
+    // The average is far below the bound, because adjacent columns share most of the stack.
     assert!(
         cost.nodes / cells < u64::from(TILE_COLUMNS) * u64::from(TILE_ROWS),
         "{cost:?} for {cells} cells"
@@ -163,13 +168,13 @@ fn many_blocks_are_within_the_budget() {
 }
 
 #[test]
-fn small_blocks_only_are_within_the_budget() {
-    let (cost, _) = check("small blocks", &made(100_000, 30_000, |_| 1));
-    assert!(cost.retries > 0, "nothing is merged here: {cost:?}");
+fn cost_of_small_blocks_is_bounded() {
+    let (cost, _) = check("small blocks", &generated(100_000, 30_000, |_| 1));
+    assert!(cost.retries > 0, "no cell is merged further: {cost:?}");
 }
 
 #[test]
-fn recordings_are_within_the_budget() {
+fn cost_of_recordings_is_bounded() {
     for name in [
         "recorded/t26/gpt_small.pickle.gz",
         "recorded/t20/resnet50_ok.pickle.gz",
@@ -182,34 +187,33 @@ fn recordings_are_within_the_budget() {
 }
 
 #[test]
-fn slices_give_what_one_go_gives() {
-    let snapshot = made(60_000, 5_000, |random| 1 + random.below(500));
+fn sliced_drawing_equals_unsliced() {
+    let snapshot = generated(60_000, 5_000, |random| 1 + random.below(500));
     let trace = &Trace::all(&snapshot)[0];
-    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
     let colors = Colors::by_site(trace, &Sites::new(&snapshot));
     let mut random = Random(7);
-    let (mut one, mut sliced) = (Timeline::new(trace), Timeline::new(trace));
+    let (mut unsliced, mut sliced) = (Timeline::new(trace), Timeline::new(trace));
     for cell in cells(axis, 1.0, 1.0).into_iter().chain(cells(axis, 0.05, 0.3)) {
-        let (whole, cost) = one.strips(axis, cell, &colors);
+        let (whole, cost) = unsliced.strips(axis, cell, &colors);
         let work = 20_000;
         let mut drawing = Drawing::new(cell);
         let mut slices = 1;
         while !sliced.draw(&mut drawing, axis, &colors, work) {
             slices += 1;
-            // Somebody else asks about another place in between.
-            let place = vramscope_layout::Place {
+            // A query about another place moves the sweep between two slices.
+            let point = PickPoint {
                 kx: 0,
                 ky: 9,
                 slot: random.below(axis.extent()) as f64,
                 bytes: random.below(1 << 20) as f64,
                 cell_rows: TILE_ROWS,
             };
-            sliced.pick(axis, place);
+            sliced.pick(axis, point);
         }
         let (strips, spent) = drawing.finish();
         assert!(strips == whole, "{cell:?} in {slices} slices");
-        // It stops where it should: as many slices as the work takes, coming back from elsewhere
-        // included.
+        // The number of slices follows from the work. The work includes moving the sweep back.
         assert!(slices > 1 || spent.work() < 2 * work, "{spent:?}");
         assert!(slices <= spent.work() / work + 1, "{slices} slices for {spent:?}");
         assert_eq!((spent.nodes, spent.retries), (cost.nodes, cost.retries));
@@ -217,34 +221,34 @@ fn slices_give_what_one_go_gives() {
 }
 
 #[test]
-fn a_column_is_the_same_alone_and_after_others() {
-    // Alone it is walked as a whole; after others only from the lowest block that differs. Sizes
-    // from far below a row to above it.
-    let snapshot = made(20_000, 2_000, |random| {
+fn columns_do_not_depend_on_their_predecessors() {
+    // A cell of one column walks the whole stack. In a larger cell only the part above the lowest
+    // changed block is walked. Sizes range from far below a row to more than a row.
+    let snapshot = generated(20_000, 2_000, |random| {
         if random.below(3) == 0 { 1 + random.below(400) } else { 1 + random.below(9) }
     });
     let trace = &Trace::all(&snapshot)[0];
-    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
     let colors = Colors::by_site(trace, &Sites::new(&snapshot));
-    let (mut one, mut many) = (Timeline::new(trace), Timeline::new(trace));
+    let (mut single, mut many) = (Timeline::new(trace), Timeline::new(trace));
     let mut random = Random(11);
     let mut compared = 0;
     for ky in 12..20 {
         for kx in [0, 0, 0, 2, 5] {
             let (columns, rows) = (128, 1024);
             let slot = random.below(axis.extent() - (u64::from(columns) << kx));
-            // Where the newest blocks are, or anywhere.
+            // At the top of the stack, where the newest blocks are, or at a random height.
             let top = trace.requested.at(slot as u32);
             let height = if random.below(4) > 0 { top } else { random.below(top + 1) };
             let low = ((height >> ky) / u64::from(rows) * u64::from(rows)) << ky;
             let cell = Cell { kx, ky, slot, columns, low, rows };
             let (strips, cost) = many.strips(axis, cell, &colors);
             if cost.retries > 0 {
-                continue; // its threshold is that of all its columns together
+                continue; // the threshold then depends on all columns
             }
             for column in 0..columns {
                 let alone = Cell { slot: slot + (u64::from(column) << kx), columns: 1, ..cell };
-                let (whole, _) = one.strips(axis, alone, &colors);
+                let (whole, _) = single.strips(axis, alone, &colors);
                 let list = |strips: &vramscope_layout::Strips, column: f32| {
                     let mut list: Vec<(u32, u32, u32)> = (0..strips.len())
                         .map(|i| (strips.positions[i], strips.blocks[i]))
@@ -266,16 +270,16 @@ fn a_column_is_the_same_alone_and_after_others() {
 }
 
 #[test]
-fn what_is_still_looks_the_same_below_what_is_restless() {
-    // 2,000 small blocks stay, and above them thousands come and go: in two thirds of the trace
-    // only.
+fn coarsening_leaves_quiet_bands_unchanged() {
+    // 2,000 small blocks stay live. In the first two thirds of the trace, thousands of blocks above
+    // them are allocated and freed.
     let mut random = Random(5);
     let mut json = String::from("{\"segments\":[],\"device_traces\":[[");
     let mut put = |action: &str, block: u64, size: u64| {
         let comma = if json.ends_with('[') { "" } else { "," };
         let address = (block + 1) << 30;
         write!(json, "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":{size}}}")
-            .expect("a String takes all text");
+            .expect("writing to a String cannot fail");
     };
     let mut still = 0;
     for block in 0..2000 {
@@ -299,12 +303,12 @@ fn what_is_still_looks_the_same_below_what_is_restless() {
     json.push_str("]]}");
     let snapshot = load(json.as_bytes());
     let trace = &Trace::all(&snapshot)[0];
-    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+    let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
     let colors = Colors::by_site(trace, &Sites::new(&snapshot));
     let mut timeline = Timeline::new(trace);
     let cell =
         |slot: u64| Cell { kx: 7, ky: 15, slot, columns: TILE_COLUMNS, low: 0, rows: TILE_ROWS };
-    // In the middle of a column of both, well below the highest block that stays.
+    // The strips of column 100, up to 90 % of the height of the blocks that stay live.
     let mut below = |slot: u64| {
         let (strips, cost) = timeline.strips(axis, cell(slot), &colors);
         let mut list: Vec<(u32, u32, u32)> = (0..strips.len())
@@ -317,9 +321,9 @@ fn what_is_still_looks_the_same_below_what_is_restless() {
         list.sort_unstable();
         (list, cost.retries)
     };
-    let (restless, again) = below(0);
-    let (calm, once) = below(2000 + 120_000);
-    assert!(again > 0 && once == 0, "{again} {once}");
-    assert!(calm.len() > 300, "{}", calm.len());
-    assert!(restless == calm, "{} strips and {}", restless.len(), calm.len());
+    let (busy, busy_retries) = below(0);
+    let (quiet, quiet_retries) = below(2000 + 120_000);
+    assert!(busy_retries > 0 && quiet_retries == 0, "{busy_retries} {quiet_retries}");
+    assert!(quiet.len() > 300, "{}", quiet.len());
+    assert!(busy == quiet, "{} strips and {}", busy.len(), quiet.len());
 }

@@ -1,4 +1,4 @@
-//! What the layers beside the plain timeline promise: segments, lines of bands, flame graphs.
+//! Properties of the other layers: segments, lines and flame graphs.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,13 +16,13 @@ const ROW: u32 = 4096;
 
 fn test_data(name: &str) -> Snapshot {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
-    read(&std::fs::read(path).expect("a file of test_data"))
+    read(&std::fs::read(path).expect("the test file is readable"))
 }
 
 fn read(bytes: &[u8]) -> Snapshot {
     let mut reader = Reader::default();
-    reader.feed(bytes).expect("a snapshot");
-    reader.finish().expect("a snapshot").remove(0).snapshot
+    reader.feed(bytes).expect("a valid snapshot");
+    reader.finish().expect("a valid snapshot").remove(0).snapshot
 }
 
 const FILES: [&str; 8] = [
@@ -36,8 +36,8 @@ const FILES: [&str; 8] = [
     "recorded/gpt_late.pickle.gz",
 ];
 
-/// What the segments of a trace are drawn from.
-struct Drawn<'a> {
+/// The inputs for drawing the segments of a trace.
+struct SegmentScene<'a> {
     axis: Axis<'a>,
     carving: Carving,
     tiles: SegmentTiles,
@@ -45,11 +45,11 @@ struct Drawn<'a> {
     order: RowOrder,
 }
 
-impl<'a> Drawn<'a> {
-    fn of(snapshot: &Snapshot, trace: &'a Trace) -> Self {
+impl<'a> SegmentScene<'a> {
+    fn new(snapshot: &Snapshot, trace: &'a Trace) -> Self {
         let carving = Carving::new(snapshot, trace);
         Self {
-            axis: Axis::new(trace, AxisKind::Event).expect("every trace has one"),
+            axis: Axis::new(trace, AxisKind::Event).expect("every trace has an event axis"),
             tiles: SegmentTiles::new(trace, &carving),
             colors: Colors::by_site(trace, &Sites::new(snapshot)),
             order: shared(&carving),
@@ -70,8 +70,8 @@ fn shared(carving: &Carving) -> RowOrder {
     run_to_completion(RowOrder::shared(&carving.segments.spans, &mut Budget::unlimited()))
 }
 
-/// What a column shows of the rows, from what a row is said to show: each span with the state in
-/// which.
+/// The expected content of a column: each visible span and the state in which it is shown. By brute
+/// force over all rows.
 fn seen(
     carving: &Carving,
     tiles: &SegmentTiles,
@@ -96,14 +96,14 @@ fn seen(
     (0..order.len()).filter_map(of_row).collect()
 }
 
-/// The state that a column shows: the first at which the total is largest, by looking at all.
+/// The state that a column shows, by brute force: the first at which the total is largest.
 fn shown(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u32> {
     let states = axis.states_in(from..to);
     states.rev().max_by_key(|&s| trace.requested.at(s))
 }
 
-/// Whether any two strips of a column overlap, in height.
-fn assert_apart(name: &str, strips: &Strips, column: u32, is_ground: bool) {
+/// Asserts that the strips of a column do not overlap: either its blocks or its backgrounds.
+fn assert_no_overlap(name: &str, strips: &Strips, column: u32, is_ground: bool) {
     let mut spans: Vec<[f32; 2]> = (0..strips.len())
         .filter(|&i| (strips.blocks[i] == NO_BLOCK) == is_ground)
         .map(|i| strips.positions[i])
@@ -117,8 +117,8 @@ fn assert_apart(name: &str, strips: &Strips, column: u32, is_ground: bool) {
 }
 
 #[test]
-fn what_was_at_one_place_one_after_the_other_shares_a_row() {
-    let mut fewer = 0;
+fn consecutive_spans_of_one_place_share_a_row() {
+    let mut saved_rows = 0;
     for name in FILES {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
@@ -135,7 +135,7 @@ fn what_was_at_one_place_one_after_the_other_shares_a_row() {
                     let [one, next] = [pair[0], pair[1]].map(|span| &spans[span as usize]);
                     assert!(
                         one.leaves <= next.enters,
-                        "{name}: {one:?} and {next:?} are there together"
+                        "{name}: {one:?} and {next:?} overlap in time"
                     );
                     assert_eq!((one.address, one.size), (next.address, next.size), "{name}");
                 }
@@ -151,15 +151,15 @@ fn what_was_at_one_place_one_after_the_other_shares_a_row() {
             let mut places: Vec<_> = spans.iter().map(|s| (s.address, s.size, s.stream)).collect();
             places.sort_unstable();
             places.dedup();
-            assert_eq!(order.len(), places.len(), "{name}: here no place changes its pool");
-            fewer += spans.len() - order.len();
+            assert_eq!(order.len(), places.len(), "{name}: no place changes its pool in this file");
+            saved_rows += spans.len() - order.len();
         }
     }
-    assert!(fewer > 0, "some share a row");
+    assert!(saved_rows > 0, "no spans share a row");
 }
 
 #[test]
-fn segments_hold_the_blocks_of_the_state_that_is_shown() {
+fn segments_show_the_blocks_of_the_shown_state() {
     let mut brief = 0;
     for name in FILES {
         let snapshot = test_data(name);
@@ -169,7 +169,7 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
             let colors =
                 run_to_completion(Colors::by_segment(trace, &tiles, &mut Budget::unlimited()));
             let spans = &carving.segments.spans;
-            // So high that the smallest block of the largest segment can be told.
+            // High enough that the smallest block of the largest segment is visible.
             let largest = spans.iter().map(|s| s.size.0).max().unwrap_or(0);
             let height = (largest as f64 / 512.0 * 1.2).max(f64::from(ROW));
             let order = shared(&carving);
@@ -181,8 +181,7 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
                 for (kx, at) in
                     [(0, 0), (0, axis.extent() / 2), (fit, 0), (fit / 2, axis.extent() / 3)]
                 {
-                    // Some columns only: all of a long row would not be within the budget, and then
-                    // something merges.
+                    // Only 4 columns. More would exceed the strip budget and cause merging.
                     let cell =
                         Cell { kx, ky: 0, slot: at >> kx << kx, columns: 4, low: 0, rows: total };
                     let strips = tiles.strips(axis, &carving, rows, cell, &colors);
@@ -196,8 +195,8 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
                         let Some(state) = shown(axis, trace, from, from + (1 << kx)) else {
                             continue;
                         };
-                        assert_apart(name, &strips, column, false);
-                        assert_apart(name, &strips, column, true);
+                        assert_no_overlap(name, &strips, column, false);
+                        assert_no_overlap(name, &strips, column, true);
                         let states = axis.states_in(from..from + (1 << kx));
                         let seen = seen(&carving, &tiles, trace, state, &states);
                         let here = seen.iter().filter(|&&(_, at)| at == state).count();
@@ -256,23 +255,23 @@ fn segments_hold_the_blocks_of_the_state_that_is_shown() {
             }
         }
     }
-    assert!(brief > 0, "some segments are not there in the state that their column shows");
+    assert!(brief > 0, "no segment is reserved and released between two shown states");
 }
 
 #[test]
-fn segments_drawn_in_slices_are_the_same() {
+fn sliced_segments_equal_unsliced() {
     for name in FILES {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
-            let drawn = Drawn::of(&snapshot, trace);
-            let Drawn { axis, carving, tiles, colors, .. } = &drawn;
+            let scene = SegmentScene::new(&snapshot, trace);
+            let SegmentScene { axis, carving, tiles, colors, .. } = &scene;
             let kx = (axis.extent() / 256).max(1).ilog2() as u8 + 1;
             for ky in [4, 9] {
                 let cell = Cell { kx, ky, slot: 0, columns: 256, low: 0, rows: 1024 };
-                let whole = drawn.strips(cell);
+                let whole = scene.strips(cell);
                 let mut drawing = SegmentDrawing::new(cell);
                 let mut slices = 1;
-                while !tiles.draw(&mut drawing, *axis, carving, drawn.rows(), colors, 40) {
+                while !tiles.draw(&mut drawing, *axis, carving, scene.rows(), colors, 40) {
                     slices += 1;
                 }
                 assert_eq!(drawing.finish(), whole, "{name} in {slices} slices");
@@ -283,7 +282,7 @@ fn segments_drawn_in_slices_are_the_same() {
 }
 
 #[test]
-fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
+fn zoomed_out_segments_are_merged_and_none_is_lost() {
     for name in FILES {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
@@ -294,14 +293,14 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
                 run_to_completion(by_size.dimmed(|block| block % 2 == 0, &mut Budget::unlimited()));
             let order = shared(&carving);
             let rows = SegmentRows::new(&order, f64::from(ROW), None);
-            let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+            let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
             let kx = (axis.extent() / 64).max(1).ilog2() as u8;
-            // From rows of 64 that are easily told to such that are not.
+            // From rows of 64 cell rows, which are easily visible, to rows of less than one.
             for ky in [6, 10, 13, 16] {
                 let lines = ((order.len() as u64 * u64::from(ROW)) >> ky) as u32 + 1;
                 let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows: lines };
                 let strips = tiles.strips(axis, &carving, rows, cell, &colors);
-                // Twice the rows are as much as can be told, with what they lie on.
+                // At most two block strips and one background per visible row and column.
                 assert!(
                     strips.len() <= 3 * 64 * (2 * lines as usize + 2),
                     "{name}: {} strips",
@@ -310,8 +309,8 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
                 for column in 0..64u32 {
                     let from = u64::from(column) << kx;
                     let Some(state) = shown(axis, trace, from, from + (1 << kx)) else { continue };
-                    assert_apart(name, &strips, column, false);
-                    assert_apart(name, &strips, column, true);
+                    assert_no_overlap(name, &strips, column, false);
+                    assert_no_overlap(name, &strips, column, true);
                     let there = |i: usize| {
                         let p = strips.positions[i];
                         p[0] <= column as f32 && (column as f32) < p[2]
@@ -336,7 +335,7 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
                     assert_eq!(has(false), seen.iter().any(is_live), "{name} state {state}");
                 }
             }
-            // What two cells share is the same in both.
+            // Overlapping cells agree where they overlap.
             let whole = Cell { kx, ky: 4, slot: 0, columns: 64, low: 0, rows: 64 };
             let part = Cell { low: 16 << 4, rows: 16, ..whole };
             let cut = |strips: &Strips, by: f32| -> Vec<([u32; 4], u32)> {
@@ -346,7 +345,7 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
                         ([x0, (y0 - by).clamp(0.0, 16.0), x1, (y1 - by).clamp(0.0, 16.0)], b)
                     })
                     .filter(|(p, _)| p[1] < p[3])
-                    // Both count from their own corner: a thousandth of a row is the same.
+                    // Compare in thousandths of a row: both cells round from their own corner.
                     .map(|(p, b)| (p.map(|v| (v * 1000.0).round() as u32), b))
                     .collect();
                 all.sort_unstable();
@@ -362,9 +361,9 @@ fn segments_at_a_small_scale_are_few_strips_and_none_is_lost() {
 }
 
 #[test]
-fn a_still_segment_looks_the_same_beside_a_restless_one() {
-    // Three segments: in one 350 blocks stay, in one 400 come and go for half of the trace, in one
-    // a block comes and goes in the other.
+fn coarsening_leaves_quiet_segments_unchanged() {
+    // Segment 0: 350 blocks stay live. Segment 1: up to 400 blocks are allocated and freed in the
+    // first half of the trace. Segment 2: one block is allocated and freed in the second half.
     let (size, segments) = (160 << 10, [1u64 << 32, 2 << 32, 3 << 32]);
     let address = |segment: usize, place: u64| segments[segment] + place * size;
     let mut events: Vec<String> = Vec::new();
@@ -413,11 +412,11 @@ fn a_still_segment_looks_the_same_beside_a_restless_one() {
     );
 
     let trace = &Trace::all(&snapshot)[0];
-    let drawn = Drawn::of(&snapshot, trace);
-    // What of a segment is in the middle column: where, whose, and whether it is several.
+    let scene = SegmentScene::new(&snapshot, trace);
+    // The strips of a segment in the middle column: edges, and block with the `MERGED` bit.
     let there = |slot: u64, of: u64| {
         let cell = Cell { kx: 9, ky: 3, slot, columns: 256, low: 0, rows: (3 * ROW) >> 3 };
-        let strips = drawn.strips(cell);
+        let strips = scene.strips(cell);
         assert!(strips.len() <= STRIP_BUDGET);
         let mut of_it: Vec<_> = (0..strips.len())
             .map(|i| (strips.positions[i], strips.blocks[i]))
@@ -428,30 +427,31 @@ fn a_still_segment_looks_the_same_beside_a_restless_one() {
         of_it.sort_unstable();
         of_it
     };
-    let calm = there(half + 4096, 1);
-    assert_eq!(calm.len(), 350);
+    let quiet = there(half + 4096, 1);
+    assert_eq!(quiet.len(), 350);
     assert!(
         there(512, 2).iter().any(|&(.., block)| block & MERGED != 0),
-        "it has to be drawn coarser"
+        "the busy segment is not merged"
     );
-    assert!(there(512, 1) == calm);
+    assert!(there(512, 1) == quiet);
 }
 
 #[test]
-fn lines_are_at_the_value_of_the_state_that_is_shown() {
+fn lines_are_at_the_value_of_the_shown_state() {
     for name in FILES {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
             let carving = Carving::new(&snapshot, trace);
             let reserved = trace.reserved(&snapshot);
             for series in [&carving.allocated, &carving.active, &reserved] {
-                let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
-                let most = series.to_vec().into_iter().max().unwrap_or(0);
+                let axis =
+                    Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
+                let max = series.to_vec().into_iter().max().unwrap_or(0);
                 for (kx, ky) in [
                     (0, 10),
-                    ((axis.extent() / 64).max(1).ilog2() as u8, (most / 64).max(1).ilog2() as u8),
+                    ((axis.extent() / 64).max(1).ilog2() as u8, (max / 64).max(1).ilog2() as u8),
                 ] {
-                    let rows = (most >> ky) as u32 + 2;
+                    let rows = (max >> ky) as u32 + 2;
                     let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows };
                     let mut strips = Strips::default();
                     let mut states = States::new(cell);
@@ -471,11 +471,15 @@ fn lines_are_at_the_value_of_the_state_that_is_shown() {
                             .filter(at)
                             .filter(|p| p[3] - p[1] == 2.0)
                             .collect();
+                        let shows = |p: &&[f32; 4]| {
+                            (f64::from(p[1]) - 1.0..=f64::from(p[3])).contains(&value)
+                        };
                         assert!(
-                            flat.iter().any(|p| (f64::from(p[1]) - 1.0..=f64::from(p[3])).contains(&value)),
+                            flat.iter().any(shows),
                             "{name}: {value} in column {column}: {flat:?}"
                         );
-                        // What there is beside it leads there from the column before.
+                        // A second strip in the column joins the line to that of the previous
+                        // column.
                         let all: Vec<_> = strips.positions.iter().filter(at).collect();
                         assert!(all.len() <= 2, "{name}: {all:?}");
                         if let [a, b] = all[..] {
@@ -493,7 +497,7 @@ fn lines_are_at_the_value_of_the_state_that_is_shown() {
 }
 
 #[test]
-fn children_lie_within_their_parents_and_rows_do_not_overlap() {
+fn flame_children_lie_within_parents_and_strips_do_not_overlap() {
     for name in [
         "recorded/t26/linear_seed_all.pickle",
         "recorded/misc/deep.pickle.gz",
@@ -543,7 +547,7 @@ fn children_lie_within_their_parents_and_rows_do_not_overlap() {
                     for (i, p) in strips.positions.iter().enumerate() {
                         let node = strips.blocks[i] & !MERGED;
                         let (x, y) = (rows.span(&flame, node), rows.edges(&flame, node));
-                        // To what a float tells apart in a cell.
+                        // Up to the precision of an `f32` in a cell.
                         let left = x[0] as f64 / (1u64 << kx) as f64;
                         assert!(
                             f64::from(p[0]) <= left + 1e-4,
@@ -555,7 +559,7 @@ fn children_lie_within_their_parents_and_rows_do_not_overlap() {
                             "{name}: {node}"
                         );
                     }
-                    // What is wide enough is drawn by itself.
+                    // Nodes of at least half a column have a strip of their own.
                     for node in inside.clone().filter(|_| ky < 12) {
                         let x = rows.span(&flame, node).map(|x| x as f64 / (1u64 << kx) as f64);
                         if x[1] - x[0] >= 0.5 && x[0] < 256.0 {
@@ -566,33 +570,4 @@ fn children_lie_within_their_parents_and_rows_do_not_overlap() {
             }
         }
     }
-}
-
-#[test]
-fn colors_say_what_is_asked() {
-    let snapshot = test_data("recorded/t26/streams.pickle.gz");
-    let trace = &Trace::all(&snapshot)[0];
-    let by_stream =
-        run_to_completion(Colors::by_stream(trace, &snapshot, &mut Budget::unlimited()));
-    let streams = |of: &dyn Fn(usize) -> u32| {
-        let mut all: Vec<u32> = (0..trace.blocks.len()).map(of).collect();
-        all.sort_unstable();
-        all.dedup();
-        all.len()
-    };
-    let handles = streams(&|b| u32::from(trace.blocks[b].stream.0));
-    assert!(handles > 1);
-    assert_eq!(streams(&|b| by_stream.of(b as u32).word()), handles, "a color a stream");
-    let by_size = run_to_completion(Colors::by_size(trace, &mut Budget::unlimited()));
-    let largest = (0..trace.blocks.len()).max_by_key(|&b| trace.blocks[b].bytes).expect("blocks");
-    assert_eq!(by_size.of(largest as u32), Color::ramp(15));
-    let by_age = run_to_completion(Colors::by_age(trace, &mut Budget::unlimited()));
-    let oldest = (0..trace.blocks.len())
-        .max_by_key(|&b| vramscope_analysis::lifetime(trace, &trace.blocks[b]));
-    assert_eq!(by_age.of(oldest.expect("blocks") as u32), Color::ramp(15));
-    let sites = Sites::new(&snapshot);
-    let dimmed = run_to_completion(
-        Colors::by_site(trace, &sites).dimmed(|block| block == 3, &mut Budget::unlimited()),
-    );
-    assert_eq!((dimmed.of(2), dimmed.of(3)), (Color::DIMMED, Colors::by_site(trace, &sites).of(3)));
 }

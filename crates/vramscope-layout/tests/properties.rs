@@ -1,26 +1,24 @@
-//! What a viewport query promises, on random traces, on the edge cases and on recordings, at every
-//! scale.
+//! Properties of viewport queries at all scales: on random traces, edge cases and recordings.
 
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::path::Path;
 use vramscope_analysis::{Sites, Trace};
-use vramscope_layout::{Axis, AxisKind, Cell, Colors, MERGED, Place, STRIP_BUDGET, Timeline};
+use vramscope_layout::{Axis, AxisKind, Cell, Colors, MERGED, PickPoint, STRIP_BUDGET, Timeline};
 use vramscope_snapshot::{Reader, Snapshot};
 
 fn load(bytes: &[u8]) -> Snapshot {
     let mut reader = Reader::default();
-    reader.feed(bytes).expect("a snapshot");
-    reader.finish().expect("a snapshot").remove(0).snapshot
+    reader.feed(bytes).expect("a valid snapshot");
+    reader.finish().expect("a valid snapshot").remove(0).snapshot
 }
 
 fn test_data(name: &str) -> Snapshot {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
-    load(&std::fs::read(path).expect("a file of test_data"))
+    load(&std::fs::read(path).expect("the test file is readable"))
 }
 
-/// The largest total among the states that a column of slots shows, by looking at every one of
-/// them.
+/// The largest total among the states that a column of slots shows, by brute force.
 fn maximum(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u64> {
     if from >= axis.extent() {
         return None;
@@ -28,14 +26,14 @@ fn maximum(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u64> {
     let visible = |state: u32| {
         let begins = axis.slot_of(state);
         let ends = axis.slot_of(state + 1);
-        // A state that begins in the column is in it, even when it lasts no time; so is one that
-        // began before and lasts into it.
+        // A column shows the states that begin in it, even those without duration, and the state
+        // that lasts into it.
         (from <= begins && begins < to) || (begins < from && from < ends)
     };
     (0..trace.slots()).filter(|&s| visible(s)).map(|s| trace.requested.at(s)).max()
 }
 
-/// All promises for all cells of a trace at one scale.
+/// Checks all properties for the cells of a trace at one scale.
 fn check(name: &str, snapshot: &Snapshot, trace: &Trace, kind: AxisKind, kx: u8, ky: u8) {
     let Some(axis) = Axis::new(trace, kind) else { return };
     let colors = Colors::by_site(trace, &Sites::new(snapshot));
@@ -43,7 +41,7 @@ fn check(name: &str, snapshot: &Snapshot, trace: &Trace, kind: AxisKind, kx: u8,
     let (columns, rows) = (16u32, 64u32);
     let height = (trace.requested_band.peak.max(0) as u64 >> ky) / u64::from(rows) + 1;
     let width = (axis.extent() >> kx) / u64::from(columns) + 1;
-    // Whole stacks, cell by cell; at most so many of each kind.
+    // Whole stacks, cell by cell: about 7 columns of cells, and at most 200 cells in each.
     for ix in (0..width).step_by((width as usize / 6).max(1)) {
         let slot = (ix * u64::from(columns)) << kx;
         let mut drawn = vec![0f64; columns as usize];
@@ -69,7 +67,7 @@ fn check(name: &str, snapshot: &Snapshot, trace: &Trace, kind: AxisKind, kx: u8,
             }
             for (column, mut spans) in covered.into_iter().enumerate() {
                 spans.sort_by(|a, b| a.0.total_cmp(&b.0));
-                // No gap and no overlap: each strip begins where the one below ends.
+                // No gap and no overlap: each strip begins where the strip below it ends.
                 for pair in spans.windows(2) {
                     assert_eq!(
                         pair[0].1, pair[1].0,
@@ -88,10 +86,10 @@ fn check(name: &str, snapshot: &Snapshot, trace: &Trace, kind: AxisKind, kx: u8,
                 let from = slot + ((column as u64) << kx);
                 let expected = maximum(axis, trace, from, from + (1 << kx)).unwrap_or(0) as f64;
                 let off = (drawn - expected).abs();
-                // Rows are f32 within a cell: exact to a part in a million of the cell's height.
+                // Rows are `f32` within a cell: exact to a millionth of the cell's height.
                 assert!(
                     off <= f64::from(rows) * (1u64 << ky) as f64 * 1e-6,
-                    "{name}: column at {from} is drawn to {drawn}, the curve's maximum there is {expected}"
+                    "{name}: column at {from} is drawn to {drawn}, expected {expected}"
                 );
             }
         }
@@ -116,7 +114,7 @@ fn check_all(name: &str, snapshot: &Snapshot) {
 }
 
 #[test]
-fn scenarios_are_drawn_to_the_byte() {
+fn strips_of_scenarios_reach_the_curve() {
     for i in 1..=20 {
         let name = format!("scenarios/f{i:02}.pickle");
         check_all(&name, &test_data(&name));
@@ -124,7 +122,7 @@ fn scenarios_are_drawn_to_the_byte() {
 }
 
 #[test]
-fn edge_cases_and_recordings_are_drawn_to_their_height() {
+fn strips_of_edge_cases_and_recordings_reach_the_curve() {
     for name in [
         "edge/times.pickle",
         "edge/no_time.pickle",
@@ -140,7 +138,7 @@ fn edge_cases_and_recordings_are_drawn_to_their_height() {
 }
 
 #[test]
-fn what_is_picked_is_what_is_drawn() {
+fn pick_returns_the_drawn_strip() {
     for name in [
         "recorded/t26/linear_seed_python.pickle",
         "recorded/gpt_late.pickle.gz",
@@ -148,7 +146,7 @@ fn what_is_picked_is_what_is_drawn() {
     ] {
         let snapshot = test_data(name);
         let trace = &Trace::all(&snapshot)[0];
-        let axis = Axis::new(trace, AxisKind::Event).expect("every trace has one");
+        let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
         let colors = Colors::by_site(trace, &Sites::new(&snapshot));
         let mut timeline = Timeline::new(trace);
         let rows = 64;
@@ -159,12 +157,12 @@ fn what_is_picked_is_what_is_drawn() {
         assert!(!strips.is_empty(), "{name}");
         for (i, &[x0, y0, x1, y1]) in strips.positions.iter().enumerate() {
             if y1 - y0 < 0.01 {
-                continue; // the middle of so thin a strip may round into its neighbor
+                continue; // the middle of such a thin strip may round into its neighbor
             }
             let slot = f64::from(x0 + x1) / 2.0 * (1u64 << kx) as f64;
             let bytes = f64::from(y0 + y1) / 2.0 * (1u64 << ky) as f64;
-            let place = Place { kx, ky, slot, bytes, cell_rows: rows };
-            let picked = timeline.pick(axis, place).expect("there is a strip");
+            let point = PickPoint { kx, ky, slot, bytes, cell_rows: rows };
+            let picked = timeline.pick(axis, point).expect("a strip is drawn there");
             assert_eq!(picked.block, strips.blocks[i] & !MERGED, "{name} strip {i}");
             assert_eq!(picked.count > 1, strips.blocks[i] & MERGED != 0, "{name} strip {i}");
             let members: u64 = trace
@@ -175,7 +173,7 @@ fn what_is_picked_is_what_is_drawn() {
                 .sum();
             assert!(picked.bytes <= members, "{name}");
         }
-        let above = Place {
+        let above = PickPoint {
             kx,
             ky,
             slot: 0.5,
@@ -186,8 +184,8 @@ fn what_is_picked_is_what_is_drawn() {
     }
 }
 
-/// A legal trace of allocs and frees over a few addresses, as JSON; sizes and order from the
-/// numbers given.
+/// A valid trace of allocs and frees over 40 addresses, as JSON. A step is an address, a size, and
+/// the time since the previous step in 1/8 µs.
 fn random_trace(steps: &[(u8, u32, u16)]) -> String {
     let mut live = [0u32; 40];
     let mut out = String::from("{\"segments\":[],\"device_traces\":[[");
@@ -204,15 +202,14 @@ fn random_trace(steps: &[(u8, u32, u16)]) -> String {
             "{comma}{{\"action\":\"{action}\",\"addr\":{},\"size\":{bytes},\"time_us\":{time}}}",
             4096 * (at + 1)
         )
-        .expect("a String takes all text");
+        .expect("writing to a String cannot fail");
         comma = ",";
     }
     out + "]]}"
 }
 
-/// What stands in a column: the blocks of the state that it shows (the first at which the total is
-/// largest), bottom up, each with the bytes below it and below its top. Found by looking at
-/// everything.
+/// The expected stack of a column, by brute force: the blocks of the first state at which the total
+/// is largest, from the bottom up. Each has its lower and its upper edge in bytes.
 fn stack(axis: Axis<'_>, from: u64, to: u64) -> Vec<(u32, u64, u64)> {
     let trace = axis.trace();
     let Some(largest) = maximum(axis, trace, from, to) else { return Vec::new() };
@@ -233,8 +230,7 @@ fn stack(axis: Axis<'_>, from: u64, to: u64) -> Vec<(u32, u64, u64)> {
     out
 }
 
-/// Every strip of a cell against that: to the last bit of a float that counts from the cell's
-/// corner.
+/// Compares every strip of a cell with the expected stack, to the last bit of its `f32` positions.
 fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colors: &Colors, cell: Cell) {
     let (strips, cost) = timeline.strips(axis, cell, colors);
     let width = f64::from(cell.ky).exp2();
@@ -249,7 +245,7 @@ fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colors: &Colors, cell:
             })
             .collect();
         at.sort_by(|&a, &b| strips.positions[a][1].total_cmp(&strips.positions[b][1]));
-        // From the ground to the curve without a gap.
+        // No gap between the ground and the curve.
         let mut top = 0.0;
         for &i in &at {
             let [_, y0, _, y1] = strips.positions[i];
@@ -266,7 +262,8 @@ fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colors: &Colors, cell:
                     y0 <= y(low) && y(high) <= y1,
                     "{cell:?}, column {column}: {block} is not in its strip"
                 );
-                // A walk merges what is smaller than half a row, and no more of it than it must.
+                // A walk merges pieces smaller than half a row, and stops at half a row. A merged
+                // strip is therefore lower than a row.
                 assert!(
                     cost.retries > 0 || y1 - y0 < 1.0,
                     "{cell:?}, column {column}: a strip of {y0}..{y1}"
@@ -281,7 +278,8 @@ fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colors: &Colors, cell:
     }
 }
 
-/// Cells at all scales from the whole to the deepest, each at a place that `pick` chooses.
+/// Checks cells at all scales, from the whole trace to single slots and bytes. Each entry of
+/// `picks` chooses the scale and the position of one cell.
 fn check_cells(snapshot: &Snapshot, picks: &[u32]) {
     let trace = &Trace::all(snapshot)[0];
     let colors = Colors::by_site(trace, &Sites::new(snapshot));
@@ -307,7 +305,7 @@ fn check_cells(snapshot: &Snapshot, picks: &[u32]) {
 }
 
 #[test]
-fn recordings_are_drawn_exactly() {
+fn strips_of_recordings_are_exact() {
     for name in [
         "recorded/t26/linear_seed_python.pickle",
         "recorded/gpt_late.pickle.gz",
@@ -321,7 +319,7 @@ fn recordings_are_drawn_exactly() {
 }
 
 #[test]
-fn one_event_and_one_small_block_are_exact_far_from_the_origin() {
+fn strips_are_exact_far_from_the_origin() {
     const GIB: u64 = 1 << 30;
     const HOURS: u64 = 7 * 3600 * 1_000_000;
     let json = format!(
@@ -340,12 +338,11 @@ fn one_event_and_one_small_block_are_exact_far_from_the_origin() {
     let colors = Colors::by_site(trace, &Sites::new(&snapshot));
     let mut timeline = Timeline::new(trace);
     for (kind, slot) in [(AxisKind::Event, 2), (AxisKind::Time, HOURS / 64 + HOURS)] {
-        let axis = Axis::new(trace, kind).expect("it has a clock");
-        // Rows of a byte, of which the first is the first above 100 GiB; columns of an event or a
-        // microsecond.
+        let axis = Axis::new(trace, kind).expect("the trace has timestamps");
+        // Rows of one byte, starting at 100 GiB, and columns of one event or one microsecond.
         let cell = Cell { kx: 0, ky: 0, slot, columns: 8, low: 100 * GIB, rows: 1024 };
         let (strips, _) = timeline.strips(axis, cell, &colors);
-        // The free lets the upper block slide down.
+        // After the free the upper block moves down.
         let expected = match kind {
             AxisKind::Event => {
                 [[1.0, 512.0, 2.0, 515.0], [0.0, 0.0, 2.0, 512.0], [2.0, 0.0, 3.0, 3.0]]
@@ -360,8 +357,8 @@ fn one_event_and_one_small_block_are_exact_far_from_the_origin() {
         };
         assert_eq!(sorted(strips.positions), sorted(expected.to_vec()), "{kind:?}");
         check_exactly(&mut timeline, axis, &colors, cell);
-        // Half a byte above its ground is the small block.
-        let place = Place {
+        // Half a byte above 100 GiB is inside the small block.
+        let point = PickPoint {
             kx: 0,
             ky: 0,
             slot: slot as f64,
@@ -369,7 +366,7 @@ fn one_event_and_one_small_block_are_exact_far_from_the_origin() {
             cell_rows: 1024,
         };
         assert_eq!(
-            timeline.pick(axis, place).map(|picked| (picked.bytes, picked.count)),
+            timeline.pick(axis, point).map(|picked| (picked.bytes, picked.count)),
             Some((512, 1))
         );
     }
@@ -378,13 +375,15 @@ fn one_event_and_one_small_block_are_exact_far_from_the_origin() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn random_traces_are_drawn_to_their_height(steps in proptest::collection::vec(any::<(u8, u32, u16)>(), 1..120)) {
+    fn strips_of_random_traces_reach_the_curve(
+        steps in proptest::collection::vec(any::<(u8, u32, u16)>(), 1..120),
+    ) {
         let snapshot = load(random_trace(&steps).as_bytes());
         check_all("random", &snapshot);
     }
 
     #[test]
-    fn random_cells_are_drawn_exactly(
+    fn strips_of_random_cells_are_exact(
         steps in proptest::collection::vec(any::<(u8, u32, u16)>(), 1..400),
         picks in proptest::collection::vec(any::<u32>(), 12),
     ) {

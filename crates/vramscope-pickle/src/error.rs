@@ -1,41 +1,41 @@
-//! Why a pickle could not be read: what, where, and what was expected.
+//! Errors that stop reading a pickle.
 
-/// A place in the pickle stream, in bytes from its first.
+/// An offset in the pickle stream, in bytes from its start.
 pub type ByteOffset = u64;
 
-/// What stops a read. Everything else is a [`Note`](crate::Note).
+/// An error that stops reading. Everything less is a [`Note`](crate::Note).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PickleError {
-    /// The stream has no byte at all.
+    /// The stream has no bytes.
     #[error("the file is empty")]
     Empty,
-    /// A byte that starts no opcode of protocols 0 to 5.
+    /// A byte is no opcode of protocols 0 to 5.
     #[error(
-        "byte {code:#04x} at offset {at} is no pickle opcode: the file is damaged, or not a pickle"
+        "byte {code:#04x} at offset {at} is not an opcode: the file is damaged or not a pickle"
     )]
     UnknownOpcode {
         /// The byte.
         code: u8,
-        /// Where.
+        /// Its offset.
         at: ByteOffset,
     },
     /// The stream ended before STOP.
     #[error("the file ends at offset {at}, inside {what}: it was cut off")]
     UnexpectedEnd {
-        /// What was being read.
+        /// The part that is incomplete.
         what: &'static str,
-        /// Where the bytes end.
+        /// The length of the stream.
         at: ByteOffset,
     },
-    /// An opcode found something else on the stack than it needs.
+    /// The stack does not hold what an opcode needs.
     #[error("opcode {op} at offset {at} needs {expected}: the file is damaged")]
     Stack {
-        /// Its name.
+        /// The opcode's name.
         op: &'static str,
-        /// What it needs.
+        /// What the opcode needs on the stack.
         expected: &'static str,
-        /// Where.
+        /// The opcode's offset.
         at: ByteOffset,
     },
     /// A reference to a memo entry that was never written.
@@ -43,39 +43,39 @@ pub enum PickleError {
         "offset {at} refers to memo entry {index}, which was never written: the file is damaged"
     )]
     Memo {
-        /// The entry.
+        /// The entry's index.
         index: u64,
-        /// Where.
+        /// The reference's offset.
         at: ByteOffset,
     },
-    /// Text that should be a number, or an escape that is none.
-    #[error("offset {at}: expected {expected}")]
+    /// A text operand is not a number, or has an invalid escape.
+    #[error("expected {expected} at offset {at}: the file is damaged")]
     Text {
-        /// What should be there.
+        /// What the operand should be.
         expected: &'static str,
-        /// Where.
+        /// The opcode's offset.
         at: ByteOffset,
     },
-    /// A newer protocol.
-    #[error("pickle protocol {version} at offset {at}: protocols 0 to 5 are known")]
+    /// A protocol after 5.
+    #[error("pickle protocol {version} at offset {at} is not supported: only protocols 0 to 5 are")]
     Protocol {
-        /// The number found.
+        /// The protocol's number.
         version: u8,
-        /// Where.
+        /// The offset of PROTO.
         at: ByteOffset,
     },
-    /// A declared size beyond what any snapshot needs, refused before anything is reserved for it.
+    /// A declared size above the limit, rejected before any allocation.
     #[error(
-        "{what} at offset {at} declares {found}, more than the limit of {limit}: the file is damaged"
+        "{what} at offset {at} declares {found}, above the limit of {limit}: the file is damaged"
     )]
     Limit {
-        /// Of what.
+        /// What has the size.
         what: &'static str,
-        /// What is declared.
+        /// The declared size.
         found: u64,
         /// The limit.
         limit: u64,
-        /// Where.
+        /// The opcode's offset.
         at: ByteOffset,
     },
 }

@@ -1,73 +1,65 @@
-//! What values refer to: strings, long numbers, and the lists and dicts that no sink has taken.
+//! The machine's memory: strings, long integers, floats, and containers that no sink took.
 
+use crate::capacity::reserve_for;
 use crate::error::ByteOffset;
-use crate::room::make_room;
 use crate::strings::Strings;
 use crate::value::{Kind, ObjectId, Slot, StrId, Value};
 
-/// Something odd that did not stop the read.
+/// An oddity that did not stop the read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What.
+    /// The kind of oddity.
     pub what: Oddity,
-    /// Where it was met first.
+    /// The offset of the first occurrence.
     pub at: ByteOffset,
-    /// How often.
+    /// The number of occurrences.
     pub count: u32,
 }
 
 /// The kinds of [`Note`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Oddity {
-    /// A value that only Python code could build; it was kept closed. The class's dotted name.
+    /// A value that only Python code could build stayed closed. Holds the class's dotted name.
     Opaque(StrId),
-    /// An integer of more than 128 bits; it was dropped.
+    /// An integer of more than 128 bits was dropped.
     HugeInteger,
-    /// Items for something that is no list, dict or set; they were dropped.
+    /// Items for a value other than a list, dict or set were dropped.
     StrayItems,
 }
 
 #[derive(Default)]
-struct Store {
+struct ItemStore {
     items: Vec<Value>,
-    /// Filled one by one: the sink has not been asked yet.
-    unsettled: bool,
+    /// Filled one item at a time, and not offered to the sink yet.
+    is_pending: bool,
 }
 
 /// The machine's memory. A [`Sink`](crate::Sink) reads values through it.
 #[derive(Default)]
 pub struct Heap {
-    /// Every string of the pickle.
+    /// Every string of the pickle, interned.
     pub strings: Strings,
-    /// A slot an object, eight bytes each. Those that are taken when they close, as nearly all are,
-    /// never get one.
+    /// One eight-byte slot per object. Most containers are taken when they close and never get a
+    /// slot.
     objects: Vec<Value>,
-    stores: Vec<Store>,
-    spare: Vec<u32>,
+    stores: Vec<ItemStore>,
+    free_stores: Vec<u32>,
     longs: Vec<i128>,
-    floats: Vec<Float>,
+    floats: Vec<f64>,
     notes: Vec<Note>,
-    unsettled: u32,
-    /// How many objects there were when room was made last.
-    foreseen: usize,
-}
-
-/// A float, or its digits: of what turns digits into floats the page's first module, which asks for
-/// none, is spared.
-#[derive(Clone, Copy)]
-enum Float {
-    Double(f64),
-    Text(StrId),
+    pending: u32,
+    /// The number of objects at the last [`Heap::reserve_ahead`].
+    len_at_reserve: usize,
 }
 
 impl Heap {
-    /// An empty heap whose strings begin with these.
+    /// Creates an empty heap with this string table.
     pub fn with_strings(strings: Strings) -> Self {
         Self { strings, ..Self::default() }
     }
 
-    /// The items of a list or tuple, or the keys and values of a dict in turn, as far as no sink
-    /// took them.
+    /// The items of a list or tuple, or the alternating keys and values of a dict. Empty if a sink
+    /// took the container.
     pub fn items(&self, value: Value) -> &[Value] {
         match value.kind() {
             Kind::List(id) | Kind::Dict(id) | Kind::Tuple(id) => match self.slot(id) {
@@ -78,49 +70,41 @@ impl Heap {
         }
     }
 
-    /// The value itself, or what a sink put in its place.
+    /// The sink's value for a taken container; any other value unchanged.
     #[inline]
     pub fn resolve(&self, value: Value) -> Value {
-        if value.is_container() { self.taken_for(value) } else { value }
+        if value.is_container() { self.resolve_container(value) } else { value }
     }
 
-    /// The same of a container. Most values are none, and need no call.
+    /// [`Heap::resolve`] for containers, out of line because most values are not containers.
     #[inline(never)]
-    fn taken_for(&self, value: Value) -> Value {
+    fn resolve_container(&self, value: Value) -> Value {
         match value.kind() {
             Kind::List(id) | Kind::Dict(id) => match self.slot(id) {
-                Slot::Taken(instead) => instead,
+                Slot::Taken(replacement) => replacement,
                 Slot::Empty(_) | Slot::Stored(_) => value,
             },
             _ => value,
         }
     }
 
-    /// An integer of any size up to 128 bits; a bool counts, and so does a float without a fraction
-    /// or a string of digits (JSON re-exports have both).
+    /// A number as an integer of at most 128 bits. Also accepts a bool, a float without a fraction
+    /// and a string of digits (JSON re-exports have the last two).
     pub fn int(&self, value: Value) -> Option<i128> {
         match value.kind() {
             Kind::Int(i) => Some(i128::from(i)),
             Kind::Bool(b) => Some(i128::from(b)),
             Kind::Long(i) => Some(self.longs[i as usize]),
-            Kind::Float(i) => match self.floats[i as usize] {
-                Float::Double(f) => (f.fract() == 0.0 && f.abs() < 1e38).then_some(f as i128),
-                Float::Text(id) => {
-                    let text = std::str::from_utf8(self.strings.bytes(id)).ok()?;
-                    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-                    fraction
-                        .bytes()
-                        .all(|digit| digit == b'0')
-                        .then(|| whole.parse().ok())
-                        .flatten()
-                }
-            },
+            Kind::Float(i) => {
+                let f = self.floats[i as usize];
+                (f.fract() == 0.0 && f.abs() < 1e38).then_some(f as i128)
+            }
             Kind::Str(id) => std::str::from_utf8(self.strings.bytes(id)).ok()?.parse().ok(),
             _ => None,
         }
     }
 
-    /// The same in the 64 bits that nearly every integer fits; `None` also for larger ones.
+    /// [`Heap::int`] as 64 bits. `None` if the integer needs more.
     #[inline]
     pub fn small_int(&self, value: Value) -> Option<i64> {
         match value.kind() {
@@ -132,15 +116,12 @@ impl Heap {
     /// A number as a float.
     pub fn float(&self, value: Value) -> Option<f64> {
         match value.kind() {
-            Kind::Float(i) => match self.floats[i as usize] {
-                Float::Double(f) => Some(f),
-                Float::Text(id) => std::str::from_utf8(self.strings.bytes(id)).ok()?.parse().ok(),
-            },
+            Kind::Float(i) => Some(self.floats[i as usize]),
             _ => self.int(value).map(|i| i as f64),
         }
     }
 
-    /// What was odd.
+    /// All oddities, each kind once.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
@@ -151,21 +132,21 @@ impl Heap {
             self.stores.iter().map(|s| s.items.capacity() * size_of::<Value>()).sum();
         self.strings.memory()
             + self.objects.capacity() * size_of::<Value>()
-            + self.stores.capacity() * size_of::<Store>()
+            + self.stores.capacity() * size_of::<ItemStore>()
             + stores
             + self.longs.capacity() * size_of::<i128>()
-            + self.floats.capacity() * size_of::<Float>()
+            + self.floats.capacity() * size_of::<f64>()
     }
 
-    /// Make room for the objects in the rest of the stream, `rest` times what came since the last
-    /// time.
-    pub(crate) fn foresee(&mut self, rest: f64) {
-        let late = self.objects.len() - self.foreseen;
-        self.foreseen += late;
-        make_room(&mut self.objects, late, rest);
+    /// Reserves slots for the rest of the stream. `rest` is its length, in multiples of the bytes
+    /// read since the last call.
+    pub(crate) fn reserve_ahead(&mut self, rest: f64) {
+        let late = self.objects.len() - self.len_at_reserve;
+        self.len_at_reserve += late;
+        reserve_for(&mut self.objects, late, rest);
     }
 
-    /// A value for an integer of any size.
+    /// Creates a value for an integer.
     pub fn make_int(&mut self, i: i128) -> Value {
         if let Some(value) = i64::try_from(i).ok().and_then(Value::small_int) {
             return value;
@@ -174,36 +155,25 @@ impl Heap {
         Value::long(self.longs.len() as u32 - 1)
     }
 
-    /// A value for a float.
+    /// Creates a value for a float.
     pub fn make_float(&mut self, f: f64) -> Value {
-        self.add_float(Float::Double(f))
-    }
-
-    /// A value for a float as protocols 0 and 1 write it: digits, which are made a number when
-    /// somebody asks.
-    pub(crate) fn make_float_of(&mut self, text: &[u8]) -> Value {
-        let text = Float::Text(self.strings.intern(text));
-        self.add_float(text)
-    }
-
-    fn add_float(&mut self, float: Float) -> Value {
-        self.floats.push(float);
+        self.floats.push(f);
         Value::float(self.floats.len() as u32 - 1)
     }
 
-    /// A value for a string.
+    /// Creates a value for a string.
     pub fn make_str(&mut self, bytes: &[u8]) -> Value {
         Value::str(self.strings.intern(bytes))
     }
 
-    /// A list that holds these items.
+    /// Creates a list of these items.
     pub fn make_list(&mut self, items: &[Value]) -> Value {
         let value = self.new_list();
         self.extend(value, items);
         value
     }
 
-    /// A dict that holds these keys and values in turn.
+    /// Creates a dict of these alternating keys and values.
     pub fn make_dict(&mut self, pairs: &[Value]) -> Value {
         let value = self.new_dict();
         self.extend(value, pairs);
@@ -223,7 +193,7 @@ impl Heap {
         Value::dict(self.new_object(None))
     }
 
-    /// A dict or list that this memo entry refers to.
+    /// Creates the object of a dict or list that memo entry `memo` refers to.
     pub(crate) fn new_memoized(&mut self, dict: bool, memo: u32) -> Value {
         let id = self.new_object(Some(memo));
         if dict { Value::dict(id) } else { Value::list(id) }
@@ -242,9 +212,9 @@ impl Heap {
         }
     }
 
-    /// Remember which memo entry an empty container has, so that it can be redirected when a sink
+    /// Stores the memo index of an empty container, so that the entry can be redirected when a sink
     /// takes the container.
-    pub(crate) fn memoized(&mut self, value: Value, index: u32) {
+    pub(crate) fn set_memo_index(&mut self, value: Value, index: u32) {
         if let Kind::List(id) | Kind::Dict(id) = value.kind()
             && self.slot(id) == Slot::Empty(None)
         {
@@ -256,77 +226,77 @@ impl Heap {
         self.objects[id.0 as usize].slot()
     }
 
-    /// Put what a sink gave in an object's place.
-    pub(crate) fn take(&mut self, id: ObjectId, instead: Value) {
+    /// Replaces an object by the sink's value.
+    pub(crate) fn replace(&mut self, id: ObjectId, replacement: Value) {
         let before = self.slot(id);
-        self.objects[id.0 as usize] = instead;
+        self.objects[id.0 as usize] = replacement;
         if let Slot::Stored(store) = before {
-            self.settled(store);
+            self.clear_pending(store);
             self.stores[store as usize].items.clear();
-            self.spare.push(store);
+            self.free_stores.push(store);
         }
     }
 
-    /// Append to an object that no sink took.
+    /// Appends to an object that no sink took.
     pub(crate) fn extend(&mut self, value: Value, items: &[Value]) {
         let store = self.store_of(value);
         self.stores[store].items.extend_from_slice(items);
     }
 
-    /// Append to an object that is being filled one by one; the sink will be asked when the object
-    /// is used.
-    pub(crate) fn extend_unsettled(&mut self, value: Value, items: &[Value]) {
+    /// Appends to an object that is filled one item at a time. The sink gets it when the object is
+    /// used.
+    pub(crate) fn extend_pending(&mut self, value: Value, items: &[Value]) {
         let index = self.store_of(value);
         let store = &mut self.stores[index];
         store.items.extend_from_slice(items);
-        if !store.unsettled {
-            store.unsettled = true;
-            self.unsettled += 1;
+        if !store.is_pending {
+            store.is_pending = true;
+            self.pending += 1;
         }
     }
 
     fn store_of(&mut self, value: Value) -> usize {
         let (Kind::List(id) | Kind::Dict(id) | Kind::Tuple(id)) = value.kind() else {
-            unreachable!("only containers are extended")
+            unreachable!("only containers have items")
         };
         if let Slot::Stored(store) = self.slot(id) {
             return store as usize;
         }
-        let store = self.spare.pop().unwrap_or_else(|| {
-            self.stores.push(Store::default());
+        let store = self.free_stores.pop().unwrap_or_else(|| {
+            self.stores.push(ItemStore::default());
             self.stores.len() as u32 - 1
         });
         self.objects[id.0 as usize] = Value::stored_slot(store);
         store as usize
     }
 
-    pub(crate) fn any_unsettled(&self) -> bool {
-        self.unsettled > 0
+    pub(crate) fn has_pending(&self) -> bool {
+        self.pending > 0
     }
 
-    /// The content of an object whose sink has not been asked yet; it is lent out and comes back by
-    /// `settle`.
-    pub(crate) fn lend_unsettled(&mut self, value: Value) -> Option<(ObjectId, Vec<Value>)> {
+    /// Moves out the items of an object that was not offered to the sink yet.
+    /// [`Heap::restore_items`] puts them back.
+    pub(crate) fn take_pending(&mut self, value: Value) -> Option<(ObjectId, Vec<Value>)> {
         let (Kind::List(id) | Kind::Dict(id)) = value.kind() else { return None };
         let Slot::Stored(store) = self.slot(id) else { return None };
-        if !self.stores[store as usize].unsettled {
+        if !self.stores[store as usize].is_pending {
             return None;
         }
-        self.settled(store);
+        self.clear_pending(store);
         Some((id, std::mem::take(&mut self.stores[store as usize].items)))
     }
 
-    pub(crate) fn give_back(&mut self, id: ObjectId, items: Vec<Value>) {
+    pub(crate) fn restore_items(&mut self, id: ObjectId, items: Vec<Value>) {
         if let Slot::Stored(store) = self.slot(id) {
             self.stores[store as usize].items = items;
         }
     }
 
-    fn settled(&mut self, store: u32) {
+    fn clear_pending(&mut self, store: u32) {
         let store = &mut self.stores[store as usize];
-        if store.unsettled {
-            store.unsettled = false;
-            self.unsettled -= 1;
+        if store.is_pending {
+            store.is_pending = false;
+            self.pending -= 1;
         }
     }
 }

@@ -1,37 +1,39 @@
 //! A streaming, resumable, inert reader of Python pickles, protocols 0 to 5.
 //!
 //! A pickle is a program for a small stack machine. [`Parser`] runs that program over chunks of
-//! bytes as they arrive, stopping and resuming at any byte. It never builds a tree of Python
-//! values: as soon as a dict, list or tuple is filled it is pushed into a [`Sink`], which takes out
-//! what it wants and leaves a small [`Value`] of its own in its place. What no sink takes stays in
-//! the [`Heap`], eight bytes a value.
+//! bytes as they arrive, and can stop and resume at any byte. It never builds a tree of Python
+//! values. As soon as a dict, list or tuple is filled, a [`Sink`] gets it, extracts what it needs,
+//! and leaves a small [`Value`] of its own in its place. Containers that the sink does not take
+//! stay in the [`Heap`], eight bytes per value.
 //!
-//! It is inert. Classes (`GLOBAL`, `REDUCE`, `BUILD` and so on) are never looked up, let alone
-//! called; such values stay closed and are reported as [`Note`]s. Declared lengths, memo numbers
-//! and nesting are bounded before anything is reserved for them, and nothing recurses. This crate
-//! knows nothing of what the pickles are about.
+//! Parsing executes nothing. Classes (`GLOBAL`, `REDUCE`, `BUILD` and so on) are never looked up or
+//! called: such objects stay closed and are reported as [`Note`]s. Declared lengths, memo indices
+//! and nesting are checked against limits before anything is allocated for them. Nothing recurses.
+//! This crate knows nothing about the content of the pickles.
 //!
 //! ```
 //! use vramscope_pickle::{ByteOffset, Heap, Kind, Parser, Sink, Value};
 //!
-//! /// Counts dicts, and takes none.
+//! /// Counts dicts without taking them.
 //! #[derive(Default)]
 //! struct Dicts(usize);
 //!
+//! type Taken = Option<Value>;
+//!
 //! impl Sink for Dicts {
-//!     fn dict(&mut self, _: &mut Heap, _: Option<Value>, _: &[Value], _: ByteOffset) -> Option<Value> {
+//!     fn dict(&mut self, _: &mut Heap, _: Taken, _: &[Value], _: ByteOffset) -> Taken {
 //!         self.0 += 1;
 //!         None
 //!     }
-//!     fn list(&mut self, _: &mut Heap, _: Option<Value>, _: &[Value], _: ByteOffset) -> Option<Value> {
+//!     fn list(&mut self, _: &mut Heap, _: Taken, _: &[Value], _: ByteOffset) -> Taken {
 //!         None
 //!     }
-//!     fn tuple(&mut self, _: &mut Heap, _: &[Value], _: ByteOffset) -> Option<Value> {
+//!     fn tuple(&mut self, _: &mut Heap, _: &[Value], _: ByteOffset) -> Taken {
 //!         None
 //!     }
 //! }
 //!
-//! // pickle.dumps({"a": 7}, 4), in two pieces
+//! // pickle.dumps({"a": 7}, 4), in two chunks
 //! let pickle = b"\x80\x04\x95\x0a\0\0\0\0\0\0\0}\x94\x8c\x01a\x94K\x07s.";
 //! let mut parser = Parser::new(Dicts::default(), &[]);
 //! parser.feed(&pickle[..9])?;
@@ -42,31 +44,30 @@
 //! # Ok::<(), vramscope_pickle::PickleError>(())
 //! ```
 //!
-//! The root itself is not offered to the sink when it was filled item by item, as here: there is
-//! nothing left to put it into.
+//! The sink is not offered a root that was filled item by item, as here: such a container is
+//! offered when it is put into another one.
 
+mod capacity;
+mod containers;
 mod error;
-mod fill;
+mod fast_path;
 mod heap;
-mod hot;
-mod layouts;
+mod list_cache;
 mod machine;
 mod memo;
 pub mod opcode;
+mod operands;
 mod parser;
-mod rare;
-mod reader;
-mod room;
-mod runs;
 mod sink;
+mod slow_opcodes;
 mod strings;
 mod text;
 mod value;
 
+pub use capacity::reserve_for;
 pub use error::{ByteOffset, PickleError};
 pub use heap::{Heap, Note, Oddity};
-pub use parser::{Held, Parsed, Parser};
-pub use room::make_room;
-pub use sink::{Keys, Sink};
+pub use parser::{MemoryUse, Parsed, Parser};
+pub use sink::Sink;
 pub use strings::{Strings, insert_new};
 pub use value::{Kind, ObjectId, StrId, Value};

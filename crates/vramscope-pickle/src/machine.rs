@@ -1,19 +1,20 @@
-//! The stack machine: one opcode after the other.
+//! The stack machine. [`Machine::run`] executes one opcode after the other.
 
 use crate::error::{ByteOffset, PickleError};
+use crate::fast_path::MAX_DICT_ITEMS;
 use crate::heap::{Heap, Oddity};
-use crate::layouts::Layouts;
+use crate::list_cache::ListCache;
 use crate::memo::Memo;
 use crate::opcode as op;
-use crate::parser::{Held, Ran};
-use crate::reader::{Missing, Reader};
-use crate::runs::Runs;
+use crate::operands::{MissingBytes, Operands};
+use crate::parser::{MemoryUse, RunOutcome};
 use crate::sink::Sink;
 use crate::value::Value;
 
-/// No string of a snapshot comes near this; a declared length beyond it is damage.
-const MAX_BYTES: u64 = 1 << 30;
-/// Deeper nesting than any recorder writes, at four bytes each.
+/// Limit of a declared operand length. Strings of a snapshot are far shorter, so a larger length
+/// means damage.
+const MAX_OPERAND_BYTES: u64 = 1 << 30;
+/// Limit of nested marks, four bytes each. No recorder nests as deeply.
 pub(crate) const MAX_DEPTH: u64 = 1 << 20;
 
 pub(crate) struct Machine<S> {
@@ -23,18 +24,19 @@ pub(crate) struct Machine<S> {
     pub(crate) stack: Vec<Value>,
     pub(crate) marks: Vec<u32>,
     pub(crate) memo: Memo,
-    pub(crate) runs: Runs,
-    pub(crate) layouts: Layouts,
+    pub(crate) lists: ListCache,
+    /// The items of a dict that [`Machine::dicts`] is reading.
+    pub(crate) dict_items: [Value; MAX_DICT_ITEMS],
 }
 
-/// Why an operation did not happen: it is not all there yet, or it is wrong.
+/// Why an operation did not run: bytes are missing, or it is invalid.
 pub(crate) enum Halt {
-    Missing(Missing),
+    Missing(MissingBytes),
     Error(PickleError),
 }
 
-impl From<Missing> for Halt {
-    fn from(missing: Missing) -> Self {
+impl From<MissingBytes> for Halt {
+    fn from(missing: MissingBytes) -> Self {
         Self::Missing(missing)
     }
 }
@@ -54,72 +56,75 @@ impl<S: Sink> Machine<S> {
             stack: Vec::new(),
             marks: Vec::new(),
             memo: Memo::default(),
-            runs: Runs::default(),
-            layouts: Layouts::default(),
+            lists: ListCache::default(),
+            dict_items: [Value::NONE; MAX_DICT_ITEMS],
         }
     }
 
-    pub(crate) fn held(&self) -> Held {
+    pub(crate) fn memory_use(&self) -> MemoryUse {
         let strings = self.heap.strings.memory();
-        Held {
+        MemoryUse {
             memo_entries: self.memo.len(),
             memo: self.memo.memory(),
             objects: self.heap.memory() - strings,
             strings,
-            other: self.runs.memory()
-                + self.layouts.memory()
+            other: self.lists.memory()
                 + self.stack.capacity() * size_of::<Value>()
                 + self.marks.capacity() * 4,
         }
     }
 
-    /// Run over `bytes`, which stand at `base` in the stream, as far as whole operations go.
-    pub(crate) fn run(&mut self, bytes: &[u8], base: ByteOffset) -> Result<Ran, PickleError> {
-        let mut reader = Reader::new(bytes);
+    /// Runs all complete operations in `bytes`, which start at offset `base` of the stream.
+    pub(crate) fn run(
+        &mut self,
+        bytes: &[u8],
+        base: ByteOffset,
+    ) -> Result<RunOutcome, PickleError> {
+        let mut operands = Operands::new(bytes);
         while self.root.is_none() {
-            reader.pos = self.hot(bytes, reader.pos, base);
-            let start = reader.pos;
-            let Ok(code) = reader.byte() else {
-                return Ok(Ran::Needs { used: start, missing: 1 });
+            operands.pos = self.fast_path(bytes, operands.pos, base);
+            let start = operands.pos;
+            let Ok(code) = operands.byte() else {
+                return Ok(RunOutcome::NeedsMore { used: start, missing: 1 });
             };
-            match self.execute(code, &mut reader, base + start as u64, base) {
+            match self.execute(code, &mut operands, base + start as u64, base) {
                 Ok(()) => {}
-                Err(Halt::Missing(Missing(missing))) => {
-                    return Ok(Ran::Needs { used: start, missing });
+                Err(Halt::Missing(MissingBytes(missing))) => {
+                    return Ok(RunOutcome::NeedsMore { used: start, missing });
                 }
                 Err(Halt::Error(error)) => return Err(error),
             }
         }
-        Ok(Ran::Stopped { used: reader.pos })
+        Ok(RunOutcome::Stopped { used: operands.pos })
     }
 
-    /// One operation. Nothing is changed before all its operands are there, so that it can be tried
-    /// again.
+    /// Runs one operation. It changes nothing until all operands are complete, so that it can be
+    /// retried with more bytes.
     fn execute(
         &mut self,
         code: u8,
-        reader: &mut Reader<'_>,
+        operands: &mut Operands<'_>,
         at: ByteOffset,
         base: ByteOffset,
     ) -> Result<(), Halt> {
         match code {
             op::BINGET => {
-                let index = reader.byte()?;
+                let index = operands.byte()?;
                 let value = self.recall(u32::from(index), at)?;
                 self.stack.push(value);
             }
             op::LONG_BINGET => {
-                let index = reader.u32()?;
+                let index = operands.u32()?;
                 let value = self.recall(index, at)?;
                 self.stack.push(value);
             }
-            op::MEMOIZE => self.memoize(self.memo.next(), at)?,
+            op::MEMOIZE => self.memoize(self.memo.next_index(), at)?,
             op::BINPUT => {
-                let index = reader.byte()?;
+                let index = operands.byte()?;
                 self.memoize(u32::from(index), at)?;
             }
             op::LONG_BINPUT => {
-                let index = reader.u32()?;
+                let index = operands.u32()?;
                 self.memoize(index, at)?;
             }
             op::MARK => {
@@ -134,67 +139,73 @@ impl<S: Sink> Machine<S> {
                 let value = self.heap.new_list();
                 self.stack.push(value);
             }
-            op::SETITEMS => self.batch("SETITEMS", true, at, base + reader.pos as u64)?,
-            op::APPENDS => self.batch("APPENDS", false, at, base + reader.pos as u64)?,
+            op::SETITEMS => self.batch("SETITEMS", true, at, base + operands.pos as u64)?,
+            op::APPENDS => self.batch("APPENDS", false, at, base + operands.pos as u64)?,
             op::SETITEM => self.single("SETITEM", 2, at)?,
             op::APPEND => self.single("APPEND", 1, at)?,
             op::BININT => {
-                let i = i32::from_le_bytes(reader.array()?);
+                let i = i32::from_le_bytes(operands.array()?);
                 self.push_small(i64::from(i));
             }
             op::BININT1 => {
-                let i = reader.byte()?;
+                let i = operands.byte()?;
                 self.push_small(i64::from(i));
             }
             op::BININT2 => {
-                let i = u16::from_le_bytes(reader.array()?);
+                let i = u16::from_le_bytes(operands.array()?);
                 self.push_small(i64::from(i));
             }
             op::LONG1 => {
-                let n = reader.byte()?;
-                let bytes = reader.take(usize::from(n))?;
+                let n = operands.byte()?;
+                let bytes = operands.take(usize::from(n))?;
                 self.push_long(bytes, at);
             }
             op::LONG4 => {
-                let n = limit("an integer", u64::from(reader.u32()?), MAX_BYTES, at)?;
-                let bytes = reader.take(n)?;
+                let n = limit("an integer", u64::from(operands.u32()?), MAX_OPERAND_BYTES, at)?;
+                let bytes = operands.take(n)?;
                 self.push_long(bytes, at);
             }
             op::SHORT_BINUNICODE | op::SHORT_BINSTRING => {
-                let n = reader.byte()?;
-                let bytes = reader.take(usize::from(n))?;
+                let n = operands.byte()?;
+                let bytes = operands.take(usize::from(n))?;
                 self.push_str(bytes);
             }
             op::BINUNICODE | op::BINSTRING => {
-                let n = limit("a string", u64::from(reader.u32()?), MAX_BYTES, at)?;
-                let bytes = reader.take(n)?;
+                let n = limit("a string", u64::from(operands.u32()?), MAX_OPERAND_BYTES, at)?;
+                let bytes = operands.take(n)?;
                 self.push_str(bytes);
             }
             op::BINUNICODE8 => {
-                let n = limit("a string", u64::from_le_bytes(reader.array()?), MAX_BYTES, at)?;
-                let bytes = reader.take(n)?;
+                let n = limit(
+                    "a string",
+                    u64::from_le_bytes(operands.array()?),
+                    MAX_OPERAND_BYTES,
+                    at,
+                )?;
+                let bytes = operands.take(n)?;
                 self.push_str(bytes);
             }
             op::SHORT_BINBYTES => {
-                let n = reader.byte()?;
-                reader.take(usize::from(n))?;
+                let n = operands.byte()?;
+                operands.take(usize::from(n))?;
                 self.stack.push(Value::BYTES);
             }
             op::BINBYTES => {
-                let n = limit("bytes", u64::from(reader.u32()?), MAX_BYTES, at)?;
-                reader.take(n)?;
+                let n = limit("bytes", u64::from(operands.u32()?), MAX_OPERAND_BYTES, at)?;
+                operands.take(n)?;
                 self.stack.push(Value::BYTES);
             }
             op::BINBYTES8 | op::BYTEARRAY8 => {
-                let n = limit("bytes", u64::from_le_bytes(reader.array()?), MAX_BYTES, at)?;
-                reader.take(n)?;
+                let n =
+                    limit("bytes", u64::from_le_bytes(operands.array()?), MAX_OPERAND_BYTES, at)?;
+                operands.take(n)?;
                 self.stack.push(Value::BYTES);
             }
             op::NONE => self.stack.push(Value::NONE),
             op::NEWTRUE => self.stack.push(Value::bool(true)),
             op::NEWFALSE => self.stack.push(Value::bool(false)),
             op::BINFLOAT => {
-                let f = f64::from_be_bytes(reader.array()?);
+                let f = f64::from_be_bytes(operands.array()?);
                 let value = self.heap.make_float(f);
                 self.stack.push(value);
             }
@@ -207,11 +218,11 @@ impl<S: Sink> Machine<S> {
                 self.push_tuple(self.stack.len() - from, at)?;
             }
             op::FRAME => {
-                // Frames only help readers that prefetch.
-                reader.take(8)?;
+                // Frames only help unpicklers that prefetch.
+                operands.take(8)?;
             }
             op::PROTO => {
-                let version = reader.byte()?;
+                let version = operands.byte()?;
                 if version > 5 {
                     return Err(PickleError::Protocol { version, at }.into());
                 }
@@ -226,21 +237,21 @@ impl<S: Sink> Machine<S> {
                 let top = self.top("DUP", at)?;
                 self.stack.push(top);
             }
-            _ => self.rare(code, reader, at)?,
+            _ => self.slow_opcode(code, operands, at)?,
         }
         Ok(())
     }
 
-    /// What a memo entry refers to.
+    /// The value of a memo entry. An open container becomes an object first.
     pub(crate) fn recall(&mut self, index: u32, at: ByteOffset) -> Result<Value, PickleError> {
         let value = self.memo.recall(index, at)?;
-        Ok(value.as_open().map_or(value, |(_, place)| self.make_object(place as usize)))
+        Ok(value.as_open().map_or(value, |(_, place)| self.materialize(place as usize)))
     }
 
-    /// Make an object of the container at this place of the stack, if it is open: something is
-    /// about to refer to it, or it is not filled in the common way.
+    /// Creates the object of the open container at stack index `place`. Needed before something
+    /// refers to the container, or before it is filled other than by one batch.
     #[inline(never)]
-    pub(crate) fn make_object(&mut self, place: usize) -> Value {
+    pub(crate) fn materialize(&mut self, place: usize) -> Value {
         let container = self.stack[place];
         let Some((dict, memo)) = container.as_open() else { return container };
         let object = self.heap.new_memoized(dict, memo);
@@ -252,10 +263,9 @@ impl<S: Sink> Machine<S> {
     pub(crate) fn memoize(&mut self, index: u32, at: ByteOffset) -> Result<(), PickleError> {
         let value = self.top("MEMOIZE", at)?;
         if self.memo.put(index, value) {
-            self.runs.forget();
-            self.layouts.forget();
+            self.lists.forget();
         }
-        self.heap.memoized(value, index);
+        self.heap.set_memo_index(value, index);
         Ok(())
     }
 
@@ -281,7 +291,7 @@ impl<S: Sink> Machine<S> {
     ) -> Result<usize, PickleError> {
         let from = self.marks.pop().ok_or(stack(op, "a mark on the stack", at))? as usize;
         if from > 0 && from <= self.stack.len() {
-            self.make_object(from - 1);
+            self.materialize(from - 1);
         }
         Ok(from)
     }
@@ -305,12 +315,12 @@ impl<S: Sink> Machine<S> {
         }
     }
 
-    /// Little-endian two's complement of any length.
+    /// Pushes an integer in little-endian two's complement of any length.
     fn push_long(&mut self, bytes: &[u8], at: ByteOffset) {
         let negative = bytes.last().is_some_and(|b| b & 0x80 != 0);
         let fill = if negative { 0xff } else { 0 };
         if bytes.len() <= 8 {
-            // Every address and most sizes; 128 bits at a time are slow on wasm.
+            // Addresses and most sizes. 128-bit arithmetic is slow in WebAssembly.
             let mut narrow = [fill; 8];
             narrow[..bytes.len()].copy_from_slice(bytes);
             self.push_small(i64::from_le_bytes(narrow));

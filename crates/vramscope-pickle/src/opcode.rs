@@ -2,7 +2,7 @@
 
 #![expect(
     missing_docs,
-    reason = "the names are the documentation: CPython's Lib/pickletools.py describes each"
+    reason = "CPython's Lib/pickletools.py documents each opcode under its name"
 )]
 
 pub const MARK: u8 = b'(';

@@ -1,4 +1,4 @@
-//! The way in: bytes in chunks of any size.
+//! The public entry point: [`Parser`] takes bytes in chunks of any size.
 
 use crate::error::{ByteOffset, PickleError};
 use crate::heap::Heap;
@@ -7,65 +7,66 @@ use crate::sink::Sink;
 use crate::strings::Strings;
 use crate::value::Value;
 
-/// Reads one pickle from chunks of any size, and pushes what it holds into a [`Sink`].
+/// Reads one pickle from chunks of any size and pushes its content into a [`Sink`].
 ///
-/// Memory: the parser keeps what its sink leaves to it, four bytes a memo entry, eight a container,
-/// and at most one operand that is cut by the end of a chunk; never the file.
+/// Memory: four bytes per memo entry, eight bytes per container that the sink does not take, and at
+/// most one operand that the end of a chunk cuts. The parser never holds the file.
 pub struct Parser<S> {
     machine: Machine<S>,
-    /// The start of an operation that the last chunk cut off.
+    /// The start of an operation that the end of the last chunk cut off.
     carry: Vec<u8>,
-    /// How many bytes more it needs, as far as is known.
+    /// A lower bound of the bytes that complete the operation in `carry`.
     missing: usize,
-    /// Where the next unread byte (the first of `carry`, if any) stands in the stream.
+    /// The stream offset of the next unread byte (the first byte of `carry`, if any).
     at: ByteOffset,
     trailing: u64,
 }
 
-/// What a whole pickle came to.
+/// The result of reading a whole pickle.
 pub struct Parsed<S> {
-    /// The object that was pickled.
+    /// The pickled object.
     pub root: Value,
-    /// What `root` and the sink's values refer to.
+    /// The objects that `root` and the sink's values refer to.
     pub heap: Heap,
-    /// The sink.
+    /// The sink, with everything it took.
     pub sink: S,
-    /// Bytes after STOP; they were ignored.
+    /// Ignored bytes after STOP.
     pub trailing: u64,
-    /// Where STOP ended.
+    /// The offset after STOP.
     pub end: ByteOffset,
 }
 
-/// What a [`Parser`] holds.
+/// Memory held by a [`Parser`], by purpose.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Held {
-    /// Entries of the memo.
+pub struct MemoryUse {
+    /// Number of memo entries.
     pub memo_entries: usize,
     /// Bytes of the memo.
     pub memo: usize,
-    /// Bytes of objects that no sink took, or only after something had referred to them.
+    /// Bytes of containers that have an object slot: the sink did not take them, or something
+    /// referred to them before.
     pub objects: usize,
-    /// Bytes of strings.
+    /// Bytes of interned strings.
     pub strings: usize,
-    /// Bytes of all else.
+    /// Bytes of everything else: caches, stack, marks, carry.
     pub other: usize,
 }
 
-/// How far one run over a piece of the stream came.
-pub(crate) enum Ran {
-    /// Everything was used up to here; what is left starts an operation that needs at least
-    /// `missing` more bytes.
-    Needs { used: usize, missing: usize },
-    /// STOP was read; `used` is after it.
+/// How [`Machine::run`] ended.
+pub(crate) enum RunOutcome {
+    /// The first `used` bytes are done. An operation starts there that needs at least `missing`
+    /// more bytes.
+    NeedsMore { used: usize, missing: usize },
+    /// STOP was read. It ends at `used`.
     Stopped { used: usize },
 }
 
 impl<S: Sink> Parser<S> {
-    /// A parser whose string table starts with these strings, so that a sink knows their ids
-    /// beforehand.
+    /// Creates a parser whose string table starts with `known`, so that the sink knows the ids of
+    /// these strings.
     pub fn new(sink: S, known: &[&str]) -> Self {
         Self {
-            machine: Machine::new(sink, Heap::with_strings(Strings::with(known))),
+            machine: Machine::new(sink, Heap::with_strings(Strings::with_known(known))),
             carry: Vec::new(),
             missing: 0,
             at: 0,
@@ -73,10 +74,10 @@ impl<S: Sink> Parser<S> {
         }
     }
 
-    /// Read the next bytes of the stream.
+    /// Reads the next bytes of the stream.
     ///
     /// # Errors
-    /// When the bytes are no pickle. The parser is of no use afterwards.
+    /// When the bytes are not a pickle. The parser must not be used after an error.
     pub fn feed(&mut self, mut chunk: &[u8]) -> Result<(), PickleError> {
         while !chunk.is_empty() {
             if self.machine.root.is_some() {
@@ -91,7 +92,7 @@ impl<S: Sink> Parser<S> {
                     return Ok(());
                 }
             } else {
-                // Complete the cut operation from the start of the chunk, and read on from the
+                // Complete the cut operation from the start of the chunk, then continue in the
                 // chunk itself.
                 let (head, rest) = chunk.split_at(self.missing.clamp(1, chunk.len()));
                 self.carry.extend_from_slice(head);
@@ -110,54 +111,54 @@ impl<S: Sink> Parser<S> {
 
     fn run(&mut self, bytes: &[u8]) -> Result<usize, PickleError> {
         let used = match self.machine.run(bytes, self.at)? {
-            Ran::Needs { used, missing } => {
+            RunOutcome::NeedsMore { used, missing } => {
                 self.missing = missing;
                 used
             }
-            Ran::Stopped { used } => used,
+            RunOutcome::Stopped { used } => used,
         };
         self.at += used as u64;
         Ok(used)
     }
 
-    /// How many bytes of the stream have been understood.
+    /// The number of bytes of the stream that were parsed.
     pub fn position(&self) -> ByteOffset {
         self.at
     }
 
-    /// The sink, to see how far it is.
+    /// The sink, while it fills.
     pub fn sink(&self) -> &S {
         &self.machine.sink
     }
 
-    /// `rest` times as much of the stream is left as was read since the last time that this was
-    /// said: make room for it. It is a matter of memory alone, and need be neither said nor right.
-    pub fn foresee(&mut self, rest: f64) {
-        self.machine.heap.foresee(rest);
-        self.machine.sink.foresee(rest);
+    /// Reserves capacity for the rest of the stream. `rest` is its length, in multiples of the
+    /// bytes read since the last call. A hint only: it affects allocation, never the result.
+    pub fn reserve_ahead(&mut self, rest: f64) {
+        self.machine.heap.reserve_ahead(rest);
+        self.machine.sink.reserve_ahead(rest);
     }
 
-    /// The sink, to tell it something.
+    /// The sink, mutable.
     pub fn sink_mut(&mut self) -> &mut S {
         &mut self.machine.sink
     }
 
-    /// Bytes of memory that the parser itself holds, its sink not counted.
+    /// Bytes of memory that the parser holds, without its sink.
     pub fn memory(&self) -> usize {
-        let Held { memo, objects, strings, other, .. } = self.held();
+        let MemoryUse { memo, objects, strings, other, .. } = self.memory_use();
         memo + objects + strings + other
     }
 
-    /// What the parser itself holds, by what it is.
-    pub fn held(&self) -> Held {
-        let held = self.machine.held();
-        Held { other: held.other + self.carry.capacity(), ..held }
+    /// Memory that the parser holds, by purpose, without its sink.
+    pub fn memory_use(&self) -> MemoryUse {
+        let held = self.machine.memory_use();
+        MemoryUse { other: held.other + self.carry.capacity(), ..held }
     }
 
-    /// The stream has ended.
+    /// Ends the stream and returns the parsed pickle.
     ///
     /// # Errors
-    /// When it ended before STOP.
+    /// When the stream ended before STOP.
     pub fn finish(self) -> Result<Parsed<S>, PickleError> {
         let Some(root) = self.machine.root else {
             let at = self.at + self.carry.len() as u64;

@@ -1,25 +1,21 @@
-//! Where the pickle's content goes.
+//! The trait that receives a pickle's content.
 
 use crate::error::ByteOffset;
 use crate::heap::Heap;
 use crate::value::Value;
 
-/// The keys of a dict and their order, by a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keys(pub(crate) u32);
-
-/// Takes dicts, lists and tuples as soon as they are filled, so that no tree of them is ever built.
+/// Receives dicts, lists and tuples as soon as they are filled, so that no tree is ever built.
 ///
-/// The machine pushes: after every batch that fills a container it asks the sink. A sink that
-/// answers `Some(value)` (made by [`Value::ext`]) has *taken* the container: its items are dropped,
-/// and wherever the container is used afterwards, the sink sees its own value instead. A sink that
-/// answers `None` leaves the items with the machine; they can be read through [`Heap::items`].
+/// The machine offers a container after every batch that fills it. A sink *takes* the container by
+/// returning `Some(value)` (made by [`Value::ext`]). The machine then drops the items, and passes
+/// that value wherever the container is used. If the sink returns `None`, the machine keeps the
+/// items, and [`Heap::items`] returns them.
 ///
-/// CPython writes long containers in batches of 1000. A taken container that gets another batch
-/// comes again, with the value that stands for it in `so_far`. A container that is filled one item
-/// at a time (as protocol 0 does) is offered once, whole, when it is first put into another.
+/// CPython writes long containers in batches of 1000. Each further batch of a taken container is
+/// offered again, with the sink's value in `so_far`. A container that is filled one item at a time
+/// (as in protocol 0) is offered once, whole, when it is first put into another one.
 pub trait Sink {
-    /// `pairs` holds keys and values in turn. `at` is where the batch ends.
+    /// A batch of a dict. `pairs` alternates keys and values. `at` is the offset after the batch.
     fn dict(
         &mut self,
         heap: &mut Heap,
@@ -28,19 +24,7 @@ pub trait Sink {
         at: ByteOffset,
     ) -> Option<Value>;
 
-    /// The same of a new dict that is written as others were: those with the same `keys` have the
-    /// same keys in the same order, which a sink then need not look at again.
-    fn dict_as_before(
-        &mut self,
-        heap: &mut Heap,
-        pairs: &[Value],
-        _keys: Keys,
-        at: ByteOffset,
-    ) -> Option<Value> {
-        self.dict(heap, None, pairs, at)
-    }
-
-    /// `items` are the list's, from the end of what was seen of it before.
+    /// A batch of a list, without the items of earlier batches.
     fn list(
         &mut self,
         heap: &mut Heap,
@@ -49,22 +33,21 @@ pub trait Sink {
         at: ByteOffset,
     ) -> Option<Value>;
 
-    /// Whether [`Sink::list`], which has just given this value for a new list, or [`Sink::tuple`],
-    /// which gave it for a tuple, would give the same again for the same items, and change nothing
-    /// that anyone sees by giving it once. Then it is not asked again for a list of nothing but
-    /// memo references that was read before, nor for a tuple that is in the same place of a dict
-    /// that is written in the same way: the machine puts the value in its place.
+    /// Whether `value`, which [`Sink::list`] has just returned for a new list, is cacheable: the
+    /// sink would return it again for equal items, without any other effect. The machine caches it
+    /// by the list's bytes, and uses it for equal lists of memo references without calling
+    /// [`Sink::list`].
     ///
-    /// Only values whose meaning never changes are such: the machine may put one in many places,
-    /// each of which may come back in `so_far`.
-    fn repeats(&self, _value: Value) -> bool {
+    /// The meaning of a cacheable value must never change: the machine may put it in many places,
+    /// and pass it in `so_far` from each.
+    fn is_cacheable(&self, _value: Value) -> bool {
         false
     }
 
-    /// `rest` times as much of the stream is left as was read since the last time that this was
-    /// said: room can be made for it ([`make_room`](crate::make_room)).
-    fn foresee(&mut self, _rest: f64) {}
+    /// Reserves capacity for the rest of the stream, with [`reserve_for`](crate::reserve_for).
+    /// `rest` is its length, in multiples of the bytes read since the last call.
+    fn reserve_ahead(&mut self, _rest: f64) {}
 
-    /// A tuple; it is always whole.
+    /// A tuple, always whole.
     fn tuple(&mut self, heap: &mut Heap, items: &[Value], at: ByteOffset) -> Option<Value>;
 }

@@ -1,29 +1,29 @@
-//! Strings, each stored once.
+//! Interned strings.
 
 use crate::value::StrId;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher as _;
 
-/// An interning table of byte strings. Ids count from zero in the order of first sight.
+/// An interning table of byte strings. Ids count from zero in the order of first occurrence.
 ///
-/// Bytes are kept as they came: Python writes lone surrogates as bytes that are not valid UTF-8.
+/// Bytes are stored as written: Python writes lone surrogates as bytes that are not valid UTF-8.
 #[derive(Default, Clone)]
 pub struct Strings {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     table: HashTable<u32>,
-    /// Short strings that were met lately, by their bytes and length in one number.
+    /// A direct-mapped cache of short strings: bytes and length in one word, and the id.
     recent: Vec<(u64, StrId)>,
 }
 
-/// How many strings `recent` holds.
-const RECENT: usize = 64;
-/// The number of no string: none is so long.
-const NOTHING: u64 = u64::MAX;
+/// Slots of `recent`.
+const RECENT_STRINGS: usize = 64;
+/// A word that no string has.
+const NO_WORD: u64 = u64::MAX;
 
-/// A multiplier with no pattern in its bits.
-pub(crate) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// A multiplier without a pattern in its bits (2^64 divided by the golden ratio).
+pub(crate) const HASH_MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
@@ -32,8 +32,8 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 impl Strings {
-    /// A table with the first ids given to these strings, in order.
-    pub fn with(known: &[&str]) -> Self {
+    /// Creates a table that gives the first ids to `known`, in order.
+    pub fn with_known(known: &[&str]) -> Self {
         let mut strings = Self::default();
         for s in known {
             strings.intern(s.as_bytes());
@@ -41,26 +41,26 @@ impl Strings {
         strings
     }
 
-    /// The id of these bytes, stored if they are new.
+    /// The id of these bytes, added if they are new.
     pub fn intern(&mut self, bytes: &[u8]) -> StrId {
-        // Pickles repeat some short strings ("N/A") once an event.
+        // Pickles repeat some short strings ("N/A") in every event.
         if bytes.len() > 7 {
-            return self.look_up(bytes);
+            return self.intern_hashed(bytes);
         }
         let word = bytes.iter().fold(bytes.len() as u64, |word, &byte| word << 8 | u64::from(byte));
-        let place = (word.wrapping_mul(SPREAD) >> 58) as usize;
+        let place = (word.wrapping_mul(HASH_MULTIPLIER) >> 58) as usize;
         match self.recent.get(place) {
             Some(&(known, id)) if known == word => id,
             _ => {
-                let id = self.look_up(bytes);
-                self.recent.resize(RECENT, (NOTHING, StrId(0)));
+                let id = self.intern_hashed(bytes);
+                self.recent.resize(RECENT_STRINGS, (NO_WORD, StrId(0)));
                 self.recent[place] = (word, id);
                 id
             }
         }
     }
 
-    fn look_up(&mut self, bytes: &[u8]) -> StrId {
+    fn intern_hashed(&mut self, bytes: &[u8]) -> StrId {
         let hash_of = |id: u32, ends: &[usize], all: &[u8]| hash(slice(ends, all, id));
         let (ends, all) = (&self.ends, &self.bytes);
         let h = hash(bytes);
@@ -80,19 +80,19 @@ impl Strings {
         slice(&self.ends, &self.bytes, id.0)
     }
 
-    /// The string for people; bytes that are not UTF-8 become U+FFFD.
+    /// The string as text. Invalid UTF-8 becomes U+FFFD.
     pub fn text(&self, id: StrId) -> std::borrow::Cow<'_, str> {
         let bytes = self.bytes(id);
-        // This looks at many bytes at a time, while what mends looks at one.
+        // `from_utf8` checks many bytes at a time; `from_utf8_lossy` checks one.
         str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Into::into)
     }
 
-    /// How many distinct strings there are.
+    /// The number of distinct strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -106,9 +106,8 @@ impl Strings {
     }
 }
 
-/// Put an index that is not there yet into a table, under this hash; `hash_of` tells those of the
-/// others, should it grow.
-// Tables share one such function, which keeps the page's module small.
+/// Inserts a new index with this hash. `hash_of` rehashes the other indices when the table grows.
+// Out of line, so that all tables share the code.
 #[inline(never)]
 pub fn insert_new(
     table: &mut HashTable<u32>,
@@ -136,7 +135,7 @@ mod tests {
 
     #[test]
     fn equal_strings_share_an_id() {
-        let mut strings = Strings::with(&["action", "addr"]);
+        let mut strings = Strings::with_known(&["action", "addr"]);
         assert_eq!(strings.intern(b"addr"), StrId(1));
         assert_eq!(strings.intern(b""), StrId(2));
         assert_eq!(strings.intern(b"\xed\xb2\x80"), StrId(3));

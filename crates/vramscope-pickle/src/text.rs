@@ -1,46 +1,42 @@
-//! The text operands of protocols 0 and 1.
+//! Text operands of protocols 0 and 1.
 
 use crate::error::{ByteOffset, PickleError};
 
-fn wrong(expected: &'static str, at: ByteOffset) -> PickleError {
+fn text_error(expected: &'static str, at: ByteOffset) -> PickleError {
     PickleError::Text { expected, at }
 }
 
-/// A decimal integer; `None` when it has more than 128 bits.
+/// A decimal integer. `None` if it needs more than 128 bits.
 pub(crate) fn decimal(line: &[u8], at: ByteOffset) -> Result<Option<i128>, PickleError> {
     let digits = line.strip_prefix(b"-").unwrap_or(line);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(wrong("a decimal integer", at));
+        return Err(text_error("a decimal integer", at));
     }
-    // Digits only, so the one way left to fail is size.
+    // All characters are digits, so parsing can fail only for size.
     Ok(std::str::from_utf8(line).ok().and_then(|s| s.parse().ok()))
 }
 
 pub(crate) fn index(line: &[u8], at: ByteOffset) -> Result<u32, PickleError> {
     let number = decimal(line, at)?;
-    number.and_then(|i| u32::try_from(i).ok()).ok_or(wrong("a memo number below 2^32", at))
+    number.and_then(|i| u32::try_from(i).ok()).ok_or(text_error("a memo index below 2^32", at))
 }
 
-/// The digits of a float, as far as they look like one.
-pub(crate) fn float(line: &[u8], at: ByteOffset) -> Result<&[u8], PickleError> {
+/// A float as Python's `repr` writes it.
+pub(crate) fn float(line: &[u8], at: ByteOffset) -> Result<f64, PickleError> {
     let text = line.trim_ascii();
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
-    let is_number = match digits {
-        b"inf" | b"nan" => true,
-        [b'0'..=b'9' | b'.', rest @ ..] => {
-            rest.iter().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'-' | b'+'))
-        }
-        _ => false,
-    };
-    if is_number { Ok(text) } else { Err(wrong("a number", at)) }
+    // Rust also parses `infinity` and other spellings that Python does not write.
+    let is_known_form = matches!(digits, b"inf" | b"nan" | [b'0'..=b'9' | b'.', ..]);
+    let number = std::str::from_utf8(text).ok().filter(|_| is_known_form);
+    number.and_then(|text| text.parse().ok()).ok_or(text_error("a number", at))
 }
 
-/// The `repr` of a Python 2 string: quotes, with backslash escapes.
+/// The `repr` of a Python 2 string: quoted, with backslash escapes.
 pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError> {
     let line = line.trim_ascii();
     let inner = match line {
         [q @ (b'\'' | b'"'), inner @ .., end] if q == end => inner,
-        _ => return Err(wrong("a quoted string", at)),
+        _ => return Err(text_error("a quoted string", at)),
     };
     let mut out = Vec::with_capacity(inner.len());
     let mut rest = inner.iter();
@@ -49,7 +45,7 @@ pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError
             out.push(b);
             continue;
         }
-        let escape = *rest.next().ok_or(wrong("an escape", at))?;
+        let escape = *rest.next().ok_or(text_error("an escaped character", at))?;
         out.push(match escape {
             b'n' => b'\n',
             b't' => b'\t',
@@ -62,7 +58,7 @@ pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError
                 let (high, low) = (rest.next(), rest.next());
                 let digits = [high, low].map(|d| d.and_then(|&d| char::from(d).to_digit(16)));
                 let [Some(high), Some(low)] = digits else {
-                    return Err(wrong("two hexadecimal digits", at));
+                    return Err(text_error("two hexadecimal digits", at));
                 };
                 (high * 16 + low) as u8
             }
@@ -72,9 +68,9 @@ pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError
     Ok(out)
 }
 
-/// Python's `raw-unicode-escape`: Latin-1 with `\uXXXX` and `\UXXXXXXXX`. Lone surrogates are
-/// written as Python writes them in the binary protocols (`surrogatepass`), so that a string is the
-/// same in every protocol.
+/// Python's `raw-unicode-escape`: Latin-1 with `\uXXXX` and `\UXXXXXXXX`. Lone surrogates become
+/// the bytes that the binary protocols write (`surrogatepass`), so that a string is equal in every
+/// protocol.
 pub(crate) fn raw_unicode_escape(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError> {
     let mut out = Vec::with_capacity(line.len());
     let mut rest = line;
@@ -90,13 +86,13 @@ pub(crate) fn raw_unicode_escape(line: &[u8], at: ByteOffset) -> Result<Vec<u8>,
         };
         let hex = rest.get(1..=digits).and_then(|h| std::str::from_utf8(h).ok());
         let code = hex.and_then(|h| u32::from_str_radix(h, 16).ok()).filter(|&c| c <= 0x10_ffff);
-        push_code(&mut out, code.ok_or(wrong("the hexadecimal digits of a \\u escape", at))?);
+        push_code(&mut out, code.ok_or(text_error("the hexadecimal digits of a \\u escape", at))?);
         rest = &rest[1 + digits..];
     }
     Ok(out)
 }
 
-/// UTF-8 of a code point, surrogates included.
+/// Appends a code point as UTF-8, surrogates included.
 fn push_code(out: &mut Vec<u8>, code: u32) {
     if let Some(c) = char::from_u32(code) {
         let mut buffer = [0; 4];
@@ -112,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_are_undone() {
+    fn escapes_are_decoded() {
         assert_eq!(quoted(br"'a\x41\n\\'", 0), Ok(b"aA\n\\".to_vec()));
         assert!(quoted(b"'a", 0).is_err());
         assert!(quoted(b"'", 0).is_err());
@@ -131,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_may_be_huge_but_must_be_numbers() {
+    fn integers_are_validated_at_any_size() {
         assert_eq!(decimal(b"-18446744073709551616", 0), Ok(Some(-(1i128 << 64))));
         assert_eq!(decimal(&[b'9'; 60], 0), Ok(None));
         assert!(decimal(b"1x", 0).is_err());

@@ -1,21 +1,21 @@
-//! What stands on the machine's stack: eight bytes a value.
+//! Values on the machine's stack, eight bytes each.
 
-/// A value: a tag in the low four bits, a payload above. Copying it copies no data.
+/// A value: a tag in the low four bits, a payload above. Copying copies no data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value(u64);
 
-/// A value in half the room: a code in the low five bits, a payload above.
+/// A value in four bytes, for the memo: a code in the low five bits, a payload above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Brief(u32);
+pub(crate) struct CompactValue(u32);
 
 const CODE_BITS: u32 = 5;
-/// Codes are tags and one; then those of open lists and dicts, then the kinds of a sink's own
+/// Code 0 is none. Then come the tags plus 1, open lists and dicts, and the kinds of a sink's
 /// values.
 const CODE_LIST: u32 = 14;
 const CODE_DICT: u32 = 15;
 const CODE_EXT: u32 = 16;
 
-/// What a code stands for: the value with a payload of 0.
+/// The value with payload 0 of each code.
 const HEADS: [u64; 32] = {
     let mut heads = [UNSET; 32];
     let mut code = 1;
@@ -31,11 +31,11 @@ const HEADS: [u64; 32] = {
     heads
 };
 
-impl Brief {
-    /// No value, or one that needs more room.
+impl CompactValue {
+    /// No value, or a value that does not fit.
     pub(crate) const NONE: Self = Self(0);
 
-    /// The value.
+    /// The full value.
     #[inline]
     pub(crate) const fn value(self) -> Option<Value> {
         let head = HEADS[(self.0 % 32) as usize];
@@ -51,26 +51,26 @@ impl Brief {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StrId(pub u32);
 
-/// Index of a list or dict that the machine holds.
+/// Index of a list, dict or tuple in the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectId(pub u32);
 
-/// What a [`Value`] is.
+/// The content of a [`Value`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// `None`.
     None,
     /// `True` or `False`.
     Bool(bool),
-    /// An integer of at most 60 bits with its sign.
+    /// An integer of at most 60 bits, sign included.
     Int(i64),
-    /// A longer integer: index into the heap's long integers.
+    /// A longer integer: an index into the heap's long integers.
     Long(u32),
-    /// A float: index into the heap's floats.
+    /// A float: an index into the heap's floats.
     Float(u32),
     /// A string.
     Str(StrId),
-    /// Bytes; their content is not kept.
+    /// Bytes. Their content is dropped.
     Bytes,
     /// A list.
     List(ObjectId),
@@ -78,22 +78,22 @@ pub enum Kind {
     Dict(ObjectId),
     /// A tuple that the sink did not take.
     Tuple(ObjectId),
-    /// What the sink put in an object's place: its own kind and index.
+    /// The sink's own value for a container: a kind and an index of its choice.
     Ext(u8, u32),
     /// A class, by its dotted name. It is never looked up.
     Class(StrId),
-    /// Something that only Python could make: its class name. It stays closed.
+    /// An object that only Python code could build, by its class name. It stays closed.
     Opaque(StrId),
 }
 
-/// What became of a container.
+/// The state of a container's object slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// Nothing in it yet; the memo entry that refers to it, if any.
+    /// No items yet. Holds the index of the memo entry that refers to it, if any.
     Empty(Option<u32>),
-    /// Its items are in this store.
+    /// Index of the item store.
     Stored(u32),
-    /// A sink took it and gave this in its place.
+    /// A sink took the container and returned this value.
     Taken(Value),
 }
 
@@ -113,13 +113,13 @@ const TUPLE: u64 = 9;
 const EXT: u64 = 10;
 const CLASS: u64 = 11;
 const OPAQUE: u64 = 12;
-// The machine's own marks: an empty container's slot, a filled one's, and what means nothing yet.
+// Internal tags: an empty container's slot, a filled container's slot, and no value.
 const EMPTY: u64 = 13;
 const STORED: u64 = 14;
 const UNSET: u64 = 15;
-/// The bits that a sink's own value may have for it to fit into half the room.
-const BRIEF_EXT: u64 = (0xf << 32 | u32::MAX as u64 >> CODE_BITS) << TAG_BITS;
-/// Above the number of an open container: it is one, and which.
+/// The bits that a sink's value may use to fit into a [`CompactValue`].
+const COMPACT_EXT: u64 = (0xf << 32 | u32::MAX as u64 >> CODE_BITS) << TAG_BITS;
+/// Payload bits above the number of an open container.
 const OPEN_LIST: u64 = 1 << 32;
 const OPEN_DICT: u64 = 2 << 32;
 
@@ -145,14 +145,9 @@ impl Value {
         }
     }
 
-    /// An integer of 32 bits.
+    /// Creates an integer of 32 bits.
     pub(crate) const fn int(i: i32) -> Self {
         Self(((i as i64) << TAG_BITS) as u64 | INT)
-    }
-
-    /// An integer of at most 56 bits with its sign, which is not looked at again.
-    pub(crate) const fn seven_bytes(i: i64) -> Self {
-        Self((i << TAG_BITS) as u64 | INT)
     }
 
     pub(crate) const fn long(index: u32) -> Self {
@@ -163,7 +158,7 @@ impl Value {
         Self::new(FLOAT, index as u64)
     }
 
-    /// A string.
+    /// Creates a string value.
     pub const fn str(id: StrId) -> Self {
         Self::new(STR, id.0 as u64)
     }
@@ -182,7 +177,7 @@ impl Value {
         Self::new(TUPLE, id as u64)
     }
 
-    /// A sink's own value: a kind of its choosing and an index.
+    /// Creates a sink's own value: a kind and an index of its choice.
     pub const fn ext(kind: u8, index: u32) -> Self {
         Self::new(EXT, (kind as u64) << 32 | index as u64)
     }
@@ -195,38 +190,37 @@ impl Value {
         Self::new(OPAQUE, name.0 as u64)
     }
 
-    /// A memo entry that was never written.
+    /// The memo entry that was never written.
     pub(crate) const UNSET: Self = Self::new(UNSET, 0);
 
-    /// A container that is open: begun, and so far with nothing but its memo entry to refer to it.
-    /// It has no object yet, since nearly all are taken when they close. On the stack it stands
-    /// right below its mark, with the number of its memo entry; that entry has its place on the
-    /// stack.
+    /// An open container: it was begun, and only its memo entry refers to it. It has no object yet,
+    /// because the sink takes nearly all containers when they close. On the stack, it is directly
+    /// below its mark, and `number` is its memo index. In the memo, `number` is its stack index.
     pub(crate) const fn open(dict: bool, number: u32) -> Self {
         Self::new(UNSET, if dict { OPEN_DICT } else { OPEN_LIST } | number as u64)
     }
 
-    /// Whether an open container is a dict, and its number.
+    /// For an open container: whether it is a dict, and its number.
     pub(crate) const fn as_open(self) -> Option<(bool, u32)> {
         let payload = self.0 >> TAG_BITS;
-        if self.means_something() || payload < OPEN_LIST {
+        if self.is_value() || payload < OPEN_LIST {
             None
         } else {
             Some((payload >= OPEN_DICT, payload as u32))
         }
     }
 
-    /// Whether it is more than a memo entry never written, or an open container.
-    pub(crate) const fn means_something(self) -> bool {
+    /// Whether this is a value, not an unwritten memo entry or an open container.
+    pub(crate) const fn is_value(self) -> bool {
         self.0 & TAG_MASK != UNSET
     }
 
-    /// The same in half the room; [`Brief::NONE`] when it does not fit.
+    /// The value in four bytes, or [`CompactValue::NONE`] if it does not fit.
     #[inline]
-    pub(crate) const fn brief(self) -> Brief {
-        // A sink's own value, which is what most entries are.
-        if self.0 & !BRIEF_EXT == EXT {
-            return Brief(
+    pub(crate) const fn compact(self) -> CompactValue {
+        // A sink's value, the most frequent kind of memo entry.
+        if self.0 & !COMPACT_EXT == EXT {
+            return CompactValue(
                 ((self.0 >> TAG_BITS) as u32) << CODE_BITS
                     | (CODE_EXT + (self.0 >> (32 + TAG_BITS)) as u32),
             );
@@ -238,10 +232,14 @@ impl Value {
             _ => (tag + 1, payload),
         };
         let fits = code < 32 && payload >> (32 - CODE_BITS) == 0 && self.0 != Self::UNSET.0;
-        if fits { Brief((payload as u32) << CODE_BITS | code as u32) } else { Brief::NONE }
+        if fits {
+            CompactValue((payload as u32) << CODE_BITS | code as u32)
+        } else {
+            CompactValue::NONE
+        }
     }
 
-    /// The slot of an empty container, and the memo entry that refers to it.
+    /// The slot of an empty container, with the index of the memo entry that refers to it.
     pub(crate) const fn empty_slot(memo: Option<u32>) -> Self {
         Self::new(
             EMPTY,
@@ -252,12 +250,12 @@ impl Value {
         )
     }
 
-    /// The slot of a container with items: where they are.
+    /// The slot of a container with items: the index of its item store.
     pub(crate) const fn stored_slot(store: u32) -> Self {
         Self::new(STORED, store as u64)
     }
 
-    /// What a container's slot says.
+    /// Decodes a container's slot.
     pub(crate) const fn slot(self) -> Slot {
         let payload = self.0 >> TAG_BITS;
         match self.0 & TAG_MASK {
@@ -268,7 +266,7 @@ impl Value {
         }
     }
 
-    /// What it is.
+    /// Decodes the value.
     pub const fn kind(self) -> Kind {
         let payload = self.0 >> TAG_BITS;
         let low = payload as u32;
@@ -289,12 +287,13 @@ impl Value {
         }
     }
 
-    /// Whether it holds other values: what it means may change while those come.
+    /// Whether this is a list, dict or tuple in the heap. Its meaning may change while it is
+    /// filled.
     pub(crate) const fn is_container(self) -> bool {
         matches!(self.0 & TAG_MASK, LIST | DICT | TUPLE)
     }
 
-    /// The index of a sink's own value of this kind.
+    /// The index of a sink's value, if it has this kind.
     pub const fn as_ext(self, kind: u8) -> Option<u32> {
         let head = EXT | (kind as u64) << (32 + TAG_BITS);
         if self.0 & !((u32::MAX as u64) << TAG_BITS) == head {
@@ -316,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_brief_value_is_the_value_or_none() {
+    fn compact_value_is_exact_or_none() {
         let most = (1 << 27) - 1;
         let fit = [
             Value::NONE,
@@ -336,7 +335,7 @@ mod tests {
             Value::open(false, most),
             Value::open(true, 0),
         ];
-        assert_eq!(fit.map(|value| value.brief().value()), fit.map(Some));
+        assert_eq!(fit.map(|value| value.compact().value()), fit.map(Some));
         let others = [
             Value::int(-1),
             Value::ext(16, 0),
@@ -344,12 +343,12 @@ mod tests {
             Value::open(true, most + 1),
             Value::UNSET,
         ];
-        assert!(others.iter().all(|value| value.brief() == Brief::NONE), "{others:?}");
-        assert_eq!(Brief::NONE.value(), None);
+        assert!(others.iter().all(|value| value.compact() == CompactValue::NONE), "{others:?}");
+        assert_eq!(CompactValue::NONE.value(), None);
     }
 
     #[test]
-    fn values_come_back_as_they_went_in() {
+    fn values_round_trip() {
         for i in [0, 1, -1, (1 << 59) - 1, -(1 << 59)] {
             assert_eq!(Value::small_int(i).map(Value::kind), Some(Kind::Int(i)));
         }

@@ -1,11 +1,10 @@
-//! Whole pickles made by CPython (`scripts/gen_pickles.py`), read in every way that bytes can
-//! arrive.
+//! Whole pickles written by CPython (`scripts/gen_pickles.py`), read in chunks of many sizes.
 
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use vramscope_pickle::{ByteOffset, Heap, Kind, Parser, PickleError, Sink, Value};
 
-/// Takes nothing, so that everything stays in the heap and can be written out.
+/// Takes nothing, so that all values stay in the heap.
 struct Keep;
 
 impl Sink for Keep {
@@ -47,13 +46,13 @@ fn show(heap: &Heap, value: Value, out: &mut String) {
         Kind::None => out.push_str("None"),
         Kind::Bool(b) => write!(out, "{b}").expect("a string"),
         Kind::Int(_) | Kind::Long(_) => {
-            write!(out, "{}", heap.int(value).expect("an integer")).expect("a string")
+            write!(out, "{}", heap.int(value).expect("an integer")).expect("a string");
         }
         Kind::Float(_) => {
-            write!(out, "{:?}", heap.float(value).expect("a float")).expect("a string")
+            write!(out, "{:?}", heap.float(value).expect("a float")).expect("a string");
         }
         Kind::Str(id) => {
-            write!(out, "'{}'", heap.strings.bytes(id).escape_ascii()).expect("a string")
+            write!(out, "'{}'", heap.strings.bytes(id).escape_ascii()).expect("a string");
         }
         Kind::Bytes => out.push_str("bytes"),
         Kind::List(_) => list("[", "]", out),
@@ -104,17 +103,18 @@ const OBJECTS: [&[u8]; 5] = [
 ];
 
 #[test]
-fn every_protocol_gives_the_same_values() {
+fn all_protocols_give_equal_values() {
     let expected = read(VALUES[4], usize::MAX).expect("a pickle");
-    let head = "{'none' None 't' true 'f' false 'ints' [0 1 -1 255 256 65535 65536 2147483647 -2147483648 2147483648 \
-        140737488355328 576460752303423488 9223372036854775807 9223372036854775808 18446744073709551615 \
-        -9223372036854775808 -170141183460469231731687303715884105728 170141183460469231731687303715884105727 ] \
-        'floats' [0.5 -1e300 ] 's' 'plain' 'u' '\\xc3\\xa9\\xf0\\x9f\\x98\\x80' 'sur' 'a\\xed\\xb2\\x80b' \
-        'nul' 'a\\x00b\\nc\\\\' ";
+    let head = "{'none' None 't' true 'f' false 'ints' [0 1 -1 255 256 65535 65536 2147483647 \
+        -2147483648 2147483648 140737488355328 576460752303423488 9223372036854775807 \
+        9223372036854775808 18446744073709551615 -9223372036854775808 \
+        -170141183460469231731687303715884105728 170141183460469231731687303715884105727 ] \
+        'floats' [0.5 -1e300 ] 's' 'plain' 'u' '\\xc3\\xa9\\xf0\\x9f\\x98\\x80' 'sur' \
+        'a\\xed\\xb2\\x80b' 'nul' 'a\\x00b\\nc\\\\' ";
     assert_eq!(&expected[..head.len()], head);
-    assert!(expected.contains(
-        " 'tuple' (1 (2 3 ) () (4 5 6 7 ) ) 'one' [1 ] 'onekey' {'k' 'v' } 'a' [1 2 ] 'b' [1 2 ] 'empty' [[] {} () ] "
-    ));
+    let containers = " 'tuple' (1 (2 3 ) () (4 5 6 7 ) ) 'one' [1 ] 'onekey' {'k' 'v' } 'a' [1 2 ] 'b' [1 \
+        2 ] 'empty' [[] {} () ] ";
+    assert!(expected.contains(containers));
     assert!(expected.ends_with("2498 2499 ] 'nest' [[[['deep' ] ] ] ] }"));
     for bytes in VALUES {
         assert_eq!(read(bytes, usize::MAX).as_ref(), Ok(&expected));
@@ -122,7 +122,7 @@ fn every_protocol_gives_the_same_values() {
 }
 
 #[test]
-fn floats_of_digits_are_numbers_when_asked() {
+fn text_floats_are_parsed() {
     let read = |digits: &str| {
         let mut parser = Parser::new(Keep, &[]);
         parser.feed(format!("F{digits}\n.").as_bytes())?;
@@ -132,9 +132,9 @@ fn floats_of_digits_are_numbers_when_asked() {
     assert_eq!(read("-2.5"), Ok((Some(-2.5), None)));
     assert_eq!(read("12.0"), Ok((Some(12.0), Some(12))));
     assert_eq!(read("+7"), Ok((Some(7.0), Some(7))));
-    assert_eq!(read("1e+16"), Ok((Some(1e16), None)));
+    assert_eq!(read("1e+16"), Ok((Some(1e16), Some(10_000_000_000_000_000))));
     assert_eq!(read("inf"), Ok((Some(f64::INFINITY), None)));
-    for wrong in ["", "-", "abc", "1,5", "0x10", "infinite"] {
+    for wrong in ["", "-", ".", "abc", "1,5", "1.2.3", "0x10", "infinite", "infinity"] {
         assert!(
             matches!(read(wrong), Err(PickleError::Text { expected: "a number", at: 0 })),
             "{wrong:?}: {:?}",
@@ -144,7 +144,7 @@ fn floats_of_digits_are_numbers_when_asked() {
 }
 
 #[test]
-fn classes_stay_closed_and_what_follows_is_read() {
+fn objects_of_classes_stay_closed() {
     for bytes in OBJECTS {
         let text = read(bytes, usize::MAX).expect("a pickle");
         assert!(
@@ -158,7 +158,7 @@ fn classes_stay_closed_and_what_follows_is_read() {
 }
 
 #[test]
-fn any_chunking_gives_the_same_values() {
+fn chunk_size_changes_no_value() {
     for bytes in VALUES.into_iter().chain(OBJECTS) {
         let whole = read(bytes, usize::MAX);
         for chunk in [1, 2, 7, 4096] {
@@ -168,9 +168,9 @@ fn any_chunking_gives_the_same_values() {
 }
 
 #[test]
-fn truncation_at_every_byte_is_an_error_with_the_place() {
+fn truncation_at_every_byte_is_an_error_with_its_offset() {
     for bytes in VALUES.into_iter().chain(OBJECTS) {
-        // What comes after the first kilobyte is more of the same, ten times over.
+        // The bytes after the first kilobyte repeat the same kinds of values.
         for end in (1..bytes.len().min(1200)).chain((1200..bytes.len()).step_by(7)) {
             match read(&bytes[..end], usize::MAX) {
                 Err(PickleError::UnexpectedEnd { at, .. }) => assert_eq!(at, end as u64),
@@ -191,7 +191,7 @@ fn bytes_after_stop_are_counted_and_ignored() {
 }
 
 #[test]
-fn declared_sizes_reserve_nothing() {
+fn declared_sizes_allocate_nothing() {
     let check = |bytes: &[u8], expected: &str| {
         let error = read(bytes, usize::MAX).expect_err("damage").to_string();
         assert!(error.contains(expected), "{error}");
@@ -209,14 +209,14 @@ fn declared_sizes_reserve_nothing() {
 }
 
 #[test]
-fn a_container_that_holds_itself_is_read() {
+fn self_referential_containers_are_read() {
     // l = []; l.append(l)
     assert_eq!(read_depth(b"\x80\x04]\x94h\0a."), 1);
     // d = {}; d[1] = d; d[2] = d
     assert_eq!(read_depth(b"\x80\x04}\x94(K\x01h\0K\x02h\0u."), 4);
 }
 
-/// How many items the root has; its items are not followed.
+/// The number of items of the root. The items are not followed.
 fn read_depth(bytes: &[u8]) -> usize {
     let mut parser = Parser::new(Keep, &[]);
     parser.feed(bytes).expect("a pickle");
@@ -226,14 +226,18 @@ fn read_depth(bytes: &[u8]) -> usize {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), chunk in 1usize..50) {
+    fn random_bytes_never_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..400),
+        chunk in 1usize..50,
+    ) {
         let whole = outcome(&bytes, usize::MAX);
         prop_assert_eq!(outcome(&bytes, chunk), whole);
     }
 
     #[test]
     fn damage_never_panics(at in 0usize..2000, byte in any::<u8>(), which in 0usize..12) {
-        let mut bytes = VALUES.into_iter().chain(OBJECTS).nth(which).expect("one of twelve").to_vec();
+        let file = VALUES.into_iter().chain(OBJECTS).nth(which).expect("one of twelve");
+        let mut bytes = file.to_vec();
         let at = at % bytes.len();
         bytes[at] = byte;
         let whole = outcome(&bytes, usize::MAX);
@@ -241,7 +245,8 @@ proptest! {
     }
 }
 
-/// How reading ends; the values are not written out, because damage may make them hold themselves.
+/// The outcome of reading. The values are not printed, because damage may make them hold
+/// themselves.
 fn outcome(bytes: &[u8], chunk: usize) -> Result<(usize, u64), PickleError> {
     let mut parser = Parser::new(Keep, &[]);
     for piece in bytes.chunks(chunk) {

@@ -1,15 +1,15 @@
-//! `cargo bench -p vramscope-render --features gl`: what a frame takes on this machine's OpenGL ES
-//! 3, without a window.
+//! Frame times on this machine's OpenGL ES 3, without a window.
 //!
-//! A canvas of 1600 x 800 pixels is covered once by strips in tiles as a worker sends them, and
-//! panned by a pixel a frame. `issue` is the time of our own calls, which is what a page's script
-//! would take; `frame` is that and the driver's, until the last pixel is there.
+//! Run it with `cargo bench -p vramscope-render --features gl`. It covers a canvas of 1600 x 800
+//! pixels once with strips in tiles of the size that a worker sends, and pans by one pixel per
+//! frame. `issue` is the time of the renderer's calls, which is what the page's script would take.
+//! `frame` also includes the driver, until the last pixel is drawn.
 
-#![expect(clippy::print_stdout, reason = "a program that prints a table")]
-#![expect(unsafe_code, reason = "glow is a foreign function")]
+#![expect(clippy::print_stdout, reason = "the benchmark prints a table")]
+#![expect(unsafe_code, reason = "all functions of glow are unsafe")]
 
 #[path = "../tests/support/mod.rs"]
-#[expect(dead_code, reason = "pictures are compared in tests")]
+#[expect(dead_code, reason = "only the tests compare images")]
 mod support;
 
 use glow::HasContext as _;
@@ -22,8 +22,8 @@ use vramscope_render::{
 
 const SIZE: [u32; 2] = [1600, 800];
 const FRAMES: u32 = 60;
-/// As many as a tile of a timeline may have.
-const TILE: usize = 32 << 10;
+/// Maximum strips of a timeline tile.
+const TILE_STRIPS: usize = 32 << 10;
 
 fn main() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
@@ -36,7 +36,7 @@ fn main() {
     }
 }
 
-/// Strips of a tile that cover it: columns of a few pixels, each a stack.
+/// Strips that cover a tile: stacks in columns of a few pixels.
 fn tile(strips: usize) -> Strips {
     let columns = 1usize << (strips.ilog2() / 2);
     let rows = strips / columns;
@@ -69,12 +69,12 @@ fn measure(canvas: &Canvas, strips: usize) {
         line: 1.0,
     };
     let mut renderer =
-        StripRenderer::new(gl, &Palette::new(Theme::Dark)).expect("the strips program");
-    let tiles = strips.div_ceil(TILE);
+        StripRenderer::new(gl, &Palette::new(Theme::Dark)).expect("the strips program links");
+    let tiles = strips.div_ceil(TILE_STRIPS);
     let content = tile(strips / tiles);
     let began = Instant::now();
     let uploaded: Vec<_> = (0..tiles)
-        .map(|_| renderer.upload(gl, content.columns()).expect("textures for a tile"))
+        .map(|_| renderer.upload(gl, content.columns()).expect("the tile fits in GPU memory"))
         .collect();
     finish(gl);
     let upload = began.elapsed() / tiles as u32;

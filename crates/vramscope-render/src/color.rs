@@ -1,84 +1,84 @@
-//! Color words.
+//! Color words: theme-independent colors as `u32`.
 
-/// A hue and a lightness step, one of a few fixed colors, or "no stack".
+/// A hue with a lightness step, a fixed color, or "no stack".
 ///
-/// Bits 0 to 7 are the hue (256 places on the OKLCH wheel), bits 8 and 9 the lightness step, the
-/// rest 0. From 1024 on come the fixed colors: [`Color::category`], [`Color::ramp`] and those of
-/// things that are no blocks. The one other value is [`Color::NO_STACK`].
+/// Bits 0 to 7 are the hue (256 steps on the OKLCH wheel), and bits 8 and 9 the lightness step.
+/// Words from 1024 on are fixed colors: [`Color::category`], [`Color::ramp`], and those of states
+/// and lines. The only other value is [`Color::NO_STACK`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Color(u32);
 
-// Columns of colors are read as columns of words, by the GPU and across a worker's boundary.
+// The GPU and the worker protocol read arrays of colors as arrays of `u32`.
 const _: () = assert!(size_of::<Color>() == 4 && align_of::<Color>() == 4);
 
-/// The first fixed color.
-const FIXED: u32 = Color::HUES * Color::STEPS;
+/// Word of the first fixed color.
+const FIRST_FIXED: u32 = Color::HUES * Color::STEPS;
 
 impl Color {
-    /// The gray of blocks whose call stack is not known.
+    /// Gray, for blocks without a recorded call stack.
     pub const NO_STACK: Self = Self(0xFFFF);
-    /// How many hues there are.
+    /// Number of hues.
     pub const HUES: u32 = 256;
-    /// How many lightness steps there are.
+    /// Number of lightness steps.
     pub const STEPS: u32 = 4;
 
-    /// How many categories have a color.
+    /// Number of category colors.
     pub const CATEGORIES: u32 = 10;
-    /// How many steps the ramp has.
+    /// Number of steps of the ramp.
     pub const RAMP: u32 = 16;
-    /// One past the last fixed color.
-    const LAST: u32 = Self::POOLS.0 + 1;
-    /// What a search does not find.
-    pub const DIMMED: Self = Self(FIXED + 26);
-    /// The ground of a segment, where it is free.
-    pub const SEGMENT: Self = Self(FIXED + 27);
-    /// A block whose free was asked for and is not complete.
-    pub const PENDING: Self = Self(FIXED + 28);
+    /// One past the word of the last fixed color.
+    const END: u32 = Self::POOLS.0 + 1;
+    /// Blocks that do not match the search.
+    pub const DIMMED: Self = Self(FIRST_FIXED + 26);
+    /// The background of a segment, visible where it is free.
+    pub const SEGMENT: Self = Self(FIRST_FIXED + 27);
+    /// A block whose free was requested and is not complete.
+    pub const PENDING: Self = Self(FIRST_FIXED + 28);
     /// The line of `allocated_bytes`.
-    pub const ALLOCATED: Self = Self(FIXED + 29);
+    pub const ALLOCATED: Self = Self(FIRST_FIXED + 29);
     /// The line of `active_bytes`.
-    pub const ACTIVE: Self = Self(FIXED + 30);
+    pub const ACTIVE: Self = Self(FIRST_FIXED + 30);
     /// The line of `reserved_bytes`.
-    pub const RESERVED: Self = Self(FIXED + 31);
-    /// The line of `requested_bytes` with private pools as a whole.
-    pub const POOLS: Self = Self(FIXED + 32);
+    pub const RESERVED: Self = Self(FIRST_FIXED + 31);
+    /// The line of `requested_bytes` with private pools counted as a whole.
+    pub const POOLS: Self = Self(FIRST_FIXED + 32);
 
-    /// The color of a category, by its place in the fixed order of categories; beyond the last it
-    /// is that of the last.
+    /// The color of a category, by its index in the fixed order of categories. Larger indexes give
+    /// the last category.
     pub const fn category(index: u8) -> Self {
         let index = index as u32;
-        Self(FIXED + if index < Self::CATEGORIES { index } else { Self::CATEGORIES - 1 })
+        Self(FIRST_FIXED + if index < Self::CATEGORIES { index } else { Self::CATEGORIES - 1 })
     }
 
-    /// A step from little (0) to much (15) of something; beyond the last it is the last.
+    /// A step of the ramp for a quantity, from low (0) to high (15). Larger steps give the last.
     pub const fn ramp(step: u8) -> Self {
         let step = step as u32;
-        Self(FIXED + Self::CATEGORIES + if step < Self::RAMP { step } else { Self::RAMP - 1 })
+        Self(FIRST_FIXED + Self::CATEGORIES + if step < Self::RAMP { step } else { Self::RAMP - 1 })
     }
 
-    /// A place on the wheel; of `step` only the two low bits count, so that any running number will
-    /// do.
+    /// A hue and a lightness step. Only the two low bits of `step` are used, so any running number
+    /// is valid.
     pub const fn new(hue: u8, step: u8) -> Self {
         Self(hue as u32 | ((step & 3) as u32) << 8)
     }
 
-    /// What stands in a column.
+    /// The color as stored in [`Strips::colors`](crate::Strips::colors).
     pub const fn word(self) -> u32 {
         self.0
     }
 
-    /// Reads a word; what is no color is [`Color::NO_STACK`].
+    /// Reads a word. Invalid words give [`Color::NO_STACK`].
     pub const fn from_word(word: u32) -> Self {
-        if word < Self::LAST { Self(word) } else { Self::NO_STACK }
+        if word < Self::END { Self(word) } else { Self::NO_STACK }
     }
 
-    /// The hue, unless this is "no stack".
+    /// The hue. `None` for fixed colors and "no stack".
     pub const fn hue(self) -> Option<u8> {
         if self.0 < Self::HUES * Self::STEPS { Some((self.0 & 0xFF) as u8) } else { None }
     }
 
-    /// The lightness step; 0 for "no stack".
+    /// The lightness step. 0 for fixed colors and "no stack".
     pub const fn step(self) -> u8 {
         if self.0 < Self::HUES * Self::STEPS { (self.0 >> 8) as u8 } else { 0 }
     }
@@ -89,7 +89,7 @@ mod tests {
     use super::Color;
 
     #[test]
-    fn bits_are_where_the_protocol_says() {
+    fn words_have_the_protocol_layout() {
         assert_eq!(Color::new(0xAB, 3).word(), 0x3AB);
         assert_eq!(Color::new(0xAB, 7), Color::new(0xAB, 3));
         assert_eq!(Color::NO_STACK.word(), 0xFFFF);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_words_are_gray() {
+    fn invalid_words_are_gray() {
         assert_eq!(Color::from_word(1057), Color::NO_STACK);
         assert_eq!(Color::from_word(u32::MAX).hue(), None);
         assert_eq!(Color::from_word(0x2FF).hue(), Some(255));

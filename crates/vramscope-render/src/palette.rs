@@ -1,30 +1,30 @@
-//! From color words to sRGB.
+//! Maps color words to sRGB.
 //!
-//! Hue carries meaning (the call path), so lightness and chroma are the same all around the wheel:
-//! one pair for dark surfaces, one for light. In OKLCH that is a statement about how colors look,
-//! which it is not in HSL. Where sRGB has no such color (cyan, mostly) the chroma gives way, never
-//! the hue or the lightness.
+//! The hue carries meaning (the call path), so lightness and chroma are constant around the wheel:
+//! one pair for dark surfaces, and one for light surfaces. OKLCH is used because its lightness and
+//! chroma match perception, unlike those of HSL. For colors outside sRGB, mostly cyan, the chroma
+//! is reduced. The hue and the lightness never change.
 
 use crate::Color;
 
-/// Dark or light surfaces.
+/// The color scheme of the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Theme {
-    /// Light text on dark ground.
+    /// Light text on a dark background.
     #[default]
     Dark,
-    /// Dark text on light ground.
+    /// Dark text on a light background.
     Light,
 }
 
 /// An opaque color as bytes: red, green, blue, 255.
 pub type Rgba = [u8; 4];
 
-/// Entries of a palette: 256 hues in 4 steps, then the fixed colors, then the gray of
-/// [`Color::NO_STACK`] up to the end of that row of 256.
+/// Number of entries of a palette: 256 hues in 4 steps, then the fixed colors. The rest of the last
+/// row of 256 is the gray of [`Color::NO_STACK`].
 pub const PALETTE_LEN: usize = 1280;
 
-/// The lightness of the middle of the steps, the chroma, and the lightness between two steps.
+/// Mean lightness of the steps, chroma, and lightness difference between two steps.
 const fn wheel(theme: Theme) -> (f64, f64, f64) {
     match theme {
         Theme::Dark => (0.66, 0.11, 0.025),
@@ -32,7 +32,8 @@ const fn wheel(theme: Theme) -> (f64, f64, f64) {
     }
 }
 
-/// The gray of blocks without a stack: bluish like the surfaces, and as light as the wheel.
+/// The gray of blocks without a stack (lightness, chroma, hue). It is bluish like the surfaces, and
+/// about as light as the wheel.
 const fn gray(theme: Theme) -> (f64, f64, f64) {
     match theme {
         Theme::Dark => (0.65, 0.012, 255.0),
@@ -41,7 +42,7 @@ const fn gray(theme: Theme) -> (f64, f64, f64) {
 }
 
 /// Lightness, chroma and hue of the categories, in their order. Neighbors differ in lightness as
-/// well as in hue, so that those who do not see red from green tell them apart.
+/// well as in hue, so that they are distinguishable with red-green color blindness.
 const fn categories(theme: Theme) -> [[f64; 3]; Color::CATEGORIES as usize] {
     match theme {
         Theme::Dark => [
@@ -71,19 +72,20 @@ const fn categories(theme: Theme) -> [[f64; 3]; Color::CATEGORIES as usize] {
     }
 }
 
-/// From little to much: the lightness moves away from the ground all along, and the hue with it.
-fn ramp(theme: Theme, part: f64) -> Rgba {
+/// The ramp color at `position` from 0 (low) to 1 (high). Lightness moves steadily away from the
+/// background, and the hue changes with it.
+fn ramp(theme: Theme, position: f64) -> Rgba {
     let (from, to) = match theme {
         Theme::Dark => ([0.61, 0.12, 285.0], [0.90, 0.14, 105.0]),
         Theme::Light => ([0.76, 0.11, 110.0], [0.42, 0.14, 290.0]),
     };
-    let at = |i: usize| from[i] + (to[i] - from[i]) * part;
+    let at = |i: usize| from[i] + (to[i] - from[i]) * position;
     srgb(at(0), at(1), at(2))
 }
 
-/// Dimmed, segment, pending; the lines of allocated, active and reserved bytes, and of private
-/// pools.
-const fn furniture(theme: Theme) -> [[f64; 3]; 7] {
+/// Lightness, chroma and hue of the other fixed colors: dimmed, segment, pending, and the lines of
+/// allocated, active and reserved bytes and of private pools.
+const fn states_and_lines(theme: Theme) -> [[f64; 3]; 7] {
     match theme {
         Theme::Dark => [
             [0.34, 0.012, 255.0],
@@ -106,14 +108,14 @@ const fn furniture(theme: Theme) -> [[f64; 3]; 7] {
     }
 }
 
-/// What every color word looks like in one theme.
+/// The sRGB colors of all color words in one theme.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Palette {
     entries: Vec<Rgba>,
 }
 
 impl Palette {
-    /// The table of a theme.
+    /// The palette of a theme.
     pub fn new(theme: Theme) -> Self {
         let (middle, chroma, between) = wheel(theme);
         let mut entries = Vec::with_capacity(PALETTE_LEN);
@@ -131,13 +133,13 @@ impl Palette {
         entries.extend(
             (0..Color::RAMP).map(|step| ramp(theme, f64::from(step) / f64::from(Color::RAMP - 1))),
         );
-        entries.extend(furniture(theme).map(|[l, c, h]| srgb(l, c, h)));
+        entries.extend(states_and_lines(theme).map(|[l, c, h]| srgb(l, c, h)));
         let (lightness, chroma, hue) = gray(theme);
         entries.resize(PALETTE_LEN, srgb(lightness, chroma, hue));
         Self { entries }
     }
 
-    /// All colors: entry `step * 256 + hue`, then the fixed ones, then the gray.
+    /// All colors: entry `step * 256 + hue`, then the fixed colors, then the gray.
     pub fn entries(&self) -> &[Rgba] {
         &self.entries
     }
@@ -147,29 +149,29 @@ impl Palette {
         self.entries[(color.word() as usize).min(PALETTE_LEN - 1)]
     }
 
-    /// The color of a word as CSS: `#8a9097`.
+    /// The color of a word in CSS notation, such as `#8a9097`.
     pub fn css(&self, color: Color) -> String {
         let [r, g, b, _] = self.rgba(color);
         format!("#{r:02x}{g:02x}{b:02x}")
     }
 }
 
-/// The colors of a plot that are not data.
+/// The colors of a plot that do not show data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surfaces {
-    /// The ground of the plot.
+    /// The background of the plot.
     pub ground: Rgba,
-    /// Lines at round values, behind the data.
+    /// Grid lines at round values, behind the data.
     pub grid: Rgba,
-    /// The line that the stack stands on.
+    /// The line under the stack.
     pub baseline: Rgba,
-    /// The mark of the peak, in the color of quiet text.
+    /// The mark of the peak. The color of secondary text.
     pub mark: Rgba,
-    /// The selection.
+    /// The selected block.
     pub accent: Rgba,
-    /// What a block under the pointer is mixed with.
+    /// The color that is mixed into the hovered block.
     pub lift: Rgba,
-    /// A limit: the one color of warnings.
+    /// The capacity line. The color of warnings.
     pub warn: Rgba,
 }
 
@@ -199,7 +201,7 @@ impl Surfaces {
     }
 }
 
-/// The sRGB color with this lightness, hue (degrees) and at most this chroma.
+/// The sRGB color with the given lightness and hue (degrees), and at most the given chroma.
 fn srgb(lightness: f64, chroma: f64, hue: f64) -> Rgba {
     let (sin, cos) = direction(hue);
     let linear = |chroma: f64| oklab_to_linear(lightness, chroma * cos, chroma * sin);
@@ -221,9 +223,10 @@ fn srgb(lightness: f64, chroma: f64, hue: f64) -> Rgba {
     [r, g, b, 255]
 }
 
-/// Sine and cosine of an angle in degrees, to seven digits: by their series, of which an eighth of
-/// a turn needs a few terms. The library's take any angle, with tables that are several kilobytes
-/// of what the page waits for.
+/// Sine and cosine of an angle in degrees, to seven digits.
+///
+/// Computed by their series, which need only a few terms for an eighth of a turn. The versions in
+/// the standard library have tables that would add several kilobytes to the page's download.
 fn direction(degrees: f64) -> (f64, f64) {
     let quarters = (degrees / 90.0).round();
     let x = (degrees - 90.0 * quarters).to_radians();
@@ -241,7 +244,8 @@ fn direction(degrees: f64) -> (f64, f64) {
     }
 }
 
-/// Björn Ottosson's matrices: <https://bottosson.github.io/posts/oklab/>.
+/// Converts `OKLab` to linear sRGB, with Björn Ottosson's matrices:
+/// <https://bottosson.github.io/posts/oklab/>.
 fn oklab_to_linear(l: f64, a: f64, b: f64) -> [f64; 3] {
     let cube = |v: f64| v * v * v;
     let long = cube(l + 0.396_337_777_4 * a + 0.215_803_757_3 * b);
@@ -254,7 +258,7 @@ fn oklab_to_linear(l: f64, a: f64, b: f64) -> [f64; 3] {
     ]
 }
 
-/// Linear light to an sRGB byte.
+/// Encodes linear light as an sRGB byte.
 fn encode(linear: f64) -> u8 {
     let v = linear.clamp(0.0, 1.0);
     let encoded = if v <= 0.003_130_8 { 12.92 * v } else { 1.055 * v.powf(1.0 / 2.4) - 0.055 };
@@ -281,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_are_those_of_the_library() {
+    fn direction_matches_sin_cos() {
         for tenth in -7200..7200 {
             let degrees = f64::from(tenth) / 10.0;
             let ((sin, cos), known) = (direction(degrees), degrees.to_radians().sin_cos());
@@ -293,15 +297,15 @@ mod tests {
     }
 
     #[test]
-    fn known_colors_convert() {
-        // CSS Color 4: oklch of white, and of sRGB red (0.62796, 0.25768, 29.234).
+    fn srgb_converts_known_colors() {
+        // From CSS Color 4: OKLCH of white, and of sRGB red (0.62796, 0.25768, 29.234).
         assert_eq!(srgb(1.0, 0.0, 0.0), [255, 255, 255, 255]);
         assert_eq!(srgb(0.627_955, 0.257_68, 29.2339), [255, 0, 0, 255]);
     }
 
     #[test]
-    fn every_word_has_a_color_that_stands_off_the_ground() {
-        for (theme, least) in [(Theme::Dark, 4.5), (Theme::Light, 1.7)] {
+    fn block_colors_contrast_with_the_background() {
+        for (theme, minimum) in [(Theme::Dark, 4.5), (Theme::Light, 1.7)] {
             let palette = Palette::new(theme);
             assert_eq!(palette.entries().len(), PALETTE_LEN);
             let quiet = [Color::DIMMED, Color::SEGMENT].map(|color| palette.rgba(color));
@@ -309,13 +313,13 @@ mod tests {
                 palette.entries().iter().enumerate().filter(|(_, entry)| !quiet.contains(entry));
             for (i, entry) in blocks {
                 let seen = contrast(*entry, Surfaces::new(theme).ground);
-                assert!(seen > least, "{theme:?} entry {i}: {seen}");
+                assert!(seen > minimum, "{theme:?} entry {i}: {seen}");
             }
         }
     }
 
     #[test]
-    fn quiet_text_accent_and_warnings_can_be_read() {
+    fn mark_accent_and_warning_are_readable() {
         for theme in [Theme::Dark, Theme::Light] {
             let s = Surfaces::new(theme);
             assert!(

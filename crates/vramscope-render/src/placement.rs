@@ -1,10 +1,10 @@
-//! Where a tile lies on the screen.
+//! The position of a tile on the screen.
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::{TILE_COLUMNS, TILE_ROWS};
 
-/// Whole device pixels from the lower left corner of the drawing: `x0, y0, x1, y1`, `y` upward.
+/// A rectangle in whole device pixels from the lower left corner of the canvas. `y` grows upward.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct PixelRect {
@@ -19,7 +19,7 @@ pub struct PixelRect {
 }
 
 impl PixelRect {
-    /// True when no pixel is inside.
+    /// True when the rectangle has no pixels.
     pub fn is_empty(&self) -> bool {
         self.x1 <= self.x0 || self.y1 <= self.y0
     }
@@ -30,31 +30,32 @@ impl PixelRect {
     }
 }
 
-/// How a tile's columns and rows become device pixels, and which pixels the tile may touch.
+/// The mapping from a tile's columns and rows to device pixels, and the pixels that the tile may
+/// touch.
 ///
-/// The numbers are `f32` because shaders take them, yet nothing is lost: they are made from `f64`
-/// relative to a point of the tile that is on the screen, so that a tile stretched to a million
-/// pixels is as sharp as one that fits.
+/// The numbers are `f32` because shaders need that. They lose no precision, because they are
+/// computed from `f64` relative to a point of the tile that is on the screen. A tile stretched to a
+/// million pixels is as sharp as one that fits the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Placement {
-    /// A point of the tile, in columns and rows ...
+    /// A point of the tile, in columns and rows.
     reference: [f32; 2],
-    /// ... and the device pixel where it lies.
+    /// The device pixel of `reference`.
     at: [f32; 2],
-    /// Device pixels a column, and a row.
+    /// Device pixels per column, and per row.
     scale: [f32; 2],
-    /// The part of the screen that this tile fills, never more than the tile covers.
+    /// The part of the screen that this tile fills. At most the area that the tile covers.
     clip: PixelRect,
 }
 
-// Ten floats; the strips program reads them as vertex attributes at these offsets.
+// Ten floats. The strips program reads them as vertex attributes at these offsets.
 const _: () = assert!(size_of::<Placement>() == 40);
 
 impl Placement {
-    /// A tile whose lower left corner is at the device pixel `corner`, with `scale` pixels a column
-    /// and a row, drawn inside `clip` (`x0, y0, x1, y1`). The clip is cut to the tile and rounded
-    /// to pixels, so that tiles which share an edge share its rounding.
+    /// A tile with its lower left corner at the device pixel `corner`, and `scale` pixels per
+    /// column and per row. It is drawn inside `clip` (`x0, y0, x1, y1`). The clip is cut to the
+    /// tile and rounded to pixels, so that tiles with a common edge round it equally.
     pub fn new(corner: [f64; 2], scale: [f64; 2], clip: [f64; 4]) -> Self {
         let far = [
             corner[0] + scale[0] * f64::from(TILE_COLUMNS),
@@ -62,8 +63,7 @@ impl Placement {
         ];
         let x0 = round(clip[0].max(corner[0]));
         let y0 = round(clip[1].max(corner[1]));
-        // Never less than the near edge: an empty clip has no pixels, not a negative number of
-        // them.
+        // At least the near edge: an empty clip must not have a negative size.
         let x1 = round(clip[2].min(far[0])).max(x0);
         let y1 = round(clip[3].min(far[1])).max(y0);
         let reference =
@@ -84,18 +84,18 @@ impl Placement {
         self.clip
     }
 
-    /// The pixels that a strip fills: the shader's arithmetic.
+    /// The pixels that a strip fills, by the arithmetic of the shader.
     ///
-    /// An edge on the tile's border takes the border's pixel, which the CPU rounded once for both
-    /// neighbors.
+    /// An edge on the tile's border gets the pixel of the border, which was rounded once for both
+    /// adjacent tiles.
     pub fn snap(&self, strip: [f32; 4]) -> PixelRect {
         let [x0, y0, x1, y1] = strip;
         let clip = self.clip;
         let x =
             |column: f32| ((column - self.reference[0]) * self.scale[0] + self.at[0] + 0.5).floor();
         let y = |row: f32| ((row - self.reference[1]) * self.scale[1] + self.at[1] + 0.5).floor();
-        // As GLSL's `clamp`; Rust's writes its bounds when they are none, and what writes floats is
-        // large.
+        // Like GLSL's `clamp`. `f32::clamp` panics with a message that contains its bounds, and the
+        // code that formats floats is large.
         let (in_x, in_y) =
             (|x: f32| x.max(clip.x0).min(clip.x1), |y: f32| y.max(clip.y0).min(clip.y1));
         PixelRect {
@@ -106,9 +106,9 @@ impl Placement {
         }
     }
 
-    /// A part of the tile, in columns and rows, outside of which no strip has this pixel (by its
-    /// lower left corner): [`snap`](Self::snap) moves an edge by half a pixel at most, and this
-    /// leaves one.
+    /// The part of the tile, in columns and rows, in which all strips lie that may fill a pixel.
+    /// The pixel is given by its lower left corner. [`snap`](Self::snap) moves an edge by at most
+    /// half a pixel, and the margin here is one pixel.
     pub fn around(&self, pixel: [f32; 2]) -> [f32; 4] {
         let column = |x: f32| (x - self.at[0]) / self.scale[0] + self.reference[0];
         let row = |y: f32| (y - self.at[1]) / self.scale[1] + self.reference[1];
@@ -116,7 +116,7 @@ impl Placement {
     }
 }
 
-/// Half up, also below zero: what `floor(v + 0.5)` is in a shader.
+/// Rounds half up, also below zero, like `floor(v + 0.5)` in the shader.
 fn round(v: f64) -> f64 {
     (v + 0.5).floor()
 }
@@ -132,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_rounded_half_up() {
+    fn snap_rounds_half_up() {
         let placement = Placement::new([10.25, 20.0], [1.5, 0.75], EVERYWHERE);
         // 10.25 + 1.5 = 11.75 and 10.25 + 3 = 13.25; 20 + 0.75 and 20 + 7.5.
         assert_eq!(placement.snap([1.0, 1.0, 2.0, 10.0]), rect(12.0, 21.0, 13.0, 28.0));
     }
 
     #[test]
-    fn neighbors_share_their_edges() {
+    fn adjacent_tiles_share_their_edge() {
         for step in 0..1000 {
             let scale = 0.5 + f64::from(step) / 999.0;
             let corner = [f64::from(step) * 0.137, 0.0];
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_a_pixel_or_more_never_vanishes() {
+    fn columns_of_at_least_a_pixel_stay_visible() {
         for step in 0..500 {
             let placement = Placement::new(
                 [f64::from(step) * 0.37, 0.0],
@@ -170,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stretched_tile_stays_exact_where_it_is_seen() {
-        // A column of 2^20 pixels; the screen shows the border between columns 300 and 301.
+    fn stretched_tiles_are_exact_on_screen() {
+        // A column has 2^20 pixels. The screen shows the border between columns 300 and 301.
         let scale = 1_048_576.0;
         let corner = [400.0 - 301.0 * scale, 0.0];
         let placement = Placement::new(corner, [scale, 1.0], [0.0, 0.0, 800.0, 600.0]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_strip_with_a_pixel_is_around_it() {
+    fn around_includes_every_strip_with_the_pixel() {
         for (corner, scale) in [
             ([3.3, 7.9], [1.7, 0.6]),
             ([-90.5, -800.25], [1.0, 0.51]),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_the_clip_is_empty() {
+    fn strips_outside_the_clip_are_empty() {
         let placement = Placement::new([0.0, 0.0], [1.0, 1.0], [100.0, 0.0, 200.0, 50.0]);
         assert!(placement.snap([0.0, 0.0, 99.0, 10.0]).is_empty());
         assert!(placement.snap([120.0, 60.0, 130.0, 70.0]).is_empty());

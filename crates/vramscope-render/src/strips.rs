@@ -1,33 +1,33 @@
-//! The columns of a tile.
+//! The strips of a tile, as parallel arrays.
 
 use crate::Color;
 
-/// Columns in a tile; each is `2^kx` slots wide.
+/// Columns per tile. Each is `2^kx` slots wide.
 pub const TILE_COLUMNS: u32 = 512;
-/// Rows in a tile; each is `2^ky` bytes high.
+/// Rows per tile. Each is `2^ky` bytes high.
 pub const TILE_ROWS: u32 = 1024;
-/// Set in a strip's block when it stands for several blocks, of which it names the largest.
+/// Bit of a block number: the strip merges several blocks, and the number is that of the largest.
 pub const MERGED: u32 = 1 << 31;
-/// In place of a block: the strip is no block, but a line or a ground. Never with [`MERGED`].
+/// Block number of strips that are not blocks: lines and backgrounds. Never set with [`MERGED`].
 pub const NO_BLOCK: u32 = MERGED - 1;
 
-// Texel sizes: one RGBA32F a position, one R32UI a word.
+// Texel sizes: one RGBA32F per position, one R32UI per word.
 const _: () = assert!(size_of::<[f32; 4]>() == 16);
 const _: () = assert!(size_of::<u32>() == 4);
 
-/// The strips of a tile, in any order: rectangles that do not overlap.
+/// The strips of a tile: rectangles in any order. Strips of blocks do not overlap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Strips {
-    /// `x0, y0, x1, y1` in columns and rows of the tile; `y` grows upward.
+    /// `x0, y0, x1, y1` of each strip, in columns and rows of the tile. `y` grows upward.
     pub positions: Vec<[f32; 4]>,
-    /// [`Color::word`] of each.
+    /// [`Color::word`] of each strip.
     pub colors: Vec<u32>,
-    /// The block of each, with [`MERGED`] where it is the largest of several.
+    /// Block number of each strip. Merged strips have the [`MERGED`] bit set.
     pub blocks: Vec<u32>,
 }
 
 impl Strips {
-    /// No strips, and room for `n`.
+    /// Empty, with capacity for `n` strips.
     pub fn with_capacity(n: usize) -> Self {
         Self {
             positions: Vec::with_capacity(n),
@@ -36,12 +36,12 @@ impl Strips {
         }
     }
 
-    /// Columns as they arrive from a worker; `None` when their lengths do not belong together.
+    /// Strips from the three arrays of a worker. `None` when the lengths do not match.
     pub fn from_flat(positions: Vec<f32>, colors: Vec<u32>, blocks: Vec<u32>) -> Option<Self> {
         if positions.len() != colors.len() * 4 || colors.len() != blocks.len() {
             return None;
         }
-        // Without a copy, unless the vector's spare room is no whole number of strips.
+        // Copies only when the capacity of `positions` is not a multiple of 4.
         let positions = bytemuck::allocation::try_cast_vec(positions)
             .unwrap_or_else(|(_, positions)| bytemuck::cast_slice(&positions).to_vec());
         Some(Self { positions, colors, blocks })
@@ -54,35 +54,35 @@ impl Strips {
         self.blocks.push(block);
     }
 
-    /// How many strips there are.
+    /// Number of strips.
     pub fn len(&self) -> usize {
         self.positions.len()
     }
 
-    /// True when there are none.
+    /// True when there are no strips.
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }
 
-    /// Forgets the strips and keeps the room.
+    /// Removes all strips and keeps the capacity.
     pub fn clear(&mut self) {
         self.positions.clear();
         self.colors.clear();
         self.blocks.clear();
     }
 
-    /// The positions as they cross to the page: four numbers a strip.
+    /// The positions as transferred to the page: four numbers per strip.
     pub fn flat_positions(&self) -> &[f32] {
         bytemuck::cast_slice(&self.positions)
     }
 
-    /// The columns, borrowed.
+    /// Borrows the arrays.
     pub fn columns(&self) -> StripColumns<'_> {
         StripColumns { positions: &self.positions, colors: &self.colors, blocks: &self.blocks }
     }
 }
 
-/// Borrowed columns of equal length: what is uploaded and hit.
+/// Borrowed arrays of [`Strips`], for uploads and hit tests. All have one length.
 #[derive(Clone, Copy, Debug)]
 pub struct StripColumns<'a> {
     positions: &'a [[f32; 4]],
@@ -101,17 +101,17 @@ impl<'a> StripColumns<'a> {
         self.colors
     }
 
-    /// The block of each strip.
+    /// The block number of each strip.
     pub fn blocks(&self) -> &'a [u32] {
         self.blocks
     }
 
-    /// How many strips there are.
+    /// Number of strips.
     pub fn len(&self) -> usize {
         self.positions.len()
     }
 
-    /// True when there are none.
+    /// True when there are no strips.
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }
@@ -123,7 +123,7 @@ mod tests {
     use crate::Color;
 
     #[test]
-    fn columns_stay_parallel() {
+    fn push_keeps_arrays_parallel() {
         let mut strips = Strips::with_capacity(2);
         strips.push([0.0, 1.0, 2.0, 3.0], Color::new(1, 2), 5);
         strips.push([4.0, 5.0, 6.0, 7.0], Color::NO_STACK, 6);
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_different_lengths_are_refused() {
+    fn from_flat_rejects_different_lengths() {
         let columns = |n: usize| Strips::from_flat(vec![0.0; n], vec![1, 2], vec![3, 4]);
         assert_eq!(columns(8).map(|strips| strips.len()), Some(2));
         assert_eq!(columns(7), None);
         assert_eq!(Strips::from_flat(vec![0.0; 8], vec![1], vec![3, 4]), None);
-        let mut roomy = Vec::with_capacity(11);
-        roomy.extend([1.0, 2.0, 3.0, 4.0]);
-        let strips = Strips::from_flat(roomy, vec![0], vec![0]);
+        let mut odd_capacity = Vec::with_capacity(11);
+        odd_capacity.extend([1.0, 2.0, 3.0, 4.0]);
+        let strips = Strips::from_flat(odd_capacity, vec![0], vec![0]);
         assert_eq!(strips.map(|strips| strips.positions), Some(vec![[1.0, 2.0, 3.0, 4.0]]));
     }
 }

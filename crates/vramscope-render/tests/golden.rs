@@ -1,5 +1,5 @@
-//! The GL programs, run on the system's software OpenGL ES 3: exact statements about pixels, and
-//! two pictures.
+//! Tests of the GL programs on the system's software OpenGL ES 3: exact pixels, and two golden
+//! images.
 
 mod support;
 
@@ -31,7 +31,7 @@ fn style(theme: Theme) -> StripStyle {
 }
 
 fn strip_renderer(gl: &glow::Context, theme: Theme) -> StripRenderer {
-    StripRenderer::new(gl, &Palette::new(theme)).expect("the strips program")
+    StripRenderer::new(gl, &Palette::new(theme)).expect("the strips program links")
 }
 
 /// Draws tiles on an empty canvas.
@@ -47,7 +47,7 @@ fn draw(
     clear(gl, canvas.size, Surfaces::new(theme).ground);
     let mut uploaded = Vec::new();
     for (strips, placement) in tiles {
-        let tile = renderer.upload(gl, strips.columns()).expect("textures for a tile");
+        let tile = renderer.upload(gl, strips.columns()).expect("the tile fits in GPU memory");
         renderer.place(&tile, *placement);
         uploaded.push(tile);
     }
@@ -66,7 +66,7 @@ fn one(position: [f32; 4], color: Color, block: u32) -> Strips {
     strips
 }
 
-/// A pixel a column and a row, from this corner.
+/// One pixel per column and per row, with the lower left corner at `x`, `y`.
 fn plain(x: f64, y: f64) -> Placement {
     Placement::new([x, y], [1.0, 1.0], ALL)
 }
@@ -79,13 +79,13 @@ fn close(a: Rgba, b: Rgba) -> bool {
     a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 1)
 }
 
-/// How many pixels of a column are not ground.
+/// Number of pixels in a column that are not background.
 fn count_column(picture: &Picture, x: u32, ground: Rgba) -> usize {
     (0..SIZE[1]).filter(|&y| picture.at(x, y) != ground).count()
 }
 
 #[test]
-fn a_strip_fills_exactly_the_pixels_that_snap_says() {
+fn strips_fill_exactly_the_snapped_pixels() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     let ground = Surfaces::new(Theme::Dark).ground;
     for (corner, scale) in
@@ -106,7 +106,7 @@ fn a_strip_fills_exactly_the_pixels_that_snap_says() {
 }
 
 #[test]
-fn a_word_becomes_its_palette_color_and_a_hairline_tops_what_is_over_three_pixels() {
+fn strips_have_palette_colors_and_a_hairline_above_three_pixels() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     for theme in [Theme::Dark, Theme::Light] {
         let (palette, ground) = (Palette::new(theme), Surfaces::new(theme).ground);
@@ -138,7 +138,7 @@ fn a_word_becomes_its_palette_color_and_a_hairline_tops_what_is_over_three_pixel
 }
 
 #[test]
-fn no_hairline_tops_what_is_several_blocks() {
+fn merged_strips_have_no_hairline() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     let word = Color::new(77, 3);
     let color = Palette::new(Theme::Dark).rgba(word);
@@ -151,7 +151,7 @@ fn no_hairline_tops_what_is_several_blocks() {
 }
 
 #[test]
-fn only_the_selected_block_is_outlined_and_only_the_hovered_one_lifted() {
+fn only_the_selected_block_is_outlined_and_only_the_hovered_block_is_lightened() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     let theme = Theme::Dark;
     let (surfaces, color) = (Surfaces::new(theme), Color::new(10, 2));
@@ -179,7 +179,7 @@ fn only_the_selected_block_is_outlined_and_only_the_hovered_one_lifted() {
     ] {
         assert!(
             close(picture.at(60, y), wanted),
-            "row {y}: {:?} and not {wanted:?}",
+            "row {y}: {:?}, expected {wanted:?}",
             picture.at(60, y)
         );
     }
@@ -192,23 +192,23 @@ fn only_the_selected_block_is_outlined_and_only_the_hovered_one_lifted() {
     ] {
         assert!(
             close(picture.at(x, 40), wanted),
-            "column {x}: {:?} and not {wanted:?}",
+            "column {x}: {:?}, expected {wanted:?}",
             picture.at(x, 40)
         );
     }
     assert_eq!(picture.at(60, 20), plain_color);
-    assert_eq!(picture.at(60, 60), plain_color, "a merged strip is not its largest block");
+    assert_eq!(picture.at(60, 60), plain_color, "merged strips are not outlined");
     assert!(close(picture.at(60, 80), mixed(plain_color, surfaces.lift, 0.25)));
 }
 
 #[test]
-fn tiles_meet_without_a_gap_and_are_cut_at_their_clip() {
+fn adjacent_tiles_have_no_gap_and_are_clipped() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     let theme = Theme::Light;
     let ground = Surfaces::new(theme).ground;
     let full = one([0.0, 0.0, TILE_COLUMNS as f32, TILE_ROWS as f32], Color::new(90, 0), 1);
-    // Two tiles side by side at an awkward scale, and a third of them above, cut to a part of the
-    // screen.
+    // Two tiles side by side at a fractional scale, and a third tile above them that is clipped to
+    // a part of the screen.
     let scale = [0.7313, 0.2917];
     let (w, h) = (scale[0] * 512.0, scale[1] * 1024.0);
     let corner = [-100.21, -30.77];
@@ -229,7 +229,7 @@ fn tiles_meet_without_a_gap_and_are_cut_at_their_clip() {
 }
 
 #[test]
-fn many_tiles_need_few_draw_calls_and_room_is_used_again() {
+fn many_tiles_need_few_draw_calls_and_chunks_are_reused() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     let gl = &canvas.gl;
     let mut renderer = strip_renderer(gl, Theme::Dark);
@@ -240,7 +240,7 @@ fn many_tiles_need_few_draw_calls_and_room_is_used_again() {
     }
     for _ in 0..3 {
         let tiles: Vec<_> = (0..20)
-            .map(|_| renderer.upload(gl, strips.columns()).expect("textures for a tile"))
+            .map(|_| renderer.upload(gl, strips.columns()).expect("the tile fits in GPU memory"))
             .collect();
         let mut counters = Counters::default();
         clear(gl, canvas.size, [0, 0, 0, 255]);
@@ -259,13 +259,13 @@ fn many_tiles_need_few_draw_calls_and_room_is_used_again() {
     renderer.destroy(gl);
 }
 
-/// A made-up scene with everything in it.
+/// A synthetic scene with all kinds of strips and rectangles.
 fn scene(canvas: &Canvas, theme: Theme) -> Picture {
     let gl = &canvas.gl;
     let s = Surfaces::new(theme);
     let mut counters = Counters::default();
     let mut strips = strip_renderer(gl, theme);
-    let mut rects = RectRenderer::new(gl).expect("the rects program");
+    let mut rects = RectRenderer::new(gl).expect("the rects program links");
     let plot = PixelRect { x0: 40.0, y0: 20.0, x1: 630.0, y1: 390.0 };
     let rect = |x0: f32, y0: f32, x1: f32, y1: f32, color, dash| Rect {
         at: PixelRect { x0, y0, x1, y1 },
@@ -281,14 +281,14 @@ fn scene(canvas: &Canvas, theme: Theme) -> Picture {
     scissor(gl, plot);
 
     let mut tile = Strips::default();
-    // The wheel, a step a row.
+    // The hue wheel, one row per lightness step.
     for step in 0..4 {
         for hue in 0..=255u8 {
             let (x, y) = (f32::from(hue), f32::from(step) * 12.0);
             tile.push([x, y, x + 1.0, y + 12.0], Color::new(hue, step), 0);
         }
     }
-    // Long blocks of many heights, then a pyramid of blocks that end one after another.
+    // Long blocks of many heights, then a pyramid of blocks that move down when a lower block ends.
     let mut y = 48.0;
     for (i, height) in
         [20.0, 14.0, 9.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.75, 0.5, 8.0].into_iter().enumerate()
@@ -320,7 +320,7 @@ fn scene(canvas: &Canvas, theme: Theme) -> Picture {
             );
         }
     }
-    let uploaded = strips.upload(gl, tile.columns()).expect("textures for a tile");
+    let uploaded = strips.upload(gl, tile.columns()).expect("the tile fits in GPU memory");
     let corner = [f64::from(plot.x0), f64::from(plot.y0)];
     strips.place(&uploaded, Placement::new(corner, [1.13, 1.0], [40.0, 20.0, 630.0, 390.0]));
     let drawn = StripStyle {
@@ -331,13 +331,13 @@ fn scene(canvas: &Canvas, theme: Theme) -> Picture {
         ..style(theme)
     };
     strips.draw(gl, canvas.size, &drawn, &mut counters);
-    let furniture = [
+    let marks = [
         rect(40.0, 19.0, 630.0, 20.0, s.baseline, 0.0),
         rect(40.0, 345.0, 630.0, 346.0, s.mark, 8.0),
         rect(300.0, 346.0, 301.0, 390.0, s.mark, 0.0),
     ];
     scissor(gl, PixelRect { x0: 0.0, y0: 0.0, x1: 640.0, y1: 400.0 });
-    rects.draw(gl, canvas.size, &furniture, &mut counters);
+    rects.draw(gl, canvas.size, &marks, &mut counters);
     assert_eq!(counters.draws, 3);
     let picture = canvas.read();
     strips.release(uploaded);
@@ -347,7 +347,7 @@ fn scene(canvas: &Canvas, theme: Theme) -> Picture {
 }
 
 #[test]
-fn the_scene_looks_as_it_did() {
+fn scene_matches_golden_images() {
     let canvas = Canvas::new(SIZE[0], SIZE[1]);
     for (theme, name) in [(Theme::Dark, "scene-dark.png"), (Theme::Light, "scene-light.png")] {
         let golden = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/goldens").join(name);

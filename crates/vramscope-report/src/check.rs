@@ -66,7 +66,7 @@ impl Expression {
     /// Reads `METRIC[.start|.peak|.end] > [+|-]AMOUNT`.
     ///
     /// ```
-    /// use vramscope_engine::report::check::Expression;
+    /// use vramscope_report::check::Expression;
     ///
     /// assert!(Expression::parse("peak>+2%").is_ok());
     /// assert!(Expression::parse("reserved.end >= 20GiB").is_ok());

@@ -3,7 +3,7 @@
 use crate::FrameRecord;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
-use vramscope_analysis::is_telling;
+use vramscope_analysis::is_distinctive;
 
 /// For each of several call stacks, given as its site and its frames, innermost first, the frame by
 /// which a reader tells it from the others of that site: an optimizer has a call stack for each of
@@ -13,7 +13,8 @@ pub fn apart<'a, 'b>(stacks: &[(&str, &'a [FrameRecord<'b>])]) -> Vec<Option<&'a
     let sites: Vec<&str> = stacks.iter().map(|&(site, _)| site).collect();
     let keys: Vec<Vec<&FrameRecord<'_>>> =
         stacks.iter().map(|(_, frames)| frames.iter().rev().collect()).collect();
-    let partings = partings(&sites, &keys, |frame| is_telling(frame.name.as_bytes(), &frame.file));
+    let partings =
+        partings(&sites, &keys, |frame| is_distinctive(frame.name.as_bytes(), &frame.file));
     partings.into_iter().zip(keys).map(|(at, frames)| at.map(|at| frames[at])).collect()
 }
 
@@ -24,7 +25,7 @@ pub fn apart<'a, 'b>(stacks: &[(&str, &'a [FrameRecord<'b>])]) -> Vec<Option<&'a
 pub fn partings<F: Ord + Hash>(
     sites: &[&str],
     stacks: &[Vec<F>],
-    is_telling: impl Fn(&F) -> bool,
+    is_distinctive: impl Fn(&F) -> bool,
 ) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..stacks.len()).collect();
     order.sort_by_key(|&i| (sites[i], &stacks[i]));
@@ -57,7 +58,7 @@ pub fn partings<F: Ord + Hash>(
             let parts = shared.filter(|&at| at < own.len());
             let says = |at: usize| {
                 (at..own.len())
-                    .find(|&i| having[&own[i]].0 == 1 && is_telling(&own[i]))
+                    .find(|&i| having[&own[i]].0 == 1 && is_distinctive(&own[i]))
                     .unwrap_or(at)
             };
             for &i in *same {

@@ -45,7 +45,7 @@ pub struct NodeRow<'a> {
     pub parent: u32,
     /// 0 for the root.
     pub depth: u32,
-    /// The function; `(all)` for the root, `(no stack)` for blocks without one.
+    /// The function; `(all)` for the root, `(no call stack)` for blocks without one.
     pub name: Cow<'a, str>,
     /// The file.
     pub file: Cow<'a, str>,
@@ -92,7 +92,7 @@ fn node<'a>(target: Target<'a>, node: &FlameNode) -> NodeRow<'a> {
             (row.name, row.file, row.line)
         }
         None if node.depth == 0 => (Cow::Borrowed("(all)"), Cow::Borrowed(""), 0),
-        None => (Cow::Borrowed("(no stack)"), Cow::Borrowed(""), 0),
+        None => (Cow::Borrowed("(no call stack)"), Cow::Borrowed(""), 0),
     };
     NodeRow {
         parent: node.parent,

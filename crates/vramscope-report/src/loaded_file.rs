@@ -5,7 +5,7 @@ use crate::summary::ErrorSummary;
 use crate::target::Target;
 use std::ops::Range;
 use vramscope_analysis::{Rules, Sites, Trace};
-use vramscope_snapshot::{LOOKS, LoadError, Named, Reader, Snapshot};
+use vramscope_snapshot::{CAPACITY_CHECKS_PER_FILE, LoadError, NamedSnapshot, Reader, Snapshot};
 
 /// A file that was read.
 pub struct LoadedFile {
@@ -36,7 +36,7 @@ pub struct SnapshotEntry {
 
 impl LoadedFile {
     /// Builds the traces and call sites of the snapshots that a reader found.
-    pub fn new(path: String, bytes: u64, named: Vec<Named>) -> Self {
+    pub fn new(path: String, bytes: u64, named: Vec<NamedSnapshot>) -> Self {
         let entries = named.into_iter().map(|one| SnapshotEntry::new(&path, one)).collect();
         Self { path, bytes, entries }
     }
@@ -50,8 +50,8 @@ impl LoadedFile {
 }
 
 impl SnapshotEntry {
-    fn new(file: &str, named: Named) -> Self {
-        let Named { name, snapshot } = named;
+    fn new(file: &str, named: NamedSnapshot) -> Self {
+        let NamedSnapshot { name, snapshot } = named;
         let (traces, sites) = (Trace::all(&snapshot), Sites::new(&snapshot));
         let data = traces.iter().map(|_| DeviceData::default()).collect();
         let path = if name.is_empty() { file.to_owned() } else { format!("{file}#{name}") };
@@ -80,7 +80,7 @@ const MIN_PIECE_BYTES: usize = 1 << 16;
 ///
 /// The start of a file is not representative. Estimating again early avoids large reallocations.
 pub fn piece_len(total: u64) -> usize {
-    MIN_PIECE_BYTES.max((total / LOOKS) as usize)
+    MIN_PIECE_BYTES.max((total / CAPACITY_CHECKS_PER_FILE) as usize)
 }
 
 impl FileReader {
@@ -93,7 +93,7 @@ impl FileReader {
     /// Call it before the first byte.
     #[must_use]
     pub fn of_events(mut self, events: Range<u32>) -> Self {
-        self.reader = Reader::of_events(events);
+        self.reader = Reader::for_event_range(events);
         self
     }
 
@@ -105,7 +105,7 @@ impl FileReader {
         for piece in chunk.chunks(piece_len(self.total)) {
             self.read += piece.len() as u64;
             self.reader.feed(piece).map_err(|error| ErrorSummary::from(&error))?;
-            self.reader.foresee(self.read, self.total);
+            self.reader.reserve_ahead(self.read, self.total);
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ impl RankSummary {
         let (categories, carving) =
             parallel::join(|| entry.categories(target.index), || entry.carving(target.index));
         // Findings need block sizes, which are there now.
-        let mut beside = budget.beside();
+        let mut beside = budget.fork();
         let shares =
             by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
         let findings = entry.derive(Derived::Findings, target.index, &mut beside);

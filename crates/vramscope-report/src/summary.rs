@@ -169,7 +169,7 @@ fn entry_summary(file: &LoadedFile, entry: &SnapshotEntry) -> FileSummary {
 /// What was odd about a snapshot: about the file first, then about each device.
 pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {
     let warning = |device: Option<u32>, w: &vramscope_snapshot::Warning| WarningSummary {
-        code: w.code,
+        code: w.kind.name(),
         message: w.message.clone(),
         device,
         byte_offset: w.byte_offset,

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use vramscope_protocol::Provisional;
 use vramscope_report::Quantity;
-use vramscope_snapshot::{Action, Reader, Reading};
+use vramscope_snapshot::{Action, Reader, TraceProgress};
 
 /// Columns of the sketch; as many again are kept for the time until they are halved.
 const COLUMNS: usize = 500;
@@ -32,19 +32,19 @@ pub(crate) struct Sketch {
 impl Sketch {
     /// Go on with what has been read. Every chunk has to be followed.
     pub(crate) fn follow(&mut self, reader: &Reader) {
-        for reading in reader.readings(self.trace) {
-            self.add(reading);
+        for progress in reader.trace_progress(self.trace) {
+            self.add(progress);
         }
     }
 
-    fn add(&mut self, reading: Reading<'_>) {
-        if self.trace != reading.trace || self.width == 0 {
+    fn add(&mut self, progress: TraceProgress<'_>) {
+        if self.trace != progress.trace || self.width == 0 {
             let before = std::mem::take(self);
-            *self = Self { trace: reading.trace, width: 1, ..Self::default() };
+            *self = Self { trace: progress.trace, width: 1, ..Self::default() };
             self.before = before.into_longest();
         }
-        let done = self.done.saturating_sub(reading.skipped);
-        for (action, size) in reading.after(done) {
+        let done = self.done.saturating_sub(progress.skipped);
+        for (action, size) in progress.events_from(done) {
             match action {
                 Action::ALLOC => self.sum = self.sum.wrapping_add(size as i64),
                 Action::FREE_COMPLETED => self.sum = self.sum.wrapping_sub(size as i64),
@@ -129,11 +129,11 @@ impl Sketch {
 #[cfg(test)]
 mod tests {
     use super::Sketch;
-    use vramscope_snapshot::{Action, Reading};
+    use vramscope_snapshot::{Action, TraceProgress};
 
     fn follow(sketch: &mut Sketch, trace: u32, actions: &[Action], sizes: &[u64]) {
         let sizes = &sizes.iter().copied().collect();
-        sketch.add(Reading { trace, skipped: 0, actions, sizes: (sizes, 0) });
+        sketch.add(TraceProgress { trace, skipped: 0, actions, sizes: (sizes, 0) });
     }
 
     #[test]

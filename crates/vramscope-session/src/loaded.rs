@@ -27,7 +27,7 @@ fn part(part: &SnapshotEntry) -> Part {
 /// All warnings of a snapshot: of its file, then of its devices.
 pub(crate) fn warnings(part: &SnapshotEntry) -> Vec<WarningRow> {
     let row = |prefix: String, w: &Warning| WarningRow {
-        code: w.code.to_owned(),
+        code: w.kind.name().to_owned(),
         message: format!("{prefix}{}", w.message),
         count: w.count,
     };

@@ -41,7 +41,7 @@ impl Loader {
     /// the first byte.
     #[must_use]
     pub fn of_events(mut self, events: Range<u32>) -> Self {
-        self.reader = Reader::of_events(events.clone());
+        self.reader = Reader::for_event_range(events.clone());
         self.events = Some(events);
         self
     }
@@ -75,7 +75,7 @@ impl Loader {
                 return Ok(());
             }
         }
-        self.reader.foresee(self.read, self.total);
+        self.reader.reserve_ahead(self.read, self.total);
         Ok(())
     }
 

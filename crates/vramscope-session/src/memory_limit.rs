@@ -9,7 +9,7 @@ use crate::load_preview::Sketch;
 use std::ops::Range;
 use vramscope_protocol::{Failure, PartChoice, TooLarge};
 use vramscope_report::Quantity;
-use vramscope_snapshot::{Reader, Rows};
+use vramscope_snapshot::{Reader, RowCounts};
 use vramscope_units::Bytes;
 
 /// Bytes for each event of what is made of the tables once they are read: blocks and their lives,
@@ -74,7 +74,13 @@ impl Limit {
     }
 
     /// Bytes that the whole file needs at the least, as far as can be told.
-    fn needs(&mut self, part: Option<&Range<u32>>, fraction: f64, now: u64, rows: Rows) -> u64 {
+    fn needs(
+        &mut self,
+        part: Option<&Range<u32>>,
+        fraction: f64,
+        now: u64,
+        rows: RowCounts,
+    ) -> u64 {
         let held = rows.held as u64;
         // What only reading needs is given back before the rest is made.
         let so_far = now.max(rows.bytes as u64 + MADE * held);

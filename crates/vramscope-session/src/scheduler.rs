@@ -8,7 +8,7 @@ use crate::query_queue::{QueryQueue, Sources};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vramscope_analysis::parallel;
-use vramscope_layout::{Place, Strips, TILE_ROWS};
+use vramscope_layout::{PickPoint, Strips, TILE_ROWS};
 use vramscope_protocol::views::Layer;
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Progress, Request, Response, TileKey};
 use vramscope_report::{Derived, LoadedFile};
@@ -314,7 +314,7 @@ impl FileSession {
         };
         match *request {
             Request::Pick { id, target, axis, kx, ky, slot, bytes } => {
-                let place = Place { kx, ky, slot, bytes, cell_rows: TILE_ROWS };
+                let place = PickPoint { kx, ky, slot, bytes, cell_rows: TILE_ROWS };
                 let hit = queries::target(file, target).and_then(|at| {
                     let axis = layout_axis(at.trace(), axis)?;
                     let timeline = self.queries.tiles.timeline(file, target)?;

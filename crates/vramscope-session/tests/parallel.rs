@@ -10,10 +10,10 @@ use vramscope_protocol::views::{
     At, BlockSort, BlockTable, ColorBy, FlameSpec, Layer, Query, SegmentSpec,
 };
 use vramscope_protocol::{AxisKind, Request, TileKey};
+use vramscope_report::LoadedFile;
 use vramscope_report::rank::RankSummary;
 use vramscope_report::summary::summarize;
-use vramscope_report::{Target, anomalies::across};
-use vramscope_session::File;
+use vramscope_report::{Target, findings::across};
 
 const SORTS: [BlockSort; 10] = [
     BlockSort::Size,
@@ -45,11 +45,11 @@ fn answers(name: &str) -> Vec<String> {
             }
         }
     }
-    let file: Result<File, _> = Ok(opened.file);
+    let file: Result<LoadedFile, _> = Ok(opened.file);
     said.push(serde_json::to_string(&summarize(name, 1, &file)).expect("JSON"));
-    for part in file.iter().flat_map(|file| &file.entries) {
+    for entry in file.iter().flat_map(|file| &file.entries) {
         let ranks = (0..entry.traces.len())
-            .map(|index| RankSummary::new(Target { path: name, part, index }))
+            .map(|index| RankSummary::new(Target { path: name, entry, index }))
             .collect();
         said.push(serde_json::to_string(&across(ranks)).expect("JSON"));
     }

@@ -4,12 +4,14 @@
 use std::path::Path;
 use vramscope_protocol::views::*;
 use vramscope_protocol::{AxisKind, DetailRow, DeviceRef, Loaded, Request, Response, Span};
+use vramscope_report::LoadedFile;
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::rank::RankSummary;
 use vramscope_report::segments::segments;
 use vramscope_report::state::{State, state};
+use vramscope_report::{FindingKind, Severity, SnapshotEntry};
 use vramscope_report::{Target, info::info};
-use vramscope_session::{File, FileSession, Loader, Part};
+use vramscope_session::{FileSession, Loader};
 
 const TARGET: DeviceRef = DeviceRef { part: 0, device: 0 };
 
@@ -25,14 +27,14 @@ fn engine(name: &str) -> (FileSession, Loaded) {
     (engine, loaded)
 }
 
-fn file(name: &str) -> File {
+fn file(name: &str) -> LoadedFile {
     let mut loader = Loader::new(name, 0);
     loader.feed(&bytes(name)).expect("a snapshot");
     loader.finish().expect("a snapshot")
 }
 
-fn target<'a>(name: &'a str, part: &'a Part) -> Target<'a> {
-    Target { path: name, part, index: 0 }
+fn target<'a>(name: &'a str, entry: &'a SnapshotEntry) -> Target<'a> {
+    Target { path: name, entry, index: 0 }
 }
 
 fn ask(engine: &mut FileSession, target: DeviceRef, query: Query) -> Answer {
@@ -105,11 +107,11 @@ fn a_card_says_what_the_program_prints() {
         let file = file(name);
         let at = target(name, &file.entries[0]);
         let summary = RankSummary::new(at);
-        let peaks: Vec<(&str, String)> =
-            card.bands.iter().map(|b| (b.name, b.peak.value)).collect();
+        let peaks: Vec<(&str, i128)> =
+            card.bands.iter().map(|b| (b.name.name(), b.peak.value)).collect();
         assert_eq!(
             peaks,
-            summary.peaks.iter().map(|p| (p.0, p.1.to_string())).collect::<Vec<_>>(),
+            summary.peaks.iter().map(|p| (p.0, p.1.into())).collect::<Vec<_>>(),
             "{name}"
         );
         assert_eq!(
@@ -125,7 +127,7 @@ fn a_card_says_what_the_program_prints() {
         assert_eq!(card.stacks.len(), summary.stacks.len());
         assert_eq!(number(&card.ooms), summary.ooms.len() as u64);
         let mut found: Vec<&str> = card.findings.iter().map(|f| &*f.id).collect();
-        let mut told: Vec<&str> = summary.anomalies.iter().map(|a| &*a.id).collect();
+        let mut told: Vec<&str> = summary.findings.iter().map(|a| &*a.id).collect();
         found.sort_unstable();
         told.sort_unstable();
         assert_eq!(found, told, "{name}");
@@ -146,7 +148,10 @@ fn findings_name_a_block_and_a_place() {
     let extents: Vec<f64> = loaded.parts[0].devices[0].axes.iter().map(|a| a.extent).collect();
     let findings = answer!(engine, Query::Findings {}, Findings);
     let growth = findings.first().expect("it leaks");
-    assert_eq!((&*growth.kind, &*growth.label, &*growth.severity), ("growth", "Growth", "high"));
+    assert_eq!(
+        (growth.kind, &*growth.label, growth.severity),
+        (FindingKind::Growth, "Growth", Severity::High)
+    );
     assert!(growth.stack.frames.iter().any(|f| !f.framework), "{:?}", growth.stack);
     let event = growth.event.expect("it begins somewhere");
     assert_eq!(growth.spans.len(), 2);
@@ -174,14 +179,14 @@ fn findings_are_in_the_order_of_their_severity() {
         let (mut engine, _) = engine(name);
         let findings = answer!(engine, Query::Findings {}, Findings);
         assert!(!findings.is_empty(), "{name}");
-        let place = |f: &FindingRow| {
-            ["high", "medium", "low"].iter().position(|s| *s == f.severity).expect("a severity")
-        };
-        let keys: Vec<_> =
-            findings.iter().map(|f| (place(f), std::cmp::Reverse(number(&f.bytes)))).collect();
+        let key = |f: &FindingRow| (f.severity, std::cmp::Reverse(number(&f.bytes)));
+        let keys: Vec<_> = findings.iter().map(key).collect();
         assert!(keys.is_sorted(), "{name}: {keys:?}");
         for finding in &findings {
-            assert!(!(finding.kind == "oom" && finding.severity != "high"), "{finding:?}");
+            assert!(
+                finding.kind != FindingKind::Oom || finding.severity == Severity::High,
+                "{finding:?}"
+            );
             assert_eq!(finding.event.is_some(), !finding.spans.is_empty(), "{finding:?}");
         }
     }
@@ -209,10 +214,10 @@ fn the_course_reaches_the_peaks_and_marks_what_happened() {
         let trace = &file.entries[0].traces[0];
         let scale = trace.reserved_band.peak.max(trace.requested_band.peak) as f64;
         for axis in &loaded.parts[0].devices[0].axes {
-            let course = answer!(engine, Query::Minimap { axis: axis.kind }, Course);
+            let minimap = answer!(engine, Query::Minimap { axis: axis.kind }, Minimap);
             for (path, peak) in [
-                (&course.requested, trace.requested_band.peak),
-                (&course.reserved, trace.reserved_band.peak),
+                (&minimap.requested, trace.requested_band.peak),
+                (&minimap.reserved, trace.reserved_band.peak),
             ] {
                 let y = 100.0 * (1.0 - peak as f64 / scale);
                 assert!((top(path) - y).abs() <= 0.051, "{name}: {} instead of {y}", top(path));
@@ -222,21 +227,22 @@ fn the_course_reaches_the_peaks_and_marks_what_happened() {
                     "{path}"
                 );
             }
-            let kinds =
-                |kind: &str| course.marks.iter().filter(|m| m.kind == kind).collect::<Vec<_>>();
-            assert_eq!(kinds("oom").len(), trace.ooms.len(), "{name}");
+            let kinds = |kind: MarkKind| {
+                minimap.marks.iter().filter(|m| m.kind == kind).collect::<Vec<_>>()
+            };
+            assert_eq!(kinds(MarkKind::Oom).len(), trace.ooms.len(), "{name}");
             let peaks = peak(target(name, &file.entries[0]), BandKind::Requested, Some(0)).peaks;
-            let marked: Vec<i64> = kinds("peak").iter().map(|m| m.event).collect();
+            let marked: Vec<i64> = kinds(MarkKind::Peak).iter().map(|m| m.event).collect();
             assert_eq!(marked, peaks.iter().map(|p| p.event).collect::<Vec<_>>(), "{name}");
-            assert!(kinds("peak").first().is_none_or(|m| m.slot == axis.peak), "{name}");
-            for mark in &course.marks {
+            assert!(kinds(MarkKind::Peak).first().is_none_or(|m| m.slot == axis.peak), "{name}");
+            for mark in &minimap.marks {
                 assert!((0.0..axis.extent).contains(&mark.slot), "{name}: {mark:?}");
             }
         }
     }
     let (mut engine, _) = engine("recorded/t26/oom_observer.pickle.gz");
-    let course = answer!(engine, Query::Minimap { axis: AxisKind::Event }, Course);
-    let oom = course.marks.iter().find(|m| m.kind == "oom").expect("it ran out of memory");
+    let minimap = answer!(engine, Query::Minimap { axis: AxisKind::Event }, Minimap);
+    let oom = minimap.marks.iter().find(|m| m.kind == MarkKind::Oom).expect("it ran out of memory");
     assert!(
         oom.text.starts_with("out of memory: ")
             && oom.text.contains(" requested, ")
@@ -247,11 +253,11 @@ fn the_course_reaches_the_peaks_and_marks_what_happened() {
     assert!(oom.id.starts_with("oom-0-"), "{}", oom.id);
     // Without a clock there is no such axis.
     let (mut engine, _) = self::engine("recorded/t20/gpt_small.pickle.gz");
-    let course = answer!(engine, Query::Minimap { axis: AxisKind::Time }, Course);
-    assert!(course.requested.is_empty() && course.marks.is_empty());
+    let minimap = answer!(engine, Query::Minimap { axis: AxisKind::Time }, Minimap);
+    assert!(minimap.requested.is_empty() && minimap.marks.is_empty());
 }
 
-fn report<'a>(name: &'a str, file: &'a File, slot: u32) -> State<'a> {
+fn report<'a>(name: &'a str, file: &'a LoadedFile, slot: u32) -> State<'a> {
     state(target(name, &file.entries[0]), slot)
 }
 
@@ -264,7 +270,7 @@ fn a_moment_is_the_state_that_the_program_prints() {
         let last = i64::from(trace.slots()) - 2;
         for event in [-1, 0, last / 3, last / 2, last] {
             let event = event.clamp(-1, last);
-            let moment = answer!(engine, Query::StateAt { at: At::Event { event } }, Moment);
+            let moment = answer!(engine, Query::StateAt { at: At::Event { event } }, StateAt);
             assert_eq!(moment.event, event, "{name}");
             let state = report(name, &file, (event + 1) as u32);
             let band = |key| value(&moment.bands, key) as u64;
@@ -315,8 +321,8 @@ fn the_stacks_of_a_moment_are_those_of_the_peak() {
     let (mut engine, loaded) = engine(name);
     let file = file(name);
     let report = peak(target(name, &file.entries[0]), BandKind::Requested, Some(12));
-    let moment = answer!(engine, Query::Peak {}, Moment);
-    let same = answer!(engine, Query::StateAt { at: At::Event { event: report.event } }, Moment);
+    let moment = answer!(engine, Query::Peak {}, StateAt);
+    let same = answer!(engine, Query::StateAt { at: At::Event { event: report.event } }, StateAt);
     assert_eq!((moment.event, format!("{moment:?}")), (report.event, format!("{same:?}")));
     let told: Vec<_> = report.stacks.iter().map(|s| (s.bytes, u64::from(s.blocks))).collect();
     let found: Vec<_> =
@@ -333,7 +339,7 @@ fn the_stacks_of_a_moment_are_those_of_the_peak() {
         let same = answer!(
             engine,
             Query::StateAt { at: At::Slot { axis: axis.kind, slot: axis.peak + 0.4 } },
-            Moment
+            StateAt
         );
         assert!(
             same.event >= report.event && same.event < report.event + 8,
@@ -346,13 +352,13 @@ fn the_stacks_of_a_moment_are_those_of_the_peak() {
     let moment = answer!(
         engine,
         Query::StateAt { at: At::Slot { axis: AxisKind::Event, slot: f64::NAN } },
-        Moment
+        StateAt
     );
     assert_eq!(
         (moment.event, &*moment.label, &*moment.action),
         (-1, "before the window", "before the window")
     );
-    let moment = answer!(engine, Query::StateAt { at: At::Event { event: i64::MAX } }, Moment);
+    let moment = answer!(engine, Query::StateAt { at: At::Event { event: i64::MAX } }, StateAt);
     assert_eq!(
         moment.event,
         i64::try_from(file.entries[0].traces[0].device.events.len()).expect("few") - 1
@@ -365,7 +371,7 @@ fn a_moment_knows_the_block_of_its_event() {
     let (mut engine, _) = engine("scenarios/f02.pickle");
     let mut told = Vec::new();
     for event in 0..6 {
-        let moment = answer!(engine, Query::StateAt { at: At::Event { event } }, Moment);
+        let moment = answer!(engine, Query::StateAt { at: At::Event { event } }, StateAt);
         told.push((moment.block, moment.action));
     }
     let of = |block: u32, action: &str| (Some(block), action.to_owned());
@@ -374,7 +380,7 @@ fn a_moment_knows_the_block_of_its_event() {
         told[3..],
         [of(1, "free_requested 200 B"), of(1, "free_completed 200 B"), of(3, "alloc 50 B")]
     );
-    let moment = answer!(engine, Query::StateAt { at: At::Event { event: 5 } }, Moment);
+    let moment = answer!(engine, Query::StateAt { at: At::Event { event: 5 } }, StateAt);
     assert!(
         moment.spoken.starts_with("After event #5")
             && moment.spoken.contains("450 B requested in 3 blocks"),
@@ -532,7 +538,7 @@ fn segments_together_are_the_bands() {
         let rows = all_rows(&mut engine, &SegmentSpec::default()).1;
         let end = loaded.parts[0].devices[0].axes[0].extent as i64 - 2;
         for event in [-1, end / 2, end] {
-            let moment = answer!(engine, Query::StateAt { at: At::Event { event } }, Moment);
+            let moment = answer!(engine, Query::StateAt { at: At::Event { event } }, StateAt);
             let mut cards = Vec::new();
             for row in &rows {
                 let card = answer!(engine, Query::Segment { segment: row.segment, event }, Detail)

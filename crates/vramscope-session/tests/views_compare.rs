@@ -114,7 +114,7 @@ fn the_page_says_what_the_program_prints() {
 }
 
 #[test]
-fn stacks_of_one_site_say_where_they_part() {
+fn stacks_of_one_site_name_the_frame_that_distinguishes_them() {
     let mut coordinator = Coordinator::default();
     compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
     let rows = stacks(&mut coordinator, "", 0, u32::MAX).rows;
@@ -128,7 +128,7 @@ fn stacks_of_one_site_say_where_they_part() {
         let frames =
             detail(&mut coordinator, row.row).and_then(|card| card.stack).expect("a stack").frames;
         let is_it =
-            |f: &FrameRow| row.via == f.name || row.via == format!("{} {}", f.name, f.place);
+            |f: &FrameRow| row.via == f.name || row.via == format!("{} {}", f.place, f.name);
         assert!(row.via.is_empty() || frames.iter().any(is_it), "{row:?}");
     }
     let mut names: Vec<_> = rows.iter().map(|row| (&row.site, &row.via)).collect();

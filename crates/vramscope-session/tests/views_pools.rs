@@ -1,7 +1,7 @@
 //! What the views say of private pools, against the segments that the program prints.
 
 use std::path::Path;
-use vramscope_protocol::views::{Answer, At, ColorBy, Course, Layer, Moment, Query};
+use vramscope_protocol::views::{Answer, At, ColorBy, Layer, Minimap, Query, StateAt};
 use vramscope_protocol::{AxisKind, DeviceRef, Request, Response};
 use vramscope_report::LoadedFile;
 use vramscope_report::Target;
@@ -38,12 +38,12 @@ fn ask(engine: &mut FileSession, query: Query) -> Answer {
     answer
 }
 
-fn course(engine: &mut FileSession, axis: AxisKind) -> Course {
+fn course(engine: &mut FileSession, axis: AxisKind) -> Minimap {
     let Answer::Minimap(course) = ask(engine, Query::Minimap { axis }) else { panic!("a course") };
     course
 }
 
-fn moment(engine: &mut FileSession, event: i64) -> Moment {
+fn moment(engine: &mut FileSession, event: i64) -> StateAt {
     let Answer::StateAt(moment) = ask(engine, Query::StateAt { at: At::Event { event } }) else {
         panic!("a moment")
     };

@@ -3,10 +3,12 @@
 use std::path::Path;
 use vramscope_protocol::views::{Answer, Overview, Query, RankCard, RankSort, RunQuery};
 use vramscope_protocol::{DeviceRef, Quantity, Request, Response, RunRequest, RunResponse};
+use vramscope_report::FindingKind;
+use vramscope_report::LoadedFile;
 use vramscope_report::Target;
 use vramscope_report::findings::across;
 use vramscope_report::rank::RankSummary;
-use vramscope_session::{Coordinator, File, FileSession, Loader};
+use vramscope_session::{Coordinator, FileSession, Loader};
 
 fn bytes(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
@@ -18,7 +20,7 @@ fn number(quantity: &Quantity) -> u64 {
 }
 
 /// The eight ranks of the sample run.
-fn sample() -> Vec<(String, File)> {
+fn sample() -> Vec<(String, LoadedFile)> {
     let rank = |rank: u32| {
         let path = format!("rank{rank}_memory_snapshot.pickle");
         let mut loader = Loader::new(&path, 0);
@@ -54,8 +56,11 @@ fn ranks_are_compared_as_by_the_program() {
         .iter()
         .map(|(path, file)| RankSummary::new(Target { path, entry: &file.entries[0], index: 0 }))
         .collect();
-    let told: Vec<_> =
-        across(summaries).anomalies.into_iter().filter(|a| a.kind == "outlier").collect();
+    let told: Vec<_> = across(summaries)
+        .anomalies
+        .into_iter()
+        .filter(|a| a.kind == FindingKind::Outlier)
+        .collect();
     assert!(!told.is_empty(), "one rank of the sample holds more than the others");
 
     let mut coordinator = Coordinator::default();

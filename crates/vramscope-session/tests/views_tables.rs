@@ -308,7 +308,7 @@ fn blocks_are_sorted_by_every_column() {
         let columns: Vec<(BlockSort, Key)> = vec![
             (BlockSort::Size, by(|r| r.bytes.into())),
             (BlockSort::BlockSize, by(|r| r.block_bytes.into())),
-            (BlockSort::Category, Box::new(|r, _| (0, r.category.to_owned()))),
+            (BlockSort::Category, Box::new(|r, _| (0, r.category.name().to_owned()))),
             (
                 BlockSort::Allocated,
                 Box::new(move |_, i| (enters[i as usize].0.into(), String::new())),
@@ -398,7 +398,7 @@ fn blocks_are_filtered_and_add_up() {
         let line = &page.rows[0];
         let all = opened.rows();
         let (_, row) = all.iter().find(|(i, _)| *i == block).expect("a block");
-        assert_eq!((line.block, line.category.as_str()), (block, row.category));
+        assert_eq!((line.block, line.category.as_str()), (block, row.category.name()));
         assert_eq!(
             (number(&line.bytes), number(&line.block_bytes)),
             (row.bytes as i64, row.block_bytes as i64)
@@ -487,8 +487,9 @@ fn tables_are_exported_whole_and_in_order() {
     let csv = read_csv(&opened.export(Table::Blocks { table: spec.clone() }, TextForm::Csv));
     assert_eq!(
         csv[0].join(","),
-        "reference,address,requested_bytes,block_bytes,category,alloc_event,free_requested_event,free_completed_event,\
-         lifetime,stream,site"
+        "device,reference,address,reuse,requested_bytes,block_bytes,category,confidence,alloc_event,\
+         free_requested_event,free_completed_event,lifetime,preexisting,live_at_end,stream,\
+         stack_of_free,site,stack"
     );
     assert_eq!(csv.len(), order.len() + 1);
     let json: Value =
@@ -505,24 +506,31 @@ fn tables_are_exported_whole_and_in_order() {
         assert_eq!(json["blocks"][at], printed_json(row));
         let fields = &csv[at + 1];
         let event = |e: Option<u32>| e.map(|e| e.to_string()).unwrap_or_default();
+        let stack: Vec<String> = row.frames.iter().map(FrameRecord::label).collect();
         assert_eq!(
-            fields[1..],
+            fields[2..],
             [
                 row.address.clone(),
+                row.reuse.to_string(),
                 row.bytes.to_string(),
                 row.block_bytes.to_string(),
-                row.category.to_owned(),
+                row.category.name().to_owned(),
+                row.confidence.to_string(),
                 event(row.alloc_event),
                 event(row.free_requested_event),
                 event(row.free_completed_event),
                 row.lifetime.to_string(),
+                row.preexisting.to_string(),
+                row.live_at_end.to_string(),
                 row.stream.to_string(),
+                row.of_free.to_string(),
                 row.site.clone(),
+                stack.join("; "),
             ]
         );
     }
     // The reference finds the block.
-    let reference = csv[1][0].clone();
+    let reference = csv[1][1].clone();
     opened.engine.post(Request::Find { id: 1, part: 0, reference });
     let found = opened.engine.step().expect("an answer").response;
     assert!(
@@ -599,8 +607,10 @@ fn texts_that_look_like_formulas_are_made_harmless() {
         }
     };
     let blocks = text(Table::Blocks { table: BlockTable { descending: false, ..table("") } });
-    assert_eq!(blocks[1][10], "'=cmd()\",\".py:3 f");
-    assert_eq!((blocks[2][9].as_str(), blocks[2][10].as_str()), ("-1", "'@g\n"));
+    let (stream, site) = (14, 16);
+    assert_eq!((blocks[0][stream].as_str(), blocks[0][site].as_str()), ("stream", "site"));
+    assert_eq!(blocks[1][site], "'=cmd()\",\".py:3 f");
+    assert_eq!((blocks[2][stream].as_str(), blocks[2][site].as_str()), ("-1", "'@g\n"));
     let events = text(Table::Events { filter: EventFilter::default() });
     assert_eq!((events[2][2].as_str(), events[2][3].as_str()), ("'=now()", ""));
 }

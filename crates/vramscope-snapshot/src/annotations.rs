@@ -1,23 +1,24 @@
-//! `external_annotations`: ranges that the program named.
+//! `external_annotations`: ranges named by the program.
 
 use vramscope_pickle::StrId;
 use vramscope_units::Micros;
 
-/// One end of a named range (`record_function`, `ProfilerStep#N`, `Optimizer.step#...`). There is
-/// no thread id: ends pair by name, as a stack, and one of them may be lost.
+/// One end of a named range (`record_function`, `ProfilerStep#N`, `Optimizer.step#...`).
+/// Annotations have no thread id: ends are paired by name, as a stack. One end of a range may be
+/// missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotation {
     /// The range's name.
     pub name: StrId,
-    /// Which end.
+    /// Start or end.
     pub stage: Stage,
-    /// The thread's current device, not the work's.
+    /// The current device of the thread, which need not be the device of its work.
     pub device: i64,
-    /// Since the Unix epoch.
+    /// The time since the Unix epoch.
     pub time: Option<Micros>,
 }
 
-/// Which end of a range.
+/// The end of a range that an [`Annotation`] marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// `START`.

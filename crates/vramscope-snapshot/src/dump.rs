@@ -1,14 +1,13 @@
-//! A snapshot as text, for comparing two of them: tests hold this against committed files, and
-//! every way of reading a file against every other.
+//! A snapshot as text. Tests compare it with committed files, and compare ways of reading a file.
 
 use crate::{Events, Snapshot, StackId};
 use std::fmt::{self, Write as _};
 
-/// Every table, a row a line, with texts instead of ids.
+/// All tables as text: one row per line, with strings instead of ids.
 pub fn dump(snapshot: &Snapshot) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    write(snapshot, &mut out).expect("a String takes all text");
+    write(snapshot, &mut out).expect("writing to a String cannot fail");
     out
 }
 
@@ -27,7 +26,8 @@ fn write(s: &Snapshot, out: &mut String) -> fmt::Result {
         for segment in s.segments_of(device) {
             writeln!(
                 out,
-                "  segment {} {} allocated {} active {} requested {} {:?} stream {} pool {:?}{} stack {}",
+                "  segment {} {} allocated {} active {} requested {} {:?} stream {} pool {:?}{} \
+                 stack {}",
                 segment.address.plain(),
                 segment.total_size.0,
                 segment.allocated_size.0,
@@ -71,7 +71,7 @@ fn write(s: &Snapshot, out: &mut String) -> fmt::Result {
         writeln!(out, "setting {key} = {value}")?;
     }
     for w in s.report.warnings() {
-        writeln!(out, "warning {} x{}: {}", w.code, w.count, w.message)?;
+        writeln!(out, "warning {} x{}: {}", w.kind.name(), w.count, w.message)?;
     }
     writeln!(out, "{} frames and {} stacks in use", s.used.frames, s.used.stacks)
 }
@@ -113,9 +113,10 @@ fn stack(s: &Snapshot, id: StackId) -> String {
         let f = s.frame(frame);
         let (name, file) = (s.strings.bytes(f.name), s.strings.bytes(f.file));
         write!(out, "{}@{}:{}", name.escape_ascii(), file.escape_ascii(), f.line)
-            .expect("a String takes all text");
+            .expect("writing to a String cannot fail");
         for (key, text) in s.frames.notes(frame) {
-            write!(out, "({}={:?})", s.text(key), s.text(text)).expect("a String takes all text");
+            write!(out, "({}={:?})", s.text(key), s.text(text))
+                .expect("writing to a String cannot fail");
         }
         out.push(' ');
     }

@@ -1,20 +1,20 @@
-//! Trace entries, one column a field.
+//! Trace entries, one column per field.
 
+use crate::constant_column::ConstantColumn;
+use crate::delta_column::{ADDRESSES, DeltaColumn, SIZES, TIMES};
 use crate::ids::{PoolIndex, StackId, StreamId};
-use crate::narrow::{ADDRESSES, Narrow, SIZES, TIMES};
-use crate::steady::Steady;
-use vramscope_pickle::{StrId, make_room};
+use vramscope_pickle::{StrId, reserve_for};
 use vramscope_units::{Addr, Bytes, Micros};
 
-/// What a trace entry records: an index into the snapshot's action names, whose first ones are
-/// fixed.
+/// The action of a trace entry: an index into the snapshot's action names. PyTorch's actions have
+/// fixed indices.
 ///
-/// The names are those of `TraceEntry::Action` in `c10/core/CachingDeviceAllocator.h`. Unknown ones
-/// (of later releases) are listed by name and count for nothing else.
+/// The names are those of `TraceEntry::Action` in `c10/core/CachingDeviceAllocator.h`. Actions of
+/// later releases are listed by name and have no other effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Action(pub u8);
 
-#[expect(missing_docs, reason = "the names are PyTorch's")]
+#[expect(missing_docs, reason = "PyTorch documents the names")]
 impl Action {
     pub const ALLOC: Self = Self(0);
     pub const FREE_REQUESTED: Self = Self(1);
@@ -26,44 +26,45 @@ impl Action {
     pub const OOM: Self = Self(7);
     pub const SNAPSHOT: Self = Self(8);
     pub const ANNOTATE: Self = Self(9);
-    /// Not PyTorch's: viewers merge a request and its completion into it, and re-exported files may
-    /// hold it.
+    /// Not in PyTorch. Viewers merge a free request and its completion into it, so re-exported
+    /// files may hold it.
     pub const FREE: Self = Self(10);
 }
 
-/// A column for what few events have: pairs of event and value, by event.
-pub type Sparse<T> = Vec<(u32, T)>;
+/// A column of a field that few events have: pairs of row and value, sorted by row.
+pub type SparseColumn<T> = Vec<(u32, T)>;
 
-/// All trace entries of a file. Every device's trace is a range of rows, in file order.
+/// All trace entries of a file. Each device's trace is a range of rows, in file order.
 #[derive(Clone, Debug)]
 pub struct Events {
     pub(crate) action: Vec<Action>,
-    pub(crate) addr: Narrow,
-    pub(crate) size: Narrow,
-    pub(crate) time: Narrow,
+    pub(crate) addr: DeltaColumn,
+    pub(crate) size: DeltaColumn,
+    pub(crate) time: DeltaColumn,
     pub(crate) stack: Vec<StackId>,
-    pub(crate) stream: Steady<StreamId>,
-    pub(crate) pool: Steady<PoolIndex>,
-    /// `device_free` of OOM events: bytes that the driver reported free.
-    pub device_free: Sparse<Bytes>,
-    /// The innermost `Torch-Compiled Region`, where there is one.
-    pub compile_context: Sparse<StrId>,
-    /// What `_set_memory_metadata` said, or the payload of an `annotate` event; dicts as JSON text.
-    pub user_metadata: Sparse<StrId>,
+    pub(crate) stream: ConstantColumn<StreamId>,
+    pub(crate) pool: ConstantColumn<PoolIndex>,
+    /// `device_free` of OOM events: free bytes that the driver reported.
+    pub device_free: SparseColumn<Bytes>,
+    /// The innermost `Torch-Compiled Region`, if any.
+    pub compile_context: SparseColumn<StrId>,
+    /// The argument of `_set_memory_metadata`, or the payload of an `annotate` event. Dicts are
+    /// JSON text.
+    pub user_metadata: SparseColumn<StrId>,
     /// Non-empty `internal_metadata`.
-    pub internal_metadata: Sparse<StrId>,
+    pub internal_metadata: SparseColumn<StrId>,
     /// The traceback of the forward call, for allocations in backward under anomaly mode.
-    pub forward_frames: Sparse<StrId>,
+    pub forward_frames: SparseColumn<StrId>,
     /// `category`, in snapshots made from a profile.
-    pub category: Sparse<StrId>,
-    /// How many rows there were when room was made last.
-    foreseen: usize,
+    pub category: SparseColumn<StrId>,
+    /// The number of rows at the last [`Events::reserve_ahead`].
+    len_at_reserve: usize,
 }
 
 /// The time of an event without `time_us`.
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
-/// A row of the columns that are not sparse.
+/// One row of the columns that are not sparse.
 #[derive(Clone, Copy)]
 pub(crate) struct Event {
     pub(crate) action: Action,
@@ -76,7 +77,7 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// One of which nothing is known.
+    /// An event without data.
     pub(crate) const UNKNOWN: Self = Self {
         action: Action(u8::MAX),
         addr: 0,
@@ -92,98 +93,96 @@ impl Default for Events {
     fn default() -> Self {
         Self {
             action: Vec::new(),
-            addr: Narrow::new(ADDRESSES),
-            size: Narrow::new(SIZES),
-            time: Narrow::new(TIMES),
+            addr: DeltaColumn::new(ADDRESSES),
+            size: DeltaColumn::new(SIZES),
+            time: DeltaColumn::new(TIMES),
             stack: Vec::new(),
-            stream: Steady::new(StreamId(0)),
-            pool: Steady::new(PoolIndex::UNKNOWN),
-            device_free: Sparse::new(),
-            compile_context: Sparse::new(),
-            user_metadata: Sparse::new(),
-            internal_metadata: Sparse::new(),
-            forward_frames: Sparse::new(),
-            category: Sparse::new(),
-            foreseen: 0,
+            stream: ConstantColumn::new(StreamId(0)),
+            pool: ConstantColumn::new(PoolIndex::UNKNOWN),
+            device_free: SparseColumn::new(),
+            compile_context: SparseColumn::new(),
+            user_metadata: SparseColumn::new(),
+            internal_metadata: SparseColumn::new(),
+            forward_frames: SparseColumn::new(),
+            category: SparseColumn::new(),
+            len_at_reserve: 0,
         }
     }
 }
 
 impl Events {
-    /// Rows of all devices together.
+    /// The number of rows of all devices.
     pub fn len(&self) -> usize {
         self.action.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.action.is_empty()
     }
 
-    /// What happened.
+    /// The event's action.
     pub fn action(&self, row: u32) -> Action {
         self.action[row as usize]
     }
 
-    /// The address it happened to; 0 where there is none (OOM).
+    /// The event's address; 0 if it has none (OOM).
     pub fn addr(&self, row: u32) -> Addr {
         Addr(self.addr.get(row as usize))
     }
 
-    /// `size`, with the meaning that the action gives it: requested bytes for allocs and frees.
+    /// The event's `size`. Its meaning depends on the action: requested bytes for allocs and frees.
     pub fn size(&self, row: u32) -> Bytes {
         Bytes(self.size.get(row as usize))
     }
 
-    /// `time_us`, since the Unix epoch.
+    /// The event's `time_us`, since the Unix epoch.
     pub fn time(&self, row: u32) -> Option<Micros> {
         let time = self.recorded_time(row);
         (time.0 != NO_TIME).then_some(time)
     }
 
-    /// The same, of an event that is known to have one.
+    /// [`Events::time`] of an event that is known to have one.
     #[inline]
     pub fn recorded_time(&self, row: u32) -> Micros {
         Micros(self.time.get(row as usize) as i64)
     }
 
-    /// Whether all events in these rows are known to have a time, and none that is before the one
-    /// in front of it: told at a glance, as nearly all recordings have them. Where it is false, one
-    /// has to look.
+    /// A quick check, true for nearly all recordings, that all events in these rows have a time and
+    /// that times never decrease. False does not mean the opposite: the caller then has to compare
+    /// the times.
     ///
     /// # Panics
-    /// When there are no such rows.
+    /// When a row does not exist.
     pub fn times_rise(&self, rows: std::ops::Range<u32>) -> bool {
-        // What is damaged may run over the largest number, once: then the last is below the first.
+        // In a damaged file the offsets may wrap around once. Then the last time is below the
+        // first.
         let ends = self.time(rows.start) <= self.time(rows.end - 1);
-        ends && self.time.rises(rows.start as usize..rows.end as usize)
+        ends && self.time.is_sorted(rows.start as usize..rows.end as usize)
     }
 
-    /// The stack, [`StackId::EMPTY`] where none was recorded.
+    /// The event's stack, or [`StackId::EMPTY`] if none was recorded.
     pub fn stack(&self, row: u32) -> StackId {
         self.stack[row as usize]
     }
 
-    /// The stream.
+    /// The event's stream.
     pub fn stream(&self, row: u32) -> StreamId {
         self.stream.get(row as usize)
     }
 
-    /// The pool, where the event names it.
+    /// The event's pool, or [`PoolIndex::UNKNOWN`].
     pub fn pool(&self, row: u32) -> PoolIndex {
         self.pool.get(row as usize)
     }
 
-    /// A sparse column's value at a row.
-    pub fn sparse<T: Copy>(column: &Sparse<T>, row: u32) -> Option<T> {
+    /// The value of a sparse column in a row.
+    pub fn sparse<T: Copy>(column: &SparseColumn<T>, row: u32) -> Option<T> {
         column.binary_search_by_key(&row, |c| c.0).ok().map(|i| column[i].1)
     }
 
-    /// A row for this event.
-    #[expect(
-        clippy::inline_always,
-        reason = "where there are many the event is not copied to a call"
-    )]
+    /// Adds a row.
+    #[expect(clippy::inline_always, reason = "the frequent caller saves a copy of the event")]
     #[inline(always)]
     pub(crate) fn push(&mut self, event: Event) -> u32 {
         self.action.push(event.action);
@@ -196,9 +195,9 @@ impl Events {
         self.action.len() as u32 - 1
     }
 
-    /// The same, where there are few.
+    /// Out-of-line [`Events::push`], for infrequent callers.
     #[inline(never)]
-    pub(crate) fn push_apart(&mut self, event: Event) -> u32 {
+    pub(crate) fn push_outlined(&mut self, event: Event) -> u32 {
         self.push(event)
     }
 
@@ -226,18 +225,18 @@ impl Events {
         self.pool.set(i, event.pool);
     }
 
-    /// A second row like `row`, for files in which one entry stands in two lists.
+    /// Adds a copy of `row`, for files in which one entry is in two lists.
     pub(crate) fn copy(&mut self, row: u32) -> u32 {
-        let new = self.push_apart(self.get(row));
+        let new = self.push_outlined(self.get(row));
         copy_sparse(&mut self.device_free, row, new);
-        for column in self.rare() {
+        for column in self.sparse_text_columns() {
             copy_sparse(column, row, new);
         }
         new
     }
 
-    /// The columns of what few rows have, but for the one that is not of words.
-    fn rare(&mut self) -> [&mut Sparse<StrId>; 5] {
+    /// The sparse columns of strings.
+    fn sparse_text_columns(&mut self) -> [&mut SparseColumn<StrId>; 5] {
         [
             &mut self.compile_context,
             &mut self.user_metadata,
@@ -247,36 +246,42 @@ impl Events {
         ]
     }
 
-    /// Bytes that a row takes, less what few rows have.
+    /// Bytes per row, without the sparse columns.
     pub(crate) fn row_bytes(&self) -> usize {
-        let numbers = self.addr.width() + self.size.width() + self.time.width();
+        let numbers = self.addr.row_bytes() + self.size.row_bytes() + self.time.row_bytes();
         size_of::<Action>()
             + numbers
             + size_of::<StackId>()
-            + self.stream.width()
-            + self.pool.width()
+            + self.stream.row_bytes()
+            + self.pool.row_bytes()
     }
 
-    /// Make room for the rows in the rest of the file, `rest` times what came since the last time.
-    pub(crate) fn foresee(&mut self, rest: f64) {
-        let late = self.len() - self.foreseen;
-        self.foreseen += late;
-        self.make_room(late, rest);
+    /// Reserves capacity for the rest of the file. `remaining` is its length, in multiples of the
+    /// bytes read since the last call.
+    pub(crate) fn reserve_ahead(&mut self, remaining: f64) {
+        let recent = self.len() - self.len_at_reserve;
+        self.len_at_reserve += recent;
+        self.reserve(recent, remaining);
     }
 
-    /// The same, where `late` rows came since then.
-    pub(crate) fn make_room(&mut self, late: usize, rest: f64) {
-        make_room(&mut self.action, late, rest);
-        self.addr.make_room(late, rest);
-        self.size.make_room(late, rest);
-        self.time.make_room(late, rest);
-        make_room(&mut self.stack, late, rest);
-        self.stream.make_room(late, rest);
-        self.pool.make_room(late, rest);
+    /// Reserves capacity for `remaining` times the `recent` rows that were added last.
+    pub(crate) fn reserve(&mut self, recent: usize, remaining: f64) {
+        reserve_for(&mut self.action, recent, remaining);
+        self.addr.reserve(recent, remaining);
+        self.size.reserve(recent, remaining);
+        self.time.reserve(recent, remaining);
+        reserve_for(&mut self.stack, recent, remaining);
+        self.stream.reserve(recent, remaining);
+        self.pool.reserve(recent, remaining);
     }
 
-    /// Keep only some of these rows; those behind them move up. How many are gone.
-    pub(crate) fn keep(&mut self, rows: std::ops::Range<u32>, keep: impl Fn(u32) -> bool) -> u32 {
+    /// Drops the rows of a range for which `keep` is false, and moves later rows up. Returns the
+    /// number of dropped rows.
+    pub(crate) fn retain_rows(
+        &mut self,
+        rows: std::ops::Range<u32>,
+        keep: impl Fn(u32) -> bool,
+    ) -> u32 {
         let mut to = rows.start;
         let mut numbers = Vec::with_capacity(rows.len());
         for row in rows.clone() {
@@ -297,7 +302,7 @@ impl Events {
             Some(i) => numbers.get(i as usize).map_or_else(|| Some(row - dropped), |&kept| kept),
         };
         renumber(&mut self.device_free, number);
-        for column in self.rare() {
+        for column in self.sparse_text_columns() {
             renumber(column, number);
         }
         dropped
@@ -313,7 +318,7 @@ impl Events {
         self.pool.truncate(len);
     }
 
-    /// Give back the memory that no row needs.
+    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.action.shrink_to_fit();
         self.addr.shrink();
@@ -348,13 +353,13 @@ impl Events {
     }
 }
 
-fn copy_sparse<T: Copy>(column: &mut Sparse<T>, from: u32, to: u32) {
+fn copy_sparse<T: Copy>(column: &mut SparseColumn<T>, from: u32, to: u32) {
     if let Some(value) = Events::sparse(column, from) {
         column.push((to, value));
     }
 }
 
-fn renumber<T>(column: &mut Sparse<T>, number: impl Fn(u32) -> Option<u32>) {
+fn renumber<T>(column: &mut SparseColumn<T>, number: impl Fn(u32) -> Option<u32>) {
     column.retain_mut(|(row, _)| match number(*row) {
         Some(new) => {
             *row = new;

@@ -1,4 +1,7 @@
-//! Call stacks: frames by value, stacks by their sequence of frames.
+//! Interned call stacks and frames.
+//!
+//! Snapshots repeat the same frames and stacks in most events. Frames are interned by name, file
+//! and line; stacks by their sequence of frames.
 
 use crate::ids::{FrameId, StackId};
 use hashbrown::HashTable;
@@ -11,18 +14,18 @@ use vramscope_pickle::{StrId, insert_new};
 pub struct Frames {
     rows: Vec<Frame>,
     table: HashTable<u32>,
-    /// What `augment_with_fx_traces` added, for the frames that have it.
+    /// Notes that `augment_with_fx_traces` added: frame, key and text.
     notes: Vec<(FrameId, StrId, StrId)>,
 }
 
-/// One frame.
+/// A frame of a call stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// The function.
+    /// The function's name.
     pub name: StrId,
-    /// The file; C++ frames often have `??` or nothing.
+    /// The file's path. C++ frames often have `??` or an empty string.
     pub file: StrId,
-    /// The line; 0 when unknown.
+    /// The line number; 0 if unknown.
     pub line: u32,
 }
 
@@ -52,17 +55,17 @@ impl Frames {
         }
     }
 
-    /// The frame.
+    /// The frame with this id.
     pub fn get(&self, id: FrameId) -> Frame {
         self.rows[id.0 as usize]
     }
 
-    /// How many there are.
+    /// The number of distinct frames.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no frames.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -74,13 +77,13 @@ impl Frames {
             + self.notes.capacity() * 12
     }
 
-    /// What `augment_with_fx_traces` added to a frame: keys (`fx_node_op` ...) and texts.
+    /// The notes that `augment_with_fx_traces` added to a frame: keys (`fx_node_op` ...) and texts.
     pub fn notes(&self, id: FrameId) -> impl Iterator<Item = (StrId, StrId)> {
         self.notes.iter().filter(move |n| n.0 == id).map(|n| (n.1, n.2))
     }
 }
 
-/// Distinct stacks, each a run of frames, innermost first.
+/// Distinct stacks: sequences of frames, innermost first.
 #[derive(Clone, Debug)]
 pub struct Stacks {
     frames: Vec<FrameId>,
@@ -90,7 +93,7 @@ pub struct Stacks {
 
 impl Default for Stacks {
     fn default() -> Self {
-        // Stack 0 is the empty one; it is found without a look-up.
+        // Stack 0 is the empty one, which needs no lookup.
         Self { frames: Vec::new(), ends: vec![0], table: HashTable::new() }
     }
 }
@@ -113,12 +116,12 @@ impl Stacks {
         StackId(id)
     }
 
-    /// Its frames, innermost first.
+    /// The frames of a stack, innermost first.
     pub fn frames(&self, id: StackId) -> &[FrameId] {
         slice(&self.frames, &self.ends, id.0)
     }
 
-    /// How many there are, the empty one included.
+    /// The number of distinct stacks, the empty one included.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -128,7 +131,7 @@ impl Stacks {
         (self.frames.capacity() + self.ends.capacity()) * 4 + self.table.allocation_size()
     }
 
-    /// Never: the empty stack is always there.
+    /// Always false: the empty stack always exists.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -4,36 +4,35 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FrameId(pub u32);
 
-/// Index into [`Stacks`](crate::Stacks). Zero is the empty stack: none was recorded.
+/// Index into [`Stacks`](crate::Stacks). Zero is the empty stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StackId(pub u32);
 
 impl StackId {
-    /// No stack was recorded.
+    /// The empty stack: no stack was recorded.
     pub const EMPTY: Self = Self(0);
 }
 
-/// Index into a snapshot's streams, which hold the stream handles as PyTorch wrote them.
+/// Index into [`Snapshot::streams`](crate::Snapshot::streams).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId(pub u16);
 
-/// Index into a snapshot's pools. [`PoolIndex::UNKNOWN`] where the file says none (before PyTorch
-/// 2.1, and for trace entries before 2.12).
+/// Index into [`Snapshot::pools`](crate::Snapshot::pools), or [`PoolIndex::UNKNOWN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PoolIndex(pub u16);
 
 impl PoolIndex {
-    /// The file does not say.
+    /// The file does not name the pool (before PyTorch 2.1, and trace entries before 2.12).
     pub const UNKNOWN: Self = Self(u16::MAX);
 }
 
-/// PyTorch's `MempoolId_t`: (0, 0) is the default pool, (n, 0) belongs to a graph capture, (0, n)
-/// was made by `graph_pool_handle` or `MemPool` (`c10/core/CachingDeviceAllocator.h`).
+/// PyTorch's `MempoolId_t` (`c10/core/CachingDeviceAllocator.h`): (0, 0) is the default pool, (n,
+/// 0) belongs to a graph capture, (0, n) was made by `graph_pool_handle` or `MemPool`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PoolId(pub u64, pub u64);
 
 impl PoolId {
-    /// The pool that memory comes from unless a program says otherwise.
+    /// The pool of allocations that name no pool.
     pub const DEFAULT: Self = Self(0, 0);
 }
 

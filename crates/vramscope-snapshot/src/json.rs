@@ -1,10 +1,11 @@
-//! Snapshots as JSON: what re-exports and the official viewer's first attempt at any file are.
+//! Loads snapshots from JSON. Re-exports are JSON, and PyTorch's viewer tries to read any file as
+//! JSON first.
 //!
-//! JSON is read whole, once all its bytes are there, through the same sink as a pickle.
+//! The text is parsed at once, after all bytes have arrived, into the same sink as a pickle.
 
+use crate::event_range::EventFilter;
 use crate::keys;
 use crate::load::build;
-use crate::parts::Keep;
 use crate::report::LoadError;
 use crate::snapshot::Snapshot;
 use crate::tables::Tables;
@@ -12,31 +13,31 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use vramscope_pickle::{Heap, Sink as _, Strings, Value};
 
-/// Read a snapshot from JSON text.
+/// Reads a snapshot from JSON text.
 ///
 /// # Errors
-/// When it is not JSON, or JSON of something else.
-pub(crate) fn load(text: &[u8], keep: &Keep) -> Result<Snapshot, LoadError> {
-    let heap = Heap::with_strings(Strings::with(keys::KNOWN));
-    let mut state = State { heap, tables: Tables::keeping(keep) };
-    // A byte-order mark is no JSON, but editors write it.
+/// When the text is not JSON, or not a snapshot.
+pub(crate) fn load(text: &[u8], filter: &EventFilter) -> Result<Snapshot, LoadError> {
+    let heap = Heap::with_strings(Strings::with_known(keys::KNOWN));
+    let mut builder = Builder { heap, tables: Tables::with_filter(filter) };
+    // Editors write a byte-order mark, which JSON does not allow.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut json = serde_json::Deserializer::from_slice(text);
-    let root = Seed(&mut state).deserialize(&mut json).and_then(|root| json.end().map(|()| root));
+    let root = Seed(&mut builder).deserialize(&mut json).and_then(|root| json.end().map(|()| root));
     let root = root.map_err(|e| LoadError::Json {
         line: e.line(),
         column: e.column(),
         reason: e.to_string(),
     })?;
-    build(state.heap, state.tables, root, text.len() as u64)
+    build(builder.heap, builder.tables, root, text.len() as u64)
 }
 
-struct State {
+struct Builder {
     heap: Heap,
     tables: Tables,
 }
 
-struct Seed<'a>(&'a mut State);
+struct Seed<'a>(&'a mut Builder);
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Value;
@@ -82,7 +83,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         while let Some(item) = seq.next_element_seed(Seed(self.0))? {
             items.push(item);
         }
-        let State { heap, tables } = self.0;
+        let Builder { heap, tables } = self.0;
         let taken = if items.is_empty() { None } else { tables.list(heap, None, &items, 0) };
         Ok(taken.unwrap_or_else(|| heap.make_list(&items)))
     }
@@ -93,7 +94,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
             pairs.push(key);
             pairs.push(map.next_value_seed(Seed(self.0))?);
         }
-        let State { heap, tables } = self.0;
+        let Builder { heap, tables } = self.0;
         let taken = if pairs.is_empty() { None } else { tables.dict(heap, None, &pairs, 0) };
         Ok(taken.unwrap_or_else(|| heap.make_dict(&pairs)))
     }

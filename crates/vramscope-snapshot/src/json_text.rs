@@ -1,36 +1,37 @@
-//! A value as JSON text, for what is shown as it is: metadata dicts and settings.
+//! Values as JSON text, for metadata dicts and settings.
 
 use std::fmt::Write as _;
 use vramscope_pickle::{Heap, Kind, Value};
 
-/// Deeper values are written as `...`: nothing that is shown nests so far, and damaged files may
-/// hold themselves.
+/// Deeper values are written as `...`. Metadata and settings nest less deeply, but values of
+/// damaged files may hold themselves.
 const MAX_DEPTH: usize = 16;
 
-/// So many values, and bytes of text, are written, and `...` for the rest: a value that holds
-/// another one many times, which holds its like, would else come to more than any memory holds.
-const MOST: (usize, usize) = (4096, 16 << 10);
+/// Limits of values and bytes. The rest is written as `...`. Without limits, values that hold each
+/// other many times would exhaust memory.
+const MAX_VALUES: usize = 4096;
+const MAX_TEXT_BYTES: usize = 16 << 10;
 
-/// A dict's key that is no string is cut there: as JSON within JSON it grows with every level.
-const MAX_KEY: usize = 256;
+/// Limit of a dict key that is not a string: JSON within JSON grows with every level.
+const MAX_KEY_BYTES: usize = 256;
 
-/// The value as one line of JSON. Things that JSON does not have are written as strings that name
+/// Formats a value as one line of JSON. Types that JSON does not have become strings that name
 /// them.
 pub(crate) fn json_text(heap: &Heap, value: Value) -> String {
-    let mut text = Text { heap, out: String::new(), values: 0 };
+    let mut text = JsonWriter { heap, out: String::new(), values: 0 };
     text.value(value, 0);
     text.out
 }
 
-struct Text<'a> {
+struct JsonWriter<'a> {
     heap: &'a Heap,
     out: String,
     values: usize,
 }
 
-impl Text<'_> {
+impl JsonWriter<'_> {
     fn is_full(&self) -> bool {
-        self.values > MOST.0 || self.out.len() > MOST.1
+        self.values > MAX_VALUES || self.out.len() > MAX_TEXT_BYTES
     }
 
     fn value(&mut self, value: Value, depth: usize) {
@@ -45,10 +46,10 @@ impl Text<'_> {
             Kind::None => self.out.push_str("null"),
             Kind::Bool(b) => self.out.push_str(if b { "true" } else { "false" }),
             Kind::Int(_) | Kind::Long(_) => {
-                push(&mut self.out, format_args!("{}", heap.int(value).unwrap_or(0)))
+                push(&mut self.out, format_args!("{}", heap.int(value).unwrap_or(0)));
             }
             Kind::Float(_) => {
-                push(&mut self.out, format_args!("{}", heap.float(value).unwrap_or(f64::NAN)))
+                push(&mut self.out, format_args!("{}", heap.float(value).unwrap_or(f64::NAN)));
             }
             Kind::Str(text) => quote(&heap.strings.text(text), &mut self.out),
             Kind::List(_) | Kind::Tuple(_) => {
@@ -71,7 +72,7 @@ impl Text<'_> {
         }
     }
 
-    /// Items between brackets, until there is no more room.
+    /// Writes items between brackets, up to the limits.
     fn within<T>(
         &mut self,
         brackets: [char; 2],
@@ -99,17 +100,15 @@ impl Text<'_> {
         let at = self.out.len();
         self.value(key, depth + 1);
         let text = self.out.split_off(at);
-        quote(&text[..text.floor_char_boundary(MAX_KEY)], &mut self.out);
+        quote(&text[..text.floor_char_boundary(MAX_KEY_BYTES)], &mut self.out);
     }
 }
 
 fn quote(text: &str, out: &mut String) {
-    // As a str, not as a Value: what writes every kind of number would come along into the page's
-    // wasm.
-    out.push_str(&serde_json::to_string(text).expect("a str can always be written"));
+    out.push_str(&serde_json::to_string(text).expect("a str is always valid JSON"));
 }
 
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
-    out.write_fmt(text).expect("a String takes all text");
+    out.write_fmt(text).expect("writing to a String cannot fail");
 }

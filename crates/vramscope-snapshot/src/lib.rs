@@ -1,10 +1,9 @@
 //! The columnar model of a PyTorch memory snapshot, and its loader.
 //!
-//! [`Reader`] takes the bytes of a file in chunks of any size (a pickle as
-//! `torch.cuda.memory._dump_snapshot` writes it, a gzip of one, a `trace_plot` page, JSON) and
-//! gives [`Snapshot`]s: tables with a column for every field, in which texts, frames and stacks
-//! stand once however often they are used. No tree of Python values is ever built, and the file is
-//! never held.
+//! [`Reader`] takes the bytes of a file in chunks of any size: a pickle as
+//! `torch.cuda.memory._dump_snapshot` writes it, a gzipped one, a `trace_plot` page, or JSON. It
+//! returns [`Snapshot`]s: tables with one column per field, in which strings, frames and stacks are
+//! interned. It never builds a tree of Python values, and never holds the whole file (except JSON).
 //!
 //! ```
 //! use vramscope_snapshot::{Action, Reader};
@@ -22,40 +21,39 @@
 //! # Ok::<(), vramscope_snapshot::LoadError>(())
 //! ```
 //!
-//! What is odd about a file is a [`Warning`]; what makes it unreadable is a [`LoadError`] that
-//! names the place. This crate knows what PyTorch writes, and draws no conclusions from it: those
-//! are vramscope-analysis's.
+//! Defects of a file are [`Warning`]s. A [`LoadError`] names what makes a file unreadable, and
+//! where. This crate knows what PyTorch writes, but draws no conclusions from it: vramscope-analysis
+//! does.
 
 mod annotations;
+mod constant_column;
+mod delta_column;
 mod dump;
+mod event_range;
 mod events;
 mod frames;
 mod ids;
 mod json;
 mod json_text;
 mod keys;
+mod live_window;
 mod load;
-mod narrow;
-mod parts;
 mod report;
 mod segments;
 mod sink;
 mod snapshot;
 mod source;
-mod steady;
 mod tables;
-mod window;
 
 pub use annotations::{Annotation, Stage};
+pub use delta_column::DeltaColumn;
 pub use dump::dump;
-pub use events::{Action, Events, Sparse};
+pub use events::{Action, Events, SparseColumn};
 pub use frames::{Frame, Frames, Stacks};
 pub use ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
-pub use load::Rows;
-pub use load::{LOOKS, PickleLoader, Reading};
-pub use narrow::Narrow;
-pub use report::{LoadError, Report, Warning};
+pub use load::{CAPACITY_CHECKS_PER_FILE, RowCounts, TraceProgress};
+pub use report::{AffectedCurve, LoadError, Report, Warning, WarningKind};
 pub use segments::{Block, BlockState, Segment, SegmentType};
-pub use snapshot::{Device, Excerpt, Host, Snapshot, Used};
-pub use source::{Named, Reader};
-pub use vramscope_pickle::{Held, StrId};
+pub use snapshot::{Device, Excerpt, HostMemory, Snapshot, UsedCounts};
+pub use source::{NamedSnapshot, Reader};
+pub use vramscope_pickle::{MemoryUse, StrId};

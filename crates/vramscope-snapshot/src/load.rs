@@ -1,122 +1,122 @@
-//! From the root of a pickle to a [`Snapshot`].
+//! Builds a [`Snapshot`] from the bytes of a pickle.
 
+use crate::delta_column::DeltaColumn;
+use crate::event_range::EventFilter;
 use crate::events::Action;
 use crate::ids::StackId;
 use crate::json_text::json_text;
 use crate::keys;
-use crate::narrow::Narrow;
-use crate::parts::Keep;
-use crate::report::LoadError;
+use crate::report::{LoadError, WarningKind};
 use crate::segments::Segment;
-use crate::snapshot::{Device, Excerpt, Host, Snapshot, Used};
+use crate::snapshot::{Device, Excerpt, HostMemory, Snapshot, UsedCounts};
 use crate::tables::{Tables, ext};
 use std::ops::Range;
 use std::sync::Arc;
-use vramscope_pickle::{Heap, Held, Kind, Oddity, Parser, StrId, Value};
+use vramscope_pickle::{Heap, Kind, MemoryUse, Oddity, Parser, StrId, Value};
 
-/// What is known of a trace before its file has ended, once it has an event. Lists come in pieces
-/// of a thousand events: it lags behind by as much.
+/// A trace that is still being read. Exists once the trace has an event. Lists arrive in batches of
+/// 1000 events, so the newest events may be missing.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading<'a> {
-    /// Tells one device's trace from the next.
+pub struct TraceProgress<'a> {
+    /// Distinguishes the traces of a file.
     pub trace: u32,
-    /// How many of its events came before these. None, unless rows are dropped as they come: then
-    /// these are what the last bytes brought.
+    /// The number of events before these. Always 0, unless rows are filtered while reading: then
+    /// these are the events of the last [`Reader::feed`](crate::Reader::feed).
     pub skipped: usize,
-    /// What each event did.
+    /// The action of each event.
     pub actions: &'a [Action],
-    /// A column of bytes, in which the first of these events has this row.
-    pub sizes: (&'a Narrow, usize),
+    /// A size column, and its row of the first of these events.
+    pub sizes: (&'a DeltaColumn, usize),
 }
 
-impl<'a> Reading<'a> {
-    /// What each event did, and its bytes, from this one on.
-    pub fn after(&self, done: usize) -> impl Iterator<Item = (Action, u64)> + use<'a> {
+impl<'a> TraceProgress<'a> {
+    /// Actions and sizes in bytes, from event `done` of these on.
+    pub fn events_from(&self, done: usize) -> impl Iterator<Item = (Action, u64)> + use<'a> {
         let (sizes, first) = self.sizes;
         let rest = self.actions.get(done..).unwrap_or_default();
         rest.iter().zip(first + done..).map(|(&action, row)| (action, sizes.get(row)))
     }
 }
 
-/// How many events there are so far, and what they take.
+/// The events read so far, and their memory.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rows {
-    /// Rows of all traces that are in memory, and stay as far as is known.
+pub struct RowCounts {
+    /// Rows in memory that are not known to be dropped, in all traces.
     pub held: usize,
-    /// Bytes of memory that they take.
+    /// Bytes of all rows in memory.
     pub bytes: usize,
-    /// Events of the longest trace, whether they have a row or not.
+    /// Number of events of the longest trace, with and without a row.
     pub longest_trace: u32,
 }
 
 /// Reads one pickled snapshot from chunks of bytes.
-pub struct PickleLoader {
+pub(crate) struct PickleLoader {
     parser: Parser<Tables>,
-    /// Where in the file room was made last.
-    looked: u64,
+    /// The file offset of the last capacity reservation.
+    reserved_at: u64,
 }
 
-/// How often in a file it is looked whether room has to be made: a larger part tells more of what
-/// is to come, but less may be in the tables by then.
-pub const LOOKS: u64 = 64;
+/// Capacity reservations per file. Fewer would predict the rest better, but reallocate larger
+/// tables.
+pub const CAPACITY_CHECKS_PER_FILE: u64 = 64;
 
 impl Default for PickleLoader {
     fn default() -> Self {
-        Self { parser: Parser::new(Tables::new(), keys::KNOWN), looked: 0 }
+        Self { parser: Parser::new(Tables::new(), keys::KNOWN), reserved_at: 0 }
     }
 }
 
 impl PickleLoader {
-    pub(crate) fn new(keep: &Keep) -> Self {
-        Self { parser: Parser::new(Tables::keeping(keep), keys::KNOWN), looked: 0 }
+    pub(crate) fn new(filter: &EventFilter) -> Self {
+        Self { parser: Parser::new(Tables::with_filter(filter), keys::KNOWN), reserved_at: 0 }
     }
 
-    /// Read the next bytes.
+    /// Reads the next bytes.
     ///
     /// # Errors
-    /// When they are no pickle.
-    pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
-        if let Some(parts) = &mut self.parser.sink_mut().parts {
-            parts.forget_recent();
+    /// When the bytes are not a pickle.
+    pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
+        if let Some(filter) = &mut self.parser.sink_mut().filter {
+            filter.forget_recent();
         }
         Ok(self.parser.feed(chunk)?)
     }
 
-    /// Keep no events from now on, and none of those that were read: only
-    /// [`PickleLoader::readings`] goes on.
+    /// Drops the rows of all events, read and to come. Only [`PickleLoader::trace_progress`] goes
+    /// on.
     pub(crate) fn only_count(&mut self) {
         self.parser.sink_mut().only_count();
     }
 
-    pub(crate) fn rows(&self) -> Rows {
+    pub(crate) fn rows(&self) -> RowCounts {
         let tables = self.parser.sink();
         let held = tables.events.len() - tables.dropped_so_far();
-        // Not what there is room for, which may be that of the whole file by now.
-        Rows {
+        // Without spare capacity, which may be that of the whole file by now.
+        RowCounts {
             held,
             bytes: tables.events.len() * tables.events.row_bytes(),
             longest_trace: tables.longest_trace(),
         }
     }
 
-    /// The traces from this one on, as far as their lists have come: of those that the last bytes
-    /// brought something of, at least.
-    pub fn readings(&self, from: u32) -> impl Iterator<Item = Reading<'_>> {
+    /// The traces from index `from` on, up to the last complete batch. Includes at least the traces
+    /// that the last bytes extended.
+    pub(crate) fn trace_progress(&self, from: u32) -> impl Iterator<Item = TraceProgress<'_>> {
         let tables = self.parser.sink();
-        let runs = tables
-            .runs
+        let event_lists = tables
+            .row_ranges
             .iter()
             .enumerate()
             .skip(from as usize)
-            .filter(|(_, run)| run.kind == ext::EVENT);
-        runs.filter_map(|(trace, run)| {
-            if let Some(parts) = &tables.parts {
-                return parts.reading(trace);
+            .filter(|(_, list)| list.kind == ext::EVENT);
+        event_lists.filter_map(|(trace, list)| {
+            if let Some(filter) = &tables.filter {
+                return filter.progress(trace);
             }
-            let rows = run.start as usize..run.end as usize;
+            let rows = list.start as usize..list.end as usize;
             let actions =
                 tables.events.action.get(rows.clone()).filter(|actions| !actions.is_empty())?;
-            Some(Reading {
+            Some(TraceProgress {
                 trace: trace as u32,
                 skipped: 0,
                 actions,
@@ -125,69 +125,69 @@ impl PickleLoader {
         })
     }
 
-    /// `read` of `total` bytes of the file have come: make room for the others. What is packed in
-    /// the file may be larger; it is their ratio that counts.
-    pub fn foresee(&mut self, read: u64, total: u64) {
-        let late = read.saturating_sub(self.looked);
-        if late >= total / LOOKS && late > 0 && read < total {
-            self.looked = read;
-            self.parser.foresee((total - read) as f64 / late as f64);
+    /// Reserves capacity for the rest of the file, of whose `total` bytes `read` have arrived. The
+    /// file may be compressed: only the ratio counts.
+    pub(crate) fn reserve_ahead(&mut self, read: u64, total: u64) {
+        let recent = read.saturating_sub(self.reserved_at);
+        if recent >= total / CAPACITY_CHECKS_PER_FILE && recent > 0 && read < total {
+            self.reserved_at = read;
+            self.parser.reserve_ahead((total - read) as f64 / recent as f64);
         }
     }
 
     /// Bytes of memory held now: tables, memo and machine.
-    pub fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         let tables = self.parser.sink();
-        let parts = tables.parts.as_ref().map_or(0, |parts| parts.memory());
-        self.parser.memory() + tables.memory() + parts
+        let filter_memory = tables.filter.as_ref().map_or(0, |filter| filter.memory());
+        self.parser.memory() + tables.memory() + filter_memory
     }
 
-    /// What of it the parser holds. It is dropped before anything is made of the tables.
-    pub fn held(&self) -> Held {
-        self.parser.held()
+    /// The parser's part of the memory. It is freed when the pickle ends.
+    pub(crate) fn memory_use(&self) -> MemoryUse {
+        self.parser.memory_use()
     }
 
-    /// The bytes have ended.
+    /// Ends the file and builds the snapshot.
     ///
     /// # Errors
-    /// When the pickle is not whole, or is of something else.
-    pub fn finish(self) -> Result<Snapshot, LoadError> {
+    /// When the pickle is incomplete, or not a snapshot.
+    pub(crate) fn finish(self) -> Result<Snapshot, LoadError> {
         let parsed = self.parser.finish()?;
         let mut tables = parsed.sink;
         if parsed.trailing > 0 {
-            tables.report.warn("trailing_bytes", Some(parsed.end), || {
+            tables.report.warn(WarningKind::TrailingBytes, Some(parsed.end), || {
                 format!(
-                    "{} bytes after the end of the pickle, at byte {}, were ignored",
+                    "ignored {} bytes after the end of the pickle at byte {}",
                     parsed.trailing, parsed.end
                 )
             });
         }
         for note in parsed.heap.notes() {
             let at = note.at;
-            let (code, message) = match note.what {
+            let (kind, message) = match note.what {
                 Oddity::Opaque(name) => (
-                    "opaque_object",
+                    WarningKind::OpaqueObject,
                     format!(
-                        "an object of {} at byte {at} was kept closed: nothing in a file is executed",
+                        "an object of {} at byte {at} was not built: files are never executed",
                         parsed.heap.strings.text(name)
                     ),
                 ),
                 Oddity::HugeInteger => (
-                    "huge_integer",
-                    format!("an integer of more than 128 bits at byte {at} was dropped"),
+                    WarningKind::HugeInteger,
+                    format!("dropped an integer of more than 128 bits at byte {at}"),
                 ),
                 Oddity::StrayItems => (
-                    "stray_items",
-                    format!("items at byte {at} belong to no list or dict, and were dropped"),
+                    WarningKind::StrayItems,
+                    format!("dropped items at byte {at} that belong to no list or dict"),
                 ),
             };
-            tables.report.warn_many(code, Some(at), note.count, || message);
+            tables.report.warn_many(kind, Some(at), note.count, || message);
         }
         build(parsed.heap, tables, parsed.root, parsed.end)
     }
 }
 
-/// PyTorch's legacy `torch.save` files begin with this number (`torch/serialization.py`,
+/// The first integer in `torch.save` files of the legacy format (`torch/serialization.py`,
 /// `MAGIC_NUMBER`).
 const TORCH_SAVE_MAGIC: i128 = 0x1950_a86a_20f9_469c_fc6c;
 
@@ -197,12 +197,12 @@ pub(crate) fn build(
     root: Value,
     bytes: u64,
 ) -> Result<Snapshot, LoadError> {
-    tables.settle();
+    tables.finish_filter();
     let mut roots = Roots::default();
     match root.kind() {
         Kind::Dict(_) => roots.read(&heap, root),
-        // PyTorch 1.13 and `torch.cuda.memory_snapshot()`: the list of segments is the whole file.
-        Kind::List(_) | Kind::Ext(ext::RUN, _) => roots.segments = Some(root),
+        // PyTorch 1.13 and `torch.cuda.memory_snapshot()` write only the list of segments.
+        Kind::List(_) | Kind::Ext(ext::ROW_RANGE, _) => roots.segments = Some(root),
         _ => {}
     }
     if heap.int(root) == Some(TORCH_SAVE_MAGIC) {
@@ -245,15 +245,15 @@ pub(crate) fn build(
         devices,
         host,
         report: tables.report,
-        used: Used::default(),
+        used: UsedCounts::default(),
         bytes,
     };
-    snapshot.used = used(&snapshot);
-    check(&mut snapshot);
+    snapshot.used = count_used(&snapshot);
+    check_invariants(&mut snapshot);
     Ok(snapshot)
 }
 
-/// The values under the root's keys.
+/// The values of the root's keys.
 #[derive(Default)]
 struct Roots {
     segments: Option<Value>,
@@ -262,7 +262,7 @@ struct Roots {
     host_segments: Option<Value>,
     host_traces: Option<Value>,
     settings: Vec<(String, Value)>,
-    /// Whether a key was there that only snapshots have.
+    /// Whether the root has a key that only snapshots have.
     named: bool,
 }
 
@@ -290,30 +290,30 @@ impl Roots {
     }
 }
 
-fn host(heap: &Heap, tables: &mut Tables, roots: &Roots) -> Host {
+fn host(heap: &Heap, tables: &mut Tables, roots: &Roots) -> HostMemory {
     let events = roots.host_traces.map_or(0..0, |v| tables.rows(heap, v, ext::EVENT));
     let segments = roots.host_segments.map_or(0..0, |v| tables.rows(heap, v, ext::SEGMENT));
     let blocks = roots.host_segments.map_or(0..0, |v| tables.rows(heap, v, ext::BLOCK));
-    Host {
+    HostMemory {
         events,
         segments: tables.segments[segments.start as usize..segments.end as usize].to_vec(),
         blocks,
     }
 }
 
-/// PyTorch has some dozens. Dicts that hold each other many times would come to more than any
-/// memory holds.
-const MOST_SETTINGS: usize = 1024;
+/// Limit of settings. PyTorch has some dozens. Without a limit, dicts that hold each other many
+/// times would exhaust memory.
+const MAX_SETTINGS: usize = 1024;
 
-/// Settings that hold settings become dotted keys, a line each; of too many the last line is `...`.
+/// Flattens nested settings into dotted keys. After [`MAX_SETTINGS`] the last key is `...`.
 fn flatten(heap: &Heap, prefix: &str, value: Value, out: &mut Vec<(String, String)>, depth: usize) {
     if !matches!(value.kind(), Kind::Dict(_)) || depth > 4 {
         out.push((prefix.to_owned(), json_text(heap, value)));
         return;
     }
     for pair in heap.items(value).chunks_exact(2) {
-        if out.len() >= MOST_SETTINGS {
-            if out.len() == MOST_SETTINGS {
+        if out.len() >= MAX_SETTINGS {
+            if out.len() == MAX_SETTINGS {
                 out.push(("...".to_owned(), "...".to_owned()));
             }
             return;
@@ -329,7 +329,7 @@ fn flatten(heap: &Heap, prefix: &str, value: Value, out: &mut Vec<(String, Strin
 
 fn devices(segments: &[Segment], traces: &[(Range<u32>, Option<Excerpt>)]) -> Vec<Device> {
     let highest = segments.last().map_or(0, |s| s.device as usize + 1);
-    let with_segments = segments.chunk_by(|a, b| a.device == b.device).map(|run| run[0].device);
+    let with_segments = segments.chunk_by(|a, b| a.device == b.device).map(|list| list[0].device);
     let with_events = (0..).zip(traces).filter(|(_, t)| !t.0.is_empty()).map(|(device, _)| device);
     let mut ordinals: Vec<u32> = with_segments.chain(with_events).collect();
     ordinals.sort_unstable();
@@ -349,7 +349,7 @@ fn devices(segments: &[Segment], traces: &[(Range<u32>, Option<Excerpt>)]) -> Ve
         .collect()
 }
 
-fn used(snapshot: &Snapshot) -> Used {
+fn count_used(snapshot: &Snapshot) -> UsedCounts {
     let mut stacks = vec![false; snapshot.stacks.len()];
     let mut frames = vec![false; snapshot.frames.len()];
     let mut see = |id: &StackId| stacks[id.0 as usize] = true;
@@ -362,19 +362,20 @@ fn used(snapshot: &Snapshot) -> Used {
         }
     }
     let count = |seen: &[bool]| seen.iter().filter(|&&s| s).count() as u32;
-    Used { frames: count(&frames), stacks: count(&stacks[1..]) }
+    UsedCounts { frames: count(&frames), stacks: count(&stacks[1..]) }
 }
 
-/// Invariants that real files sometimes break; each is reported once with the first place.
-fn check(snapshot: &mut Snapshot) {
+/// Checks invariants that real files sometimes break. Each kind is reported once, with its first
+/// occurrence.
+fn check_invariants(snapshot: &mut Snapshot) {
     let mut report = std::mem::take(&mut snapshot.report);
     for segment in &snapshot.segments {
         let blocks = snapshot.blocks_of(segment);
         let sum = blocks.iter().fold(0u64, |sum, b| sum.saturating_add(b.size.0));
         if !blocks.is_empty() && sum != segment.total_size.0 {
-            report.warn("segment_sum", None, || {
+            report.warn(WarningKind::SegmentSum, None, || {
                 format!(
-                    "the blocks of the segment at {} add up to {}, its total_size is {}",
+                    "the blocks of the segment at {} add up to {} bytes, but its total_size is {}",
                     segment.address, sum, segment.total_size.0
                 )
             });
@@ -384,7 +385,7 @@ fn check(snapshot: &mut Snapshot) {
         if pair[0].device == pair[1].device
             && pair[0].address.0.saturating_add(pair[0].total_size.0) > pair[1].address.0
         {
-            report.warn("segments_overlap", None, || {
+            report.warn(WarningKind::SegmentsOverlap, None, || {
                 format!(
                     "the segments at {} and {} of device {} overlap",
                     pair[0].address, pair[1].address, pair[0].device
@@ -395,7 +396,7 @@ fn check(snapshot: &mut Snapshot) {
     snapshot.report = report;
 }
 
-/// What something is that should be a snapshot.
+/// Describes a root that is not a snapshot.
 fn describe(heap: &Heap, value: Value) -> String {
     let named = |what: &str, name: StrId| format!("{what} {}", heap.strings.text(name));
     match value.kind() {
@@ -405,7 +406,7 @@ fn describe(heap: &Heap, value: Value) -> String {
         Kind::Float(_) => "a float".into(),
         Kind::Str(_) => "a string".into(),
         Kind::Bytes => "bytes".into(),
-        Kind::List(_) => "a list of other things".into(),
+        Kind::List(_) => "a list of other objects".into(),
         Kind::Dict(_) => {
             let keys = heap.items(value).chunks_exact(2).filter_map(|pair| match pair[0].kind() {
                 Kind::Str(key) => Some(heap.strings.text(key).into_owned()),
@@ -421,6 +422,6 @@ fn describe(heap: &Heap, value: Value) -> String {
         Kind::Tuple(_) => "a tuple".into(),
         Kind::Ext(..) => "a part of a snapshot".into(),
         Kind::Class(name) => named("the class", name),
-        Kind::Opaque(name) => named("an object that", name) + " would have made",
+        Kind::Opaque(name) => named("an object that", name) + " would build",
     }
 }

@@ -1,113 +1,245 @@
-//! What was odd about a file, and what made it unreadable.
+//! Warnings about defects of a file, and errors that make it unreadable.
 
 use vramscope_pickle::PickleError;
 
-/// Something that the reader should know; the numbers stand.
+/// The kinds of [`Warning`]. The first kinds concern the file, those from `Part` on its traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarningKind {
+    /// Bytes follow the end of the pickle.
+    TrailingBytes,
+    /// An object that only Python code could build was kept closed.
+    OpaqueObject,
+    /// An integer of more than 128 bits was dropped.
+    HugeInteger,
+    /// Items for something other than a list, dict or set were dropped.
+    StrayItems,
+    /// A size or address is missing, negative or not a number.
+    NotANumber,
+    /// A list of events, blocks, segments or annotations holds something else.
+    StrayItem,
+    /// A call stack holds something other than a frame.
+    NotAFrame,
+    /// PyTorch does not define the action.
+    UnknownAction,
+    /// PyTorch does not define the block state.
+    UnknownState,
+    /// The file has more streams than a [`StreamId`](crate::StreamId) can number.
+    TooManyStreams,
+    /// The file has more memory pools than a [`PoolIndex`](crate::PoolIndex) can number.
+    TooManyPools,
+    /// The blocks of a segment do not add up to its size.
+    SegmentSum,
+    /// Two final segments overlap.
+    SegmentsOverlap,
+    /// Final segments follow the traces, so some blocks in an event range may begin too early.
+    PartSegments,
+    /// Only a range of the events was read.
+    Part,
+    /// A live block was allocated again: the free is missing from the trace.
+    LostFree,
+    /// A block is freed, or live at the end, without an alloc since the last free at its address.
+    LostAlloc,
+    /// A free has another size than its alloc.
+    FreeSize,
+    /// Requested bytes after the last event differ from those of the final blocks.
+    EndsRequested,
+    /// The trace reserves more than the final segments hold.
+    ReservedBelowZero,
+    /// A segment event is missing from the trace.
+    SegmentLost,
+    /// The trace reserves memory twice, or gives back memory that is still in use.
+    SegmentOverlap,
+    /// The replay found no free memory that fits a block, or another size than expected.
+    Carving,
+    /// The replay does not end with the final blocks.
+    CarvingEnd,
+}
+
+/// The curve that a warning turns into an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AffectedCurve {
+    /// Requested bytes by event.
+    RequestedBytes,
+    /// Reserved bytes by event.
+    ReservedBytes,
+}
+
+impl WarningKind {
+    /// The stable name for programs, as in the JSON reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TrailingBytes => "trailing_bytes",
+            Self::OpaqueObject => "opaque_object",
+            Self::HugeInteger => "huge_integer",
+            Self::StrayItems => "stray_items",
+            Self::NotANumber => "not_a_number",
+            Self::StrayItem => "stray_item",
+            Self::NotAFrame => "not_a_frame",
+            Self::UnknownAction => "unknown_action",
+            Self::UnknownState => "unknown_state",
+            Self::TooManyStreams => "too_many_streams",
+            Self::TooManyPools => "too_many_pools",
+            Self::SegmentSum => "segment_sum",
+            Self::SegmentsOverlap => "segments_overlap",
+            Self::PartSegments => "part_segments",
+            Self::Part => "part",
+            Self::LostFree => "lost_free",
+            Self::LostAlloc => "lost_alloc",
+            Self::FreeSize => "free_size",
+            Self::EndsRequested => "ends_requested",
+            Self::ReservedBelowZero => "reserved_below_zero",
+            Self::SegmentLost => "segment_lost",
+            Self::SegmentOverlap => "segment_overlap",
+            Self::Carving => "carving",
+            Self::CarvingEnd => "carving_end",
+        }
+    }
+
+    /// The curve that is no longer exact after a warning of this kind.
+    pub fn affects(self) -> Option<AffectedCurve> {
+        match self {
+            Self::LostFree | Self::LostAlloc | Self::EndsRequested => {
+                Some(AffectedCurve::RequestedBytes)
+            }
+            Self::ReservedBelowZero => Some(AffectedCurve::ReservedBytes),
+            Self::TrailingBytes
+            | Self::OpaqueObject
+            | Self::HugeInteger
+            | Self::StrayItems
+            | Self::NotANumber
+            | Self::StrayItem
+            | Self::NotAFrame
+            | Self::UnknownAction
+            | Self::UnknownState
+            | Self::TooManyStreams
+            | Self::TooManyPools
+            | Self::SegmentSum
+            | Self::SegmentsOverlap
+            | Self::PartSegments
+            | Self::Part
+            | Self::FreeSize
+            | Self::SegmentLost
+            | Self::SegmentOverlap
+            | Self::Carving
+            | Self::CarvingEnd => None,
+        }
+    }
+}
+
+/// A defect that reading worked around. The message names the value used instead, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// A stable name, for programs.
-    pub code: &'static str,
-    /// In words, with the place of the first.
+    /// The kind of defect.
+    pub kind: WarningKind,
+    /// An English sentence about the first occurrence.
     pub message: String,
-    /// Where in the pickle it was met first, when it has a place there.
+    /// The first occurrence's offset in the pickle, if it has one.
     pub byte_offset: Option<u64>,
-    /// How often.
+    /// The number of occurrences.
     pub count: u32,
 }
 
-/// Gathers warnings: one a code, with the first message and a count.
+/// Collects warnings: one per kind, with the first message and a count.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     warnings: Vec<Warning>,
 }
 
 impl Report {
-    /// Something odd. The message of the first of its code is kept.
+    /// Counts one occurrence of `kind`. Only the first occurrence calls `message`.
     pub fn warn(
         &mut self,
-        code: &'static str,
+        kind: WarningKind,
         byte_offset: Option<u64>,
         message: impl FnOnce() -> String,
     ) {
-        self.warn_many(code, byte_offset, 1, message);
+        self.warn_many(kind, byte_offset, 1, message);
     }
 
-    /// The same, met `count` times.
+    /// [`Report::warn`] for `count` occurrences.
     pub fn warn_many(
         &mut self,
-        code: &'static str,
+        kind: WarningKind,
         byte_offset: Option<u64>,
         count: u32,
         message: impl FnOnce() -> String,
     ) {
-        match self.warnings.iter_mut().find(|w| w.code == code) {
+        match self.warnings.iter_mut().find(|w| w.kind == kind) {
             Some(warning) => warning.count += count,
-            None => self.warnings.push(Warning { code, message: message(), byte_offset, count }),
+            None => self.warnings.push(Warning { kind, message: message(), byte_offset, count }),
         }
     }
 
-    /// All of them, in the order in which they were first met.
+    /// All warnings, in the order of their first occurrence.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
+
+    /// Whether some warning makes `curve` an estimate.
+    pub fn affects(&self, curve: AffectedCurve) -> bool {
+        self.warnings.iter().any(|w| w.kind.affects() == Some(curve))
+    }
 }
 
-/// Why a file is no snapshot that can be shown.
+/// Why a file cannot be read as a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// It is no whole pickle.
+    /// The file is not a complete pickle.
     #[error(transparent)]
     Pickle(#[from] PickleError),
-    /// It is a pickle of something else.
+    /// The pickle is not a snapshot.
     #[error(
-        "this is not a memory snapshot: its root is {found}, expected a dict with `segments` and `device_traces`, or a list of segments"
+        "this is not a memory snapshot: its root is {found}, \
+         expected a dict with `segments` and `device_traces`, or a list of segments"
     )]
     NotASnapshot {
-        /// What the root is.
+        /// A description of the root.
         found: String,
     },
-    /// It is text, but not JSON of a snapshot.
-    #[error("this is JSON, but could not be read at line {line}, column {column}: {reason}")]
+    /// The file starts like JSON, but is not valid JSON.
+    #[error("cannot read this JSON at line {line}, column {column}: {reason}")]
     Json {
         /// Line, from 1.
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// What the JSON reader says.
+        /// The JSON parser's message.
         reason: String,
     },
-    /// A gzip stream that breaks off or fails its check sum.
+    /// A gzip stream is incomplete or fails its checksum.
     #[error("the gzip stream is damaged after {at} decompressed bytes: {reason}")]
     Gzip {
-        /// Bytes decompressed before.
+        /// Decompressed bytes before the error.
         at: u64,
-        /// What the decompressor says.
+        /// The decompressor's message.
         reason: String,
     },
-    /// An HTML page that holds no snapshot.
+    /// An HTML page without a snapshot.
     #[error(
-        "this HTML page holds no snapshot: no base64 data of `trace_plot` or `segment_plot` (PyTorch 2.1 or later) was found in {bytes} bytes"
+        "this HTML page holds no snapshot: no base64 data of `trace_plot` or `segment_plot` \
+         (PyTorch 2.1 or later) in {bytes} bytes"
     )]
     Html {
-        /// Its size.
+        /// The page's size in bytes.
         bytes: u64,
     },
-    /// Base64 inside an HTML page that is none.
-    #[error("the snapshot inside this HTML page is not valid base64, at offset {at}")]
+    /// An HTML page with invalid base64 data.
+    #[error("the snapshot in this HTML page is not valid base64 at offset {at}")]
     Base64 {
-        /// Where.
+        /// The offset in the page.
         at: u64,
     },
-    /// A container that is known, and not read.
+    /// A file of a known format that is not supported.
     #[error("{what}")]
     Refused {
-        /// What it is, and what to do.
+        /// The format, and the remedy if any.
         what: &'static str,
     },
-    /// A first byte that begins nothing known.
+    /// The first bytes match no supported format.
     #[error(
-        "this is no snapshot: it starts with {found}, expected a pickle, a gzip of one, `trace_plot` HTML or JSON"
+        "this is not a snapshot: it starts with {found}, \
+         expected a pickle, a gzipped pickle, `trace_plot` HTML or JSON"
     )]
     Unknown {
         /// The first bytes.
@@ -116,17 +248,18 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// What the reader can do about it.
+    /// A remedy for the error, if the message does not name one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Pickle(PickleError::Empty | PickleError::UnexpectedEnd { .. }) => Some(
-                "The process may have ended while it wrote the file, or a copy broke off. Take the snapshot again.",
+                "The process may have ended while it wrote the file, or a copy was interrupted. \
+                 Copy the file again or take a new snapshot.",
             ),
             Self::Pickle(_) => {
-                Some("Copy the file again; if that does not help, take the snapshot again.")
+                Some("Copy the file again. If that does not help, take a new snapshot.")
             }
             Self::NotASnapshot { .. } | Self::Unknown { .. } => {
-                Some("Snapshots are written by torch.cuda.memory._dump_snapshot(\"rank0.pickle\").")
+                Some("Write a snapshot with torch.cuda.memory._dump_snapshot(\"rank0.pickle\").")
             }
             Self::Json { .. }
             | Self::Gzip { .. }

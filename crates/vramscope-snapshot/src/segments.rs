@@ -11,40 +11,40 @@ pub struct Segment {
     pub device: u32,
     /// Base address.
     pub address: Addr,
-    /// Bytes reserved by it.
+    /// Reserved bytes.
     pub total_size: Bytes,
-    /// Bytes of its allocated blocks, rounded.
+    /// Bytes of its allocated blocks, rounded up by the allocator.
     pub allocated_size: Bytes,
-    /// The same, with blocks that wait for an event before they are free.
+    /// `allocated_size` plus the blocks that wait for an event before they are free.
     pub active_size: Bytes,
     /// Requested bytes of its active blocks.
     pub requested_size: Bytes,
-    /// The stream that it was made on.
+    /// The stream that the segment was allocated on.
     pub stream: StreamId,
-    /// Which of the two pools by size it serves.
+    /// Which size class of requests it serves.
     pub segment_type: SegmentType,
     /// Its memory pool.
     pub pool: PoolIndex,
-    /// Whether it belongs to an expandable segment.
+    /// Whether it is part of an expandable segment.
     pub is_expandable: bool,
-    /// The stack of the allocation that made it.
+    /// The call stack of the allocation that reserved it.
     pub stack: StackId,
     /// Its blocks: rows of [`Snapshot::blocks`](crate::Snapshot::blocks), in address order.
     pub blocks: Range<u32>,
 }
 
-/// The two pools by size of PyTorch's allocator: requests up to 1 MiB, and larger ones.
+/// The size classes of PyTorch's allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentType {
-    /// `small`.
+    /// `small`: requests up to 1 MiB.
     Small,
-    /// `large`.
+    /// `large`: requests above 1 MiB.
     Large,
-    /// The file does not say.
+    /// The file does not name the class.
     Unknown,
 }
 
-/// What a block is doing.
+/// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockState {
     /// `active_allocated`.
@@ -56,23 +56,25 @@ pub enum BlockState {
 }
 
 impl BlockState {
-    /// Whether its memory is in use.
+    /// Whether the block's memory is in use.
     pub fn is_active(self) -> bool {
         self != Self::Inactive
     }
 }
 
-/// One block of a segment.
+/// A block of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Base address; where the file has none (before PyTorch 2.1) the running sum of sizes.
+    /// Base address. Before PyTorch 2.1 files have none: then it is the sum of the
+    /// segment's address and the sizes of the blocks before it.
     pub address: Addr,
-    /// Bytes carved out, rounded.
+    /// Bytes, rounded up by the allocator.
     pub size: Bytes,
-    /// Bytes asked for. Only of use for active blocks: elsewhere it is left over from the last use.
+    /// Requested bytes. Valid only for active blocks: inactive blocks have the value of their last
+    /// use.
     pub requested_size: Bytes,
-    /// What it is doing.
+    /// The block's state.
     pub state: BlockState,
-    /// The stack of the live allocation.
+    /// The call stack of the live allocation.
     pub stack: StackId,
 }

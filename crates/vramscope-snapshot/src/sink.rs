@@ -1,10 +1,9 @@
-//! Which table a dict, list or tuple goes to: told by its keys, or by what its first item has
-//! become.
+//! Routes each dict, list and tuple to its table, by its keys or by the type of its first item.
 
-use crate::ids::{PoolIndex, StackId};
+use crate::ids::StackId;
 use crate::keys::{self, bit};
 use crate::tables::{Tables, ext};
-use vramscope_pickle::{ByteOffset, Heap, Keys, Kind, Sink, StrId, Value};
+use vramscope_pickle::{ByteOffset, Heap, Kind, Sink, StrId, Value};
 
 impl Sink for Tables {
     fn dict(
@@ -15,7 +14,7 @@ impl Sink for Tables {
         at: ByteOffset,
     ) -> Option<Value> {
         if let Some(value) = so_far {
-            if let Some(row) = value.as_ext(ext::EVENT).and_then(|number| self.gone.row(number)) {
+            if let Some(row) = value.as_ext(ext::EVENT).and_then(|number| self.remap.row(number)) {
                 let event = self.event(heap, row, self.events.get(row), pairs, at);
                 self.events.set(row, event);
             }
@@ -28,22 +27,6 @@ impl Sink for Tables {
         self.other_dict(heap, pairs, at)
     }
 
-    fn dict_as_before(
-        &mut self,
-        heap: &mut Heap,
-        pairs: &[Value],
-        keys: Keys,
-        at: ByteOffset,
-    ) -> Option<Value> {
-        if self.fields.are(keys) {
-            return Some(self.event_as_before(heap, pairs, at));
-        }
-        let taken = self.dict(heap, None, pairs, at);
-        // If its keys are those of an event, they can be told by this from now on.
-        self.fields.name(pairs, keys);
-        taken
-    }
-
     fn list(
         &mut self,
         heap: &mut Heap,
@@ -54,10 +37,11 @@ impl Sink for Tables {
         if let Some(stack) = so_far.and_then(|v| v.as_ext(ext::STACK)) {
             return Some(Value::ext(ext::STACK, self.stack_of(heap, StackId(stack), items, at).0));
         }
-        if let Some(index) = so_far.and_then(|v| v.as_ext(ext::RUN)) {
-            let run = self.runs[index as usize];
-            self.runs[index as usize] = self.run_of(heap, Some(run), run.kind, items, at);
-            self.cut(index as usize);
+        if let Some(index) = so_far.and_then(|v| v.as_ext(ext::ROW_RANGE)) {
+            let list = self.row_ranges[index as usize];
+            self.row_ranges[index as usize] =
+                self.row_range_of(heap, Some(list), list.kind, items, at);
+            self.filter_list(index as usize);
             return so_far;
         }
         match heap.resolve(items[0]).kind() {
@@ -68,10 +52,10 @@ impl Sink for Tables {
                 kind @ (ext::EVENT | ext::BLOCK | ext::SEGMENT | ext::ANNOTATION | ext::HISTORY),
                 _,
             ) => {
-                let run = self.run_of(heap, None, kind, items, at);
-                self.runs.push(run);
-                self.cut(self.runs.len() - 1);
-                Some(Value::ext(ext::RUN, self.runs.len() as u32 - 1))
+                let list = self.row_range_of(heap, None, kind, items, at);
+                self.row_ranges.push(list);
+                self.filter_list(self.row_ranges.len() - 1);
+                Some(Value::ext(ext::ROW_RANGE, self.row_ranges.len() as u32 - 1))
             }
             Kind::Str(_) => {
                 let mut text = Vec::new();
@@ -85,21 +69,17 @@ impl Sink for Tables {
         }
     }
 
-    /// A stack is a number for its frames, and stays one, as a pool's is for its id; but what is
-    /// odd about one has to be counted every time.
-    fn repeats(&self, value: Value) -> bool {
-        match value.kind() {
-            Kind::Ext(ext::STACK, _) => self.only_frames,
-            Kind::Ext(ext::POOL, pool) => pool != u32::from(PoolIndex::UNKNOWN.0),
-            _ => false,
-        }
+    /// A stack's id always means the same frames. Stacks with other items are not cacheable: each
+    /// one has to add to a warning's count.
+    fn is_cacheable(&self, value: Value) -> bool {
+        matches!(value.kind(), Kind::Ext(ext::STACK, _)) && self.only_frames
     }
 
-    fn foresee(&mut self, rest: f64) {
-        if self.foresee_part(rest) {
+    fn reserve_ahead(&mut self, rest: f64) {
+        if self.reserve_ahead_filtered(rest) {
             return;
         }
-        self.events.foresee(rest);
+        self.events.reserve_ahead(rest);
     }
 
     fn tuple(&mut self, heap: &mut Heap, items: &[Value], at: ByteOffset) -> Option<Value> {
@@ -109,7 +89,7 @@ impl Sink for Tables {
 }
 
 impl Tables {
-    /// A dict of any kind. Apart from the way that nearly all dicts go: engines optimize a small
+    /// Routes a dict that is not a common event. Out of line: JavaScript engines optimize a small
     /// function sooner.
     #[inline(never)]
     fn other_dict(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Option<Value> {

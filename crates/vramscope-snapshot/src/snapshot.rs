@@ -11,91 +11,91 @@ use std::ops::Range;
 use std::sync::Arc;
 use vramscope_pickle::{StrId, Strings};
 
-/// One snapshot: the allocator's state on every device when it was taken, and what was recorded
+/// The allocator's state on every device when the snapshot was taken, and the events recorded
 /// before.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Every text of the file, once.
+    /// All strings of the file, interned.
     pub strings: Strings,
     /// Distinct frames.
     pub frames: Frames,
     /// Distinct stacks.
     pub stacks: Stacks,
-    /// Trace entries of all devices. Others may hold them, too: they are most of a snapshot.
+    /// Trace entries of all devices. Shared, because they are most of a snapshot's memory.
     pub events: Arc<Events>,
-    /// Segments, by device and address. Those of pinned host memory are in [`Host`].
+    /// Segments, sorted by device and address. [`HostMemory`] has those of pinned host memory.
     pub segments: Vec<Segment>,
     /// Blocks of all segments.
     pub blocks: Vec<Block>,
-    /// Named ranges, as recorded.
+    /// Ends of named ranges, as recorded.
     pub annotations: Vec<Annotation>,
-    /// Stream handles; the first is the default stream, 0.
+    /// Stream handles. The first is the default stream, 0.
     pub streams: Vec<i64>,
-    /// Memory pools; the first is the default pool.
+    /// Memory pools. The first is the default pool.
     pub pools: Vec<PoolId>,
-    /// Names of actions, by [`Action`].
+    /// Action names, indexed by [`Action`].
     pub actions: Vec<StrId>,
-    /// `allocator_settings`: dotted keys and their values as JSON text, in the file's order.
+    /// `allocator_settings`: dotted keys and their values as JSON text, in file order.
     pub settings: Vec<(String, String)>,
-    /// Devices with events or segments, by ordinal.
+    /// Devices with events or segments, sorted by ordinal.
     pub devices: Vec<Device>,
     /// Pinned host memory.
-    pub host: Host,
-    /// What was odd.
+    pub host: HostMemory,
+    /// Defects that reading worked around.
     pub report: Report,
-    /// Distinct frames and stacks that something refers to.
-    pub used: Used,
-    /// Bytes of the pickle (or JSON) that were read.
+    /// The number of distinct frames and stacks in use.
+    pub used: UsedCounts,
+    /// Bytes of the pickle (or JSON).
     pub bytes: u64,
 }
 
-/// One device's rows.
+/// The rows of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Local ordinal.
+    /// The ordinal on the local machine.
     pub device: u32,
-    /// Its trace, oldest first: rows of [`Snapshot::events`].
+    /// The device's trace, oldest event first: rows of [`Snapshot::events`].
     pub events: Range<u32>,
-    /// Its segments: indices into [`Snapshot::segments`].
+    /// The device's segments: indices into [`Snapshot::segments`].
     pub segments: Range<u32>,
-    /// Which events of its trace these are, where only a range of them was read.
+    /// The range of events that was read, unless all were.
     pub excerpt: Option<Excerpt>,
 }
 
-/// A range of a trace's events. The rows of the trace are those inside of it, without a gap; before
-/// and behind them are events of what was live around it.
+/// The part of a trace that was read. It consists of all events of the requested range, with events
+/// of blocks that were live around it before and behind them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
-    /// Those that were asked for, as the file counts them.
+    /// The requested range, in the file's event indices.
     pub events: Range<u32>,
-    /// How many the file has.
+    /// The number of events in the file.
     pub of: u32,
-    /// Rows before the first of them.
+    /// The number of rows before the requested range.
     pub before: u32,
 }
 
-/// Pinned host memory (since PyTorch 2.14, when it was asked for).
+/// Pinned host memory (since PyTorch 2.14, if recorded).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Host {
-    /// Its trace.
+pub struct HostMemory {
+    /// Its trace: rows of [`Snapshot::events`].
     pub events: Range<u32>,
     /// Its segments.
     pub segments: Vec<Segment>,
-    /// Blocks that the file lists without segments.
+    /// Blocks that the file lists without segments: rows of [`Snapshot::blocks`].
     pub blocks: Range<u32>,
 }
 
-/// How many distinct frames and stacks are in use.
+/// The number of distinct frames and stacks that events, blocks or segments refer to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
-    /// Frames, by name, file and line.
+pub struct UsedCounts {
+    /// Distinct frames, by name, file and line.
     pub frames: u32,
-    /// Stacks, the empty one not counted.
+    /// Distinct stacks, without the empty one.
     pub stacks: u32,
 }
 
 impl Snapshot {
-    /// A text, for people.
+    /// A string as text. Invalid UTF-8 becomes U+FFFD.
     pub fn text(&self, id: StrId) -> Cow<'_, str> {
         self.strings.text(id)
     }
@@ -105,7 +105,7 @@ impl Snapshot {
         self.frames.get(id)
     }
 
-    /// A stack's frames, innermost first.
+    /// The frames of a stack, innermost first.
     pub fn stack(&self, id: StackId) -> impl ExactSizeIterator<Item = Frame> + DoubleEndedIterator {
         self.stacks.frames(id).iter().map(|&f| self.frames.get(f))
     }
@@ -118,22 +118,22 @@ impl Snapshot {
         }
     }
 
-    /// The pool, where it is known.
+    /// The pool's id, if known.
     pub fn pool(&self, index: PoolIndex) -> Option<PoolId> {
         self.pools.get(usize::from(index.0)).copied()
     }
 
-    /// The stream's handle.
+    /// The handle of a stream.
     pub fn stream(&self, id: StreamId) -> i64 {
         self.streams[usize::from(id.0)]
     }
 
-    /// A device, if it has events or segments.
+    /// The device with this ordinal, if it has events or segments.
     pub fn device(&self, ordinal: u32) -> Option<&Device> {
         self.devices.iter().find(|d| d.device == ordinal)
     }
 
-    /// The segments of a device.
+    /// The segments of a device, in address order.
     pub fn segments_of(&self, device: &Device) -> &[Segment] {
         &self.segments[device.segments.start as usize..device.segments.end as usize]
     }

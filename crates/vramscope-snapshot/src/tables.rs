@@ -1,23 +1,23 @@
-//! The tables while they fill: what the parser pushes becomes rows the moment it is complete.
+//! The tables under construction: each container that the parser completes becomes a row.
 
 mod event;
-mod fields;
+mod key_order;
 
 use crate::annotations::{Annotation, Stage};
+use crate::event_range::RowRemap;
 use crate::events::{Event, Events};
 use crate::frames::{Frame, Frames, Stacks};
 use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 use crate::json_text::json_text;
 use crate::keys;
-use crate::parts::Gone;
-use crate::report::Report;
+use crate::report::{Report, WarningKind};
 use crate::segments::{Block, BlockState, Segment, SegmentType};
-use fields::Fields;
+use key_order::KeyOrder;
 use std::ops::Range;
 use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
 use vramscope_units::{Addr, Bytes, Micros};
 
-/// What a taken object has become: the kind of a [`Value::ext`].
+/// Kinds of a [`Value::ext`]: the table that a taken container went to.
 pub(crate) mod ext {
     pub(crate) const EVENT: u8 = 0;
     pub(crate) const FRAME: u8 = 1;
@@ -28,25 +28,25 @@ pub(crate) mod ext {
     pub(crate) const POOL: u8 = 6;
     pub(crate) const TEXT: u8 = 7;
     pub(crate) const HISTORY: u8 = 8;
-    /// A list of rows: index into `Tables::runs`.
-    pub(crate) const RUN: u8 = 9;
+    /// A list of rows: an index into `Tables::row_ranges`.
+    pub(crate) const ROW_RANGE: u8 = 9;
 }
 
 /// A list whose items became consecutive rows of one table.
 #[derive(Clone, Copy)]
-pub(crate) struct Run {
+pub(crate) struct RowRange {
     pub(crate) kind: u8,
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
-impl Run {
+impl RowRange {
     pub(crate) fn range(self) -> Range<u32> {
         self.start..self.end
     }
 }
 
-/// The tables while they fill.
+/// The tables under construction.
 pub(crate) struct Tables {
     pub(crate) frames: Frames,
     pub(crate) stacks: Stacks,
@@ -56,23 +56,23 @@ pub(crate) struct Tables {
     pub(crate) annotations: Vec<Annotation>,
     pub(crate) streams: Vec<i64>,
     pub(crate) pools: Vec<PoolId>,
-    /// Names of actions; those that PyTorch has come first, in [`Action`]'s order.
+    /// Action names. PyTorch's come first, in [`Action`](crate::Action)'s order.
     pub(crate) actions: Vec<StrId>,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) row_ranges: Vec<RowRange>,
     pub(crate) history: Vec<(u64, StackId)>,
     pub(crate) report: Report,
     scratch: Vec<FrameId>,
-    pub(crate) fields: Fields,
-    /// Whether the stack that was made last is nothing but frames.
+    pub(crate) key_order: KeyOrder,
+    /// Whether the last stack consisted of frames only.
     pub(crate) only_frames: bool,
-    /// What is kept of the traces, where that is not all.
-    pub(crate) parts: Option<Box<crate::parts::Parts>>,
-    /// Which rows are gone.
-    pub(crate) gone: Gone,
+    /// The state of the event filter, unless all events are kept.
+    pub(crate) filter: Option<Box<crate::event_range::FilterState>>,
+    /// Maps event numbers to rows.
+    pub(crate) remap: RowRemap,
 }
 
 impl Tables {
-    /// Bytes of memory that the tables hold, the machine's and those of `parts` not counted.
+    /// Bytes of memory that the tables hold, without the parser and `filter`.
     pub(crate) fn memory(&self) -> usize {
         self.events.memory()
             + self.frames.memory()
@@ -94,18 +94,18 @@ impl Tables {
             streams: vec![0],
             pools: vec![PoolId::DEFAULT],
             actions: (keys::ALLOC..=keys::FREE).map(StrId).collect(),
-            runs: Vec::new(),
+            row_ranges: Vec::new(),
             history: Vec::new(),
             report: Report::default(),
             scratch: Vec::new(),
-            fields: Fields::default(),
+            key_order: KeyOrder::default(),
             only_frames: false,
-            parts: None,
-            gone: Gone::default(),
+            filter: None,
+            remap: RowRemap::default(),
         }
     }
 
-    /// An address modulo 2^64: PyTorch's C++ pickler writes those of 2^63 and above as negative
+    /// An address modulo 2^64: PyTorch's C++ pickler writes addresses from 2^63 on as negative
     /// numbers.
     #[inline]
     fn address(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
@@ -119,7 +119,7 @@ impl Tables {
     fn odd_address(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
         let address = heap.int(value);
         if address.is_none() {
-            self.odd_number("an address", at);
+            self.warn_not_a_number("an address", at);
         }
         address.unwrap_or(0) as u64
     }
@@ -132,19 +132,22 @@ impl Tables {
         }
     }
 
-    /// From 2^63 on, where no memory is: damage, but as written.
+    /// A size that is not a small integer. Sizes from 2^63 on are damage, but are kept as written.
     #[inline(never)]
     fn odd_bytes(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> u64 {
         let bytes = heap.int(value).and_then(|bytes| u64::try_from(bytes).ok());
         if bytes.is_none() {
-            self.odd_number("a size", at);
+            self.warn_not_a_number("a size", at);
         }
         bytes.unwrap_or(0)
     }
 
-    fn odd_number(&mut self, what: &'static str, at: ByteOffset) {
-        self.report.warn("not_a_number", Some(at), || {
-            format!("{what} is missing, negative or not a number, in the dict that ends at byte {at}: taken as 0")
+    fn warn_not_a_number(&mut self, what: &'static str, at: ByteOffset) {
+        self.report.warn(WarningKind::NotANumber, Some(at), || {
+            format!(
+                "{what} is missing, negative or not a number in the dict that ends at byte {at}: \
+                 0 is used"
+            )
         });
     }
 
@@ -153,10 +156,10 @@ impl Tables {
         if value.kind() == Kind::Int(0) { StreamId(0) } else { self.other_stream(heap, value, at) }
     }
 
-    /// One that need not be the default stream.
+    /// The stream of a handle other than the integer 0.
     #[inline(never)]
     fn other_stream(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> StreamId {
-        // Pointers come signed or unsigned; the handle is the same 64 bits.
+        // PyTorch writes the 64 bits of the handle signed or unsigned.
         let handle = heap.int(value).map_or(0, |handle| handle as i64);
         if handle == 0 {
             return StreamId(0);
@@ -172,8 +175,8 @@ impl Tables {
             })
         });
         if index.is_none() {
-            self.report.warn("too_many_streams", Some(at), || {
-                "more than 65,534 streams: the rest are shown as the default stream".into()
+            self.report.warn(WarningKind::TooManyStreams, Some(at), || {
+                "more than 65,534 streams: further ones are shown as the default stream".into()
             });
         }
         StreamId(index.unwrap_or(0) as u16)
@@ -208,8 +211,8 @@ impl Tables {
             })
         });
         if index.is_none() {
-            self.report.warn("too_many_pools", Some(at), || {
-                "more than 65,534 memory pools: the rest are shown as unknown".into()
+            self.report.warn(WarningKind::TooManyPools, Some(at), || {
+                "more than 65,534 memory pools: further ones are shown as unknown".into()
             });
         }
         Some(index.map_or(PoolIndex::UNKNOWN, |i| PoolIndex(i as u16)))
@@ -219,7 +222,7 @@ impl Tables {
         let value = heap.resolve(value);
         match value.as_ext(ext::STACK) {
             Some(id) => StackId(id),
-            // A list that holds no frame: empty, or of something else.
+            // The list is empty, or holds no frames.
             None => StackId::EMPTY,
         }
     }
@@ -233,9 +236,9 @@ impl Tables {
             match (key.0, value.kind()) {
                 (keys::NAME, Kind::Str(text)) => name = text,
                 (keys::FILENAME, Kind::Str(text)) => file = text,
-                // None, negative and absent lines are all "unknown".
+                // None, negative and absent lines count as unknown.
                 (keys::LINE, _) => {
-                    line = heap.small_int(value).and_then(|l| u32::try_from(l).ok()).unwrap_or(0)
+                    line = heap.small_int(value).and_then(|l| u32::try_from(l).ok()).unwrap_or(0);
                 }
                 (keys::FX_NODE_OP..=keys::FX_ORIGINAL_TRACE, Kind::Str(_)) => has_notes = true,
                 _ => {}
@@ -256,7 +259,7 @@ impl Tables {
 
     pub(crate) fn block(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
         let mut block = Block {
-            address: Addr(MISSING),
+            address: Addr(UNKNOWN_ADDRESS),
             size: Bytes(0),
             requested_size: Bytes(0),
             state: BlockState::Inactive,
@@ -272,10 +275,11 @@ impl Tables {
                 keys::REQUESTED_SIZE => requested = Some(Bytes(self.bytes(heap, value, at))),
                 keys::FRAMES => block.stack = Self::stack(heap, value),
                 keys::STATE => block.state = self.state(heap, value, at),
-                // Before 2.1; one entry for every former block, the first is the live one.
+                // Before PyTorch 2.1: one entry per former block, the live one first.
                 keys::HISTORY => {
-                    let run = value.as_ext(ext::RUN).map(|run| self.runs[run as usize]);
-                    history = run
+                    let list =
+                        value.as_ext(ext::ROW_RANGE).map(|list| self.row_ranges[list as usize]);
+                    history = list
                         .filter(|r| r.kind == ext::HISTORY)
                         .map(|r| self.history[r.start as usize]);
                 }
@@ -286,7 +290,7 @@ impl Tables {
             block.stack = stack;
             requested = requested.filter(|r| r.0 > 0).or(Some(Bytes(real_size)));
         }
-        // Snapshots that do not tell what was asked for: all that is known is the block.
+        // The file lacks requested sizes, so the block's size is the best estimate.
         block.requested_size = requested.unwrap_or(block.size);
         self.blocks.push(block);
         self.blocks.len() as u32 - 1
@@ -295,15 +299,15 @@ impl Tables {
     fn state(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> BlockState {
         match value.kind() {
             Kind::Str(StrId(keys::ACTIVE_ALLOCATED)) => BlockState::Allocated,
-            // The second name stands in PyTorch's docstrings and in no build.
+            // The second name occurs in PyTorch's docstrings, but in no build.
             Kind::Str(StrId(keys::ACTIVE_PENDING_FREE | keys::ACTIVE_AWAITING_FREE)) => {
                 BlockState::PendingFree
             }
             Kind::Str(StrId(keys::INACTIVE)) => BlockState::Inactive,
             _ => {
                 let found = json_text(heap, value);
-                self.report.warn("unknown_state", Some(at), || {
-                    format!("blocks in the unknown state {found} count as inactive")
+                self.report.warn(WarningKind::UnknownState, Some(at), || {
+                    format!("blocks in unknown state {found} count as inactive")
                 });
                 BlockState::Inactive
             }
@@ -330,7 +334,7 @@ impl Tables {
             match key.0 {
                 keys::DEVICE => {
                     segment.device =
-                        heap.int(value).and_then(|d| u32::try_from(d).ok()).unwrap_or(0)
+                        heap.int(value).and_then(|d| u32::try_from(d).ok()).unwrap_or(0);
                 }
                 keys::ADDRESS => segment.address = Addr(self.address(heap, value, at)),
                 keys::TOTAL_SIZE => segment.total_size = Bytes(self.bytes(heap, value, at)),
@@ -357,11 +361,11 @@ impl Tables {
         self.segments.len() as u32 - 1
     }
 
-    /// Addresses of blocks that have none in the file: they lie one behind the other.
+    /// Assigns consecutive addresses to blocks that have none in the file.
     fn place_blocks(&mut self, segment: &Segment) {
         let mut at = segment.address.0;
         for block in &mut self.blocks[segment.blocks.start as usize..segment.blocks.end as usize] {
-            if block.address.0 == MISSING {
+            if block.address.0 == UNKNOWN_ADDRESS {
                 block.address = Addr(at);
             }
             at = block.address.0.wrapping_add(block.size.0);
@@ -385,19 +389,20 @@ impl Tables {
         self.annotations.len() as u32 - 1
     }
 
-    /// The rows of a list, whether it became a run or stayed with the machine because something
-    /// else is in it too.
+    /// The rows of a list: of a taken one, or of one that stayed in the heap because it also holds
+    /// other items.
     pub(crate) fn rows(&mut self, heap: &Heap, value: Value, kind: u8) -> Range<u32> {
         let value = heap.resolve(value);
-        if let Some(run) = value.as_ext(ext::RUN).map(|run| self.runs[run as usize]) {
-            return if run.kind == kind { run.range() } else { 0..0 };
+        if let Some(list) = value.as_ext(ext::ROW_RANGE).map(|list| self.row_ranges[list as usize])
+        {
+            return if list.kind == kind { list.range() } else { 0..0 };
         }
         let rows = self.rows_of(heap, kind, heap.items(value), None);
         self.contiguous(kind, &rows)
     }
 
-    /// The rows of a list's items. What is no event still has its place in a trace, so that indices
-    /// stay those of the file; from other lists it is left out.
+    /// The rows of a list's items. In a trace, any other item gets a row without data, so that
+    /// event indices stay those of the file. In other lists it is left out.
     fn rows_of(
         &mut self,
         heap: &Heap,
@@ -409,33 +414,32 @@ impl Tables {
         for &item in items {
             let row = heap.resolve(item).as_ext(kind);
             if let Some(row) =
-                if kind == ext::EVENT { row.and_then(|number| self.gone.row(number)) } else { row }
+                if kind == ext::EVENT { row.and_then(|number| self.remap.row(number)) } else { row }
             {
                 rows.push(row);
                 continue;
             }
             if kind == ext::EVENT {
-                rows.push(self.events.push_apart(Event::UNKNOWN));
+                rows.push(self.events.push_outlined(Event::UNKNOWN));
             }
-            self.report.warn("stray_item", at, || {
+            self.report.warn(WarningKind::StrayItem, at, || {
                 let what = json_text(heap, item);
                 let shown: String = what.chars().take(80).collect();
-                format!("a list of events, blocks, segments or annotations holds something else: {shown}")
+                format!("a list of events, blocks, segments or annotations holds {shown}")
             });
         }
         rows
     }
 
-    /// The rows of a list's items where they follow each other, as nearly always.
-    fn following(&self, kind: u8, items: &[Value]) -> Option<Range<u32>> {
+    /// The rows of a list's items, if they are consecutive, as nearly always.
+    fn consecutive_rows(&self, kind: u8, items: &[Value]) -> Option<Range<u32>> {
         let first = items.first()?.as_ext(kind)?;
         let all = items.iter().zip(first..).all(|(item, next)| *item == Value::ext(kind, next));
-        let start = if kind == ext::EVENT { self.gone.row(first)? } else { first };
+        let start = if kind == ext::EVENT { self.remap.row(first)? } else { first };
         all.then(|| start..start + items.len() as u32)
     }
 
-    /// Rows as one range: the rows themselves where they follow each other, else copies at the
-    /// table's end.
+    /// The rows as one range. Rows that are not consecutive are copied to the end of the table.
     fn contiguous(&mut self, kind: u8, rows: &[u32]) -> Range<u32> {
         let Some(&first) = rows.first() else { return 0..0 };
         if rows.iter().zip(first..).all(|(&row, next)| row == next) {
@@ -470,8 +474,7 @@ impl Tables {
         }
     }
 
-    /// A list of frames becomes a stack: `before`, if the list is longer than a batch, then
-    /// `items`.
+    /// Interns the stack of `before`, the earlier batches of a long list, followed by `items`.
     pub(crate) fn stack_of(
         &mut self,
         heap: &Heap,
@@ -489,8 +492,11 @@ impl Tables {
                 Some(id) => frames.push(FrameId(id)),
                 None => {
                     self.only_frames = false;
-                    self.report.warn("not_a_frame", Some(at), || {
-                        format!("the call stack that ends at byte {at} holds something that is no frame: left out")
+                    self.report.warn(WarningKind::NotAFrame, Some(at), || {
+                        format!(
+                            "the call stack that ends at byte {at} holds something other than \
+                             frames: it is left out"
+                        )
                     });
                 }
             }
@@ -500,32 +506,36 @@ impl Tables {
         id
     }
 
-    pub(crate) fn run_of(
+    pub(crate) fn row_range_of(
         &mut self,
         heap: &Heap,
-        so_far: Option<Run>,
+        so_far: Option<RowRange>,
         kind: u8,
         items: &[Value],
         at: ByteOffset,
-    ) -> Run {
-        if let Some(rows) = self.following(kind, items)
-            && so_far.is_none_or(|run| run.end == rows.start)
+    ) -> RowRange {
+        if let Some(rows) = self.consecutive_rows(kind, items)
+            && so_far.is_none_or(|list| list.end == rows.start)
         {
-            return Run { kind, start: so_far.map_or(rows.start, |run| run.start), end: rows.end };
+            return RowRange {
+                kind,
+                start: so_far.map_or(rows.start, |list| list.start),
+                end: rows.end,
+            };
         }
         let rows = self.rows_of(heap, kind, items, Some(at));
-        let Some(run) = so_far else {
+        let Some(list) = so_far else {
             let range = self.contiguous(kind, &rows);
-            return Run { kind, start: range.start, end: range.end };
+            return RowRange { kind, start: range.start, end: range.end };
         };
-        if rows.iter().zip(run.end..).all(|(&row, next)| row == next) {
-            return Run { end: run.end + rows.len() as u32, ..run };
+        if rows.iter().zip(list.end..).all(|(&row, next)| row == next) {
+            return RowRange { end: list.end + rows.len() as u32, ..list };
         }
-        let all: Vec<u32> = run.range().chain(rows).collect();
+        let all: Vec<u32> = list.range().chain(rows).collect();
         let range = self.contiguous(kind, &all);
-        Run { kind, start: range.start, end: range.end }
+        RowRange { kind, start: range.start, end: range.end }
     }
 }
 
-/// The address of a block before it is known.
-const MISSING: u64 = u64::MAX;
+/// Placeholder for the address of a block that has none in the file.
+const UNKNOWN_ADDRESS: u64 = u64::MAX;

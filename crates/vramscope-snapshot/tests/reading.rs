@@ -1,7 +1,7 @@
-//! Files as they come: in pieces, cut off, damaged, in other protocols and containers.
+//! Reading files in chunks, cut off, damaged, and in other protocols and containers.
 
 use std::path::{Path, PathBuf};
-use vramscope_snapshot::{LoadError, Reader, Snapshot, dump};
+use vramscope_snapshot::{LoadError, Reader, Snapshot, WarningKind, dump};
 
 fn test_data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
@@ -15,7 +15,7 @@ fn read(bytes: &[u8], chunk: usize) -> Result<Vec<String>, LoadError> {
     Ok(reader.finish()?.iter().map(|n| format!("{}\n{}", n.name, dump(&n.snapshot))).collect())
 }
 
-/// The files of a folder of `test_data`, the expected numbers left out, in order.
+/// The files of a folder of `test_data`, sorted, without the expected numbers.
 fn files(folder: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(test_data().join(folder))
         .expect("the folder is there")
@@ -32,7 +32,7 @@ fn bytes_of(path: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn any_chunking_gives_the_same_tables() {
+fn chunk_size_changes_no_table() {
     for folder in ["scenarios", "edge", "containers", "damaged"] {
         for path in files(folder) {
             let bytes = bytes_of(&path);
@@ -44,29 +44,32 @@ fn any_chunking_gives_the_same_tables() {
     }
 }
 
-/// A snapshot whose settings, and the metadata of an event, hold `level` ten times, which holds its
-/// like, down to a number.
-fn laughing(level: impl Fn(u8) -> Vec<u8>) -> Vec<u8> {
+/// A snapshot with nested values in its settings and in the metadata of an event. Each value holds
+/// the one below it ten times.
+fn exponential_snapshot(level: impl Fn(u8) -> Vec<u8>) -> Vec<u8> {
     let mut pickle = b"\x80\x04K\x01\x940".to_vec();
     for below in 0..16 {
-        // Each is remembered, and taken from the stack.
+        // MEMOIZE, then POP.
         pickle.extend([level(below), b"\x940".to_vec()].concat());
     }
     pickle.extend_from_slice(
-        b"}(\x8c\x08segments]\x8c\x0ddevice_traces]](}(\x8c\x06actionX\x05\0\0\0alloc\x8c\x04addrM\0\x02\x8c\x04sizeM\0\x02\
+        b"}(\x8c\x08segments]\x8c\x0ddevice_traces]](}(\x8c\x06actionX\x05\0\0\0alloc\
+        \x8c\x04addrM\0\x02\x8c\x04sizeM\0\x02\
         \x8c\x0duser_metadatah\x10uea\x8c\x12allocator_settings}\x8c\x01xh\x10su.",
     );
     pickle
 }
 
 #[test]
-fn what_holds_its_like_many_times_is_cut_short() {
+fn exponentially_nested_values_are_truncated() {
     let many = |one: &dyn Fn(u8) -> Vec<u8>| (0..10).flat_map(one).collect::<Vec<u8>>();
     let list = |below: u8| [b"](", &*many(&|_| vec![b'h', below]), b"e"].concat();
     let dict = |below: u8| [b"}(", &*many(&|i| vec![b'K', i, b'h', below]), b"u"].concat();
     let keys =
         |below: u8| [b"}(", &*many(&|i| vec![b'K', i, b'h', below, b'\x86', b'N']), b"u"].concat();
-    for pickle in [laughing(list), laughing(dict), laughing(keys)] {
+    for pickle in
+        [exponential_snapshot(list), exponential_snapshot(dict), exponential_snapshot(keys)]
+    {
         let mut reader = Reader::default();
         reader.feed(&pickle).expect("a pickle");
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
@@ -94,7 +97,7 @@ fn truncation_at_every_byte_is_an_error_or_a_warning() {
         let bytes = bytes_of(&test_data().join(name));
         for end in 0..bytes.len() {
             if let Ok(snapshots) = read(&bytes[..end], usize::MAX) {
-                // The last byte of text formats may be white space.
+                // The last bytes of text formats may be white space.
                 let rest = &bytes[end..];
                 let all_warn = snapshots.iter().all(|s| s.contains("\nwarning "));
                 assert!(
@@ -113,7 +116,7 @@ fn flipped_bits_never_panic() {
         for at in 0..bytes.len() {
             let mut bytes = bytes.clone();
             bytes[at] ^= 1 << (at % 8);
-            // Whatever comes of it: the same in pieces.
+            // The outcome must not depend on chunking.
             let whole = read(&bytes, usize::MAX);
             assert_eq!(read(&bytes, 61), whole, "{name} with byte {at} changed");
         }
@@ -121,7 +124,7 @@ fn flipped_bits_never_panic() {
 }
 
 #[test]
-fn every_protocol_holds_the_same_snapshot() {
+fn all_protocols_give_equal_snapshots() {
     let expected = read(&bytes_of(&test_data().join("recorded/misc/unicode.pickle")), usize::MAX)
         .expect("a snapshot");
     for protocol in ["p0", "p1", "p2", "p3", "p5", "purepython_p4"] {
@@ -137,25 +140,25 @@ fn every_protocol_holds_the_same_snapshot() {
 }
 
 #[test]
-fn what_is_no_snapshot_is_refused_in_words() {
+fn files_without_a_snapshot_are_rejected() {
     let check = |name: &str, words: &str| {
         let error =
             read(&bytes_of(&test_data().join(name)), usize::MAX).expect_err(name).to_string();
         assert!(error.contains(words), "{name}: {error}");
     };
     check("containers/archive.zip", "zip archive");
-    check("containers/checkpoint.pt", "zip archive (torch.save checkpoints are, too)");
+    check("containers/checkpoint.pt", "zip archive, as torch.save writes");
     check("containers/checkpoint_legacy.pt", "torch.save");
     check("containers/page.html", "holds no snapshot");
     check("damaged/empty.pickle", "the file is empty");
     check("damaged/truncated.pickle", "it was cut off");
-    check("damaged/calls.pickle", "an object that os.system would have made");
-    check("damaged/text.pickle", "this is no snapshot: it starts with");
+    check("damaged/calls.pickle", "an object that os.system would build");
+    check("damaged/text.pickle", "this is not a snapshot: it starts with");
     check("damaged/other.pickle", "not a memory snapshot: its root is");
 }
 
 #[test]
-fn the_tables_of_a_small_recording_are_as_committed() {
+fn tables_match_committed_dumps() {
     let bytes = bytes_of(&test_data().join("recorded/t26/linear_seed_python.pickle"));
     let text = read(&bytes, usize::MAX).expect("a snapshot").remove(0);
     insta::assert_snapshot!("linear_seed_python", text);
@@ -164,9 +167,9 @@ fn the_tables_of_a_small_recording_are_as_committed() {
 }
 
 #[test]
-fn what_is_odd_about_a_stack_counts_every_time() {
-    // Two events with the same list of references to a frame and to a text, and a third one without
-    // the text.
+fn every_odd_stack_is_counted() {
+    // Some events have the same list of references to a frame and to a string. The others have only
+    // frames.
     let event =
         |frames: &[u8]| [b"}(\x8c\x06action\x8c\x05alloc\x8c\x06frames](", frames, b"eu"].concat();
     let (odd, plain) = (event(b"h\x00h\x01h\x00"), event(b"h\x00h\x00"));
@@ -191,7 +194,7 @@ fn what_is_odd_about_a_stack_counts_every_time() {
         }
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let warning = &snapshot.report.warnings()[0];
-        assert_eq!((warning.code, warning.count), ("not_a_frame", 2));
+        assert_eq!((warning.kind, warning.count), (WarningKind::NotAFrame, 2));
         let stacks = snapshot.devices[0]
             .events
             .clone()
@@ -200,10 +203,9 @@ fn what_is_odd_about_a_stack_counts_every_time() {
     }
 }
 
-/// A trace of many events and a second one that refers to some of the first, however far behind:
-/// nothing of the memo is ever forgotten.
+/// References must be right however far back they lead: the parser forgets no memo entry.
 #[test]
-fn references_far_behind_are_what_they_were() {
+fn references_far_back_are_resolved() {
     const EVENTS: u32 = 30_000;
     let text = |text: &str| [&[0x8c, text.len() as u8], text.as_bytes()].concat();
     let mut pickle = [
@@ -214,7 +216,7 @@ fn references_far_behind_are_what_they_were() {
         b"]\x94(]\x94(",
     ]
     .concat();
-    // Four entries of the memo so far: the root and three lists. An event is one, and so are its
+    // The root and three lists are memo entries 0 to 3. Then each event takes two: itself and its
     // frames.
     for event in 0..EVENTS {
         let addr = (4096 * (event + 1)).to_le_bytes();
@@ -233,7 +235,7 @@ fn references_far_behind_are_what_they_were() {
         let mut reader = Reader::default();
         for (i, piece) in (1..).zip(pickle.chunks(chunk)) {
             reader.feed(piece).expect("a pickle");
-            reader.foresee((i * chunk) as u64, pickle.len() as u64);
+            reader.reserve_ahead((i * chunk) as u64, pickle.len() as u64);
         }
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let addresses = |device: usize| -> Vec<u64> {
@@ -250,7 +252,7 @@ fn references_far_behind_are_what_they_were() {
 }
 
 #[test]
-fn an_event_in_two_lists_is_missed_in_the_second_where_rows_may_be_gone() {
+fn event_range_cannot_resolve_events_shared_by_two_lists() {
     let event = b"}\x94(\x8c\x06action\x8c\x05alloc\x8c\x04addrK\x40\x8c\x04sizeK\x08u";
     let head = b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](";
     let pickle = [&head[..], b"](", event, b"h\x00e](h\x00h\x00eeu."].concat();
@@ -262,11 +264,11 @@ fn an_event_in_two_lists_is_missed_in_the_second_where_rows_may_be_gone() {
         let rows = snapshot.devices.iter().flat_map(|device| device.events.clone());
         rows.map(|row| snapshot.events.size(row).0).collect()
     };
-    let (whole, part) = (read(Reader::default()), read(Reader::of_events(0..2)));
+    let (whole, part) = (read(Reader::default()), read(Reader::for_event_range(0..2)));
     assert_eq!(sizes(&whole), [8; 4]);
     assert!(whole.report.warnings().is_empty());
-    // Their rows keep their places, and it is said that they could not be told.
+    // The events' rows stay, without data, and a warning counts them.
     assert_eq!(sizes(&part), [8, 8, 0, 0]);
     let warning = &part.report.warnings()[0];
-    assert_eq!((warning.code, warning.count), ("stray_item", 2));
+    assert_eq!((warning.kind, warning.count), (WarningKind::StrayItem, 2));
 }

@@ -29,10 +29,10 @@ fn read_counted(mut reader: Reader, bytes: &[u8], total: usize) -> Usage {
         for chunk in bytes.chunks(1 << 18) {
             reader.feed(chunk).expect("a pickle");
             read += chunk.len() as u64;
-            reader.foresee(read, total as u64);
+            reader.reserve_ahead(read, total as u64);
         }
     });
-    let held = reader.held().expect("a pickle");
+    let held = reader.memory_use().expect("a pickle");
     // The sink takes all objects. Only those at the border of two chunks live for a while.
     assert!(held.objects < bytes.len() / 100, "{} bytes for objects", held.objects);
     let reported = reader.memory() as i64;
@@ -101,7 +101,7 @@ fn event_range_takes_memory_for_its_events_only() {
     // end.
     for range in [0..135_000, 300_000..435_000, 460_000..600_001] {
         let Usage { snapshot, parsing, memo_entries, .. } =
-            read_counted(Reader::of_events(range.clone()), &bytes, bytes.len());
+            read_counted(Reader::for_event_range(range.clone()), &bytes, bytes.len());
         let stay = snapshot.events.len() as u64;
         assert!((135_000..165_000).contains(&stay), "{range:?}: {stay} events stay");
         let most = 30 * stay + 9 * memo_entries / 2;

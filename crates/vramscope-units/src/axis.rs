@@ -1,23 +1,23 @@
-//! Round values along an axis, with the words that stand beside them.
+//! Axis ticks: round values with their labels.
 
 use crate::text::{byte_unit, pointed, scale, signed_grouped, unit_name};
 
-/// One label of an axis.
+/// A labeled position on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
-    /// Where it stands, in the axis's own unit (bytes, event index or microseconds).
+    /// The position, in the axis's unit (bytes, event index or microseconds).
     pub value: f64,
-    /// What is written there.
+    /// The label.
     pub text: String,
 }
 
-/// Ticks for bytes over `[lo, hi]`, at most about `most`: steps of 1, 2, 4, 8, ... of a binary
+/// At most `most` + 1 ticks for bytes in `[lo, hi]`, in steps of 1, 2, 4, 8, ... of a binary
 /// unit.
 pub fn byte_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
     let step = ((hi - lo) / most.max(1) as f64).max(1.0);
     let step = 2f64.powf(step.log2().ceil());
     let unit = byte_unit(hi.abs().max(1.0) as u64);
-    // As many decimals as the step needs, so that no two labels read the same.
+    // Enough decimals that all labels differ.
     let scale = scale(unit) as f64;
     let decimals = decimals_for(step / scale);
     let text = |v: f64| match v {
@@ -27,15 +27,15 @@ pub fn byte_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
     ticks(lo, hi, step, text)
 }
 
-/// Ticks for event indices over `[lo, hi]`, at most about `most`: steps of 1, 2, 5 times a power of
-/// ten.
+/// Ticks for event indices in `[lo, hi]`, in steps of 1, 2 or 5 times a power
+/// of ten.
 pub fn event_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
     let step = decimal_step((hi - lo) / most.max(1) as f64).max(1.0);
     ticks(lo, hi, step, |v| format!("#{}", signed_grouped(v as i64)))
 }
 
-/// Ticks for microseconds over `[lo, hi]`, written in the unit that the step needs and to its last
-/// digit.
+/// Ticks for microseconds in `[lo, hi]`. The unit follows from the larger
+/// end, the number of decimals from the step.
 pub fn time_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
     let step = decimal_step((hi - lo) / most.max(1) as f64).max(1.0);
     let far = lo.abs().max(hi.abs());
@@ -67,7 +67,7 @@ fn decimals_for(step: f64) -> usize {
     decimals
 }
 
-/// A number that has at most so many decimals.
+/// A number with exactly `decimals` decimals.
 fn exact(value: f64, decimals: usize) -> String {
     let digits = (value * 10f64.powi(decimals as i32)).round() as i64;
     format!("{}{}", if digits < 0 { "-" } else { "" }, pointed(digits.unsigned_abs(), decimals))

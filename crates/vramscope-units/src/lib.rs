@@ -1,8 +1,8 @@
-//! Units, and the one way each of them is written for people.
+//! Quantities with units, and their text forms.
 //!
-//! Every crate that stores or shows a quantity shares these types, so that bytes, microseconds,
-//! addresses and event indices cannot be confused, and so that the page and the program write the
-//! same number in the same words.
+//! Every crate that stores or shows a quantity uses these types. So bytes, microseconds, addresses
+//! and event indices cannot be confused, and the page and the command-line program format a number
+//! alike.
 //!
 //! ```
 //! use vramscope_units::{Addr, Bytes, EventIndex, Micros};
@@ -14,8 +14,8 @@
 //! assert_eq!(Addr(0x7600_2a00_0000).to_string(), "0x7600_2a00_0000");
 //! ```
 //!
-//! Byte units are binary (KiB, MiB, GiB), never decimal. No crate of the workspace depends on less
-//! than this one.
+//! Byte units are binary (KiB, MiB, GiB), never decimal. This crate depends on no other crate of
+//! the workspace.
 
 mod axis;
 mod text;
@@ -30,50 +30,50 @@ use std::fmt;
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// The exact count in words: `345,208,832 bytes`.
+    /// The exact count: `345,208,832 bytes`.
     pub fn exact(self) -> String {
         format!("{} {}", grouped(self.0), if self.0 == 1 { "byte" } else { "bytes" })
     }
 }
 
 impl fmt::Display for Bytes {
-    /// Binary units with the digits that a reader can use: `512 B`, `2.00 MiB`, `42.48 GiB`, `329.2
+    /// Binary units with three or four significant digits: `512 B`, `2.00 MiB`, `42.48 GiB`, `329.2
     /// MiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&text::bytes(self.0))
     }
 }
 
-/// A time or a length of time in microseconds; what it counts from is said where it is stored.
+/// A time or a duration in microseconds. The field that stores a time documents its epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Micros(pub i64);
 
 impl fmt::Display for Micros {
-    /// A length of time: `412 µs`, `7.90 ms`, `1.204 s`, `2 min 03.1 s`.
+    /// A duration: `412 µs`, `7.90 ms`, `1.204 s`, `2 min 03.1 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&text::duration(self.0))
     }
 }
 
-/// A device (or pinned host) address.
+/// An address of device or pinned host memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Addr(pub u64);
 
 impl Addr {
-    /// The form that programs read and that contracts fix: `0x76002a000000`.
+    /// The address for programs and file formats: `0x76002a000000`.
     pub fn plain(self) -> String {
         format!("{:#x}", self.0)
     }
 }
 
 impl fmt::Display for Addr {
-    /// Hexadecimal in groups of four digits from the right: `0x7600_2a00_0000`.
+    /// Hexadecimal, grouped by four digits from the right: `0x7600_2a00_0000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&text::address(self.0))
     }
 }
 
-/// The 0-based place of an event in its device's raw trace.
+/// The 0-based index of an event in its device's trace, as recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventIndex(pub u32);
 

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn bytes_are_binary_and_keep_useful_digits() {
+fn bytes_use_binary_units_and_rounded_digits() {
     let check = |n: u64, expected: &str| assert_eq!(Bytes(n).to_string(), expected, "{n}");
     check(0, "0 B");
     check(1023, "1023 B");
@@ -35,9 +35,9 @@ fn durations_change_unit_without_gaps() {
 }
 
 #[test]
-fn what_is_in_the_middle_becomes_even() {
+fn ties_round_to_even() {
     let check = |n: u64, expected: &str| assert_eq!(Bytes(n).to_string(), expected, "{n}");
-    // 1.125 and 1.375 have binary fractions, so they are in the middle indeed.
+    // 1.125 and 1.375 are exact binary fractions, so these are true ties.
     check(1024 + 128, "1.12 KiB");
     check(1024 + 384, "1.38 KiB");
     check(100 * 1024 + 256, "100.2 KiB");

@@ -1,4 +1,4 @@
-//! Numbers as text.
+//! Formatting numbers as text.
 
 const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -20,8 +20,8 @@ pub fn signed_grouped(n: i64) -> String {
     format!("{}{}", if n < 0 { "-" } else { "" }, grouped(n.unsigned_abs()))
 }
 
-/// `digits` with a point before the last `decimals` of them: 1204 and 3 as `1.204`. In integers,
-/// because what writes floats is larger than all else here, and the page waits for it.
+/// `digits` with a decimal point before the last `decimals` of them: 1204 and 3 give `1.204`.
+/// Integer arithmetic keeps the rounding exact.
 pub(crate) fn pointed(digits: u64, decimals: usize) -> String {
     if decimals == 0 {
         return digits.to_string();
@@ -31,7 +31,7 @@ pub(crate) fn pointed(digits: u64, decimals: usize) -> String {
     text
 }
 
-/// `n / over` in so many decimals, ties to even.
+/// `n / over` with `decimals` decimals, ties to even.
 fn decimal(n: u64, over: u64, decimals: usize) -> String {
     let (n, over) = (u128::from(n) * 10u128.pow(decimals as u32), u128::from(over));
     let (digits, rest) = (n / over, n % over);
@@ -39,14 +39,14 @@ fn decimal(n: u64, over: u64, decimals: usize) -> String {
     pointed((digits + u128::from(up)) as u64, decimals)
 }
 
-/// Whether `n / over` is at least so many thousandths.
+/// Whether `n / over` is at least `thousandths` / 1000.
 fn reaches(n: u64, over: u64, thousandths: u64) -> bool {
     u128::from(n) * 1000 >= u128::from(over) * u128::from(thousandths)
 }
 
-/// The unit in which `n` bytes are written: its index in `UNITS`.
+/// The unit in which `n` bytes are written, as an index into `UNITS`.
 pub(crate) fn byte_unit(n: u64) -> usize {
-    // A value that rounds up to 1024.0 of a unit is written as 1.00 of the next.
+    // A value that rounds to 1024.0 of a unit is written as 1.00 of the next.
     (0..UNITS.len() - 1).take_while(|&unit| reaches(n, scale(unit), 1_023_950)).count()
 }
 

@@ -1,4 +1,4 @@
-//! Labels: where they stand in CSS pixels, and what they say.
+//! Labels and grid lines: their texts, and their positions in CSS pixels.
 
 use serde::Serialize;
 use vramscope_render::PixelRect;
@@ -8,52 +8,56 @@ use crate::screen::{CssRect, Screen};
 use crate::tile::{Area, Axis, AxisKind};
 use crate::viewport::Bounds;
 
-/// CSS pixels for a label of the x axis with the space beside it, and of the y axis.
-const X_ROOM: f64 = 110.0;
-const Y_ROOM: f64 = 48.0;
-/// A digit of an 11 px label, a little generously; labels are laid out before they are measured.
-const DIGIT: f64 = 6.8;
-/// The peak's label: its height, and the room around its text.
+/// Minimum distance between labels of the x axis, in CSS pixels.
+const X_SPACING: f64 = 110.0;
+/// Minimum distance between labels of the y axis, in CSS pixels.
+const Y_SPACING: f64 = 48.0;
+/// Estimated width of a character of an 11 px label, in CSS pixels. It is a bit too large. Labels
+/// are placed before they are measured.
+const CHARACTER_WIDTH: f64 = 6.8;
+/// Height of the peak's label in CSS pixels.
 const PEAK_HEIGHT: f64 = 20.0;
+/// Horizontal padding of the peak's label in CSS pixels, both sides together.
 const PEAK_PADDING: f64 = 14.0;
-/// Between the peak's mark and its label.
+/// Distance between the peak's mark and its label in CSS pixels.
 const PEAK_GAP: f64 = 8.0;
 
 /// A label of an axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Label {
-    /// CSS pixels in the canvas: from the left, or from the top.
+    /// Position in CSS pixels of the canvas: from the left on the x axis, from the top on the y
+    /// axis.
     pub pos: f64,
-    /// What it says.
+    /// Text.
     pub text: String,
 }
 
 /// The peak's label.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PeakLabel {
-    /// The label's upper left corner, in CSS pixels of the canvas.
+    /// Left edge of the label in CSS pixels of the canvas.
     pub x: f64,
-    /// The same.
+    /// Upper edge of the label in CSS pixels of the canvas.
     pub y: f64,
-    /// `peak 42.48 GiB`.
+    /// Text, such as `peak 42.48 GiB`.
     pub text: String,
 }
 
-/// All that is written around a plot.
+/// All labels of a plot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Labels {
-    /// Below the plot.
+    /// Labels of the x axis, below the plot.
     pub x: Vec<Label>,
-    /// Left of the plot.
+    /// Labels of the y axis, left of the plot.
     pub y: Vec<Label>,
-    /// In the plot; null when the peak is not in view.
+    /// Label of the peak, inside the plot. Null when the peak is not in view.
     pub peak: Option<PeakLabel>,
-    /// Where the plot is.
+    /// Position of the plot.
     pub plot: CssRect,
 }
 
-/// The labels of a view. Rows and weights have no scale that means anything.
-pub fn labels(screen: &Screen, view: &Area, axis: &Axis, bounds: &Bounds) -> Labels {
+/// The labels of a view. Rows and weights have arbitrary units and therefore no labels.
+pub(crate) fn labels(screen: &Screen, view: &Area, axis: &Axis, bounds: &Bounds) -> Labels {
     let y = if bounds.rows.is_some() { Vec::new() } else { y_ticks(screen, view) };
     Labels {
         x: x_labels(screen, view, axis),
@@ -66,39 +70,44 @@ pub fn labels(screen: &Screen, view: &Area, axis: &Axis, bounds: &Bounds) -> Lab
 }
 
 fn x_labels(screen: &Screen, view: &Area, axis: &Axis) -> Vec<Label> {
-    let most = (screen.plot_css().width / X_ROOM).max(1.0) as usize;
+    let max_ticks = (screen.plot_css().width / X_SPACING).max(1.0) as usize;
     let (lo, hi) = (view.x0 - axis.origin, view.x1 - axis.origin);
     let ticks = match axis.kind {
-        // The slot before event 0 is the state before the window: no event, no number.
-        AxisKind::Event => event_ticks(lo.max(0.0), hi.min(axis.extent - axis.origin - 1.0), most),
-        AxisKind::Time => time_ticks(lo.max(-axis.origin), hi.min(axis.extent - axis.origin), most),
+        // The slot before event 0 shows the state before the window and has no event number.
+        AxisKind::Event => {
+            event_ticks(lo.max(0.0), hi.min(axis.extent - axis.origin - 1.0), max_ticks)
+        }
+        AxisKind::Time => {
+            time_ticks(lo.max(-axis.origin), hi.min(axis.extent - axis.origin), max_ticks)
+        }
         AxisKind::Weight => Vec::new(),
     };
     let labels = ticks.into_iter().map(|Tick { value, text }| Label {
         pos: screen.css_x(screen.x_of(view, value + axis.origin)),
         text,
     });
-    // Labels are centerd: the last may have no room.
+    // Labels are centered, so the last one may not fit.
     labels
         .filter(|label| {
-            label.pos + label.text.chars().count() as f64 * DIGIT / 2.0 <= screen.css[0]
+            label.pos + label.text.chars().count() as f64 * CHARACTER_WIDTH / 2.0 <= screen.css[0]
         })
         .collect()
 }
 
 fn y_ticks(screen: &Screen, view: &Area) -> Vec<Tick> {
-    byte_ticks(view.y0, view.y1, (screen.plot_css().height / Y_ROOM).max(1.0) as usize)
+    byte_ticks(view.y0, view.y1, (screen.plot_css().height / Y_SPACING).max(1.0) as usize)
 }
 
-/// The device pixel of the peak: the middle of its slot and its height, when both are in view.
-pub fn peak_pixel(screen: &Screen, view: &Area, axis: &Axis, peak: f64) -> Option<[f64; 2]> {
+/// The device pixel of the peak: the middle of its slot, at its height. `None` when it is not in
+/// view.
+pub(crate) fn peak_pixel(screen: &Screen, view: &Area, axis: &Axis, peak: f64) -> Option<[f64; 2]> {
     let slot = axis.peak + 0.5;
     let seen = (view.x0..=view.x1).contains(&slot) && (view.y0..=view.y1).contains(&peak);
     (seen && peak > 0.0).then(|| [screen.x_of(view, slot), screen.y_of(view, peak)])
 }
 
-/// A length along x in words: `412 events`, `7.90 ms`; nothing for a weight.
-pub fn measure_x(kind: AxisKind, slots: f64) -> String {
+/// Formats a length along x, such as `412 events` or `7.90 ms`. Empty for weights.
+pub(crate) fn measure_x(kind: AxisKind, slots: f64) -> String {
     let slots = slots.abs().round();
     match kind {
         AxisKind::Event => {
@@ -109,8 +118,8 @@ pub fn measure_x(kind: AxisKind, slots: f64) -> String {
     }
 }
 
-/// A length along y in words: `412.0 MiB`; nothing for rows.
-pub fn measure_y(bounds: &Bounds, bytes: f64) -> String {
+/// Formats a length along y, such as `412.0 MiB`. Empty for rows.
+pub(crate) fn measure_y(bounds: &Bounds, bytes: f64) -> String {
     if bounds.rows.is_some() {
         String::new()
     } else {
@@ -121,12 +130,12 @@ pub fn measure_y(bounds: &Bounds, bytes: f64) -> String {
 fn peak_label(screen: &Screen, view: &Area, axis: &Axis, peak: f64) -> Option<PeakLabel> {
     let [x, y] = peak_pixel(screen, view, axis, peak)?;
     let text = format!("peak {}", Bytes(peak as u64));
-    let width = text.chars().count() as f64 * DIGIT + PEAK_PADDING;
+    let width = text.chars().count() as f64 * CHARACTER_WIDTH + PEAK_PADDING;
     let plot = screen.plot_css();
     let (x, y) = (screen.css_x(x), screen.css_y(y));
     let right = plot.left + plot.width;
-    // To the right of the mark, or to the left where there is no room; above the peak's line, or
-    // else below it.
+    // To the right of the mark if it fits there, otherwise to the left. Above the peak's line if it
+    // fits there, otherwise below.
     let left = if x + PEAK_GAP + width <= right { x + PEAK_GAP } else { x - PEAK_GAP - width };
     let above = y - PEAK_GAP / 2.0 - PEAK_HEIGHT;
     let top = if above >= plot.top { above } else { y + PEAK_GAP / 2.0 };
@@ -137,20 +146,22 @@ fn peak_label(screen: &Screen, view: &Area, axis: &Axis, peak: f64) -> Option<Pe
     })
 }
 
-/// The device pixels of the grid lines, kept until the heights in view change: ticks are made with
-/// their texts, which a frame that only pans along x need not do again.
+/// The device pixels of the grid lines.
+///
+/// Cached until the heights in view change. Computing ticks formats their texts, and a frame that
+/// only pans along x does not need that.
 #[derive(Debug, Default)]
-pub struct GridLines {
-    of: Option<(PixelRect, f64, f64)>,
+pub(crate) struct GridLines {
+    cache_key: Option<(PixelRect, f64, f64)>,
     pixels: Vec<f32>,
 }
 
 impl GridLines {
-    /// From the bottom, in device pixels; none at 0, where the baseline is.
-    pub fn of(&mut self, screen: &Screen, view: &Area) -> &[f32] {
-        let of = (screen.plot, view.y0, view.y1);
-        if self.of != Some(of) {
-            self.of = Some(of);
+    /// Positions in device pixels from the bottom. Without a line at 0, where the baseline is.
+    pub(crate) fn positions(&mut self, screen: &Screen, view: &Area) -> &[f32] {
+        let cache_key = (screen.plot, view.y0, view.y1);
+        if self.cache_key != Some(cache_key) {
+            self.cache_key = Some(cache_key);
             self.pixels.clear();
             let ticks = y_ticks(screen, view).into_iter().filter(|tick| tick.value > 0.0);
             self.pixels.extend(ticks.map(|tick| screen.y_of(view, tick.value).round() as f32));
@@ -180,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn events_count_from_the_origin() {
+    fn event_labels_count_from_the_origin() {
         let (bounds, view) = whole();
         let found = labels(&screen(), &view, &EVENTS, &bounds);
         let texts: Vec<&str> = found.x.iter().map(|label| label.text.as_str()).collect();
@@ -193,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn time_counts_from_the_window_and_may_be_before_it() {
+    fn time_labels_may_be_negative() {
         let axis =
             Axis { kind: AxisKind::Time, extent: 1_200_000.0, origin: 100_000.0, peak: 500_000.0 };
         let bounds = Bounds::bytes(axis.extent, GIB);
@@ -206,20 +217,20 @@ mod tests {
     }
 
     #[test]
-    fn bytes_stand_at_their_heights() {
+    fn byte_labels_are_at_their_heights() {
         let (bounds, view) = whole();
         let found = labels(&screen(), &view, &EVENTS, &bounds);
         let texts: Vec<&str> = found.y.iter().map(|label| label.text.as_str()).collect();
         assert_eq!(texts, ["0", "8 GiB", "16 GiB", "24 GiB", "32 GiB", "40 GiB"]);
-        assert!((found.y[0].pos - 416.0).abs() < 1e-9, "0 is the plot's lower edge");
+        assert!((found.y[0].pos - 416.0).abs() < 1e-9, "0 is at the plot's lower edge");
         let mut lines = GridLines::default();
-        assert_eq!(lines.of(&screen(), &view).len(), 5);
+        assert_eq!(lines.positions(&screen(), &view).len(), 5);
     }
 
     #[test]
-    fn rows_of_weights_have_no_labels() {
+    fn rows_and_weights_have_no_labels() {
         let rows =
-            PlotKind::Rows(Rows { units: 40_960.0, row_units: 4096.0, least: 20.0, most: 20.0 });
+            PlotKind::Rows(Rows { units: 40_960.0, row_units: 4096.0, min_px: 20.0, max_px: 20.0 });
         let bounds = Bounds { plot: 400.0, ..Bounds::new(1e6, GIB, rows) };
         let axis = Axis { kind: AxisKind::Weight, extent: 1e6, origin: 0.0, peak: 0.0 };
         let found = labels(&screen(), &bounds.fit(), &axis, &bounds);
@@ -231,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_in_words() {
+    fn measures_format_lengths() {
         let (bounds, _) = whole();
         assert_eq!(measure_x(AxisKind::Event, -1.2), "1 event");
         assert_eq!(measure_x(AxisKind::Event, 1411.6), "1,412 events");
@@ -244,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peaks_label_stays_in_the_plot() {
+    fn peak_label_stays_in_the_plot() {
         let (bounds, view) = whole();
         for slot in [0.0, 100.0, 16_466.0, 37_000.0, 38_000.0] {
             for top in [view.y1, bounds.peak, bounds.peak * 4.0] {

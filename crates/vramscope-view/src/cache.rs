@@ -1,5 +1,5 @@
-//! The tiles that have arrived: their columns, which hit tests read and a restored context uploads
-//! anew, and their places in the GPU's memory.
+//! LRU cache of tiles: their strips and their GPU memory. Hit tests read the strips, and a restored
+//! context uploads them again.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,29 @@ use vramscope_render::Strips;
 
 use crate::tile::{Level, TileKey};
 
-/// What the cache holds at most, in strips: about 72 MB here and as much in the GPU's memory.
-const MOST: usize = 3 << 20;
-/// A tile takes at least this much, since the GPU's memory is given out in chunks of so many
-/// strips.
-const LEAST: usize = 1024;
+/// Default capacity in strips: about 72 MB of main memory and the same amount of GPU memory.
+const MAX_STRIPS: usize = 3 << 20;
+/// Strips per chunk of GPU memory. The weight of a tile is a multiple of it.
+const CHUNK_STRIPS: usize = 1024;
 
-/// A tile that is here. `G` is its place in the GPU's memory.
+/// A cached tile. `G` is its handle in GPU memory.
 #[derive(Debug)]
 pub struct Tile<G> {
     strips: Strips,
     gpu: Option<G>,
+    /// The last frame that drew the tile.
     used: u64,
-    /// It shows something else than what is wanted now, and is drawn only until that has come.
+    /// The content is outdated. The tile is drawn only until its replacement arrives.
     stale: bool,
 }
 
 impl<G> Tile<G> {
-    /// Its columns.
+    /// The strips of the tile.
     pub fn strips(&self) -> &Strips {
         &self.strips
     }
 
-    /// Its place in the GPU's memory, once it is there.
+    /// The handle in GPU memory. `None` before the upload.
     pub fn gpu(&self) -> Option<&G> {
         self.gpu.as_ref()
     }
@@ -40,64 +40,67 @@ impl<G> Tile<G> {
 }
 
 fn weight(strips: &Strips) -> usize {
-    strips.len().next_multiple_of(LEAST).max(LEAST)
+    strips.len().next_multiple_of(CHUNK_STRIPS).max(CHUNK_STRIPS)
 }
 
-/// Tiles by key; the least recently drawn leave first.
+/// Tiles by key. The least recently drawn tiles are evicted first.
 #[derive(Debug)]
 pub struct Cache<G> {
     tiles: BTreeMap<TileKey, Tile<G>>,
-    /// How many tiles of each level can be drawn.
+    /// Number of drawable tiles per level.
     drawable: BTreeMap<Level, u32>,
-    /// Arrived, and not yet in the GPU's memory; the first goes first.
+    /// Tiles that are not in GPU memory yet, in upload order.
     waiting: Vec<TileKey>,
-    /// Places in the GPU's memory that nobody needs any more.
+    /// GPU memory to free.
     released: Vec<G>,
+    /// Total weight of all tiles in strips.
     weight: usize,
-    most: usize,
-    clock: u64,
+    /// Capacity in strips.
+    capacity: usize,
+    /// Number of the current frame.
+    frame: u64,
 }
 
 impl<G> Default for Cache<G> {
     fn default() -> Self {
-        Self::with_most(MOST)
+        Self::with_capacity(MAX_STRIPS)
     }
 }
 
 impl<G> Cache<G> {
-    /// A cache of at most so many strips.
-    pub fn with_most(most: usize) -> Self {
+    /// A cache with a capacity in strips.
+    pub fn with_capacity(capacity: usize) -> Self {
         Self {
             tiles: BTreeMap::new(),
             drawable: BTreeMap::new(),
             waiting: Vec::new(),
             released: Vec::new(),
             weight: 0,
-            most,
-            clock: 0,
+            capacity,
+            frame: 0,
         }
     }
 
-    /// Takes a tile; one with the same key is replaced. `home` is the level of the whole view,
-    /// whose tiles leave last: they stand in for all others.
+    /// Inserts a tile, or replaces the one with this key. `home` is the level at which the whole
+    /// trace is in view. Its tiles are evicted last, because they stand in for all others.
     pub fn put(&mut self, key: TileKey, strips: Strips, home: Level) {
         self.remove(key);
-        self.make_room(weight(&strips), home);
+        self.evict_for(weight(&strips), home);
         self.weight += weight(&strips);
-        // As if drawn in this frame: it was asked for because it is in view.
-        self.tiles.insert(key, Tile { strips, gpu: None, used: self.clock, stale: false });
+        // Counts as drawn in this frame: the tile was requested because it is in view.
+        self.tiles.insert(key, Tile { strips, gpu: None, used: self.frame, stale: false });
         self.waiting.push(key);
     }
 
-    fn make_room(&mut self, weight: usize, home: Level) {
-        while self.weight + weight > self.most {
-            let clock = self.clock;
+    fn evict_for(&mut self, weight: usize, home: Level) {
+        while self.weight + weight > self.capacity {
+            let frame = self.frame;
             let oldest = self
                 .tiles
                 .iter()
-                .filter(|(_, tile)| tile.used < clock)
+                .filter(|(_, tile)| tile.used < frame)
                 .min_by_key(|(key, tile)| (key.level() == home, tile.used));
-            // All are on the screen: a screen may have more than the cache holds.
+            // All tiles are on the screen, which may need more than the capacity.
             let Some((&key, _)) = oldest else { return };
             self.remove(key);
         }
@@ -123,45 +126,45 @@ impl<G> Cache<G> {
         self.tiles.get(&key)
     }
 
-    /// True when the tile is here, drawable or not, and shows what is wanted.
+    /// True when the cache has the tile and it is not stale. The tile may not be uploaded yet.
     pub fn contains(&self, key: TileKey) -> bool {
         self.tiles.get(&key).is_some_and(|tile| !tile.stale)
     }
 
-    /// Tiles show something else from now on. The old ones stand in until the new ones are there.
-    pub fn expire(&mut self) {
+    /// Marks all tiles as stale. They are drawn until their replacements arrive.
+    pub fn mark_stale(&mut self) {
         for tile in self.tiles.values_mut() {
             tile.stale = true;
         }
     }
 
-    /// True when the tile is in the GPU's memory.
-    pub fn drawable(&self, key: TileKey) -> bool {
+    /// True when the tile is in GPU memory.
+    pub fn is_drawable(&self, key: TileKey) -> bool {
         self.tiles.get(&key).is_some_and(|tile| tile.gpu.is_some())
     }
 
-    /// The levels of which tiles can be drawn.
+    /// The levels with drawable tiles.
     pub fn levels(&self) -> impl Iterator<Item = Level> + '_ {
         self.drawable.keys().copied()
     }
 
-    /// A new frame begins.
-    pub fn tick(&mut self) {
-        self.clock += 1;
+    /// Starts a new frame.
+    pub fn begin_frame(&mut self) {
+        self.frame += 1;
     }
 
-    /// This tile is drawn in this frame.
+    /// Marks a tile as drawn in this frame.
     pub fn touch(&mut self, key: TileKey) {
         if let Some(tile) = self.tiles.get_mut(&key) {
-            tile.used = self.clock;
+            tile.used = self.frame;
         }
     }
 
-    /// Sends tiles to the GPU until `budget` strips are sent, the first whatever its size, so that
-    /// no frame is late for them. Gives the first failure; the tile that failed is not tried again.
+    /// Uploads tiles to the GPU, up to `budget` strips, so that no frame is late. The first tile is
+    /// uploaded regardless of its size. Stops at the first failure. The failed tile is not retried.
     ///
     /// # Errors
-    /// What `upload` says.
+    /// The first error of `upload`.
     pub fn upload<E>(
         &mut self,
         budget: usize,
@@ -184,17 +187,18 @@ impl<G> Cache<G> {
         Ok(())
     }
 
-    /// True while there is something to upload.
-    pub fn waiting(&self) -> bool {
+    /// True when tiles are waiting for upload.
+    pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Places in the GPU's memory to give back.
-    pub fn released(&mut self) -> impl Iterator<Item = G> + '_ {
+    /// Takes the GPU memory to free.
+    pub fn take_released(&mut self) -> impl Iterator<Item = G> + '_ {
         self.released.drain(..)
     }
 
-    /// The GPU has lost everything: all tiles wait for upload, the most recently drawn first.
+    /// Queues all tiles for upload after the GPU memory was lost. The most recently drawn tile goes
+    /// first.
     pub fn forget_gpu(&mut self) {
         self.released.clear();
         self.drawable.clear();
@@ -208,7 +212,7 @@ impl<G> Cache<G> {
         self.waiting.extend(keys.into_iter().map(|(_, key)| key));
     }
 
-    /// Forgets all tiles.
+    /// Removes all tiles.
     pub fn clear(&mut self) {
         let tiles = std::mem::take(&mut self.tiles);
         self.released.extend(tiles.into_values().filter_map(|tile| tile.gpu));
@@ -217,12 +221,12 @@ impl<G> Cache<G> {
         self.weight = 0;
     }
 
-    /// How many tiles there are.
+    /// Number of tiles.
     pub fn len(&self) -> usize {
         self.tiles.len()
     }
 
-    /// True when there are none.
+    /// True when there are no tiles.
     pub fn is_empty(&self) -> bool {
         self.tiles.is_empty()
     }
@@ -261,38 +265,38 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_drawn_leave_first_and_the_whole_view_last() {
-        let mut cache = Cache::with_most(4 * 1024);
+    fn put_evicts_least_recently_drawn_first_and_home_last() {
+        let mut cache = Cache::with_capacity(4 * 1024);
         cache.put(HOME.tile(0, 0), strips(10), HOME);
         for i in 0..3 {
-            cache.tick();
+            cache.begin_frame();
             cache.put(NEAR.tile(i, 0), strips(1000), HOME);
         }
         upload_all(&mut cache);
-        cache.tick();
+        cache.begin_frame();
         cache.touch(NEAR.tile(0, 0));
         cache.put(NEAR.tile(3, 0), strips(1), HOME);
         assert_eq!(
             keys(&cache),
             [HOME.tile(0, 0), NEAR.tile(0, 0), NEAR.tile(2, 0), NEAR.tile(3, 0)]
         );
-        assert_eq!(cache.released().collect::<Vec<_>>(), [1000]);
+        assert_eq!(cache.take_released().collect::<Vec<_>>(), [1000]);
     }
 
     #[test]
-    fn what_is_on_the_screen_stays_even_when_it_is_too_much() {
-        let mut cache: Cache<usize> = Cache::with_most(2048);
+    fn tiles_on_screen_are_kept_above_capacity() {
+        let mut cache: Cache<usize> = Cache::with_capacity(2048);
         for i in 0..5 {
             cache.put(NEAR.tile(i, 0), strips(1024), HOME);
         }
         assert_eq!(cache.len(), 5);
-        cache.tick();
+        cache.begin_frame();
         cache.put(NEAR.tile(5, 0), strips(1024), HOME);
         assert_eq!(cache.len(), 2);
     }
 
     #[test]
-    fn uploads_keep_to_the_budget_and_to_their_order() {
+    fn uploads_follow_budget_and_order() {
         let mut cache = Cache::default();
         for (i, n) in [700, 200, 200, 0].into_iter().enumerate() {
             cache.put(NEAR.tile(i as u32, 0), strips(n), HOME);
@@ -306,33 +310,35 @@ mod tests {
             assert_eq!(done, Ok(()));
             sent.len()
         };
-        assert_eq!(frame(&mut cache), 1, "more than the budget, but the first");
+        assert_eq!(frame(&mut cache), 1, "the first tile may exceed the budget");
         assert!(
-            cache.waiting() && cache.drawable(NEAR.tile(0, 0)) && !cache.drawable(NEAR.tile(1, 0))
+            cache.has_waiting()
+                && cache.is_drawable(NEAR.tile(0, 0))
+                && !cache.is_drawable(NEAR.tile(1, 0))
         );
         assert_eq!(frame(&mut cache), 4);
-        assert!(!cache.waiting());
+        assert!(!cache.has_waiting());
         assert_eq!(cache.levels().collect::<Vec<_>>(), [NEAR]);
     }
 
     #[test]
-    fn a_tile_that_fails_is_not_tried_for_ever() {
+    fn failed_uploads_are_not_retried() {
         let mut cache: Cache<usize> = Cache::default();
         cache.put(NEAR.tile(0, 0), strips(1), HOME);
         assert_eq!(cache.upload(10, |_| Err("no memory")), Err("no memory"));
-        assert!(!cache.waiting() && cache.contains(NEAR.tile(0, 0)));
+        assert!(!cache.has_waiting() && cache.contains(NEAR.tile(0, 0)));
     }
 
     #[test]
-    fn a_lost_context_makes_all_tiles_wait_again() {
+    fn forget_gpu_queues_all_tiles_for_upload() {
         let mut cache = Cache::default();
         for i in 0..3 {
-            cache.tick();
+            cache.begin_frame();
             cache.put(NEAR.tile(i, 0), strips(i as usize + 1), HOME);
         }
         upload_all(&mut cache);
         cache.forget_gpu();
-        assert_eq!((cache.levels().count(), cache.released().count()), (0, 0));
+        assert_eq!((cache.levels().count(), cache.take_released().count()), (0, 0));
         let mut order = Vec::new();
         let done: Result<(), Infallible> = cache.upload(usize::MAX, |strips| {
             order.push(strips.len());
@@ -342,26 +348,26 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_is_drawn_and_not_there() {
+    fn stale_tiles_are_drawable_but_not_contained() {
         let mut cache = Cache::default();
         let key = HOME.tile(0, 0);
         cache.put(key, strips(5), HOME);
         upload_all(&mut cache);
-        cache.expire();
-        assert!(cache.drawable(key) && !cache.contains(key));
+        cache.mark_stale();
+        assert!(cache.is_drawable(key) && !cache.contains(key));
         cache.put(key, strips(6), HOME);
         assert!(cache.contains(key));
     }
 
     #[test]
-    fn a_tile_that_comes_twice_is_one() {
+    fn put_replaces_a_tile_with_the_same_key() {
         let mut cache = Cache::default();
         cache.put(NEAR.tile(0, 0), strips(5), HOME);
         upload_all(&mut cache);
         cache.put(NEAR.tile(0, 0), strips(7), HOME);
-        assert_eq!((cache.len(), cache.released().collect::<Vec<_>>()), (1, vec![5]));
-        assert!(!cache.drawable(NEAR.tile(0, 0)));
+        assert_eq!((cache.len(), cache.take_released().collect::<Vec<_>>()), (1, vec![5]));
+        assert!(!cache.is_drawable(NEAR.tile(0, 0)));
         cache.clear();
-        assert!(cache.is_empty() && !cache.waiting());
+        assert!(cache.is_empty() && !cache.has_waiting());
     }
 }

@@ -1,22 +1,22 @@
-//! The page's side of the timeline: a canvas, its axes, and what the hand does to them.
+//! The page's part of a plot: the canvas, its axes, and user input.
 //!
-//! Workers hold the snapshots; the page holds pictures of them, in tiles, and this crate decides
-//! which tiles a view wants, draws those that are there and tells what lies under the pointer, all
-//! without asking a worker. TypeScript hands in events and tiles, and lays out the labels as text;
-//! it computes nothing.
+//! Workers hold the snapshots, and the page holds tiles drawn from them. This crate selects the
+//! tiles that a view needs, draws the available ones, and finds the block under the pointer. None
+//! of this waits for a worker. TypeScript passes in events and tiles, and shows the labels as text.
+//! It computes nothing.
 //!
-//! Everything that can be wrong is in plain modules that know no browser:
+//! The logic is in modules that need no browser:
 //!
-//! - [`viewport`]: what may be in view, zooming and panning; [`motion`]: jumps and held keys;
-//!   [`wheel`];
-//! - [`screen`]: CSS pixels, device pixels, slots and bytes;
-//! - [`grid`]: which tiles a view wants, and which others stand in for them; [`cache`]: which ones
-//!   stay;
-//! - [`axes`]: labels; [`boxes`]: what the page lays over the plot; [`hit`]: what is under the
-//!   pointer; [`stats`]: frame times;
-//! - [`scene`] is all of it together, and [`paint`] draws a scene with any OpenGL ES 3.0 context.
+//! - [`viewport`]: limits of the view, zooming and panning. `motion`: jumps and held keys. `wheel`:
+//!   wheel and trackpad events.
+//! - [`screen`]: CSS pixels, device pixels, slots and bytes.
+//! - [`grid`]: the tiles that a view needs, and stand-ins for missing ones. `cache`: the LRU cache
+//!   of tiles.
+//! - `axes`: labels and grid lines. `boxes`: elements laid over the plot. `hit`: the strip under
+//!   the pointer. `stats`: frame times.
+//! - [`scene`]: the state of a plot. [`paint`]: draws a scene with any OpenGL ES 3.0 context.
 //!
-//! `timeline::TimelineView`, which exists only on wasm32, is what JavaScript sees.
+//! `timeline::TimelineView` is the interface for JavaScript. It exists only on wasm32.
 //!
 //! ```
 //! use vramscope_render::{Color, Strips};
@@ -24,13 +24,13 @@
 //! use vramscope_view::screen::Screen;
 //! use vramscope_view::tile::{Axis, AxisKind, PlotKind};
 //!
-//! // `()` in place of GPU memory: nothing is drawn here.
+//! // `()` instead of a handle in GPU memory, because this example does not draw.
 //! let mut scene: Scene<()> = Scene::default();
 //! scene.resize(Screen::new(1076.0, 432.0, 1.0));
 //! let axis = Axis { kind: AxisKind::Event, extent: 900.0, origin: 1.0, peak: 450.0 };
 //! scene.open(axis, 4096.0, PlotKind::Bytes, 64.0);
 //!
-//! // What to ask a worker for; here every tile is one block.
+//! // The tiles to request from a worker. Here every tile is one block.
 //! for key in scene.wanted().to_vec() {
 //!     let mut strips = Strips::default();
 //!     strips.push([0.0, 0.0, 512.0, 1024.0], Color::new(40, 0), 7);
@@ -46,23 +46,24 @@
 //! # Ok::<(), String>(())
 //! ```
 //!
-//! A frame in which nothing has changed costs nothing; one that pans along x allocates nothing.
-//! Positions reach the GPU relative to a tile on the screen: an absolute slot or height is always
-//! an `f64`.
+//! A frame without changes costs nothing, and a frame that pans along x allocates no memory.
+//! Absolute slots and heights are always `f64`. The GPU gets positions relative to a tile on the
+//! screen.
 
-pub mod axes;
-pub mod boxes;
-pub mod cache;
+mod axes;
+mod boxes;
+mod cache;
 pub mod grid;
-pub mod hit;
-pub mod motion;
+mod hit;
+mod motion;
 pub mod paint;
 pub mod scene;
 pub mod screen;
-pub mod stats;
+#[cfg(any(target_arch = "wasm32", test))]
+mod stats;
 pub mod tile;
 pub mod viewport;
-pub mod wheel;
+mod wheel;
 
 #[cfg(target_arch = "wasm32")]
-pub mod timeline;
+mod timeline;

@@ -1,48 +1,51 @@
-//! What moves on its own: jumps that ease, and keys that are held.
+//! Animation: eased jumps, and movement by held keys.
 
 use crate::tile::Area;
 use crate::viewport::Bounds;
 
-/// Milliseconds of a jump.
+/// Duration of a jump in milliseconds.
 const EASE_MS: f64 = 120.0;
-/// Milliseconds that a key counts as held at least, so that a tap is a step.
-const LEAST_PRESS_MS: f64 = 80.0;
-/// Milliseconds in which the speed of held keys comes within 1/e of what it shall be.
+/// Minimum milliseconds for which a key counts as held, so that a tap is a visible step.
+const MIN_PRESS_MS: f64 = 80.0;
+/// Time constant of the acceleration by held keys, in milliseconds: the time in which the
+/// difference from the target speed falls to 1/e.
 const RAMP_MS: f64 = 45.0;
-/// A frame that took longer than this counts as this long: after a hidden tab nothing leaps.
-const LONGEST_FRAME_MS: f64 = 100.0;
-/// Of held keys, a second: e-foldings of zoom, and views of panning.
-const ZOOM_RATE: f64 = 2.0;
-const PAN_RATE: f64 = 0.9;
+/// Maximum duration of a frame in milliseconds. Longer frames count as this long, so that the view
+/// does not leap after the tab was hidden.
+const MAX_FRAME_MS: f64 = 100.0;
+/// Zoom by a held key per second, as natural logarithm of the factor.
+const ZOOM_PER_SECOND: f64 = 2.0;
+/// Panning by a held key per second, as a share of the view.
+const PAN_PER_SECOND: f64 = 0.9;
 
 /// A jump from one view to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ease {
+pub(crate) struct Ease {
     from: Area,
     to: Area,
     started: Option<f64>,
 }
 
 impl Ease {
-    /// A jump that begins with the next frame.
-    pub fn new(from: Area, to: Area) -> Self {
+    /// A jump that starts with the next frame.
+    pub(crate) fn new(from: Area, to: Area) -> Self {
         Self { from, to, started: None }
     }
 
-    /// Where it goes.
-    pub fn target(&self) -> Area {
+    /// The view at the end of the jump.
+    pub(crate) fn target(&self) -> Area {
         self.to
     }
 
-    /// Goes on along y only: x is given from elsewhere.
-    pub fn keep_x(&mut self, x0: f64, x1: f64) {
+    /// Fixes the slots in view. The jump continues along y only.
+    pub(crate) fn fix_x(&mut self, x0: f64, x1: f64) {
         for view in [&mut self.from, &mut self.to] {
             (view.x0, view.x1) = (x0, x1);
         }
     }
 
-    /// The view at a time, and whether the jump is over.
-    pub fn at(&mut self, now: f64) -> (Area, bool) {
+    /// The view at the time `now` in milliseconds, and whether the jump is over.
+    pub(crate) fn at(&mut self, now: f64) -> (Area, bool) {
         let started = *self.started.get_or_insert(now);
         let t = ((now - started) / EASE_MS).clamp(0.0, 1.0);
         if t >= 1.0 {
@@ -61,29 +64,29 @@ impl Ease {
     }
 }
 
-/// What a key does while it is held.
+/// The action of a held key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Fewer slots.
+    /// Show fewer slots.
     ZoomIn,
-    /// More slots.
+    /// Show more slots.
     ZoomOut,
-    /// Earlier.
+    /// Pan to earlier slots.
     Left,
-    /// Later.
+    /// Pan to later slots.
     Right,
-    /// Fewer bytes.
+    /// Show fewer bytes.
     YIn,
-    /// More bytes.
+    /// Show more bytes.
     YOut,
-    /// Higher.
+    /// Pan up.
     Up,
-    /// Lower.
+    /// Pan down.
     Down,
 }
 
 impl Action {
-    /// By its name in the page.
+    /// Parses the name that the page uses.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "zoom-in" => Self::ZoomIn,
@@ -98,8 +101,8 @@ impl Action {
         })
     }
 
-    /// Which of the four speeds it drives, and which way.
-    fn drives(self) -> (usize, f64) {
+    /// Index of the speed that the action drives, and its sign.
+    fn speed_and_sign(self) -> (usize, f64) {
         match self {
             Self::ZoomIn => (ZOOM_X, -1.0),
             Self::ZoomOut => (ZOOM_X, 1.0),
@@ -129,52 +132,51 @@ const PAN_X: usize = 1;
 const ZOOM_Y: usize = 2;
 const PAN_Y: usize = 3;
 
-/// From when to when a key counts as held.
+/// The time for which a key counts as held, in milliseconds. `until` is infinite while the key is
+/// down.
 #[derive(Clone, Copy, Debug)]
 struct Press {
     since: f64,
     until: f64,
 }
 
-/// The keys that are held, and how fast the view goes.
+/// The held keys, and the speed of the view.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct HeldKeys {
+pub(crate) struct HeldKeys {
     presses: [Option<Press>; 8],
     speeds: [f64; 4],
     last: Option<f64>,
 }
 
 impl HeldKeys {
-    /// A key goes down or up. A key that repeats is down only once.
-    pub fn set(&mut self, action: Action, down: bool, now: f64) {
+    /// Handles a key that goes down or up. Repeats of a held key are ignored.
+    pub(crate) fn set(&mut self, action: Action, down: bool, now: f64) {
         let press = &mut self.presses[action as usize];
         match (down, press.as_mut()) {
             (true, Some(held)) if held.until == f64::INFINITY => {}
             (true, _) => {
                 *press = Some(Press { since: now, until: f64::INFINITY });
-                // The time before the first key is not part of the movement.
+                // The movement starts with the first key.
                 self.last.get_or_insert(now);
             }
-            (false, Some(held)) => {
-                held.until = held.until.min(now.max(held.since + LEAST_PRESS_MS))
-            }
+            (false, Some(held)) => held.until = held.until.min(now.max(held.since + MIN_PRESS_MS)),
             (false, None) => {}
         }
     }
 
-    /// No key is held, and nothing moves.
-    pub fn release(&mut self) {
+    /// Releases all keys and stops the movement.
+    pub(crate) fn release(&mut self) {
         *self = Self::default();
     }
 
-    /// True while another frame would move the view.
-    pub fn moving(&self) -> bool {
+    /// True while the view moves.
+    pub(crate) fn is_moving(&self) -> bool {
         self.last.is_some()
     }
 
-    /// The view after the time since the last frame. `at` is the point that stays where it is when
-    /// zooming; without `smooth` the speed is there at once.
-    pub fn advance(
+    /// The view after the time since the last frame. Zooming keeps the point `at` in place. Without
+    /// `smooth` the speed changes immediately.
+    pub(crate) fn advance(
         &mut self,
         view: Area,
         at: [f64; 2],
@@ -183,7 +185,7 @@ impl HeldKeys {
         smooth: bool,
     ) -> Area {
         let Some(last) = self.last else { return view };
-        let passed = (now - last).clamp(0.0, LONGEST_FRAME_MS);
+        let passed = (now - last).clamp(0.0, MAX_FRAME_MS);
         if passed <= 0.0 {
             return view;
         }
@@ -192,8 +194,8 @@ impl HeldKeys {
         for action in Action::ALL {
             let Some(press) = self.presses[action as usize] else { continue };
             let overlap = press.until.min(now) - press.since.max(now - passed);
-            let (speed, way) = action.drives();
-            wanted[speed] += way * overlap.max(0.0) / passed;
+            let (speed, sign) = action.speed_and_sign();
+            wanted[speed] += sign * overlap.max(0.0) / passed;
             if press.until > now {
                 held = true;
             } else {
@@ -203,7 +205,7 @@ impl HeldKeys {
         let mut moved = [0.0; 4];
         let keep = if smooth { (-passed / RAMP_MS).exp() } else { 0.0 };
         for ((speed, wanted), moved) in self.speeds.iter_mut().zip(wanted).zip(&mut moved) {
-            // The integral of a speed that comes exponentially near `wanted`.
+            // The integral of a speed that approaches `wanted` exponentially.
             let ramp = if smooth { RAMP_MS * (*speed - wanted) * (1.0 - keep) } else { 0.0 };
             *moved = (wanted * passed + ramp) / 1000.0;
             *speed = wanted + (*speed - wanted) * keep;
@@ -213,19 +215,19 @@ impl HeldKeys {
         if self.last.is_none() {
             self.speeds = [0.0; 4];
         }
-        let view = bounds.zoom_x(view, at[0], (moved[ZOOM_X] * ZOOM_RATE).exp());
-        let view = bounds.zoom_y(view, at[1], (moved[ZOOM_Y] * ZOOM_RATE).exp());
+        let view = bounds.zoom_x(view, at[0], (moved[ZOOM_X] * ZOOM_PER_SECOND).exp());
+        let view = bounds.zoom_y(view, at[1], (moved[ZOOM_Y] * ZOOM_PER_SECOND).exp());
         bounds.pan(
             view,
-            moved[PAN_X] * PAN_RATE * view.width(),
-            moved[PAN_Y] * PAN_RATE * view.height(),
+            moved[PAN_X] * PAN_PER_SECOND * view.width(),
+            moved[PAN_Y] * PAN_PER_SECOND * view.height(),
         )
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Action, Ease, HeldKeys, PAN_RATE, ZOOM_RATE};
+    use super::{Action, Ease, HeldKeys, PAN_PER_SECOND, ZOOM_PER_SECOND};
     use crate::tile::Area;
     use crate::viewport::Bounds;
 
@@ -235,7 +237,7 @@ mod tests {
         BOUNDS.clamp(Area { x0: 400_000.0, x1: 410_000.0, y0: 4e8, y1: 5e8 })
     }
 
-    /// Holds keys for a while and lets them go; gives the view when all is still.
+    /// Holds keys for `ms` milliseconds and releases them. Returns the view when it is at rest.
     fn hold(keys: &[Action], ms: f64, frame: f64, smooth: bool) -> Area {
         let mut held = HeldKeys::default();
         let mut view = middle();
@@ -245,7 +247,7 @@ mod tests {
         }
         let mut now = 0.0;
         let mut released = false;
-        while held.moving() {
+        while held.is_moving() {
             now += frame;
             if now >= ms && !released {
                 released = true;
@@ -254,13 +256,13 @@ mod tests {
                 }
             }
             view = held.advance(view, at, &BOUNDS, now, smooth);
-            assert!(now < 10_000.0, "never comes to rest");
+            assert!(now < 10_000.0, "the view does not come to rest");
         }
         view
     }
 
     #[test]
-    fn a_jump_ends_where_it_should_and_goes_one_way() {
+    fn jumps_are_monotonic_and_end_at_the_target() {
         let to = BOUNDS.fit();
         let mut ease = Ease::new(middle(), to);
         let mut last = middle().width();
@@ -273,46 +275,46 @@ mod tests {
     }
 
     #[test]
-    fn the_way_depends_on_the_time_and_not_on_the_frames() {
+    fn key_movement_does_not_depend_on_the_frame_rate() {
         for smooth in [true, false] {
             let views: Vec<f64> = [4.0, 16.0, 33.0]
                 .iter()
                 .map(|frame| hold(&[Action::Right], 500.0, *frame, smooth).x0)
                 .collect();
-            let expected = 400_000.0 + 0.5 * PAN_RATE * 10_000.0;
+            let expected = 400_000.0 + 0.5 * PAN_PER_SECOND * 10_000.0;
             assert!(
                 views.iter().all(|x| (x - expected).abs() < 60.0),
-                "{views:?} and not {expected}"
+                "{views:?}, expected {expected}"
             );
         }
     }
 
     #[test]
-    fn zoom_is_about_the_point() {
+    fn key_zoom_keeps_the_point() {
         let view = hold(&[Action::ZoomIn], 1000.0, 16.0, true);
-        assert!((view.width() / 10_000.0 - (-ZOOM_RATE).exp()).abs() < 0.01);
+        assert!((view.width() / 10_000.0 - (-ZOOM_PER_SECOND).exp()).abs() < 0.01);
         assert!(((405_000.0 - view.x0) / view.width() - 0.5).abs() < 1e-6);
     }
 
     #[test]
-    fn a_tap_between_two_frames_is_a_step() {
+    fn a_tap_between_two_frames_moves_the_view() {
         let view = hold(&[Action::Left], 1.0, 16.0, true);
         let step = (400_000.0 - view.x0) / 10_000.0;
         assert!((0.05..0.1).contains(&step), "{step} of the view");
     }
 
     #[test]
-    fn opposite_keys_cancel_and_release_stops() {
+    fn opposite_keys_cancel_and_release_stops_movement() {
         assert_eq!(hold(&[Action::Up, Action::Down], 300.0, 16.0, true), middle());
         let mut held = HeldKeys::default();
         held.set(Action::YIn, true, 0.0);
-        assert!(held.moving());
+        assert!(held.is_moving());
         held.release();
-        assert!(!held.moving());
+        assert!(!held.is_moving());
     }
 
     #[test]
-    fn a_hidden_tab_does_not_leap() {
+    fn long_frames_do_not_make_the_view_leap() {
         let mut held = HeldKeys::default();
         held.set(Action::Right, true, 0.0);
         let view = held.advance(middle(), [0.0, 0.0], &BOUNDS, 60_000.0, false);
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn every_action_has_its_own_name() {
+    fn from_name_knows_all_actions() {
         for name in ["zoom-in", "zoom-out", "left", "right", "y-in", "y-out", "up", "down"] {
             assert!(Action::from_name(name).is_some());
         }

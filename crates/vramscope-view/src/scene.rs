@@ -1,61 +1,61 @@
-//! The state of a plot: what is open, what is in view, what moves, and which tiles show it.
+//! The state of a plot: the open axis, the view, its animation, and the tiles.
 //!
-//! Everything but the drawing itself, and so everything but what needs a browser. `G` is a tile's
-//! place in the GPU's memory; tests put nothing there.
+//! It does not draw and needs no browser. `G` is the handle of a tile in GPU memory. Tests use a
+//! placeholder for it.
 
 use serde::Serialize;
 use vramscope_render::{NO_BLOCK, Placement, Strips, TILE_COLUMNS, TILE_ROWS, Theme};
 
 use crate::axes::{Labels, labels, peak_pixel};
 use crate::cache::Cache;
-use crate::grid::{Cells, Piece, Planner, level, nearest_first};
-use crate::hit::{strip_at, within};
+use crate::grid::{Cells, Planner, TilePiece, level, nearest_first};
+use crate::hit::{clamp_inside, strip_at};
 use crate::motion::{Action, Ease, HeldKeys};
-use crate::screen::{LEFT, Screen, sane};
+use crate::screen::{DEFAULT_LEFT, Screen, valid_length};
 use crate::tile::{Area, Axis, Level, PlotKind, TileKey};
 use crate::viewport::Bounds;
 use crate::wheel;
 
-/// Room on either side of a range that the view is fitted to, as a share of it.
+/// Margin on both sides of a range that the view is fitted to, as a share of the range.
 const RANGE_MARGIN: f64 = 0.05;
 
-/// A place in a plot.
+/// A point in a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Place {
-    /// The slot, or weight.
+pub struct PlotPoint {
+    /// The slot or weight.
     pub x: f64,
-    /// The height in bytes, or units of rows.
+    /// The height in bytes or units of rows.
     pub y: f64,
 }
 
-/// What is under the pointer.
+/// The strip under the pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Hit {
-    /// The block; of a merged strip the largest.
+    /// The block. In a merged strip the largest one.
     pub block: u32,
-    /// The strip stands for several blocks.
+    /// Whether the strip merges several blocks.
     pub merged: bool,
-    /// The slot under the pointer, within the strip.
+    /// The slot under the pointer, clamped to the strip.
     pub slot: f64,
-    /// The height under the pointer in bytes (or units of rows), within the strip.
+    /// The height under the pointer in bytes (or units of rows), clamped to the strip.
     pub bytes: f64,
-    /// The scale of the tile that was hit.
+    /// Log2 of the slots per column of the hit tile.
     pub kx: u8,
-    /// The same.
+    /// Log2 of the bytes per row of the hit tile.
     pub ky: u8,
 }
 
-/// The block that is marked, and where it lives when that is known.
+/// The selected block, and its life if known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Selection {
     /// Index into the device's block table.
     pub block: u32,
-    /// First slot, and one past the last.
+    /// First slot of its life, and one past the last.
     pub span: Option<[f64; 2]>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenPlot {
     axis: Axis,
     bounds: Bounds,
 }
@@ -66,9 +66,9 @@ struct Drag {
     view: Area,
 }
 
-/// A piece of a tile where it is drawn.
+/// A piece of a tile, and its placement on the screen.
 #[derive(Clone, Copy, Debug)]
-struct Placed {
+struct PlacedPiece {
     key: TileKey,
     placement: Placement,
 }
@@ -77,9 +77,9 @@ struct Placed {
 #[derive(Debug)]
 pub struct Scene<G> {
     screen: Screen,
-    /// CSS pixels left of the plot.
+    /// Space left of the plot in CSS pixels.
     left: f64,
-    open: Option<Open>,
+    open: Option<OpenPlot>,
     view: Area,
     ease: Option<Ease>,
     keys: HeldKeys,
@@ -94,10 +94,11 @@ pub struct Scene<G> {
     /// The tiles.
     pub cache: Cache<G>,
     planner: Planner,
-    pieces: Vec<Piece>,
-    placed: Vec<Placed>,
-    /// The last list that [`Scene::wanted`] gave, less what has arrived.
-    asked: Vec<TileKey>,
+    pieces: Vec<TilePiece>,
+    placed: Vec<PlacedPiece>,
+    /// The last list returned by [`Scene::wanted`], without the tiles that have arrived.
+    requested: Vec<TileKey>,
+    /// Scratch space of [`Scene::wanted`].
     missing: Vec<TileKey>,
     dirty: bool,
 }
@@ -106,7 +107,7 @@ impl<G> Default for Scene<G> {
     fn default() -> Self {
         Self {
             screen: Screen::default(),
-            left: LEFT,
+            left: DEFAULT_LEFT,
             open: None,
             view: Area::default(),
             ease: None,
@@ -123,7 +124,7 @@ impl<G> Default for Scene<G> {
             planner: Planner::default(),
             pieces: Vec::new(),
             placed: Vec::new(),
-            asked: Vec::new(),
+            requested: Vec::new(),
             missing: Vec::new(),
             dirty: true,
         }
@@ -131,45 +132,45 @@ impl<G> Default for Scene<G> {
 }
 
 impl<G> Scene<G> {
-    /// The canvas has a size.
+    /// Sets the size of the canvas.
     pub fn resize(&mut self, screen: Screen) {
         let screen = screen.with_left(self.left);
         if screen != self.screen {
             self.screen = screen;
             self.dirty = true;
-            if let Some(Open { bounds, .. }) = self.open
+            if let Some(OpenPlot { bounds, .. }) = self.open
                 && bounds.rows.is_some()
             {
-                self.rebound(Bounds { plot: screen.plot_css().height, ..bounds });
+                self.set_bounds(Bounds { plot: screen.plot_css().height, ..bounds });
             }
         }
     }
 
-    /// Other colors.
+    /// Sets the color theme.
     pub fn set_theme(&mut self, theme: Theme) {
         self.theme = theme;
         self.dirty = true;
     }
 
-    /// Another trace, axis or kind of plot, with so many CSS pixels left of it: forgets the tiles
-    /// and all that was set, and shows everything.
+    /// Opens a trace, axis or kind of plot, with `left` CSS pixels of space left of the plot. Drops
+    /// all tiles and settings of the previous one, and shows the whole view.
     pub fn open(&mut self, axis: Axis, peak: f64, kind: PlotKind, left: f64) {
         self.close();
         self.left = left;
         self.screen = self.screen.with_left(left);
         let bounds = Bounds {
-            plot: sane(self.screen.plot_css().height),
+            plot: valid_length(self.screen.plot_css().height),
             ..Bounds::new(axis.extent, peak, kind)
         };
-        self.open = Some(Open { axis, bounds });
+        self.open = Some(OpenPlot { axis, bounds });
         self.view = bounds.fit();
     }
 
-    /// Nothing to show.
+    /// Closes the plot, and drops its tiles and settings.
     pub fn close(&mut self) {
         self.open = None;
         self.cache.clear();
-        self.asked.clear();
+        self.requested.clear();
         self.placed.clear();
         self.ease = None;
         self.drag = None;
@@ -181,9 +182,10 @@ impl<G> Scene<G> {
         self.dirty = true;
     }
 
-    /// The tiles to ask for, nearest to the pointer (or the middle) first: all that the view needs
-    /// and that are not here, when there is one among them that was not asked for the last time;
-    /// else none. All, because a worker forgets what it was asked before.
+    /// The tiles to request from a worker, nearest to the pointer (or the center) first.
+    ///
+    /// Empty when all missing tiles were already in the last list. Otherwise the list has all
+    /// missing tiles, because a worker drops earlier requests.
     pub fn wanted(&mut self) -> &[TileKey] {
         self.missing.clear();
         let Some(open) = self.open.filter(|_| !self.screen.is_empty()) else { return &[] };
@@ -191,33 +193,33 @@ impl<G> Scene<G> {
         let level = level(&view, self.screen.plot_size());
         let cells = Cells::of(&view.and(&open.bounds.drawn()), level);
         self.missing.extend(cells.iter().filter(|key| !self.cache.contains(*key)));
-        if self.missing.iter().all(|key| self.asked.contains(key)) {
+        if self.missing.iter().all(|key| self.requested.contains(key)) {
             return &[];
         }
         let near = self.anchor(&view);
         nearest_first(&mut self.missing, near);
-        self.asked.clone_from(&self.missing);
-        &self.asked
+        self.requested.clone_from(&self.missing);
+        &self.requested
     }
 
-    /// A tile has come.
+    /// Adds a tile that has arrived.
     pub fn put_tile(&mut self, key: TileKey, strips: Strips) {
         let Some(open) = self.open else { return };
-        self.asked.retain(|asked| *asked != key);
+        self.requested.retain(|requested| *requested != key);
         let home = level(&open.bounds.fit(), self.screen.plot_size().map(|v| v.max(1.0)));
         self.cache.put(key, strips, home);
         self.dirty = true;
     }
 
-    /// The same trace is to be drawn in another way: all tiles are wanted anew, and stay on screen
-    /// until they come.
+    /// Marks all tiles as stale, for example after a change of colors. They are requested again,
+    /// and the old ones stay on screen until then.
     pub fn refresh(&mut self) {
-        self.cache.expire();
-        self.asked.clear();
+        self.cache.mark_stale();
+        self.requested.clear();
         self.dirty = true;
     }
 
-    /// Lets time pass for what moves; true while it moves.
+    /// Advances the animation to the time `now` in milliseconds. Returns true while the view moves.
     pub fn advance(&mut self, now: f64) -> bool {
         let Some(open) = self.open else { return false };
         if let Some(mut ease) = self.ease {
@@ -226,28 +228,28 @@ impl<G> Scene<G> {
             self.ease = (!over).then_some(ease);
             self.dirty = true;
         }
-        if self.keys.moving() {
+        if self.keys.is_moving() {
             let at = self.anchor(&self.view);
             self.view = self.keys.advance(self.view, at, &open.bounds, now, self.smooth);
             self.dirty = true;
         }
-        self.ease.is_some() || self.keys.moving()
+        self.ease.is_some() || self.keys.is_moving()
     }
 
-    /// True when what was drawn is no longer right; from then on it counts as drawn.
+    /// Returns whether the last frame is outdated, and resets the flag.
     pub fn take_dirty(&mut self) -> bool {
         std::mem::take(&mut self.dirty)
     }
 
-    /// The next frame must be drawn.
+    /// Marks the last frame as outdated.
     pub fn touch(&mut self) {
         self.dirty = true;
     }
 
-    /// Finds the pieces of tiles that show the view; each goes to `draw`.
+    /// Selects the pieces of tiles that cover the view, and calls `draw` for each.
     pub fn place_tiles(&mut self, mut draw: impl FnMut(&G, Placement)) {
         self.placed.clear();
-        self.cache.tick();
+        self.cache.begin_frame();
         let Some(open) = self.open.filter(|_| !self.screen.is_empty()) else { return };
         let area = self.view.and(&open.bounds.drawn());
         let level = self.level();
@@ -256,34 +258,35 @@ impl<G> Scene<G> {
             &area,
             level,
             cache.levels(),
-            |key| cache.drawable(key),
+            |key| cache.is_drawable(key),
             &mut self.pieces,
         );
         for piece in &self.pieces {
             let placement = self.screen.place(&self.view, piece.key, &piece.clip);
             if let Some(gpu) = self.cache.get(piece.key).and_then(|tile| tile.gpu()) {
                 draw(gpu, placement);
-                self.placed.push(Placed { key: piece.key, placement });
+                self.placed.push(PlacedPiece { key: piece.key, placement });
             }
             self.cache.touch(piece.key);
         }
     }
 
-    /// What the last frame shows at a CSS position.
+    /// The strip that the last frame shows at a CSS position. Also sets the pointer.
     pub fn hit(&mut self, x: f64, y: f64) -> Option<Hit> {
-        self.point(x, y);
+        self.set_pointer(x, y);
         let [px, py] = self.screen.pixel_at(x, y).map(|v| v as f32);
         let placed = self.placed.iter().find(|placed| placed.placement.clip().contains(px, py))?;
         let strips = self.cache.get(placed.key)?.strips().columns();
         let strip = strip_at(strips, &placed.placement, [px, py])?;
         let key = placed.key;
         let [x0, y0, x1, y1] = strip.position.map(f64::from);
-        // In columns and rows of the tile's grid, from its origin.
+        // In columns and rows from the origin of the tile's grid.
         let (width, height) = ((1u64 << key.kx) as f64, (1u64 << key.ky) as f64);
         let (left, bottom) =
             (f64::from(key.ix) * f64::from(TILE_COLUMNS), f64::from(key.iy) * f64::from(TILE_ROWS));
-        let column = within(self.screen.slot_at(&self.view, x) / width, left + x0, left + x1);
-        let row = within(self.screen.bytes_at(&self.view, y) / height, bottom + y0, bottom + y1);
+        let column = clamp_inside(self.screen.slot_at(&self.view, x) / width, left + x0, left + x1);
+        let row =
+            clamp_inside(self.screen.bytes_at(&self.view, y) / height, bottom + y0, bottom + y1);
         Some(Hit {
             block: strip.block,
             merged: strip.merged,
@@ -294,16 +297,16 @@ impl<G> Scene<G> {
         })
     }
 
-    fn point(&mut self, x: f64, y: f64) {
+    fn set_pointer(&mut self, x: f64, y: f64) {
         self.pointer = self.screen.in_plot(x, y).then_some([x, y]);
     }
 
-    /// The pointer has left the canvas: keys zoom about the middle again.
+    /// The pointer has left the canvas. From now on keys zoom about the center.
     pub fn pointer_left(&mut self) {
         self.pointer = None;
     }
 
-    /// The place that zooming keeps: under the pointer, or the middle.
+    /// The point that zooming keeps in place: under the pointer, or the center.
     fn anchor(&self, view: &Area) -> [f64; 2] {
         match self.pointer {
             Some([x, y]) => [self.screen.slot_at(view, x), self.screen.bytes_at(view, y)],
@@ -311,36 +314,36 @@ impl<G> Scene<G> {
         }
     }
 
-    /// The wheel turns over the canvas.
+    /// Handles a wheel event over the canvas.
     pub fn wheel(&mut self, at: [f64; 2], delta: [f64; 2], mode: u32, shift: bool, ctrl: bool) {
         let (Some(open), false) = (self.open, self.screen.is_empty()) else { return };
-        self.point(at[0], at[1]);
+        self.set_pointer(at[0], at[1]);
         let Some(step) = wheel::step(delta[0], delta[1], mode, shift, ctrl) else { return };
-        // The hand goes on from where the jump would have ended.
+        // A running jump counts as finished.
         let view = self.target();
         let view = match step {
-            wheel::Step::ZoomX(factor) => {
+            wheel::WheelStep::ZoomX(factor) => {
                 open.bounds.zoom_x(view, self.screen.slot_at(&view, at[0]), factor)
             }
-            wheel::Step::ZoomY(factor) => {
+            wheel::WheelStep::ZoomY(factor) => {
                 open.bounds.zoom_y(view, self.screen.bytes_at(&view, at[1]), factor)
             }
-            wheel::Step::PanX(by) => {
+            wheel::WheelStep::PanX(by) => {
                 open.bounds.pan(view, by * self.screen.ratio / self.screen.scale(&view)[0], 0.0)
             }
         };
         self.show(view);
     }
 
-    /// The hand takes hold of the plot.
+    /// Starts a drag at a CSS position.
     pub fn begin_drag(&mut self, x: f64, y: f64) {
-        self.point(x, y);
+        self.set_pointer(x, y);
         self.drag = Some(Drag { from: [x, y], view: self.target() });
     }
 
-    /// The hand moves; what it holds moves with it.
+    /// Pans the view so that it follows the drag.
     pub fn drag(&mut self, x: f64, y: f64) {
-        self.point(x, y);
+        self.set_pointer(x, y);
         let (Some(drag), Some(open), false) = (self.drag, self.open, self.screen.is_empty()) else {
             return;
         };
@@ -352,12 +355,12 @@ impl<G> Scene<G> {
         self.show(open.bounds.pan(drag.view, dx, dy));
     }
 
-    /// The hand lets go.
+    /// Ends the drag.
     pub fn end_drag(&mut self) {
         self.drag = None;
     }
 
-    /// A key goes down or up.
+    /// Handles a key that goes down or up.
     pub fn key(&mut self, action: Action, down: bool, now: f64) {
         if self.open.is_none() {
             return;
@@ -370,31 +373,31 @@ impl<G> Scene<G> {
         self.dirty = true;
     }
 
-    /// No key is held any more.
+    /// Releases all held keys.
     pub fn release_keys(&mut self) {
         self.keys.release();
     }
 
-    /// Jumps ease, and keys gather speed, unless the reader prefers less motion.
+    /// Enables eased jumps and accelerated keys. Disabled when the user prefers reduced motion.
     pub fn set_smooth(&mut self, smooth: bool) {
         self.smooth = smooth;
     }
 
-    /// Shows everything.
+    /// Jumps to the whole view.
     pub fn fit(&mut self) {
         if let Some(open) = self.open {
             self.jump(open.bounds.fit());
         }
     }
 
-    /// Shows the slots from `x0` to `x1` with a little room beside them; the heights in view stay.
+    /// Jumps to the slots from `x0` to `x1` with a small margin. The heights in view do not change.
     pub fn fit_range(&mut self, x0: f64, x1: f64) {
-        let room = (x1 - x0).abs() * RANGE_MARGIN;
+        let margin = (x1 - x0).abs() * RANGE_MARGIN;
         let view = self.target();
-        self.jump(Area { x0: x0.min(x1) - room, x1: x0.max(x1) + room, ..view });
+        self.jump(Area { x0: x0.min(x1) - margin, x1: x0.max(x1) + margin, ..view });
     }
 
-    /// Moves a slot to the middle.
+    /// Jumps so that a slot is in the center.
     pub fn goto(&mut self, slot: f64) {
         let view = self.target();
         let x0 = slot + 0.5 - view.width() / 2.0;
@@ -413,40 +416,40 @@ impl<G> Scene<G> {
         }
     }
 
-    /// Shows a view at once.
+    /// Shows a view without animation.
     fn show(&mut self, view: Area) {
         self.ease = None;
         self.view = view;
         self.dirty = true;
     }
 
-    /// What is in view, or will be when the jump is over.
+    /// The view, or the target of a running jump.
     pub fn target(&self) -> Area {
         self.ease.as_ref().map_or(self.view, Ease::target)
     }
 
-    /// Shows a view at once, or the nearest that is allowed.
+    /// Shows the nearest allowed view without animation.
     pub fn set_view(&mut self, view: Area) {
         if let Some(open) = self.open {
             self.show(open.bounds.clamp(view));
         }
     }
 
-    /// Lightens a block.
+    /// Sets the hovered block, which is lightened.
     pub fn set_hovered(&mut self, block: Option<u32>) {
         let block = block.filter(|block| *block != NO_BLOCK);
         self.dirty |= self.hovered != block;
         self.hovered = block;
     }
 
-    /// Outlines a block.
+    /// Sets the selected block, which is outlined.
     pub fn set_selected(&mut self, selected: Option<Selection>) {
         let selected = selected.filter(|selected| selected.block != NO_BLOCK);
         self.dirty |= self.selected != selected;
         self.selected = selected;
     }
 
-    /// The labels of what is in view; none when nothing is open.
+    /// The labels of the view. Empty when no plot is open.
     pub fn labels(&self) -> Labels {
         match self.open {
             Some(open) if !self.screen.is_empty() => {
@@ -456,18 +459,18 @@ impl<G> Scene<G> {
         }
     }
 
-    /// The scale of what is in view.
+    /// The level of the tiles for the current view.
     fn level(&self) -> Level {
         level(&self.view, self.screen.plot_size())
     }
 
-    /// The device pixel of the peak, when it is in view.
+    /// The device pixel of the peak, if it is in view.
     pub fn peak_pixel(&self) -> Option<[f64; 2]> {
         let open = self.open?;
         peak_pixel(&self.screen, &self.view, &open.axis, open.bounds.peak)
     }
 
-    /// True when there is something to show, and room for it.
+    /// True when a plot is open and the canvas has space for it.
     pub fn is_open(&self) -> bool {
         self.open.is_some() && !self.screen.is_empty()
     }
@@ -477,25 +480,25 @@ impl<G> Scene<G> {
         &self.screen
     }
 
-    /// What is in view right now.
+    /// The current view, also during a jump.
     pub fn view(&self) -> &Area {
         &self.view
     }
 
-    /// The colors.
+    /// The color theme.
     pub fn theme(&self) -> Theme {
         self.theme
     }
 
-    /// The lightened block.
+    /// The hovered block.
     pub fn hovered(&self) -> Option<u32> {
         self.hovered
     }
 
-    /// The outlined block, and the device pixels (from the left) between which it lives.
+    /// The selected block, and the edges of its life in device pixels from the left.
     pub fn selected(&self) -> Option<(u32, Option<[f32; 2]>)> {
         let selected = self.selected?;
-        // The same rounding as of strips.
+        // Rounded like the edges of strips.
         let pixel = |slot: f64| (self.screen.x_of(&self.view, slot) + 0.5).floor() as f32;
         Some((selected.block, selected.span.map(|span| span.map(pixel))))
     }

@@ -1,19 +1,20 @@
-//! Where the plot is on the canvas: CSS pixels, device pixels, slots and bytes.
+//! Layout of the plot on the canvas, and conversions between CSS pixels, device pixels, slots and
+//! bytes.
 
 use vramscope_render::{PixelRect, Placement};
 
 use crate::tile::{Area, TileKey, power};
 
-/// Room for the labels of the y axis, in CSS pixels, unless a plot wants more or less.
-pub const LEFT: f64 = 64.0;
-/// Room for the labels of the x axis.
+/// Default space for the labels of the y axis, in CSS pixels.
+pub const DEFAULT_LEFT: f64 = 64.0;
+/// Space for the labels of the x axis, in CSS pixels.
 const BOTTOM: f64 = 24.0;
-/// Room above the plot: half a label.
+/// Space above the plot for half a label, in CSS pixels.
 const TOP: f64 = 8.0;
-/// Room on the right, so that the last label is not cut.
+/// Space on the right in CSS pixels, so that the last label is not cut.
 const RIGHT: f64 = 12.0;
 
-/// A rectangle in CSS pixels of the canvas, `y` downward.
+/// A rectangle in CSS pixels of the canvas. `y` grows downward.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct CssRect {
     /// Left edge.
@@ -26,34 +27,34 @@ pub struct CssRect {
     pub height: f64,
 }
 
-/// A canvas of a certain size, and the plot in it.
+/// The size of a canvas, and the position of the plot in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Screen {
-    /// CSS pixels of the canvas.
+    /// Size of the canvas in CSS pixels.
     pub css: [f64; 2],
-    /// Device pixels a CSS pixel.
+    /// Device pixels per CSS pixel.
     pub ratio: f64,
-    /// CSS pixels left of the plot.
+    /// Space left of the plot in CSS pixels.
     pub left: f64,
-    /// Device pixels of the canvas.
+    /// Size of the canvas in device pixels.
     pub canvas: [u32; 2],
-    /// The plot in whole device pixels from the lower left, `y` upward.
+    /// The plot in whole device pixels from the lower left. `y` grows upward.
     pub plot: PixelRect,
 }
 
 impl Screen {
-    /// A canvas of this many CSS pixels.
+    /// A canvas with a size in CSS pixels, and `ratio` device pixels per CSS pixel.
     pub fn new(width: f64, height: f64, ratio: f64) -> Self {
-        let css = [sane(width), sane(height)];
+        let css = [valid_length(width), valid_length(height)];
         let ratio = if ratio.is_finite() && ratio > 0.0 { ratio } else { 1.0 };
-        Self { css, ratio, ..Self::default() }.with_left(LEFT)
+        Self { css, ratio, ..Self::default() }.with_left(DEFAULT_LEFT)
     }
 
-    /// The same canvas with so many CSS pixels left of the plot.
+    /// Replaces the space left of the plot, in CSS pixels.
     #[must_use]
     pub fn with_left(self, left: f64) -> Self {
         let Self { css, ratio, .. } = self;
-        let left = sane(left);
+        let left = valid_length(left);
         let pixels = |css: f64| (css * ratio).round();
         let canvas = css.map(pixels);
         let [x0, y0] = [pixels(left).min(canvas[0]), pixels(BOTTOM).min(canvas[1])];
@@ -68,17 +69,17 @@ impl Screen {
         }
     }
 
-    /// True when there is no room to draw.
+    /// True when the plot has no pixels.
     pub fn is_empty(&self) -> bool {
         self.plot.is_empty()
     }
 
-    /// Device pixels of the plot's width and height.
+    /// Width and height of the plot in device pixels.
     pub fn plot_size(&self) -> [f64; 2] {
         [f64::from(self.plot.x1 - self.plot.x0), f64::from(self.plot.y1 - self.plot.y0)]
     }
 
-    /// The plot in CSS pixels, for what is laid over the canvas.
+    /// The plot in CSS pixels, for elements laid over the canvas.
     pub fn plot_css(&self) -> CssRect {
         let [width, height] = self.plot_size();
         CssRect {
@@ -89,7 +90,7 @@ impl Screen {
         }
     }
 
-    /// Device pixels a slot and a byte.
+    /// Device pixels per slot and per byte.
     pub fn scale(&self, view: &Area) -> [f64; 2] {
         let [w, h] = self.plot_size();
         [w / view.width(), h / view.height()]
@@ -105,17 +106,17 @@ impl Screen {
         f64::from(self.plot.y0) + (bytes - view.y0) * self.scale(view)[1]
     }
 
-    /// CSS pixels from the left for a device pixel.
+    /// The CSS position (from the left) of a device pixel.
     pub fn css_x(&self, pixel: f64) -> f64 {
         pixel / self.ratio
     }
 
-    /// CSS pixels from the top for a device pixel from the bottom.
+    /// The CSS position (from the top) of a device pixel, which is given from the bottom.
     pub fn css_y(&self, pixel: f64) -> f64 {
         (f64::from(self.canvas[1]) - pixel) / self.ratio
     }
 
-    /// The device pixel, by its lower left corner, at a CSS position in the canvas.
+    /// The lower left corner of the device pixel at a CSS position in the canvas.
     pub fn pixel_at(&self, x: f64, y: f64) -> [f64; 2] {
         [(x * self.ratio).floor(), f64::from(self.canvas[1]) - 1.0 - (y * self.ratio).floor()]
     }
@@ -138,14 +139,13 @@ impl Screen {
                 / self.scale(view)[1]
     }
 
-    /// The nearest CSS position in the plot; a position that is no number is its left, or its
-    /// upper, edge.
+    /// The nearest CSS position in the plot. NaN gives the left and the upper edge.
     pub fn nearest(&self, x: f64, y: f64) -> [f64; 2] {
         let plot = self.plot_css();
         [x.max(plot.left).min(plot.left + plot.width), y.max(plot.top).min(plot.top + plot.height)]
     }
 
-    /// Where a tile lies, of which the part in `clip` is drawn.
+    /// The placement of a tile. Only the part in `clip` is drawn.
     pub fn place(&self, view: &Area, key: TileKey, clip: &Area) -> Placement {
         let area = key.area();
         let [sx, sy] = self.scale(view);
@@ -163,8 +163,8 @@ impl Screen {
     }
 }
 
-/// A length as it can be used: what is no number, or less than nothing, is 0.
-pub fn sane(v: f64) -> f64 {
+/// Replaces negative, infinite and NaN lengths by 0.
+pub fn valid_length(v: f64) -> f64 {
     if v.is_finite() { v.max(0.0) } else { 0.0 }
 }
 
@@ -178,7 +178,7 @@ mod tests {
     const VIEW: Area = Area { x0: 100.0, x1: 200.0, y0: 0.0, y1: 4096.0 };
 
     #[test]
-    fn css_and_device_pixels_agree() {
+    fn css_and_device_pixels_convert_to_slots_and_bytes() {
         let screen = Screen::new(1076.0, 432.0, 2.0);
         assert_eq!(screen.canvas, [2152, 864]);
         assert_eq!(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plot_ends_where_the_gutters_begin() {
+    fn in_plot_excludes_the_gutters() {
         let screen = Screen::new(500.0, 300.0, 1.0);
         assert!(screen.in_plot(64.0, 8.0) && screen.in_plot(487.9, 275.9));
         assert!(!screen.in_plot(63.9, 100.0) && !screen.in_plot(488.0, 100.0));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plot_may_have_another_gutter() {
+    fn with_left_moves_the_plot() {
         let screen = Screen::new(500.0, 300.0, 2.0).with_left(0.0);
         assert_eq!(screen.plot_css(), CssRect { left: 0.0, top: 8.0, width: 488.0, height: 268.0 });
         assert_eq!(screen.with_left(64.0), Screen::new(500.0, 300.0, 2.0));
@@ -209,19 +209,19 @@ mod tests {
     }
 
     #[test]
-    fn a_canvas_without_room_is_empty() {
+    fn canvases_without_space_for_the_plot_are_empty() {
         for (w, h, ratio) in [(0.0, 0.0, 1.0), (70.0, 400.0, 1.0), (f64::NAN, 10.0, 0.0)] {
             assert!(Screen::new(w, h, ratio).is_empty());
         }
     }
 
     #[test]
-    fn a_tile_is_placed_over_its_slots_and_bytes() {
+    fn tiles_are_placed_over_their_slots_and_bytes() {
         let screen = Screen::new(1076.0, 432.0, 1.0);
         let key = TileKey { kx: 0, ky: 2, ix: 0, iy: 0 };
         let placement = screen.place(&VIEW, key, &VIEW);
-        // Slot 100 is the plot's left edge; a slot is 10 pixels; 1024 rows of 4 bytes are the 400
-        // pixels of the plot.
+        // Slot 100 is at the plot's left edge. A slot is 10 pixels wide. 1,024 rows of 4 bytes fill
+        // the 400 pixels of the plot.
         let seen = placement.snap([110.0, 0.0, 111.0, 512.0]);
         assert_eq!(seen, PixelRect { x0: 164.0, x1: 174.0, y0: 24.0, y1: 224.0 });
     }

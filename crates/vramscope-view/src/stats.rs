@@ -1,12 +1,12 @@
-//! How long frames take.
+//! Statistics of frame times.
 
-/// Frames that are remembered: four seconds at sixty a second.
+/// Number of frame times that are kept: 4 seconds at 60 frames per second.
 const FRAMES: usize = 240;
 
-/// The times of the last frames. Recording one costs nothing; the order is found when it is asked
-/// for.
+/// The times of the last frames. Recording is cheap, and sorting happens in
+/// [`FrameTimes::quantiles`].
 #[derive(Clone, Debug)]
-pub struct FrameTimes {
+pub(crate) struct FrameTimes {
     ring: [f32; FRAMES],
     count: usize,
 }
@@ -18,15 +18,15 @@ impl Default for FrameTimes {
 }
 
 impl FrameTimes {
-    /// Records a frame of so many milliseconds.
-    pub fn record(&mut self, ms: f64) {
+    /// Records the time of a frame in milliseconds.
+    pub(crate) fn record(&mut self, ms: f64) {
         self.ring[self.count % FRAMES] = ms as f32;
         self.count += 1;
     }
 
-    /// The times that this share of the frames stays within (0.5: the median); 0 before the first
-    /// frame.
-    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [f64; N] {
+    /// Quantiles of the frame times in milliseconds. A share of 0.5 gives the median. 0 before the
+    /// first frame.
+    pub(crate) fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [f64; N] {
         let mut sorted = self.ring;
         let sorted = &mut sorted[..self.count.min(FRAMES)];
         sorted.sort_unstable_by(f32::total_cmp);
@@ -42,7 +42,7 @@ mod tests {
     use super::{FRAMES, FrameTimes};
 
     #[test]
-    fn quantiles_of_the_last_frames() {
+    fn quantiles_cover_only_the_last_frames() {
         let mut times = FrameTimes::default();
         assert_eq!(times.quantiles([0.5, 0.95]).map(|v| v as u32), [0, 0]);
         for i in 1..=100 {

@@ -44,23 +44,23 @@ pub struct Level {
 }
 
 impl Level {
-    /// Slots and bytes of a tile.
+    /// Width of a tile in slots, and its height in bytes.
     pub fn tile_size(self) -> [f64; 2] {
         [f64::from(TILE_COLUMNS) * power(self.kx), f64::from(TILE_ROWS) * power(self.ky)]
     }
 
-    /// The tile of this level at a place.
+    /// The tile of this level with the given indexes.
     pub fn tile(self, ix: u32, iy: u32) -> TileKey {
         TileKey { kx: self.kx, ky: self.ky, ix, iy }
     }
 }
 
-/// `2^k`, exactly.
+/// `2^k`, exact.
 pub fn power(k: u8) -> f64 {
     f64::from(k).exp2()
 }
 
-/// A rectangle in slots and bytes (or units of rows); what is in view is one.
+/// A rectangle in slots and bytes (or units of rows), for example the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Area {
     /// Left edge in slots.
@@ -74,17 +74,17 @@ pub struct Area {
 }
 
 impl Area {
-    /// Slots from edge to edge.
+    /// Width in slots.
     pub fn width(&self) -> f64 {
         self.x1 - self.x0
     }
 
-    /// Bytes from edge to edge.
+    /// Height in bytes.
     pub fn height(&self) -> f64 {
         self.y1 - self.y0
     }
 
-    /// What two areas share; it may be empty.
+    /// The intersection of two areas, which may be empty.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Area {
         }
     }
 
-    /// True when nothing is inside.
+    /// True when the area has no extent.
     pub fn is_empty(&self) -> bool {
         self.x1 <= self.x0 || self.y1 <= self.y0
     }
@@ -127,27 +127,29 @@ pub struct Axis {
     pub peak: f64,
 }
 
-/// What the heights of a plot are.
+/// The y axis of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PlotKind {
-    /// A stack of blocks: bytes from 0 up.
+    /// A stack of blocks, in bytes from 0 up.
     Bytes,
-    /// Rows, in units that mean nothing by themselves; the first row is at the top, where y is
-    /// highest.
+    /// Rows in arbitrary units. The first row is at the top, where y is largest.
     Rows(Rows),
 }
 
-/// How many rows a plot has, and how high they are drawn.
+/// The number and the height of the rows of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rows {
-    /// Units of all rows.
+    /// Total height of all rows in units.
     pub units: f64,
-    /// Units of a row.
+    /// Height of a row in units.
     pub row_units: f64,
-    /// CSS pixels of a row at least.
-    pub least: f64,
-    /// CSS pixels of a row when all have room. When it is `least`, rows are always as high as that.
-    pub most: f64,
+    /// Minimum height of a row in CSS pixels.
+    #[serde(rename = "least")]
+    pub min_px: f64,
+    /// Height of a row in CSS pixels when all rows fit. When it equals `min_px`, the height is
+    /// fixed.
+    #[serde(rename = "most")]
+    pub max_px: f64,
 }

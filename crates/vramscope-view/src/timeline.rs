@@ -1,7 +1,7 @@
-//! The class that JavaScript sees.
+//! The class for JavaScript.
 //!
-//! It keeps the canvas, its context and a [`Scene`]; all that it does itself is to turn
-//! JavaScript's values into Rust's. Exceptions are strings that can be shown.
+//! It owns the canvas, its context and a [`Scene`]. It only converts between values of JavaScript
+//! and Rust. Exceptions are strings for the user.
 
 use js_sys::Float64Array;
 use serde::Serialize;
@@ -38,7 +38,7 @@ struct Quantiles {
     p95: f64,
 }
 
-/// The colors of a theme, for what the page draws itself; they need no canvas.
+/// The colors of a theme, for elements that the page draws itself. Needs no canvas.
 #[wasm_bindgen]
 pub struct Swatches {
     palette: Palette,
@@ -46,7 +46,7 @@ pub struct Swatches {
 
 #[wasm_bindgen]
 impl Swatches {
-    /// Those of the dark or the light theme.
+    /// The colors of the dark or the light theme.
     #[wasm_bindgen(constructor)]
     pub fn new(dark: bool) -> Self {
         Self { palette: Palette::new(theme(dark)) }
@@ -62,7 +62,7 @@ fn theme(dark: bool) -> Theme {
     if dark { Theme::Dark } else { Theme::Light }
 }
 
-/// A context and what was made in it; both go when the context is lost.
+/// A context and the objects created in it. Both are dropped when the context is lost.
 struct Gpu {
     gl: glow::Context,
     painter: Painter,
@@ -82,30 +82,32 @@ pub struct TimelineView {
     canvas: HtmlCanvasElement,
     context: WebGl2RenderingContext,
     clock: Option<Performance>,
-    still: Option<MediaQueryList>,
+    /// Matches when the user prefers reduced motion.
+    reduced_motion: Option<MediaQueryList>,
     gpu: Option<Gpu>,
     scene: Scene<GpuTile>,
     times: FrameTimes,
-    labels: Option<(LabelsOf, JsValue)>,
-    boxes: Option<(LabelsOf, Float64Array)>,
+    /// The last result of [`TimelineView::labels`], and its inputs.
+    labels: Option<(ViewState, JsValue)>,
+    /// The last result of [`TimelineView::boxes`], and its inputs.
+    boxes: Option<(ViewState, Float64Array)>,
 }
 
-/// What the labels, and the places of boxes, depend on.
-type LabelsOf = (Screen, Area, bool);
+/// The inputs of labels and of the positions of boxes.
+type ViewState = (Screen, Area, bool);
 
 #[wasm_bindgen]
 impl TimelineView {
-    /// Takes a canvas.
+    /// Creates a plot in a canvas.
     ///
     /// # Errors
-    /// In words, when the browser has no WebGL 2.
+    /// A message when the browser cannot create a WebGL 2 context.
     #[wasm_bindgen(constructor)]
     pub fn new(canvas: HtmlCanvasElement) -> Result<TimelineView, JsValue> {
         console_error_panic_hook::set_once();
         let wanted = WebGlContextAttributes::new();
-        // Every pixel is drawn, so nothing shows through; edges lie on pixels, so there is nothing
-        // to smooth; the drawing buffer need not be kept, since nothing reads it after it was
-        // shown.
+        // No alpha: every pixel is drawn opaque. No antialiasing: edges are at pixels. The drawing
+        // buffer is not preserved, because it is not read after it was shown.
         wanted.set_alpha(false);
         wanted.set_antialias(false);
         wanted.set_depth(false);
@@ -116,17 +118,20 @@ impl TimelineView {
             .ok()
             .flatten()
             .and_then(|context| context.dyn_into::<WebGl2RenderingContext>().ok())
-            .ok_or("This browser gives no WebGL 2 context: it is switched off, or too many are in use.")?;
+            .ok_or(
+                "Cannot create a WebGL 2 context: WebGL is disabled, or too many contexts are in \
+                 use. Enable it in the browser's settings, or close other tabs that use it.",
+            )?;
         let gpu = Gpu::new(&context, Theme::Dark)?;
         let window = web_sys::window();
         let clock = window.as_ref().and_then(web_sys::Window::performance);
-        let still =
+        let reduced_motion =
             window.and_then(|w| w.match_media("(prefers-reduced-motion: reduce)").ok().flatten());
         Ok(Self {
             canvas,
             context,
             clock,
-            still,
+            reduced_motion,
             gpu: Some(gpu),
             scene: Scene::default(),
             times: FrameTimes::default(),
@@ -135,24 +140,24 @@ impl TimelineView {
         })
     }
 
-    /// The canvas has another size. The drawing buffer follows with the next frame, so that it is
-    /// never seen empty.
+    /// Sets the size of the canvas. The drawing buffer is resized in the next frame, so that an
+    /// empty buffer is never visible.
     pub fn resize(&mut self, css_width: f64, css_height: f64, device_pixel_ratio: f64) {
         self.scene.resize(Screen::new(css_width, css_height, device_pixel_ratio));
     }
 
-    /// Dark or light; tiles stay.
+    /// Sets the dark or the light theme. Tiles are kept.
     #[wasm_bindgen(js_name = setTheme)]
     pub fn set_theme(&mut self, dark: bool) {
         self.scene.set_theme(theme(dark));
     }
 
-    /// Another trace, axis or kind of plot, with so many CSS pixels left of it (64 have room for
-    /// labels): forgets the tiles and all that was set (top, base, capacity, boxes, hover and
-    /// selection), and shows everything.
+    /// Opens a trace, axis or kind of plot, with `gutter` CSS pixels of space left of the plot.
+    /// Labels need 64. Drops all tiles and settings (top, base, capacity, boxes, hover and
+    /// selection), and shows the whole view.
     ///
     /// # Errors
-    /// When `axis` is no axis, or `kind` no kind.
+    /// When `axis` is not a valid axis, or `kind` is not a valid kind.
     pub fn open(
         &mut self,
         #[wasm_bindgen(unchecked_param_type = "Axis")] axis: JsValue,
@@ -168,34 +173,33 @@ impl TimelineView {
         Ok(())
     }
 
-    /// The same is to be drawn in another way: all tiles are wanted anew; the old ones stay on
-    /// screen until then.
+    /// Marks all tiles as stale, for example after a change of colors. The old tiles stay on screen
+    /// until the new ones arrive.
     pub fn refresh(&mut self) {
         self.scene.refresh();
     }
 
-    /// Nothing to draw.
+    /// Closes the plot.
     pub fn close(&mut self) {
         self.scene.close();
         self.labels = None;
         self.boxes = None;
     }
 
-    /// The tiles to ask a worker for, most wanted first: all that the view needs and that are not
-    /// here, when one of them is new since the last call; else none. Post the list as it is: it
-    /// replaces the one before.
+    /// The tiles to request from a worker, most urgent first. The list replaces the previous one:
+    /// it has all missing tiles of the view. Empty when no missing tile is new since the last call.
     ///
     /// # Errors
-    /// Never, in practice: keys are plain numbers.
+    /// Never in practice: keys are plain numbers.
     #[wasm_bindgen(unchecked_return_type = "TileKey[]")]
     pub fn wanted(&mut self) -> Result<JsValue, JsValue> {
         Ok(serde_wasm_bindgen::to_value(self.scene.wanted())?)
     }
 
-    /// A tile has come. One of another trace or axis than the open one must not be given here.
+    /// Adds a tile that has arrived. It must belong to the open trace and axis.
     ///
     /// # Errors
-    /// When the columns do not belong together.
+    /// When the lengths of the arrays do not match.
     #[wasm_bindgen(js_name = putTile)]
     pub fn put_tile(
         &mut self,
@@ -206,16 +210,16 @@ impl TimelineView {
     ) -> Result<(), JsValue> {
         let key: TileKey = serde_wasm_bindgen::from_value(key)?;
         let strips = Strips::from_flat(positions, colors, blocks).ok_or(
-            "a tile has four positions, a color and a block for every strip; this one has not",
+            "Invalid tile: it needs four positions, one color and one block number per strip.",
         )?;
         self.scene.put_tile(key, strips);
         Ok(())
     }
 
-    /// Draws, if something has changed; true when the next frame should be drawn too.
+    /// Draws if something has changed. Returns true when another frame is needed.
     ///
     /// # Errors
-    /// In words, when the GPU has no memory for a tile.
+    /// A message when the GPU has no memory for a tile.
     pub fn frame(&mut self, now_ms: f64) -> Result<bool, JsValue> {
         let Some(gpu) = &mut self.gpu else { return Ok(false) };
         let began = self.clock.as_ref().map(Performance::now);
@@ -223,7 +227,7 @@ impl TimelineView {
         let uploaded = gpu.painter.upload(&gpu.gl, &mut self.scene);
         if self.scene.take_dirty() {
             let [width, height] = self.scene.screen().canvas;
-            // Either makes the browser give the canvas another drawing buffer, and wait for it.
+            // Only on a change: setting either makes the browser allocate a new drawing buffer.
             if self.canvas.width() != width {
                 self.canvas.set_width(width);
             }
@@ -239,28 +243,29 @@ impl TimelineView {
         Ok(moving || more)
     }
 
-    /// The labels of what is in view: the same object as before while nothing has changed.
+    /// The labels of the view. Returns the previous object while nothing has changed.
     ///
     /// # Errors
-    /// Never, in practice: labels are numbers and text.
+    /// Never in practice: labels are numbers and text.
     #[wasm_bindgen(unchecked_return_type = "Labels")]
     pub fn labels(&mut self) -> Result<JsValue, JsValue> {
-        let of = self.labels_of();
+        let state = self.view_state();
         if let Some((before, labels)) = &self.labels
-            && *before == of
+            && *before == state
         {
             return Ok(labels.clone());
         }
         let serializer = serde_wasm_bindgen::Serializer::new().serialize_missing_as_null(true);
         let labels = self.scene.labels().serialize(&serializer)?;
-        self.labels = Some((of, labels.clone()));
+        self.labels = Some((state, labels.clone()));
         Ok(labels)
     }
 
-    /// The wheel: plain zooms x about the pointer, with Shift y, sideways pans.
+    /// Handles a wheel event. The wheel zooms x about the pointer, with Shift it zooms y, and
+    /// horizontal deltas pan.
     #[expect(
         clippy::too_many_arguments,
-        reason = "a wheel event as it is, without an object for every turn"
+        reason = "the fields of a wheel event, without allocating an object per event"
     )]
     pub fn wheel(
         &mut self,
@@ -275,70 +280,70 @@ impl TimelineView {
         self.scene.wheel([x, y], [dx, dy], delta_mode, shift, ctrl);
     }
 
-    /// The hand takes hold of the plot.
+    /// Starts a drag.
     #[wasm_bindgen(js_name = beginDrag)]
     pub fn begin_drag(&mut self, x: f64, y: f64) {
         self.scene.begin_drag(x, y);
     }
 
-    /// The hand moves.
+    /// Continues a drag.
     pub fn drag(&mut self, x: f64, y: f64) {
         self.scene.drag(x, y);
     }
 
-    /// The hand lets go.
+    /// Ends a drag.
     #[wasm_bindgen(js_name = endDrag)]
     pub fn end_drag(&mut self) {
         self.scene.end_drag();
     }
 
-    /// A key that acts while it is held goes down or up.
+    /// Handles a key that goes down or up, and acts while it is held.
     ///
     /// # Errors
-    /// When there is no such action.
+    /// When the action is unknown.
     pub fn key(&mut self, action: &str, down: bool, now_ms: f64) -> Result<(), JsValue> {
         let action = Action::from_name(action)
-            .ok_or_else(|| format!("the timeline has no action `{action}`"))?;
-        self.scene.set_smooth(self.smooth());
+            .ok_or_else(|| format!("Unknown timeline action `{action}`."))?;
+        self.scene.set_smooth(self.is_smooth());
         self.scene.key(action, down, now_ms);
         Ok(())
     }
 
-    /// No key is held any more.
+    /// Releases all held keys.
     #[wasm_bindgen(js_name = releaseKeys)]
     pub fn release_keys(&mut self) {
         self.scene.release_keys();
     }
 
-    /// The pointer has left the canvas: keys zoom about the middle.
+    /// The pointer has left the canvas. From now on keys zoom about the center.
     #[wasm_bindgen(js_name = pointerLeft)]
     pub fn pointer_left(&mut self) {
         self.scene.pointer_left();
     }
 
-    /// Shows everything.
+    /// Jumps to the whole view.
     pub fn fit(&mut self) {
-        self.scene.set_smooth(self.smooth());
+        self.scene.set_smooth(self.is_smooth());
         self.scene.fit();
     }
 
-    /// Shows a range of slots, with a little room beside it.
+    /// Jumps to a range of slots with a small margin.
     #[wasm_bindgen(js_name = fitRange)]
     pub fn fit_range(&mut self, x0: f64, x1: f64) {
-        self.scene.set_smooth(self.smooth());
+        self.scene.set_smooth(self.is_smooth());
         self.scene.fit_range(x0, x1);
     }
 
-    /// Moves a slot to the middle.
+    /// Jumps so that a slot is in the center.
     pub fn goto(&mut self, slot: f64) {
-        self.scene.set_smooth(self.smooth());
+        self.scene.set_smooth(self.is_smooth());
         self.scene.goto(slot);
     }
 
-    /// What the last frame shows at a place, in CSS pixels of the canvas.
+    /// The strip that the last frame shows at a position in CSS pixels of the canvas.
     ///
     /// # Errors
-    /// Never, in practice: a hit is plain numbers.
+    /// Never in practice: a hit is plain numbers.
     #[wasm_bindgen(unchecked_return_type = "Hit | null")]
     pub fn hit(&mut self, x: f64, y: f64) -> Result<JsValue, JsValue> {
         match self.scene.hit(x, y) {
@@ -347,32 +352,33 @@ impl TimelineView {
         }
     }
 
-    /// Lightens a block.
+    /// Sets the hovered block, which is lightened.
     #[wasm_bindgen(js_name = setHover)]
     pub fn set_hover(&mut self, block: Option<u32>) {
         self.scene.set_hovered(block);
     }
 
-    /// Outlines a block. With the slots where it begins and ends the outline closes there.
+    /// Sets the selected block, which is outlined. The outline is closed at the slots `x0` and `x1`
+    /// where the block begins and ends, if given.
     #[wasm_bindgen(js_name = setSelected)]
     pub fn set_selected(&mut self, block: Option<u32>, x0: Option<f64>, x1: Option<f64>) {
         let span = x0.zip(x1).map(|(x0, x1)| [x0, x1]);
         self.scene.set_selected(block.map(|block| Selection { block, span }));
     }
 
-    /// What is in view, or will be when a jump is over.
+    /// The view, or the target of a running jump.
     ///
     /// # Errors
-    /// Never, in practice: an area is four numbers.
+    /// Never in practice: an area is four numbers.
     #[wasm_bindgen(js_name = getView, unchecked_return_type = "Area")]
     pub fn get_view(&self) -> Result<JsValue, JsValue> {
         Ok(serde_wasm_bindgen::to_value(&self.scene.target())?)
     }
 
-    /// Shows a view at once, or the nearest that is allowed.
+    /// Shows the nearest allowed view without animation.
     ///
     /// # Errors
-    /// When `view` is no area.
+    /// When `view` is not a valid area.
     #[wasm_bindgen(js_name = setView)]
     pub fn set_view(
         &mut self,
@@ -383,10 +389,10 @@ impl TimelineView {
         Ok(())
     }
 
-    /// What drawing takes.
+    /// Statistics of drawing.
     ///
     /// # Errors
-    /// Never, in practice: these are plain numbers.
+    /// Never in practice: the statistics are plain numbers.
     #[wasm_bindgen(unchecked_return_type = "Stats")]
     pub fn stats(&self) -> Result<JsValue, JsValue> {
         let counters = self.gpu.as_ref().map(|gpu| gpu.painter.counters()).unwrap_or_default();
@@ -401,18 +407,19 @@ impl TimelineView {
         Ok(serde_wasm_bindgen::to_value(&stats)?)
     }
 
-    /// The context is lost. (The event's default must be prevented, or it never comes back.)
+    /// Handles a lost context. The caller must prevent the event's default action, otherwise the
+    /// browser never restores the context.
     #[wasm_bindgen(js_name = contextLost)]
     pub fn context_lost(&mut self) {
-        // Its objects are gone already: there is nothing to give back.
+        // The objects of a lost context no longer exist, so they are not deleted.
         self.gpu = None;
         self.scene.cache.forget_gpu();
     }
 
-    /// The context is back: everything is made anew, from the columns that were kept.
+    /// Handles a restored context: creates all objects again, from the strips in the cache.
     ///
     /// # Errors
-    /// In words, when the new context cannot be set up.
+    /// A message when the objects cannot be created.
     #[wasm_bindgen(js_name = contextRestored)]
     pub fn context_restored(&mut self) -> Result<(), JsValue> {
         self.context_lost();
@@ -421,7 +428,7 @@ impl TimelineView {
         Ok(())
     }
 
-    /// Gives the GL objects back. Draws nothing afterwards; call `free()` too.
+    /// Deletes the GL objects. Afterwards nothing is drawn. Call `free()` too.
     pub fn destroy(&mut self) {
         self.scene.close();
         self.labels = None;
@@ -431,11 +438,11 @@ impl TimelineView {
         }
     }
 
-    fn labels_of(&self) -> LabelsOf {
+    fn view_state(&self) -> ViewState {
         (*self.scene.screen(), *self.scene.view(), self.scene.is_open())
     }
 
-    fn smooth(&self) -> bool {
-        !self.still.as_ref().is_some_and(MediaQueryList::matches)
+    fn is_smooth(&self) -> bool {
+        !self.reduced_motion.as_ref().is_some_and(MediaQueryList::matches)
     }
 }

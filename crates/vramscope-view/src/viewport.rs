@@ -1,95 +1,96 @@
-//! What is in view, and how far it may move.
+//! Limits of the view: how far it can zoom and pan.
 
-use crate::screen::sane;
+use crate::screen::valid_length;
 use crate::tile::{Area, PlotKind, Rows};
 
-/// Free height above the peak when everything is shown, for its mark and label.
+/// Free space above the peak in the whole view, for the peak's mark and label. A share of the
+/// height.
 const HEADROOM: f64 = 0.08;
-/// The least that can be in view: two slots, so that an event can be told from its neighbor ...
-const LEAST_SLOTS: f64 = 2.0;
-/// ... and less than the smallest block that the allocator hands out (512 bytes), since requests
-/// can be smaller.
-const LEAST_BYTES: f64 = 64.0;
-/// How far the view may go past the ends, as a share of what is in view: enough to see that it is
-/// the end.
+/// Minimum slots in view. With two slots an event can be distinguished from its neighbor.
+const MIN_SLOTS: f64 = 2.0;
+/// Minimum bytes in view. Less than the allocator's smallest block (512 bytes), because requested
+/// sizes can be smaller.
+const MIN_BYTES: f64 = 64.0;
+/// Maximum distance of the view past the ends of the axis, as a share of the view. Enough to show
+/// that the axis ends there.
 const MARGIN: f64 = 0.04;
-/// How many times higher than with room for all of them rows can be made.
-const ROW_ZOOM: f64 = 8.0;
+/// Maximum height of a row, as a multiple of [`Rows::max_px`].
+const MAX_ROW_ZOOM: f64 = 8.0;
 
-/// How far there is something to see.
+/// The extent of the data, which limits the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {
     /// Slots of the axis.
     pub extent: f64,
-    /// Bytes at the peak; 0 where heights are rows.
+    /// Bytes at the peak. 0 for rows.
     pub peak: f64,
-    /// Bytes that the whole view reaches at least: something is drawn up to there, though the stack
-    /// is lower.
+    /// Minimum upper edge of the whole view in bytes. Lines may be drawn up to this height when the
+    /// stack is lower.
     pub top: f64,
-    /// The lowest height of the whole view in bytes; what is below can be panned to.
+    /// Lower edge of the whole view in bytes. Panning can reach lower heights.
     pub base: f64,
-    /// Rows in place of bytes.
+    /// The rows, for plots of rows instead of bytes.
     pub rows: Option<Rows>,
-    /// CSS pixels of the plot's height, which say how many rows fit.
+    /// Height of the plot in CSS pixels. It decides how many rows fit.
     pub plot: f64,
 }
 
 impl Bounds {
-    /// Of a stack of blocks.
+    /// Bounds of a stack of blocks.
     pub const fn bytes(extent: f64, peak: f64) -> Self {
         Self { extent, peak, top: 0.0, base: 0.0, rows: None, plot: 0.0 }
     }
 
-    /// Of a plot; numbers that are none, or make no sense, become the nearest that do.
+    /// Bounds of a plot. Invalid numbers are replaced by the nearest valid ones.
     pub fn new(extent: f64, peak: f64, kind: PlotKind) -> Self {
-        let bounds = Self::bytes(sane(extent), sane(peak));
+        let bounds = Self::bytes(valid_length(extent), valid_length(peak));
         let PlotKind::Rows(rows) = kind else { return bounds };
-        let least = sane(rows.least).max(1.0);
+        let min_px = valid_length(rows.min_px).max(1.0);
         let rows = Rows {
-            units: sane(rows.units),
-            row_units: sane(rows.row_units).max(1.0),
-            least,
-            most: sane(rows.most).max(least),
+            units: valid_length(rows.units),
+            row_units: valid_length(rows.row_units).max(1.0),
+            min_px,
+            max_px: valid_length(rows.max_px).max(min_px),
         };
         Self { peak: 0.0, rows: Some(rows), ..bounds }
     }
 
-    /// Everything: all slots, from the base to a little above the highest; of rows as many as fit,
-    /// from the first one.
+    /// The whole view: all slots, from the base to a little above the highest value. For rows: as
+    /// many rows as fit, from the first row.
     pub fn fit(&self) -> Area {
         let (y0, h) = match &self.rows {
             Some(rows) => {
                 let h = self.rows_height(
                     rows,
-                    between(
+                    clamp(
                         self.plot.max(1.0) * rows.row_units / rows.units,
-                        [rows.least, rows.most],
+                        [rows.min_px, rows.max_px],
                     ),
                 );
                 (rows.units - h, h)
             }
             None => {
                 let end = self.data().y1;
-                let h = ((end - self.base.min(end)) * (1.0 + HEADROOM)).max(LEAST_BYTES);
+                let h = ((end - self.base.min(end)) * (1.0 + HEADROOM)).max(MIN_BYTES);
                 (self.base.min(self.ceiling() - h), h)
             }
         };
         Area { x0: 0.0, x1: self.extent.max(1.0), y0, y1: y0 + h }
     }
 
-    /// The upper end of what can be panned to.
+    /// The maximum upper edge of the view.
     fn ceiling(&self) -> f64 {
         let end = self.data().y1;
-        if self.rows.is_some() { end } else { (end * (1.0 + HEADROOM)).max(LEAST_BYTES) }
+        if self.rows.is_some() { end } else { (end * (1.0 + HEADROOM)).max(MIN_BYTES) }
     }
 
-    /// Where there may be strips: above the peak only what `top` is for.
+    /// The area that may have strips. Strips above the peak are lines, up to `top`.
     pub fn data(&self) -> Area {
         let y1 = self.rows.map_or(self.peak.max(self.top), |rows| rows.units);
         Area { x0: 0.0, x1: self.extent, y0: 0.0, y1 }
     }
 
-    /// The same with the upper half of a line at `top`.
+    /// [`Bounds::data`], extended by the upper half of a line at `top`.
     pub fn drawn(&self) -> Area {
         let data = self.data();
         let line =
@@ -99,48 +100,50 @@ impl Bounds {
 
     fn width(&self, wanted: f64) -> f64 {
         let all = self.extent.max(1.0);
-        between(wanted, [LEAST_SLOTS.min(all), all])
+        clamp(wanted, [MIN_SLOTS.min(all), all])
     }
 
-    /// Units in view when a row is so many CSS pixels high.
+    /// Units in view when a row is `pixels` CSS pixels high.
     fn rows_height(&self, rows: &Rows, pixels: f64) -> f64 {
         self.plot.max(1.0) / pixels * rows.row_units
     }
 
     fn height(&self, wanted: f64) -> f64 {
-        let Some(rows) = &self.rows else { return between(wanted, [LEAST_BYTES, self.ceiling()]) };
-        let most = if rows.least < rows.most { rows.most * ROW_ZOOM } else { rows.most };
-        between(wanted, [self.rows_height(rows, most), self.rows_height(rows, rows.least)])
+        let Some(rows) = &self.rows else { return clamp(wanted, [MIN_BYTES, self.ceiling()]) };
+        let max_px =
+            if rows.min_px < rows.max_px { rows.max_px * MAX_ROW_ZOOM } else { rows.max_px };
+        clamp(wanted, [self.rows_height(rows, max_px), self.rows_height(rows, rows.min_px)])
     }
 
-    /// The nearest allowed view; a view with something other than numbers in it becomes the whole.
+    /// The nearest allowed view. A view with infinite or NaN edges becomes the whole view.
     pub fn clamp(&self, view: Area) -> Area {
         if ![view.x0, view.x1, view.y0, view.y1].iter().all(|v| v.is_finite()) {
             return self.fit();
         }
         let (w, h) = (self.width(view.width()), self.height(view.height()));
         let all = self.extent.max(1.0);
-        // No margin when all is in view, so that the whole sits still.
+        // The margin is 0 when all slots are in view, so that the whole view cannot move.
         let margin = MARGIN * w * (1.0 - w / all);
-        let x0 = between(view.x0, [-margin, all - w + margin]);
-        // Rows that leave room free leave it below them.
+        let x0 = clamp(view.x0, [-margin, all - w + margin]);
+        // When rows do not fill the plot, the free space is below them.
         let high = self.ceiling() - h;
-        let y0 = between(view.y0, [high.min(0.0), high]);
+        let y0 = clamp(view.y0, [high.min(0.0), high]);
         Area { x0, x1: x0 + w, y0, y1: y0 + h }
     }
 
-    /// The nearest allowed view about the middle of an area.
-    pub fn about(&self, area: Area) -> Area {
+    /// The nearest allowed view with the center and the size of an area.
+    pub fn centered_on(&self, area: Area) -> Area {
         let (w, h) = (self.width(area.width()), self.height(area.height()));
         let (x0, y0) =
             (f64::midpoint(area.x0, area.x1) - w / 2.0, f64::midpoint(area.y0, area.y1) - h / 2.0);
         self.clamp(Area { x0, x1: x0 + w, y0, y1: y0 + h })
     }
 
-    /// What takes the place of a view when these bounds become others: all heights where all were
-    /// in view, else the same from its upper edge down, with rows as high and as far from the first
-    /// one as before.
-    pub fn carry(&self, view: Area, now: &Self) -> Area {
+    /// Adapts a view when these bounds are replaced by `now`.
+    ///
+    /// If all heights were in view, all new heights are. Otherwise the view keeps its upper edge.
+    /// Rows keep their height in pixels and their distance from the first row.
+    pub fn carry_over(&self, view: Area, now: &Self) -> Area {
         let (before, all) = (self.fit(), now.fit());
         let near = |a: f64, b: f64| (a - b).abs() <= before.height() * 1e-9;
         let scale = if self.rows.is_some() { now.plot.max(1.0) / self.plot.max(1.0) } else { 1.0 };
@@ -153,14 +156,14 @@ impl Bounds {
         })
     }
 
-    /// Makes `factor` times as many slots visible; the slot `at` stays where it is.
+    /// Multiplies the number of visible slots by `factor`. The slot `at` stays in place.
     pub fn zoom_x(&self, view: Area, at: f64, factor: f64) -> Area {
         let w = self.width(view.width() * factor);
         let x0 = at - (at - view.x0) / view.width() * w;
         self.clamp(Area { x0, x1: x0 + w, ..view })
     }
 
-    /// Makes `factor` times as many bytes visible; the height `at` stays where it is.
+    /// Multiplies the number of visible bytes by `factor`. The height `at` stays in place.
     pub fn zoom_y(&self, view: Area, at: f64, factor: f64) -> Area {
         let h = self.height(view.height() * factor);
         let y0 = at - (at - view.y0) / view.height() * h;
@@ -173,21 +176,21 @@ impl Bounds {
     }
 }
 
-/// As `f64::clamp`, which writes its bounds when they are none: what writes floats would be a tenth
-/// of the module.
+/// Like `f64::clamp`, but never panics. `f64::clamp` panics with a message that contains its
+/// bounds, and the code that formats floats would be a tenth of the WebAssembly module.
 #[inline]
-pub(crate) fn between(value: f64, [low, high]: [f64; 2]) -> f64 {
+pub(crate) fn clamp(value: f64, [low, high]: [f64; 2]) -> f64 {
     value.max(low).min(high)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Bounds, LEAST_BYTES, LEAST_SLOTS};
+    use super::{Bounds, MIN_BYTES, MIN_SLOTS};
     use crate::tile::Area;
 
     const BOUNDS: Bounds = Bounds::bytes(1000.0, 1e6);
 
-    fn near(a: f64, b: f64) {
+    fn assert_near(a: f64, b: f64) {
         assert!((a - b).abs() < 1e-6 * b.abs().max(1.0), "{a} is not {b}");
     }
 
@@ -200,25 +203,25 @@ mod tests {
     }
 
     #[test]
-    fn zooming_keeps_the_point_and_comes_back() {
+    fn zooming_keeps_the_point_and_is_reversible() {
         let at = 300.0;
         let view = BOUNDS.zoom_x(BOUNDS.fit(), at, 0.25);
-        near(view.width(), 250.0);
-        near((at - view.x0) / view.width(), 0.3);
-        near(BOUNDS.zoom_x(view, at, 4.0).width(), 1000.0);
+        assert_near(view.width(), 250.0);
+        assert_near((at - view.x0) / view.width(), 0.3);
+        assert_near(BOUNDS.zoom_x(view, at, 4.0).width(), 1000.0);
         let high = BOUNDS.zoom_y(BOUNDS.fit(), 4e5, 0.5);
-        near((4e5 - high.y0) / high.height(), 4e5 / BOUNDS.fit().y1);
+        assert_near((4e5 - high.y0) / high.height(), 4e5 / BOUNDS.fit().y1);
     }
 
     #[test]
-    fn the_smallest_and_largest_views_do_not_move_when_zoomed_further() {
+    fn zooming_past_the_limits_does_not_move_the_view() {
         let mut view = BOUNDS.fit();
         for _ in 0..200 {
             view = BOUNDS.zoom_y(BOUNDS.zoom_x(view, 500.0, 0.5), 0.0, 0.5);
         }
-        near(view.width(), LEAST_SLOTS);
-        near(view.height(), LEAST_BYTES);
-        near((500.0 - view.x0) / view.width(), 0.5);
+        assert_near(view.width(), MIN_SLOTS);
+        assert_near(view.height(), MIN_BYTES);
+        assert_near((500.0 - view.x0) / view.width(), 0.5);
         let out = BOUNDS.zoom_y(BOUNDS.zoom_x(view, 500.0, 1e9), 0.0, 1e9);
         assert_eq!(out, BOUNDS.fit());
     }
@@ -230,13 +233,13 @@ mod tests {
         assert!(left.x0 < 0.0 && left.x0 >= -4.0 && left.y0 == 0.0);
         let right = BOUNDS.pan(view, 1e9, 1e12);
         assert!(right.x1 > 1000.0 && right.x1 <= 1004.0);
-        near(right.y1, BOUNDS.fit().y1);
+        assert_near(right.y1, BOUNDS.fit().y1);
     }
 
     #[test]
-    fn odd_input_gives_a_sane_view() {
-        let odd = Area { x0: f64::NAN, x1: 1.0, y0: 0.0, y1: 1.0 };
-        assert_eq!(BOUNDS.clamp(odd), BOUNDS.fit());
+    fn invalid_input_gives_a_valid_view() {
+        let invalid = Area { x0: f64::NAN, x1: 1.0, y0: 0.0, y1: 1.0 };
+        assert_eq!(BOUNDS.clamp(invalid), BOUNDS.fit());
         let reversed = BOUNDS.clamp(Area { x0: 10.0, x1: -10.0, y0: 5.0, y1: 1.0 });
         assert!(reversed.width() > 0.0 && reversed.height() > 0.0);
         // A trace of one slot, or of no bytes.

@@ -1,5 +1,5 @@
-//! A whole timeline, drawn by the system's software OpenGL ES 3: two pictures, hits against pixels,
-//! and what a frame costs.
+//! Tests of a whole timeline on the system's software OpenGL ES 3: golden images, hits compared
+//! with pixels, and the cost of a frame.
 
 #[path = "../../vramscope-render/tests/support/mod.rs"]
 mod support;
@@ -22,11 +22,11 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts what Rust allocates on each thread; the driver's own memory is not ours.
+/// Counts Rust allocations per thread. Allocations of the driver are not counted.
 struct Counting;
 
-#[expect(unsafe_code, reason = "the allocator's interface is unsafe")]
-// SAFETY: everything is passed on to the system's allocator as it is.
+#[expect(unsafe_code, reason = "the `GlobalAlloc` interface is unsafe")]
+// SAFETY: all calls are passed unchanged to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|n| n.set(n.get() + 1));
@@ -66,16 +66,20 @@ impl Stage {
             peak: trace.peak_slot,
         };
         scene.open(axis, trace.peak, PlotKind::Bytes, 64.0);
-        let painter = Painter::new(&canvas.gl, theme).expect("the programs");
+        let painter = Painter::new(&canvas.gl, theme).expect("the GL programs link");
         Self { canvas, trace, scene, painter }
     }
 
-    /// Brings all tiles that the view wants.
+    /// Adds and uploads all tiles that the view needs.
     fn load(&mut self) {
         for key in self.scene.wanted().to_vec() {
             self.scene.put_tile(key, self.trace.tile(key));
         }
-        while self.painter.upload(&self.canvas.gl, &mut self.scene).expect("room for tiles") {}
+        while self
+            .painter
+            .upload(&self.canvas.gl, &mut self.scene)
+            .expect("tiles fit in GPU memory")
+        {}
     }
 
     fn draw(&mut self) {
@@ -94,8 +98,7 @@ impl Stage {
                     Some(hit) => {
                         hits += 1;
                         let color = palette.rgba(Color::from_word(self.trace.color(hit.block)));
-                        // The hairline is the same color mixed with the ground, nearer to the
-                        // ground than to it or not.
+                        // The hairline is the block's color mixed with the background.
                         let hairline: [u8; 4] = std::array::from_fn(|i| {
                             (f32::from(color[i]) * 0.55 + f32::from(ground[i]) * 0.45).round() as u8
                         });
@@ -109,7 +112,7 @@ impl Stage {
                     }
                     None => assert!(
                         !palette.entries().contains(&pixel),
-                        "{x},{y}: a strip that is not hit"
+                        "{x},{y}: the pixel shows a strip that is not hit"
                     ),
                 }
             }
@@ -119,7 +122,7 @@ impl Stage {
 }
 
 #[test]
-fn the_timeline_looks_as_it_did() {
+fn timeline_matches_golden_images() {
     for (theme, ratio, name) in
         [(Theme::Dark, 1, "timeline-dark.png"), (Theme::Light, 2, "timeline-light-2x.png")]
     {
@@ -135,13 +138,13 @@ fn the_timeline_looks_as_it_did() {
 }
 
 #[test]
-fn a_hit_is_the_pixel_that_is_seen() {
+fn hits_match_drawn_pixels() {
     let mut stage = Stage::new(1, Theme::Dark);
     stage.load();
     stage.draw();
     assert!(stage.check_hits() > 2_000);
     let peak = stage.trace.peak;
-    // A near view: at first stretched from the coarse tiles, then with its own.
+    // A zoomed view: first with stretched coarse tiles, then with its own tiles.
     stage.scene.set_view(Area { x0: 12_000.5, x1: 13_234.25, y0: peak * 0.11, y1: peak * 0.52 });
     stage.draw();
     assert!(stage.check_hits() > 2_000);
@@ -151,7 +154,7 @@ fn a_hit_is_the_pixel_that_is_seen() {
 }
 
 #[test]
-fn a_capacity_is_a_dashed_line_above_the_stack() {
+fn capacity_is_a_dashed_line_above_the_stack() {
     for (theme, ratio) in [(Theme::Dark, 1), (Theme::Light, 2)] {
         let mut stage = Stage::new(ratio, theme);
         let peak = stage.trace.peak;
@@ -165,7 +168,7 @@ fn a_capacity_is_a_dashed_line_above_the_stack() {
         let warned = |y: u32| {
             (0..CSS[0] * ratio).filter(|x| picture.at(*x, y) == surfaces.warn).count() as u32
         };
-        let y = y.unwrap_or_else(|| panic!("no line in view"));
+        let y = y.unwrap_or_else(|| panic!("the capacity line is not in view"));
         let width = 824 * ratio;
         assert!((width / 3..width).contains(&warned(y)), "{} of {width}", warned(y));
         assert_eq!((warned(y - 1), warned(y + ratio)), (0, 0));
@@ -173,10 +176,10 @@ fn a_capacity_is_a_dashed_line_above_the_stack() {
 }
 
 #[test]
-fn rows_stand_on_nothing_and_have_no_grid() {
+fn rows_have_no_baseline_and_no_grid() {
     let mut stage = Stage::new(1, Theme::Dark);
     let axis = Axis { kind: AxisKind::Weight, extent: 1000.0, origin: 0.0, peak: 0.0 };
-    let rows = Rows { units: 3.0 * 4096.0, row_units: 4096.0, least: 20.0, most: 20.0 };
+    let rows = Rows { units: 3.0 * 4096.0, row_units: 4096.0, min_px: 20.0, max_px: 20.0 };
     stage.scene.open(axis, 0.0, PlotKind::Rows(rows), 0.0);
     stage.scene.set_capacity(Some(4096.0));
     for key in stage.scene.wanted().to_vec() {
@@ -185,13 +188,15 @@ fn rows_stand_on_nothing_and_have_no_grid() {
         strips.push([0.0, 2.0 * row, 512.0, 3.0 * row], Color::DIMMED, NO_BLOCK);
         stage.scene.put_tile(key, strips);
     }
-    while stage.painter.upload(&stage.canvas.gl, &mut stage.scene).expect("room for tiles") {}
+    while stage.painter.upload(&stage.canvas.gl, &mut stage.scene).expect("tiles fit in GPU memory")
+    {
+    }
     stage.draw();
     let picture = stage.canvas.read();
     let surfaces = Surfaces::new(Theme::Dark);
     let row = Palette::new(Theme::Dark).rgba(Color::DIMMED);
-    // The first row is 20 pixels from the plot's top, of which the uppermost is a hairline; it
-    // begins at the left edge.
+    // The first row covers the top 20 pixels of the plot, from the left edge on. Its top pixel is a
+    // hairline.
     let column: Vec<_> = (24..432).rev().map(|y| picture.at(0, y)).collect();
     assert!(column[1..20].iter().all(|pixel| *pixel == row));
     assert!(column[20..].iter().all(|pixel| *pixel == surfaces.ground));
@@ -199,7 +204,7 @@ fn rows_stand_on_nothing_and_have_no_grid() {
 }
 
 #[test]
-fn a_frame_that_pans_allocates_nothing_and_draws_little() {
+fn panning_frames_allocate_nothing_and_use_few_draw_calls() {
     let mut stage = Stage::new(1, Theme::Dark);
     let width = stage.trace.extent / 4.0;
     let view = Area { x0: width, x1: width * 2.0, y0: 0.0, y1: stage.trace.peak };
@@ -215,7 +220,7 @@ fn a_frame_that_pans_allocates_nothing_and_draws_little() {
     }
     let before = ALLOCATIONS.get();
     for frame in 0..20 {
-        // As `load`, less the copy of the list: nothing is missing.
+        // Like `load`, but without copying the list of wanted tiles, which is empty.
         let dx = f64::from(frame) * width / 400.0;
         stage.scene.set_view(Area { x0: view.x0 + dx, x1: view.x1 + dx, ..view });
         assert!(stage.scene.wanted().is_empty());
@@ -229,14 +234,14 @@ fn a_frame_that_pans_allocates_nothing_and_draws_little() {
 }
 
 #[test]
-fn a_lost_context_comes_back_with_the_same_picture() {
+fn restored_contexts_draw_equal_pixels() {
     let mut stage = Stage::new(1, Theme::Dark);
     stage.load();
     stage.draw();
     let before = stage.canvas.read();
     stage.scene.cache.forget_gpu();
     stage.canvas = Canvas::new(CSS[0], CSS[1]);
-    stage.painter = Painter::new(&stage.canvas.gl, Theme::Dark).expect("the programs");
+    stage.painter = Painter::new(&stage.canvas.gl, Theme::Dark).expect("the GL programs link");
     stage.load();
     stage.draw();
     let after = stage.canvas.read();

@@ -8,7 +8,7 @@
 //! memory once, into arrays of JavaScript's own, whose buffers the worker transfers.
 //!
 //! What is here runs in a browser only; everything that it calls is tested natively in
-//! vramscope-engine.
+//! vramscope-session.
 
 use js_sys::{Float32Array, Object, Reflect, Uint32Array};
 use serde::Serialize;
@@ -22,8 +22,6 @@ pub use wasm_bindgen_rayon::init_thread_pool;
 /// for what is not counted.
 const MEMORY: u64 = 3600 << 20;
 
-/// Blocks of the made-up trace that a worker reads, time and again, before there is a file.
-const WARM_BLOCKS: u32 = 1000;
 /// Memory that is there before the first file, in bytes: about what one of ten megabytes needs.
 const WARM_MEMORY: usize = 8 << 20;
 
@@ -49,7 +47,7 @@ impl RankWorker {
         // The system hands memory over when it is first written, page by page. What is freed here
         // stays this module's.
         drop(std::hint::black_box(vec![1_u8; WARM_MEMORY]));
-        warm_up::snapshot(WARM_BLOCKS)
+        warm_up::snapshot()
     }
 
     /// Ask of the made-up snapshot what a page asks of a file that it opens.
@@ -58,7 +56,7 @@ impl RankWorker {
     /// Only when a question cannot be turned into an object.
     #[wasm_bindgen(js_name = postMadeUp)]
     pub fn post_made_up(&mut self) -> Result<(), JsValue> {
-        warm_up::questions().into_iter().try_for_each(|question| self.post(to_js(&question)?))
+        warm_up::requests().into_iter().try_for_each(|question| self.post(to_js(&question)?))
     }
 
     /// As [`RankWorker::new`] makes one, which ends in words before more than `memory` bytes are

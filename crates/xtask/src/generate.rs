@@ -11,7 +11,7 @@ use std::time::Instant;
 use vramscope_testgen::Generator;
 
 /// The snapshot that the page's worker embeds.
-const WARM_UP: &str = "crates/vramscope-session/src/warm-up.pickle";
+const WARM_UP: &str = "crates/vramscope-session/src/warm-up.pickle.gz";
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -80,10 +80,11 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
 /// Writes the snapshot of the warm-up, which is committed.
 pub(crate) fn warm_up(repo: &Repo, blocks: u32) -> Result<()> {
     let bytes = vramscope_testgen::warm_up(blocks);
-    let path = repo.path(WARM_UP);
-    std::fs::write(&path, &bytes).with_context(|| format!("writing {}", path.display()))?;
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     gzip.write_all(&bytes)?;
-    println!("{WARM_UP}: {} bytes, {} gzipped", bytes.len(), gzip.finish()?.len());
+    let packed = gzip.finish()?;
+    let path = repo.path(WARM_UP);
+    std::fs::write(&path, &packed).with_context(|| format!("writing {}", path.display()))?;
+    println!("{WARM_UP}: {} bytes, {} gzipped", bytes.len(), packed.len());
     Ok(())
 }

@@ -1,71 +1,73 @@
-//! What a visitor downloads.
+//! Download sizes of the built site, against budgets.
 
 use crate::{files, repo::Repo};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
+use std::path::Path;
 
-/// All wasm, JavaScript and CSS that the first picture needs, gzipped.
-const BUDGET: usize = 350_000;
+/// Bytes, gzipped: the HTML, CSS and JavaScript that the landing page needs for its first paint.
+const LANDING_BUDGET: usize = 90_000;
+/// Bytes, gzipped: the worker's wasm module, which is fetched behind the landing page.
+const WORKER_BUDGET: usize = 900_000;
 
-/// What is fetched after the first picture, by the start of its name: the module that answers all
-/// views with its glue, and the views themselves; what makes the page work without a network; what
-/// listens to a page around this one, or reads addresses, if there are any; and the page about
-/// recording. A browser test sees that the page does not ask for these earlier.
-const LATER: [&str; 6] =
-    ["vramscope_worker_views", "workspace", "sw.js", "door", "open-", "record-"];
-
-/// The folder of what is fetched for a large file only, where the page is isolated from other
-/// origins.
+const WORKER: &str = "vramscope_worker_bg";
+/// The folder of the build with threads, which replaces the worker's module for a large file.
 const THREADS: &str = "threads";
+/// The copy of the site for hosts that cannot send headers.
+const COPY: &str = "isolated";
 
-/// Prints the sizes of the built site's code; fails over the budget.
+/// Prints the sizes of the built site's code; fails over a budget.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     let dist = repo.dist();
     if !dist.is_dir() {
-        bail!("{} is not there: run `cargo xtask build` first", dist.display());
+        bail!("{} is missing: run `cargo xtask build` first", dist.display());
     }
+    let index = std::fs::read_to_string(dist.join("index.html")).context("reading index.html")?;
     println!("{:>10} {:>10}  file", "raw", "gzip");
-    let (mut raw_sum, mut gzip_sum, mut later_sum, mut threads_sum) = (0, 0, 0, 0);
+    let (mut landing, mut worker, mut other, mut threads) = (0, 0, 0, 0);
     for path in files::below(&dist)? {
-        // Another copy of the same, for hosts that cannot send headers.
-        let is_copy = path.starts_with(dist.join("isolated"));
-        if is_copy || !files::has_extension(&path, &["wasm", "js", "css"]) {
+        let name = path.strip_prefix(&dist)?.to_path_buf();
+        if name.starts_with(COPY) || !files::has_extension(&path, &["wasm", "js", "css", "html"]) {
             continue;
         }
         let bytes = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
         let gzip = gzip_len(&bytes)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_later = LATER.iter().any(|start| name.starts_with(start));
-        let path = path.strip_prefix(&dist)?;
-        let note = if path.starts_with(THREADS) {
-            threads_sum += gzip;
-            " (for a large file, with threads)"
-        } else if is_later {
-            later_sum += gzip;
-            " (after the first picture)"
+        let (sum, note) = if is_landing(&name, &index) {
+            (&mut landing, " (landing page)")
+        } else if name.starts_with(THREADS) {
+            (&mut threads, " (threads)")
+        } else if file_name(&name).starts_with(WORKER) {
+            (&mut worker, " (worker)")
         } else {
-            raw_sum += bytes.len();
-            gzip_sum += gzip;
-            ""
+            (&mut other, "")
         };
-        println!("{:>10} {gzip:>10}  {}{note}", bytes.len(), path.display());
+        *sum += gzip;
+        println!("{:>10} {gzip:>10}  {}{note}", bytes.len(), name.display());
     }
-    println!("{raw_sum:>10} {gzip_sum:>10}  for the first picture, of {BUDGET} bytes gzipped");
-    println!("{:>10} {later_sum:>10}  after it", "");
-    println!(
-        "{:>10} {threads_sum:>10}  in place of part of that, for a large file, with threads",
-        ""
-    );
-    if gzip_sum == 0 {
-        bail!("{} holds no code", dist.display());
-    }
-    if later_sum == 0 {
-        bail!("nothing is named {}: what is fetched later cannot be told", LATER.join(" or "));
-    }
-    if gzip_sum > BUDGET {
-        bail!("the code for the first picture is {} bytes over its budget", gzip_sum - BUDGET);
-    }
+    println!("\ngzipped bytes:");
+    println!("{landing:>10}  landing page, of {LANDING_BUDGET}");
+    println!("{worker:>10}  worker module, of {WORKER_BUDGET}");
+    println!("{other:>10}  views, the view's module, other pages");
+    println!("{threads:>10}  build with threads");
+    within("landing page", landing, LANDING_BUDGET)?;
+    within("worker module", worker, WORKER_BUDGET)
+}
+
+/// True for the landing page and the scripts and styles that it names. Vite names every statically
+/// imported chunk in a `modulepreload` link.
+fn is_landing(name: &Path, index: &str) -> bool {
+    name == Path::new("index.html")
+        || (name.starts_with("assets") && index.contains(file_name(name).as_str()))
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn within(what: &str, size: usize, budget: usize) -> Result<()> {
+    ensure!(size > 0, "the built site has no {what}");
+    ensure!(size <= budget, "the {what} is {} bytes over its budget", size - budget);
     Ok(())
 }
 

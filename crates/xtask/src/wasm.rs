@@ -1,10 +1,8 @@
-//! The three wasm modules: compiled, bound to JavaScript by wasm-bindgen as a library (so that its
-//! version is the one in Cargo.lock), made small by wasm-opt, and put beside the viewer's
+//! The two wasm modules: compiled, bound to JavaScript by wasm-bindgen as a library (so that its
+//! version is the one in Cargo.lock), optimized by wasm-opt, and placed beside the viewer's
 //! TypeScript.
 //!
-//! Workers have two of them: one that reads a file and draws its timeline, which the first picture
-//! waits for, and one that answers all views, which comes after it. The same with threads is built
-//! by `threads`.
+//! `threads` builds the worker's module once more, with threads.
 
 use crate::{cmd, files, repo::Repo};
 use anyhow::{Context, Result, anyhow};
@@ -15,35 +13,17 @@ use std::path::{Path, PathBuf};
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 pub(crate) const PROFILE: &str = "wasm";
 
-/// A module: what it is called beside the TypeScript, and how cargo makes it.
+/// A crate that is built as a wasm module.
 #[derive(Clone, Copy)]
 struct Module {
+    /// The module's file name beside the TypeScript, and cargo's, without extension.
     name: &'static str,
     package: &'static str,
-    /// The file that cargo makes of the package.
-    compiled: &'static str,
-    features: &'static [&'static str],
 }
 
-const MODULES: [Module; 3] = [
-    Module {
-        name: "vramscope_worker",
-        package: "vramscope-worker",
-        compiled: "vramscope_worker.wasm",
-        features: &["--no-default-features"],
-    },
-    Module {
-        name: "vramscope_worker_views",
-        package: "vramscope-worker",
-        compiled: "vramscope_worker.wasm",
-        features: &[],
-    },
-    Module {
-        name: "vramscope_view",
-        package: "vramscope-view",
-        compiled: "vramscope_view.wasm",
-        features: &[],
-    },
+const MODULES: [Module; 2] = [
+    Module { name: "vramscope_worker", package: "vramscope-worker" },
+    Module { name: "vramscope_view", package: "vramscope-view" },
 ];
 
 /// Every browser that has WebGL2 and module workers has these too.
@@ -60,8 +40,7 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
     std::thread::scope(|scope| {
         let mut workers = Vec::new();
         for module in MODULES {
-            // One after the other, since two are one package with other features; while one is made
-            // small, the next compiles.
+            // wasm-opt of one module runs while the next one compiles.
             let compiled = compile(repo, module)?;
             workers.push(scope.spawn(move || bind(repo, module, &compiled)));
         }
@@ -75,13 +54,12 @@ fn compile(repo: &Repo, module: Module) -> Result<Vec<u8>> {
     let mut args =
         vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
     args.extend(["--package", module.package]);
-    args.extend(module.features);
     let mut cargo = cmd::cargo(&args, &repo.root);
     // What the environment asks of native builds (a linker, sanitizers, coverage) would break
     // these.
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS);
     cmd::run(&mut cargo)?;
-    let compiled = repo.target.join(TARGET).join(PROFILE).join(module.compiled);
+    let compiled = repo.target.join(TARGET).join(PROFILE).join(format!("{}.wasm", module.name));
     std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))
 }
 

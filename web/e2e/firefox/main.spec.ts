@@ -1,4 +1,4 @@
-// The way that everybody goes, in Firefox: open files, look through all views, pick a block.
+// The main path in Firefox: open files, visit all views, select a block.
 
 import { expect, test } from "@playwright/test";
 import { PNG } from "pngjs";
@@ -6,7 +6,7 @@ import puppeteer, { type Browser, type ElementHandle, type Page } from "puppetee
 import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 
-// Importing it tells TypeScript of `window.vramscope`.
+// Declares `window.vramscope`.
 import type {} from "../lib/viewer.js";
 
 const REAL = "recorded/t26/gpt_small.pickle.gz";
@@ -14,21 +14,21 @@ const OTHER = "scenarios/f01.pickle";
 
 const { FIREFOX } = process.env;
 
-/** What a page of Firefox says, and how it is found in the viewer. */
+/** A page of Firefox with its errors, and queries through the viewer's shadow root. */
 class Firefox {
-  readonly wrong: string[] = [];
+  readonly errors: string[] = [];
 
   constructor(readonly page: Page) {
-    page.on("pageerror", (error) => this.wrong.push(`uncaught: ${String(error)}`));
+    page.on("pageerror", (error) => this.errors.push(`uncaught: ${String(error)}`));
     page.on(
       "console",
-      (message) => message.type() === "error" && this.wrong.push(`console: ${message.text()}`),
+      (message) => message.type() === "error" && this.errors.push(`console: ${message.text()}`),
     );
   }
 
   async find(selector: string): Promise<ElementHandle> {
     const found = await this.page.waitForSelector(`>>> ${selector}`, { timeout: 30_000 });
-    if (!found) throw new Error(`${selector} is not there`);
+    if (!found) throw new Error(`${selector} is missing`);
     return found;
   }
 
@@ -37,13 +37,13 @@ class Firefox {
     return found.evaluate((element, of) => element.getAttribute(of), name);
   }
 
-  /** How many colors are in the picture that a canvas shows. */
+  /** Number of colors in the picture of a canvas. */
   async colors(testid: string): Promise<number> {
     const canvas = await this.find(`[data-testid=${testid}]`);
     const box = await canvas.boundingBox();
     if (!box) return 0;
     const { x, y, width, height } = box;
-    // Without the labels on the left and below.
+    // Cut off the labels on the left and below.
     const clip = { x: x + 70, y: y + 4, width: width - 80, height: height - 40 };
     const { data } = PNG.sync.read(Buffer.from(await this.page.screenshot({ clip })));
     const seen = new Set<number>();
@@ -55,13 +55,15 @@ class Firefox {
 let browser: Browser;
 
 test.beforeAll(async () => {
-  if (FIREFOX === undefined) throw new Error("FIREFOX does not say where Firefox is");
+  if (FIREFOX === undefined) throw new Error("set FIREFOX to the path of Firefox");
   browser = await puppeteer.launch({ browser: "firefox", executablePath: FIREFOX, headless: true });
 });
 
 test.afterAll(async () => browser?.close());
 
-test("files open, every view shows something, and a block is picked", async ({ baseURL }) => {
+test("files open, every view shows its content, and a click selects a block", async ({
+  baseURL,
+}) => {
   const page = await browser.newPage();
   const firefox = new Firefox(page);
   await page.setViewport({ width: 1440, height: 900 });
@@ -83,7 +85,7 @@ test("files open, every view shows something, and a block is picked", async ({ b
   await expect.poll(() => page.evaluate(() => window.vramscope.stats().strips)).toBeGreaterThan(0);
   await firefox.find("[data-testid=color-by]");
 
-  // The drawer would show some of them already.
+  // With an open drawer some views would be visible already.
   await page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
   for (const [key, view, shown] of [
     ["1", "overview", "[data-testid=overview-row] [data-column=peak]"],
@@ -108,8 +110,8 @@ test("files open, every view shows something, and a block is picked", async ({ b
     .poll(() => firefox.attribute("[data-testid=view-timeline]", "data-place"))
     .toBe("main");
   const canvas = await (await firefox.find("[data-testid=timeline-canvas]")).boundingBox();
-  if (!canvas) throw new Error("there is no timeline");
-  // Low in the stack, where something is live in the middle of the trace.
+  if (!canvas) throw new Error("the timeline has no canvas");
+  // Low in the stack, where a block is live in the middle of the trace.
   const [x, y] = [Math.round(canvas.width / 2), Math.round(canvas.height - 60)];
   await expect
     .poll(() => page.evaluate((...at) => window.vramscope.pick("timeline", ...at), x, y))
@@ -120,5 +122,5 @@ test("files open, every view shows something, and a block is picked", async ({ b
     .poll(() => firefox.attribute("[data-testid=details] [data-reference]", "data-reference"))
     .toBe(hit?.reference);
   expect(await page.evaluate(() => window.vramscope.getState().sel)).toBe(hit?.reference);
-  expect(firefox.wrong).toEqual([]);
+  expect(firefox.errors).toEqual([]);
 });

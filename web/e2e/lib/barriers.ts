@@ -1,4 +1,4 @@
-// What axe knows of that keeps people with disabilities out.
+// Accessibility checks by axe.
 
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
@@ -9,9 +9,9 @@ export const THEMES = ["light", "dark"] as const;
 type Theme = (typeof THEMES)[number];
 
 /**
- * Holds that there is no barrier on the page, `any` or only `serious` ones. In the light theme
- * everything is looked at; the dark one has the same elements with the same names, so there only
- * colors are.
+ * Expects no violation of axe's rules: of `any` impact, or of `serious` and critical impact only.
+ * The light theme is checked by all rules. The dark theme has the same elements, so only the rules
+ * about colors check it.
  */
 export async function expectNoBarrier(
   page: Page,

@@ -1,4 +1,4 @@
-// What the command line says of the same file: the page must show those very numbers.
+// Reports of the command line, which the page must match.
 
 import { execFileSync } from "node:child_process";
 import { resolve } from "node:path";
@@ -7,7 +7,7 @@ import { testData } from "./data.js";
 
 const { VRAMSCOPE } = process.env;
 
-/** The program; its path in the environment is from web/e2e. */
+/** Path of the program. VRAMSCOPE is relative to web/e2e. */
 export const program = resolve(
   fileURLToPath(new URL("../", import.meta.url)),
   VRAMSCOPE ?? "../../target/debug/vramscope",
@@ -122,7 +122,7 @@ export interface BlockRow {
   lifetime: number;
   preexisting: boolean;
   live_at_end: boolean;
-  /** The stack is that of its free. */
+  /** `frames` are the call stack of the free. */
   of_free: boolean;
   stream: number;
   site: string;
@@ -139,7 +139,7 @@ export interface AnomalyRow {
   frames: FrameRow[];
 }
 
-/** What the program prints in a folder with `--format json`. */
+/** Runs the program in a folder with `--format json`. */
 export function print(folder: string, args: string[]): unknown {
   const all = [...args, "--format", "json"];
   const out = execFileSync(program, all, {
@@ -160,18 +160,31 @@ export function cliIn<C extends keyof Reports>(
   return print(folder, [command, ...rest]) as Reports[C];
 }
 
-/** Runs the program over a file, named by its path or as one of test_data/. */
-export const cli = <C extends keyof Reports>(
+/** Reports on files of test_data/ by their arguments: those files do not change. */
+const reports = new Map<string, unknown>();
+
+/**
+ * Runs the program over a file, named by its path or relative to test_data/. Reports on files of
+ * test_data/ are kept for the other tests of this process, so callers must not change them.
+ */
+export function cli<C extends keyof Reports>(
   command: C,
   file: string,
   ...rest: string[]
-): Reports[C] => cliIn(testData(""), command, file, ...rest);
+): Reports[C] {
+  const root = testData("");
+  const key = resolve(root, file).startsWith(root) && JSON.stringify([command, file, ...rest]);
+  const known = key === false ? undefined : reports.get(key);
+  const report = known ?? cliIn(root, command, file, ...rest);
+  if (key !== false) reports.set(key, report);
+  return report as Reports[C];
+}
 
-/** The devices of a file, with their traces in numbers. */
+/** The summary of each device of a file. */
 export const devicesOf = (file: string) =>
   cli("summary", file).files.flatMap(({ devices }) => devices);
 
-/** One of them; without an ordinal the first. */
+/** The summary of a device, by default of the first. */
 export function deviceOf(file: string, device?: number) {
   const devices = devicesOf(file);
   const found = device === undefined ? devices[0] : devices.find((each) => each.device === device);
@@ -179,20 +192,20 @@ export function deviceOf(file: string, device?: number) {
   return found;
 }
 
-/** All blocks of a device, as the program lists them; of the first unless told. */
+/** All blocks of a device, by default of the first. */
 export const blocksOf = (file: string, ...more: string[]) => cli("blocks", file, ...more).blocks;
 
-/** What is held after an event. */
+/** The state after an event. */
 export const stateOf = (file: string, event: number) =>
   cli("state", file, "--event", String(event));
 
 export const anomaliesOf = (file: string) => cli("anomalies", file).anomalies;
 
-/** The name that a block keeps: `0:0x1000@1`. */
+/** The reference of a block: `0:0x1000@1`. */
 export const referenceOf = ({ address, alloc_event, preexisting }: BlockRow, device = 0) =>
   `${device}:${address}@${preexisting ? "pre" : alloc_event}`;
 
-/** `0x7600_2a00_0000_3` as a page writes it, of an address and how many earlier blocks had it. */
+/** An address as the page writes it, with the number of earlier blocks there: `0x7600_2a00_3`. */
 export function written({ address, reuse }: Pick<BlockRow, "address" | "reuse">): string {
   const digits = address.replace(/^0x/, "");
   const groups = digits.replace(/(?<=.)(?=(.{4})+$)/g, "_");

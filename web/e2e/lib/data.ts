@@ -1,5 +1,4 @@
-// Files of test_data/, and the numbers that stand beside them, which no part of vramscope has
-// computed.
+// Files of test_data/, and expected numbers that a separate oracle computed.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -9,7 +8,7 @@ const ROOT = new URL("../../../test_data/", import.meta.url);
 /** The path of a file of test_data/. */
 export const testData = (name: string) => fileURLToPath(new URL(name, ROOT));
 
-/** A file of test_data/ under another name, as a picker hands it over. */
+/** A file of test_data/ under another name, for a file input. */
 export const renamed = (name: string, as: string) => ({
   name: as,
   mimeType: "application/octet-stream",
@@ -29,7 +28,7 @@ interface SampleRank {
   reserved_bytes: Curve;
 }
 
-/** The sample run by path, as `scripts/oracle.py` reads it. */
+/** Numbers of the sample run by path, computed by `scripts/oracle.py`. */
 export const sample = JSON.parse(readFileSync(testData("sample_expected.json"), "utf8")) as Record<
   string,
   SampleRank

@@ -1,4 +1,4 @@
-// The package as a copy on somebody else's server, and an empty page there that opens viewers.
+// A copy of the package on another server, with an empty host page that opens viewers.
 
 import { test as base, type Page } from "@playwright/test";
 import type { openAddresses, openViewer, ViewerOptions } from "vramscope-viewer";
@@ -7,7 +7,7 @@ import { type Folder, serveFolder } from "./folder.js";
 
 declare global {
   interface Window {
-    /** What the tests' page imports. */
+    /** The module that the host page imports. */
     package: { openViewer: typeof openViewer; openAddresses: typeof openAddresses };
   }
 }
@@ -15,15 +15,17 @@ declare global {
 const BARE = `<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>A page</title>
 <style>body { display: grid; grid-auto-flow: column; height: 100vh; margin: 0 }</style><body>
 <div id="a"></div><div id="b"></div>
-<script type="module">window.package = await import("/vramscope/dist/client/standalone.js");</script>`;
+<script type="module">
+window.package = await import("/vramscope/dist/client/standalone.js");
+</script>`;
 
-interface Hands {
-  /** The package as a copy on a server, and an empty page. */
+interface Fixtures {
+  /** The server of package and host page. */
   host: Folder;
   wrong: string[];
 }
 
-export const test = base.extend<Hands>({
+export const test = base.extend<Fixtures>({
   // biome-ignore lint/correctness/noEmptyPattern: Playwright reads fixture names from the pattern
   host: async ({}, use) => {
     const host = await serveFolder(example("plain"), { pages: { "/bare": BARE } });
@@ -38,13 +40,13 @@ export const test = base.extend<Hands>({
   },
 });
 
-/** Opens the empty page. */
+/** Opens the empty host page. */
 export async function bare(page: Page, host: Folder, hash = ""): Promise<void> {
   await page.goto(host.at(`/bare${hash}`));
   await page.waitForFunction(() => "package" in window);
 }
 
-/** Opens a viewer in an element of the page, with these addresses. */
+/** Opens a viewer in the element `id`, with the files at these addresses. */
 export const open = (
   page: Page,
   id: string,

@@ -1,4 +1,4 @@
-// The apps of web/examples, as `cargo xtask examples` has built them with the packed viewer.
+// The apps of web/examples, built by `cargo xtask examples` with the packed viewer.
 
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -10,17 +10,17 @@ const HERE = fileURLToPath(new URL("../", import.meta.url));
 const { EXAMPLES } = process.env;
 const BUILT = resolve(HERE, EXAMPLES ?? "../../target/examples");
 
-/** The pages of an app. */
+/** The folder with the pages of an app. */
 export function example(name: string): string {
   const folder = join(BUILT, name, "dist");
-  if (!existsSync(folder)) throw new Error(`${folder} is not there: cargo xtask examples`);
+  if (!existsSync(folder)) throw new Error(`${folder} is missing: run cargo xtask examples`);
   return folder;
 }
 
 /** The built site. */
 export const site = resolve(HERE, "../site/dist");
 
-/** Waits until an element has drawn something. */
+/** Waits until a viewer has drawn strips. */
 export async function drawn(page: Page, selector = "vramscope-viewer"): Promise<void> {
   await expect
     .poll(() =>

@@ -1,4 +1,4 @@
-// Faults on demand: workers that stop, memory that ends, files that are not what they should be.
+// Faults on demand: workers that stop, little memory, no WebGL.
 
 import type { Page } from "@playwright/test";
 
@@ -9,21 +9,27 @@ export const WORKER = /\/assets\/worker-[^/]*\.js$/;
 export type End = "throw" | "panic" | "outgrow" | "overflow";
 
 /**
- * Before all that a worker does. It ends when it is told to: at once, outside of everything that it
- * does, or with a trap of WebAssembly in its next step.
+ * Runs before the script of a worker, and ends the worker on request: "throw" at once outside of
+ * any query, the others with a WebAssembly trap in the next step.
  */
 const PRELUDE = `
-const told = { path: "", armed: "" };
+const fault = { path: "", armed: "" };
 addEventListener("message", ({ data }) => {
-  if (data.kind === "load") told.path = data.path;
-  if (data.kind === "run") told.path = "coordinator";
+  if (data.kind === "load") fault.path = data.path;
+  if (data.kind === "run") fault.path = "coordinator";
 });
 new BroadcastChannel("faults").onmessage = ({ data: { path, end } }) => {
-  if (path !== told.path) return;
+  if (path !== fault.path) return;
   if (end === "throw") throw new Error("boom");
-  told.armed = end;
+  fault.armed = end;
 };
-const STOPS = Uint8Array.of(0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 7,5,1,1,102,0,0, 10,5,1,3,0,0,11);
+// A module whose function "f" traps.
+const STOPS = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1,
+  102, 0, 0, 10, 5, 1, 3, 0, 0, 11);
+const PANICS = {
+  panic: "crates/some/where.rs:7:5:\\nindex out of bounds",
+  overflow: "library/alloc/src/raw_vec/mod.rs:28:5:\\ncapacity overflow",
+};
 const trap = () => new WebAssembly.Instance(new WebAssembly.Module(STOPS)).exports.f();
 const instantiate = WebAssembly.instantiate;
 WebAssembly.instantiate = async (module, imports) => {
@@ -31,10 +37,10 @@ WebAssembly.instantiate = async (module, imports) => {
   const wrapped = { ...instance.exports };
   for (const name of ["rankworker_step", "runworker_handle"]) {
     wrapped[name] = (...rest) => {
-      const end = told.armed;
-      told.armed = "";
-      if (end === "panic") console.error("panicked at crates/some/where.rs:7:5:\\nindex out of bounds\\n\\nStack:\\n\\nat a wall of it");
-      if (end === "overflow") console.error("panicked at library/alloc/src/raw_vec/mod.rs:28:5:\\ncapacity overflow\\n\\nStack:\\n\\nat a wall of it");
+      const end = fault.armed;
+      fault.armed = "";
+      const panic = PANICS[end];
+      if (panic) console.error("panicked at " + panic + "\\n\\nStack:\\n\\nat many frames");
       if (end === "outgrow") instance.exports.memory.grow(16_400);
       if (end) trap();
       return instance.exports[name](...rest);
@@ -44,9 +50,9 @@ WebAssembly.instantiate = async (module, imports) => {
 };
 `;
 
-/** The same page with workers that can be ended; `prelude` goes before all that they do. */
+/** Reloads the page with `prelude` in front of its worker script, see `end`. */
 export async function fragile(page: Page, prelude = PRELUDE): Promise<void> {
-  // Whatever still asks for something goes first.
+  // Leave the page first, so that its pending requests are not routed.
   await page.goto("about:blank");
   await page.route(WORKER, async (route) => {
     const response = await route.fetch();
@@ -56,7 +62,7 @@ export async function fragile(page: Page, prelude = PRELUDE): Promise<void> {
   await page.waitForFunction(() => "vramscope" in window);
 }
 
-/** Tells the worker of a file, or the coordinator's, to end. */
+/** Ends the worker of a file, or of the path "coordinator". */
 export const end = (page: Page, path: string, how: End) =>
   page.evaluate(
     ([to, end]) => {
@@ -72,7 +78,7 @@ export async function reload(page: Page): Promise<void> {
   await page.waitForFunction(() => "vramscope" in window);
 }
 
-/** An unsigned number at a place of a module, and where the next thing begins. */
+/** Reads an unsigned LEB128 number of a module; `next` is the offset after it. */
 function number(bytes: Uint8Array, at: number): { value: number; next: number } {
   let [value, shift, next] = [0, 0, at];
   for (;;) {
@@ -84,7 +90,7 @@ function number(bytes: Uint8Array, at: number): { value: number; next: number } 
   }
 }
 
-function digits(value: number): number[] {
+function leb128(value: number): number[] {
   const out: number[] = [];
   let left = value;
   do {
@@ -94,17 +100,17 @@ function digits(value: number): number[] {
   return out;
 }
 
-/** A module whose memory grows by so many pages of 64 KiB and no more. */
+/** A copy of the module whose memory can grow by at most `pages` pages of 64 KiB. */
 export function bounded(module: Buffer, pages: number): Buffer {
   const bytes = new Uint8Array(module);
   for (let at = 8; at < bytes.length; ) {
     const { value: size, next: body } = number(bytes, at + 1);
     if (bytes[at] === 5) {
       const { value: least } = number(bytes, body + 2);
-      const section = [1, 1, ...digits(least), ...digits(least + pages)];
+      const section = [1, 1, ...leb128(least), ...leb128(least + pages)];
       return Buffer.concat([
         bytes.subarray(0, at),
-        Uint8Array.from([5, ...digits(section.length), ...section]),
+        Uint8Array.from([5, ...leb128(section.length), ...section]),
         bytes.subarray(body + size),
       ]);
     }
@@ -113,7 +119,7 @@ export function bounded(module: Buffer, pages: number): Buffer {
   throw new Error("the module has no memory");
 }
 
-/** The page's canvases give no WebGL 2 while `window.blind` is true. */
+/** Canvases of later pages have no WebGL 2 while `window.blind` is true. */
 export const blind = (page: Page) =>
   page.addInitScript(() => {
     const { getContext } = HTMLCanvasElement.prototype;
@@ -129,8 +135,8 @@ export const blind = (page: Page) =>
   });
 
 /**
- * How many GL contexts the pages to come have made and not given back. A test that asks a canvas
- * for its context would make it.
+ * Counts the GL contexts of later pages that are not lost. It wraps `getContext`, because calling
+ * `getContext` in a test would make a context.
  */
 export async function contexts(page: Page): Promise<() => Promise<number>> {
   await page.addInitScript(() => {
@@ -150,12 +156,10 @@ export async function contexts(page: Page): Promise<() => Promise<number>> {
     });
 }
 
-/** How many workers that answer all views have been warmed up. */
+/** Number of workers that have finished their warm-up. */
 export async function warmed(page: Page): Promise<number> {
-  const isWarm = () =>
-    performance.getEntriesByName("vramscope warm").length > 0 &&
-    performance.getEntriesByType("resource").some(({ name }) => name.includes("worker_views"));
-  // One may end while it is asked.
+  const isWarm = () => performance.getEntriesByName("vramscope warm").length > 0;
+  // A worker may end during the query.
   const all = await Promise.all(
     page.workers().map((worker) => worker.evaluate(isWarm).catch(() => false)),
   );
@@ -163,8 +167,8 @@ export async function warmed(page: Page): Promise<number> {
 }
 
 /**
- * How many workers the pages to come have started, and how many of those they have not ended.
- * Playwright may keep one that was ended right after its start.
+ * Counts the workers of later pages: started, and started but not terminated. Playwright's own list
+ * may keep a worker that was terminated right after its start.
  */
 export async function workers(
   page: Page,

@@ -1,5 +1,4 @@
-// Folders behind an address of their own, as any static host serves them; with some pages that are
-// only text.
+// Static HTTP servers for folders, with optional pages from strings.
 
 import { cpSync, createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -20,16 +19,13 @@ const TYPES: Record<string, string> = {
   ".webmanifest": "application/manifest+json",
 };
 
-/**
- * A name that leads to this machine and does not look like it: the browser is told so in
- * playwright.config.ts.
- */
+/** A host name that the browser maps to 127.0.0.1, see playwright.config.ts. */
 export const STRANGER = "host.example";
 
 export interface Folder {
-  /** Its address under a name of this machine; 127.0.0.1 unless told. */
+  /** The address of a path, with another name of this machine than 127.0.0.1 if given. */
   at(path: string, host?: string): string;
-  /** The paths that it was asked for. */
+  /** The requested paths. */
   readonly asked: readonly string[];
   stop(): Promise<void>;
 }
@@ -45,7 +41,7 @@ const listening = (server: Server) =>
     server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
   });
 
-/** Serves a folder, if any, and test_data/ under /data/. */
+/** Serves a folder, or none, and test_data/ under /data/. */
 export async function serveFolder(
   root: string | null,
   { headers = {}, pages = {} }: Options = {},
@@ -73,7 +69,7 @@ export async function serveFolder(
     }
     const type = TYPES[extname(file)] ?? "application/octet-stream";
     response.writeHead(200, { ...headers, "Content-Type": type, "Content-Length": found.size });
-    // What is asked for just when the folder goes, nobody waits for any more.
+    // A read may fail when the folder is deleted at the end of a test.
     createReadStream(file)
       .on("error", () => response.destroy())
       .pipe(response);
@@ -96,10 +92,7 @@ export interface Hosted extends Pick<Folder, "asked" | "stop"> {
   folder: string;
 }
 
-/**
- * The built site below a path of a plain static host: without a header that isolates anything, and
- * kept by browsers for a while.
- */
+/** Serves a copy of the site below a path, without isolation headers, cacheable for 10 minutes. */
 export async function host(path = ""): Promise<Hosted> {
   const root = mkdtempSync(join(tmpdir(), "hosted-"));
   const folder = join(root, path);

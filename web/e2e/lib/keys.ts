@@ -1,32 +1,10 @@
-// What the tests of keys share. All of them are in tests/keys-*.spec.ts, and a test there holds
-// them to the sheet of keys.
+// Helpers of tests/keys-*.spec.ts.
 
-import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { expect, type Locator, type Page } from "@playwright/test";
 import type { BlockRow } from "./cli.js";
 import type { Viewer } from "./viewer.js";
 
-/** What a test says of the keys that it is of, as the sheet prints them. */
-export const keys = (...shown: string[]) => ({
-  annotation: { type: "keys", description: shown.join("  ") },
-});
-
-/**
- * The keys of all such tests, read from their files: a test does not know of those in other files.
- */
-export function testedKeys(): Set<string> {
-  const folder = fileURLToPath(new URL("../tests/", import.meta.url));
-  const files = readdirSync(folder).filter((name) => name.startsWith("keys-"));
-  const text = /"(?:[^"\\]|\\.)+"/g;
-  const lists = new RegExp(`,\\s*keys\\(((?:${text.source}[,\\s]*)+)\\),\\s*async`, "g");
-  const all = files.flatMap((name) => [...readFileSync(folder + name, "utf8").matchAll(lists)]);
-  return new Set(
-    all.flatMap(([, list = ""]) => (list.match(text) ?? []).map((key): string => JSON.parse(key))),
-  );
-}
-
-/** Holds a key, with Shift where it is told, until something has come of it. */
+/** Holds a key, "w" or "Shift+KeyW", until `done` returns true. */
 export async function hold(page: Page, key: string, done: () => Promise<boolean>): Promise<void> {
   const [name = "", shift] = key.split("+").toReversed();
   if (shift) await page.keyboard.down(shift);
@@ -36,7 +14,7 @@ export async function hold(page: Page, key: string, done: () => Promise<boolean>
   if (shift) await page.keyboard.up(shift);
 }
 
-/** The palette, once it has the keyboard. */
+/** Opens the palette and waits until it has the keyboard. */
 export async function openPalette(page: Page): Promise<Locator> {
   const palette = page.getByRole("dialog", { name: "Commands" });
   await page.keyboard.press(">");
@@ -44,7 +22,7 @@ export async function openPalette(page: Page): Promise<Locator> {
   return palette;
 }
 
-/** A block that is neither short nor the whole trace, so that there is something to fit. */
+/** A block that lives for 5 % to 25 % of the trace. */
 export function middling(
   blocks: BlockRow[],
   events: number,
@@ -59,7 +37,7 @@ export function middling(
   throw new Error("no such block");
 }
 
-/** How bytes lie on the screen: pixels a MiB, and where zero is. */
+/** The byte axis on screen: pixels per MiB, and the position of zero. */
 export async function heights(viewer: Viewer): Promise<{ zoom: number; zero: number }> {
   const { y } = await viewer.plot.scale();
   return { zoom: y(0) - y(1 << 20), zero: y(0) };

@@ -1,15 +1,15 @@
-// Snapshots that a test makes up, as PyTorch would write them in JSON.
+// Synthetic snapshots in JSON, with the fields that PyTorch writes.
 
 import { writeFileSync } from "node:fs";
 import type { FrameRow } from "./cli.js";
 
-/** One event of the trace: times are microseconds of the window. */
+/** An event of the trace; `at` is in microseconds from the start of the window. */
 export interface Made {
   at: number;
   action: "alloc" | "free_requested" | "free_completed" | "segment_alloc" | "segment_free" | "oom";
   addr: number;
   size: number;
-  /** The name of the innermost frame; the frames around it are the same everywhere. */
+  /** Name of the innermost frame. The outer frames are the same in all stacks. */
   in?: string;
   device_free?: number;
 }
@@ -28,7 +28,7 @@ export interface MadeSegment {
   blocks: MadeBlock[];
 }
 
-/** When the window begins, in microseconds since the Unix epoch. */
+/** Start of the window, in microseconds since the Unix epoch. */
 export const CLOCK = 1_700_000_000_000_000;
 
 const frame = ({ name, file, line }: FrameRow) => ({ name, filename: file, line });
@@ -40,7 +40,7 @@ const stack = (name: string) =>
     { name: "<module>", file: "/train/main.py", line: 5 },
   ].map(frame);
 
-/** An alloc, and its free where there is one. */
+/** The events of a block: its alloc, and its free if `to` is given. */
 export function life(
   addr: number,
   size: number,
@@ -57,10 +57,7 @@ export function life(
   ];
 }
 
-/**
- * A file with this trace of one device, by time; what happens in one microsecond stays in this
- * order.
- */
+/** A file with a trace of one device. Events are sorted by time, and ties keep their order. */
 export function made(
   name: string,
   events: Made[],
@@ -107,7 +104,7 @@ export function made(
   return { name, mimeType: "application/json", buffer: Buffer.from(JSON.stringify(snapshot)) };
 }
 
-/** The same file on this machine's disk, for the command line. */
+/** Writes a file to disk, for the command line. */
 export function onDisk(file: { buffer: Buffer }, path: string): string {
   writeFileSync(path, file.buffer.toString("utf8"));
   return path;

@@ -1,9 +1,9 @@
-// The timeline's picture: where bytes and slots are on it, and which pixels are drawn.
+// Pictures of a plot, and the positions of bytes and slots in it.
 
 import { expect, type Locator, type Page } from "@playwright/test";
 import { PNG } from "pngjs";
 
-/** How far two colors are apart before they are taken for different, of 3 x 255. */
+/** Minimum difference of two colors, summed over the channels: at most 3 x 255. */
 const DISTINCT = 24;
 
 const UNITS: Record<string, number> = {
@@ -19,11 +19,11 @@ interface Tick {
   value: number;
 }
 
-/** Where things are, in CSS pixels of the canvas. */
+/** Positions in CSS pixels of the canvas. */
 export interface Scale {
   left: number;
   bottom: number;
-  /** Where the slot of an event begins. */
+  /** Left edge of the slot of an event. */
   x(event: number): number;
   y(bytes: number): number;
 }
@@ -43,7 +43,7 @@ export class Picture {
     return [r, g, b];
   }
 
-  /** True when a pixel has none of these colors. */
+  /** Whether a pixel differs from all of these colors. */
   differs(x: number, y: number, colors: readonly Color[]): boolean {
     const [r, g, b] = this.color(x, y);
     return colors.every(
@@ -51,7 +51,7 @@ export class Picture {
     );
   }
 
-  /** The topmost row of a column that is drawn: three in a run, so that no grid line counts. */
+  /** Topmost drawn row of a column. Three rows in a run are needed, so grid lines do not count. */
   top(x: number, bottom: number, background: readonly Color[]): number {
     let run = 0;
     for (let y = 0; y < bottom; y += 1) {
@@ -61,7 +61,7 @@ export class Picture {
     return bottom;
   }
 
-  /** The share of a rectangle's pixels that are drawn. */
+  /** Share of drawn pixels in a rectangle. */
   share(x0: number, y0: number, x1: number, y1: number, background: readonly Color[]): number {
     let drawn = 0;
     for (let y = y0; y < y1; y += 1)
@@ -76,7 +76,7 @@ export class Plot {
     readonly canvas: Locator,
   ) {}
 
-  /** Waits until there is a picture that no longer changes. */
+  /** Waits until the number of drawn strips no longer changes. */
   async drawn(): Promise<void> {
     await expect.poll(() => this.strips(), { timeout: 30_000 }).toBeGreaterThan(0);
     let before = -1;
@@ -97,7 +97,7 @@ export class Plot {
     return this.page.evaluate(() => window.vramscope.stats().strips);
   }
 
-  /** The canvas alone, without the texts over it. */
+  /** A picture of the canvas without the texts over it. */
   async picture(): Promise<Picture> {
     const over = (shown: boolean) =>
       this.canvas.evaluate(
@@ -110,7 +110,7 @@ export class Plot {
         shown ? "" : "hidden",
       );
     await over(false);
-    // The browser puts a canvas on whole pixels, wherever the layout has it.
+    // The browser snaps a canvas to whole pixels.
     const { x, y, width, height } = await this.box();
     const clip = {
       x: Math.round(x),
@@ -123,7 +123,7 @@ export class Plot {
     return new Picture(PNG.sync.read(png));
   }
 
-  /** Where things are, from the labels that a reader goes by. */
+  /** The scale, read from the tick labels. */
   async scale(): Promise<Scale> {
     const found = await this.canvas.evaluate((canvas) => {
       const number = (element: Element, name: string) =>
@@ -143,7 +143,7 @@ export class Plot {
       };
     });
     const { left, bottom } = found;
-    // Each is read when it is asked for: along time there are no events to read.
+    // Labels are parsed on use, because labels of the time axis are no event numbers.
     return {
       left,
       bottom,
@@ -165,7 +165,7 @@ export class Plot {
   }
 }
 
-/** From a value to its place, by the two outermost ticks. */
+/** Maps a value to its position by the two outermost ticks. */
 function along(
   ticks: { at: number; text: string }[],
   read: (text: string) => number,
@@ -179,13 +179,13 @@ function along(
   return (value) => low.at + ((value - low.value) * (high.at - low.at)) / (high.value - low.value);
 }
 
-/** `1.5 GiB` in bytes. */
+/** Parses `1.5 GiB`. */
 function bytes(text: string): number {
   const [number = "", unit = "B"] = text.trim().split(/\s+/);
   return exactly(text, Number(number.replaceAll(",", "")) * (UNITS[unit] ?? Number.NaN));
 }
 
-/** `#10,000`. */
+/** Parses `#10,000`. */
 function event(text: string): number {
   return exactly(text, Number(text.replace(/[#,]/g, "")));
 }

@@ -1,4 +1,4 @@
-// `vramscope serve`, as somebody runs it in a terminal.
+// Runs `vramscope serve`.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { program } from "./cli.js";
 
 export interface Served {
-  /** The line that it prints. */
+  /** The first line of output. */
   line: string;
   address: string;
   stop: () => Promise<void>;
@@ -19,7 +19,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Serves these paths; the program is asked to open no browser. */
+/** Serves these paths without opening a browser. */
 export async function serve(...paths: string[]): Promise<Served> {
   const child = spawn(program, ["serve", "--no-open", ...paths], {
     stdio: ["ignore", "pipe", "inherit"],

@@ -1,5 +1,4 @@
-// What every test gets: a page that fails the test when it logs an error or asks another origin for
-// anything.
+// The `viewer` fixture: its page fails the test on a logged error or a request to another origin.
 
 import { test as base, expect } from "@playwright/test";
 import { Viewer } from "./viewer.js";

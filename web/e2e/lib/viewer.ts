@@ -1,4 +1,4 @@
-// The page as a user meets it: its rows, controls and the timeline's canvas.
+// The page: rows, controls and the canvas of the timeline.
 
 import { expect, type Locator, type Page } from "@playwright/test";
 import type { ViewState } from "vramscope-viewer";
@@ -38,7 +38,7 @@ export class Viewer {
   readonly peak: Locator;
   readonly device: Locator;
   readonly plot: Plot;
-  /** Parts of console messages that a test provokes. */
+  /** Substrings of the errors that a test provokes. */
   readonly expectedErrors: string[] = [];
 
   constructor(readonly page: Page) {
@@ -55,7 +55,7 @@ export class Viewer {
     await this.page.getByTestId("open-files").setInputFiles(files);
   }
 
-  /** Opens one file and waits for its picture. */
+  /** Opens files and waits for a picture. */
   async show(file: Picked): Promise<void> {
     await this.open(file);
     await this.plot.drawn();
@@ -65,12 +65,12 @@ export class Viewer {
     return this.page.locator(`[data-testid=rank-row][data-path="${path}"]`);
   }
 
-  /** Waits until a row has come to this. */
+  /** Waits until a row has this state. */
   async expectRow(path: string, state: "queued" | "loading" | "ready" | "error"): Promise<void> {
     await expect(this.row(path)).toHaveAttribute("data-state", state, { timeout: 30_000 });
   }
 
-  /** The exact number in a row of the rail. */
+  /** The element with the exact peak in a row of the rail. */
   rowPeak(path: string): Locator {
     return this.row(path).locator("[data-value]");
   }
@@ -79,7 +79,7 @@ export class Viewer {
     return this.page.evaluate(() => window.vramscope.getState());
   }
 
-  /** A line of the details by its stable name. */
+  /** A line of the details by its `data-key`. */
   fact(key: string): Locator {
     return this.details.locator(`[data-key="${key}"] dd`);
   }

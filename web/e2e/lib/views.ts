@@ -1,4 +1,4 @@
-// The views beside the timeline: how they are opened, and what stands in them.
+// All views: how they are opened, and how their content is read.
 
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -8,7 +8,7 @@ import { BANDS, type Band } from "./cli.js";
 import { Plot } from "./plot.js";
 import type { Viewer } from "./viewer.js";
 
-/** A view's name as it stands on its tab. */
+/** The title of a view's tab. */
 export type Tab =
   | "Overview"
   | "Timeline"
@@ -35,7 +35,7 @@ export class Views {
     return this.page.getByTestId(`view-${tab.toLowerCase()}`);
   }
 
-  /** Opens files and waits until the views are there, whatever there is to draw. */
+  /** Opens files and waits until the views are loaded, with or without a picture. */
   async open(...[files]: Parameters<Viewer["open"]>): Promise<void> {
     await this.viewer.open(files);
     if (typeof files === "string") await this.viewer.expectRow(basename(files), "ready");
@@ -43,20 +43,20 @@ export class Views {
     await expect(this.page.getByTestId("color-by")).toBeAttached();
   }
 
-  /** Opens files and waits until the first of them is drawn as the views want it. */
+  /** Opens files and waits for a picture. */
   async show(...[files]: Parameters<Viewer["open"]>): Promise<void> {
     await this.open(files);
     await this.viewer.plot.drawn();
   }
 
-  /** Gives a view the center. */
+  /** Shows a view in the center. */
   async main(tab: Tab): Promise<Locator> {
     await this.#click("Views", tab);
     await expect(this.pane(tab)).toHaveAttribute("data-place", "main");
     return this.pane(tab);
   }
 
-  /** Opens a view in the drawer, unless it is there. */
+  /** Shows a view in the drawer. */
   async drawer(tab: Tab): Promise<Locator> {
     if ((await this.viewer.state()).drawer !== tab.toLowerCase()) await this.#click("Drawer", tab);
     await expect(this.pane(tab)).toHaveAttribute("data-place", "drawer");
@@ -68,7 +68,7 @@ export class Views {
     return tabs.getByRole("tab", { name: new RegExp(`^${tab}`) }).click();
   }
 
-  /** Goes to a state, as a script would. */
+  /** Sets the state by the element's method. */
   async setState(state: ViewState): Promise<void> {
     await this.page.evaluate((to) => {
       const { vramscope } = window as unknown as { vramscope: { setState(to: unknown): void } };
@@ -97,19 +97,19 @@ export class Views {
     }
   }
 
-  /** A line of the details, by its stable name. */
+  /** A line of the details card, by its `data-key`. */
   fact(key: string): Locator {
     return this.viewer.details.locator(`[data-kind] [data-key="${key}"] dd`);
   }
 
-  /** What is in view. */
+  /** The range in view. */
   async range(): Promise<{ x0: number; x1: number }> {
     const { x0, x1 } = await this.viewer.state();
     if (x0 === undefined || x1 === undefined) throw new Error("nothing is shown");
     return { x0, x1 };
   }
 
-  /** What is in view once it has come to rest: jumps are eased. */
+  /** The range in view after the easing of a jump has ended. */
   async settledRange(): Promise<{ x0: number; x1: number }> {
     let before = await this.range();
     await expect
@@ -163,7 +163,7 @@ export class Views {
     return new Grid(this.page.getByTestId(`${what}-table`));
   }
 
-  /** What a click hands to the browser's downloads. */
+  /** Clicks a button and reads the download that it starts. */
   async download(button: Locator): Promise<{ name: string; bytes: Buffer }> {
     const coming = this.page.waitForEvent("download");
     await button.click();
@@ -178,7 +178,7 @@ export const valuesOf = (all: Locator): Promise<number[]> =>
     elements.map((element) => Number(element.getAttribute("data-value"))),
   );
 
-/** A table of which only the rows in sight are there. */
+/** A table that renders only the rows in sight. */
 export class Grid {
   readonly body: Locator;
   readonly rows: Locator;
@@ -192,7 +192,7 @@ export class Grid {
     return expect(this.grid).toHaveAttribute("data-total", String(total));
   }
 
-  /** A column of the rows that are there, from the first of the table on. */
+  /** A column of the rendered rows. */
   values(column: string): Promise<number[]> {
     return valuesOf(this.rows.locator(`[data-column=${column}]`));
   }

@@ -1,4 +1,4 @@
-// What hands do in the workspace, and what there is to read in it.
+// Actions in the workspace, and readings of its state.
 
 import { expect, type Locator, type Page } from "@playwright/test";
 import type { Picked, Viewer } from "./viewer.js";
@@ -8,7 +8,7 @@ export interface Range {
   x1: number;
 }
 
-/** A promise and who keeps it. */
+/** A promise with its resolve function. */
 export function later<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
   let resolve: (value: T) => void = () => undefined;
   const promise = new Promise<T>((settle) => {
@@ -17,7 +17,7 @@ export function later<T>(): { promise: Promise<T>; resolve: (value: T) => void }
   return { promise, resolve };
 }
 
-/** What is in view along x. */
+/** The range in view along x. */
 export async function rangeOf(viewer: Viewer): Promise<Range> {
   const { x0, x1 } = await viewer.state();
   if (x0 === undefined || x1 === undefined) throw new Error("nothing is shown");
@@ -26,7 +26,7 @@ export async function rangeOf(viewer: Viewer): Promise<Range> {
 
 export const widthOf = ({ x0, x1 }: Range) => x1 - x0;
 
-/** Reads until it no longer changes: jumps are eased, answers come later. */
+/** Reads until the value is stable: jumps are eased, and answers arrive later. */
 export async function still<T>(read: () => Promise<T>): Promise<T> {
   let before: T = await read();
   let same = 0;
@@ -46,25 +46,25 @@ export async function still<T>(read: () => Promise<T>): Promise<T> {
 
 export const restedRange = (viewer: Viewer) => still(() => rangeOf(viewer));
 
-/** Opens one file and waits until all views are there and answer. */
+/** Opens one file and waits until all views show it. */
 export async function work(viewer: Viewer, file: Picked): Promise<void> {
   await viewer.show(file);
   await answering(viewer.page);
 }
 
-/** All views are there and have been answered for the trace in focus. */
+/** Waits until all views are loaded and show the selected trace. */
 export async function answering(page: Page): Promise<void> {
   await expect(page.locator(".minimap-fill")).toBeAttached();
 }
 
-/** Shuts the drawer: one canvas is drawn faster than two. */
+/** Closes the drawer: one canvas is drawn faster than two. */
 export async function alone(viewer: Viewer): Promise<void> {
   await viewer.page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
   await expect(viewer.page.locator("[data-place=drawer]")).toHaveCount(0);
   await restedRange(viewer);
 }
 
-/** The event of the time cursor, by what the state at it says. */
+/** The event of the cursor, read from the state at the cursor. */
 export async function cursorOf(page: Page): Promise<number | null> {
   const text = await page
     .getByTestId("moment")
@@ -86,17 +86,16 @@ export const pane = (page: Page, view: string) => page.getByTestId(`view-${view}
 export const expectPlace = (page: Page, view: string, place: "main" | "drawer" | "none") =>
   expect(pane(page, view)).toHaveAttribute("data-place", place);
 
-/** What lies over the timeline, by its kind. */
+/** Marks over the timeline, by kind. */
 export const marks = (page: Page, kind: string) =>
   pane(page, "timeline").locator(`.mark[data-kind=${kind}]`);
 
-/** Where the plot is in the canvas, whatever the axis says. */
+/** Position of the plot in the canvas, independent of the axis labels. */
 export async function inside(
   viewer: Viewer,
 ): Promise<{ left: number; bottom: number; width: number }> {
   return viewer.canvas.evaluate(async (canvas) => {
-    // A canvas that has just got another size is measured in this frame, and drawn and told of in
-    // the next ones.
+    // A resized canvas is measured in this frame, and drawn and reported in the next ones.
     for (let frame = 0; frame < 3; frame += 1)
       await new Promise((resolve) => requestAnimationFrame(resolve));
     const read = (selector: string, name: string) => {
@@ -113,7 +112,7 @@ export async function inside(
   });
 }
 
-/** Moves over the canvas to a place in its parts, and gives that place. */
+/** Moves the pointer to a fraction of the plot's width and height, and returns the position. */
 export async function hoverAt(
   viewer: Viewer,
   part: number,
@@ -142,7 +141,7 @@ export async function drag(
   if (key !== undefined) await page.keyboard.up(key);
 }
 
-/** Selects a block by its name. */
+/** Selects a block by its reference. */
 export async function select(viewer: Viewer, reference: string): Promise<void> {
   expect(await viewer.page.evaluate((name) => window.vramscope.select(name), reference)).toBe(true);
   await expect(viewer.details.locator("[data-reference]")).toHaveAttribute(
@@ -151,10 +150,10 @@ export async function select(viewer: Viewer, reference: string): Promise<void> {
   );
 }
 
-/** The selected block's name; null when nothing is. */
+/** The reference of the selected block, or null. */
 export const selectedOf = async (viewer: Viewer) => (await viewer.state()).sel ?? null;
 
-/** A line is round a thing that has the keyboard. */
+/** Expects a visible focus ring. */
 export async function expectFocusSeen(focused: Locator): Promise<void> {
   const seen = await focused.evaluate((element) => {
     const shown = (of: Element) => {
@@ -163,12 +162,12 @@ export async function expectFocusSeen(focused: Locator): Promise<void> {
         (outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0) || boxShadow !== "none"
       );
     };
-    // An input that is out of sight shows its focus by what is around it.
+    // A visually hidden input shows its focus on its parent.
     return shown(element) || (element.parentElement !== null && shown(element.parentElement));
   });
-  expect(seen, "the focus can be seen").toBe(true);
+  expect(seen, "the focus is visible").toBe(true);
 }
 
-/** What the page says is under a point of the timeline. */
+/** The block under a point of the timeline, by the element's method. */
 export const under = (page: Page, x: number, y: number) =>
   page.evaluate(([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py), [x, y]);

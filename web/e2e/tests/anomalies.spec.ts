@@ -1,71 +1,72 @@
-// What is wrong: the same findings as on the command line, and each leads to the place that shows
-// it.
+// Findings: those of the command line, and each opens the place that shows it.
 
 import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
+import type { Viewer } from "../lib/viewer.js";
 import { Views } from "../lib/views.js";
 
 const LEAK = "recorded/gpt_leak.pickle.gz";
 const OOM = "recorded/oom_expandable.pickle.gz";
 const SEVERITIES = ["high", "medium", "low"];
 
-for (const file of [LEAK, OOM]) {
-  test(`the findings of ${file} are the command line's, each opens its place`, async ({
-    viewer,
-  }) => {
-    const { anomalies } = cli("anomalies", file);
-    const views = new Views(viewer);
-    await views.open(testData(file));
-    const pane = await views.main("Anomalies");
-    const list = pane.getByTestId("finding");
-    await expect(list).toHaveCount(anomalies.length);
-    const shown = await list.evaluateAll((all) =>
-      all.map((finding) => ({
-        id: finding.getAttribute("data-id"),
-        kind: finding.getAttribute("data-kind"),
-        bytes: Number(finding.getAttribute("data-value")),
-        text: finding.querySelector(".finding-text")?.textContent,
-      })),
-    );
-    const byId = (a: { id: string | null }, b: { id: string | null }) =>
-      String(a.id).localeCompare(String(b.id));
-    const told = anomalies.map(({ id, kind, bytes, text }) => ({ id, kind, bytes, text }));
-    expect(shown.toSorted(byId)).toEqual(told.toSorted(byId));
-    const severities = await list.evaluateAll((all) =>
-      all.map((one) => one.getAttribute("data-severity") ?? ""),
-    );
-    const order = severities.map((severity) => SEVERITIES.indexOf(severity));
-    expect(order).not.toContain(-1);
-    expect(order, "the most severe first").toEqual(order.toSorted((a, b) => a - b));
+/** Opens a file, compares its findings with the command line's, and opens each finding. */
+async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
+  const { anomalies } = cli("anomalies", file);
+  const views = new Views(viewer);
+  await views.open(testData(file));
+  const pane = await views.main("Anomalies");
+  const list = pane.getByTestId("finding");
+  await expect(list).toHaveCount(anomalies.length);
+  const shown = await list.evaluateAll((all) =>
+    all.map((finding) => ({
+      id: finding.getAttribute("data-id"),
+      kind: finding.getAttribute("data-kind"),
+      bytes: Number(finding.getAttribute("data-value")),
+      text: finding.querySelector(".finding-text")?.textContent,
+    })),
+  );
+  const byId = (a: { id: string | null }, b: { id: string | null }) =>
+    String(a.id).localeCompare(String(b.id));
+  const told = anomalies.map(({ id, kind, bytes, text }) => ({ id, kind, bytes, text }));
+  expect(shown.toSorted(byId)).toEqual(told.toSorted(byId));
+  const severities = await list.evaluateAll((all) =>
+    all.map((one) => one.getAttribute("data-severity") ?? ""),
+  );
+  const order = severities.map((severity) => SEVERITIES.indexOf(severity));
+  expect(order).not.toContain(-1);
+  expect(order, "the most severe first").toEqual(order.toSorted((a, b) => a - b));
 
-    for (const { id, events } of anomalies) {
-      await views.main("Anomalies");
-      await pane.locator(`[data-testid=finding][data-id="${id}"]`).click();
-      await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
-      const first = Math.min(...events);
-      await views.expectCursor(first);
-      // The slot of an event is one after that of the state before it.
-      await expect
-        .poll(async () => {
-          const { x0, x1 } = await views.range();
-          return x0 <= first + 1 && first + 1 <= x1;
-        }, `${id} is in view`)
-        .toBe(true);
-    }
-  });
+  for (const { id, events } of anomalies) {
+    await views.main("Anomalies");
+    await pane.locator(`[data-testid=finding][data-id="${id}"]`).click();
+    await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
+    const first = Math.min(...events);
+    await views.expectCursor(first);
+    // The state after event n is in slot n + 1.
+    await expect
+      .poll(async () => {
+        const { x0, x1 } = await views.range();
+        return x0 <= first + 1 && first + 1 <= x1;
+      }, `${id} is in view`)
+      .toBe(true);
+  }
+  return views;
 }
 
-test("a finding that is about a block selects it", async ({ viewer, page }) => {
+test("findings are the command line's, open their place, and select their block", async ({
+  viewer,
+  page,
+}) => {
   const growth = cli("anomalies", LEAK).anomalies.find(({ kind }) => kind === "growth");
-  if (!growth) throw new Error("the recording of a leak grows no more");
+  if (!growth) throw new Error("the leak recording has no growth finding");
   const kept = cli("blocks", LEAK).blocks.filter(
     ({ live_at_end, frames }) =>
       live_at_end && JSON.stringify(frames) === JSON.stringify(growth.frames),
   );
   expect(kept.length, "blocks that stay").toBeGreaterThan(1);
-  const views = new Views(viewer);
-  await views.open(testData(LEAK));
+  const views = await expectFindings(viewer, LEAK);
+  await views.main("Timeline");
   await (await views.drawer("Anomalies")).locator(`[data-id="${growth.id}"]`).click();
   const references = kept.map(({ address, alloc_event }) => `0:${address}@${alloc_event}`);
   await expect.poll(async () => references.includes((await viewer.state()).sel ?? "")).toBe(true);
@@ -77,7 +78,7 @@ test("a finding that is about a block selects it", async ({ viewer, page }) => {
   );
   for (const { name } of growth.frames.slice(0, 1))
     await expect(viewer.details).toContainText(name);
-  // What follows from the selection: the table stands at the block, its segment is shown.
+  // The table scrolls to the selected block.
   await views.drawer("Blocks");
   await expect(
     views.table("blocks").grid.locator("[role=row][aria-selected=true] [data-column=size]"),
@@ -86,14 +87,18 @@ test("a finding that is about a block selects it", async ({ viewer, page }) => {
   await expect.poll(async () => (await viewer.state()).sel).toBeUndefined();
 });
 
-test("every time memory ran out is marked on the timeline, and a mark opens it", async ({
+test("out-of-memory events are findings and marks, which O, N and a click visit", async ({
   viewer,
   page,
 }) => {
   const ooms = deviceOf(OOM).ooms.map(({ event }) => event);
   expect(ooms.length).toBeGreaterThan(1);
-  const views = new Views(viewer);
-  await views.open(testData(OOM));
+  const views = await expectFindings(viewer, OOM);
+  const others = cli("anomalies", OOM).anomalies.flatMap(({ kind, events }) =>
+    kind === "oom" ? [] : events,
+  );
+  await views.setState({ at: -1 });
+  await views.expectCursor(-1);
   const marks = views.pane("Timeline").locator("button.mark[data-kind=oom]");
   await expect(marks).toHaveCount(ooms.length);
   await expect(page.locator(".minimap-mark[data-kind=oom]")).toHaveCount(ooms.length);
@@ -101,6 +106,23 @@ test("every time memory ran out is marked on the timeline, and a mark opens it",
     await page.keyboard.press("o");
     await views.expectCursor(event);
   }
+  await page.keyboard.press("o");
+  await expect
+    .poll(async () => others.includes((await viewer.state()).at ?? -2), "then a finding")
+    .toBe(true);
+  // N visits the findings in order of their events, Shift+N goes back.
+  await views.setState({ at: -1 });
+  await views.expectCursor(-1);
+  const seen: number[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    const { at: before } = await viewer.state();
+    await page.keyboard.press("n");
+    await expect.poll(async () => (await viewer.state()).at).not.toBe(before);
+    seen.push((await viewer.state()).at ?? -2);
+  }
+  expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+  await page.keyboard.press("Shift+N");
+  await views.expectCursor(seen.at(-2) ?? -2);
   await page.keyboard.press("0");
   await views.settledRange();
   await views.cursor(0);
@@ -108,7 +130,7 @@ test("every time memory ran out is marked on the timeline, and a mark opens it",
   const lefts = await marks.evaluateAll((all) =>
     all.map((mark) => mark.getBoundingClientRect().left),
   );
-  // Marks may lie over each other: the keyboard reaches each.
+  // Marks may overlap, so use the keyboard.
   await marks.nth(lefts.indexOf(Math.max(...lefts))).focus();
   await page.keyboard.press("Enter");
   await views.expectCursor(Math.max(...ooms));

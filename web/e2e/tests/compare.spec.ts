@@ -1,7 +1,6 @@
-// Two snapshots beside each other, against what the program prints of the same two files.
+// Two snapshots compared, against the report of `vramscope diff`.
 
 import type { Locator, Page } from "@playwright/test";
-import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { print } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
@@ -37,7 +36,7 @@ const diffOf = (a: string, b: string, ...more: string[]) =>
 const values = (cells: Locator) =>
   cells.evaluateAll((all) => all.map((cell) => Number(cell.getAttribute("data-value"))));
 
-/** Opens these and waits until all views answer for the last of them. */
+/** Opens these files and waits until all views show the last of them. */
 async function open(viewer: Viewer, ...files: [name: string, from: string][]): Promise<void> {
   await viewer.open(files.map(([name, from]) => renamed(from, name)));
   for (const [name] of files) await viewer.expectRow(name, "ready");
@@ -65,124 +64,91 @@ async function expectTotals(page: Page, diff: Diff["pairs"][0]): Promise<void> {
   }
 }
 
-test("totals, categories and call stacks are those of the program", async ({ viewer, page }) => {
-  await open(viewer, ["after.gz", LEAK], ["before.gz", SMALL]);
-  await viewer.row("after.gz").click();
-  await page.keyboard.press("6");
-  await expectPlace(page, "compare", "main");
-  // B is what is in focus, A the other one.
-  const diff = diffOf(SMALL, LEAK);
-  await expectTotals(page, diff);
-  await expect(total(page, "findings", "change")).toHaveText("+1");
-  for (const { category, change } of diff.categories) {
-    await expect(total(page, category, "change")).toHaveAttribute("data-value", String(change));
-  }
-  const stacks = page.getByTestId("compare-stacks");
-  await expect(stacks).toHaveAttribute("data-total", String(diff.stacks.length));
-  for (const column of ["a", "b", "change"] as const) {
-    const shown = await values(stacks.locator(`.table-row [data-column=${column}]`));
-    expect(shown.length).toBeGreaterThan(5);
-    expect(shown).toEqual(diff.stacks.slice(0, shown.length).map((stack) => stack[column]));
-  }
-  await expect(
-    pane(page, "compare").getByRole("listitem").filter({ hasText: "Only in B: growth" }),
-  ).toHaveCount(1);
-
-  await page.getByTestId("compare-band").selectOption("reserved_bytes");
-  const reserved = diffOf(SMALL, LEAK, "--band", "reserved_bytes");
-  await expect(stacks).toHaveAttribute("data-total", String(reserved.stacks.length));
-  await expect(stacks.locator(".table-row [data-column=change]").first()).toHaveAttribute(
-    "data-value",
-    String(reserved.stacks[0]?.change),
-  );
-});
-
-test("a call stack opens in the details, and words filter them", async ({ viewer, page }) => {
-  await open(viewer, ["a.gz", SMALL], ["b.gz", LEAK]);
-  await page.keyboard.press("6");
-  const [most] = diffOf(SMALL, LEAK).stacks;
-  const rows = page.getByTestId("compare-stacks").locator(".table-row");
-  await rows.first().click();
-  await expect(rows.first()).toHaveAttribute("aria-selected", "true");
-  await expect(viewer.details.locator("#details-title")).toHaveAttribute(
-    "data-value",
-    String(most?.change),
-  );
-  await expect(viewer.details).toContainText("only in B");
-  await expect(viewer.details).toContainText(most?.frames[0]?.name ?? "?");
-  // By the keyboard from row to row.
-  await page.getByTestId("compare-stacks").locator(".table-body").focus();
-  await page.keyboard.press("ArrowDown");
-  await expect(rows.nth(1)).toHaveAttribute("aria-selected", "true");
-
-  await page.getByTestId("compare-filter").fill("p_gpt.py:31");
-  await expect(page.getByTestId("compare-stacks-text")).toContainText(/^\d+ of \d+ call stacks/);
-  await expect(rows.first()).toContainText("p_gpt.py:31");
-  await page.getByTestId("compare-filter").fill("no such word");
-  await expect(rows).toHaveCount(0);
-});
-
-test("it fits beside the ranks and the details, and heads stand over their columns", async ({
+test("totals and call stacks are the command line's, and fit beside the details", async ({
   viewer,
   page,
 }) => {
   await open(viewer, ["a.gz", SMALL], ["b.gz", LEAK]);
   await page.keyboard.press("6");
-  const table = page.getByTestId("compare-stacks");
-  await expect(table.locator(".table-row").first()).toBeVisible();
-  await expect(viewer.details).toBeVisible();
-  const beyond = await pane(page, "compare").evaluate((view) =>
-    [...view.querySelectorAll(".table, .compare-body, .compare-totals, .toolbar")].flatMap((one) =>
-      one.scrollWidth > one.clientWidth + 1
-        ? [`${one.className}: ${one.scrollWidth} in ${one.clientWidth}`]
-        : [],
-    ),
-  );
-  expect(beyond).toEqual([]);
-  const rights = (row: Locator) =>
-    row
-      .locator("> *")
-      .evaluateAll((all) =>
-        all
-          .map((one) => one.getBoundingClientRect())
-          .flatMap(({ width, right }) => (width > 0 ? [Math.round(right)] : [])),
-      );
-  const heads = await rights(table.locator(".table-head"));
-  expect(heads.length).toBeGreaterThanOrEqual(4);
-  expect(await rights(table.locator(".table-row").first())).toEqual(heads);
-});
-
-test("the backslash pins what is in focus, and then turns the two round", async ({
-  viewer,
-  page,
-}) => {
-  await open(viewer, ["rank0.gz", SMALL], ["rank1.gz", LEAK], ["rank2.gz", OLD]);
-  const [a, b] = [page.getByTestId("compare-a"), page.getByTestId("compare-b")];
-  const chosen = (select: Locator) => select.locator("option:checked");
-  await viewer.row("rank0.gz").click();
-  await page.keyboard.press("\\");
   await expectPlace(page, "compare", "main");
-  await expect(page.getByTestId("compare-pinned")).toContainText("is A");
-  await expect(chosen(a)).toHaveText("rank 0");
-  await page.keyboard.press("]");
-  await expect(chosen(b)).toHaveText("rank 1");
-  await expectTotals(page, diffOf(SMALL, LEAK));
-  await page.keyboard.press("\\");
-  await expect(chosen(a)).toHaveText("rank 1");
-  await expect(chosen(b)).toHaveText("rank 0");
-  await expectTotals(page, diffOf(LEAK, SMALL));
-  await expect(viewer.row("rank0.gz")).toHaveAttribute("aria-selected", "true");
-  await page.getByRole("button", { name: "Swap A and B" }).click();
-  await expect(chosen(b)).toHaveText("rank 1");
-  await expectTotals(page, diffOf(SMALL, LEAK));
-  // From the lists.
-  await a.selectOption({ label: "rank 2" });
-  await expectTotals(page, diffOf(OLD, LEAK));
-  await b.selectOption({ label: "rank 0" });
-  await expectTotals(page, diffOf(OLD, SMALL));
+  await test.step("numbers", async () => {
+    // B is the selected rank, A the other one.
+    const diff = diffOf(SMALL, LEAK);
+    await expectTotals(page, diff);
+    await expect(total(page, "findings", "change")).toHaveText("+1");
+    for (const { category, change } of diff.categories) {
+      await expect(total(page, category, "change")).toHaveAttribute("data-value", String(change));
+    }
+    const stacks = page.getByTestId("compare-stacks");
+    await expect(stacks).toHaveAttribute("data-total", String(diff.stacks.length));
+    for (const column of ["a", "b", "change"] as const) {
+      const shown = await values(stacks.locator(`.table-row [data-column=${column}]`));
+      expect(shown.length).toBeGreaterThan(5);
+      expect(shown).toEqual(diff.stacks.slice(0, shown.length).map((stack) => stack[column]));
+    }
+    await expect(
+      pane(page, "compare").getByRole("listitem").filter({ hasText: "Only in B: growth" }),
+    ).toHaveCount(1);
+
+    await page.getByTestId("compare-band").selectOption("reserved_bytes");
+    const reserved = diffOf(SMALL, LEAK, "--band", "reserved_bytes");
+    await expect(stacks).toHaveAttribute("data-total", String(reserved.stacks.length));
+    await expect(stacks.locator(".table-row [data-column=change]").first()).toHaveAttribute(
+      "data-value",
+      String(reserved.stacks[0]?.change),
+    );
+  });
+  await test.step("columns fit, and heads are aligned with them", async () => {
+    const table = page.getByTestId("compare-stacks");
+    await expect(table.locator(".table-row").first()).toBeVisible();
+    await expect(viewer.details).toBeVisible();
+    const beyond = await pane(page, "compare").evaluate((view) =>
+      [...view.querySelectorAll(".table, .compare-body, .compare-totals, .toolbar")].flatMap(
+        (one) =>
+          one.scrollWidth > one.clientWidth + 1
+            ? [`${one.className}: ${one.scrollWidth} in ${one.clientWidth}`]
+            : [],
+      ),
+    );
+    expect(beyond).toEqual([]);
+    const rights = (row: Locator) =>
+      row
+        .locator("> *")
+        .evaluateAll((all) =>
+          all
+            .map((one) => one.getBoundingClientRect())
+            .flatMap(({ width, right }) => (width > 0 ? [Math.round(right)] : [])),
+        );
+    const heads = await rights(table.locator(".table-head"));
+    expect(heads.length).toBeGreaterThanOrEqual(4);
+    expect(await rights(table.locator(".table-row").first())).toEqual(heads);
+  });
+  await test.step("a call stack opens in the details, and words filter the list", async () => {
+    await page.getByTestId("compare-band").selectOption("requested_bytes");
+    const [most] = diffOf(SMALL, LEAK).stacks;
+    const rows = page.getByTestId("compare-stacks").locator(".table-row");
+    await rows.first().click();
+    await expect(rows.first()).toHaveAttribute("aria-selected", "true");
+    await expect(viewer.details.locator("#details-title")).toHaveAttribute(
+      "data-value",
+      String(most?.change),
+    );
+    await expect(viewer.details).toContainText("only in B");
+    await expect(viewer.details).toContainText(most?.frames[0]?.name ?? "?");
+    // Arrow keys move from row to row.
+    await page.getByTestId("compare-stacks").locator(".table-body").focus();
+    await page.keyboard.press("ArrowDown");
+    await expect(rows.nth(1)).toHaveAttribute("aria-selected", "true");
+
+    await page.getByTestId("compare-filter").fill("p_gpt.py:31");
+    await expect(page.getByTestId("compare-stacks-text")).toContainText(/^\d+ of \d+ call stacks/);
+    await expect(rows.first()).toContainText("p_gpt.py:31");
+    await page.getByTestId("compare-filter").fill("no such word");
+    await expect(rows).toHaveCount(0);
+  });
 });
 
-test("a link and a reload bring both sides back", async ({ viewer, page }) => {
+test("a link and a reload restore both sides", async ({ viewer, page }) => {
   const three: [string, string][] = [
     ["rank0.gz", SMALL],
     ["rank1.gz", LEAK],
@@ -192,7 +158,7 @@ test("a link and a reload bring both sides back", async ({ viewer, page }) => {
   const chosen = (select: Locator) => select.locator("option:checked");
   await open(viewer, ...three);
   await page.keyboard.press("6");
-  // A neighbor that nobody chose is not kept.
+  // The state does not keep a default neighbor.
   await expect(chosen(a)).toHaveText("rank 1");
   expect((await viewer.state()).a).toBeUndefined();
   await b.selectOption({ label: "rank 1" });
@@ -211,13 +177,13 @@ test("a link and a reload bring both sides back", async ({ viewer, page }) => {
 
   await page.evaluate(() => window.vramscope.setState({ path: "rank2.gz", a: "rank0.gz" }));
   await expectTotals(page, diffOf(SMALL, OLD));
-  // What is not open is left out, and the neighbor takes its place.
+  // A side that is not open is replaced by the default neighbor.
   await page.evaluate(() => window.vramscope.setState({ a: "rank7.gz" }));
   await expect(chosen(a)).toHaveText("rank 1");
   expect((await viewer.state()).a).toBeUndefined();
 });
 
-test("a link names a snapshot within a file", async ({ viewer, page }) => {
+test("a link can name a snapshot within a file", async ({ viewer, page }) => {
   await page.evaluate(() => {
     location.hash = "v=1&view=compare&path=trace_plot.html&a=trace_plot.html&aPart=1";
   });
@@ -234,40 +200,68 @@ test("a link names a snapshot within a file", async ({ viewer, page }) => {
   await expect(page.getByTestId("compare-pinned")).toBeVisible();
 });
 
-test("curves are laid over each other by event, time and step, as far as both have it", async ({
+test("the backslash pins and swaps the sides, and curves align by event, time and step", async ({
   viewer,
   page,
 }) => {
   await open(viewer, ["rank0.gz", SMALL], ["rank1.gz", LEAK], ["rank2.gz", OLD]);
-  await page.keyboard.press("6");
-  // The oldest recording has no times.
-  const plot = page.getByTestId("compare-curves");
-  const by = (name: string) =>
-    page.getByRole("group", { name: "Aligned by" }).getByRole("button", { name });
-  await expect(plot).toHaveAttribute("data-align", "event");
-  await expect(by("time")).toBeDisabled();
-  await expect(by("time")).toHaveAttribute("title", "B was recorded without times");
-  await viewer.row("rank1.gz").click();
-  await expect(by("time")).toBeEnabled();
-  const paths = new Set<string>();
-  for (const align of ["event", "time", "step"]) {
-    await by(align).click();
-    await expect(plot).toHaveAttribute("data-align", align);
-    await expect(by(align)).toHaveAttribute("aria-pressed", "true");
-    for (const side of ["A", "B"]) {
-      const path = (await plot.locator(`path[data-side=${side}]`).getAttribute("d")) ?? "";
-      expect(path).toMatch(/^M[\d.]+ [\d.]+[HV]/);
-      paths.add(path);
+  await test.step("alignment", async () => {
+    await page.keyboard.press("6");
+    // The recording of rank 2 has no times.
+    const plot = page.getByTestId("compare-curves");
+    const by = (name: string) =>
+      page.getByRole("group", { name: "Aligned by" }).getByRole("button", { name });
+    await expect(plot).toHaveAttribute("data-align", "event");
+    await expect(by("time")).toBeDisabled();
+    await expect(by("time")).toHaveAttribute("title", "B was recorded without times");
+    await viewer.row("rank1.gz").click();
+    await expect(by("time")).toBeEnabled();
+    const paths = new Set<string>();
+    for (const align of ["event", "time", "step"]) {
+      await by(align).click();
+      await expect(plot).toHaveAttribute("data-align", align);
+      await expect(by(align)).toHaveAttribute("aria-pressed", "true");
+      for (const side of ["A", "B"]) {
+        const path = (await plot.locator(`path[data-side=${side}]`).getAttribute("d")) ?? "";
+        expect(path).toMatch(/^M[\d.]+ [\d.]+[HV]/);
+        paths.add(path);
+      }
     }
-  }
-  expect(paths.size, "each axis has its own picture").toBe(6);
-  await expect(plot.getByText("step 2", { exact: true })).toBeVisible();
+    expect(paths.size, "each axis has its own picture").toBe(6);
+    await expect(plot.getByText("step 2", { exact: true })).toBeVisible();
+  });
+  await test.step("backslash, swap and lists", async () => {
+    const [a, b] = [page.getByTestId("compare-a"), page.getByTestId("compare-b")];
+    const chosen = (select: Locator) => select.locator("option:checked");
+    await page.keyboard.press("2");
+    await viewer.row("rank0.gz").click();
+    await page.keyboard.press("\\");
+    await expectPlace(page, "compare", "main");
+    await expect(page.getByTestId("compare-pinned")).toContainText("is A");
+    await expect(chosen(a)).toHaveText("rank 0");
+    await page.keyboard.press("]");
+    await expect(chosen(b)).toHaveText("rank 1");
+    await expectTotals(page, diffOf(SMALL, LEAK));
+    await page.keyboard.press("\\");
+    await expect(chosen(a)).toHaveText("rank 1");
+    await expect(chosen(b)).toHaveText("rank 0");
+    await expectTotals(page, diffOf(LEAK, SMALL));
+    await expect(viewer.row("rank0.gz")).toHaveAttribute("aria-selected", "true");
+    await page.getByRole("button", { name: "Swap A and B" }).click();
+    await expect(chosen(b)).toHaveText("rank 1");
+    await expectTotals(page, diffOf(SMALL, LEAK));
+    // Choose from the lists.
+    await a.selectOption({ label: "rank 2" });
+    await expectTotals(page, diffOf(OLD, LEAK));
+    await b.selectOption({ label: "rank 0" });
+    await expectTotals(page, diffOf(OLD, SMALL));
+  });
 });
 
-test("with one snapshot it says how to add another, and does", async ({ viewer, page }) => {
+test("with one snapshot the view asks for another, and adds it", async ({ viewer, page }) => {
   await work(viewer, renamed(SMALL, "one.gz"));
   await page.keyboard.press("6");
-  await expect(pane(page, "compare")).toContainText("Open a second one beside this");
+  await expect(pane(page, "compare")).toContainText("Add a second snapshot");
   await page.getByTestId("compare-add").setInputFiles([renamed(LEAK, "two.gz")]);
   await expect(viewer.rows).toHaveCount(2);
   await viewer.expectRow("one.gz", "ready");
@@ -277,7 +271,7 @@ test("with one snapshot it says how to add another, and does", async ({ viewer, 
   await expectTotals(page, diffOf(SMALL, LEAK));
 });
 
-test("a rank that was released is read again for it", async ({ viewer, page }) => {
+test("a rank that was unloaded is read again for the comparison", async ({ viewer, page }) => {
   await page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
   const names = Array.from({ length: 11 }, (_, rank) => `rank${rank}.gz`);
   await open(
@@ -288,13 +282,3 @@ test("a rank that was released is read again for it", async ({ viewer, page }) =
   await page.getByTestId("compare-a").selectOption({ label: "rank 0" });
   await expectTotals(page, diffOf(LEAK, SMALL));
 });
-
-for (const theme of THEMES) {
-  test(`no serious barrier, ${theme}`, async ({ viewer, page }) => {
-    await page.emulateMedia({ colorScheme: theme });
-    await open(viewer, ["a.gz", SMALL], ["b.gz", LEAK]);
-    await page.keyboard.press("6");
-    await expect(page.getByTestId("compare-stacks").locator(".table-row").first()).toBeVisible();
-    await expectNoBarrier(page, theme, "compare");
-  });
-}

@@ -1,5 +1,4 @@
-// What an element in somebody else's page starts and makes, and that all of it ends with the
-// element.
+// Workers and GL contexts of an embedded element, which end with the element.
 
 import { expect } from "@playwright/test";
 import { bare, open, test } from "../lib/embedded.js";
@@ -7,84 +6,37 @@ import { drawn } from "../lib/examples.js";
 import { contexts, warmed, workers } from "../lib/faults.js";
 import { later } from "../lib/work.js";
 
-test("twenty viewers come and go, and leave neither workers nor GL contexts", async ({
+test("ten viewers come and go without leaving workers or GL contexts", async ({
   page,
   host,
   wrong,
 }) => {
-  test.setTimeout(180_000);
   const alive = await contexts(page);
   const its = await workers(page);
   await bare(page, host);
-  for (let round = 0; round < 20; round += 1) {
+  for (let round = 0; round < 10; round += 1) {
     await open(page, "a", ["/data/scenarios/f01.pickle"]);
     await drawn(page);
-    // Segments have a canvas of their own, below.
+    // Timeline and segments have a canvas each.
     await expect.poll(alive).toBe(2);
     const before = await page.evaluate(() => {
       const { started } = (window as unknown as { workers: { started: number } }).workers;
       const viewer = document.querySelector("vramscope-viewer");
-      // Both ways to end one.
+      // Both ways to end a viewer.
       viewer?.destroy();
       viewer?.remove();
       return started;
     });
     await expect(page.locator("vramscope-viewer")).toHaveCount(0);
     await expect.poll(alive).toBe(0);
-    // Ending starts none, not even to end it at once. What has ended is counted a moment later.
+    // No worker is started to be ended at once. The browser counts an ended worker a moment later.
     await expect.poll(its).toEqual({ started: before, alive: 0 });
   }
-  // That there are too many contexts is a warning of the browser's.
+  // Chromium logs a warning when a page has more than 16 contexts.
   expect(wrong).toEqual([]);
 });
 
-test("a file that is read again for all views is read again once, however late their scripts come", async ({
-  page,
-  host,
-}) => {
-  const [views, first, again] = [later<void>(), later<void>(), later<void>()];
-  const asked: string[] = [];
-  await page.route("**/standalone-workspace.js", async (route) => {
-    await views.promise;
-    await route.continue();
-  });
-  await page.route("**/f01.pickle", async (route) => {
-    asked.push(route.request().url());
-    await (asked.length === 1 ? first : again).promise;
-    await route.continue();
-  });
-  await page.addInitScript(() => {
-    const compile = WebAssembly.compileStreaming;
-    WebAssembly.compileStreaming = async (...how) => {
-      const module = await compile(...how);
-      performance.mark("compiled");
-      return module;
-    };
-  });
-  const its = await workers(page);
-  await bare(page, host);
-  const opened = open(page, "a", ["/data/scenarios/f01.pickle"]);
-  // The view's, the small one, and the one that answers all views: it is there before the file,
-  // their scripts are not.
-  await page.waitForFunction(() => performance.getEntriesByName("compiled").length === 3);
-  first.resolve();
-  await opened;
-  await expect.poll(() => asked.length).toBe(2);
-  views.resolve();
-  await expect(page.locator("[data-view=segments]")).toBeVisible();
-  again.resolve();
-  // Beside those two readers: a coordinator, another that answers all views, and a warm one for the
-  // next drop.
-  await expect.poll(its).toEqual({ started: 5, alive: 3 });
-  expect(asked).toHaveLength(2);
-  await page.evaluate(() => document.querySelector("vramscope-viewer")?.destroy());
-  await expect.poll(its).toEqual({ started: 5, alive: 0 });
-});
-
-test("a page that is not all its own loses no GL context to a viewer without a file", async ({
-  page,
-  host,
-}) => {
+test("a viewer without a file makes no GL context on the host's page", async ({ page, host }) => {
   const alive = await contexts(page);
   await bare(page, host);
   await page.evaluate(async () => {
@@ -92,12 +44,12 @@ test("a page that is not all its own loses no GL context to a viewer without a f
     document.getElementById("a")?.append(viewer);
     await viewer.ready;
   });
-  // All that is made early has been made.
+  // The worker is warm, so everything that is prepared early exists.
   await expect.poll(() => warmed(page)).toBe(1);
   expect(await alive()).toBe(0);
 });
 
-test("a viewer that has gone before its wasm fails to come starts no worker any more", async ({
+test("a viewer that is removed before its wasm fails starts no other worker", async ({
   page,
   host,
 }) => {

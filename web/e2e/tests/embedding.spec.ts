@@ -1,5 +1,4 @@
-// The element in somebody else's page: several of them, wherever its parts lie; and addresses that
-// name snapshots.
+// The element in a host page: several viewers, places of its files, styles, and #url= addresses.
 
 import { expect, type Page } from "@playwright/test";
 import type { VramscopeViewer } from "vramscope-viewer";
@@ -15,7 +14,7 @@ const F02 = testData("scenarios/f02.pickle");
 const peakIn = (page: Page, id: string) => page.locator(`#${id}`).getByTestId("peak-value");
 const peakOf = (file: string) => String(deviceOf(file).requested_bytes.peak);
 
-test("two viewers on a page have files, views, themes and events of their own, and one goes without the other", async ({
+test("two viewers on a page are independent, and a moved viewer starts again", async ({
   page,
   host,
 }) => {
@@ -48,22 +47,17 @@ test("two viewers on a page have files, views, themes and events of their own, a
   });
   await expect(peakIn(page, "b")).toHaveAttribute("data-value", peakOf(F02));
   await expect(page.locator("#b .app")).toHaveAttribute("data-theme", "dark");
-});
-
-test("an element that is put elsewhere begins anew there", async ({ page, host }) => {
-  await bare(page, host);
-  await open(page, "a", ["/data/scenarios/f01.pickle"]);
-  await expect(peakIn(page, "a")).toBeVisible();
+  // A viewer that is moved to another parent starts again.
   await page.evaluate(async () => {
-    const viewer = document.querySelector("vramscope-viewer");
-    if (!viewer) throw new Error("there is no viewer");
-    document.getElementById("b")?.append(viewer);
-    await viewer.load(["/data/scenarios/f02.pickle"]);
+    const [viewer] = document.getElementsByTagName("vramscope-viewer");
+    if (!viewer) throw new Error("the second viewer is gone");
+    document.getElementById("a")?.append(viewer);
+    await viewer.load(["/data/scenarios/f01.pickle"]);
   });
-  await expect(peakIn(page, "b")).toHaveAttribute("data-value", peakOf(F02));
+  await expect(peakIn(page, "a")).toHaveAttribute("data-value", peakOf(F01));
 });
 
-test("the package may lie on another origin, its worker too", async ({ page, host }) => {
+test("package and worker can come from another origin", async ({ page, host }) => {
   const cdn = await serveFolder(example("plain"), {
     headers: { "Access-Control-Allow-Origin": "*" },
   });
@@ -86,28 +80,28 @@ test("the package may lie on another origin, its worker too", async ({ page, hos
   await cdn.stop();
 });
 
-test("wasm that is not where it is said to be is told to who waits for it", async ({
+test("a wrong wasmUrl rejects openViewer, and a wrong workerUrl is reported on the page", async ({
   page,
   host,
 }) => {
   await bare(page, host);
-  const said = await page.evaluate(() =>
-    window.package.openViewer(document.body, { wasmUrl: "/nowhere/" }).then(
-      () => "ready",
-      (error: Error) => error.message,
-    ),
-  );
-  expect(said).toMatch(/\/nowhere\/vramscope_.*_bg\.wasm answered 404/);
-  await expect(page.locator("vramscope-viewer")).toHaveCount(0);
+  await test.step("wasmUrl", async () => {
+    const said = await page.evaluate(() =>
+      window.package.openViewer(document.body, { wasmUrl: "/nowhere/" }).then(
+        () => "ready",
+        (error: Error) => error.message,
+      ),
+    );
+    expect(said).toMatch(/\/nowhere\/vramscope_.*_bg\.wasm answered 404/);
+    await expect(page.locator("vramscope-viewer")).toHaveCount(0);
+  });
+  await test.step("workerUrl", async () => {
+    await open(page, "a", ["/data/scenarios/f01.pickle"], { workerUrl: "/nowhere/worker.js" });
+    await expect(page.getByRole("alert")).toContainText("/nowhere/worker.js");
+  });
 });
 
-test("a worker that is not where it is said to be is told on the page", async ({ page, host }) => {
-  await bare(page, host);
-  await open(page, "a", ["/data/scenarios/f01.pickle"], { workerUrl: "/nowhere/worker.js" });
-  await expect(page.getByRole("alert")).toContainText("/nowhere/worker.js");
-});
-
-test("a worker of another version is refused in words", async ({ page, host }) => {
+test("a worker of another version is refused with its version", async ({ page, host }) => {
   await page.route("**/old/version.js", (route) =>
     route.fulfill({ contentType: "text/javascript", body: 'export const VERSION = "0.0.1";' }),
   );
@@ -123,11 +117,11 @@ test("a worker of another version is refused in words", async ({ page, host }) =
   await bare(page, host);
   await open(page, "a", ["/data/scenarios/f01.pickle"], { workerUrl: "/old/client/worker.js" });
   await expect(page.getByRole("alert")).toContainText("0.0.1");
-  // Another worker may still be asked for.
+  // Requests for a spare worker may be pending.
   await page.unrouteAll({ behavior: "ignoreErrors" });
 });
 
-test("readonly and embedded: nothing to open, and embedded has no name and no theme of its own", async ({
+test("readonly and embedded viewers open no files, and embedded ones have no header", async ({
   page,
   host,
 }) => {
@@ -151,7 +145,7 @@ test("readonly and embedded: nothing to open, and embedded has no name and no th
     await expect(viewer.getByRole("button", { name: /^Theme/ })).toHaveCount(theme);
     await expect(viewer.locator(".brand")).toHaveCount(theme);
   }
-  // Files that are dropped on a viewer that is only to be looked at are none of its business.
+  // A readonly viewer leaves dropped files to the page.
   await page.evaluate(() =>
     document.querySelector("#b vramscope-viewer")?.setAttribute("readonly", ""),
   );
@@ -170,7 +164,7 @@ test("readonly and embedded: nothing to open, and embedded has no name and no th
   expect(taken).toBe(false);
 });
 
-test("colors, type and parts are the page's to choose", async ({ page, host }) => {
+test("the host page can style colors, font size and parts", async ({ page, host }) => {
   await bare(page, host);
   await page.addStyleTag({
     content: `vramscope-viewer { --vramscope-accent: rgb(1, 2, 3); --vramscope-size: 17px; }
@@ -197,7 +191,7 @@ test.describe("#url=", () => {
   const row = (page: Page, path: string) =>
     page.locator(`[data-testid=rank-row][data-path="${path}"]`);
 
-  test("opens what the address names, from here and from elsewhere", async ({ page, host }) => {
+  test("opens files of this and of another origin", async ({ page, host }) => {
     const other = await serveFolder(null, { headers: { "Access-Control-Allow-Origin": "*" } });
     const there = other.at("/data/scenarios/f02.pickle", "localhost");
     await bare(
@@ -225,7 +219,7 @@ test.describe("#url=", () => {
     await other.stop();
   });
 
-  test("a server that does not allow it is told from one that is not there, as far as that can be told", async ({
+  test("explains a server that does not allow the page to read its files", async ({
     page,
     host,
   }) => {

@@ -1,26 +1,27 @@
-// Files with little in them: every view opens, shows what there is, and says why there is no more.
-// Files with two devices: every view follows.
+// Files without history, device, allocations or times: every view opens and says why it is empty.
+// Files with two devices: every view follows the device that is selected.
 
-import { cli, deviceOf } from "../lib/cli.js";
+import { blocksOf, cli, deviceOf, devicesOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { type Tab, Views, valuesOf } from "../lib/views.js";
+import { select } from "../lib/work.js";
 
 const MAIN: readonly Tab[] = ["Overview", "Segments", "Flame", "Anomalies", "Compare", "Timeline"];
 const DRAWER: readonly Tab[] = ["Settings", "Blocks", "Events"];
 
 const ascending = (numbers: number[]) => numbers.toSorted((a, b) => a - b);
 
-const NO_HISTORY = ["edge/segments_only.pickle", "recorded/misc/norecord.pickle"];
-
 test("a file without history says so, and the other views show its final state", async ({
   viewer,
 }) => {
   const views = new Views(viewer);
-  for (const file of NO_HISTORY) {
-    const summary = deviceOf(file);
+  const file = "recorded/misc/norecord.pickle";
+  const summary = deviceOf(file);
+
+  await views.open(testData(file));
+  await test.step("numbers and settings", async () => {
     expect(summary.events).toBe(0);
-    await views.open(testData(file));
     await views.main("Timeline");
     await expect(views.pane("Timeline")).toContainText(/no history was recorded/i);
     const overview = await views.main("Overview");
@@ -33,21 +34,17 @@ test("a file without history says so, and the other views show its final state",
       "data-value",
       String(cli("flame", file).total),
     );
-    await expect(await views.main("Anomalies")).toContainText("Nothing stands out");
+    await expect(await views.main("Anomalies")).toContainText("No problems found");
     await views.drawer("Blocks");
     await views.table("blocks").expectTotal(cli("blocks", file).total);
     const settings = await views.drawer("Settings");
     const provenance = cli("info", file).files[0]?.devices[0]?.provenance;
     await expect(settings.locator(".row[data-key=recorded] dd")).toHaveText(provenance ?? "");
-  }
-});
-
-test("a file without history shows its final segments", async ({ viewer }) => {
-  const views = new Views(viewer);
-  for (const file of NO_HISTORY) {
+  });
+  await test.step("segments", async () => {
     const { segments } = cli("segments", file);
     expect(segments.length).toBeGreaterThan(0);
-    await views.open(testData(file));
+
     const pane = await views.main("Segments");
     await expect(pane.getByTestId("segments-text")).toContainText(`${segments.length} segment`);
     const labels = pane.locator(".segment-label");
@@ -55,20 +52,15 @@ test("a file without history shows its final segments", async ({ viewer }) => {
     expect(ascending(await valuesOf(labels))).toEqual(
       ascending(segments.map(({ total_size }) => total_size)),
     );
-  }
+  });
+  await test.step("events", async () => {
+    const pane = await views.drawer("Events");
+    await views.table("events").expectTotal(0);
+    await expect(pane).toContainText(/no (history|events)/i);
+  });
 });
 
-test("a file without history says why it lists no events", async ({ viewer }) => {
-  const views = new Views(viewer);
-  await views.open(testData("edge/segments_only.pickle"));
-  const pane = await views.drawer("Events");
-  await views.table("events").expectTotal(0);
-  await expect(pane).toContainText(/no (history|events)/i);
-});
-
-test("a file with no device: every view opens and says that there is nothing", async ({
-  viewer,
-}) => {
+test("a file without a device: every view opens and says so", async ({ viewer }) => {
   const views = new Views(viewer);
   await views.open(testData("recorded/misc/nothing.pickle"));
   for (const tab of MAIN.filter((each) => each !== "Compare")) {
@@ -81,27 +73,31 @@ test("a file with no device: every view opens and says that there is nothing", a
   }
 });
 
-test("a trace in which nothing is allocated", async ({ viewer, page }) => {
-  const file = "scenarios/f17.pickle";
-  const summary = deviceOf(file);
-  expect(cli("blocks", file).total).toBe(0);
+test("files without allocations, without times or with odd content open in every view", async ({
+  viewer,
+  page,
+}) => {
   const views = new Views(viewer);
-  await views.open(testData(file));
-  await page.keyboard.press("p");
-  await views.expectCursor(summary.requested_bytes.peak_event);
-  await views.expectBands(cli("state", file, "--at", "peak"));
-  const flame = await views.main("Flame");
-  await expect(flame).toContainText("Nothing is counted here.");
-  await views.drawer("Blocks");
-  await views.table("blocks").expectTotal(0);
-  await expect(page.getByTestId("blocks-text")).toContainText("0 blocks");
-  await views.drawer("Events");
-  await views.table("events").expectTotal(summary.events);
-});
+  await test.step("no allocation", async () => {
+    const file = "scenarios/f17.pickle";
+    const summary = deviceOf(file);
+    expect(cli("blocks", file).total).toBe(0);
 
-test("without a clock all views count in events", async ({ viewer, page }) => {
-  const views = new Views(viewer);
-  for (const file of ["edge/no_time.pickle", "recorded/t20/streams.pickle.gz"]) {
+    await views.open(testData(file));
+    await page.keyboard.press("p");
+    await views.expectCursor(summary.requested_bytes.peak_event);
+    await views.expectBands(cli("state", file, "--at", "peak"));
+    const flame = await views.main("Flame");
+    await expect(flame).toContainText("No allocations here.");
+    await views.drawer("Blocks");
+    await views.table("blocks").expectTotal(0);
+    await expect(page.getByTestId("blocks-text")).toContainText("0 blocks");
+    await views.drawer("Events");
+    await views.table("events").expectTotal(summary.events);
+  });
+  await test.step("no times: every view counts in events", async () => {
+    const file = "edge/no_time.pickle";
+    await page.keyboard.press("2");
     const summary = deviceOf(file);
     await views.open(testData(file));
     const flame = await views.main("Flame");
@@ -124,29 +120,31 @@ test("without a clock all views count in events", async ({ viewer, page }) => {
     await expect(settings.locator(".row[data-key=clock] dd")).toContainText("none");
     await page.keyboard.press("x");
     expect((await viewer.state()).axis).toBe("event");
-  }
+    await expect(page.getByRole("button", { name: "time", exact: true })).toHaveCount(0);
+  });
+  await test.step("unusual content", async () => {
+    for (const file of [
+      "edge/trace_only.pickle",
+      "edge/state_only.pickle",
+      "edge/kineto.pickle",
+      "edge/unknown.pickle",
+    ]) {
+      const summary = deviceOf(file);
+      await views.open(testData(file));
+      await expect(viewer.peak).toHaveAttribute("data-value", String(summary.requested_bytes.peak));
+      for (const tab of MAIN.slice(0, 3)) await expect(await views.main(tab)).toBeVisible();
+      for (const tab of DRAWER) await expect(await views.drawer(tab)).toBeVisible();
+      await views.table("events").expectTotal(summary.events);
+      await views.drawer("Blocks");
+      await views.table("blocks").expectTotal(cli("blocks", file).total);
+    }
+  });
 });
 
-test("odd files open in every view", async ({ viewer }) => {
-  const views = new Views(viewer);
-  for (const file of [
-    "edge/trace_only.pickle",
-    "edge/state_only.pickle",
-    "edge/kineto.pickle",
-    "edge/unknown.pickle",
-  ]) {
-    const summary = deviceOf(file);
-    await views.open(testData(file));
-    await expect(viewer.peak).toHaveAttribute("data-value", String(summary.requested_bytes.peak));
-    for (const tab of MAIN.slice(0, 3)) await expect(await views.main(tab)).toBeVisible();
-    for (const tab of DRAWER) await expect(await views.drawer(tab)).toBeVisible();
-    await views.table("events").expectTotal(summary.events);
-    await views.drawer("Blocks");
-    await views.table("blocks").expectTotal(cli("blocks", file).total);
-  }
-});
-
-test("another device is another trace in every view", async ({ viewer, page }) => {
+test("another device is another trace in every view, also where both use one address", async ({
+  viewer,
+  page,
+}) => {
   const file = "recorded/t26/two_devices.pickle.gz";
   const views = new Views(viewer);
   await views.open(testData(file));
@@ -189,4 +187,20 @@ test("another device is another trace in every view", async ({ viewer, page }) =
     seen.add(`${total} ${summary.events} ${summary.requested_bytes.peak}`);
   }
   expect(seen.size, "two different traces").toBe(2);
+  // In this file both devices use the address 0x1000.
+  const same = "edge/two_devices.pickle";
+  await views.open(testData(same));
+  for (const { device, requested_bytes } of devicesOf(same)) {
+    await viewer.device.selectOption(String(device));
+    await expect(viewer.peak).toHaveAttribute("data-value", String(requested_bytes.peak));
+    const block = blocksOf(same, "--device", String(device)).find(
+      ({ address }) => address === "0x1000",
+    );
+    if (!block) throw new Error(`no block at 0x1000 on device ${device}`);
+    await select(viewer, referenceOf(block, device));
+    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+      "data-value",
+      String(block.bytes),
+    );
+  }
 });

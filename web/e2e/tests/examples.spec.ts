@@ -1,4 +1,4 @@
-// Apps that use the published package, built by bundlers and by none.
+// The apps of web/examples, which use the published package.
 
 import { test as base, expect } from "@playwright/test";
 import { deviceOf } from "../lib/cli.js";
@@ -10,7 +10,7 @@ import { answering } from "../lib/work.js";
 
 const GPT = testData("recorded/t26/gpt_small.pickle.gz");
 
-/** Fails on whatever a page logs as an error. */
+/** Fails a test when its page logs an error. */
 const test = base.extend<{ wrong: string[] }>({
   wrong: [
     async ({ page }, use) => {
@@ -28,7 +28,7 @@ const test = base.extend<{ wrong: string[] }>({
 });
 
 for (const name of ["vite", "webpack", "esbuild", "plain"]) {
-  test(`${name}: the package finds its wasm and its worker, shows a file, tells of it, and goes without a trace`, async ({
+  test(`${name}: the package finds its files, shows a snapshot, and leaves no worker`, async ({
     page,
   }) => {
     const served = await serveFolder(example(name));
@@ -41,19 +41,18 @@ for (const name of ["vite", "webpack", "esbuild", "plain"]) {
       String(deviceOf(GPT).requested_bytes.peak),
     );
     await expect(page.locator("output").first()).toHaveText(
-      "gpt_small.pickle.gz is open, 0 to come",
+      "Loaded gpt_small.pickle.gz, 0 remaining",
     );
-    // The second module and the other views, too.
     await answering(page);
     expect(page.workers().length).toBeGreaterThan(0);
-    await page.getByRole("button", { name: "Take it away" }).click();
+    await page.getByRole("button", { name: "Remove viewer" }).click();
     await expect(page.locator("vramscope-viewer")).toHaveCount(0);
     await expect.poll(() => page.workers().length).toBe(0);
     await served.stop();
   });
 }
 
-test("the package leaves no name on the page", async ({ page }) => {
+test("the package defines no global name", async ({ page }) => {
   const served = await serveFolder(example("plain"), {
     pages: { "/bare": "<!doctype html><link rel=icon href=data:,>" },
   });
@@ -64,7 +63,7 @@ test("the package leaves no name on the page", async ({ page }) => {
   await page.getByLabel("Snapshots").setInputFiles(GPT);
   await answering(page);
   const added = (await names()).filter((name) => !bare.includes(name));
-  // Elements that have a name are properties of a window; this page has none.
+  // Named elements are properties of the window too. This page has none.
   expect(added).toEqual([]);
   await served.stop();
 });

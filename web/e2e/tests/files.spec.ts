@@ -1,4 +1,4 @@
-// What people drop: good and bad files, wrappings, folders.
+// Opening files: good and bad ones, formats, folders, drops.
 
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { pane, work } from "../lib/work.js";
 
-test("bad files say so on their own rows, and the good ones beside them work", async ({
+test("bad files show their reason on their rows, and good files beside them open", async ({
   viewer,
 }) => {
   await viewer.open([
@@ -36,7 +36,7 @@ test("bad files say so on their own rows, and the good ones beside them work", a
     ["rank3.pickle", /empty|no bytes/i],
     ["rank5.pickle", /not a|pickle/i],
     ["rank6.pickle.gz", /gzip.*cut off or damaged/i],
-    // Two members: the browser's own gzip reads one.
+    // The browser's gzip reads only the first of two members.
     ["rank8.pickle.gz", /gzip.*several members/i],
   ] as const) {
     await viewer.expectRow(path, "error");
@@ -49,28 +49,32 @@ test("bad files say so on their own rows, and the good ones beside them work", a
   await viewer.plot.drawn();
 });
 
-for (const [name, peak] of [
-  ["containers/snapshot.json", "1500"],
-  ["containers/wrong_name.pickle", "1500"],
-  ["protocols/unicode_p0.pickle", ""],
-  ["edge/cpp_style.pickle", "510"],
-] as const) {
-  test(`${name} is told by its content`, async ({ viewer }) => {
-    await viewer.show(testData(name));
-    if (peak !== "") await expect(viewer.peak).toHaveAttribute("data-value", peak);
+test("a file's content decides its format, and a page with two snapshots has two rows", async ({
+  viewer,
+}) => {
+  await test.step("a page of trace_plot", async () => {
+    await viewer.open(testData("containers/trace_plot.html"));
+    await expect(viewer.rows).toHaveCount(2);
+    await expect(viewer.rows.first().locator("[data-value]")).toHaveAttribute("data-value", "1500");
+    await expect(viewer.rows.last().locator("[data-value]")).toHaveAttribute("data-value", "1000");
+    await viewer.rows.last().click();
+    await expect(viewer.peak).toHaveAttribute("data-value", "1000");
   });
-}
-
-test("a page of trace_plot with two snapshots has two rows", async ({ viewer }) => {
-  await viewer.open(testData("containers/trace_plot.html"));
-  await expect(viewer.rows).toHaveCount(2);
-  await expect(viewer.rows.first().locator("[data-value]")).toHaveAttribute("data-value", "1500");
-  await expect(viewer.rows.last().locator("[data-value]")).toHaveAttribute("data-value", "1000");
-  await viewer.rows.last().click();
-  await expect(viewer.peak).toHaveAttribute("data-value", "1000");
+  await test.step("JSON, a wrong name, protocol 0 and C++ pickles", async () => {
+    for (const [name, peak] of [
+      ["containers/snapshot.json", "1500"],
+      ["containers/wrong_name.pickle", "1500"],
+      ["protocols/unicode_p0.pickle", ""],
+      ["edge/cpp_style.pickle", "510"],
+    ] as const) {
+      await viewer.show(testData(name));
+      await expect(viewer.rows).toHaveCount(1);
+      if (peak !== "") await expect(viewer.peak).toHaveAttribute("data-value", peak);
+    }
+  });
 });
 
-test("a folder is searched, nested ones too", async ({ viewer, page }, info) => {
+test("a folder is searched with its subfolders", async ({ viewer, page }, info) => {
   const run = info.outputPath("run");
   for (const [folder, rank, scenario] of [
     ["iteration_10", 0, "f01"],
@@ -93,8 +97,8 @@ test("a folder is searched, nested ones too", async ({ viewer, page }, info) => 
 });
 
 /**
- * Drags a file over a place and lets it fall. Every time it is the same file, last changed at the
- * same time.
+ * Drags a file over an element and drops it. The modification time depends only on the content, so
+ * a second drop is the same file.
  */
 async function drop(page: Page, from: string, name: string, place = "body"): Promise<void> {
   const dataTransfer = await page.evaluateHandle(
@@ -107,22 +111,71 @@ async function drop(page: Page, from: string, name: string, place = "body"): Pro
     },
     [name, [...renamed(from, name).buffer]] as const,
   );
-  // The places are there once something is over the page.
+  // The drop zones appear when something is dragged over the page.
   await page.dispatchEvent("body", "dragenter", { dataTransfer });
   for (const type of ["dragenter", "dragover", "drop"])
     await page.dispatchEvent(place, type, { dataTransfer });
 }
 
-test("files dropped anywhere are opened", async ({ viewer, page }) => {
-  await drop(page, "scenarios/f06.pickle", "dropped.pickle");
-  await viewer.expectRow("dropped.pickle", "ready");
-  await expect(viewer.peak).toHaveAttribute("data-value", "150");
-});
-
-test("what is dropped beside an open file is added, and what is looked at stays", async ({
+test("drops open files anywhere, several at once, and others of an open name", async ({
   viewer,
   page,
 }) => {
+  await test.step("a drop on an empty page", async () => {
+    await drop(page, "scenarios/f06.pickle", "dropped.pickle");
+    await viewer.expectRow("dropped.pickle", "ready");
+    await expect(viewer.peak).toHaveAttribute("data-value", "150");
+  });
+  await test.step("three drops at once", async () => {
+    await viewer.open([renamed("scenarios/f01.pickle", "rank0.pickle")]);
+    await viewer.expectRow("rank0.pickle", "ready");
+    await Promise.all(
+      [1, 2, 3].map((rank) => drop(page, "scenarios/f02.pickle", `rank${rank}.pickle`)),
+    );
+    await expect(viewer.rows).toHaveCount(4);
+    for (const rank of [1, 2, 3]) await viewer.expectRow(`rank${rank}.pickle`, "ready");
+  });
+  await test.step("another file of the same name", async () => {
+    await viewer.open([renamed("scenarios/f01.pickle", "rank0.pickle")]);
+    await expect(viewer.rows).toHaveCount(1);
+    await viewer.expectRow("rank0.pickle", "ready");
+    await drop(page, "scenarios/f18.pickle", "rank0.pickle");
+    await viewer.expectRow("2/rank0.pickle", "ready");
+    await expect(viewer.rowPeak("rank0.pickle")).toHaveAttribute("data-value", "1500");
+    await expect(viewer.rowPeak("2/rank0.pickle")).toHaveAttribute("data-value", "1510");
+    await expect(viewer.row("2/rank0.pickle")).toHaveAttribute("data-rank", "0");
+    await drop(page, "scenarios/f18.pickle", "rank0.pickle");
+    await expect(viewer.row("2/rank0.pickle")).toHaveAttribute("aria-selected", "true");
+    await expect(viewer.rows).toHaveCount(2);
+  });
+  await test.step("folders that tell files apart", async () => {
+    const { buffer } = renamed("scenarios/f01.pickle", "");
+    await page.evaluate(
+      (bytes) =>
+        window.vramscope.load(
+          [0, 1].map((rank) => ({
+            name: `run/rank${rank}.pickle`,
+            buffer: Uint8Array.from(bytes).buffer,
+          })),
+        ),
+      [...buffer],
+    );
+    await viewer.expectRow("run/rank0.pickle", "ready");
+    await expect(viewer.rows).toHaveCount(2);
+    await page.keyboard.press("1");
+    const lines = page.getByTestId("overview-row");
+    await expect(lines).toHaveCount(2);
+    await expect(lines.locator(".group")).toHaveCount(0);
+    await drop(page, "scenarios/f02.pickle", "rank0.pickle");
+    await expect(lines).toHaveCount(3);
+    // The first row of a group names it.
+    await expect(lines.nth(1).locator(".group")).toHaveText("run / ");
+    await expect(lines.locator(".group")).toHaveCount(1);
+    await expect(page.locator(".rail-group")).toHaveText("run");
+  });
+});
+
+test("a file dropped beside an open one is added, and the view stays", async ({ viewer, page }) => {
   await work(viewer, renamed("recorded/t26/gpt_small.pickle.gz", "rank1.gz"));
   await page.evaluate(() =>
     window.vramscope.setState({ view: "timeline", x0: 1000, x1: 3000, at: 2000, find: "forward" }),
@@ -143,12 +196,12 @@ test("what is dropped beside an open file is added, and what is looked at stays"
   await expect(viewer.row("rank1.gz")).toHaveAttribute("aria-selected", "true");
   await expect(page.getByRole("heading", { name: "2 ranks" })).toBeVisible();
   expect(await viewer.state()).toEqual(before);
-  // What was read is not read again.
+  // The first file is not read again.
   expect(await page.evaluate(() => (window as unknown as { read: string[] }).read)).toEqual([
     "rank0.pickle",
   ]);
 
-  // Once more, it is looked at; there is no second row of it.
+  // The same file dropped again is selected, and gets no second row.
   await drop(page, "scenarios/f02.pickle", "rank0.pickle");
   await expect(viewer.row("rank0.pickle")).toHaveAttribute("aria-selected", "true");
   await expect(viewer.rows).toHaveCount(2);
@@ -156,117 +209,45 @@ test("what is dropped beside an open file is added, and what is looked at stays"
   await expect(page.getByTestId("overview-row")).toHaveCount(2);
 });
 
-test("another file of the same name is another row", async ({ viewer, page }) => {
-  await drop(page, "scenarios/f01.pickle", "rank0.pickle");
-  await viewer.expectRow("rank0.pickle", "ready");
-  await drop(page, "scenarios/f18.pickle", "rank0.pickle");
-  await viewer.expectRow("2/rank0.pickle", "ready");
-  await expect(viewer.rowPeak("rank0.pickle")).toHaveAttribute("data-value", "1500");
-  await expect(viewer.rowPeak("2/rank0.pickle")).toHaveAttribute("data-value", "1510");
-  await expect(viewer.row("2/rank0.pickle")).toHaveAttribute("data-rank", "0");
-  await drop(page, "scenarios/f18.pickle", "rank0.pickle");
-  await expect(viewer.row("2/rank0.pickle")).toHaveAttribute("aria-selected", "true");
-  await expect(viewer.rows).toHaveCount(2);
-});
-
-test("what is added changes which folders tell files apart, everywhere", async ({
+test("a file added to an unreadable one is selected, and other ways to open replace it", async ({
   viewer,
   page,
 }) => {
-  const { buffer } = renamed("scenarios/f01.pickle", "");
-  await page.evaluate(
-    (bytes) =>
-      window.vramscope.load(
-        [0, 1].map((rank) => ({
-          name: `run/rank${rank}.pickle`,
-          buffer: Uint8Array.from(bytes).buffer,
-        })),
-      ),
-    [...buffer],
-  );
-  await expect(viewer.rows).toHaveCount(2);
-  await page.keyboard.press("1");
-  const lines = page.getByTestId("overview-row");
-  await expect(lines).toHaveCount(2);
-  await expect(lines.locator(".group")).toHaveCount(0);
-  await drop(page, "scenarios/f02.pickle", "rank0.pickle");
-  await expect(lines).toHaveCount(3);
-  // A group is named at its first row.
-  await expect(lines.nth(1).locator(".group")).toHaveText("run / ");
-  await expect(lines.locator(".group")).toHaveCount(1);
-  await expect(page.locator(".rail-group")).toHaveText("run");
-});
-
-test("several drops at once all come", async ({ viewer, page }) => {
-  await drop(page, "scenarios/f01.pickle", "rank0.pickle");
-  await viewer.expectRow("rank0.pickle", "ready");
-  await Promise.all(
-    [1, 2, 3].map((rank) => drop(page, "scenarios/f02.pickle", `rank${rank}.pickle`)),
-  );
-  await expect(viewer.rows).toHaveCount(4);
-  for (const rank of [1, 2, 3]) await viewer.expectRow(`rank${rank}.pickle`, "ready");
-});
-
-test("after a file that could not be read, the one that is added is looked at", async ({
-  viewer,
-  page,
-}) => {
-  await drop(page, "damaged/text.pickle", "bad.pickle");
-  await viewer.expectRow("bad.pickle", "error");
-  // Why stands in the center, once; there is nothing to save, and no room kept for what comes with
-  // a picture.
-  const why = page.getByText(/starts with/).and(page.locator("p"));
-  await expect(why.filter({ visible: true })).toHaveCount(1);
-  await expect(pane(page, "segments")).toHaveText(/bad\.pickle could not be read/);
-  const save = pane(page, "timeline").getByRole("button", { name: "SVG" });
-  await expect(save).toBeDisabled();
-  await expect(page.locator(".strip")).toBeHidden();
-  await drop(page, "scenarios/f06.pickle", "good.pickle");
-  await expect(viewer.row("good.pickle")).toHaveAttribute("aria-selected", "true");
-  await expect(viewer.peak).toHaveAttribute("data-value", "150");
-  await expect(save).toBeEnabled();
-  await expect(page.locator(".strip")).toBeVisible();
-});
-
-test("a place of its own, the buttons and scripts open files instead of what is open", async ({
-  viewer,
-  page,
-}) => {
-  await drop(page, "scenarios/f01.pickle", "rank0.pickle");
-  await viewer.expectRow("rank0.pickle", "ready");
-  await drop(page, "scenarios/f06.pickle", "rank1.pickle", "[data-instead]");
-  await expect(viewer.rows).toHaveCount(1);
-  await expect(viewer.peak).toHaveAttribute("data-value", "150");
-  await expect(page.locator(".veil")).toBeHidden();
-  await viewer.open([renamed("scenarios/f02.pickle", "rank2.pickle")]);
-  await expect(viewer.rows).toHaveCount(1);
-  await viewer.expectRow("rank2.pickle", "ready");
-  await page
-    .getByTestId("add-files")
-    .setInputFiles([renamed("scenarios/f01.pickle", "rank3.pickle")]);
-  await expect(viewer.rows).toHaveCount(2);
-  await viewer.expectRow("rank3.pickle", "ready");
-  await page.evaluate(
-    (bytes) =>
-      window.vramscope.load([{ name: "rank4.pickle", buffer: Uint8Array.from(bytes).buffer }]),
-    [...renamed("scenarios/f06.pickle", "").buffer],
-  );
-  await expect(viewer.rows).toHaveCount(1);
-  await viewer.expectRow("rank4.pickle", "ready");
-});
-
-test("a file without history says why there is no timeline", async ({ viewer }) => {
-  await viewer.open(testData("recorded/misc/nothing.pickle"));
-  await viewer.expectRow("nothing.pickle", "ready");
-  await expect(viewer.page.getByTestId("view-timeline")).toContainText(
-    /no (timeline|device|history)/i,
-  );
-});
-
-test("the worst names are text, never markup", async ({ viewer, page }) => {
-  await viewer.show(testData("edge/names.pickle"));
-  const scale = await viewer.plot.scale();
-  const box = await viewer.plot.box();
-  await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(500));
-  await expect(viewer.details).toContainText("<script>alert(1)</script>");
+  await test.step("the unreadable file", async () => {
+    await drop(page, "damaged/text.pickle", "bad.pickle");
+    await viewer.expectRow("bad.pickle", "error");
+    // The center shows the reason once. Nothing can be saved, and the minimap takes no room.
+    const why = page.getByText(/starts with/).and(page.locator("p"));
+    await expect(why.filter({ visible: true })).toHaveCount(1);
+    await expect(pane(page, "segments")).toHaveText(/bad\.pickle could not be read/);
+    const save = pane(page, "timeline").getByRole("button", { name: "SVG" });
+    await expect(save).toBeDisabled();
+    await expect(page.locator(".strip")).toBeHidden();
+    await drop(page, "scenarios/f06.pickle", "good.pickle");
+    await expect(viewer.row("good.pickle")).toHaveAttribute("aria-selected", "true");
+    await expect(viewer.peak).toHaveAttribute("data-value", "150");
+    await expect(save).toBeEnabled();
+    await expect(page.locator(".strip")).toBeVisible();
+  });
+  await test.step("the bottom bar, the buttons and scripts", async () => {
+    await drop(page, "scenarios/f06.pickle", "rank1.pickle", "[data-instead]");
+    await expect(viewer.rows).toHaveCount(1);
+    await expect(viewer.peak).toHaveAttribute("data-value", "150");
+    await expect(page.locator(".veil")).toBeHidden();
+    await viewer.open([renamed("scenarios/f02.pickle", "rank2.pickle")]);
+    await expect(viewer.rows).toHaveCount(1);
+    await viewer.expectRow("rank2.pickle", "ready");
+    await page
+      .getByTestId("add-files")
+      .setInputFiles([renamed("scenarios/f01.pickle", "rank3.pickle")]);
+    await expect(viewer.rows).toHaveCount(2);
+    await viewer.expectRow("rank3.pickle", "ready");
+    await page.evaluate(
+      (bytes) =>
+        window.vramscope.load([{ name: "rank4.pickle", buffer: Uint8Array.from(bytes).buffer }]),
+      [...renamed("scenarios/f06.pickle", "").buffer],
+    );
+    await expect(viewer.rows).toHaveCount(1);
+    await viewer.expectRow("rank4.pickle", "ready");
+  });
 });

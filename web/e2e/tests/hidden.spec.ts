@@ -1,5 +1,4 @@
-// What a viewer was asked for is there once there is something to see: a viewer may be on a page
-// before it is seen, in a tab or a panel that somebody opens later.
+// A viewer that is hidden while its files load, as in a tab or a panel that is opened later.
 
 import type { Page } from "@playwright/test";
 import { blocksOf, referenceOf } from "../lib/cli.js";
@@ -15,7 +14,7 @@ const look = (page: Page, css: string) =>
     window.vramscope.style.cssText = style;
   }, css);
 
-/** How high the rows of the segments are. */
+/** Heights of the rows in the segments view. */
 const rows = (page: Page) =>
   still(() =>
     page
@@ -23,49 +22,45 @@ const rows = (page: Page) =>
       .evaluateAll((labels) => labels.map((label) => (label as HTMLElement).style.height)),
   );
 
-for (const [what, css] of [
-  ["is not displayed", "display: none"],
-  ["has no height", "height: 0; min-height: 0"],
-] as const) {
-  test(`a viewer that ${what} shows what it was asked for once it is seen`, async ({
-    viewer,
-    page,
-  }) => {
-    const [block] = blocksOf(REAL);
-    if (!block) throw new Error("no blocks");
-    const asked = { x0: 1000, x1: 2000, sel: referenceOf(block) };
-    const go = () => page.evaluate((state) => window.vramscope.setState(state), asked);
-    const gone = () => expect.poll(async () => (await viewer.state()).sel).toBe(asked.sel);
-    await go();
-    await viewer.show(REAL);
-    await answering(page);
-    await gone();
-    await expect(page.locator(".segment-label").first()).toBeVisible();
-    const seen = await rows(page);
-
-    await reload(page);
-    await look(page, css);
-    await go();
-    await viewer.open(REAL);
-    await answering(page);
-    await gone();
-    expect(
-      await page.evaluate(() => window.vramscope.stats().instances),
-      "there is no room to draw in",
-    ).toBe(0);
-    await look(page, "");
-    await viewer.plot.drawn();
-    expect(await restedRange(viewer)).toEqual({ x0: asked.x0, x1: asked.x1 });
-    expect(await rows(page)).toEqual(seen);
-    expect((await viewer.state()).sel).toBe(asked.sel);
-  });
-}
-
-test("what is asked of files to come is in view, whichever picture is drawn first", async ({
+test("a viewer that is opened while hidden shows its state once it is visible", async ({
   viewer,
   page,
 }) => {
-  // Frames that take their time, and those who asked for one last have it first.
+  const [block] = blocksOf(REAL);
+  if (!block) throw new Error("no blocks");
+  const asked = { x0: 1000, x1: 2000, sel: referenceOf(block) };
+  const go = () => page.evaluate((state) => window.vramscope.setState(state), asked);
+  const selected = () => expect.poll(async () => (await viewer.state()).sel).toBe(asked.sel);
+  await go();
+  await viewer.show(REAL);
+  await answering(page);
+  await selected();
+  await expect(page.locator(".segment-label").first()).toBeVisible();
+  const seen = await rows(page);
+  for (const css of ["display: none", "height: 0; min-height: 0"]) {
+    await test.step(css, async () => {
+      await reload(page);
+      await look(page, css);
+      await go();
+      await viewer.open(REAL);
+      await answering(page);
+      await selected();
+      const { instances } = await page.evaluate(() => window.vramscope.stats());
+      expect(instances, "a hidden viewer draws nothing").toBe(0);
+      await look(page, "");
+      await viewer.plot.drawn();
+      expect(await restedRange(viewer)).toEqual({ x0: asked.x0, x1: asked.x1 });
+      expect(await rows(page)).toEqual(seen);
+      expect((await viewer.state()).sel).toBe(asked.sel);
+    });
+  }
+});
+
+test("a state for files to come is shown, whichever picture is drawn first", async ({
+  viewer,
+  page,
+}) => {
+  // Slow frames, whose callbacks run in reverse order.
   await page.addInitScript(() => {
     let waiting: [number, FrameRequestCallback][] = [];
     let last = 0;
@@ -91,7 +86,7 @@ test("what is asked of files to come is in view, whichever picture is drawn firs
     window.vramscope.setState({ path: "gpt_small.pickle.gz", x0: 1000, x1: 2000 }),
   );
   await viewer.open(REAL);
-  // More segments than the file before has: those of this one have been drawn.
+  // The file before has fewer segments, so these belong to this file.
   await expect(page.locator(".segment-label").nth(5)).toBeVisible();
   await page.evaluate(
     () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),

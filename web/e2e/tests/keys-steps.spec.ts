@@ -1,15 +1,8 @@
-// Keys that go through events, ranks, peaks, findings and markers.
+// Keys that step through events, ranks, peaks and markers.
 
-import {
-  anomaliesOf,
-  type BlockRow,
-  blocksOf,
-  deviceOf,
-  referenceOf,
-  stateOf,
-} from "../lib/cli.js";
+import { blocksOf, deviceOf, referenceOf, stateOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
-import { keys, middling } from "../lib/keys.js";
+import { middling } from "../lib/keys.js";
 import { expect, test } from "../lib/test.js";
 import {
   bandOf,
@@ -20,23 +13,18 @@ import {
   rangeOf,
   restedRange,
   select,
-  selectedOf,
   still,
   work,
 } from "../lib/work.js";
 
 const REAL = testData("recorded/t26/gpt_small.pickle.gz");
-const OOMS = testData("recorded/oom_expandable.pickle.gz");
-const GROWS = testData("recorded/gpt_leak.pickle.gz");
 
-// Small, since it is drawn in software.
+// A small canvas, because Mesa draws it in software.
 test.use({ viewport: { width: 1100, height: 700 } });
 
-test(
-  "I tells the state at the pointer as the program does",
-  keys("I"),
-  async ({ viewer, page }) => {
-    await work(viewer, REAL);
+test("I, full stop, comma and P move the cursor", async ({ viewer, page }) => {
+  await work(viewer, REAL);
+  await test.step("I moves the cursor to the pointer and opens the details", async () => {
     await page.getByRole("button", { name: "Details", exact: true }).click();
     await expect(viewer.details).toHaveCount(0);
     await hoverAt(viewer, 0.4);
@@ -53,121 +41,40 @@ test(
       "data-value",
       String(state.blocks.length),
     );
-  },
-);
-
-test(
-  "the full stop and the comma step through events",
-  keys(".", ","),
-  async ({ viewer, page }) => {
-    const file = testData("scenarios/f01.pickle");
-    await work(viewer, file);
-    const last = deviceOf(file).events - 1;
-    await page.keyboard.press(".");
-    await expectCursor(page, 0);
-    for (let event = 1; event <= last; event += 1) {
-      await page.keyboard.press(".");
-      await expectCursor(page, event);
-      await expect(bandOf(page, "requested_bytes")).toHaveAttribute(
-        "data-value",
-        String(stateOf(file, event).requested_bytes),
-      );
-    }
-    await page.keyboard.press(".");
-    await expectCursor(page, last);
-    for (let event = last - 1; event >= -1; event -= 1) {
-      await page.keyboard.press(",");
-      await expectCursor(page, event);
-    }
-    await page.keyboard.press(",");
-    await expectCursor(page, -1);
-  },
-);
-
-test("held down, the full stop plays, until it goes up or the window loses the keyboard", async ({
-  viewer,
-  page,
-}) => {
-  await work(viewer, REAL);
-  const cursor = () => cursorOf(page);
-  await page.evaluate(() => window.vramscope.setState({ at: 1000 }));
-  await expectCursor(page, 1000);
-  for (const [key, way, stop] of [
-    [".", 1, () => page.keyboard.up(".")],
-    [",", -1, () => page.keyboard.up(",")],
-    [".", 1, () => page.evaluate(() => window.dispatchEvent(new Event("blur")))],
-  ] as const) {
-    const from = (await cursor()) ?? 0;
-    await page.keyboard.down(key);
-    await page.keyboard.down(key);
-    await expect.poll(async () => (((await cursor()) ?? 0) - from) * way).toBeGreaterThan(3);
-    await stop();
-    await still(cursor);
-    await page.keyboard.up(key);
-  }
-});
-
-test("with a selection the full stop goes to the next use of its stack", async ({
-  viewer,
-  page,
-}) => {
-  const blocks = blocksOf(REAL);
-  const stackOf = ({ frames }: BlockRow) => JSON.stringify(frames);
-  const first = middling(blocks, deviceOf(REAL).events);
-  const uses = blocks
-    .filter((block) => stackOf(block) === stackOf(first) && !block.of_free)
-    .toSorted((a, b) => (a.alloc_event ?? -1) - (b.alloc_event ?? -1));
-  const at = uses.findIndex((block) => block.alloc_event === first.alloc_event);
-  expect(uses.length, "a stack that is used more than once").toBeGreaterThan(1);
-  await work(viewer, REAL);
-  await select(viewer, referenceOf(first));
-  const next = uses[(at + 1) % uses.length];
-  const before = uses[at];
-  if (!next || !before) throw new Error("no next use");
-  await page.evaluate(
-    ([event = 0]) => window.vramscope.setState({ at: event }),
-    [first.alloc_event],
-  );
-  await expectCursor(page, first.alloc_event);
-  await page.keyboard.press(".");
-  await expect.poll(() => selectedOf(viewer)).toBe(referenceOf(next));
-  await expectCursor(page, next.alloc_event ?? -1);
-  await page.keyboard.press(",");
-  await expect.poll(() => selectedOf(viewer)).toBe(referenceOf(before));
-});
-
-test(
-  "brackets go from rank to rank, with Shift to the ends",
-  keys("[", "]", "Shift [", "Shift ]"),
-  async ({ viewer, page }) => {
-    const names = ["rank0.pickle", "rank1.pickle", "rank2.pickle", "rank3.pickle"];
-    await viewer.open(names.map((name, index) => renamed(`scenarios/f0${index + 1}.pickle`, name)));
-    for (const name of names) await viewer.expectRow(name, "ready");
-    await viewer.row("rank1.pickle").click();
-    for (const [key, rank] of [
-      ["]", 2],
-      ["[", 1],
-      ["{", 0],
-      ["[", 0],
-      ["}", 3],
-      ["]", 3],
-      ["[", 2],
+  });
+  await test.step("a full stop steps to the next event, a comma to the one before", async () => {
+    const last = deviceOf(REAL).events - 1;
+    for (const [start, key, event] of [
+      [1000, ".", 1001],
+      [1000, ",", 999],
+      [last, ".", last],
+      [-1, ",", -1],
     ] as const) {
+      await page.evaluate((at) => window.vramscope.setState({ at }), start);
+      await expectCursor(page, start);
       await page.keyboard.press(key);
-      await expect(viewer.row(`rank${rank}.pickle`), `after ${key}`).toHaveAttribute(
-        "aria-selected",
-        "true",
-      );
-      await expect.poll(async () => (await viewer.state()).path).toBe(`rank${rank}.pickle`);
+      await expectCursor(page, event);
     }
-  },
-);
-
-test(
-  "P goes to the peak, Shift+P to lower ones",
-  keys("P", "Shift P"),
-  async ({ viewer, page }) => {
-    await work(viewer, REAL);
+  });
+  await test.step("a held full stop plays until its release or until blur", async () => {
+    const cursor = () => cursorOf(page);
+    await page.evaluate(() => window.vramscope.setState({ at: 1000 }));
+    await expectCursor(page, 1000);
+    for (const [key, way, stop] of [
+      [".", 1, () => page.keyboard.up(".")],
+      [",", -1, () => page.keyboard.up(",")],
+      [".", 1, () => page.evaluate(() => window.dispatchEvent(new Event("blur")))],
+    ] as const) {
+      const from = (await cursor()) ?? 0;
+      await page.keyboard.down(key);
+      await page.keyboard.down(key);
+      await expect.poll(async () => (((await cursor()) ?? 0) - from) * way).toBeGreaterThan(3);
+      await stop();
+      await still(cursor);
+      await page.keyboard.up(key);
+    }
+  });
+  await test.step("P moves the cursor to the peak, Shift+P to lower peaks", async () => {
     const { peak, peak_event } = deviceOf(REAL).requested_bytes;
     await page.evaluate(() => window.vramscope.setState({ x0: 100, x1: 600 }));
     await expect.poll(async () => (await rangeOf(viewer)).x0).toBe(100);
@@ -191,100 +98,50 @@ test(
         String(requested_bytes),
       );
       expect(requested_bytes).toBeLessThanOrEqual(height);
-      // A peak stands out of what is around it.
+      // A peak is at least as high as the event before it.
       expect(requested_bytes).toBeGreaterThanOrEqual(stateOf(REAL, event - 1).requested_bytes);
       height = requested_bytes;
       seen.push(event);
     }
-  },
-);
-
-test(
-  "O goes to each out-of-memory event, and then to the findings",
-  keys("O"),
-  async ({ viewer, page }) => {
-    const anomalies = anomaliesOf(OOMS);
-    const ooms = anomalies
-      .flatMap(({ kind, events }) => (kind === "oom" ? events : []))
-      .toSorted((a, b) => a - b);
-    const others = anomalies.filter(({ kind }) => kind !== "oom").flatMap(({ events }) => events);
-    expect(ooms.length).toBeGreaterThan(2);
-    await work(viewer, OOMS);
-    for (const event of ooms) {
-      await page.keyboard.press("o");
-      await expectCursor(page, event);
-    }
-    await page.keyboard.press("o");
-    await expect
-      .poll(async () => others.includes((await cursorOf(page)) ?? -2), "then a finding")
-      .toBe(true);
-  },
-);
-
-test("O goes to the findings where nothing ran out of memory", async ({ viewer, page }) => {
-  const events = anomaliesOf(GROWS).flatMap((found) => found.events);
-  await work(viewer, GROWS);
-  await page.keyboard.press("o");
-  await expect.poll(async () => events.includes((await cursorOf(page)) ?? -2)).toBe(true);
+  });
 });
 
-test(
-  "N goes through the findings, Shift+N back",
-  keys("N", "Shift N"),
-  async ({ viewer, page }) => {
-    const ooms = anomaliesOf(OOMS).flatMap(({ kind, events }) => (kind === "oom" ? events : []));
-    await work(viewer, OOMS);
-    const seen: number[] = [];
-    for (let i = 0; i <= ooms.length; i += 1) {
-      const before = await cursorOf(page);
-      await page.keyboard.press("n");
-      await expect.poll(() => cursorOf(page)).not.toBe(before);
-      seen.push((await cursorOf(page)) ?? -2);
-    }
-    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
-    for (const event of ooms) expect(seen).toContain(event);
-    await page.keyboard.press("Shift+N");
-    await expectCursor(page, seen.at(-2) ?? -2);
-  },
-);
+test("brackets and arrow keys move between ranks, with Shift to the first and last", async ({
+  viewer,
+  page,
+}) => {
+  const names = ["rank0.pickle", "rank1.pickle", "rank2.pickle", "rank3.pickle"];
+  await viewer.open(names.map((name, index) => renamed(`scenarios/f0${index + 1}.pickle`, name)));
+  for (const name of names) await viewer.expectRow(name, "ready");
+  await viewer.row("rank1.pickle").click();
+  for (const [key, rank] of [
+    ["]", 2],
+    ["[", 1],
+    ["{", 0],
+    ["[", 0],
+    ["}", 3],
+    ["]", 3],
+    ["[", 2],
+  ] as const) {
+    await page.keyboard.press(key);
+    await expect(viewer.row(`rank${rank}.pickle`), `after ${key}`).toHaveAttribute(
+      "aria-selected",
+      "true",
+    );
+    await expect.poll(async () => (await viewer.state()).path).toBe(`rank${rank}.pickle`);
+  }
+  await viewer.row("rank1.pickle").click();
+  await page.keyboard.press("ArrowDown");
+  await expect(viewer.row("rank2.pickle")).toBeFocused();
+  await expect(viewer.row("rank2.pickle")).toHaveAttribute("aria-selected", "true");
+});
 
-test("with a search N goes through what it finds, and so does Enter in the search", async ({
+test("M drops markers, ' visits them, Delete removes them, Shift+M marks the selection", async ({
   viewer,
   page,
 }) => {
   await work(viewer, REAL);
-  const word = "dropout";
-  const found = blocksOf(REAL).filter(({ frames }) =>
-    frames.some(({ name, file }) => name.includes(word) || file.includes(word)),
-  );
-  const all = found.map((block) => referenceOf(block));
-  expect(all.length).toBeGreaterThan(3);
-  const search = page.getByTestId("search");
-  await search.fill(word);
-  await expect(page.locator(".found")).toHaveAttribute("data-value", String(all.length));
-  const seen: string[] = [];
-  const next = async (press: () => Promise<void>) => {
-    const before = await selectedOf(viewer);
-    await press();
-    await expect.poll(() => selectedOf(viewer)).not.toBe(before);
-    return (await selectedOf(viewer)) ?? "";
-  };
-  await search.focus();
-  for (let i = 0; i < 3; i += 1) seen.push(await next(() => search.press("Enter")));
-  expect(await next(() => search.press("Shift+Enter"))).toBe(seen[1]);
-  await viewer.canvas.focus();
-  expect(await next(() => page.keyboard.press("n"))).toBe(seen[2]);
-  seen.push(await next(() => page.keyboard.press("n")));
-  expect(await next(() => page.keyboard.press("Shift+N"))).toBe(seen[2]);
-  expect(new Set(seen).size).toBe(seen.length);
-  for (const reference of seen) expect(all).toContain(reference);
-});
-
-test(
-  "M drops markers, ' goes from one to the next, Delete takes one away",
-  keys("M", "'", "Del"),
-  async ({ viewer, page }) => {
-    await work(viewer, REAL);
+  await test.step("markers", async () => {
     const events = [500, 1500, 2500];
     for (const event of events) {
       await page.evaluate(([at = 0]) => window.vramscope.setState({ at }), [event]);
@@ -292,7 +149,7 @@ test(
       await page.keyboard.press("m");
     }
     await expect(marks(page, "marker")).toHaveCount(3);
-    // From the last one on: round and round.
+    // The apostrophe starts after the last marker and wraps.
     for (const event of [500, 1500, 2500, 500]) {
       await page.keyboard.press("'");
       await expectCursor(page, event);
@@ -316,14 +173,8 @@ test(
     await expectCursor(page, 1500);
     await page.keyboard.press("Backspace");
     await expect(marks(page, "marker")).toHaveCount(1);
-  },
-);
-
-test(
-  "Shift+M marks the life of the selection as a range",
-  keys("Shift M"),
-  async ({ viewer, page }) => {
-    await work(viewer, REAL);
+  });
+  await test.step("Shift+M marks the life of the selection as a range", async () => {
     const block = middling(blocksOf(REAL), deviceOf(REAL).events);
     await select(viewer, referenceOf(block));
     await page.keyboard.press("Shift+M");
@@ -335,5 +186,5 @@ test(
     expect(
       Math.abs((box?.x ?? 0) + (box?.width ?? 0) - canvas.x - scale.x(block.free_completed_event)),
     ).toBeLessThan(3);
-  },
-);
+  });
+});

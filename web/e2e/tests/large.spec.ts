@@ -1,6 +1,6 @@
-// A file that needs more memory than a tab has: words instead of a crash, and a part of it.
+// Large files: too little memory, many chunks, slow answers.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
@@ -8,16 +8,15 @@ import { pane, work } from "../lib/work.js";
 
 const REAL = "recorded/gpt_leak.pickle.gz";
 const NAME = "gpt_leak.pickle.gz";
-/** Less than this file takes, and enough for parts of it. */
+/** Bytes: less than the whole file needs, enough for a part of it. */
 const LIMIT = 1_350_000;
 
-test("a file that is too large says so, and a part of its curve opens", async ({
+test("a file that needs too much memory says so, and a part of it opens", async ({
   viewer,
   page,
 }) => {
   const { events, requested_bytes: whole } = deviceOf(REAL);
-  // Large files wait for the views; here they come first.
-  await work(viewer, testData("scenarios/f01.pickle"));
+
   await page.evaluate((limit) => window.vramscope.limitMemory(limit), LIMIT);
   await viewer.open(testData(REAL));
   await viewer.expectRow(NAME, "error");
@@ -26,20 +25,20 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   await expect(form).toContainText("in a browser tab");
   await expect(form).toContainText(`vramscope summary ${NAME}`);
   await expect(page.getByTestId("part-events")).toHaveAttribute("data-value", String(events));
-  // The curve is that of all of them.
+  // The curve covers all events.
   await expect(page.getByTestId("part-events")).toHaveText(
     `${events.toLocaleString("en-US")} events`,
   );
 
-  // The pane below does not say all that again.
+  // The pane below does not repeat the error.
   await expect(pane(page, "segments")).toHaveText(
-    /^No part is open\s*Choose one in the timeline\.$/,
+    /^No part is open\s*Choose a part in the timeline\.$/,
   );
 
-  // Nor is there room kept for what comes with a picture.
+  // The minimap takes no room.
   await expect(page.locator(".strip")).toBeHidden();
 
-  // On a narrow screen what has nothing to show makes room for all of the form.
+  // On a narrow screen the empty pane makes room for the form.
   const wide = page.viewportSize();
   await page.setViewportSize({ width: 700, height: 900 });
   await expect(pane(page, "segments")).toBeHidden();
@@ -47,7 +46,7 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   await expect(viewer.row(NAME).locator(".rank-error")).toBeInViewport({ ratio: 1 });
   if (wide) await page.setViewportSize(wide);
 
-  // What is offered lies around the top of the curve, and is a part.
+  // The proposed part lies around the peak.
   const [first, last] = [form.getByLabel("First event"), form.getByLabel("Last event")];
   const offered = async () =>
     [Number(await first.inputValue()), Number(await last.inputValue())] as const;
@@ -57,10 +56,10 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   expect(to - from).toBeGreaterThan(50);
   expect(to - from).toBeLessThan(events - 1);
 
-  // Dragging over the curve chooses, and so does typing.
+  // Dragging over the curve and typing choose a part.
   const curve = page.getByTestId("part-curve");
   const box = await curve.boundingBox();
-  if (!box) throw new Error("the curve is drawn");
+  if (!box) throw new Error("the curve is missing");
   const x = (part: number) => box.x + box.width * part;
   const y = box.y + box.height / 2;
   const expectPart = (from: number, to: number) =>
@@ -74,7 +73,7 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   await page.mouse.move(x(0.5), y, { steps: 4 });
   await page.mouse.up();
   await expectPart(0.5, 0.75);
-  // A browser need not tell of the last movement: what counts is where the pointer is let go.
+  // A browser may drop the last pointermove: the position of pointerup counts.
   await page.mouse.move(x(0.1), y);
   await page.mouse.down();
   await curve.dispatchEvent("pointerup", { pointerId: 1, clientX: x(0.3), clientY: y });
@@ -85,19 +84,19 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   await form.getByRole("button", { name: "Open this part" }).click();
   await viewer.expectRow(NAME, "ready");
 
-  // Its numbers are those of the program for the same events.
+  // The program reports the same numbers for these events.
   const part = cli("summary", REAL, "--events", "12000..12500").files[0]?.devices[0];
-  if (!part) throw new Error("the part has a device");
+  if (!part) throw new Error("the part has no device");
   expect(part.events).toBeLessThan(events);
   await expect(viewer.peak).toHaveAttribute("data-value", String(part.requested_bytes.peak));
   const line = page.getByTestId("part-line");
   await expect(line).toContainText("events #12,000 to #12,499 of");
   await expect(viewer.canvas).toBeVisible();
   await expect(page.locator(".strip")).toBeVisible();
-  // Which part it is stands there once.
+  // The label of the part appears once.
   await expect(page.getByTestId("view-timeline").getByText("a part of the file")).toHaveCount(1);
 
-  // And there are other parts.
+  // Another part can be chosen.
   await line.getByRole("button", { name: "Choose another part" }).click();
   await expect(first).toHaveValue("12000");
   await first.fill("0");
@@ -107,39 +106,32 @@ test("a file that is too large says so, and a part of its curve opens", async ({
   await viewer.expectRow(NAME, "error");
 });
 
-test("without a limit the same file opens as a whole", async ({ viewer, page }) => {
-  await work(viewer, testData("scenarios/f01.pickle"));
-  await viewer.show(testData(REAL));
-  await expect(viewer.peak).toHaveAttribute(
-    "data-value",
-    String(deviceOf(REAL).requested_bytes.peak),
-  );
-  await expect(page.getByTestId("part-line")).toHaveCount(0);
-});
-
-test("a file that is read in many pieces comes to the same", async ({ viewer, page }) => {
-  await work(viewer, testData("scenarios/f01.pickle"));
+test("a file of 20 MiB is read in chunks, and damage in its last chunk is an error", async ({
+  viewer,
+  page,
+}, info) => {
   const small = "containers/snapshot.json";
-  // Space behind a JSON text is none of its own: 20 MiB, which come in small pieces and in large
-  // ones.
+  // Whitespace after a JSON text is ignored: 20 MiB arrive in small and in large chunks.
   const json = readFileSync(testData(small), "utf8");
   const space = " ".repeat(20 << 20);
-  const buffer = Buffer.from(json + space);
-  await viewer.open({ name: "padded.json", mimeType: "application/json", buffer });
+  const padded = info.outputPath("padded.json");
+  writeFileSync(padded, json + space);
+  await viewer.open(padded);
   await viewer.expectRow("padded.json", "ready");
   await expect(viewer.peak).toHaveAttribute(
     "data-value",
     String(deviceOf(small).requested_bytes.peak),
   );
-  // Cut off in its last piece it is as damaged as it is.
-  const cut = Buffer.from(space + json.slice(0, -3));
-  await viewer.open({ name: "cut.json", mimeType: "application/json", buffer: cut });
+
+  const cut = info.outputPath("cut.json");
+  writeFileSync(cut, space + json.slice(0, -3));
+  await viewer.open(cut);
   await viewer.expectRow("cut.json", "error");
   await expect(viewer.row("cut.json")).not.toContainText("fault in vramscope");
   await expect(page.getByTestId("notice")).toHaveCount(0);
 });
 
-test("a line moves while an answer takes long, and only then", async ({ viewer, page }) => {
+test("a progress line shows while an answer takes long", async ({ viewer, page }) => {
   await page.evaluate(() => {
     const { postMessage } = Worker.prototype;
     Worker.prototype.postMessage = function (

@@ -1,5 +1,4 @@
-// How the timeline is drawn: colors, lines, search, and pictures of it. Whatever is chosen, as
-// high as it is.
+// How the timeline is drawn: colors, lines, search, and saved pictures.
 
 import type { Page } from "@playwright/test";
 import { PNG } from "pngjs";
@@ -17,14 +16,11 @@ const PEAK = SUMMARY.requested_bytes;
 async function openTimeline(viewer: Viewer) {
   const views = new Views(viewer);
   await views.show(testData(REAL));
-  const bands = views.pane("Timeline").getByRole("button", { name: "Bands" });
+  const bands = views.pane("Timeline").getByRole("button", { name: "Lines" });
   return { views, bands };
 }
 
-/**
- * Of each column the colors of its pixels, below the marks on top: what two pictures are compared
- * by.
- */
+/** Colors of sampled columns, below the marks at the top. Two pictures are compared by them. */
 function columns(picture: Picture, bottom: number): string[] {
   const seen: string[] = [];
   for (let x = 80; x < picture.width - 20; x += 40) {
@@ -38,7 +34,7 @@ function columns(picture: Picture, bottom: number): string[] {
 const differing = (a: string[], b: string[]) =>
   a.filter((column, index) => column !== b[index]).length;
 
-/** A picture that no longer changes. */
+/** Takes pictures until two in a row are equal. */
 async function rest(
   viewer: Viewer,
   bottom: number,
@@ -55,9 +51,12 @@ async function rest(
   return { picture, columns: columns(picture, bottom) };
 }
 
-test("each coloring is another picture of the same height", async ({ viewer, page }) => {
+test("each coloring draws another picture of the same height, with a legend", async ({
+  viewer,
+  page,
+}) => {
   const { views, bands } = await openTimeline(viewer);
-  // Without lines over the stack, its top is what is drawn highest.
+  // Without the lines of the bands, the top of the stack is the topmost drawn pixel.
   await bands.click();
   await expect(bands).toHaveAttribute("aria-pressed", "false");
   await page.keyboard.press("0");
@@ -78,7 +77,7 @@ test("each coloring is another picture of the same height", async ({ viewer, pag
         .toBeGreaterThan(0);
     }
     const now = await rest(viewer, bottom);
-    // The ground, and the mark that points down at the peak.
+    // The background, and the mark that points down at the peak.
     const ground = [
       now.picture.color(Math.ceil(scale.left) + 2, 20),
       now.picture.color(x, Math.round(wanted) - 5),
@@ -108,101 +107,97 @@ test("each coloring is another picture of the same height", async ({ viewer, pag
   }
 });
 
-test("the device's memory is a line where it is told to be", async ({ viewer, page }) => {
-  const { views } = await openTimeline(viewer);
-  const field = page.getByTestId("capacity");
-  const line = views.pane("Timeline").locator(".mark[data-kind=capacity]");
-  await expect(line).toHaveCount(0);
-  for (const [typed, gib, said] of [
-    ["4", 4, "4.00 GiB"],
-    ["A10G 24 GB", 22.1, "22.10 GiB"],
-    [" 5120MiB", 5, "5.00 GiB"],
-    [".5 gb", 0.5, "512.0 MiB"],
-  ] as const) {
-    await field.fill(typed);
+test("the capacity and the reserved bytes are lines at their heights", async ({ viewer, page }) => {
+  const { views, bands } = await openTimeline(viewer);
+  await test.step("a capacity is read from text, and other text is refused", async () => {
+    const field = page.getByTestId("capacity");
+    const line = views.pane("Timeline").locator(".mark[data-kind=capacity]");
+    await expect(line).toHaveCount(0);
+    for (const [typed, gib, said] of [
+      ["A10G 24 GB", 22.1, "22.10 GiB"],
+
+      [".5 gb", 0.5, "512.0 MiB"],
+    ] as const) {
+      await field.fill(typed);
+      await field.press("Enter");
+      await expect(line).toHaveText(`GPU memory ${said}`);
+      await expect(field).toHaveValue(typed);
+      await page.getByTestId("timeline-canvas").focus();
+      await page.keyboard.press("0");
+      await expect
+        .poll(async () => {
+          const [scale, box, place] = [
+            await viewer.plot.scale(),
+            await viewer.plot.box(),
+            await line.boundingBox(),
+          ];
+          return Math.abs((place?.y ?? 0) - box.y - scale.y(gib * 2 ** 30));
+        }, typed)
+        .toBeLessThanOrEqual(2);
+    }
+    // Text without a usable amount is marked invalid and keeps the capacity.
+    for (const typed of ["much", "99999999 TiB"]) {
+      await field.fill(typed);
+      await field.press("Enter");
+      await expect(field, typed).toHaveAttribute("aria-invalid", "true");
+      await expect(field).toHaveValue(typed);
+      await expect(line).toHaveText("GPU memory 512.0 MiB");
+    }
+    // A capacity from a link or a script is shown with its unit.
+    await page.evaluate(() => window.vramscope.setState({ capacity: 0.75 }));
+    await expect(field).toHaveValue("0.75 GiB");
+    await expect(field).toHaveAttribute("aria-invalid", "false");
+    await expect(line).toHaveText("GPU memory 768.0 MiB");
+    const room = await field.evaluate((input: HTMLInputElement) => {
+      input.value = "";
+      input.style.width = "0";
+      input.value = input.placeholder;
+      const wanted = input.scrollWidth;
+      input.value = "0.75 GiB";
+      input.style.width = "";
+      return input.clientWidth - wanted;
+    });
+    expect(room, "the placeholder and its arrow fit").toBeGreaterThan(16);
+    await field.fill("");
     await field.press("Enter");
-    await expect(line).toHaveText(`capacity ${said}`);
-    await expect(field).toHaveValue(typed);
-    await page.getByTestId("timeline-canvas").focus();
-    await page.keyboard.press("0");
-    await expect
-      .poll(async () => {
-        const [scale, box, place] = [
-          await viewer.plot.scale(),
-          await viewer.plot.box(),
-          await line.boundingBox(),
-        ];
-        return Math.abs((place?.y ?? 0) - box.y - scale.y(gib * 2 ** 30));
-      }, typed)
-      .toBeLessThanOrEqual(2);
-  }
-  // What says nothing is told, and changes nothing.
-  for (const typed of ["much", "0", "-4", "4 bits", "9e9", "99999999 TiB"]) {
-    await field.fill(typed);
-    await field.press("Enter");
-    await expect(field, typed).toHaveAttribute("aria-invalid", "true");
-    await expect(field).toHaveValue(typed);
-    await expect(line).toHaveText("capacity 512.0 MiB");
-  }
-  // Another one, from a link or a script, is shown as an amount.
-  await page.evaluate(() => window.vramscope.setState({ capacity: 0.75 }));
-  await expect(field).toHaveValue("0.75 GiB");
-  await expect(field).toHaveAttribute("aria-invalid", "false");
-  await expect(line).toHaveText("capacity 768.0 MiB");
-  const room = await field.evaluate((input: HTMLInputElement) => {
-    input.value = "";
-    input.style.width = "0";
-    input.value = input.placeholder;
-    const wanted = input.scrollWidth;
-    input.value = "0.75 GiB";
-    input.style.width = "";
-    return input.clientWidth - wanted;
+    await expect(line).toHaveCount(0);
   });
-  expect(room, "all of the placeholder can be read, with its arrow beside it").toBeGreaterThan(16);
-  await field.fill("");
-  await field.press("Enter");
-  await expect(line).toHaveCount(0);
+  await test.step("the line of reserved bytes can be hidden", async () => {
+    // A fixed height, with or without the lines of the bands.
+    await page.getByTestId("capacity").fill("4");
+    await page.getByTestId("capacity").press("Enter");
+    await viewer.canvas.focus();
+    await page.keyboard.press("0");
+    const bottom = Math.floor((await viewer.plot.scale()).bottom) - 2;
+    const withLines = await rest(viewer, bottom);
+    const scale = await viewer.plot.scale();
+    // Beside the top of the stack, where only the line of reserved bytes is drawn.
+    const { peak, peak_event } = SUMMARY.reserved_bytes;
+    const x = Math.round(scale.x(peak_event + 40));
+    const ground = [withLines.picture.color(Math.ceil(scale.left) + 2, 20)];
+    const drawnAt = (picture: Picture, y: number) =>
+      [-2, -1, 0, 1, 2].some((by) => picture.differs(x, Math.round(y) + by, ground));
+    expect(peak).toBeGreaterThan(PEAK.peak);
+    expect(drawnAt(withLines.picture, scale.y(peak)), "a line at the peak of reserved bytes").toBe(
+      true,
+    );
+    await expect(bands).toHaveAttribute("aria-pressed", "true");
+    await bands.click();
+    await expect(bands).toHaveAttribute("aria-pressed", "false");
+    await expect
+      .poll(async () => differing(columns(await viewer.plot.picture(), bottom), withLines.columns))
+      .toBeGreaterThan(0);
+    const without = await rest(viewer, bottom);
+    expect((await viewer.plot.scale()).y(peak)).toBeCloseTo(scale.y(peak), 1);
+    expect(drawnAt(without.picture, scale.y(peak)), "no line").toBe(false);
+    await bands.click();
+    await expect
+      .poll(async () => differing((await rest(viewer, bottom)).columns, withLines.columns))
+      .toBe(0);
+  });
 });
 
-test("lines of the bands come and go, and reserved is as high as it is", async ({
-  viewer,
-  page,
-}) => {
-  const { bands } = await openTimeline(viewer);
-  // With room for both lines and stack, whether there are lines or not.
-  await page.getByTestId("capacity").fill("4");
-  await page.getByTestId("capacity").press("Enter");
-  await viewer.canvas.focus();
-  await page.keyboard.press("0");
-  const bottom = Math.floor((await viewer.plot.scale()).bottom) - 2;
-  const withLines = await rest(viewer, bottom);
-  const scale = await viewer.plot.scale();
-  // Beside the stack's top, where only the line of reserved bytes is.
-  const { peak, peak_event } = SUMMARY.reserved_bytes;
-  const x = Math.round(scale.x(peak_event + 40));
-  const ground = [withLines.picture.color(Math.ceil(scale.left) + 2, 20)];
-  const drawnAt = (picture: Picture, y: number) =>
-    [-2, -1, 0, 1, 2].some((by) => picture.differs(x, Math.round(y) + by, ground));
-  expect(peak).toBeGreaterThan(PEAK.peak);
-  expect(drawnAt(withLines.picture, scale.y(peak)), "a line at the peak of reserved bytes").toBe(
-    true,
-  );
-  await expect(bands).toHaveAttribute("aria-pressed", "true");
-  await bands.click();
-  await expect(bands).toHaveAttribute("aria-pressed", "false");
-  await expect
-    .poll(async () => differing(columns(await viewer.plot.picture(), bottom), withLines.columns))
-    .toBeGreaterThan(0);
-  const without = await rest(viewer, bottom);
-  expect((await viewer.plot.scale()).y(peak)).toBeCloseTo(scale.y(peak), 1);
-  expect(drawnAt(without.picture, scale.y(peak)), "no line").toBe(false);
-  await bands.click();
-  await expect
-    .poll(async () => differing((await rest(viewer, bottom)).columns, withLines.columns))
-    .toBe(0);
-});
-
-/** How colorful a part of a picture is: 0 is gray. */
+/** Mean difference of the largest and smallest channel between two rows: 0 is gray. */
 function colorful(picture: Picture, y0: number, y1: number): number {
   let sum = 0;
   let count = 0;
@@ -216,53 +211,57 @@ function colorful(picture: Picture, y0: number, y1: number): number {
   return sum / count;
 }
 
-test("a search grays out what it does not find", async ({ viewer, page }) => {
+test("a search grays out other blocks, and a mark lets clicks through to the block below", async ({
+  viewer,
+  page,
+}) => {
   const { views, bands } = await openTimeline(viewer);
-  await bands.click();
-  await expect(bands).toHaveAttribute("aria-pressed", "false");
-  const bottom = Math.floor((await viewer.plot.scale()).bottom) - 2;
-  const look = async () => colorful(await viewer.plot.picture(), bottom - 60, bottom);
-  const plain = colorful((await rest(viewer, bottom)).picture, bottom - 60, bottom);
-  await views.search("there is no such frame");
-  await expect(page.locator("output.found")).toHaveAttribute("data-value", "0");
-  await expect.poll(look).toBeLessThan(plain / 3);
-  const none = colorful((await rest(viewer, bottom)).picture, bottom - 60, bottom);
-  // What makes the parameters, which lie at the bottom.
-  await views.search("__init__");
-  await expect.poll(look).toBeGreaterThan(2 * none);
-  expect(await look()).toBeLessThan(plain);
-  await views.search(">=0B");
-  await expect.poll(look).toBeCloseTo(plain, 1);
-  await page.keyboard.press("Escape");
-  await expect.poll(async () => (await viewer.state()).find).toBeUndefined();
-  await expect.poll(look).toBeCloseTo(plain, 1);
+  await test.step("a search grays out blocks that do not match", async () => {
+    await bands.click();
+    await expect(bands).toHaveAttribute("aria-pressed", "false");
+    const bottom = Math.floor((await viewer.plot.scale()).bottom) - 2;
+    const look = async () => colorful(await viewer.plot.picture(), bottom - 60, bottom);
+    const plain = colorful((await rest(viewer, bottom)).picture, bottom - 60, bottom);
+    await views.search("there is no such frame");
+    await expect(page.locator("output.found")).toHaveAttribute("data-value", "0");
+    await expect.poll(look).toBeLessThan(plain / 3);
+    const none = colorful((await rest(viewer, bottom)).picture, bottom - 60, bottom);
+    // Constructors allocate the parameters, which lie at the bottom.
+    await views.search("__init__");
+    await expect.poll(look).toBeGreaterThan(2 * none);
+    expect(await look()).toBeLessThan(plain);
+    await views.search(">=0B");
+    await expect.poll(look).toBeCloseTo(plain, 1);
+    await page.keyboard.press("Escape");
+    await expect.poll(async () => (await viewer.state()).find).toBeUndefined();
+    await expect.poll(look).toBeCloseTo(plain, 1);
+  });
+  await test.step("a click through a mark selects the block below", async () => {
+    const finding = cli("anomalies", REAL).anomalies.find(({ kind }) => kind === "fragmentation");
+    const [event] = finding?.events ?? [];
+    if (event === undefined) throw new Error("no finding with an event");
+
+    await views.zoomTo(event - 30, event + 30);
+    await views.settledRange();
+    const mark = views.pane("Timeline").locator(".mark[data-kind=finding]");
+    const place = await mark.boundingBox();
+    const box = await viewer.plot.box();
+    const x = (place?.x ?? 0) + (place?.width ?? 0) / 2;
+    // Low in the stack, far from the handle of the mark.
+    const y = (await viewer.plot.scale()).y(
+      cli("state", REAL, "--event", String(event)).requested_bytes / 20,
+    );
+    const below = await page.evaluate(
+      ([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py),
+      [x - box.x, y],
+    );
+    await page.mouse.click(x, box.y + y);
+    await expect.poll(async () => (await viewer.state()).sel).toBe(below?.reference);
+    expect(below).not.toBeNull();
+  });
 });
 
-test("a mark does not take the clicks on the blocks below it", async ({ viewer, page }) => {
-  const finding = cli("anomalies", REAL).anomalies.find(({ kind }) => kind === "fragmentation");
-  const [event] = finding?.events ?? [];
-  if (event === undefined) throw new Error("no finding with an event");
-  const { views } = await openTimeline(viewer);
-  await views.zoomTo(event - 30, event + 30);
-  await views.settledRange();
-  const mark = views.pane("Timeline").locator(".mark[data-kind=finding]");
-  const place = await mark.boundingBox();
-  const box = await viewer.plot.box();
-  const x = (place?.x ?? 0) + (place?.width ?? 0) / 2;
-  // Low in the stack, far from the knob of the mark.
-  const y = (await viewer.plot.scale()).y(
-    cli("state", REAL, "--event", String(event)).requested_bytes / 20,
-  );
-  const below = await page.evaluate(
-    ([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py),
-    [x - box.x, y],
-  );
-  await page.mouse.click(x, box.y + y);
-  await expect.poll(async () => (await viewer.state()).sel).toBe(below?.reference);
-  expect(below).not.toBeNull();
-});
-
-/** What is in an SVG document. */
+/** Element names, texts and fills of an SVG document. */
 const parsed = (page: Page, svg: Buffer) =>
   page.evaluate((text) => {
     const document = new DOMParser().parseFromString(text, "image/svg+xml");
@@ -278,62 +277,54 @@ const parsed = (page: Page, svg: Buffer) =>
     };
   }, svg.toString("utf8"));
 
-test("each plot as SVG is well formed, with its labels", async ({ viewer, page }) => {
+test("each plot is saved as SVG with labels, and the timeline as PNG at twice the size", async ({
+  viewer,
+  page,
+}) => {
   const { views } = await openTimeline(viewer);
-  const save = async (tab: Tab) => {
+  await test.step("PNG", async () => {
+    const svg = await views.download(views.pane("Timeline").getByRole("button", { name: "SVG" }));
+    const [, width, height] =
+      /<svg [^>]*width="([\d.]+)" height="([\d.]+)"/.exec(svg.bytes.toString("utf8")) ?? [];
     const { name, bytes } = await views.download(
-      views.pane(tab).getByRole("button", { name: "SVG" }),
+      views.pane("Timeline").getByRole("button", { name: "PNG" }),
     );
-    expect(name).toBe(`gpt_small-${tab.toLowerCase()}.svg`);
-    const found = await parsed(page, bytes);
-    expect(found.error).toBeNull();
-    expect(found.root).toBe("svg");
-    expect(found.title).toContain("gpt_small.pickle.gz");
-    expect(found.colors).toBeGreaterThan(8);
-    return found.texts;
-  };
-  const bytes = (texts: string[]) =>
-    texts.filter((text) => /^[\d.,]+ ([KMGT]i)?B$/.test(text)).length;
-  const events = (texts: string[]) => texts.filter((text) => /^#[\d,]+$/.test(text)).length;
-  const timeline = await save("Timeline");
-  expect(bytes(timeline)).toBeGreaterThan(2);
-  expect(events(timeline)).toBeGreaterThan(2);
-  await views.main("Segments");
-  await expect(views.pane("Segments").locator(".segment-label").first()).toBeVisible();
-  const segments = await save("Segments");
-  expect(bytes(segments)).toBe(cli("segments", REAL, "--at", "end").segments.length);
-  expect(events(segments)).toBeGreaterThan(2);
-  const flame = await views.main("Flame");
-  await expect(flame.getByRole("button", { name: "(all)", exact: true })).toBeVisible();
-  expect(await save("Flame")).toContain("(all)");
-});
-
-test("names in an SVG are text, whatever they are", async ({ viewer, page }) => {
-  const views = new Views(viewer);
-  await views.show(testData("edge/names.pickle"));
-  const { bytes } = await views.download(
-    views.pane("Timeline").getByRole("button", { name: "SVG" }),
-  );
-  const { kinds, error } = await parsed(page, bytes);
-  expect(error).toBeNull();
-  expect(kinds).toEqual(["path", "rect", "svg", "text", "title"]);
-});
-
-test("the timeline as PNG is the same picture, twice as large", async ({ viewer }) => {
-  const { views } = await openTimeline(viewer);
-  const svg = await views.download(views.pane("Timeline").getByRole("button", { name: "SVG" }));
-  const [, width, height] =
-    /<svg [^>]*width="([\d.]+)" height="([\d.]+)"/.exec(svg.bytes.toString("utf8")) ?? [];
-  const { name, bytes } = await views.download(
-    views.pane("Timeline").getByRole("button", { name: "PNG" }),
-  );
-  expect(name).toBe("gpt_small-timeline.png");
-  const png = PNG.sync.read(bytes);
-  expect(png.width).toBe(2 * Number(width));
-  expect(png.height).toBe(2 * Number(height));
-  expect(png.width).toBeGreaterThan((await viewer.plot.box()).width);
-  const colors = new Set<string>();
-  for (let at = 0; at < png.data.length; at += 4 * 97)
-    colors.add(String(png.data.subarray(at, at + 3)));
-  expect(colors.size).toBeGreaterThan(8);
+    expect(name).toBe("gpt_small-timeline.png");
+    const png = PNG.sync.read(bytes);
+    expect(png.width).toBe(2 * Number(width));
+    expect(png.height).toBe(2 * Number(height));
+    expect(png.width).toBeGreaterThan((await viewer.plot.box()).width);
+    const colors = new Set<string>();
+    for (let at = 0; at < png.data.length; at += 4 * 97)
+      colors.add(String(png.data.subarray(at, at + 3)));
+    expect(colors.size).toBeGreaterThan(8);
+  });
+  await test.step("SVG", async () => {
+    const save = async (tab: Tab) => {
+      const { name, bytes } = await views.download(
+        views.pane(tab).getByRole("button", { name: "SVG" }),
+      );
+      expect(name).toBe(`gpt_small-${tab.toLowerCase()}.svg`);
+      const found = await parsed(page, bytes);
+      expect(found.error).toBeNull();
+      expect(found.root).toBe("svg");
+      expect(found.title).toContain("gpt_small.pickle.gz");
+      expect(found.colors).toBeGreaterThan(8);
+      return found.texts;
+    };
+    const bytes = (texts: string[]) =>
+      texts.filter((text) => /^[\d.,]+ ([KMGT]i)?B$/.test(text)).length;
+    const events = (texts: string[]) => texts.filter((text) => /^#[\d,]+$/.test(text)).length;
+    const timeline = await save("Timeline");
+    expect(bytes(timeline)).toBeGreaterThan(2);
+    expect(events(timeline)).toBeGreaterThan(2);
+    await views.main("Segments");
+    await expect(views.pane("Segments").locator(".segment-label").first()).toBeVisible();
+    const segments = await save("Segments");
+    expect(bytes(segments)).toBe(cli("segments", REAL, "--at", "end").segments.length);
+    expect(events(segments)).toBeGreaterThan(2);
+    const flame = await views.main("Flame");
+    await expect(flame.getByRole("button", { name: "(all)", exact: true })).toBeVisible();
+    expect(await save("Flame")).toContain("(all)");
+  });
 });

@@ -1,5 +1,4 @@
-// The door for pages that open this one in a window or embed it: who may, what is shown, and what
-// is said.
+// The message interface for pages that open or embed this page: consent, content, answers.
 
 import { test as base, expect, type FrameLocator, type Page } from "@playwright/test";
 import type { FromViewer } from "vramscope-viewer";
@@ -8,7 +7,7 @@ import { testData } from "../lib/data.js";
 import { site } from "../lib/examples.js";
 import { type Folder, STRANGER, serveFolder } from "../lib/folder.js";
 
-/** As docs/embedding.md says it. */
+/** The example of docs/embedding.md. */
 const HOST = `<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>A host</title>
 <style>iframe { width: 1200px; height: 700px }</style><body><script>
 function answers(target) {
@@ -45,17 +44,14 @@ declare global {
   }
 }
 
-interface Hands {
-  /**
-   * The page, as a static host serves it: without isolation, which would cut it off from its
-   * opener.
-   */
+interface Fixtures {
+  /** The page on a static host. Isolation headers would cut the page off from its opener. */
   served: Folder;
-  /** Who wants to show something. */
+  /** A page that opens or embeds the viewer. */
   host: Folder;
 }
 
-const test = base.extend<Hands>({
+const test = base.extend<Fixtures>({
   // biome-ignore lint/correctness/noEmptyPattern: Playwright reads fixture names from the pattern
   served: async ({}, use) => {
     const folder = await serveFolder(site);
@@ -86,7 +82,7 @@ async function embed(page: Page, address: string): Promise<FrameLocator> {
   return page.frameLocator("iframe");
 }
 
-/** Opens the page in a window of its own, likewise. */
+/** Opens the page in a window and waits until it answers. */
 async function openWindow(page: Page, address: string): Promise<Page> {
   const opened = page.waitForEvent("popup");
   await page.evaluate(async (url) => {
@@ -98,9 +94,7 @@ async function openWindow(page: Page, address: string): Promise<Page> {
   return opened;
 }
 
-/**
- * Sends files by their names in test_data/, and gives the answer and what is left of the buffers.
- */
+/** Sends files of test_data/. Returns the answer and the bytes left in each buffer. */
 const send = (page: Page, names: string[], more: object = {}) =>
   page.evaluate(
     async ([wanted, rest]) => {
@@ -117,7 +111,7 @@ const send = (page: Page, names: string[], more: object = {}) =>
     [names, more] as const,
   );
 
-test("a window that was opened shows what its opener sends, with its title and state", async ({
+test("a window shows the files of its opener, with title and state", async ({
   page,
   served,
   host,
@@ -134,7 +128,7 @@ test("a window that was opened shows what its opener sends, with its title and s
   );
   expect(answer).toMatchObject({ kind: "loaded", failed: [{ path: "empty.pickle" }] });
   expect(answer.kind === "loaded" && answer.paths.toSorted()).toEqual(["f01.pickle", "f02.pickle"]);
-  // They were handed over, not copied.
+  // Buffers are transferred, not copied.
   expect(left).toEqual([0, 0, 0]);
   await expect(popup.locator("h1")).toHaveText("A run from elsewhere");
   await expect(popup.getByTestId("view-segments")).toHaveAttribute("data-place", "main");
@@ -143,7 +137,7 @@ test("a window that was opened shows what its opener sends, with its title and s
     "true",
   );
   await expect(popup.locator(".app")).toHaveAttribute("data-theme", "dark");
-  // A bare buffer will do.
+  // A single buffer is accepted too.
   const bare = await page.evaluate(async () => {
     const buffer = await (await fetch("/data/scenarios/f01.pickle")).arrayBuffer();
     return window.show(window.shown, buffer, [buffer]);
@@ -155,7 +149,7 @@ test("a window that was opened shows what its opener sends, with its title and s
   );
 });
 
-test("an iframe in embedded mode has no chrome, stays so, and takes its host's files", async ({
+test("an embedded iframe has no header, keeps its mode, and shows the files of its host", async ({
   page,
   served,
   host,
@@ -173,12 +167,16 @@ test("an iframe in embedded mode has no chrome, stays so, and takes its host's f
   await expect(frame.locator(".brand")).toHaveCount(0);
   await expect(frame.locator("input[type=file]")).toHaveCount(0);
   await expect(frame.locator(".app")).toHaveAttribute("data-theme", "dark");
-  // The state comes into its address, and does not push the mode out.
+  // The address keeps the mode next to the state.
   const address = () => page.frames()[1]?.evaluate(() => location.hash);
   await expect.poll(address).toMatch(/path=f01\.pickle.*&mode=embedded/);
 });
 
-test("a stranger is asked about: no is no, show is for now", async ({ page, served, host }) => {
+test("an unknown origin needs consent, which lasts until the page is closed", async ({
+  page,
+  served,
+  host,
+}) => {
   await page.goto(host.at("/", STRANGER));
   const { origin } = new URL(page.url());
   const frame = await embed(page, served.at("/"));
@@ -189,7 +187,7 @@ test("a stranger is asked about: no is no, show is for now", async ({ page, serv
   await expect(question).toContainText("f01.pickle, f02.pickle");
   await question.getByRole("button", { name: "No" }).click();
   expect((await refused).answer.kind).toBe("error");
-  // It is not asked again, and nothing is there.
+  // The page does not ask again, and shows nothing.
   expect((await send(page, ["scenarios/f01.pickle"])).answer.kind).toBe("error");
   expect((await send(page, [], { state: { theme: "dark" } })).answer.kind).toBe("error");
   await expect(question).toHaveCount(0);
@@ -206,8 +204,8 @@ test("a stranger is asked about: no is no, show is for now", async ({ page, serv
   );
 });
 
-test("a stranger that is always trusted is asked about once", async ({ page, served, host }) => {
-  // In a window: browsers keep what a frame of another site stores for as long as they like.
+test("an origin that is always trusted is asked about once", async ({ page, served, host }) => {
+  // Use a window, because browsers may discard the storage of third-party frames.
   await page.goto(host.at("/", STRANGER));
   const popup = await openWindow(page, served.at("/"));
   const first = send(page, ["scenarios/f01.pickle"]);
@@ -222,7 +220,7 @@ test("a stranger that is always trusted is asked about once", async ({ page, ser
   );
 });
 
-test("whatever else is sent is answered in words or not at all, and does no harm", async ({
+test("invalid messages get an error or no answer, and do no harm", async ({
   page,
   served,
   host,
@@ -247,7 +245,7 @@ test("whatever else is sent is answered in words or not at all, and does no harm
     ];
     const kinds: string[] = [];
     for (const message of hostile) kinds.push((await window.show(window.shown, message)).kind);
-    // Nobody answers these.
+    // These get no answer.
     for (const message of [null, 7, "pong", [], {}, new Map(), { type: "vramscope" }])
       window.shown.postMessage(message, "*");
     return kinds;
@@ -266,10 +264,10 @@ test("whatever else is sent is answered in words or not at all, and does no harm
   expect(wrong).toEqual([]);
 });
 
-test("only the opener and the parent are heard", async ({ page, served, host }) => {
+test("only opener and parent are answered", async ({ page, served, host }) => {
   await page.goto(host.at("/"));
   await embed(page, served.at("/"));
-  // Another frame of the same host, which is neither.
+  // A sibling frame is neither opener nor parent.
   const heard = await page.evaluate(async () => {
     const sibling = document.createElement("iframe");
     sibling.src = "/";
@@ -282,7 +280,7 @@ test("only the opener and the parent are heard", async ({ page, served, host }) 
     other.addEventListener("message", ({ data }) => heardThere.push(data));
     other.eval('parent.frames[0].postMessage("PING", "*")');
     other.eval('parent.frames[0].postMessage({ vramscope: {} }, "*")');
-    // Messages keep their order: this one is answered after those would have been.
+    // Messages arrive in order, so these answers would come after those of the sibling.
     await window.answers(window.shown);
     await window.answers(window.shown);
     return heardThere;
@@ -290,7 +288,10 @@ test("only the opener and the parent are heard", async ({ page, served, host }) 
   expect(heard).toEqual([]);
 });
 
-test("a page that nobody has opened or embedded has no door", async ({ page, served }) => {
+test("a page without opener and parent does not load the code for messages", async ({
+  page,
+  served,
+}) => {
   const asked: string[] = [];
   page.on("request", (request) => asked.push(new URL(request.url()).pathname));
   await page.goto(served.at("/"));

@@ -1,5 +1,4 @@
-// scripts/vramscope_open.py: from a Python process to the page, in a frame of a notebook and in a
-// browser.
+// scripts/vramscope_open.py: from a Python process to the page.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,16 +14,17 @@ const SCRIPTS = fileURLToPath(new URL("../../../scripts/", import.meta.url));
 const F01 = testData("scenarios/f01.pickle");
 const PEAK = String(deviceOf(F01).requested_bytes.peak);
 
-/** A torch that has recorded what is in a file, and a browser that says where it is sent. */
+/** A fake torch that dumps a file of test_data/, and a fake browser that prints its address. */
 const FAKES = `
 import shutil, sys, types, webbrowser
-memory = types.SimpleNamespace(_dump_snapshot=lambda path: shutil.copy(${JSON.stringify(F01)}, path))
+dump = lambda path: shutil.copy(${JSON.stringify(F01)}, path)
+memory = types.SimpleNamespace(_dump_snapshot=dump)
 sys.modules["torch"] = types.SimpleNamespace(cuda=types.SimpleNamespace(memory=memory))
 webbrowser.open = lambda address: print("browser", address, flush=True)
 import vramscope_open
 `;
 
-/** Runs Python until it is told to end; gives the first line that it prints. */
+/** Runs Python until `end`; `line` is the first line that it prints. */
 async function python(code: string): Promise<{ line: string; end: () => Promise<void> }> {
   const child = spawn(
     "python3",
@@ -49,9 +49,9 @@ async function python(code: string): Promise<{ line: string; end: () => Promise<
   return { line, end };
 }
 
-test("a notebook shows the snapshot of now in a frame", async ({ page }) => {
+test("a notebook shows the current snapshot in a frame", async ({ page }) => {
   const { line, end } = await python("print(vramscope_open.frame()._repr_html_())");
-  // A notebook's server is another origin of this machine.
+  // The notebook server is another origin on this machine.
   const notebook = await serveFolder(null, {
     pages: {
       "/": `<!doctype html><link rel="icon" href="data:,"><title>A notebook</title>${line}`,
@@ -67,7 +67,7 @@ test("a notebook shows the snapshot of now in a frame", async ({ page }) => {
   await notebook.stop();
 });
 
-test("a script opens a browser, and nothing is served when it has ended", async ({ page }) => {
+test("a script opens a browser, and the server ends with the script", async ({ page }) => {
   const { line, end } = await python("vramscope_open.show()");
   expect(line).toMatch(/^browser http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/$/);
   const address = line.replace("browser ", "");

@@ -1,4 +1,4 @@
-// All ranks beside each other: every number is the command line's, and every row leads to its rank.
+// The overview of all ranks: numbers are the command line's, and rows open their ranks.
 
 import { cpSync, mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -9,16 +9,16 @@ import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
 import { Views, valuesOf } from "../lib/views.js";
 
-/** Three ranks alike, and one that keeps its logits. */
+/** Three equal ranks, and one that keeps its logits. */
 const FSDP = ["rank2", "rank2", "rank2", "rank3"].map(
   (rank) => `recorded/ranks_fsdp/${rank}_memory_snapshot.pickle.gz`,
 );
-/** Four runs of one program, of which one leaks and one has another precision. */
+/** Four runs of one program. One leaks, and one uses mixed precision. */
 const GPT = ["t26/gpt_small", "gpt_amp", "gpt_max_split", "gpt_leak"].map(
   (name) => `recorded/${name}.pickle.gz`,
 );
 
-/** Files as the ranks of a run, in the page and in a folder for the command line. */
+/** Opens files as the ranks of a run, and copies them to a folder for the command line. */
 async function openRun(viewer: Viewer, info: TestInfo, files: readonly string[]) {
   const folder = info.outputPath("run");
   mkdirSync(folder, { recursive: true });
@@ -46,77 +46,148 @@ async function openRun(viewer: Viewer, info: TestInfo, files: readonly string[])
 const pathsOf = (rows: ReturnType<Viewer["row"]>) =>
   rows.evaluateAll((all) => all.map((row) => row.getAttribute("data-path") ?? ""));
 
-test("each rank's numbers are the command line's, and its bar is what it holds at its peak", async ({
+test("numbers, bars and the outlier are those of the command line", async ({
   viewer,
+  page,
 }, info) => {
-  const { row, folder, names, summaries } = await openRun(viewer, info, FSDP);
-  for (const [path, device] of summaries) {
-    const cell = (column: string) => row(path).locator(`[data-column=${column}]`);
-    await expect(cell("peak")).toHaveAttribute("data-value", String(device.requested_bytes.peak));
-    await expect(cell("reserved")).toHaveAttribute(
-      "data-value",
-      String(device.reserved_bytes.peak),
+  const { views, pane, rows, row, folder, names, summaries, anomalies } = await openRun(
+    viewer,
+    info,
+    FSDP,
+  );
+  await test.step("numbers and bars", async () => {
+    for (const [path, device] of summaries) {
+      const cell = (column: string) => row(path).locator(`[data-column=${column}]`);
+      await expect(cell("peak")).toHaveAttribute("data-value", String(device.requested_bytes.peak));
+      await expect(cell("reserved")).toHaveAttribute(
+        "data-value",
+        String(device.reserved_bytes.peak),
+      );
+      await expect(cell("end")).toHaveAttribute("data-value", String(device.requested_bytes.end));
+    }
+    for (const path of names.slice(2)) {
+      const { categories } = cliIn(folder, "peak", path);
+      const parts = row(path).locator("[data-category]");
+      await expect(parts).toHaveCount(categories.length);
+      for (const { category, bytes } of categories) {
+        await expect(row(path).locator(`[data-category=${category}]`)).toHaveAttribute(
+          "data-value",
+          String(bytes),
+        );
+      }
+      const widths = await parts.evaluateAll((all) =>
+        all.map((part) => ({
+          width: Number(part.getAttribute("width")),
+          value: Number(part.getAttribute("data-value")),
+        })),
+      );
+      const most = widths.reduce((a, b) => (b.value > a.value ? b : a));
+      expect(most.width).toBeGreaterThan(0);
+      for (const { width, value } of widths)
+        expect(width / most.width).toBeCloseTo(value / most.value, 2);
+    }
+  });
+  await test.step("the outlier", async () => {
+    const outliers = anomalies.filter(({ kind }) => kind === "outlier");
+    const odd = new Set(outliers.map(({ path }) => path));
+    expect(outliers.length, "one rank is an outlier").toBeGreaterThan(0);
+    expect(odd.size).toBeLessThan(names.length);
+    await expect(rows).toHaveCount(names.length);
+    for (const path of names) {
+      await expect(row(path)).toHaveAttribute("data-outlier", String(odd.has(path)));
+      await expect(row(path).getByText("outlier", { exact: true })).toHaveCount(
+        odd.has(path) ? 1 : 0,
+      );
+    }
+    const lines = pane
+      .getByRole("list", { name: "Differences between ranks" })
+      .getByRole("button");
+    await expect(lines).toHaveCount(outliers.length);
+    expect((await lines.allTextContents()).toSorted()).toEqual(
+      outliers.map(({ text }) => text).toSorted(),
     );
-    await expect(cell("end")).toHaveAttribute("data-value", String(device.requested_bytes.end));
-  }
-  for (const path of names.slice(2)) {
-    const { categories } = cliIn(folder, "peak", path);
-    const parts = row(path).locator("[data-category]");
-    await expect(parts).toHaveCount(categories.length);
-    for (const { category, bytes } of categories) {
-      await expect(row(path).locator(`[data-category=${category}]`)).toHaveAttribute(
+
+    await lines.first().click();
+    await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
+    await expect.poll(async () => odd.has((await viewer.state()).path ?? "")).toBe(true);
+    await views.main("Anomalies");
+    for (const { id, bytes } of outliers) {
+      await expect(page.locator(`[data-testid=finding][data-id="${id}"]`)).toHaveAttribute(
         "data-value",
         String(bytes),
       );
     }
-    const widths = await parts.evaluateAll((all) =>
-      all.map((part) => ({
-        width: Number(part.getAttribute("width")),
-        value: Number(part.getAttribute("data-value")),
-      })),
-    );
-    const most = widths.reduce((a, b) => (b.value > a.value ? b : a));
-    expect(most.width).toBeGreaterThan(0);
-    for (const { width, value } of widths)
-      expect(width / most.width).toBeCloseTo(value / most.value, 2);
-  }
+  });
 });
 
-test("a click on a column orders the ranks as its numbers do", async ({ viewer }, info) => {
-  const { pane, rows, names, summaries, anomalies } = await openRun(viewer, info, GPT);
-  const numbers = (of: (path: string) => number) => names.map(of).toSorted((a, b) => b - a);
-  const of = (path: string) => {
-    const device = summaries.get(path);
-    if (!device) throw new Error(`no summary of ${path}`);
-    return device;
-  };
-  const columns: Record<string, number[]> = {
-    peak: numbers((path) => of(path).requested_bytes.peak),
-    reserved: numbers((path) => of(path).reserved_bytes.peak),
-    end: numbers((path) => of(path).requested_bytes.end),
-    findings: numbers(
-      (path) => anomalies.filter((each) => each.path === path && each.kind !== "outlier").length,
-    ),
-  };
-  for (const [column, sorted] of Object.entries(columns)) {
-    const head = pane.getByRole("columnheader", { name: new RegExp(`^${column}`) });
-    const cells = rows.locator(`[data-column=${column}]`);
-    await head.getByRole("button").click();
-    await expect(head).toHaveAttribute("aria-sort", "descending");
-    await expect.poll(() => valuesOf(cells), column).toEqual(sorted);
-    await head.getByRole("button").click();
-    await expect(head).toHaveAttribute("aria-sort", "ascending");
-    await expect.poll(() => valuesOf(cells), column).toEqual(sorted.toReversed());
-  }
-  const rank = pane.getByRole("columnheader", { name: /^rank/ });
-  await rank.getByRole("button").click();
-  await expect(rank).toHaveAttribute("aria-sort", "ascending");
-  await expect.poll(() => pathsOf(rows)).toEqual(names);
-  await rank.getByRole("button").click();
-  await expect.poll(() => pathsOf(rows)).toEqual(names.toReversed());
+test("columns sort ranks, a click selects a rank, and a double click opens its timeline", async ({
+  viewer,
+  page,
+}, info) => {
+  const { views, pane, rows, row, names, summaries, anomalies } = await openRun(viewer, info, GPT);
+  await test.step("sorting", async () => {
+    const numbers = (of: (path: string) => number) => names.map(of).toSorted((a, b) => b - a);
+    const of = (path: string) => {
+      const device = summaries.get(path);
+      if (!device) throw new Error(`no summary of ${path}`);
+      return device;
+    };
+    const columns: Record<string, number[]> = {
+      peak: numbers((path) => of(path).requested_bytes.peak),
+      reserved: numbers((path) => of(path).reserved_bytes.peak),
+      end: numbers((path) => of(path).requested_bytes.end),
+      findings: numbers(
+        (path) => anomalies.filter((each) => each.path === path && each.kind !== "outlier").length,
+      ),
+    };
+    for (const [column, sorted] of Object.entries(columns)) {
+      const head = pane.getByRole("columnheader", { name: column, exact: true });
+      const cells = rows.locator(`[data-column=${column}]`);
+      await head.getByRole("button").click();
+      await expect(head).toHaveAttribute("aria-sort", "descending");
+      await expect.poll(() => valuesOf(cells), column).toEqual(sorted);
+      await head.getByRole("button").click();
+      await expect(head).toHaveAttribute("aria-sort", "ascending");
+      await expect.poll(() => valuesOf(cells), column).toEqual(sorted.toReversed());
+    }
+    const rank = pane.getByRole("columnheader", { name: /^rank/ });
+    await rank.getByRole("button").click();
+    await expect(rank).toHaveAttribute("aria-sort", "ascending");
+    await expect.poll(() => pathsOf(rows)).toEqual(names);
+    await rank.getByRole("button").click();
+    await expect.poll(() => pathsOf(rows)).toEqual(names.toReversed());
+  });
+  await test.step("selecting", async () => {
+    const [, second = "", third = ""] = names;
+    const expectSelected = async (path: string) => {
+      await expect(row(path)).toHaveAttribute("aria-selected", "true");
+      await expect(viewer.row(path)).toHaveAttribute("aria-selected", "true");
+      await expect(page.locator("[data-testid=rank-row][aria-selected=true]")).toHaveCount(1);
+      await expect(page.locator(".stepper-label")).toHaveText(`rank ${names.indexOf(path)}`);
+      await expect(viewer.peak).toHaveAttribute(
+        "data-value",
+        String(summaries.get(path)?.requested_bytes.peak),
+      );
+      await expect.poll(async () => (await viewer.state()).path).toBe(path);
+    };
+    await row(second).locator("[data-column=peak]").click();
+    await expectSelected(second);
+    await expect(views.pane("Overview")).toHaveAttribute("data-place", "main");
+    await viewer.row(third).click();
+    await expectSelected(third);
+
+    await row(second).locator("[data-column=end]").dblclick();
+    await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
+    await expect.poll(async () => (await viewer.state()).path).toBe(second);
+    await viewer.plot.drawn();
+    await views.main("Overview");
+    await row(third).getByRole("button").click();
+    await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
+    await expect.poll(async () => (await viewer.state()).path).toBe(third);
+  });
 });
 
-test("a rank that ran out of memory counts each of its findings once", async ({ viewer }, info) => {
+test("each finding of a rank that ran out of memory is counted once", async ({ viewer }, info) => {
   const { row, names, anomalies } = await openRun(viewer, info, [
     "recorded/oom_expandable.pickle.gz",
     "recorded/t26/gpt_small.pickle.gz",
@@ -128,73 +199,4 @@ test("a rank that ran out of memory counts each of its findings once", async ({ 
       String(own.length),
     );
   }
-});
-
-test("the rank that stands out is marked, and in the words of the command line", async ({
-  viewer,
-  page,
-}, info) => {
-  const { views, pane, rows, row, names, anomalies } = await openRun(viewer, info, FSDP);
-  const outliers = anomalies.filter(({ kind }) => kind === "outlier");
-  const odd = new Set(outliers.map(({ path }) => path));
-  expect(outliers.length, "one stands out").toBeGreaterThan(0);
-  expect(odd.size).toBeLessThan(names.length);
-  await expect(rows).toHaveCount(names.length);
-  for (const path of names) {
-    await expect(row(path)).toHaveAttribute("data-outlier", String(odd.has(path)));
-    await expect(row(path).getByText("outlier", { exact: true })).toHaveCount(
-      odd.has(path) ? 1 : 0,
-    );
-  }
-  const lines = pane
-    .getByRole("list", { name: "What stands out between ranks" })
-    .getByRole("button");
-  await expect(lines).toHaveCount(outliers.length);
-  expect((await lines.allTextContents()).toSorted()).toEqual(
-    outliers.map(({ text }) => text).toSorted(),
-  );
-
-  await lines.first().click();
-  await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
-  await expect.poll(async () => odd.has((await viewer.state()).path ?? "")).toBe(true);
-  await views.main("Anomalies");
-  for (const { id, bytes } of outliers) {
-    await expect(page.locator(`[data-testid=finding][data-id="${id}"]`)).toHaveAttribute(
-      "data-value",
-      String(bytes),
-    );
-  }
-});
-
-test("a click looks at a rank, a double click opens its timeline", async ({
-  viewer,
-  page,
-}, info) => {
-  const { views, names, row, summaries } = await openRun(viewer, info, GPT);
-  const [, second = "", third = ""] = names;
-  const expectLooked = async (path: string) => {
-    await expect(row(path)).toHaveAttribute("aria-selected", "true");
-    await expect(viewer.row(path)).toHaveAttribute("aria-selected", "true");
-    await expect(page.locator("[data-testid=rank-row][aria-selected=true]")).toHaveCount(1);
-    await expect(page.locator(".stepper-label")).toHaveText(`rank ${names.indexOf(path)}`);
-    await expect(viewer.peak).toHaveAttribute(
-      "data-value",
-      String(summaries.get(path)?.requested_bytes.peak),
-    );
-    await expect.poll(async () => (await viewer.state()).path).toBe(path);
-  };
-  await row(second).locator("[data-column=peak]").click();
-  await expectLooked(second);
-  await expect(views.pane("Overview")).toHaveAttribute("data-place", "main");
-  await viewer.row(third).click();
-  await expectLooked(third);
-
-  await row(second).locator("[data-column=end]").dblclick();
-  await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
-  await expect.poll(async () => (await viewer.state()).path).toBe(second);
-  await viewer.plot.drawn();
-  await views.main("Overview");
-  await row(third).getByRole("button").click();
-  await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
-  await expect.poll(async () => (await viewer.state()).path).toBe(third);
 });

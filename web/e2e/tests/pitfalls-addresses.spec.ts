@@ -1,5 +1,4 @@
-// What other viewers of these files get wrong about what lies at an address and when: each test
-// would catch one such mistake here.
+// Mistakes of other viewers about addresses and times: each test would catch one of them here.
 
 import { blocksOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
@@ -10,7 +9,7 @@ import { expectCursor, pane, selectedOf, still, work } from "../lib/work.js";
 
 const scenario = (name: string) => testData(`scenarios/${name}.pickle`);
 
-/** The pixels and rows of the segments view. */
+/** Opens the segments view; `middle` gives the center of a row in pixels. */
 async function segmentRows(
   viewer: Viewer,
 ): Promise<{ plot: Plot; middle: (bytes: number) => Promise<number> }> {
@@ -29,16 +28,13 @@ async function segmentRows(
   return { plot, middle };
 }
 
-test("a segment is there from its creation to its end, and not before or after", async ({
-  viewer,
-  page,
-}) => {
+test("a segment is drawn from its creation to its end", async ({ viewer, page }) => {
   const file = scenario("f17");
   await work(viewer, file);
   const { plot, middle } = await segmentRows(viewer);
   await expect(page.locator(".segment-label")).toHaveCount(3);
   const { x } = await plot.scale();
-  // Event 0 makes the one of 2,048 bytes, event 1 that of 1,000, and event 2 takes it away.
+  // Event 0 adds the segment of 2,048 bytes, event 1 that of 1,000, and event 2 frees the latter.
   const [always, later, brief] = [await middle(4096), await middle(2048), await middle(1000)];
   await expect
     .poll(async () => {
@@ -64,11 +60,8 @@ test("a segment is there from its creation to its end, and not before or after",
     });
 });
 
-test("a free that is pending is seen as such, along events and along time", async ({
-  viewer,
-  page,
-}) => {
-  // Requested by event 1, completed by event 3.
+test("a pending free is drawn as such, along events and along time", async ({ viewer, page }) => {
+  // The free is requested by event 1 and completed by event 3.
   await work(viewer, scenario("f06"));
   const { plot, middle } = await segmentRows(viewer);
   const row = await middle(4096);
@@ -76,7 +69,7 @@ test("a free that is pending is seen as such, along events and along time", asyn
     .locator(".legend .key[data-key=pending]")
     .evaluate((key) => getComputedStyle(key).backgroundColor);
   const wanted = (legend.match(/\d+/g) ?? []).slice(0, 3).map(Number);
-  /** Whether the color of what is pending is in a column of the row. */
+  /** Whether a column of the row has the color of pending frees. */
   const pending = async (column: number) => {
     const picture = await plot.picture();
     for (let y = row - 16; y <= row + 16; y += 1) {
@@ -91,7 +84,7 @@ test("a free that is pending is seen as such, along events and along time", asyn
     .toEqual([false, true, false]);
   await page.keyboard.press("x");
   await expect.poll(async () => (await viewer.state()).axis).toBe("time");
-  // Requested after a millisecond, completed after two.
+  // The free is requested after 1 ms and completed after 2 ms.
   const at = async (ms: number) => {
     const ticks = await pane(page, "segments")
       .locator(".tick-x")
@@ -113,83 +106,84 @@ test("a free that is pending is seen as such, along events and along time", asyn
     .toEqual([false, true]);
 });
 
-/** Two lives of one address, and an event in each. */
+/** Two blocks at one address, with a slot and an event in the life of each. */
 const TWICE = scenario("f05");
 const both = [
   ["0:0x1000@0", 0.5, 0],
   ["0:0x1000@3", 3.5, 3],
 ] as const;
 
-/** Selects nothing. */
+/** Clears the selection. */
 async function nothing(viewer: Viewer): Promise<void> {
   await viewer.page.evaluate(() => window.vramscope.select(null));
   await expect.poll(() => selectedOf(viewer)).toBeNull();
 }
 
-test("two blocks at one address are two in the plots", async ({ viewer, page }) => {
-  expect(
-    blocksOf(TWICE)
-      .map((block) => referenceOf(block))
-      .toSorted(),
-  ).toEqual(both.map(([reference]) => reference));
-  await work(viewer, TWICE);
-  const { x, y } = await viewer.plot.scale();
-  const box = await viewer.plot.box();
-  for (const [reference, at] of both) {
-    await page.mouse.click(box.x + x(at), box.y + y(50));
-    await expect.poll(() => selectedOf(viewer), "a click on the timeline").toBe(reference);
-    await viewer.plot.moveTo(x(at), y(50));
-    await expect(viewer.tooltip.locator("[data-value]")).toHaveAttribute(
-      "data-value",
-      reference === both[0][0] ? "100" : "300",
-    );
-  }
-  const { plot, middle } = await segmentRows(viewer);
-  const canvas = await plot.box();
-  const scale = await plot.scale();
-  for (const [reference, at] of both) {
-    await nothing(viewer);
-    // The row of what is selected is higher than others.
-    const row = await still(() => middle(4096));
-    // The first eighth of the segment, wherever in its row it is drawn.
-    const column = Math.round(scale.x(at));
-    let there = -1;
-    await expect
-      .poll(async () => {
-        const picture = await plot.picture();
-        const free = [picture.color(column, row), picture.color(column, picture.png.height >> 1)];
-        const rows = Array.from({ length: 40 }, (_, i) => row - 20 + i).filter((y) => y > 0);
-        const colored = rows.filter((y) => picture.differs(column, y, free));
-        there = colored[colored.length >> 1] ?? -1;
-        return there;
-      })
-      .toBeGreaterThan(0);
-    await page.mouse.click(canvas.x + column, canvas.y + there);
-    await expect.poll(() => selectedOf(viewer), "a click on the segment").toBe(reference);
-  }
-});
-
-test("two blocks at one address are two in the tables and in the state at the cursor", async ({
+test("two blocks at one address are two in plots, tables and the state at the cursor", async ({
   viewer,
   page,
 }) => {
-  await work(viewer, TWICE);
-  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
-  for (const [index, reference] of [both[1][0], both[0][0]].entries()) {
-    await page.getByTestId("blocks-table").locator(".table-row").nth(index).click();
-    await expect.poll(() => selectedOf(viewer), "a row of the blocks").toBe(reference);
-  }
-  await page.evaluate(() => window.vramscope.setState({ drawer: "events" }));
-  for (const [reference, , event] of both) {
-    await nothing(viewer);
-    await page.getByTestId("events-table").locator(`.table-row[data-key="${event}"]`).click();
-    await expect.poll(() => selectedOf(viewer), "a row of the events").toBe(reference);
-  }
-  for (const [reference, , event] of both) {
-    await nothing(viewer);
-    await page.evaluate(([at = 0]) => window.vramscope.setState({ at }), [event]);
-    await expectCursor(page, event);
-    await page.getByTestId("moment").locator("button.share").click();
-    await expect.poll(() => selectedOf(viewer), "a stack of the state").toBe(reference);
-  }
+  await test.step("plots", async () => {
+    expect(
+      blocksOf(TWICE)
+        .map((block) => referenceOf(block))
+        .toSorted(),
+    ).toEqual(both.map(([reference]) => reference));
+    await work(viewer, TWICE);
+    const { x, y } = await viewer.plot.scale();
+    const box = await viewer.plot.box();
+    for (const [reference, at] of both) {
+      await page.mouse.click(box.x + x(at), box.y + y(50));
+      await expect.poll(() => selectedOf(viewer), "a click on the timeline").toBe(reference);
+      await viewer.plot.moveTo(x(at), y(50));
+      await expect(viewer.tooltip.locator("[data-value]")).toHaveAttribute(
+        "data-value",
+        reference === both[0][0] ? "100" : "300",
+      );
+    }
+    const { plot, middle } = await segmentRows(viewer);
+    const canvas = await plot.box();
+    const scale = await plot.scale();
+    for (const [reference, at] of both) {
+      await nothing(viewer);
+      // The row of the selected block is higher than others.
+      const row = await still(() => middle(4096));
+      // Find the block in the first eighth of the segment.
+      const column = Math.round(scale.x(at));
+      let there = -1;
+      await expect
+        .poll(async () => {
+          const picture = await plot.picture();
+          const free = [picture.color(column, row), picture.color(column, picture.png.height >> 1)];
+          const rows = Array.from({ length: 40 }, (_, i) => row - 20 + i).filter((y) => y > 0);
+          const colored = rows.filter((y) => picture.differs(column, y, free));
+          there = colored[colored.length >> 1] ?? -1;
+          return there;
+        })
+        .toBeGreaterThan(0);
+      await page.mouse.click(canvas.x + column, canvas.y + there);
+      await expect.poll(() => selectedOf(viewer), "a click on the segment").toBe(reference);
+    }
+  });
+  await test.step("tables and state", async () => {
+    await page.keyboard.press("2");
+    await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
+    for (const [index, reference] of [both[1][0], both[0][0]].entries()) {
+      await page.getByTestId("blocks-table").locator(".table-row").nth(index).click();
+      await expect.poll(() => selectedOf(viewer), "a row of the blocks").toBe(reference);
+    }
+    await page.evaluate(() => window.vramscope.setState({ drawer: "events" }));
+    for (const [reference, , event] of both) {
+      await nothing(viewer);
+      await page.getByTestId("events-table").locator(`.table-row[data-key="${event}"]`).click();
+      await expect.poll(() => selectedOf(viewer), "a row of the events").toBe(reference);
+    }
+    for (const [reference, , event] of both) {
+      await nothing(viewer);
+      await page.evaluate(([at = 0]) => window.vramscope.setState({ at }), [event]);
+      await expectCursor(page, event);
+      await page.getByTestId("moment").locator("button.share").click();
+      await expect.poll(() => selectedOf(viewer), "a stack of the state").toBe(reference);
+    }
+  });
 });

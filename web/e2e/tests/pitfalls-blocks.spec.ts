@@ -1,52 +1,21 @@
-// What other viewers of these files get wrong about blocks and bytes: each test would catch one
-// such mistake here.
+// Mistakes of other viewers about blocks and bytes: each test would catch one of them here.
 
-import { readFileSync } from "node:fs";
-import type { Page } from "@playwright/test";
-import {
-  anomaliesOf,
-  blocksOf,
-  cli,
-  deviceOf,
-  devicesOf,
-  referenceOf,
-  stateOf,
-} from "../lib/cli.js";
+import { anomaliesOf, blocksOf, cli, deviceOf, referenceOf, stateOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { life, type Made, made, onDisk } from "../lib/made.js";
 import { expect, test } from "../lib/test.js";
-import {
-  answering,
-  bandOf,
-  expectCursor,
-  inside,
-  marks,
-  pane,
-  select,
-  under,
-  work,
-} from "../lib/work.js";
+import { bandOf, inside, marks, select, under, work } from "../lib/work.js";
 
-const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 const LATE = testData("recorded/gpt_ring10000.pickle.gz");
 const OOMS = testData("recorded/oom_expandable.pickle.gz");
 const scenario = (name: string) => testData(`scenarios/${name}.pickle`);
 
-/** The blocks table, whole, as its own export has it. */
-async function exported(page: Page): Promise<{ bytes: number }[]> {
-  const download = page.waitForEvent("download");
-  await pane(page, "blocks").getByRole("button", { name: "JSON" }).click();
-  const text = readFileSync(await (await download).path(), "utf8");
-  const value = JSON.parse(text) as { blocks: { bytes: number }[] } | { bytes: number }[];
-  return Array.isArray(value) ? value : value.blocks;
-}
-
-test("a block that is allocated and freed in one microsecond does not live on", async ({
+test("a block that is allocated and freed in one microsecond is not drawn as live", async ({
   viewer,
   page,
 }, info) => {
   const events: Made[] = [
-    // Freed in the first microsecond of the window, and older than it.
+    // A block from before the window, freed in its first microsecond.
     { at: 0, action: "free_requested", addr: 0x9000, size: 700 },
     { at: 0, action: "free_completed", addr: 0x9000, size: 700 },
     ...life(0x1000, 1000, 0),
@@ -79,40 +48,90 @@ test("a block that is allocated and freed in one microsecond does not live on", 
   }
 });
 
-test("requested bytes are requested bytes, before the window and after it", async ({
-  viewer,
-  page,
-}) => {
-  const file = scenario("f03");
-  const { start, peak } = deviceOf(file).requested_bytes;
-  const [largest] = blocksOf(file);
-  if (!largest) throw new Error("no block");
-  expect(largest.block_bytes, "a block that is rounded up").toBeGreaterThan(largest.bytes);
-  await work(viewer, file);
-  await expect(viewer.peak).toHaveAttribute("data-value", String(peak));
-  await expect(
-    viewer.details.getByText("at the start").locator("xpath=following-sibling::dd"),
-  ).toHaveAttribute("data-value", String(start));
-  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks", at: -1 }));
-  await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(start));
-  const row = page.getByTestId("blocks-table").locator(".table-row").first();
-  await expect(row.locator("[data-column=size]")).toHaveAttribute(
-    "data-value",
-    String(largest.bytes),
-  );
-  await expect(row.locator("[data-column=blockSize]")).toHaveAttribute(
-    "data-value",
-    String(largest.block_bytes),
-  );
+test("blocks from before the window keep size, state and call stack", async ({ viewer, page }) => {
+  await test.step("requested bytes are not rounded", async () => {
+    const file = scenario("f03");
+    const { start, peak } = deviceOf(file).requested_bytes;
+    const [largest] = blocksOf(file);
+    if (!largest) throw new Error("no block");
+    expect(largest.block_bytes, "a block that is rounded up").toBeGreaterThan(largest.bytes);
+    await work(viewer, file);
+    await expect(viewer.peak).toHaveAttribute("data-value", String(peak));
+    await expect(
+      viewer.details.getByText("initial", { exact: true }).locator("xpath=following-sibling::dd"),
+    ).toHaveAttribute("data-value", String(start));
+    await page.evaluate(() => window.vramscope.setState({ drawer: "blocks", at: -1 }));
+    await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(start));
+    const row = page.getByTestId("blocks-table").locator(".table-row").first();
+    await expect(row.locator("[data-column=size]")).toHaveAttribute(
+      "data-value",
+      String(largest.bytes),
+    );
+    await expect(row.locator("[data-column=blockSize]")).toHaveAttribute(
+      "data-value",
+      String(largest.block_bytes),
+    );
+  });
+  await test.step("a pending free is live until the end", async () => {
+    const file = scenario("f08");
+    const { start, end } = deviceOf(file).requested_bytes;
+    const pending = blocksOf(file).find(({ preexisting }) => preexisting);
+    if (!pending) throw new Error("no block from before the window is pending");
+    expect(start).toBe(pending.bytes);
+    await work(viewer, file);
+    await select(viewer, referenceOf(pending));
+    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+      "data-value",
+      String(start),
+    );
+    await expect(viewer.details).toContainText(/pending/);
+    await page.evaluate(
+      ([at = 0]) => window.vramscope.setState({ at }),
+      [deviceOf(file).events - 1],
+    );
+    await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(end));
+    await expect(bandOf(page, "active_bytes")).toHaveAttribute(
+      "data-value",
+      String(stateOf(file, deviceOf(file).events - 1).active_bytes),
+    );
+  });
+  await test.step("the call stack of a free is labeled as such", async () => {
+    const file = scenario("f04");
+    const block = blocksOf(file).find(({ of_free }) => of_free);
+    if (!block) throw new Error("no stack of a free");
+    await page.evaluate(() => window.vramscope.setState({ view: "timeline", drawer: "none" }));
+    await work(viewer, file);
+    const box = await viewer.plot.box();
+    const scale = await viewer.plot.scale();
+    await page.mouse.click(box.x + scale.left + 6, box.y + scale.y(350));
+    await expect(viewer.details.locator("[data-reference]")).toHaveAttribute(
+      "data-reference",
+      "0:0x1000@pre",
+    );
+    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute("data-value", "700");
+    await expect(viewer.details).toContainText("free_1");
+    await select(viewer, referenceOf(block));
+    await expect(viewer.details.locator(".stack-note")).toContainText(/free/i);
+    // The flame graph and the state at the cursor label it too.
+    await page.evaluate(() => window.vramscope.setState({ view: "flame", at: 0 }));
+    await expect(page.locator(".flame-name", { hasText: /free/i }).first()).toBeVisible();
+    await expect(page.getByTestId("moment").locator(`button[title*="free"]`)).toHaveCount(1);
+    await page.evaluate(() => window.vramscope.setState({ view: "timeline" }));
+    await select(
+      viewer,
+      referenceOf({ ...block, preexisting: false, alloc_event: 0, address: "0x1400" }),
+    );
+    await expect(viewer.details.locator(".stack-note")).toHaveCount(0);
+  });
 });
 
-test("memory from before the window has its stack, in the selection, the flame graph and the table", async ({
+test("memory from before the window has its call stack in details, flame graph and table", async ({
   viewer,
   page,
 }) => {
   const old = blocksOf(LATE).filter(({ preexisting }) => preexisting);
   const known = old.find(({ frames, of_free }) => frames.length > 2 && !of_free);
-  if (!known) throw new Error("nothing is known of what was there before");
+  if (!known) throw new Error("no block from before the window has a call stack");
   await work(viewer, LATE);
   await select(viewer, referenceOf(known));
   await expect(viewer.details.locator(".frames")).toContainText(
@@ -130,7 +149,7 @@ test("memory from before the window has its stack, in the selection, the flame g
   await expect(
     page.getByTestId("blocks-table").locator(".table-row[aria-selected=true] [data-column=size]"),
   ).toHaveAttribute("data-value", String(known.bytes));
-  // By its frame the flame graph finds at least what is old and live at the peak.
+  // A search for its frame finds at least this block, which is live at the peak.
   const { stacks } = cli("peak", LATE);
   const own = known.frames.find(({ file }) => file.startsWith("/train/"));
   const word = `${own?.file}:${own?.line}`;
@@ -142,127 +161,7 @@ test("memory from before the window has its stack, in the selection, the flame g
   await expect(page.getByTestId("flame-matched")).toHaveAttribute("data-value", String(bytes));
 });
 
-test("what waits for its free at the dump was there before, and is there at the end", async ({
-  viewer,
-  page,
-}) => {
-  const file = scenario("f08");
-  const { start, end } = deviceOf(file).requested_bytes;
-  const pending = blocksOf(file).find(({ preexisting }) => preexisting);
-  if (!pending) throw new Error("nothing is pending");
-  expect(start).toBe(pending.bytes);
-  await work(viewer, file);
-  await select(viewer, referenceOf(pending));
-  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
-    "data-value",
-    String(start),
-  );
-  await expect(viewer.details).toContainText(/pending/);
-  await page.evaluate(([at = 0]) => window.vramscope.setState({ at }), [deviceOf(file).events - 1]);
-  await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(end));
-  await expect(bandOf(page, "active_bytes")).toHaveAttribute(
-    "data-value",
-    String(stateOf(file, deviceOf(file).events - 1).active_bytes),
-  );
-});
-
-test("the stack of a free is not passed off as that of the allocation", async ({
-  viewer,
-  page,
-}) => {
-  const file = scenario("f04");
-  const block = blocksOf(file).find(({ of_free }) => of_free);
-  if (!block) throw new Error("no stack of a free");
-  await work(viewer, file);
-  await select(viewer, referenceOf(block));
-  await expect(viewer.details.locator(".stack-note")).toContainText(/free/i);
-  // In the flame graph and in the state at the cursor too.
-  await page.evaluate(() => window.vramscope.setState({ view: "flame", at: 0 }));
-  await expect(page.locator(".flame-name", { hasText: /free/i }).first()).toBeVisible();
-  await expect(page.getByTestId("moment").locator(`button[title*="free"]`)).toHaveCount(1);
-  await page.evaluate(() => window.vramscope.setState({ view: "timeline" }));
-  await select(
-    viewer,
-    referenceOf({ ...block, preexisting: false, alloc_event: 0, address: "0x1400" }),
-  );
-  await expect(viewer.details.locator(".stack-note")).toHaveCount(0);
-});
-
-test("nothing vanishes: the blocks of the table that are live at the peak add up to it", async ({
-  viewer,
-  page,
-}) => {
-  await work(viewer, REAL);
-  const { blocks, total } = cli("peak", REAL);
-  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
-  await page.keyboard.press("p");
-  await expectCursor(page, deviceOf(REAL).requested_bytes.peak_event);
-  await pane(page, "blocks").getByRole("button", { name: "live at cursor" }).click();
-  await expect(page.getByTestId("blocks-table")).toHaveAttribute("data-total", String(blocks));
-  const rows = await exported(page);
-  expect(rows).toHaveLength(blocks);
-  expect(rows.reduce((sum, { bytes }) => sum + Number(bytes), 0)).toBe(total);
-});
-
-test("the table has every block, the largest first, and each can be selected", async ({
-  viewer,
-  page,
-}) => {
-  await work(viewer, REAL);
-  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
-  const table = page.getByTestId("blocks-table");
-  const all = blocksOf(REAL);
-  expect(all.length).toBeGreaterThan(1000);
-  await expect(table).toHaveAttribute("data-total", String(all.length));
-  const sizes = () =>
-    table
-      .locator(".table-row [data-column=size]")
-      .evaluateAll((cells) => cells.map((cell) => Number(cell.getAttribute("data-value"))));
-  const largest = all.map(({ bytes }) => bytes).toSorted((a, b) => b - a);
-  await expect.poll(async () => (await sizes()).slice(0, 20)).toEqual(largest.slice(0, 20));
-  // And the smallest, at the very end.
-  await table.getByRole("rowgroup").evaluate((body) => body.scrollTo(0, body.scrollHeight));
-  await expect.poll(async () => (await sizes()).at(-1)).toBe(largest.at(-1));
-  const last = table.locator(".table-row").last();
-  await last.click();
-  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
-    "data-value",
-    String(largest.at(-1)),
-  );
-});
-
-test("two devices in one file are two curves, two peaks and two selections", async ({
-  viewer,
-  page,
-}) => {
-  const file = testData("edge/two_devices.pickle");
-  await work(viewer, file);
-  for (const { device, requested_bytes, events } of devicesOf(file)) {
-    await viewer.device.selectOption(String(device));
-    await answering(page);
-    await expect(viewer.peak).toHaveAttribute("data-value", String(requested_bytes.peak));
-    await page.keyboard.press("p");
-    await expectCursor(page, requested_bytes.peak_event);
-    await expect(bandOf(page, "requested_bytes")).toHaveAttribute(
-      "data-value",
-      String(requested_bytes.peak),
-    );
-    // Both use the address 0x1000.
-    const block = blocksOf(file, "--device", String(device)).find(
-      ({ address }) => address === "0x1000",
-    );
-    if (!block) throw new Error("no block there");
-    await select(viewer, referenceOf(block, device));
-    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
-      "data-value",
-      String(block.bytes),
-    );
-    await page.evaluate(() => window.vramscope.setState({ drawer: "events" }));
-    await expect(page.getByTestId("events-table")).toHaveAttribute("data-total", String(events));
-  }
-});
-
-test("what is reserved, what ran out and whose pool it is are all there", async ({
+test("reserved bytes, out-of-memory events and private pools are shown", async ({
   viewer,
   page,
 }) => {
@@ -274,7 +173,7 @@ test("what is reserved, what ran out and whose pool it is are all there", async 
     "data-value",
     String(reserved_bytes.peak),
   );
-  // The line of what is reserved is drawn where the program says that it is.
+  // The line of reserved bytes is drawn at the height that the program reports.
   const [first] = ooms.flatMap(({ events }) => events);
   if (first === undefined) throw new Error("no event");
   const { x, y } = await viewer.plot.scale();
@@ -295,7 +194,7 @@ test("what is reserved, what ran out and whose pool it is are all there", async 
   await expect(viewer.fact("pool")).not.toContainText(/default/);
 });
 
-test("another file with as many blocks is drawn anew", async ({ viewer, page }) => {
+test("another file with as many blocks is drawn again", async ({ viewer, page }) => {
   const of = (sizes: [number, number]) =>
     made(
       "same.json",
@@ -313,14 +212,14 @@ test("another file with as many blocks is drawn anew", async ({ viewer, page }) 
       ],
     );
   const between: number[] = [];
-  const bands = page.getByRole("button", { name: "Bands" });
+  const bands = page.getByRole("button", { name: "Lines" });
   for (const sizes of [
     [3000, 1000],
     [1000, 3000],
   ] as [number, number][]) {
     await work(viewer, of(sizes));
     await expect(viewer.peak).toHaveAttribute("data-value", "4001");
-    // Without what is reserved the two are as high as the plot.
+    // Without the line of reserved bytes the two blocks fill the plot.
     if ((await bands.getAttribute("aria-pressed")) === "true") await bands.click();
     await viewer.plot.drawn();
     const { x, y } = await viewer.plot.scale();
@@ -330,7 +229,7 @@ test("another file with as many blocks is drawn anew", async ({ viewer, page }) 
       [3500, sizes[1]],
     ] as const)
       expect((await under(page, at, y(bytes)))?.bytes.raw).toBe(String(size));
-    // Where one block ends and the other begins, in pixels.
+    // The row of pixels between the two blocks.
     const picture = await viewer.plot.picture();
     const lower = picture.color(at, Math.round(y(500)));
     let row = Math.round(y(500));

@@ -1,59 +1,15 @@
-// What other viewers of these files get wrong in names, units and shares: each test would catch one
-// such mistake here.
+// Mistakes of other viewers in names, units and shares: each test would catch one of them here.
 
 import type { ViewState } from "vramscope-viewer";
-import { anomaliesOf, cli, deviceOf } from "../lib/cli.js";
+import { anomaliesOf, deviceOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { life, made, onDisk } from "../lib/made.js";
 import { expect, test } from "../lib/test.js";
-import { inside, pane, rangeOf, restedRange, still, under, work } from "../lib/work.js";
+import { answering, inside, pane, rangeOf, restedRange, still, under, work } from "../lib/work.js";
 
-const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 const GROWS = testData("recorded/gpt_leak.pickle.gz");
-const scenario = (name: string) => testData(`scenarios/${name}.pickle`);
 
-test("a click in the flame graph goes to that node and no other of the same name", async ({
-  viewer,
-  page,
-}) => {
-  await work(viewer, REAL);
-  await page.keyboard.press("4");
-  await expect(page.locator(".flame-name").first()).toBeVisible();
-  const names = () =>
-    page
-      .locator(".flame-name")
-      .evaluateAll((all) =>
-        all.map(
-          (box) =>
-            [
-              box.querySelector("span")?.textContent ?? "",
-              box.getAttribute("data-node") ?? "",
-            ] as const,
-        ),
-      );
-  const shown = await still(names);
-  const twice = shown.findLast(
-    ([text], index) => text !== "" && shown.findIndex((other) => other[0] === text) < index,
-  );
-  if (!twice) throw new Error("no name is there twice");
-  const { nodes } = cli("flame", REAL);
-  const same = nodes
-    .filter(({ name }) => twice[0].includes(name))
-    .map(({ total }) => String(total));
-  const target = page.locator(`.flame-name[data-node="${twice[1]}"]`);
-  await target.hover();
-  const weight = await viewer.page
-    .getByTestId("view-flame")
-    .getByTestId("tooltip")
-    .locator("[data-value]")
-    .getAttribute("data-value");
-  expect(same).toContain(weight);
-  await target.click();
-  await expect(page.getByTestId("flame-total")).toHaveAttribute("data-value", weight ?? "none");
-  await expect(pane(page, "flame").locator(".breadcrumb [aria-current]")).toContainText(twice[0]);
-});
-
-test("names in angle brackets are whole, and bytes times time are not called bytes", async ({
+test("names in angle brackets are whole, and bytes × time has its own unit", async ({
   viewer,
   page,
 }) => {
@@ -104,10 +60,7 @@ test("no text counts seconds from 1970, and growth is not called a leak", async 
   await expect(viewer.details).not.toContainText(epoch);
 });
 
-test("no share of what is reserved is over 100 %, whatever was given back", async ({
-  viewer,
-  page,
-}, info) => {
+test("no share of reserved bytes exceeds 100 %", async ({ viewer, page }, info) => {
   const file = made(
     "emptied.json",
     [
@@ -153,7 +106,7 @@ test("no share of what is reserved is over 100 %, whatever was given back", asyn
   for (const end of bars) expect(end).toBeLessThanOrEqual(1.000001);
 });
 
-test("a microsecond is a microsecond after half an hour, and tick labels tell it", async ({
+test("a microsecond is a microsecond after half an hour, also in tick labels", async ({
   viewer,
   page,
 }) => {
@@ -182,7 +135,7 @@ test("a microsecond is a microsecond after half an hour, and tick labels tell it
   await page.getByRole("button", { name: "time", exact: true }).click();
   await expect.poll(async () => (await viewer.state()).axis).toBe("time");
   const whole = await restedRange(viewer);
-  // There is as much room before the window as after it.
+  // The margins before and after the window are equal.
   const origin = Math.round((whole.x1 - LONG) / 2);
   const view = { x0: origin + a - 5, x1: origin + a + 15 };
   await page.evaluate((range) => window.vramscope.setState(range), view);
@@ -192,7 +145,7 @@ test("a microsecond is a microsecond after half an hour, and tick labels tell it
   const { y } = await viewer.plot.scale();
   const at = (slot: number) => left + ((slot - view.x0) / (view.x1 - view.x0)) * width;
   const seen: string[] = [];
-  // A block that is alive at a microsecond is so in the whole of its slot.
+  // A block that is live at a microsecond fills the slot of that microsecond.
   for (let us = a - 2; us <= b + 4; us += 1)
     seen.push((await under(page, at(origin + us + 0.5), y(2500)))?.reference ?? "-");
   const early = seen.indexOf("0:0x2000@1");
@@ -201,8 +154,8 @@ test("a microsecond is a microsecond after half an hour, and tick labels tell it
   expect(seen.filter((name) => name === seen[early])).toHaveLength(
     seen.filter((name) => name === seen[late]).length,
   );
-  expect(seen[late - 1], "between them there is nothing").toBe("-");
-  // What is drawn is what is picked, to the pixel.
+  expect(seen[late - 1], "nothing is live between them").toBe("-");
+  // The picture and pick() agree to the pixel.
   const picture = await viewer.plot.picture();
   const row = Math.round(y(2500));
   const edge = Math.round(at(origin + a - 2 + late));
@@ -214,42 +167,12 @@ test("a microsecond is a microsecond after half an hour, and tick labels tell it
   expect(new Set(ticks).size, ticks.join(" | ")).toBe(ticks.length);
 });
 
-test("ranks of one number in different folders are apart", async ({ viewer, page }) => {
-  await page.evaluate(
-    ([one, two]) => {
-      const file = (folder: string, bytes: number[]) => ({
-        name: `${folder}/rank0.pickle`,
-        buffer: Uint8Array.from(bytes).buffer,
-      });
-      void window.vramscope.load([file("iteration_2", one ?? []), file("iteration_5", two ?? [])]);
-    },
-    [
-      [...renamed("scenarios/f01.pickle", "").buffer],
-      [...renamed("scenarios/f02.pickle", "").buffer],
-    ],
-  );
-  for (const [folder, name] of [
-    ["iteration_2", "f01"],
-    ["iteration_5", "f02"],
-  ] as const) {
-    const path = `${folder}/rank0.pickle`;
-    await viewer.expectRow(path, "ready");
-    await viewer.row(path).click();
-    await expect(viewer.peak).toHaveAttribute(
-      "data-value",
-      String(deviceOf(scenario(name)).requested_bytes.peak),
-    );
-  }
-  await page.keyboard.press("1");
-  await expect(page.getByTestId("overview-row")).toHaveCount(2);
-});
-
-/** Texts in sight that have no room, and that nothing says in full. */
-function unsaid(root: ParentNode): string[] {
+/** Visible texts that are cut and have no title with the whole text. */
+function uncovered(root: ParentNode): string[] {
   return [...root.querySelectorAll("*")].flatMap((element) => {
-    if (element.shadowRoot) return unsaid(element.shadowRoot);
+    if (element.shadowRoot) return uncovered(element.shadowRoot);
     const cut = element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1;
-    // Names in a flame graph have the tooltip of their box.
+    // The tooltip shows the names of the flame graph.
     if (!cut || element.closest("[title], .flame-name, svg")) return [];
     const { overflowX } = getComputedStyle(element);
     const { top, bottom, left, right } = element.getBoundingClientRect();
@@ -258,21 +181,22 @@ function unsaid(root: ParentNode): string[] {
   });
 }
 
-for (const width of [1440, 420]) {
-  test(`what is cut in a window of ${width} pixels is whole in a title`, async ({
-    viewer,
-    page,
-  }) => {
+test("text that is cut is whole in a title, in a wide and in a narrow window", async ({
+  viewer,
+  page,
+}) => {
+  const names = [
+    "rank0_memory_snapshot.pickle.gz",
+    "rank1_with_a_name_of_its_own_memory_snapshot.pickle.gz",
+  ] as const;
+  await viewer.open([
+    renamed("recorded/t26/gpt_small.pickle.gz", names[0]),
+    renamed("recorded/gpt_leak.pickle.gz", names[1]),
+  ]);
+  for (const name of names) await viewer.expectRow(name, "ready");
+  await answering(page);
+  for (const width of [1440, 420]) {
     await page.setViewportSize({ width, height: 900 });
-    const names = [
-      "rank0_memory_snapshot.pickle.gz",
-      "rank1_with_a_name_of_its_own_memory_snapshot.pickle.gz",
-    ] as const;
-    await viewer.open([
-      renamed("recorded/t26/gpt_small.pickle.gz", names[0]),
-      renamed("recorded/gpt_leak.pickle.gz", names[1]),
-    ]);
-    for (const name of names) await viewer.expectRow(name, "ready");
     for (const view of [
       "overview",
       "segments",
@@ -289,7 +213,10 @@ for (const width of [1440, 420]) {
       await page.evaluate((to) => window.vramscope.setState(to), state);
       await expect(pane(page, view)).toBeVisible();
       await still(() => pane(page, view).innerText());
-      expect(await page.evaluate(`(${unsaid.toString()})(document)`), view).toEqual([]);
+      expect(
+        await page.evaluate(`(${uncovered.toString()})(document)`),
+        `${view}, ${width}`,
+      ).toEqual([]);
     }
-  });
-}
+  }
+});

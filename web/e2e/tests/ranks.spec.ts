@@ -1,5 +1,4 @@
-// A run of 128 ranks: every row is read, the count of them is honest, and the page answers
-// meanwhile.
+// A run of 128 ranks.
 
 import { readFileSync } from "node:fs";
 import type { Route } from "@playwright/test";
@@ -9,13 +8,13 @@ import { expect, test } from "../lib/test.js";
 import { answering, later } from "../lib/work.js";
 
 const RANKS = 128;
-/** Their peaks differ, so that there is something to sort. */
+/** Files with different peaks. */
 const FILES = ["f01", "f02", "f03", "f05", "f06", "f13", "f14", "f15", "f18"].map((name) =>
   testData(`scenarios/${name}.pickle`),
 );
 const fileOf = (rank: number) => FILES[(rank * 5) % FILES.length] ?? "";
 
-test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page }) => {
+test("128 ranks are read, counted and sorted while the page answers", async ({ viewer, page }) => {
   const peaks = new Map(FILES.map((file) => [file, deviceOf(file).requested_bytes.peak]));
   const peakOf = (rank: number) => peaks.get(fileOf(rank)) ?? Number.NaN;
   await page.evaluate(() => {
@@ -28,7 +27,7 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
       beat.longest = Math.max(beat.longest, now - beat.last);
       beat.last = now;
     }, 10);
-    // What is said to have been read, beside what has been.
+    // Record the shown count next to the number of rows that are ready.
     const root = window.vramscope.shadowRoot;
     if (root === null) throw new Error("no shadow root");
     new MutationObserver(() => {
@@ -50,7 +49,7 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
     [bytes, RANKS] as const,
   );
   await expect(viewer.rows).toHaveCount(RANKS);
-  // While they are read, one far down is asked for, and comes next.
+  // A rank that is selected while others load is read next.
   await viewer.row("iteration_1/rank100").click();
   await expect(viewer.row("iteration_1/rank100")).toHaveAttribute("aria-selected", "true");
   await expect(viewer.peak).toHaveAttribute("data-value", String(peakOf(100)));
@@ -104,7 +103,7 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
   await expect(head).toHaveAttribute("aria-sort", "ascending");
   await expect.poll(async () => (await column()).map(({ peak }) => peak)).toEqual(ascending);
 
-  // One whose worker has long gone is read again.
+  // A rank whose worker was ended is read again.
   for (const rank of [3, 77]) {
     await page.locator(`[data-testid=overview-row][data-path="iteration_1/rank${rank}"]`).click();
     await expect(viewer.peak).toHaveAttribute("data-value", String(peakOf(rank)));
@@ -119,10 +118,7 @@ test("128 ranks are read, counted, sorted and looked at", async ({ viewer, page 
   expect(alive, "workers at the end").toBeLessThanOrEqual(9);
 });
 
-test("a rank that was released is drawn, however long it takes to be read again", async ({
-  viewer,
-  page,
-}) => {
+test("a rank that was unloaded is drawn once it has been read again", async ({ viewer, page }) => {
   const fulfil = (route: Route) => route.fulfill({ path: fileOf(0) });
   await page.route("**/rank*.pickle", fulfil);
   const count = 11;
@@ -138,7 +134,7 @@ test("a rank that was released is drawn, however long it takes to be read again"
   await page.route(`**/${released}`, asked.resolve);
   await viewer.row(released).click();
   const route = await asked.promise;
-  // Its picture and its views ask while there is nobody to answer.
+  // Picture and views send queries before the worker can answer.
   await expect(viewer.peak).toBeVisible();
   await page.evaluate(
     () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),

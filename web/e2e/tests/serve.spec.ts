@@ -1,4 +1,4 @@
-// `vramscope serve`: the page and a folder's files from this machine, without Node.
+// `vramscope serve`: the page and the files of a folder.
 
 import { copyFileSync, mkdtempSync, rmSync, utimesSync } from "node:fs";
 import { request as ask } from "node:http";
@@ -13,13 +13,13 @@ import { Viewer } from "../lib/viewer.js";
 const GPT = testData("recorded/t26/gpt_small.pickle.gz");
 const LEAK = testData("recorded/gpt_leak.pickle.gz");
 
-interface Hands {
+interface Fixtures {
   folder: string;
   put: (from: string, name: string) => string;
   served: Served;
 }
 
-const test = base.extend<Hands>({
+const test = base.extend<Fixtures>({
   // biome-ignore lint/correctness/noEmptyPattern: Playwright reads fixture names from the pattern
   folder: async ({}, use) => {
     const folder = mkdtempSync(join(tmpdir(), "served-"));
@@ -30,7 +30,7 @@ const test = base.extend<Hands>({
     await use((from, name) => {
       const path = join(folder, name);
       copyFileSync(from, path);
-      // Written a while ago, so that it counts as whole.
+      // An old modification time, so that the server takes the file for complete.
       const then = Date.now() / 1000 - 60;
       utimesSync(path, then, then);
       return path;
@@ -44,7 +44,7 @@ const test = base.extend<Hands>({
   },
 });
 
-/** What comes for a path of the server, with these headers. */
+/** Requests an address with these headers. */
 function answer(
   address: string,
   headers: Record<string, string> = {},
@@ -62,9 +62,11 @@ function answer(
   });
 }
 
-test("the folder opens by itself, isolated, with the command line's numbers", async ({
+test("the folder opens by itself, later files are offered, and a stop is reported", async ({
   page,
   served,
+  folder,
+  put,
 }) => {
   const wrong: string[] = [];
   page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
@@ -72,58 +74,44 @@ test("the folder opens by itself, isolated, with the command line's numbers", as
   await page.goto(served.address);
   const viewer = new Viewer(page);
   await viewer.plot.drawn();
-  expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
-  await expect(viewer.peak).toHaveAttribute(
-    "data-value",
-    String(deviceOf(GPT).requested_bytes.peak),
-  );
-  // The page about recording is served as a folder.
-  await page.goto(`${served.address}record/`);
-  await expect(page.getByRole("button", { name: "Copy" })).toHaveCount(3);
-  expect(wrong).toEqual([]);
+  await test.step("numbers and isolation", async () => {
+    expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
+    await expect(viewer.peak).toHaveAttribute(
+      "data-value",
+      String(deviceOf(GPT).requested_bytes.peak),
+    );
+  });
+  await test.step("a file that is written later", async () => {
+    const offer = page.getByTestId("offer");
+    await expect(offer).toHaveCount(0);
+    put(LEAK, "rank1.pickle.gz");
+    await expect(offer).toContainText("rank1.pickle.gz");
+    await offer.getByRole("button", { name: "Reload the run" }).click();
+    await expect(offer).toHaveCount(0);
+    await expect(viewer.rows).toHaveCount(2);
+    await expect(viewer.row(join(folder, "rank1.pickle.gz"))).toHaveAttribute(
+      "data-state",
+      "ready",
+    );
+    // An offer can be dismissed.
+    put(LEAK, "rank2.pickle.gz");
+    await expect(offer).toContainText("rank2.pickle.gz");
+    await offer.getByRole("button", { name: "Dismiss" }).click();
+    await expect(offer).toHaveCount(0);
+    await expect(viewer.rows).toHaveCount(2);
+  });
+  await test.step("the program stops", async () => {
+    expect(wrong).toEqual([]);
+    await served.stop();
+    await expect(page.getByRole("alert")).toContainText("has stopped");
+    await expect(viewer.peak).toHaveAttribute(
+      "data-value",
+      String(deviceOf(GPT).requested_bytes.peak),
+    );
+  });
 });
 
-test("what is written later is offered, and opened when it is wanted", async ({
-  page,
-  served,
-  folder,
-  put,
-}) => {
-  await page.goto(served.address);
-  const viewer = new Viewer(page);
-  await viewer.plot.drawn();
-  const offer = page.getByTestId("offer");
-  await expect(offer).toHaveCount(0);
-  put(LEAK, "rank1.pickle.gz");
-  await expect(offer).toContainText("rank1.pickle.gz");
-  await offer.getByRole("button", { name: "Open the run again" }).click();
-  await expect(offer).toHaveCount(0);
-  await expect(viewer.rows).toHaveCount(2);
-  await expect(viewer.row(join(folder, "rank1.pickle.gz"))).toHaveAttribute("data-state", "ready");
-  // Another one, which nobody wants.
-  put(LEAK, "rank2.pickle.gz");
-  await expect(offer).toContainText("rank2.pickle.gz");
-  await offer.getByRole("button", { name: "Put away" }).click();
-  await expect(offer).toHaveCount(0);
-  await expect(viewer.rows).toHaveCount(2);
-});
-
-test("that the program has stopped is said, and what is on screen stays", async ({
-  page,
-  served,
-}) => {
-  await page.goto(served.address);
-  const viewer = new Viewer(page);
-  await viewer.plot.drawn();
-  await served.stop();
-  await expect(page.getByRole("alert")).toContainText("has stopped");
-  await expect(viewer.peak).toHaveAttribute(
-    "data-value",
-    String(deviceOf(GPT).requested_bytes.peak),
-  );
-});
-
-test("nothing without the token, nothing for another name, ranges of files, and no way out of the folder", async ({
+test("the server checks token and host, serves ranges, and stays in its folder", async ({
   served,
 }) => {
   const { origin } = new URL(served.address);
@@ -148,10 +136,13 @@ test("nothing without the token, nothing for another name, ranges of files, and 
   }
 });
 
-test("without a path there is the page, to drop files on", async ({ page }) => {
+test("without a path the server offers the empty page", async ({ page }) => {
   const served = await serve();
   expect(served.line).toContain("the page alone");
   await page.goto(served.address);
   await expect(page.getByTestId("open-sample")).toBeVisible();
+  // The record page is served under its folder.
+  await page.goto(`${served.address}record/`);
+  await expect(page.getByRole("button", { name: "Copy" })).toHaveCount(3);
   await served.stop();
 });

@@ -1,7 +1,7 @@
-// What is fetched when: the first picture waits for little, and is there whatever becomes of the
-// rest.
+// From an empty page to the first file: what is prepared early, and what a slow or failed download
+// leaves usable.
 
-import type { Page, Route } from "@playwright/test";
+import type { Page } from "@playwright/test";
 import { deviceOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { contexts, warmed } from "../lib/faults.js";
@@ -9,183 +9,107 @@ import { expect, test } from "../lib/test.js";
 import { answering, later, rangeOf, restedRange, widthOf } from "../lib/work.js";
 
 const F01 = testData("scenarios/f01.pickle");
-/** The second module and its glue, and the chunk of the workspace. */
-const VIEWS = /(worker_views|workspace)[^/]*\.(js|wasm)$/;
+const REAL = testData("recorded/t26/gpt_small.pickle.gz");
+/** The chunk of all views but the timeline. */
+const WORKSPACE = /workspace[^/]*\.js$/;
 
-test("nothing of the views is asked for before the page is ready", async ({ viewer, page }) => {
-  // The page that was here may still be asking for things of its own.
-  await page.goto("about:blank");
-  // The first module is kept back, so that what comes before it is told from what comes after.
-  const first = later<Route>();
-  await page.route(/vramscope_worker_bg[^/]*\.wasm$/, (route) => first.resolve(route));
-  const order: string[] = [];
-  page.on("request", (request) =>
-    order.push(new URL(request.url()).pathname.split("/").at(-1) ?? ""),
-  );
-  const viewModule = page.waitForResponse(/vramscope_view_bg[^/]*\.wasm$/);
-  await page.goto("/");
-  await page.waitForFunction(() => "vramscope" in window);
-  await page.evaluate(() => {
-    Object.assign(window, { readyAt: Number.POSITIVE_INFINITY });
-    void window.vramscope.ready.then(() => Object.assign(window, { readyAt: performance.now() }));
-  });
-  await (await viewModule).finished();
-  const route = await first.promise;
-  expect(order.filter((name) => VIEWS.test(name))).toEqual([]);
-  await route.continue();
-  await page.evaluate(() => window.vramscope.ready);
-  // And then they come by themselves, while a visitor looks for his files.
-  await expect.poll(() => order.filter((name) => VIEWS.test(name)).length).toBeGreaterThan(1);
-  const early = await page.evaluate(() => {
-    const { readyAt } = window as unknown as { readyAt: number };
-    const entries = performance.getEntriesByType("resource");
-    return entries.filter(({ startTime }) => startTime < readyAt).map(({ name }) => name);
-  });
-  expect(early.length).toBeGreaterThan(2);
-  expect(early.filter((name) => VIEWS.test(name))).toEqual([]);
-  await viewer.show(F01);
-});
-
-/** Both canvases, and a worker that is warm. */
+/** Waits for a canvas each for timeline and segments, and for a warm worker. */
 async function prepared(page: Page, alive: () => Promise<number>): Promise<void> {
   await expect.poll(alive).toBe(2);
   await expect.poll(() => warmed(page)).toBe(1);
 }
 
-test("what the first file needs is made while nobody has chosen one", async ({ viewer, page }) => {
-  const alive = await contexts(page);
-  await page.reload();
-  await prepared(page, alive);
-  await viewer.show(F01);
-  await answering(page);
-  await expect(page.getByTestId("segments-canvas")).toBeVisible();
-  expect(await alive()).toBe(2);
-});
-
-test("blocks are asked for before all else, and lines when they are there", async ({
+test("canvases and a worker are prepared before a file is open, and replaced if lost", async ({
   viewer,
   page,
 }) => {
   const alive = await contexts(page);
-  await page.addInitScript(() => {
-    const { postMessage } = Worker.prototype;
-    const asked: unknown[] = [];
-    Object.assign(window, { asked });
-    Worker.prototype.postMessage = function (this: Worker, ...what: unknown[]) {
-      const [message] = what as [{ kind: string; request: unknown }];
-      if (message.kind === "ask") asked.push(message.request);
-      Reflect.apply(postMessage, this, what);
-    } as typeof postMessage;
+  await test.step("the first file uses the prepared canvases", async () => {
+    await page.reload();
+    await prepared(page, alive);
+    await viewer.show(F01);
+    await answering(page);
+    await expect(page.getByTestId("segments-canvas")).toBeVisible();
+    expect(await alive()).toBe(2);
   });
-  await page.reload();
-  await prepared(page, alive);
-  await viewer.show(F01);
-  await answering(page);
-  type Asked = { tiles?: { layer: { timeline?: { bands: boolean } } } };
-  const asked = await page.evaluate(() => (window as unknown as { asked: Asked[] }).asked);
-  const bands = asked.flatMap(({ tiles }) => tiles?.layer.timeline?.bands ?? []);
-  expect(asked[0]?.tiles?.layer.timeline).toMatchObject({ bands: false });
-  expect(bands.at(-1)).toBe(true);
-  expect(bands.indexOf(true)).toBe(bands.lastIndexOf(false) + 1);
+  await test.step("canvases that were lost before their use are replaced", async () => {
+    await page.reload();
+    await prepared(page, alive);
+    await page.evaluate(() => {
+      const { made } = window as unknown as { made: Set<WebGL2RenderingContext> };
+      for (const context of made) context.getExtension("WEBGL_lose_context")?.loseContext();
+    });
+    expect(await alive()).toBe(0);
+    await viewer.show(F01);
+    await answering(page);
+    await expect.poll(alive).toBe(2);
+    expect(await page.evaluate(() => window.vramscope.stats().strips)).toBeGreaterThan(0);
+  });
 });
 
-test("a canvas that was lost before its use is replaced", async ({ viewer, page }) => {
-  const alive = await contexts(page);
-  await page.reload();
-  await prepared(page, alive);
-  await page.evaluate(() => {
-    const { made } = window as unknown as { made: Set<WebGL2RenderingContext> };
-    for (const context of made) context.getExtension("WEBGL_lose_context")?.loseContext();
-  });
-  expect(await alive()).toBe(0);
-  await viewer.show(F01);
-  await answering(page);
-  await expect.poll(alive).toBe(2);
-  expect(await page.evaluate(() => window.vramscope.stats().strips)).toBeGreaterThan(0);
-});
-
-test("a file that is being read when the views come gets them too", async ({ viewer, page }) => {
-  const views = later<void>();
-  const asked = later<void>();
-  const file = later<void>();
-  await page.route(/worker_views_bg[^/]*\.wasm$/, async (route) => {
-    await views.promise;
+test("a file that is dropped before the worker's module has arrived waits on its row", async ({
+  viewer,
+  page,
+}) => {
+  const module = later<void>();
+  await page.route(/vramscope_worker[^/]*\.wasm$/, async (route) => {
+    await module.promise;
     await route.continue();
-  });
-  await page.route("**/slow.pickle", async (route) => {
-    asked.resolve();
-    await file.promise;
-    await route.fulfill({ path: F01 });
   });
   await page.reload();
   await page.waitForFunction(() => "vramscope" in window);
-  await page.evaluate(() => window.vramscope.ready);
-  await page.evaluate(() => void window.vramscope.load(["/slow.pickle"]));
-  await asked.promise;
-  views.resolve();
-  await expect(page.getByTestId("color-by")).toBeAttached();
-  file.resolve();
+  await viewer.open(F01);
+  await viewer.expectRow("f01.pickle", "queued");
+  module.resolve();
+  await viewer.expectRow("f01.pickle", "ready");
   await viewer.plot.drawn();
+  await expect(viewer.peak).toHaveAttribute(
+    "data-value",
+    String(deviceOf(F01).requested_bytes.peak),
+  );
   await answering(page);
-  await page.keyboard.press("p");
-  await expect(page.getByTestId("moment")).toBeVisible();
 });
 
-for (const [what, blocked] of [
-  ["their module", /worker_views_bg[^/]*\.wasm$/],
-  ["their chunk", /workspace[^/]*\.js$/],
-] as const) {
-  test(`without the views, for want of ${what}, there is still a timeline, and the page says so`, async ({
-    viewer,
-    page,
-  }) => {
-    viewer.expectedErrors.push("Failed to load resource", "ERR_FAILED");
-    await page.route(blocked, (route) => route.abort());
-    const failed = page.waitForEvent("requestfailed");
-    await page.reload();
-    await page.waitForFunction(() => "vramscope" in window);
-    await failed;
-    await viewer.show([
-      renamed("scenarios/f01.pickle", "rank0.pickle"),
-      renamed("scenarios/f02.pickle", "rank1.pickle"),
-    ]);
-    await viewer.expectRow("rank0.pickle", "ready");
-    await viewer.expectRow("rank1.pickle", "ready");
-    await viewer.row("rank0.pickle").click();
-    await viewer.plot.drawn();
-    await expect(viewer.peak).toHaveAttribute(
-      "data-value",
-      String(deviceOf(F01).requested_bytes.peak),
-    );
-    const scale = await viewer.plot.scale();
-    const box = await viewer.plot.box();
-    await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(500));
-    await expect(viewer.details.locator("[data-reference]")).toHaveAttribute(
-      "data-reference",
-      "0:0x1000@1",
-    );
-    await expect(page.getByRole("alert")).toContainText(
-      /views.*(could not|cannot) be (loaded|fetched)/i,
-    );
-    // What belongs to a view says the same in its place, and does not wait for ever.
-    await page
-      .getByRole("tablist", { name: "Views" })
-      .getByRole("tab", { name: "Overview" })
-      .click();
-    await expect(page.getByTestId("view-overview")).not.toContainText(/loading/i);
-    await page.getByRole("tab", { name: "Timeline" }).click();
-  });
-}
-
-test("without the views the question mark takes the keyboard from nobody", async ({
+test("without the chunk of the other views the page says so, and the timeline works", async ({
   viewer,
   page,
 }) => {
   viewer.expectedErrors.push("Failed to load resource", "ERR_FAILED");
-  await page.route(VIEWS, (route) => route.abort());
+  await page.route(WORKSPACE, (route) => route.abort());
+  const failed = page.waitForEvent("requestfailed");
   await page.reload();
   await page.waitForFunction(() => "vramscope" in window);
-  await viewer.show(testData("recorded/t26/gpt_small.pickle.gz"));
+  await failed;
+  await viewer.show([
+    renamed("scenarios/f01.pickle", "rank0.pickle"),
+    renamed("recorded/t26/gpt_small.pickle.gz", "rank1.pickle.gz"),
+  ]);
+  await viewer.expectRow("rank0.pickle", "ready");
+  await viewer.expectRow("rank1.pickle.gz", "ready");
+  await viewer.row("rank0.pickle").click();
+  await viewer.plot.drawn();
+  await expect(viewer.peak).toHaveAttribute(
+    "data-value",
+    String(deviceOf(F01).requested_bytes.peak),
+  );
+  const scale = await viewer.plot.scale();
+  const box = await viewer.plot.box();
+  await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(500));
+  await expect(viewer.details.locator("[data-reference]")).toHaveAttribute(
+    "data-reference",
+    "0:0x1000@1",
+  );
+  await expect(page.getByRole("alert")).toContainText(
+    /views.*(could not|cannot) be (loaded|fetched)/i,
+  );
+  // The pane of a missing view shows the error too, instead of waiting.
+  const tabs = page.getByRole("tablist", { name: "Views" });
+  await tabs.getByRole("tab", { name: "Overview" }).click();
+  await expect(page.getByTestId("view-overview")).not.toContainText(/loading/i);
+  await page.getByRole("tab", { name: "Timeline" }).click();
+  // The key sheet is missing too, so its key must not take the keyboard from the timeline.
+  await viewer.row("rank1.pickle.gz").click();
+  await viewer.plot.drawn();
   const whole = await restedRange(viewer);
   await viewer.canvas.focus();
   await page.keyboard.press("?");
@@ -195,20 +119,20 @@ test("without the views the question mark takes the keyboard from nobody", async
   await page.keyboard.up("w");
 });
 
-test("what is typed in the search before the views are there is not lost", async ({
+test("a search that is typed before the other views have arrived is not lost", async ({
   viewer,
   page,
 }) => {
-  const views = later<void>();
-  await page.route(VIEWS, async (route) => {
-    await views.promise;
+  const chunk = later<void>();
+  await page.route(WORKSPACE, async (route) => {
+    await chunk.promise;
     await route.continue();
   });
   await page.reload();
   await page.waitForFunction(() => "vramscope" in window);
-  await viewer.show(testData("recorded/t26/gpt_small.pickle.gz"));
+  await viewer.show(REAL);
   await page.getByTestId("search").fill("forward");
-  views.resolve();
+  chunk.resolve();
   await answering(page);
   await expect(page.getByTestId("search")).toHaveValue("forward");
   await expect.poll(async () => (await viewer.state()).find).toBe("forward");

@@ -1,4 +1,4 @@
-// Blocks and events as tables: all of them, in the order and with the numbers of the command line.
+// The tables of blocks and events: all rows, with the order and the numbers of the command line.
 
 import { type BlockRow, cli, deviceOf, written } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
@@ -18,7 +18,7 @@ async function openTable(viewer: Viewer, what: "Blocks" | "Events") {
   return { views, pane, table };
 }
 
-/** The first rows in sight, as the command line's blocks. */
+/** The blocks of the command line for the first rows in sight. */
 async function rowsOf(
   table: Grid,
   blocks: readonly BlockRow[],
@@ -30,53 +30,7 @@ async function rowsOf(
 
 const SHOWN = 20;
 
-test("all blocks, by size and by how long they lived, to the last", async ({ viewer }) => {
-  const { blocks, total } = cli("blocks", REAL, "--sort", "size");
-  const { table } = await openTable(viewer, "Blocks");
-  await table.expectTotal(total);
-  await expect(viewer.page.getByTestId("blocks-text")).toContainText(
-    `${total.toLocaleString("en")} blocks`,
-  );
-  const first = blocks.slice(0, SHOWN);
-  await expect
-    .poll(async () => (await table.values("size")).slice(0, SHOWN))
-    .toEqual(first.map(({ bytes }) => bytes));
-  expect((await table.texts("address")).slice(0, SHOWN)).toEqual(first.map(written));
-  expect((await table.values("blockSize")).slice(0, SHOWN)).toEqual(
-    first.map(({ block_bytes }) => block_bytes),
-  );
-  expect((await table.texts("category")).slice(0, SHOWN)).toEqual(
-    first.map(({ category }) => category),
-  );
-  await table.sortBy("requested");
-  const least = blocks.map(({ bytes }) => bytes).toSorted((a, b) => a - b);
-  await expect
-    .poll(async () => (await table.values("size")).slice(0, SHOWN))
-    .toEqual(least.slice(0, SHOWN));
-
-  await table.scrollTo("end");
-  const last = table.grid.locator(`[aria-rowindex="${total + 1}"]`);
-  await expect(last).toBeInViewport();
-  await expect(last.locator("[data-column=size]")).toHaveAttribute(
-    "data-value",
-    String(least.at(-1)),
-  );
-  await expect(table.grid.locator(`[aria-rowindex="${total + 2}"]`)).toHaveCount(0);
-  await table.scrollTo("top");
-  await expect(table.rows.first()).toHaveAttribute("aria-rowindex", "2");
-
-  const longest = cli("blocks", REAL, "--sort", "lifetime").blocks.map(({ lifetime }) => lifetime);
-  const lifetimes = async () =>
-    (await rowsOf(table, blocks, SHOWN)).map((block) => block?.lifetime);
-  const shown = async () => (await table.values("lifetime")).slice(0, SHOWN);
-  await table.sortBy("lifetime");
-  await expect.poll(shown).toEqual(longest.slice(0, SHOWN));
-  await expect.poll(lifetimes).toEqual(longest.slice(0, SHOWN));
-  await table.sortBy("lifetime");
-  await expect.poll(lifetimes).toEqual(longest.toReversed().slice(0, SHOWN));
-});
-
-test("nothing of a block's row is cut but a long call site, and in a narrow window all of it can be scrolled to", async ({
+test("only call sites are cut in the blocks table, and a narrow window scrolls it", async ({
   viewer,
   page,
 }) => {
@@ -96,7 +50,7 @@ test("nothing of a block's row is cut but a long call site, and in a narrow wind
           .map(({ textContent }) => textContent),
       );
   expect(await cut()).toEqual([]);
-  // Streams that are not the default one are told from each other by their ends.
+  // The ends of the handles tell streams apart.
   const { blocks } = cli("blocks", streams, "--sort", "size");
   const cells = grid.locator("[data-column=stream]");
   const [texts, handles] = [
@@ -120,92 +74,101 @@ test("nothing of a block's row is cut but a long call site, and in a narrow wind
   expect((cell?.x ?? 0) + (cell?.width ?? 0)).toBeLessThanOrEqual(
     (pane?.x ?? 0) + (pane?.width ?? 0),
   );
-  // A row's ground goes as far as its cells.
+  // The background of a row covers all its cells.
   const row = await rows.first().boundingBox();
   expect((row?.x ?? 0) + (row?.width ?? 0)).toBeGreaterThanOrEqual(
     (cell?.x ?? 0) + (cell?.width ?? 0),
   );
 });
 
-test("blocks of one category, of a search, and those that are live at the cursor", async ({
+test("all blocks are listed and sorted, and arrow keys select them in every view", async ({
   viewer,
+  page,
 }) => {
-  const { blocks } = cli("blocks", REAL);
-  const { views, pane, table } = await openTable(viewer, "Blocks");
-  const select = pane.getByRole("combobox", { name: "Category" });
-  const categories = [...new Set(blocks.map(({ category }) => category))];
-  expect(categories.length).toBeGreaterThan(2);
-  for (const category of categories) {
-    await select.selectOption(category);
-    const wanted = blocks.filter((block) => block.category === category);
-    await table.expectTotal(wanted.length);
-    await expect
-      .poll(async () => new Set(await table.texts("category")))
-      .toEqual(new Set([category]));
-    const sizes = wanted.map(({ bytes }) => bytes).toSorted((a, b) => b - a);
-    expect((await table.values("size")).slice(0, SHOWN)).toEqual(sizes.slice(0, SHOWN));
-  }
-  await select.selectOption("");
-  await table.expectTotal(blocks.length);
-
-  const found = blocks.filter(({ frames }) =>
-    frames.some(({ name, file, line }) => `${name} ${file}:${line}`.includes("gpt.py:43")),
-  );
-  expect(found.length).toBeGreaterThan(0);
-  await views.search("gpt.py:43");
-  await table.expectTotal(found.length);
-  await expect(viewer.page.locator("output.found")).toHaveAttribute(
-    "data-value",
-    String(found.length),
-  );
-  await views.search(">100MiB");
-  await table.expectTotal(blocks.filter(({ bytes }) => bytes > 100 * 2 ** 20).length);
-  await viewer.page.keyboard.press("Escape");
-  await table.expectTotal(blocks.length);
-
-  await pane.getByRole("button", { name: "live at cursor" }).click();
-  for (const event of [300, 4000]) {
-    const live = cli("state", REAL, "--event", String(event)).blocks;
-    await views.cursor(event);
-    await table.expectTotal(live.length);
-    const sizes = live.map(({ bytes }) => bytes).toSorted((a, b) => b - a);
+  const { blocks, total } = cli("blocks", REAL, "--sort", "size");
+  const { views, table } = await openTable(viewer, "Blocks");
+  await test.step("a click and arrow keys select", async () => {
+    const reference = (index: number) =>
+      `0:${blocks[index]?.address}@${blocks[index]?.alloc_event}`;
+    const expectSelected = async (index: number) => {
+      await expect.poll(async () => (await viewer.state()).sel).toBe(reference(index));
+      await expect(table.rows.and(page.locator("[aria-selected=true]"))).toHaveCount(1);
+      await expect(table.rows.nth(index)).toHaveAttribute("aria-selected", "true");
+      await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+        "data-value",
+        String(blocks[index]?.bytes),
+      );
+      await views.expectCursor(blocks[index]?.alloc_event ?? Number.NaN);
+    };
+    await table.rows.nth(2).click();
+    await expectSelected(2);
+    await table.body.focus();
+    for (const [key, index] of [
+      ["ArrowDown", 3],
+      ["ArrowDown", 4],
+      ["ArrowUp", 3],
+    ] as const) {
+      await page.keyboard.press(key);
+      await expectSelected(index);
+    }
+  });
+  await test.step("PageDown keeps the selected row in view", async () => {
+    for (let i = 0; i < 12; i += 1) await page.keyboard.press("PageDown");
+    await expect(table.grid.locator(".table-row[aria-selected=true]")).toBeInViewport();
+    // A table follows the selected block when it is sorted.
+    await page.keyboard.press("Escape");
+    await expect.poll(async () => (await viewer.state()).sel).toBeUndefined();
+    await table.scrollTo("top");
+    await expect(table.rows.first()).toHaveAttribute("aria-rowindex", "2");
+  });
+  await test.step("sorted by size and by lifetime, to the last row", async () => {
+    await table.expectTotal(total);
+    await expect(viewer.page.getByTestId("blocks-text")).toContainText(
+      `${total.toLocaleString("en")} blocks`,
+    );
+    const first = blocks.slice(0, SHOWN);
     await expect
       .poll(async () => (await table.values("size")).slice(0, SHOWN))
-      .toEqual(sizes.slice(0, SHOWN));
-  }
-});
-
-test("arrow keys go through the blocks, and every view goes along", async ({ viewer, page }) => {
-  const { blocks } = cli("blocks", REAL, "--sort", "size");
-  const { views, table } = await openTable(viewer, "Blocks");
-  const reference = (index: number) => `0:${blocks[index]?.address}@${blocks[index]?.alloc_event}`;
-  const expectSelected = async (index: number) => {
-    await expect.poll(async () => (await viewer.state()).sel).toBe(reference(index));
-    await expect(table.rows.and(page.locator("[aria-selected=true]"))).toHaveCount(1);
-    await expect(table.rows.nth(index)).toHaveAttribute("aria-selected", "true");
-    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
-      "data-value",
-      String(blocks[index]?.bytes),
+      .toEqual(first.map(({ bytes }) => bytes));
+    expect((await table.texts("address")).slice(0, SHOWN)).toEqual(first.map(written));
+    expect((await table.values("blockSize")).slice(0, SHOWN)).toEqual(
+      first.map(({ block_bytes }) => block_bytes),
     );
-    await views.expectCursor(blocks[index]?.alloc_event ?? Number.NaN);
-  };
-  await table.rows.nth(2).click();
-  await expectSelected(2);
-  await table.body.focus();
-  for (const [key, index] of [
-    ["ArrowDown", 3],
-    ["ArrowDown", 4],
-    ["ArrowUp", 3],
-  ] as const) {
-    await page.keyboard.press(key);
-    await expectSelected(index);
-  }
+    expect((await table.texts("category")).slice(0, SHOWN)).toEqual(
+      first.map(({ category }) => category),
+    );
+    await table.sortBy("requested");
+    const least = blocks.map(({ bytes }) => bytes).toSorted((a, b) => a - b);
+    await expect
+      .poll(async () => (await table.values("size")).slice(0, SHOWN))
+      .toEqual(least.slice(0, SHOWN));
+
+    await table.scrollTo("end");
+    const last = table.grid.locator(`[aria-rowindex="${total + 1}"]`);
+    await expect(last).toBeInViewport();
+    await expect(last.locator("[data-column=size]")).toHaveAttribute(
+      "data-value",
+      String(least.at(-1)),
+    );
+    await expect(table.grid.locator(`[aria-rowindex="${total + 2}"]`)).toHaveCount(0);
+    await table.scrollTo("top");
+    await expect(table.rows.first()).toHaveAttribute("aria-rowindex", "2");
+
+    const longest = cli("blocks", REAL, "--sort", "lifetime").blocks.map(
+      ({ lifetime }) => lifetime,
+    );
+    const lifetimes = async () =>
+      (await rowsOf(table, blocks, SHOWN)).map((block) => block?.lifetime);
+    const shown = async () => (await table.values("lifetime")).slice(0, SHOWN);
+    await table.sortBy("lifetime");
+    await expect.poll(shown).toEqual(longest.slice(0, SHOWN));
+    await expect.poll(lifetimes).toEqual(longest.slice(0, SHOWN));
+    await table.sortBy("lifetime");
+    await expect.poll(lifetimes).toEqual(longest.toReversed().slice(0, SHOWN));
+  });
 });
 
-/**
- * The rows of a CSV file, each cut at its commas: numbers stand before the first field that may be
- * quoted.
- */
+/** Rows of a CSV file, split at commas: the tested columns come before any quoted field. */
 const csv = (bytes: Buffer) =>
   bytes
     .toString("utf8")
@@ -213,138 +176,201 @@ const csv = (bytes: Buffer) =>
     .split(/\r?\n/)
     .map((line) => line.split(","));
 
-test("blocks as CSV and as JSON, as they are filtered and sorted", async ({ viewer }) => {
-  const { blocks } = cli("blocks", REAL, "--sort", "size");
-  const { views, pane } = await openTable(viewer, "Blocks");
-  const all = await views.download(pane.getByRole("button", { name: "CSV", exact: true }));
-  expect(all.name).toBe("gpt_small-blocks.csv");
-  const [head = [], ...lines] = csv(all.bytes);
-  expect(lines).toHaveLength(blocks.length);
-  const column = head.indexOf("requested_bytes");
-  expect(lines.map((line) => Number(line[column]))).toEqual(blocks.map(({ bytes }) => bytes));
-
-  await pane.getByRole("combobox", { name: "Category" }).selectOption("parameter");
-  const wanted = blocks.filter(({ category }) => category === "parameter");
-  await views.table("blocks").expectTotal(wanted.length);
-  const some = await views.download(pane.getByRole("button", { name: "JSON", exact: true }));
-  expect(some.name).toBe("gpt_small-blocks.json");
-  expect((JSON.parse(some.bytes.toString("utf8")) as { blocks: BlockRow[] }).blocks).toEqual(
-    wanted,
-  );
-});
-
-test("all events with what is live after each, and those of one action", async ({ viewer }) => {
-  const { views, pane, table } = await openTable(viewer, "Events");
-  await table.expectTotal(SUMMARY.events);
-  await expect(table.rows.first()).toHaveAttribute("data-key", "0");
-  const live = await table.values("live");
-  for (const event of [0, 1, 7, 15]) {
-    expect(live[event], `after #${event}`).toBe(
-      cli("state", REAL, "--event", String(event)).requested_bytes,
-    );
-  }
-  await table.scrollTo("end");
-  const last = table.grid.locator(`[data-key="${SUMMARY.events - 1}"]`);
-  await expect(last).toBeInViewport();
-  await expect(last.locator("[data-column=live]")).toHaveAttribute(
-    "data-value",
-    String(SUMMARY.requested_bytes.end),
-  );
-
-  const select = pane.getByRole("combobox", { name: "Action" });
-  await expect(select.locator("option")).toHaveCount(Object.keys(SUMMARY.actions).length + 1);
-  for (const [action, count] of Object.entries(SUMMARY.actions)) {
-    await select.selectOption(action);
-    await table.expectTotal(count);
-    await expect.poll(async () => new Set(await table.texts("action"))).toEqual(new Set([action]));
-  }
-  // The last of them as a file.
-  const { name, bytes } = await views.download(
-    pane.getByRole("button", { name: "CSV", exact: true }),
-  );
-  expect(name).toBe("gpt_small-events.csv");
-  expect(csv(bytes)).toHaveLength((Object.values(SUMMARY.actions).at(-1) ?? 0) + 1);
-});
-
-test("a click on an event puts the cursor there: the moment is the command line's state", async ({
+test("blocks are filtered by category, search and cursor, and saved as filtered", async ({
   viewer,
   page,
 }) => {
-  const { views, table } = await openTable(viewer, "Events");
-  const expectState = async (event: number) => {
-    const state = cli("state", REAL, "--event", String(event));
-    const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0);
-    await views.expectBands({
-      requested_bytes: sum(state.blocks.map(({ bytes }) => bytes)),
-      active_bytes: sum(state.blocks.map(({ block_bytes }) => block_bytes)),
-      allocated_bytes: state.allocated_bytes,
-      reserved_bytes: sum(state.segments.map(({ total_size }) => total_size)),
-    });
-    await views.expectBands(state);
-    await expect(views.moment.locator(".share[data-category]")).toHaveCount(
-      state.categories.length,
-    );
-    for (const { category, bytes } of state.categories) {
-      await expect(views.moment.locator(`[data-category=${category}] .num`)).toHaveAttribute(
-        "data-value",
-        String(bytes),
-      );
-    }
-  };
-  const row = table.grid.locator('[data-key="9"]');
-  await row.click();
-  await views.expectCursor(9);
-  await expect(row).toHaveAttribute("aria-selected", "true");
-  await expectState(9);
-  for (const [key, event] of [
-    [".", 10],
-    [".", 11],
-    [",", 10],
-  ] as const) {
-    await page.keyboard.press(key);
-    await views.expectCursor(event);
-    await expect(table.grid.locator(`[data-key="${event}"]`)).toHaveAttribute(
-      "aria-selected",
-      "true",
-    );
-  }
-  await expectState(10);
-  // Far away: the list goes along with the cursor.
-  await views.cursor(5000);
-  await expect(table.grid.locator('[data-key="5000"]')).toBeInViewport();
-  await expectState(5000);
+  const { blocks } = cli("blocks", REAL, "--sort", "size");
+  const { views, pane, table } = await openTable(viewer, "Blocks");
+  await test.step("CSV and JSON", async () => {
+    const all = await views.download(pane.getByRole("button", { name: "CSV", exact: true }));
+    expect(all.name).toBe("gpt_small-blocks.csv");
+    const [head = [], ...lines] = csv(all.bytes);
+    expect(lines).toHaveLength(blocks.length);
+    const column = head.indexOf("requested_bytes");
+    expect(lines.map((line) => Number(line[column]))).toEqual(blocks.map(({ bytes }) => bytes));
 
-  // An event of a block selects it.
-  const block = cli("blocks", REAL).blocks.find(
-    ({ alloc_event }) => alloc_event !== null && alloc_event > 5000,
-  );
-  await views.cursor(block?.alloc_event ?? Number.NaN);
-  await table.grid.locator(`[data-key="${block?.alloc_event}"]`).click();
-  await expect
-    .poll(async () => (await viewer.state()).sel)
-    .toBe(`0:${block?.address}@${block?.alloc_event}`);
-  await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
-    "data-value",
-    String(block?.bytes),
-  );
+    await pane.getByRole("combobox", { name: "Category" }).selectOption("parameter");
+    const wanted = blocks.filter(({ category }) => category === "parameter");
+    await views.table("blocks").expectTotal(wanted.length);
+    const some = await views.download(pane.getByRole("button", { name: "JSON", exact: true }));
+    expect(some.name).toBe("gpt_small-blocks.json");
+    expect((JSON.parse(some.bytes.toString("utf8")) as { blocks: BlockRow[] }).blocks).toEqual(
+      wanted,
+    );
+  });
+  await test.step("category, search, live at the cursor", async () => {
+    const select = pane.getByRole("combobox", { name: "Category" });
+    const categories = [...new Set(blocks.map(({ category }) => category))];
+    expect(categories.length).toBeGreaterThan(2);
+    for (const category of categories) {
+      await select.selectOption(category);
+      const wanted = blocks.filter((block) => block.category === category);
+      await table.expectTotal(wanted.length);
+      await expect
+        .poll(async () => new Set(await table.texts("category")))
+        .toEqual(new Set([category]));
+      const sizes = wanted.map(({ bytes }) => bytes).toSorted((a, b) => b - a);
+      expect((await table.values("size")).slice(0, SHOWN)).toEqual(sizes.slice(0, SHOWN));
+    }
+    await select.selectOption("");
+    await table.expectTotal(blocks.length);
+
+    const found = blocks.filter(({ frames }) =>
+      frames.some(({ name, file, line }) => `${name} ${file}:${line}`.includes("gpt.py:43")),
+    );
+    expect(found.length).toBeGreaterThan(0);
+    await views.search("gpt.py:43");
+    await table.expectTotal(found.length);
+    await expect(viewer.page.locator("output.found")).toHaveAttribute(
+      "data-value",
+      String(found.length),
+    );
+    await views.search(">100MiB");
+    await table.expectTotal(blocks.filter(({ bytes }) => bytes > 100 * 2 ** 20).length);
+    await viewer.page.keyboard.press("Escape");
+    await table.expectTotal(blocks.length);
+
+    await pane.getByRole("button", { name: "live at cursor" }).click();
+    for (const event of [300, 4000]) {
+      const live = cli("state", REAL, "--event", String(event)).blocks;
+      await views.cursor(event);
+      await table.expectTotal(live.length);
+      const sizes = live.map(({ bytes }) => bytes).toSorted((a, b) => b - a);
+      await expect
+        .poll(async () => (await table.values("size")).slice(0, SHOWN))
+        .toEqual(sizes.slice(0, SHOWN));
+    }
+  });
+  await test.step("the blocks that are live at the peak add up to it", async () => {
+    const peak = cli("peak", REAL);
+    await page.keyboard.press("p");
+    await views.expectCursor(peak.event);
+    await table.expectTotal(peak.blocks);
+    const { bytes } = await views.download(pane.getByRole("button", { name: "JSON", exact: true }));
+    const saved = (JSON.parse(bytes.toString("utf8")) as { blocks: BlockRow[] }).blocks;
+    expect(saved).toHaveLength(peak.blocks);
+    expect(saved.reduce((sum, each) => sum + each.bytes, 0)).toBe(peak.total);
+  });
 });
 
-test("no letter is lost while what was typed before is searched", async ({ viewer, page }) => {
+test("all events are listed, and a click moves the cursor to the command line's state", async ({
+  viewer,
+  page,
+}) => {
+  const { views, pane, table } = await openTable(viewer, "Events");
+  await test.step("a click, full stop and comma", async () => {
+    const expectState = async (event: number) => {
+      const state = cli("state", REAL, "--event", String(event));
+      const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0);
+      await views.expectBands({
+        requested_bytes: sum(state.blocks.map(({ bytes }) => bytes)),
+        active_bytes: sum(state.blocks.map(({ block_bytes }) => block_bytes)),
+        allocated_bytes: state.allocated_bytes,
+        reserved_bytes: sum(state.segments.map(({ total_size }) => total_size)),
+      });
+      await views.expectBands(state);
+      await expect(views.moment.locator(".share[data-category]")).toHaveCount(
+        state.categories.length,
+      );
+      for (const { category, bytes } of state.categories) {
+        await expect(views.moment.locator(`[data-category=${category}] .num`)).toHaveAttribute(
+          "data-value",
+          String(bytes),
+        );
+      }
+    };
+    const row = table.grid.locator('[data-key="9"]');
+    await row.click();
+    await views.expectCursor(9);
+    await expect(row).toHaveAttribute("aria-selected", "true");
+    await expectState(9);
+    for (const [key, event] of [
+      [".", 10],
+      [".", 11],
+      [",", 10],
+    ] as const) {
+      await page.keyboard.press(key);
+      await views.expectCursor(event);
+      await expect(table.grid.locator(`[data-key="${event}"]`)).toHaveAttribute(
+        "aria-selected",
+        "true",
+      );
+    }
+    await expectState(10);
+    // The list follows the cursor.
+    await views.cursor(5000);
+    await expect(table.grid.locator('[data-key="5000"]')).toBeInViewport();
+    await expectState(5000);
+
+    // A click on an event of a block selects the block.
+    const block = cli("blocks", REAL).blocks.find(
+      ({ alloc_event }) => alloc_event !== null && alloc_event > 5000,
+    );
+    await views.cursor(block?.alloc_event ?? Number.NaN);
+    await table.grid.locator(`[data-key="${block?.alloc_event}"]`).click();
+    await expect
+      .poll(async () => (await viewer.state()).sel)
+      .toBe(`0:${block?.address}@${block?.alloc_event}`);
+    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
+      "data-value",
+      String(block?.bytes),
+    );
+  });
+  await test.step("all events, and those of one action", async () => {
+    await page.keyboard.press("Escape");
+    await table.scrollTo("top");
+    await expect(table.rows.first()).toHaveAttribute("data-key", "0");
+    await table.expectTotal(SUMMARY.events);
+    await expect(table.rows.first()).toHaveAttribute("data-key", "0");
+    const live = await table.values("live");
+    for (const event of [0, 1, 7, 15]) {
+      expect(live[event], `after #${event}`).toBe(
+        cli("state", REAL, "--event", String(event)).requested_bytes,
+      );
+    }
+    await table.scrollTo("end");
+    const last = table.grid.locator(`[data-key="${SUMMARY.events - 1}"]`);
+    await expect(last).toBeInViewport();
+    await expect(last.locator("[data-column=live]")).toHaveAttribute(
+      "data-value",
+      String(SUMMARY.requested_bytes.end),
+    );
+
+    const select = pane.getByRole("combobox", { name: "Action" });
+    await expect(select.locator("option")).toHaveCount(Object.keys(SUMMARY.actions).length + 1);
+    for (const [action, count] of Object.entries(SUMMARY.actions)) {
+      await select.selectOption(action);
+      await table.expectTotal(count);
+      await expect
+        .poll(async () => new Set(await table.texts("action")))
+        .toEqual(new Set([action]));
+    }
+    // Save the last of these filters.
+    const { name, bytes } = await views.download(
+      pane.getByRole("button", { name: "CSV", exact: true }),
+    );
+    expect(name).toBe("gpt_small-events.csv");
+    expect(csv(bytes)).toHaveLength((Object.values(SUMMARY.actions).at(-1) ?? 0) + 1);
+  });
+});
+
+test("no letter of a search is lost while an earlier one is searched", async ({ viewer, page }) => {
   await new Views(viewer).open(testData(REAL));
   const search = page.getByTestId("search");
   await search.focus();
-  // Each letter comes when the one before it is about to be searched, or has just been.
+  // Each letter arrives just before or after the search for the letters before it.
   const word = "optimizer step of the model";
   await page.evaluate((letters) => {
     const input = document
       .querySelector("vramscope-viewer")
       ?.shadowRoot?.querySelector("input[type=search]");
-    if (!(input instanceof HTMLInputElement)) throw new Error("there is a search");
+    if (!(input instanceof HTMLInputElement)) throw new Error("the search field is missing");
     const type = (letter: string) => {
       input.value += letter;
       input.dispatchEvent(new InputEvent("input", { bubbles: true }));
     };
-    // In the very task in which the search begins, and so before anything is drawn of it.
+    // Type in the task that starts the search, before the page draws.
     const { setTimeout: later } = window;
     const rest = [...letters];
     window.setTimeout = ((work: () => void, ms?: number) =>

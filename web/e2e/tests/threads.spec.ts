@@ -1,5 +1,4 @@
-// One large file on a page that may share memory: several threads answer, and what they say is what
-// one says.
+// Threads on a page with shared memory: a large file is read by several.
 
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -19,10 +18,10 @@ test.skip(
 
 const REAL = "recorded/t26/gpt_small.pickle.gz";
 
-/** From this many bytes on a file is large. */
+/** Minimum bytes of a file that is read by several threads. */
 const LARGE = 64 << 20;
 
-/** A recording that is large: before all else its pickle makes a row of zeros, and drops it. */
+/** A large recording: its pickle starts with a bytes object of zeros that is popped. */
 function large(info: TestInfo): string {
   const plain = new Uint8Array(gunzipSync(new Uint8Array(readFileSync(testData(REAL)))));
   const begin = new DataView(new ArrayBuffer(5));
@@ -40,16 +39,16 @@ function large(info: TestInfo): string {
 const threadsOf = (page: Page) =>
   page.workers().filter((worker) => worker.url().includes("workerHelpers")).length;
 
-/** How many threads a large file alone gets. */
+/** Threads for a single large file. */
 const most = (page: Page) => page.evaluate(() => Math.min(navigator.hardwareConcurrency, 8));
 
-/** What runs, as the settings say it. */
+/** The number of threads that the settings show. */
 async function told(views: Views): Promise<{ threads: number; text: string }> {
   const line = (await views.drawer("Settings")).locator("[data-key=threads] dd");
   return { threads: Number(await line.getAttribute("data-value")), text: await line.innerText() };
 }
 
-/** What several views say of the file that is open. */
+/** Contents of several views of the open file. */
 async function said(viewer: Viewer, views: Views): Promise<Map<string, unknown>> {
   const answers = new Map<string, unknown>([["peak", await viewer.peak.innerText()]]);
   const row = (await views.main("Overview")).getByTestId("overview-row");
@@ -77,7 +76,7 @@ async function said(viewer: Viewer, views: Views): Promise<Map<string, unknown>>
   return answers;
 }
 
-/** The same page from a host that does not isolate it. */
+/** Removes the headers that isolate the page. */
 async function withoutIsolation(page: Page): Promise<void> {
   await page.route("/", async (route) => {
     const response = await route.fetch();
@@ -96,7 +95,7 @@ async function reload(viewer: Viewer): Promise<Views> {
 
 const statsOf = (page: Page) => page.evaluate(() => window.vramscope.stats().ranks[0]);
 
-test("a large file has the cores to itself, and the answers are those of one thread", async ({
+test("a large file is read by all cores, with the answers of one thread", async ({
   viewer,
   page,
 }, info) => {
@@ -115,7 +114,7 @@ test("a large file has the cores to itself, and the answers are those of one thr
   const { blocks } = cli("blocks", REAL, "--sort", "size");
   expect(JSON.stringify(many.get("requested"))).toContain(String(blocks.at(-1)?.bytes));
 
-  // They end with their worker.
+  // The threads end with their worker.
   await views.open(testData("scenarios/f01.pickle"));
   await expect.poll(() => threadsOf(page)).toBe(0);
 
@@ -126,12 +125,12 @@ test("a large file has the cores to itself, and the answers are those of one thr
   expect(threadsOf(page)).toBe(0);
   expect(await told(views)).toEqual({
     threads: 1,
-    text: "1 thread: this page is not isolated from other origins",
+    text: "1 thread: this page is not cross-origin isolated",
   });
   expect(await said(viewer, views)).toEqual(many);
 });
 
-test("small files, and large ones of which there are more than cores, have a thread each", async ({
+test("small files, and more large files than cores, are read by one thread each", async ({
   viewer,
   page,
 }, info) => {
@@ -152,42 +151,39 @@ test("small files, and large ones of which there are more than cores, have a thr
   expect(threadsOf(page)).toBe(0);
   expect((await statsOf(page))?.threads).toBe(1);
 });
-
-for (const [what, blocked] of [
-  ["module", /_threads_bg\.wasm$/],
-  ["threads", /workerHelpers\.js$/],
-] as const) {
-  test(`a large file is read by one thread when the ${what} cannot be had`, async ({
-    viewer,
-    page,
-  }, info) => {
-    viewer.expectedErrors.push("Failed to load resource", "ERR_FAILED");
-    const refused = page.waitForEvent("requestfailed");
+test("a large file is read by one thread when module or threads cannot be fetched", async ({
+  viewer,
+  page,
+}, info) => {
+  viewer.expectedErrors.push("Failed to load resource", "ERR_FAILED");
+  const file = large(info);
+  for (const blocked of [/_threads_bg\.wasm$/, /workerHelpers\.js$/]) {
+    const refused = page.waitForEvent("requestfailed", (request) => blocked.test(request.url()));
     await page.context().route(blocked, (route) => route.abort());
-    const views = new Views(viewer);
-    await views.show(large(info));
-    expect((await refused).url()).toMatch(blocked);
+    const views = await reload(viewer);
+    await views.show(file);
+    await refused;
     expect(await statsOf(page)).toMatchObject({ threads: 1 });
     await views.drawer("Blocks");
     await views.table("blocks").expectTotal(cli("blocks", REAL).total);
-  });
-}
+    await page.context().unroute(blocked);
+  }
+});
 
-/**
- * The script of the threads, where each stops when it is given its first work, as a panic would
- * make it.
- */
+/** Changes the script of the threads: each stops with its first work, as with a panic. */
 function stopping(script: string, address: string): string {
   const stop = `(() => {
-    console.error("panicked at crates/some/where.rs:7:5:\\nindex out of bounds\\n\\nStack:\\n\\nat a wall of it");
-    const stops = Uint8Array.of(0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 7,5,1,1,102,0,0, 10,5,1,3,0,0,11);
+    const panic = "panicked at crates/some/where.rs:7:5:\\nindex out of bounds";
+    console.error(panic + "\\n\\nStack:\\n\\nat many frames");
+    const stops = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5,
+      1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11);
     new WebAssembly.Instance(new WebAssembly.Module(stops)).exports.f();
   })()`;
   const from = new URL("../../../vramscope_worker_threads.js", address);
   const thread = script
     .replace("'../../../vramscope_worker_threads.js'", JSON.stringify(from))
     .replace("pkg.wbg_rayon_start_worker(receiver)", stop);
-  // What a worker's worker asks for cannot be routed: it begins as a blob.
+  // Playwright cannot route requests of a worker's worker, so the script starts as a blob.
   const blob = `new Blob([${JSON.stringify(thread)}], { type: "text/javascript" })`;
   return script.replace(
     "new URL('./workerHelpers.js', import.meta.url)",
@@ -195,7 +191,7 @@ function stopping(script: string, address: string): string {
   );
 }
 
-test("a thread that stops does not leave its file waiting, and one thread reads it again", async ({
+test("a thread that stops is an error on the row, and one thread reads the file again", async ({
   viewer,
   page,
 }, info) => {
@@ -214,7 +210,7 @@ test("a thread that stops does not leave its file waiting, and one thread reads 
   await expect(viewer.rows).toContainText(
     "stopped on this file: panicked at crates/some/where.rs:7:5: index out of",
   );
-  // The worker, which waits for the threads, has ended with them.
+  // The worker that waits for the threads has ended with them.
   await expect.poll(workers).toBe(2);
   await page.getByTestId("view-timeline").getByTestId("load-again").click();
   await viewer.plot.drawn();

@@ -1,7 +1,7 @@
 import { copyFile, readdir } from "node:fs/promises";
 import { build } from "esbuild";
 
-// The worker is a script of its own. Both fetch a second part later, which `splitting` keeps apart.
+// The worker is an entry point of its own. `splitting` keeps chunks that are imported later apart.
 await build({
   entryPoints: { main: "main.js", worker: "vramscope-viewer/worker.js" },
   bundle: true,

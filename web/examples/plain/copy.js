@@ -1,6 +1,6 @@
 import { cp } from "node:fs/promises";
 
-// The package as it is, beside the page. Its scripts, worker and wasm find each other.
+// Copy the package next to the page. Its scripts find the worker and the wasm files.
 for (const part of ["dist", "wasm"]) {
   await cp(`node_modules/vramscope-viewer/${part}`, `dist/vramscope/${part}`, { recursive: true });
 }

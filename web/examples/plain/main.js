@@ -1,13 +1,13 @@
 import { openViewer } from "./vramscope/dist/client/standalone.js";
 
-const said = document.querySelector("output");
-// The viewer's events bubble.
+const output = document.querySelector("output");
+// Events of the viewer bubble up to the document.
 document.addEventListener("vramscope-loaded", ({ detail: { path, remaining } }) => {
-  said.value = `${path} is open, ${remaining} to come`;
+  output.value = `Loaded ${path}, ${remaining} remaining`;
 });
 
 const opening = openViewer(document.querySelector("main"), { view: "timeline" });
-// Whatever is done before the viewer is there waits for it.
+// Actions wait until the viewer is open.
 document
   .querySelector("input")
   .addEventListener("change", async ({ target }) => (await opening).load(target.files));

@@ -1,5 +1,4 @@
-// Nothing is here for vramscope: webpack finds its worker and its wasm by itself. The rule copies
-// the page.
+// vramscope needs no option: webpack finds the worker and the wasm files. The rule copies the page.
 export default {
   mode: "production",
   entry: ["./index.html", "./style.css", "./main.js"],

@@ -1,5 +1,5 @@
-// The page: registers the element, keeps the address current, opens the door for a page that has
-// opened or embedded this one, and names the element for tools.
+// The page: registers the element, keeps the view state in the address, listens to a page that
+// opened or embeds this one, and exposes the element as `window.vramscope`.
 
 import { bindAddress, listen, register, type VramscopeViewer } from "vramscope-viewer";
 import workerAddress from "vramscope-viewer/worker.js?worker&url";
@@ -12,8 +12,9 @@ declare global {
 }
 
 /**
- * A worker of an address has only the content security policy that comes with its script, and a
- * static host sends none. One that begins as a blob has the page's: nothing leaves a worker either.
+ * A blob address that imports the worker's script. A worker from a normal address has the content
+ * security policy of its own response, and static hosts send none. A worker from a blob has the
+ * page's policy, so it cannot send data anywhere.
  */
 function confined(address: string): string {
   const script = `import ${JSON.stringify(new URL(address, document.baseURI).href)};`;

@@ -1,4 +1,4 @@
-// The page that reads snapshots from addresses: `#url=..&url=..`.
+// The page that reads snapshots from other addresses: `#url=..&url=..`.
 
 import "./main.js";
 import { openAddresses } from "vramscope-viewer";

@@ -1,32 +1,31 @@
-// The page about recording: a button that copies, on every piece of code. Without a clipboard there
-// is none.
+// The recording page: a copy button for every code block, if the browser has a clipboard.
 
-const SAID_MS = 1500;
+const FEEDBACK_MS = 1500;
 
 function copyButton(code: string): HTMLButtonElement {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "button";
   button.textContent = "Copy";
-  let told = 0;
-  const say = (text: string) => {
-    clearTimeout(told);
+  let timer = 0;
+  const show = (text: string) => {
+    clearTimeout(timer);
     button.textContent = text;
-    told = window.setTimeout(() => {
+    timer = window.setTimeout(() => {
       button.textContent = "Copy";
-    }, SAID_MS);
+    }, FEEDBACK_MS);
   };
   button.addEventListener("click", () => {
     navigator.clipboard.writeText(code).then(
-      () => say("Copied"),
-      () => say("Not allowed"),
+      () => show("Copied"),
+      () => show("Access denied"),
     );
   });
   return button;
 }
 
 for (const pre of document.querySelectorAll("pre")) {
-  // It scrolls, also by the keyboard.
+  // Makes it scroll with the keyboard.
   pre.tabIndex = 0;
   if ("clipboard" in navigator) pre.after(copyButton(pre.textContent));
 }

@@ -1,5 +1,5 @@
-// The page without a network, and isolated where its host cannot say so: by the service worker in
-// sw.ts.
+// Registers the service worker (sw.ts), which makes the page work offline. Under `/isolated/` it
+// also makes the page cross-origin isolated.
 
 /// <reference types="vite/client" />
 
@@ -8,8 +8,8 @@ import type { VramscopeViewer } from "vramscope-viewer";
 const RELOADED = "vramscope isolated";
 
 /**
- * Only a page that can be installed: not `/open/`, which needs the network, and not one that
- * `vramscope serve` has filled, which is at another address each time.
+ * Whether the page can work offline: not `/open/`, which needs the network, and not a page of
+ * `vramscope serve`, whose address differs each time.
  */
 const canStay = (viewer: VramscopeViewer) =>
   import.meta.env.PROD &&
@@ -17,7 +17,7 @@ const canStay = (viewer: VramscopeViewer) =>
   document.querySelector("link[rel=manifest]") !== null &&
   !viewer.hasAttribute("run");
 
-/** Registers the service worker once the page has nothing else to do. */
+/** Registers the service worker when the page is idle. */
 export async function stay(viewer: VramscopeViewer): Promise<void> {
   if (!canStay(viewer)) return;
   const wantsIsolation = "isolate" in document.documentElement.dataset && !crossOriginIsolated;
@@ -28,7 +28,7 @@ export async function stay(viewer: VramscopeViewer): Promise<void> {
   await navigator.serviceWorker.register("./sw.js");
   if (!wantsIsolation) return;
   await navigator.serviceWorker.ready;
-  // Once: where it does not help, the page works without threads.
+  // Reloads once only: if that does not isolate the page, it works without threads.
   if (sessionStorage.getItem(RELOADED) !== null) return;
   sessionStorage.setItem(RELOADED, "");
   location.reload();

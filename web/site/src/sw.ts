@@ -1,14 +1,14 @@
-// The service worker: after the first visit the page works without a network. Pages come from the
-// network while there is one, so that nobody keeps an old version; files whose names are hashes of
-// their content come from the cache. A newer worker waits until no page of the older one is open:
-// such a page may still ask for its own files.
+// The service worker: after the first visit, the page works offline. Pages come from the network
+// first, so that they are current. Files with a hash in their name come from the cache first. A
+// newer worker waits until all pages of the older one are closed, because they may request older
+// files.
 //
-// Under `/isolated/` it also adds the headers that isolate the page from other origins, which a
-// static host may not be able to send: threads need them.
+// Under `/isolated/` it also adds the headers for cross-origin isolation, which threads need and
+// static hosts may not be able to send.
 
 /// <reference lib="webworker" />
 
-// Both are put here by the build (offline.ts beside vite.config.ts).
+// The build defines both (offline.ts beside vite.config.ts).
 declare const FILES: string[];
 declare const VERSION: string;
 
@@ -35,13 +35,13 @@ function isolated(response: Response): Response {
   });
 }
 
-async function keep(): Promise<void> {
+async function cacheFiles(): Promise<void> {
   const cache = await caches.open(CACHE);
-  // Past the browser's own cache, which may be of another version.
+  // Bypasses the browser's cache, which may have another version.
   await cache.addAll(FILES.map((file) => new Request(file, { cache: "reload" })));
 }
 
-async function forgetOthers(): Promise<void> {
+async function deleteOldCaches(): Promise<void> {
   const names = await caches.keys();
   await Promise.all(
     names
@@ -53,27 +53,26 @@ async function forgetOthers(): Promise<void> {
 
 async function answer(request: Request): Promise<Response> {
   const cache = await caches.open(CACHE);
-  const kept = () => cache.match(request, { ignoreSearch: true });
+  const cached = () => cache.match(request, { ignoreSearch: true });
   if (HASHED.test(new URL(request.url).pathname)) {
-    const hit = await kept();
+    const hit = await cached();
     if (hit) return hit;
   }
   try {
-    // Never from the browser's own cache unasked: a host may have told it to keep an old page for a
-    // while.
+    // Revalidates the browser's cache: a host may have allowed it to keep an old page.
     const response = await fetch(new Request(request, { cache: "no-cache" }));
-    // What is not known beforehand, such as the sample, is there the next time.
+    // Caches files that the build does not list, such as the sample.
     if (response.status === 200) await cache.put(request, response.clone());
     return response;
   } catch (error) {
-    const hit = await kept();
+    const hit = await cached();
     if (hit) return hit;
     throw error;
   }
 }
 
-worker.addEventListener("install", (event) => event.waitUntil(keep()));
-worker.addEventListener("activate", (event) => event.waitUntil(forgetOthers()));
+worker.addEventListener("install", (event) => event.waitUntil(cacheFiles()));
+worker.addEventListener("activate", (event) => event.waitUntil(deleteOldCaches()));
 worker.addEventListener("fetch", (event) => {
   const { request } = event;
   const ours = request.method === "GET" && request.url.startsWith(worker.registration.scope);

@@ -1,5 +1,5 @@
 declare module "*?worker&url" {
-  /** Where Vite has put the worker's script. */
+  /** The address of the worker's script. */
   const address: string;
   export default address;
 }

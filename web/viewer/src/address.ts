@@ -1,9 +1,8 @@
-// Where a session is, as a value, and how it goes to another place: links, scripts and the way back
-// use the same one.
+// The view state of a viewer as a value. Links, scripts and undo read it and restore it.
 
 import type { RankFile } from "./client/rank-file.js";
-import { GIB } from "./linked.js";
-import type { Session } from "./session.js";
+import type { Uses } from "./stores.js";
+import { GIB } from "./view-selection.js";
 import {
   markersOf,
   rangeOf,
@@ -13,22 +12,29 @@ import {
   type ViewState,
 } from "./view-state.js";
 
+export type AddressOwners = Uses<
+  "runs" | "selection" | "viewSelection" | "navigation" | "plots" | "appearance"
+>;
+
 export class Address {
-  readonly #session: Session;
-  /** What was asked for and the files so far have not offered. */
-  #wish: ViewState = {};
+  readonly #owners: AddressOwners;
+  readonly #showRange: () => void;
+  /** The part of a requested state that the open files cannot show yet. */
+  #pending: ViewState = {};
 
-  constructor(session: Session) {
-    this.#session = session;
+  /** `showRange` puts the marked range into the details, once the views are there. */
+  constructor(owners: AddressOwners, showRange: () => void) {
+    this.#owners = owners;
+    this.#showRange = showRange;
   }
 
-  get wished(): ViewState {
-    return this.#wish;
+  get pendingState(): ViewState {
+    return this.#pending;
   }
 
-  /** What is on screen, and what was put there to stay. */
+  /** The whole view state, with markers, rulers and GPU memory. */
   state(): ViewState {
-    const { markers, rulers, capacity } = this.#session.linked;
+    const { markers, rulers, capacity } = this.#owners.viewSelection;
     return {
       ...this.place(),
       ...(markers.value.length > 0 && { markers: markers.value.join(",") }),
@@ -37,95 +43,93 @@ export class Address {
     };
   }
 
-  /**
-   * Where one is: the way back leads from one such to another, and leaves markers and the like as
-   * they are.
-   */
+  /** The view state without markers, rulers and GPU memory, which undo leaves as they are. */
   place(): ViewState {
-    const session = this.#session;
-    const shown = session.shown.value;
-    const range = session.plot.value?.range.value;
-    const sel = session.selected.value?.reference;
-    const { view, drawer, cursor, search, color, pinned, range: marked } = session.linked;
-    const a = session.run.value?.files.some(({ path }) => path === pinned.value?.path)
+    const { runs, selection, navigation, viewSelection, plots, appearance } = this.#owners;
+    const { cursor, search, color, pinned, range: marked } = viewSelection;
+    const trace = selection.visibleTrace.value;
+    const range = plots.timeline.value?.range.value;
+    const sel = selection.block.value?.reference;
+    const focus = selection.focus.value;
+    const a = runs.run.value?.files.some(({ path }) => path === pinned.value?.path)
       ? pinned.value
       : null;
     return {
       v: 1,
-      view: view.value,
-      drawer: drawer.value ?? "none",
+      view: navigation.view.value,
+      drawer: navigation.drawer.value ?? "none",
       ...(cursor.value !== null && { at: cursor.value }),
       ...(marked.value && { range: rangeText(marked.value) }),
       ...(search.value !== "" && { find: search.value }),
       ...(color.value !== "stack" && { color: color.value }),
-      ...(session.focus.value && { path: session.focus.value.file.path }),
-      ...(session.focus.value?.part && { part: session.focus.value.part }),
+      ...(focus && { path: focus.file.path }),
+      ...(focus?.part && { part: focus.part }),
       ...(a && { a: a.path, ...(a.part !== 0 && { aPart: a.part }) }),
-      ...(shown && { device: shown.target.device, axis: shown.axis.kind }),
+      ...(trace && { device: trace.target.device, axis: trace.axis.kind }),
       ...(range && { x0: range.x0, x1: range.x1 }),
       ...(sel !== undefined && { sel }),
-      theme: session.theme.value,
+      theme: appearance.theme.value,
     };
   }
 
-  /** Goes to where the session was: what the state does not say was not there. */
-  back(state: ViewState): void {
-    const { search, color, cursor, pinned, range } = this.#session.linked;
+  /** Restores an earlier place. Fields that it lacks are cleared. */
+  restore(place: ViewState): void {
+    const { search, color, cursor, pinned, range } = this.#owners.viewSelection;
     range.value = null;
     pinned.value = null;
     search.value = "";
     color.value = "stack";
     cursor.value = null;
-    this.go(state);
+    this.go(place);
   }
 
-  /** Goes to a state; what the open files do not offer yet is kept until they do. */
+  /** Applies a state. Fields that the open files cannot show yet are kept pending. */
   go(state: ViewState): void {
-    const session = this.#session;
+    const { runs, selection, plots } = this.#owners;
     this.#choose(state);
-    this.#wish = { ...state };
-    const file = session.run.peek()?.files.find(({ path }) => path === state.path);
-    const focus = session.focus.peek();
-    if (file) session.look({ file, part: state.part ?? 0 }, state.device ?? null);
+    this.#pending = { ...state };
+    const file = runs.run.peek()?.files.find(({ path }) => path === state.path);
+    const focus = selection.focus.peek();
+    if (file) selection.look({ file, part: state.part ?? 0 }, state.device ?? null);
     else if (focus && state.path === undefined && state.device !== undefined)
-      session.look(focus, state.device);
-    if (session.plot.peek() && session.shown.peek()?.client) this.grant();
+      selection.look(focus, state.device);
+    if (plots.timeline.peek() && selection.visibleTrace.peek()?.client) this.applyPending();
   }
 
-  /** What is on screen is about to go, of this file or of any, and is wanted when it is back. */
-  keep(file?: RankFile): void {
-    const shown = this.#session.shown.peek();
-    if (shown?.client && (file === undefined || file === shown.file)) this.#wish = this.state();
+  /** Keeps the current state pending, because its file's worker or canvas is about to go. */
+  savePending(file?: RankFile): void {
+    const trace = this.#owners.selection.visibleTrace.peek();
+    if (trace?.client && (file === undefined || file === trace.file)) this.#pending = this.state();
   }
 
-  /** Gives a link what it asked for, once there is a view to give it in. */
-  grant(): void {
-    const session = this.#session;
-    const { path, x0, x1, sel, at, range, markers, rulers } = this.#wish;
-    const shown = session.shown.peek();
-    if (path !== undefined && path !== shown?.file.path) return;
-    this.#wish = {};
-    if (x0 !== undefined && x1 !== undefined && x0 < x1) session.plot.peek()?.setRange({ x0, x1 });
-    if (sel !== undefined) void session.selectReference(sel);
-    const { linked } = session;
-    if (at !== undefined) linked.cursor.value = at;
-    if (markers !== undefined) linked.markers.value = markersOf(markers) ?? [];
-    if (rulers !== undefined) linked.rulers.value = rulersOf(rulers) ?? [];
+  /** Applies the pending state, once the trace that it names is visible. */
+  applyPending(): void {
+    const { selection, viewSelection, plots } = this.#owners;
+    const { path, x0, x1, sel, at, range, markers, rulers } = this.#pending;
+    if (path !== undefined && path !== selection.visibleTrace.peek()?.file.path) return;
+    this.#pending = {};
+    if (x0 !== undefined && x1 !== undefined && x0 < x1)
+      plots.timeline.peek()?.setRange({ x0, x1 });
+    if (sel !== undefined) void selection.selectReference(sel);
+    if (at !== undefined) viewSelection.cursor.value = at;
+    if (markers !== undefined) viewSelection.markers.value = markersOf(markers) ?? [];
+    if (rulers !== undefined) viewSelection.rulers.value = rulersOf(rulers) ?? [];
     const marked = range === undefined ? undefined : rangeOf(range);
-    if (marked) linked.range.value = marked;
-    if (marked && sel === undefined) void session.workspace.peek()?.showRange();
+    if (marked) viewSelection.range.value = marked;
+    if (marked && sel === undefined) this.#showRange();
   }
 
-  /** What holds whatever is open. */
+  /** Applies the fields that do not depend on a file. */
   #choose(state: ViewState): void {
-    const { theme, axis, linked } = this.#session;
-    if (state.theme) theme.value = state.theme;
-    if (state.axis) axis.value = state.axis;
-    if (state.view) linked.view.value = state.view;
-    if (state.drawer) linked.drawer.value = state.drawer === "none" ? null : state.drawer;
-    if (state.find !== undefined) linked.search.value = state.find;
-    if (state.color) linked.color.value = state.color;
-    if (state.capacity !== undefined) linked.capacity.value = state.capacity * GIB;
-    if (state.a !== undefined) linked.pinned.value = { path: state.a, part: state.aPart ?? 0 };
+    const { selection, viewSelection, navigation, appearance } = this.#owners;
+    if (state.theme) appearance.theme.value = state.theme;
+    if (state.axis) selection.axis.value = state.axis;
+    if (state.view) navigation.view.value = state.view;
+    if (state.drawer) navigation.drawer.value = state.drawer === "none" ? null : state.drawer;
+    if (state.find !== undefined) viewSelection.search.value = state.find;
+    if (state.color) viewSelection.color.value = state.color;
+    if (state.capacity !== undefined) viewSelection.capacity.value = state.capacity * GIB;
+    if (state.a !== undefined)
+      viewSelection.pinned.value = { path: state.a, part: state.aPart ?? 0 };
   }
 }

@@ -1,6 +1,6 @@
-// <vramscope-viewer src run theme view readonly mode sample guide page threads wasm-url
-// worker-url>: the viewer as a custom element. All its state is in the `Session` that it makes when
-// it enters a document and ends when it leaves; two elements on a page share nothing.
+// The viewer as a custom element: <vramscope-viewer src run theme view readonly mode sample guide
+// page threads wasm-url worker-url>. Its state is in a `Session` that lives from entering a
+// document to leaving it. Two elements on a page share nothing.
 
 import { effect, signal } from "@preact/signals";
 import { render } from "preact";
@@ -8,20 +8,21 @@ import { fromInput, fromScript, type LoadInput } from "./client/files.js";
 import type { RankFile } from "./client/rank-file.js";
 import { fromIndex, RunWatch } from "./client/run-index.js";
 import type { BlockDetail, Failure, Hit } from "./generated/protocol.js";
-import { VIEWS } from "./linked.js";
+import { VIEWS } from "./navigation.js";
 import { failureOf } from "./run.js";
 import { Session } from "./session.js";
+import type { Stores } from "./stores.js";
 import { styleSheets } from "./styles/sheets.js";
 import { App, type Opening } from "./ui/app.js";
 import { DropTarget } from "./ui/drop.js";
 import { Keyboard } from "./ui/keyboard.js";
-import { formatState, soundState, type Theme, type ViewState } from "./view-state.js";
+import { formatState, type Theme, type ViewState, validState } from "./view-state.js";
 
-/** What the viewer costs. */
+/** What the viewer draws and how much memory it uses. */
 export interface Stats {
-  /** Blocks and parts of blocks that the timeline shows. */
+  /** Blocks and parts of blocks in the timeline. */
   strips: number;
-  /** These, lines and marks. */
+  /** Strips, lines and marks. */
   instances: number;
   drawCalls: number;
   frameCpuMs: { p50: number; p95: number };
@@ -34,7 +35,7 @@ export interface VramscopeEvents {
   "vramscope-loaded": { path: string; remaining: number };
   "vramscope-select": { reference: string | null; detail: BlockDetail | null };
   "vramscope-error": { path: string | null; failure: Failure };
-  /** What `getState()` gives has changed. */
+  /** The result of `getState()` has changed. */
   "vramscope-state": ViewState;
 }
 
@@ -42,17 +43,17 @@ const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 
 const LOST: Failure = {
   id: null,
-  message: "The program that serves these files has stopped.",
-  hint: "What is on screen stays; files that have to be read again cannot be.",
+  message: "The server of these files has stopped.",
+  hint: "Open views stay available. Unloaded files cannot be reloaded.",
 };
 
-/** When the browser has nothing better to do; Safari does not say when that is. */
+/** Runs work when the browser is idle. Safari has no idle callback. */
 const idle = (work: () => void) =>
   "requestIdleCallback" in globalThis
     ? requestIdleCallback(work, { timeout: 2000 })
     : setTimeout(work, 300);
 
-/** What lasts from entering a document to leaving it. */
+/** The state between entering a document and leaving it. */
 interface Life {
   session: Session;
   opening: Opening;
@@ -68,13 +69,13 @@ export class VramscopeViewer extends HTMLElement {
 
   constructor() {
     super();
-    // Who does not wait for it is told by an event.
+    // Failures are also events, so `ready` need not be awaited.
     this.#ready.promise.catch(() => undefined);
   }
 
   /**
-   * Settled once the element is in a document and its WebAssembly is compiled; rejected when that
-   * cannot be had.
+   * Resolves once the element is in a document and its WebAssembly is compiled. Rejects when the
+   * WebAssembly cannot be loaded.
    */
   get ready(): Promise<void> {
     return this.#ready.promise;
@@ -99,39 +100,41 @@ export class VramscopeViewer extends HTMLElement {
         link: (state) => new URL(formatState(state), document.URL).href,
       },
     );
+    const { stores } = session;
     const sample = this.getAttribute("sample");
     const run = this.getAttribute("run");
-    const watch = new RunWatch(run ?? sample ?? "", () => session.report(LOST));
+    const watch = new RunWatch(run ?? sample ?? "", () => stores.status.report(LOST));
     const opening: Opening = {
       sample,
       guide: this.getAttribute("guide"),
       embedded: signal(false),
       readonly: signal(false),
       offer: watch,
-      files: (files: Iterable<File>) => void session.open(fromInput(files)),
-      add: (files: Iterable<File>) => void session.add(fromInput(files)),
+      files: (files: Iterable<File>) => void stores.loader.open(fromInput(files)),
+      add: (files: Iterable<File>) => void stores.loader.add(fromInput(files)),
       openSample: () => void this.#openIndex(session, watch, sample ?? ""),
       openOffer: () => void this.#openIndex(session, watch, run ?? ""),
     };
     this.#life = { session, opening, end: [() => watch.destroy()] };
-    session.modules.threads = this.#address("threads");
+    const { modules } = stores.runs;
+    modules.threads = this.#address("threads");
     for (const name of ["theme", "view", "readonly", "mode"])
       this.#follow(this.#life, name, this.getAttribute(name));
     this.#listen(this.#life);
     this.#root.adoptedStyleSheets = styleSheets();
-    render(<App session={session} opening={opening} />, this.#root);
-    session.modules.ready().then(
+    render(<App stores={stores} opening={opening} />, this.#root);
+    modules.ready().then(
       () => {
         this.#ready.resolve();
-        // While a visitor looks for files, the other views can come. A page that is all ours can
-        // spare two of its contexts.
+        // The landing page is idle: load the views, and make canvases. Only a full page may use two
+        // of the browser's few contexts.
         idle(() => void session.loadViews());
         if (this.hasAttribute("page"))
           for (let canvas = 0; canvas < 2; canvas += 1) idle(() => session.prepareCanvas());
       },
       (error: unknown) => {
         this.#ready.reject(error);
-        session.report(failureOf(error));
+        stores.status.report(failureOf(error));
       },
     );
     const src = this.getAttribute("src");
@@ -150,71 +153,64 @@ export class VramscopeViewer extends HTMLElement {
   }
 
   /**
-   * Opens files, buffers or addresses in place of what is open. Settled when each is read or
+   * Opens files, buffers or addresses in place of the open run. Resolves when each is read or
    * refused.
    */
   load(inputs: Iterable<LoadInput>, title?: string): Promise<void> {
-    return this.#session.open(fromScript(inputs), title);
+    return this.#stores.loader.open(fromScript(inputs), title);
   }
 
   /**
-   * Selects the block `<device>:<address>@<event|pre>` of the trace on screen; null clears. False
-   * when there is none.
+   * Selects the block `<device>:<address>@<event|pre>` of the visible trace; null clears the
+   * selection. False when the trace has no such block.
    */
   async select(reference: string | null): Promise<boolean> {
-    if (reference !== null) return this.#session.selectReference(reference);
-    this.#session.select(null);
+    if (reference !== null) return this.#stores.selection.selectReference(reference);
+    this.#stores.selection.select(null);
     return true;
   }
 
-  /** What is on screen, as a value that `setState` takes. */
+  /** The view state, for `setState`. */
   getState(): ViewState {
-    return this.#session.address.state();
+    return this.#stores.address.state();
   }
 
   /**
-   * Goes there; what the open files do not offer is kept until they do, and a field that is none of
-   * ours is left out.
+   * Applies a view state. Fields that the open files cannot show yet are kept until they can.
+   * Unknown fields are ignored.
    */
   setState(state: ViewState): void {
-    this.#session.address.go(soundState({ ...state }));
+    this.#stores.address.go(validState({ ...state }));
   }
 
-  /** The block at a point of a view's canvas, in CSS pixels; null over empty ground. */
+  /** The block at a point of a view's canvas in CSS pixels; null where there is none. */
   async pick(view: "timeline" | "segments", x: number, y: number): Promise<Hit | null> {
-    const session = this.#session;
-    const plots = {
-      timeline: session.plot.peek(),
-      segments: session.workspace.peek()?.segments.peek() ?? null,
-    };
-    if (!(view in plots))
-      throw new TypeError(`There is no picture to pick from named ${String(view)}.`);
-    return (await plots[view]?.pick(x, y)) ?? null;
+    const { timeline, segments } = this.#stores.plots;
+    const plots = { timeline, segments };
+    if (!(view in plots)) throw new TypeError(`No view with a canvas is named ${String(view)}.`);
+    return (await plots[view].peek()?.pick(x, y)) ?? null;
   }
 
   stats(): Stats {
-    const drawn = this.#session.plot.peek()?.stats();
+    const drawn = this.#stores.plots.timeline.peek()?.stats();
     return {
       strips: drawn?.strips ?? 0,
       instances: drawn?.instances ?? 0,
       drawCalls: drawn?.drawCalls ?? 0,
       frameCpuMs: drawn?.frameCpuMs ?? { p50: 0, p95: 0 },
-      ranks: this.#session.files().map(({ path, client, loadMs }) => {
+      ranks: this.#stores.runs.files.map(({ path, client, loadMs }) => {
         const { wasmBytes = 0, threads = 0 } = client.peek() ?? {};
         return { path, wasmBytes, loadMs, threads };
       }),
     };
   }
 
-  /**
-   * Bytes that a file may take before it is refused; null, from the start, for as many as a tab
-   * has. For tests.
-   */
+  /** Limits the memory of one file in bytes; null, the default, removes the limit. For tests. */
   limitMemory(bytes: number | null): void {
-    this.#session.pool.memoryLimit = bytes;
+    this.#stores.runs.pool.memoryLimit = bytes;
   }
 
-  /** Ends the workers and gives the GPU's memory back. Leaving the document does the same. */
+  /** Ends the workers and frees GPU memory. Leaving the document does the same. */
   destroy(): void {
     const life = this.#life;
     if (!life) return;
@@ -224,36 +220,34 @@ export class VramscopeViewer extends HTMLElement {
     life.session.destroy();
   }
 
-  get #session(): Session {
+  get #stores(): Stores {
     if (!this.#life) throw new Error("<vramscope-viewer> is not in a document.");
-    return this.#life.session;
+    return this.#life.session.stores;
   }
 
-  /**
-   * With the attribute `page` the element is the whole page: drops and keys are its own wherever
-   * they fall.
-   */
+  /** With the attribute `page`, the element takes drops and keys of the whole page. */
   #listen({ session, opening, end }: Life): void {
     const scope = this.hasAttribute("page") ? document : this;
-    const drop = new DropTarget(session, scope, opening.readonly);
-    const keyboard = new Keyboard(session, scope);
+    const { stores } = session;
+    const drop = new DropTarget(stores, scope, opening.readonly);
+    const keyboard = new Keyboard(stores, scope);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const follow = () => {
-      session.systemDark.value = dark.matches;
+      stores.appearance.systemDark.value = dark.matches;
     };
     follow();
     dark.addEventListener("change", follow);
-    const tellState = effect(() => this.#emit("vramscope-state", session.address.state()));
-    // The look of the views comes with them.
-    const dress = session.workspace.subscribe((workspace) => {
+    const emitState = effect(() => this.#emit("vramscope-state", stores.address.state()));
+    // The views bring their own styles.
+    const addStyles = stores.workspace.subscribe((workspace) => {
       if (workspace) this.#root.adoptedStyleSheets = [...styleSheets(), ...workspace.styleSheets()];
     });
     end.push(
-      dress,
+      addStyles,
       () => drop.destroy(),
       () => keyboard.destroy(),
       () => dark.removeEventListener("change", follow),
-      tellState,
+      emitState,
     );
   }
 
@@ -265,18 +259,19 @@ export class VramscopeViewer extends HTMLElement {
         watch.opened(run);
         return run.title || undefined;
       },
-      // Opening tells of it.
+      // `open` reports the failure.
       () => undefined,
     );
-    await session.open(sources, title);
+    await session.stores.loader.open(sources, title);
   }
 
-  /** The attributes that say how it looks, now and later. */
+  /** Applies an attribute that may change later. */
   #follow({ session, opening }: Life, name: string, value: string | null): void {
     const theme = THEMES.find((known) => known === value);
     const view = VIEWS.find((known) => known === value);
-    if (name === "theme" && theme) session.theme.value = theme;
-    if (name === "view" && view) session.linked.view.value = view;
+    const { appearance, navigation } = session.stores;
+    if (name === "theme" && theme) appearance.theme.value = theme;
+    if (name === "view" && view) navigation.view.value = view;
     if (name === "readonly") opening.readonly.value = value !== null;
     if (name === "mode") opening.embedded.value = value === "embedded";
   }
@@ -292,7 +287,7 @@ export class VramscopeViewer extends HTMLElement {
   }
 
   #loaded(session: Session, file: RankFile): void {
-    const remaining = session.files().filter((other) => !other.settled).length;
+    const remaining = session.stores.runs.files.filter((other) => !other.settled).length;
     this.#emit("vramscope-loaded", { path: file.path, remaining });
   }
 

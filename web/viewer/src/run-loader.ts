@@ -1,59 +1,103 @@
-// From files that somebody hands over to the run that is open: in its place, or beside what is
-// there.
+// Turns opened files into the run: in place of the open run, or added to it.
 
 import { batch } from "@preact/signals";
-import { beside, isSame } from "./client/files.js";
+import type { Address } from "./address.js";
+import { isSame, notOpen } from "./client/files.js";
 import { RankFile, type Source } from "./client/rank-file.js";
+import type { PlannedRow } from "./generated/protocol.js";
 import { failureOf, type Run, settled } from "./run.js";
-import type { Session } from "./session.js";
+import type { RunStore } from "./run-store.js";
+import type { Selection } from "./selection.js";
+import type { Status } from "./status.js";
+import type { ViewSelection } from "./view-selection.js";
+
+export interface LoaderOwners {
+  runs: RunStore;
+  selection: Selection;
+  viewSelection: ViewSelection;
+  status: Status;
+  address: Address;
+}
+
+/** The row of a file until the coordinator has planned the run. */
+function unplanned({ path }: Source, file: number): PlannedRow {
+  return { file, rank: null, label: path.split("/").at(-1) ?? path, group: "", size: "" };
+}
+
+function notEmpty(sources: Source[]): Source[] {
+  if (sources.length === 0) throw new Error("No snapshot was found in the opened files.");
+  return sources;
+}
 
 export class RunLoader {
-  readonly #session: Session;
+  readonly #owners: LoaderOwners;
+  /** Counts calls of `open`: a newer one cancels the older ones. */
   #loads = 0;
-  /** Settled when all that is to be added has its row. */
+  /** Resolves when all files that are being added have their rows. */
   #added: Promise<unknown> = Promise.resolve();
 
-  constructor(session: Session) {
-    this.#session = session;
+  constructor(owners: LoaderOwners) {
+    this.#owners = owners;
   }
 
-  /** What is still on its way is not opened. */
-  end(): void {
+  /** Cancels the files that are being opened or added. */
+  cancel(): void {
     this.#loads += 1;
   }
 
-  /** Opens these in place of what is open. Settled when each is read or refused. */
+  /** Opens files in place of the open run. Resolves when each is read or refused. */
   async open(sources: Source[] | Promise<Source[]>, title?: string): Promise<void> {
     this.#loads += 1;
     const load = this.#loads;
+    const { runs, status } = this.#owners;
+    let waiting: readonly RankFile[] = [];
     try {
-      const run = await this.#plan([], await sources);
+      const opened = notEmpty(await sources);
+      if (load !== this.#loads) return;
+      waiting = this.#wait(opened, title ?? "");
+      const run = await this.#plan(waiting, waiting.length === 0 ? opened : []);
       if (load !== this.#loads) return;
       this.#start({ ...run, title: title ?? run.title });
       await Promise.all(run.files.map(settled));
     } catch (error) {
-      this.#session.report(failureOf(error));
+      if (load === this.#loads && waiting.length > 0) runs.run.value = null;
+      status.report(failureOf(error));
     }
   }
 
-  /** Opens these beside what is open; what is looked at stays. */
+  /**
+   * Adds files to the open run, without moving the focus. Resolves when each is read or refused.
+   */
   async add(sources: Source[] | Promise<Source[]>): Promise<void> {
-    if (this.#session.run.peek() === null) return this.#session.open(sources);
-    // One after another: each begins with what the one before has left.
-    const added = Promise.all([sources, this.#added]).then(([from]) => this.#add(from));
+    if (this.#owners.runs.run.peek() === null) return this.open(sources);
+    // One at a time: each addition starts from the result of the one before.
+    const added = Promise.all([sources, this.#added]).then(([from]) => this.#add(notEmpty(from)));
     this.#added = added.catch(() => undefined);
     try {
       await Promise.all((await added).map(settled));
     } catch (error) {
-      this.#session.report(failureOf(error));
+      this.#owners.status.report(failureOf(error));
     }
   }
 
-  /** The run of these: files that are there keep their number and get their new place. */
+  /** Lists files that are opened before the worker's module is compiled. None later on. */
+  #wait(sources: readonly Source[], title: string): readonly RankFile[] {
+    const { runs, selection, status } = this.#owners;
+    if (runs.modules.compiled.peek()) return [];
+    const files = sources.map((source, index) => new RankFile(source, unplanned(source, index)));
+    const countText = files.length === 1 ? "1 file" : `${files.length} files`;
+    batch(() => {
+      status.notice.value = null;
+      selection.focus.value = null;
+      runs.run.value = { title, countText, files };
+    });
+    return files;
+  }
+
+  /** Plans a run. `known` files keep their number and get their new place. */
   async #plan(known: readonly RankFile[], sources: readonly Source[]): Promise<Run> {
-    if (sources.length === 0) throw new Error("There is no snapshot in what was opened.");
     const all = [...known.map(({ source }) => source), ...sources];
-    const { title, countText, rows } = await this.#session.coordinator.plan(
+    const { title, countText, rows } = await this.#owners.runs.coordinator.plan(
       all.map(({ path, bytes }) => ({ path, bytes })),
     );
     const files = rows.flatMap((row) => {
@@ -65,52 +109,50 @@ export class RunLoader {
   }
 
   async #add(from: Source[]): Promise<RankFile[]> {
-    const session = this.#session;
+    const { runs, selection, status } = this.#owners;
     const load = this.#loads;
-    const known = session.files().toSorted((a, b) => a.planned.file - b.planned.file);
+    const known = runs.files.toSorted((a, b) => a.planned.file - b.planned.file);
     const open = known.map(({ source }) => source);
-    const fresh = beside(open, from);
-    // All of it is there already: the first is what somebody wants to see.
-    const there =
-      fresh.length === 0 && known.find(({ source }) => from[0] && isSame(source, from[0]));
-    if (there) {
-      if (there !== session.focus.peek()?.file) session.look({ file: there, part: 0 });
-      session.spoken.value = "It is open already";
+    const fresh = notOpen(open, from);
+    if (fresh.length === 0) {
+      const there = known.find(({ source }) => from[0] && isSame(source, from[0]));
+      if (there && there !== selection.focus.peek()?.file) selection.look({ file: there, part: 0 });
+      status.announce("The file is open already");
       return [];
     }
     const run = await this.#plan(known, fresh);
     if (load !== this.#loads) return [];
     const files = run.files.filter((file) => !known.includes(file));
     batch(() => {
-      session.notice.value = null;
-      session.run.value = run;
+      status.notice.value = null;
+      runs.run.value = run;
     });
-    session.spoken.value = run.countText;
-    session.pool.open(files);
-    const failed = session.focus.peek()?.file.load.peek().state === "error";
+    status.announce(run.countText);
+    runs.pool.open(files);
+    const failed = selection.focus.peek()?.file.load.peek().state === "error";
     this.#arrive(files, failed ? files[0] : undefined);
     return files;
   }
 
   #start(run: Run): void {
-    const session = this.#session;
-    session.pool.clear();
+    const { runs, selection, viewSelection, status } = this.#owners;
+    const focused = selection.focus.peek()?.file;
+    runs.pool.clear();
     batch(() => {
-      session.notice.value = null;
-      session.selected.value = null;
-      session.subject.value = null;
-      session.linked.reset();
-      session.focus.value = null;
-      session.run.value = run;
+      status.notice.value = null;
+      selection.clear();
+      viewSelection.reset();
+      runs.run.value = run;
     });
-    session.pool.open(run.files);
-    this.#arrive(run.files, run.files.length === 1 ? run.files[0] : undefined);
+    runs.pool.open(run.files);
+    const first = run.files.length === 1 ? run.files[0] : undefined;
+    this.#arrive(run.files, run.files.find((file) => file === focused) ?? first);
   }
 
-  /** Looks at the one of these that a link has asked for, or else at another. */
+  /** Focuses the file that the pending state names, else `otherwise`. */
   #arrive(files: readonly RankFile[], otherwise: RankFile | undefined): void {
-    const { path, part, device } = this.#session.address.wished;
+    const { path, part, device } = this.#owners.address.pendingState;
     const file = files.find((each) => each.path === path) ?? otherwise;
-    if (file) this.#session.look({ file, part: part ?? 0 }, device ?? null);
+    if (file) this.#owners.selection.look({ file, part: part ?? 0 }, device ?? null);
   }
 }

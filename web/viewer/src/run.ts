@@ -1,29 +1,29 @@
-// What a session speaks of: a drop, its rows, what is looked at.
+// The vocabulary of a run: its files, rows, the focused trace, and the element around the session.
 
 import type { RankFile } from "./client/rank-file.js";
 import type { Places } from "./client/wasm.js";
 import type { AxisKind, BlockDetail, DeviceSummary, Failure, Part } from "./generated/protocol.js";
-import type { Shown } from "./plot/timeline-plot.js";
+import type { DrawableTrace } from "./plot/timeline-plot.js";
 import type { ViewState } from "./view-state.js";
 
-/** A drop. */
+/** The files that are open together. */
 export interface Run {
   title: string;
   countText: string;
   files: RankFile[];
 }
 
-/** What becomes of files that are dropped: they come beside what is open, or in its place. */
+/** What a drop does: add files to the open run, or open them in its place. */
 export type Dropping = "add" | "open";
 
-/** One row of the rail: a file, or one of the snapshots in it. */
+/** One row of the rail: a file, or one of several snapshots in a file. */
 export interface Row {
   file: RankFile;
   part: number;
   label: string;
 }
 
-/** What the user looks at; `device` is null until one is chosen. */
+/** The row in focus. `device` is null until one is chosen. */
 export interface Focus {
   file: RankFile;
   part: number;
@@ -38,13 +38,13 @@ export interface Trace {
   device: DeviceSummary | null;
 }
 
-/** What the session asks of the element that it is in. */
+/** What the session needs from the element that contains it. */
 export interface Host {
   readonly places: Places;
   focusSearch(): void;
   /** Opens the browser's file dialog. */
   askForFiles(): void;
-  /** The address of the page with what is on screen in it. */
+  /** The page's address with a view state in it. */
   link(state: ViewState): string;
 }
 
@@ -63,7 +63,13 @@ export function rowsOf(file: RankFile): Row[] {
   return parts.map(({ name }, part) => ({ file, part, label: name }));
 }
 
-/** What went wrong, as a failure. */
+/** The name of a row in texts: `rank 3` if its rank is known, else its label, with its group. */
+export function rowName({ file: { planned }, label }: Row): string {
+  const name = planned.rank === null || label !== planned.label ? label : `rank ${label}`;
+  return planned.group === "" ? name : `${planned.group} / ${name}`;
+}
+
+/** Any thrown value as a failure. */
 export function failureOf(error: unknown): Failure {
   if (typeof error !== "object" || error === null || !("message" in error))
     return { id: null, message: String(error), hint: null };
@@ -82,8 +88,8 @@ export function traceOf(focus: Focus | null): Trace | null {
   return { file: focus.file, partIndex: focus.part, part, device };
 }
 
-/** What of it is drawn, along an axis that it has; null when there is no device. */
-export function shownOf(trace: Trace | null, wanted: AxisKind): Shown | null {
+/** A trace with the axis to draw it along; null when it has no device. */
+export function drawableOf(trace: Trace | null, wanted: AxisKind): DrawableTrace | null {
   const device = trace?.device;
   if (!trace || !device) return null;
   const axis = device.axes.find(({ kind }) => kind === wanted) ?? device.axes[0];
@@ -92,7 +98,7 @@ export function shownOf(trace: Trace | null, wanted: AxisKind): Shown | null {
   return { file: trace.file, client: trace.file.client.value, target, device, axis };
 }
 
-/** Settled when the file is read or refused. */
+/** Resolves when the file is read or refused. */
 export function settled(file: RankFile): Promise<void> {
   return new Promise((resolve) => {
     const stop = file.load.subscribe(() => {

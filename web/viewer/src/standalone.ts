@@ -1,5 +1,5 @@
-// What `standalone.js` is made of: the whole package in one script with what it depends on, for
-// pages without a bundler.
+// The entry of `standalone.js`: the package with its dependencies in one script, for pages without
+// a bundler.
 
 import "./define.js";
 

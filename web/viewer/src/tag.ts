@@ -4,10 +4,7 @@ import { VramscopeViewer } from "./element.js";
 
 export const TAG = "vramscope-viewer";
 
-/**
- * Registers the tag, unless something has: of two copies of this package on a page the first one is
- * used.
- */
+/** Registers the tag, unless it is registered: of two copies of this package the first one wins. */
 export function register(): void {
   if (!customElements.get(TAG)) customElements.define(TAG, VramscopeViewer);
 }

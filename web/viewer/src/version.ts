@@ -1,5 +1,2 @@
-/**
- * That of package.json. A worker's script and wasm that were copied by hand may be older than the
- * page.
- */
+/** The version in package.json. Workers compare it, because a copied script may be outdated. */
 export const VERSION = "0.1.0";

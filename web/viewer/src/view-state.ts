@@ -1,44 +1,45 @@
-// What is on screen, as a value that can be kept in a link: every field may be missing, and a bad
-// one is left out without taking the others with it.
+// The view state as a value for links. Every field is optional, and an invalid field is dropped
+// alone.
 
 import type { AxisKind, ColorBy, MarkedRange } from "./generated/protocol.js";
-import { type Ruler, TOO_LARGE, VIEWS, type View } from "./linked.js";
+import { VIEWS, type View } from "./navigation.js";
+import { COLORS, MAX_CAPACITY_GIB, type Ruler } from "./view-selection.js";
 
 export type Theme = "auto" | "light" | "dark";
 
 export interface ViewState {
   v?: 1;
-  /** The view in the center, and the one in the drawer below it. */
+  /** The view in the center. */
   view?: View;
+  /** The view in the drawer. */
   drawer?: View | "none";
-  /** The file's path within the drop. */
+  /** The file's path within the opened files. */
   path?: string;
-  /** Which of the snapshots in the file; the first is left out. */
+  /** Index of the snapshot in the file; omitted for the first one. */
   part?: number;
   device?: number;
-  /** What it is compared with, once that was chosen: a path, and which of the snapshots in it. */
+  /** Path of side A of the comparison. */
   a?: string;
+  /** Index of the snapshot in side A's file. */
   aPart?: number;
   axis?: AxisKind;
-  /** The edges of the view in slots of the axis. */
+  /** Start of the visible range in slots of the axis. */
   x0?: number;
+  /** End of the visible range in slots of the axis. */
   x1?: number;
   /** The selected block: `<device>:<address>@<event|pre>`. */
   sel?: string;
-  /** The range that is marked, in slots of its axis: `event:1000:3000`. */
+  /** The marked range in slots of its axis: `event:1000:3000`. */
   range?: string;
-  /** The event of the time cursor; -1 is before the window. */
+  /** The event of the time cursor; -1 is before the first event. */
   at?: number;
-  /** The events that are marked: `500,1500`. */
+  /** Events with a marker: `500,1500`. */
   markers?: string;
-  /**
-   * What rulers measure, in bytes or in slots of an axis, as it lies: `y:event:1000:1000:0:2048`,
-   * the next behind a comma.
-   */
+  /** Rulers as `along:axis:x0:x1:y0:y1`, separated by commas: `y:event:1000:1000:0:2048`. */
   rulers?: string;
-  /** The device's memory in GiB. */
+  /** The GPU's memory in GiB. */
   capacity?: number;
-  /** What is searched. */
+  /** The search text. */
   find?: string;
   color?: ColorBy;
   theme?: Theme;
@@ -53,12 +54,13 @@ const number = (text: string) =>
   text !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined;
 const ordinal = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined);
 const event = (text: string) => (/^(-1|\d{1,10})$/.test(text) ? Number(text) : undefined);
-const reference = (text: string) => (/^\d+:0x[0-9a-f]+@(~?\d+|pre)$/.test(text) ? text : undefined);
+const blockReference = (text: string) =>
+  /^\d+:0x[0-9a-f]+@(~?\d+|pre)$/.test(text) ? text : undefined;
 
 const AXES = oneOf<AxisKind>("event", "time");
 const path = (text: string) => text || undefined;
 
-/** A marked range from its text. */
+/** Parses a marked range. */
 export function rangeOf(text: string): MarkedRange | undefined {
   const [, along, from, to] = /^(event|time):(-?[\d.]+):(-?[\d.]+)$/.exec(text) ?? [];
   const [axis, x0, x1] = [AXES(along ?? ""), number(from ?? ""), number(to ?? "")];
@@ -67,10 +69,10 @@ export function rangeOf(text: string): MarkedRange | undefined {
 
 export const rangeText = ({ axis, x0, x1 }: MarkedRange) => `${axis}:${written(x0)}:${written(x1)}`;
 
-/** Marked events from their text. */
+/** Parses markers. */
 export const markersOf = (text: string): number[] | undefined => listOf(text, event);
 
-/** Rulers from their text. */
+/** Parses rulers. */
 export const rulersOf = (text: string): Ruler[] | undefined =>
   listOf(text, (one) => {
     const [along, kind, ...places] = one.split(":");
@@ -89,13 +91,14 @@ export const rulersText = (rulers: readonly Ruler[]) =>
     )
     .join(",");
 
-/** What stands between commas; nothing when one of them is not sound. */
+/** Parses a list with commas; undefined if one item is invalid. */
 function listOf<T>(text: string, read: (one: string) => T | undefined): T[] | undefined {
   const all = text === "" ? [] : text.split(",").map(read);
   return all.every((one) => one !== undefined) ? all : undefined;
 }
 
-const soundText = (read: (text: string) => unknown) => (text: string) =>
+/** Keeps a text that can be parsed. */
+const validText = (read: (text: string) => unknown) => (text: string) =>
   read(text) ? text : undefined;
 
 const FIELDS = {
@@ -109,23 +112,23 @@ const FIELDS = {
   axis: AXES,
   x0: number,
   x1: number,
-  sel: reference,
-  range: soundText(rangeOf),
+  sel: blockReference,
+  range: validText(rangeOf),
   at: event,
-  markers: soundText(markersOf),
-  rulers: soundText(rulersOf),
+  markers: validText(markersOf),
+  rulers: validText(rulersOf),
   capacity: (text: string) =>
-    Number(text) > 0 && Number(text) < TOO_LARGE ? Number(text) : undefined,
+    Number(text) > 0 && Number(text) < MAX_CAPACITY_GIB ? Number(text) : undefined,
   find: (text: string) => text.slice(0, 500),
-  color: oneOf("stack", "category", "size", "age", "stream", "segment"),
+  color: oneOf(...(Object.keys(COLORS) as ColorBy[])),
   theme: oneOf("auto", "light", "dark"),
 };
 
 /**
- * What of a state is sound: one that a script or a host gives may be of another version. A newer
- * one is not guessed at.
+ * The valid fields of a state. Scripts and embedding pages may pass any object. A state of another
+ * version is ignored.
  */
-export function soundState(state: {
+export function validState(state: {
   readonly v?: unknown;
   readonly [field: string]: unknown;
 }): ViewState {
@@ -138,22 +141,22 @@ export function soundState(state: {
   return Object.fromEntries(found);
 }
 
-/** Reads `#v=1&path=..`. */
+/** Parses a fragment such as `#v=1&path=..`. */
 export const parseState = (fragment: string): ViewState =>
-  soundState(Object.fromEntries(new URLSearchParams(fragment.replace(/^#/, ""))));
+  validState(Object.fromEntries(new URLSearchParams(fragment.replace(/^#/, ""))));
 
-/** Three digits behind the point are less than a pixel at the deepest zoom that is of use. */
+/** Three decimals are less than a pixel at the deepest useful zoom. */
 const written = (value: string | number) =>
   String(typeof value === "number" ? Math.round(value * 1000) / 1000 : value);
 
-/** Writes what `parseState` reads. */
+/** The fragment for `parseState`. */
 export function formatState(state: ViewState): string {
   const parameters = new URLSearchParams({ v: "1" });
   for (const name of Object.keys(FIELDS) as (keyof typeof FIELDS)[]) {
     const value = state[name];
     if (value !== undefined) parameters.set(name, written(value));
   }
-  // These are allowed in a fragment, and a link is easier to read with them.
+  // Fragments may contain these characters, which keep links readable.
   return `#${parameters}`
     .replaceAll("%2F", "/")
     .replaceAll("%3A", ":")

@@ -1,11 +1,17 @@
-//! What each block is for: parameter, gradient, activation, and so on, guessed without the model.
+//! The category of each block (parameter, gradient, activation, and so on), guessed without access
+//! to the model.
 //!
-//! Three sources, strongest first: a user's rules over frames; the stacks, through the built-in
-//! rules; and the block's life against the phases of training. What a forward pass makes and
-//! backward frees is an activation, what backward makes and the optimizer still sees is a gradient,
-//! what the optimizer makes and never frees is its state. How often a size is among gradients and
-//! optimizer states says how many parameters have it: that tells buffers from parameters where both
-//! are made by the same `__init__`, and is all there is for blocks from before the recording.
+//! The sources, strongest first:
+//!
+//! 1. The user's rules over stack frames.
+//! 2. The built-in rules over stack frames.
+//! 3. The life of the block relative to the phases of training. A block that a forward pass
+//!    allocates and backward frees is an activation. A block that backward allocates and the
+//!    optimizer still sees is a gradient. A block that the optimizer allocates and never frees is
+//!    optimizer state.
+//! 4. The number of gradients and optimizer states of a size, which is the number of parameters of
+//!    that size. It separates parameters from buffers where one `__init__` allocates both. It is
+//!    the only evidence for blocks from before the recording.
 
 mod life;
 mod phases;
@@ -13,45 +19,45 @@ mod rules;
 mod sizes;
 mod stacks;
 
-pub use rules::{Rule, RuleError, Rules};
+pub use rules::{RuleError, Rules};
 
 use crate::slicing::{Budget, run_to_completion};
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
 use vramscope_snapshot::Snapshot;
 
-/// What a block is for.
+/// The purpose of a block.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// A trained (or frozen) weight of a model.
+    /// A trained or frozen weight of a model.
     Parameter,
     /// A parameter's gradient, from the backward pass to the optimizer.
     Gradient,
-    /// What an optimizer keeps between steps.
+    /// A tensor that an optimizer keeps between steps.
     OptimizerState,
     /// A module's tensor that is not trained: running statistics, masks.
     Buffer,
-    /// What the program feeds to the model.
+    /// Data that the program feeds to the model.
     Input,
-    /// Made by a forward pass, kept for backward.
+    /// Allocated by a forward pass, and kept for backward.
     Activation,
-    /// Gone before the phase that made it is over.
+    /// Freed before the phase that allocated it is over.
     Temporary,
     /// A library's scratch memory: cuBLAS, cuDNN.
     Workspace,
     /// Buffers of collectives: gathered parameters, gradients before they are reduced.
     Communication,
-    /// Nothing tells.
+    /// No evidence.
     #[default]
     Unknown,
 }
 
 impl Category {
-    /// All of them, in the order in which they are listed.
+    /// All categories, in display order.
     pub const ALL: [Self; 10] = [
         Self::Parameter,
         Self::Gradient,
@@ -65,7 +71,7 @@ impl Category {
         Self::Unknown,
     ];
 
-    /// The name that the program and the page use.
+    /// The name in the program, on the page and in rules.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parameter => "parameter",
@@ -81,18 +87,18 @@ impl Category {
         }
     }
 
-    /// The category of a name.
+    /// The category with a [`Category::name`].
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|c| c.name() == name)
     }
 }
 
-/// A category, and how sure it is.
+/// A category with a confidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Guess {
-    /// What the block is for.
+    /// The category.
     pub category: Category,
-    /// 0 (nothing tells) to 1 (said by the user or by a profile). An ordering, not a probability.
+    /// From 0 (no evidence) to 1 (stated by the user or by a profile). An order, not a probability.
     pub confidence: f32,
 }
 
@@ -103,22 +109,23 @@ pub struct Categories {
 }
 
 impl Categories {
-    /// Guess for every block of a trace. Linear in events and frames; sizes are sorted.
+    /// Guesses the category of every block of a trace. Takes time linear in events and frames, plus
+    /// sorting block sizes.
     pub fn new(snapshot: &Snapshot, trace: &Trace, rules: &Rules) -> Self {
         run_to_completion(Self::sliced(snapshot, trace, rules, &mut Budget::unlimited()))
     }
 
-    /// The same in slices.
+    /// [`Categories::new`] in slices.
     pub async fn sliced(
         snapshot: &Snapshot,
         trace: &Trace,
         rules: &Rules,
         budget: &mut Budget,
     ) -> Self {
-        let says = stacks::read(snapshot, rules, budget).await;
-        let phases = phases::Phases::new(snapshot, trace, &says, budget).await;
-        let verdicts = life::verdicts(snapshot, trace, &says, &phases, budget).await;
-        Self { guesses: sizes::settle(trace, &says, &phases, &verdicts, budget).await }
+        let hints = stacks::hints(snapshot, rules, budget).await;
+        let phases = phases::Phases::new(snapshot, trace, &hints, budget).await;
+        let verdicts = life::verdicts(snapshot, trace, &hints, &phases, budget).await;
+        Self { guesses: sizes::resolve(trace, &hints, &phases, &verdicts, budget).await }
     }
 
     /// The guess for a block of [`Trace::blocks`].

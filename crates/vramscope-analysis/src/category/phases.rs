@@ -1,6 +1,6 @@
-//! When forward, backward and the optimizer ran, as far as stacks, frees and named ranges tell.
+//! The times of forward, backward and optimizer phases, as shown by stacks, frees and named ranges.
 
-use super::stacks::{Phase, Says};
+use super::stacks::{Phase, StackHints};
 use crate::slicing::{Budget, STRIDE, strides};
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
@@ -8,151 +8,156 @@ use vramscope_snapshot::{Action, Snapshot, StackId, Stage, StrId};
 
 /// The phases of one device's window.
 pub(super) struct Phases {
-    /// Starts of runs of one phase, by event.
-    runs: Vec<(u32, Phase)>,
+    /// First event and phase of each period. A period is a maximal sequence of events that show the
+    /// same phase.
+    periods: Vec<(u32, Phase)>,
     /// Events that show a phase, by [`Phase`] (forward, backward, update).
-    at: [Vec<u32>; 3],
-    /// Where the innermost named phase changes: first event, and phase.
+    events: [Vec<u32>; 3],
+    /// Events at which the innermost named phase changes, with the new phase.
     named: Vec<(u32, Option<Phase>)>,
-    /// Allocs in this window have stacks, so one without is of a thread without Python: of
-    /// backward.
-    pub(super) framed: bool,
-    /// The stack of a free is that of its alloc (`context="alloc"`).
-    pub(super) frees_repeat: bool,
-    /// Some frees have a stack of their own, so the program's frees in `zero_grad` show.
-    pub(super) frees_tell: bool,
+    /// Whether allocs in this window have stacks. Then an alloc without a stack is from a thread
+    /// without Python, which is backward.
+    pub(super) allocs_have_stacks: bool,
+    /// Whether frees repeat the stack of their alloc (`context="alloc"`).
+    pub(super) frees_repeat_stacks: bool,
+    /// Whether some frees have a stack of their own. Then the program's frees in `zero_grad` are
+    /// visible.
+    pub(super) frees_have_own_stacks: bool,
 }
 
 impl Phases {
     pub(super) async fn new(
         snapshot: &Snapshot,
         trace: &Trace,
-        says: &[Says],
+        hints: &[StackHints],
         budget: &mut Budget,
     ) -> Self {
         let rows = trace.device.events.clone();
         let events = &snapshot.events;
-        let mut framed = false;
+        let mut allocs_have_stacks = false;
         for part in strides(rows.len()) {
             budget.charge(part.len() as u64).await;
             let mut rows = part.map(|event| rows.start + event as u32);
-            framed = rows.any(|row| {
+            allocs_have_stacks = rows.any(|row| {
                 events.action(row) == Action::ALLOC && events.stack(row) != StackId::EMPTY
             });
-            if framed {
+            if allocs_have_stacks {
                 break;
             }
         }
-        let (mut frees_repeat, mut frees_tell) = (false, false);
+        let (mut frees_repeat_stacks, mut frees_have_own_stacks) = (false, false);
         for blocks in trace.blocks.chunks(STRIDE) {
             budget.charge(blocks.len() as u64).await;
             for block in blocks.iter().filter(|b| b.alloc_event().is_some()) {
                 let Some(request) = block.free_requested() else { continue };
                 let free = events.stack(rows.start + request.0);
-                frees_repeat |= free == block.stack && free != StackId::EMPTY;
-                frees_tell |= free != block.stack && free != StackId::EMPTY;
+                frees_repeat_stacks |= free == block.stack && free != StackId::EMPTY;
+                frees_have_own_stacks |= free != block.stack && free != StackId::EMPTY;
             }
         }
-        frees_repeat &= !frees_tell;
-        let ends = ends(snapshot, trace, budget).await;
+        frees_repeat_stacks &= !frees_have_own_stacks;
+        let ends = range_ends(snapshot, trace, budget).await;
         let mut phases = Self {
-            runs: Vec::new(),
-            at: [const { Vec::new() }; 3],
-            named: named(&ends),
-            framed,
-            frees_repeat,
-            frees_tell,
+            periods: Vec::new(),
+            events: [const { Vec::new() }; 3],
+            named: named_phases(&ends),
+            allocs_have_stacks,
+            frees_repeat_stacks,
+            frees_have_own_stacks,
         };
-        let updates = updates(&ends);
+        let updates = update_starts(&ends);
         let mut updates = updates.iter().copied().peekable();
         for part in strides(rows.len()) {
-            budget.charge(part.len() as u64 * SHOWN).await;
+            budget.charge(part.len() as u64 * COST_PER_EVENT).await;
             for event in part.start as u32..part.end as u32 {
                 while updates.next_if(|&at| at <= event).is_some() {
-                    phases.mark(event, Phase::Update);
+                    phases.record(event, Phase::Update);
                 }
                 let row = rows.start + event;
-                phases.show(event, events.action(row), says[events.stack(row).0 as usize]);
+                phases.observe(event, events.action(row), hints[events.stack(row).0 as usize]);
             }
         }
         phases
     }
 
-    /// Notes the phase that an event shows.
-    fn show(&mut self, event: u32, action: Action, says: Says) {
+    /// Records the phase that an event shows, if any.
+    fn observe(&mut self, event: u32, action: Action, hints: StackHints) {
         match action {
             Action::ALLOC => {
-                if let Some(phase) = self.of(event, says) {
-                    self.mark(event, phase);
+                if let Some(phase) = self.of_alloc(event, hints) {
+                    self.record(event, phase);
                 }
             }
-            // An empty stack says too little here: frees on the main thread may come without one.
-            Action::FREE_REQUESTED | Action::FREE if !self.frees_repeat && says.frames => {
-                if let Some(phase @ (Phase::Update | Phase::User)) = says.phase() {
-                    self.mark(event, phase);
+            // An empty stack proves nothing here: frees on the main thread may have no stack.
+            Action::FREE_REQUESTED | Action::FREE
+                if !self.frees_repeat_stacks && hints.has_frames =>
+            {
+                if let Some(phase @ (Phase::Update | Phase::User)) = hints.phase() {
+                    self.record(event, phase);
                 }
             }
             _ => {}
         }
     }
 
-    fn mark(&mut self, event: u32, phase: Phase) {
-        if self.runs.last().is_none_or(|run| run.1 != phase) {
-            self.runs.push((event, phase));
+    fn record(&mut self, event: u32, phase: Phase) {
+        if self.periods.last().is_none_or(|period| period.1 != phase) {
+            self.periods.push((event, phase));
         }
         if phase != Phase::User {
-            self.at[phase as usize].push(event);
+            self.events[phase as usize].push(event);
         }
     }
 
     /// The phase of an alloc.
-    pub(super) fn of(&self, event: u32, says: Says) -> Option<Phase> {
+    pub(super) fn of_alloc(&self, event: u32, hints: StackHints) -> Option<Phase> {
         let named =
             self.named[..self.named.partition_point(|n| n.0 <= event)].last().and_then(|n| n.1);
-        match says.phase() {
-            // The program's code within a range that it calls forward is part of forward.
+        match hints.phase() {
+            // The program's own code in a range that it named forward is part of forward.
             Some(Phase::User) if named == Some(Phase::Forward) => named,
-            None if self.framed && !says.frames => Some(Phase::Backward),
-            None if !says.frames => named,
+            None if self.allocs_have_stacks && !hints.has_frames => Some(Phase::Backward),
+            None if !hints.has_frames => named,
             phase => phase,
         }
     }
 
-    /// The first event after this one that shows another phase than the one that runs here.
-    pub(super) fn ends(&self, event: u32) -> Option<u32> {
-        let run = self.runs.partition_point(|run| run.0 <= event);
-        self.runs.get(run).map(|run| run.0)
+    /// The end of the period that contains an event: the first event of the next period.
+    pub(super) fn period_end(&self, event: u32) -> Option<u32> {
+        let next = self.periods.partition_point(|period| period.0 <= event);
+        self.periods.get(next).map(|period| period.0)
     }
 
-    /// The last event of a phase before this one.
-    pub(super) fn last(&self, phase: Phase, event: u32) -> Option<u32> {
-        let at = &self.at[phase as usize];
-        at[..at.partition_point(|&e| e < event)].last().copied()
+    /// The last event before `event` that shows a phase.
+    pub(super) fn last_before(&self, phase: Phase, event: u32) -> Option<u32> {
+        let events = &self.events[phase as usize];
+        events[..events.partition_point(|&e| e < event)].last().copied()
     }
 
-    /// The first event of a phase after this one.
-    pub(super) fn next(&self, phase: Phase, event: u32) -> Option<u32> {
-        let at = &self.at[phase as usize];
-        at.get(at.partition_point(|&e| e <= event)).copied()
+    /// The first event after `event` that shows a phase.
+    pub(super) fn next_after(&self, phase: Phase, event: u32) -> Option<u32> {
+        let events = &self.events[phase as usize];
+        events.get(events.partition_point(|&e| e <= event)).copied()
     }
 
     /// Whether the phase occurs at all.
-    pub(super) fn any(&self, phase: Phase) -> bool {
-        !self.at[phase as usize].is_empty()
+    pub(super) fn occurs(&self, phase: Phase) -> bool {
+        !self.events[phase as usize].is_empty()
     }
 
-    /// The phase that runs at an event: that of the last one that shows any.
-    pub(super) fn running(&self, event: u32) -> Option<Phase> {
-        self.runs[..self.runs.partition_point(|run| run.0 <= event)].last().map(|run| run.1)
+    /// The phase of the period that contains an event.
+    pub(super) fn current(&self, event: u32) -> Option<Phase> {
+        let next = self.periods.partition_point(|period| period.0 <= event);
+        self.periods[..next].last().map(|period| period.1)
     }
 
-    /// A number for the run that an event lies in.
-    pub(super) fn run(&self, event: u32) -> u32 {
-        self.runs.partition_point(|run| run.0 <= event) as u32
+    /// A number that identifies the period that contains an event.
+    pub(super) fn period(&self, event: u32) -> u32 {
+        self.periods.partition_point(|period| period.0 <= event) as u32
     }
 }
 
-/// What a named range is about. `Optimizer.step#AdamW.step` is PyTorch's own name.
+/// The phase of a named range. `Optimizer.step#AdamW.step` is PyTorch's own name.
 fn phase_of_name(name: &str) -> Option<Phase> {
     let name = name.to_ascii_lowercase();
     let has = |part| name.contains(part);
@@ -167,23 +172,24 @@ fn phase_of_name(name: &str) -> Option<Phase> {
     }
 }
 
-/// What it costs to look at what an event shows, as [`Budget`] counts it.
-const SHOWN: u64 = 4;
+/// Cost of observing an event, in units of [`Budget`].
+const COST_PER_EVENT: u64 = 4;
 
-/// What it costs to find the event of a range's end.
-const FOUND: u64 = 64;
+/// Cost of finding the event of an annotation, in units of [`Budget`].
+const COST_PER_ANNOTATION: u64 = 64;
 
-/// An end of a named range: the first event at or after it, which end, and the phase.
-type End = (u32, Stage, Phase);
+/// The start or end of a named range: the first event at or after it, which of the two, and the
+/// phase.
+type RangeEnd = (u32, Stage, Phase);
 
-/// Ends of named ranges, in order.
-async fn ends(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Vec<End> {
+/// Starts and ends of named ranges, by event.
+async fn range_ends(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Vec<RangeEnd> {
     let Some(clock) = &trace.clock else { return Vec::new() };
-    // Thousands of ranges have a handful of names.
+    // Thousands of ranges share a few names, so the phase of a name is cached.
     let mut phases: FxHashMap<StrId, Option<Phase>> = FxHashMap::default();
-    let mut ends: Vec<End> = Vec::new();
+    let mut ends: Vec<RangeEnd> = Vec::new();
     for annotations in snapshot.annotations.chunks(STRIDE) {
-        budget.charge(annotations.len() as u64 * FOUND).await;
+        budget.charge(annotations.len() as u64 * COST_PER_ANNOTATION).await;
         ends.extend(annotations.iter().filter_map(|a| {
             let phase =
                 (*phases.entry(a.name).or_insert_with(|| phase_of_name(&snapshot.text(a.name))))?;
@@ -195,15 +201,15 @@ async fn ends(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Vec<En
     ends
 }
 
-/// Where the innermost phase changes.
-fn named(ends: &[End]) -> Vec<(u32, Option<Phase>)> {
+/// Events at which the innermost named phase changes, with the new phase.
+fn named_phases(ends: &[RangeEnd]) -> Vec<(u32, Option<Phase>)> {
     let mut open: Vec<Phase> = Vec::new();
     let mut changes = Vec::with_capacity(ends.len());
     for &(event, stage, phase) in ends {
         match stage {
             Stage::Start => open.push(phase),
-            // Ends pair as a stack: a lost start leaves nothing to close, a lost end closes with
-            // the range around it.
+            // Starts and ends pair like brackets. An end without a start is ignored. A start
+            // without an end closes together with the range around it.
             Stage::End => {
                 if let Some(at) = open.iter().rposition(|&p| p == phase) {
                     open.truncate(at);
@@ -215,9 +221,9 @@ fn named(ends: &[End]) -> Vec<(u32, Option<Phase>)> {
     changes
 }
 
-/// Where `Optimizer.step` and `Optimizer.zero_grad` start: nothing else may show them, when they
-/// allocate nothing.
-fn updates(ends: &[End]) -> Vec<u32> {
+/// Starts of `Optimizer.step` and `Optimizer.zero_grad` ranges. They may be the only evidence of an
+/// update that allocates nothing.
+fn update_starts(ends: &[RangeEnd]) -> Vec<u32> {
     let starts = ends.iter().filter(|end| end.1 == Stage::Start && end.2 == Phase::Update);
     starts.map(|end| end.0).collect()
 }

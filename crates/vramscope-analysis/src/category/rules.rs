@@ -1,21 +1,21 @@
-//! The table of rules: what frames say about a block.
+//! Rules that map stack frames to categories.
 
 use super::Category;
 use std::borrow::Cow;
 
-/// A line of the table: which frames it is about, and what a block with such a frame in its stack
-/// is.
+/// A rule: the category of blocks that have a matching frame in their stack.
 ///
-/// A pattern is a part of the text, `*` for any text, or, after `=`, the whole text.
+/// A pattern matches a text that contains it. `*` matches any text. A pattern with a leading `=`
+/// matches the whole text only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Pattern for the frame's file.
     pub file: Cow<'static, str>,
     /// Pattern for the frame's function.
     pub function: Cow<'static, str>,
-    /// What the block is.
+    /// Category of the block.
     pub category: Category,
-    /// How sure that is, 0 to 1.
+    /// Confidence of the guess, from 0 to 1.
     pub confidence: f32,
 }
 
@@ -30,30 +30,31 @@ impl Rule {
     }
 
     pub(super) fn matches(&self, file: &str, function: &str) -> bool {
-        pattern(&self.function, function) && pattern(&self.file, file)
+        pattern_matches(&self.function, function) && pattern_matches(&self.file, file)
     }
 }
 
-fn pattern(pattern: &str, text: &str) -> bool {
+fn pattern_matches(pattern: &str, text: &str) -> bool {
     match pattern.strip_prefix('=') {
         Some(whole) => text == whole,
         None => pattern == "*" || text.contains(pattern),
     }
 }
 
-/// An ordered table of rules; the first line that any frame of a stack matches counts.
+/// An ordered table of rules. The first rule that any frame of a stack matches applies.
 ///
-/// A user's lines come first and are the last word. The built-in lines after them are only where
-/// the guess starts: what the block's life says (did a gradient outlive backward?) may turn it into
-/// something else.
+/// A user's rules come before the built-in ones, and are final. A built-in rule is only a first
+/// guess: the life of the block can override it (did a gradient outlive backward?).
 ///
-/// The text form has a rule a line, `category confidence file function`; the function may hold
-/// spaces. `#` starts a comment line.
+/// The text format has one rule per line: `category confidence file function`. The function may
+/// contain spaces. `#` starts a comment line.
 ///
 /// ```
 /// use vramscope_analysis::{Category, Rules};
 ///
-/// let rules = Rules::parse("# our cache\nbuffer 0.9 serving/cache.py *\nworkspace 1 * =get_scratch\n")?;
+/// let rules = Rules::parse(
+///     "# our cache\nbuffer 0.9 serving/cache.py *\nworkspace 1 * =get_scratch\n",
+/// )?;
 /// assert_eq!(rules.user()[0].category, Category::Buffer);
 /// assert_eq!(Rules::parse("bufer 1 * *").unwrap_err().line, 1);
 /// # Ok::<(), vramscope_analysis::RuleError>(())
@@ -63,12 +64,12 @@ pub struct Rules {
     user: Vec<Rule>,
 }
 
-/// A line of a rules text that is no rule.
+/// An invalid line in a rules text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError {
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// Description of the error.
     pub message: String,
 }
 
@@ -81,30 +82,30 @@ impl std::fmt::Display for RuleError {
 impl std::error::Error for RuleError {}
 
 impl Rules {
-    /// A user's lines before the built-in ones.
+    /// Parses a user's rules.
     ///
     /// # Errors
-    /// When a line is no rule; the error names it.
+    /// When a line is invalid. The error has its number.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let lines = (1..).zip(text.lines().map(str::trim));
         let rules = lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#'));
-        let user =
-            rules.map(|(line, text)| rule(text).map_err(|message| RuleError { line, message }));
+        let user = rules
+            .map(|(line, text)| parse_rule(text).map_err(|message| RuleError { line, message }));
         Ok(Self { user: user.collect::<Result<_, _>>()? })
     }
 
-    /// The user's lines.
+    /// The user's rules.
     pub fn user(&self) -> &[Rule] {
         &self.user
     }
 
-    /// The lines that come after them.
+    /// The built-in rules. They apply after the user's rules.
     pub fn built_in() -> &'static [Rule] {
         BUILT_IN
     }
 }
 
-fn rule(text: &str) -> Result<Rule, String> {
+fn parse_rule(text: &str) -> Result<Rule, String> {
     let mut rest = text;
     let mut field = |name: &str| {
         let (field, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -116,21 +117,19 @@ fn rule(text: &str) -> Result<Rule, String> {
         }
         Ok(field)
     };
-    let category = field("the category")?;
+    let category = field("category")?;
     let category = Category::parse(category).ok_or_else(|| {
         let names: Vec<&str> = Category::ALL.iter().map(|c| c.name()).collect();
-        format!("there is no category {category:?}, only {}", names.join(", "))
+        format!("unknown category {category:?} (known: {})", names.join(", "))
     })?;
-    let confidence = field("the confidence")?;
+    let confidence = field("confidence")?;
     let confidence: f32 = match confidence.parse() {
         Ok(number) if (0.0..=1.0).contains(&number) => number,
-        _ => return Err(format!("the confidence {confidence:?} is not a number from 0 to 1")),
+        _ => return Err(format!("confidence {confidence:?} is not a number from 0 to 1")),
     };
-    let file = Cow::Owned(field("the file")?.to_owned());
+    let file = Cow::Owned(field("file")?.to_owned());
     if rest.is_empty() {
-        return Err(
-            "the function is missing: a rule is `category confidence file function`".to_owned()
-        );
+        return Err("function is missing: a rule is `category confidence file function`".to_owned());
     }
     Ok(Rule { file, function: Cow::Owned(rest.to_owned()), category, confidence })
 }
@@ -140,28 +139,28 @@ use Category::{
     Parameter as Param, Temporary as Temp, Workspace as Work,
 };
 
-/// Names and files of PyTorch 2.0 to 2.15 and of widespread packages on it. Order matters: what is
-/// inside a call comes before what is around it (a loss in a closure in an optimizer's step is an
-/// activation).
+/// Functions and files of PyTorch 2.0 to 2.15 and of common packages that build on it. Order
+/// matters: rules for inner calls come before rules for the calls around them. For example, a loss
+/// in a closure in an optimizer's step is an activation.
 ///
-/// Three categories stand for a phase until the block's life is looked at: activation for a forward
-/// pass, gradient for a backward pass, temporary for the work of an optimizer.
+/// Three categories first stand for a phase: activation for a forward pass, gradient for a backward
+/// pass, temporary for an optimizer. The life of the block then decides.
 const BUILT_IN: &[Rule] = &[
-    // ATen/cuda/CublasHandlePool.cpp, CUDABlas.cpp; ATen/native/cudnn. Outputs are allocated
-    // outside of these.
+    // ATen/cuda/CublasHandlePool.cpp, CUDABlas.cpp; ATen/native/cudnn. These functions do not
+    // allocate outputs.
     Rule::new(Work, 0.95, "*", "getCurrentCUDABlasHandle"),
     Rule::new(Work, 0.95, "*", "CUDABlasLtWorkspace"),
     Rule::new(Work, 0.95, "*", "getNewWorkspace"),
     Rule::new(Work, 0.95, "*", "at::cuda::blas::"),
     Rule::new(Work, 0.95, "*", "at::native::Workspace::Workspace"),
-    // State is made on the first step, by these names in PyTorch's optimizers and in those that
-    // follow them.
+    // Optimizer state is allocated in the first step. PyTorch's optimizers, and others modeled on
+    // them, use these function names.
     Rule::new(Param, 0.7, "/torch/optim/swa_utils.py", "*"),
     Rule::new(Optim, 0.95, "*", "=_init_group"),
     Rule::new(Optim, 0.9, "optim", "init_state"),
     Rule::new(Optim, 0.9, "/torch/optim/", "=__init__"),
     Rule::new(Optim, 0.5, "grad_scaler.py", "_lazy_init"),
-    // FSDP2 and FSDP1, functional and c10d collectives, DDP's buckets.
+    // FSDP2 and FSDP1, functional and c10d collectives, DDP buckets.
     Rule::new(Param, 0.95, "/_fsdp_param.py", "=_init_sharded_param"),
     Rule::new(Param, 0.9, "/_flat_param.py", "init_flat_param"),
     Rule::new(Comm, 0.95, "/_fsdp_collectives.py", "*"),
@@ -175,7 +174,7 @@ const BUILT_IN: &[Rule] = &[
     Rule::new(Comm, 0.8, "/torch/nn/parallel/distributed.py", "_ddp_init_helper"),
     Rule::new(Comm, 0.8, "/torch/nn/parallel/comm.py", "*"),
     Rule::new(Comm, 0.9, "*", "c10d::"),
-    // A module built inside a forward pass.
+    // A lazy module that is initialized inside a forward pass.
     Rule::new(Param, 0.8, "*", "initialize_parameters"),
     // Batches that a trainer moves to the device.
     Rule::new(Input, 0.9, "/accelerate/utils/operations.py", "send_to_device"),
@@ -190,7 +189,7 @@ const BUILT_IN: &[Rule] = &[
     Rule::new(Act, 0.9, "/torch/nn/functional.py", "*"),
     Rule::new(Act, 0.8, "*", "=forward"),
     Rule::new(Act, 0.7, "torchinductor", "=call"),
-    // Backward. Its threads have no Python frames unless a hook or a custom function runs.
+    // Backward. Its threads have Python frames only if a hook or a custom function runs.
     Rule::new(Grad, 0.9, "*", "torch::autograd::Engine::"),
     Rule::new(Grad, 0.9, "/torch/autograd/", "_engine_run_backward"),
     Rule::new(Grad, 0.9, "/torch/autograd/__init__.py", "=backward"),
@@ -203,7 +202,7 @@ const BUILT_IN: &[Rule] = &[
     Rule::new(Temp, 0.8, "/torch/nn/utils/clip_grad.py", "*"),
     Rule::new(Temp, 0.8, "/amp/grad_scaler.py", "*"),
     Rule::new(Temp, 0.8, "*", "=zero_grad"),
-    // Models are built, moved, and loaded.
+    // Building, moving and loading models.
     Rule::new(Param, 0.9, "/torch/nn/modules/module.py", "=_apply"),
     Rule::new(Param, 0.9, "/torch/nn/modules/", "=__init__"),
     Rule::new(Param, 0.8, "/torch/nn/init.py", "*"),
@@ -222,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_of_rules_keeps_its_order() {
+    fn parse_keeps_the_order_of_rules() {
         let rules = Rules::parse(
             "# comment\n\n  activation 0.25  model.py  =f \nunknown 1 * operator()(int, long) const\n\tinput\t0\t*\t*",
         );
@@ -234,9 +233,9 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_rule_is_named() {
-        for (text, line, says) in [
-            ("parameter 1 * *\nparam 1 * *", 2, "no category \"param\""),
+    fn parse_reports_the_invalid_line() {
+        for (text, line, message) in [
+            ("parameter 1 * *\nparam 1 * *", 2, "unknown category \"param\""),
             ("parameter", 1, "confidence is missing"),
             ("\n\nparameter 2 * *", 3, "not a number from 0 to 1"),
             ("parameter NaN * *", 1, "not a number from 0 to 1"),
@@ -245,12 +244,12 @@ mod tests {
         ] {
             let error = Rules::parse(text).expect_err(text);
             assert_eq!(error.line, line, "{text}");
-            assert!(error.to_string().contains(says), "{error}");
+            assert!(error.to_string().contains(message), "{error}");
         }
     }
 
     #[test]
-    fn patterns_are_parts_wholes_or_anything() {
+    fn patterns_match_substrings_whole_texts_or_anything() {
         let rule = Rule::new(Category::Input, 1.0, "data", "=next");
         assert!(rule.matches("/my/data.py", "next"));
         assert!(!rule.matches("/my/data.py", "next_batch"));

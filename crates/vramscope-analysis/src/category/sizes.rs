@@ -1,8 +1,9 @@
-//! How many parameters have a size, and what follows for the blocks that nothing else tells.
+//! Evidence from sizes: the number of parameters of each size, and the categories of the remaining
+//! blocks that follow from it.
 
-use super::life::{MANY_WORKSPACES, Verdict, WORKSPACES};
+use super::life::{MAX_WORKSPACES, Verdict, WORKSPACE_BYTES};
 use super::phases::Phases;
-use super::stacks::{Phase, Says};
+use super::stacks::{Phase, StackHints};
 use super::{Category, Guess};
 use crate::blocks::Block;
 use crate::slicing::{Budget, filled, strides};
@@ -10,57 +11,60 @@ use crate::trace::Trace;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
 
-/// Smaller temporaries of an optimizer are its scalars (norms, step counts), not as large as a
+/// Smaller temporaries of an optimizer are scalars (norms, step counts), and not the size of a
 /// parameter.
-const SCALAR: u64 = 64;
+const MIN_PARAMETER_BYTES: u64 = 64;
 
-/// For every size in bytes, how many of something there are.
+/// A count for every size in bytes.
 type Counts = FxHashMap<u64, u32>;
 
-/// What it costs to look a block's size up, as [`Budget`] counts it.
-const SETTLED: u64 = 2;
+/// Cost of looking up the size of a block, in units of [`Budget`].
+const COST_PER_BLOCK: u64 = 2;
 
-/// All blocks with what was judged of them.
+/// All blocks with their verdicts.
 #[derive(Clone, Copy)]
-struct Judged<'a> {
+struct JudgedBlocks<'a> {
     trace: &'a Trace,
     verdicts: &'a [Verdict],
 }
 
-impl Judged<'_> {
-    async fn each(self, budget: &mut Budget, mut look: impl FnMut(u32, &Block, Verdict) + Send) {
+impl JudgedBlocks<'_> {
+    /// Calls `visit` for every block with its index and verdict.
+    async fn each(self, budget: &mut Budget, mut visit: impl FnMut(u32, &Block, Verdict) + Send) {
         for part in strides(self.verdicts.len()) {
-            budget.charge(part.len() as u64 * SETTLED).await;
+            budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
             let from = part.start as u32;
             for ((i, block), verdict) in
                 (from..).zip(&self.trace.blocks[part.clone()]).zip(&self.verdicts[part])
             {
-                look(i, block, *verdict);
+                visit(i, block, *verdict);
             }
         }
     }
 
-    fn kept(self, block: &Block) -> bool {
+    fn is_live_at_end(self, block: &Block) -> bool {
         block.leaves == self.trace.slots()
     }
 }
 
-fn is(verdict: Verdict, category: Category) -> bool {
-    matches!(verdict, Verdict::Is(guess) if guess.category == category)
+fn has_category(verdict: Verdict, category: Category) -> bool {
+    matches!(verdict, Verdict::Final(guess) if guess.category == category)
 }
 
-/// For every size the largest count in any one group.
+/// Counts sizes by group, and keeps the largest count of each size.
 #[derive(Default)]
-struct Groups {
-    of: FxHashMap<(u64, u32, u32), u32>,
+struct GroupedCounts {
+    /// Number of blocks by size and group.
+    counts: FxHashMap<(u64, u32, u32), u32>,
+    /// The largest count of each size in any group.
     largest: Counts,
-    /// In the order in which they came.
+    /// Sizes in the order of their first occurrence.
     sizes: Vec<u64>,
 }
 
-impl Groups {
+impl GroupedCounts {
     fn add(&mut self, size: u64, group: (u32, u32)) {
-        let count = self.of.entry((size, group.0, group.1)).or_default();
+        let count = self.counts.entry((size, group.0, group.1)).or_default();
         *count += 1;
         let largest = self.largest.entry(size).or_insert_with(|| {
             self.sizes.push(size);
@@ -70,34 +74,36 @@ impl Groups {
     }
 }
 
-/// Parameters by size. Every gradient of one backward pass has a parameter of its size, and so has
-/// every state that one line of an optimizer makes; failing those, the temporaries that one line of
-/// it makes in one step.
+/// The number of parameters by size.
+///
+/// Each gradient of a backward pass has a parameter of its size. So does each optimizer state that
+/// one call stack allocates. For other sizes, the temporaries count that one call stack of an
+/// optimizer allocates in one step.
 async fn parameters(
-    judged: Judged<'_>,
-    says: &[Says],
+    judged: JudgedBlocks<'_>,
+    hints: &[StackHints],
     phases: &Phases,
     budget: &mut Budget,
 ) -> Counts {
-    let (mut strong, mut weak) = (Groups::default(), Groups::default());
-    let look = |_, block: &Block, verdict| {
-        let Verdict::Is(guess) = verdict else { return };
+    let (mut strong, mut weak) = (GroupedCounts::default(), GroupedCounts::default());
+    let visit = |_, block: &Block, verdict| {
+        let Verdict::Final(guess) = verdict else { return };
         let size = block.bytes.0;
-        let run = || block.alloc_event().map_or(0, |event| phases.run(event.0));
+        let period = || block.alloc_event().map_or(0, |event| phases.period(event.0));
         match guess.category {
-            Category::Gradient => strong.add(size, (u32::MAX, run())),
+            Category::Gradient => strong.add(size, (u32::MAX, period())),
             Category::OptimizerState => strong.add(size, (block.stack.0, 0)),
             Category::Temporary
-                if size >= SCALAR
+                if size >= MIN_PARAMETER_BYTES
                     && block.alloc_event().is_some()
-                    && says[block.stack.0 as usize].phase() == Some(Phase::Update) =>
+                    && hints[block.stack.0 as usize].phase() == Some(Phase::Update) =>
             {
-                weak.add(size, (block.stack.0, run()));
+                weak.add(size, (block.stack.0, period()));
             }
             _ => {}
         }
     };
-    judged.each(budget, look).await;
+    judged.each(budget, visit).await;
     let mut counts = strong.largest;
     for size in weak.sizes {
         counts.entry(size).or_insert(weak.largest.get(&size).copied().unwrap_or(0));
@@ -105,138 +111,147 @@ async fn parameters(
     counts
 }
 
-struct Settle<'a> {
+/// Assigns blocks to the parameters that must exist, and guesses the others by size.
+struct SizeMatcher<'a> {
     /// Parameters that must exist.
     expected: Counts,
     /// Parameters found so far.
     found: Counts,
-    /// Blocks from before the window without a stack, by size.
-    before: Counts,
-    /// Gradients that this window's backward passes made.
+    /// Blocks from before the window without a stack.
+    preexisting: Counts,
+    /// Gradients that this window's backward passes allocated.
     gradients: Counts,
-    /// Gradients from before the window found so far, that are zeroed in place.
-    zeroed: Counts,
+    /// Gradients from before the window found so far. They are zeroed in place.
+    zeroed_gradients: Counts,
     /// Optimizer states known from stacks.
     states: Counts,
-    /// Stacks and sizes of temporaries that a module's `__init__` made.
-    drafts: FxHashSet<(StackId, u64)>,
+    /// Stacks and sizes of temporaries that a module's `__init__` allocated.
+    init_temporaries: FxHashSet<(StackId, u64)>,
     phases: &'a Phases,
-    /// The window ends in a forward pass that keeps its activations: training, of which backward is
-    /// not in it.
-    unfinished: bool,
+    /// Whether the window ends in a forward pass that keeps its activations. Then the program
+    /// trains, but the window does not reach its backward pass.
+    ends_in_forward: bool,
 }
 
-/// Turn first judgements into guesses.
-pub(super) async fn settle(
+/// Turns verdicts into guesses.
+pub(super) async fn resolve(
     trace: &Trace,
-    says: &[Says],
+    hints: &[StackHints],
     phases: &Phases,
     verdicts: &[Verdict],
     budget: &mut Budget,
 ) -> Vec<Guess> {
-    let judged = Judged { trace, verdicts };
-    let mut settle = Settle {
-        expected: parameters(judged, says, phases, budget).await,
+    let judged = JudgedBlocks { trace, verdicts };
+    let mut matcher = SizeMatcher {
+        expected: parameters(judged, hints, phases, budget).await,
         found: Counts::default(),
-        zeroed: Counts::default(),
-        before: Counts::default(),
+        zeroed_gradients: Counts::default(),
+        preexisting: Counts::default(),
         gradients: Counts::default(),
         states: Counts::default(),
-        drafts: FxHashSet::default(),
+        init_temporaries: FxHashSet::default(),
         phases,
-        unfinished: false,
+        ends_in_forward: false,
     };
-    // Backward passes whose gradients were seen to stay: what was gone before those is no gradient.
-    let mut kept_runs: FxHashSet<u32> = FxHashSet::default();
+    // Backward passes with gradients that outlived them. Blocks freed within such a pass are no
+    // gradients.
+    let mut passes_with_gradients: FxHashSet<u32> = FxHashSet::default();
     let (mut activations, mut live) = (0, 0);
-    let look = |_, block: &Block, verdict| {
-        let (size, born) = (block.bytes.0, block.alloc_event());
+    let visit = |_, block: &Block, verdict| {
+        let (size, alloc) = (block.bytes.0, block.alloc_event());
         let counts = match verdict {
-            Verdict::Before => &mut settle.before,
-            // A parameter that is dropped and made again (converted, sharded) is one parameter:
-            // only those kept count.
-            _ if is(verdict, Category::Parameter) && judged.kept(block) => &mut settle.found,
-            _ if is(verdict, Category::OptimizerState) => &mut settle.states,
-            _ if is(verdict, Category::Gradient) => {
-                kept_runs.extend(born.filter(|_| size >= SCALAR).map(|event| phases.run(event.0)));
-                &mut settle.gradients
+            Verdict::Preexisting => &mut matcher.preexisting,
+            // A parameter that is dropped and allocated again (converted, sharded) is one
+            // parameter, so only the live one counts.
+            _ if has_category(verdict, Category::Parameter) && judged.is_live_at_end(block) => {
+                &mut matcher.found
+            }
+            _ if has_category(verdict, Category::OptimizerState) => &mut matcher.states,
+            _ if has_category(verdict, Category::Gradient) => {
+                let alloc = alloc.filter(|_| size >= MIN_PARAMETER_BYTES);
+                passes_with_gradients.extend(alloc.map(|event| phases.period(event.0)));
+                &mut matcher.gradients
             }
             _ => {
-                if is(verdict, Category::Activation) {
+                if has_category(verdict, Category::Activation) {
                     activations += 1;
-                    live += u32::from(judged.kept(block));
+                    live += u32::from(judged.is_live_at_end(block));
                 }
-                if is(verdict, Category::Temporary)
-                    && born.is_some()
-                    && says[block.stack.0 as usize].either
+                if has_category(verdict, Category::Temporary)
+                    && alloc.is_some()
+                    && hints[block.stack.0 as usize].is_module_init
                 {
-                    settle.drafts.insert((block.stack, size));
+                    matcher.init_temporaries.insert((block.stack, size));
                 }
                 return;
             }
         };
         *counts.entry(size).or_default() += 1;
     };
-    judged.each(budget, look).await;
-    // A good part of the activations is live at the end. Inference frees them as it goes.
-    settle.unfinished = 4 * live > activations;
-    settle.multiples(judged, budget).await;
+    judged.each(budget, visit).await;
+    // More than a quarter of the activations is live at the end. Inference frees them early.
+    matcher.ends_in_forward = 4 * live > activations;
+    matcher.infer_expected(judged, budget).await;
     let mut guesses = filled(Guess::default(), verdicts.len(), budget).await;
-    // Those whose stacks say more take their share first.
-    for turn in [Verdict::Either, Verdict::Program] {
-        let look = |i: u32, block: &Block, verdict| {
+    // Blocks with better evidence from their stacks claim parameters first.
+    for turn in [Verdict::ModuleTensor, Verdict::ProgramTensor] {
+        let visit = |i: u32, block: &Block, verdict| {
             if verdict == turn {
                 let (category, confidence) = match turn {
-                    Verdict::Either => settle.either(block.stack, block.bytes.0),
-                    _ => settle.program(block.bytes.0),
+                    Verdict::ModuleTensor => matcher.module_tensor(block.stack, block.bytes.0),
+                    _ => matcher.program_tensor(block.bytes.0),
                 };
                 guesses[i as usize] = Guess { category, confidence };
             }
         };
-        judged.each(budget, look).await;
+        judged.each(budget, visit).await;
     }
-    let parameters = settle.parameters_before(judged, budget).await;
-    let look = |i: u32, block: &Block, verdict| {
+    let parameters = matcher.preexisting_parameters(judged, budget).await;
+    let visit = |i: u32, block: &Block, verdict| {
         let guess = &mut guesses[i as usize];
         match verdict {
-            Verdict::Before => {
+            Verdict::Preexisting => {
                 let (category, confidence) = if parameters.contains(&i) {
                     (Category::Parameter, 0.5)
                 } else {
-                    settle.before(block.bytes.0, judged.kept(block))
+                    matcher.preexisting(block.bytes.0, judged.is_live_at_end(block))
                 };
                 *guess = Guess { category, confidence };
             }
-            Verdict::Is(known) => *guess = known,
-            Verdict::Late(long) => {
-                let reset = block
+            Verdict::Final(known) => *guess = known,
+            Verdict::BackwardTail { is_long } => {
+                let may_be_gradient = block
                     .alloc_event()
-                    .is_some_and(|event| !kept_runs.contains(&phases.run(event.0)));
-                *guess = settle.late(block.bytes.0, long, reset);
+                    .is_some_and(|event| !passes_with_gradients.contains(&phases.period(event.0)));
+                *guess = matcher.backward_tail(block.bytes.0, is_long, may_be_gradient);
             }
             _ => {}
         }
     };
-    judged.each(budget, look).await;
+    judged.each(budget, visit).await;
     guesses
 }
 
-impl Settle<'_> {
-    /// Where a training window shows neither gradients nor states, the blocks from before it tell
-    /// by how often each size comes: thrice if there are two states a parameter (Adam), twice if
-    /// there is one (momentum).
-    async fn multiples(&mut self, judged: Judged<'_>, budget: &mut Budget) {
-        if !self.expected.is_empty() || !self.unfinished {
+impl SizeMatcher<'_> {
+    /// Infers `expected` from blocks from before the window, if a training window shows neither
+    /// gradients nor states.
+    ///
+    /// Each parameter's size then occurs three times with two states per parameter (Adam), and
+    /// twice with one state (momentum).
+    async fn infer_expected(&mut self, judged: JudgedBlocks<'_>, budget: &mut Budget) {
+        if !self.expected.is_empty() || !self.ends_in_forward {
             return;
         }
         let mut sizes: Vec<u64> = Vec::new();
-        let look = |_, block: &Block, verdict| {
-            if verdict == Verdict::Before && judged.kept(block) && !self.is_workspace(block.bytes.0)
+        let visit = |_, block: &Block, verdict| {
+            if verdict == Verdict::Preexisting
+                && judged.is_live_at_end(block)
+                && !self.is_workspace(block.bytes.0)
             {
                 sizes.push(block.bytes.0);
             }
         };
-        judged.each(budget, look).await;
+        judged.each(budget, visit).await;
         sizes.sort_unstable();
         let sizes: Vec<(u64, u32)> =
             sizes.chunk_by(|a, b| a == b).map(|s| (s[0], s.len() as u32)).collect();
@@ -255,59 +270,69 @@ impl Settle<'_> {
         }
     }
 
-    /// Whether so few blocks from before the window have this size that they are workspaces.
+    /// Whether blocks from before the window with this size are workspaces: the size is one of a
+    /// workspace, and few blocks have it.
     fn is_workspace(&self, size: u64) -> bool {
-        WORKSPACES.contains(&size)
-            && self.before.get(&size).is_some_and(|&count| count <= MANY_WORKSPACES)
+        WORKSPACE_BYTES.contains(&size)
+            && self.preexisting.get(&size).is_some_and(|&count| count <= MAX_WORKSPACES)
     }
 
-    /// Whether one more parameter of this size must exist; if so, it is found.
-    fn missing(&mut self, size: u64) -> bool {
+    /// Counts a parameter of this size as found, if one more must exist. Returns whether it does.
+    fn claim_parameter(&mut self, size: u64) -> bool {
         let expected = self.expected.get(&size).copied().unwrap_or(0);
         let found = self.found.entry(size).or_default();
-        let missing = *found < expected;
-        *found += u32::from(missing);
-        missing
+        let is_missing = *found < expected;
+        *found += u32::from(is_missing);
+        is_missing
     }
 
-    fn either(&mut self, stack: StackId, size: u64) -> (Category, f32) {
-        if self.missing(size) {
+    /// Decides about [`Verdict::ModuleTensor`].
+    fn module_tensor(&mut self, stack: StackId, size: u64) -> (Category, f32) {
+        if self.claim_parameter(size) {
             return (Category::Parameter, 0.8);
         }
-        let draft = self.drafts.contains(&(stack, size));
+        let has_temporary = self.init_temporaries.contains(&(stack, size));
         match self.expected.is_empty() {
-            false => (Category::Buffer, if draft { 0.8 } else { 0.7 }),
-            // `tril(ones(n, n))` leaves a draft behind, `Parameter(ones(n))` does not.
-            true if draft => (Category::Buffer, 0.5),
+            false => (Category::Buffer, if has_temporary { 0.8 } else { 0.7 }),
+            // `tril(ones(n, n))` allocates a temporary of the same size. `Parameter(ones(n))` does
+            // not.
+            true if has_temporary => (Category::Buffer, 0.5),
             true => (Category::Parameter, 0.5),
         }
     }
 
-    fn program(&mut self, size: u64) -> (Category, f32) {
-        match (self.missing(size), self.phases.framed) {
-            (true, framed) => (Category::Parameter, if framed { 0.6 } else { 0.5 }),
+    /// Decides about [`Verdict::ProgramTensor`].
+    fn program_tensor(&mut self, size: u64) -> (Category, f32) {
+        match (self.claim_parameter(size), self.phases.allocs_have_stacks) {
+            (true, has_stacks) => (Category::Parameter, if has_stacks { 0.6 } else { 0.5 }),
             (false, true) => (Category::Input, 0.6),
-            // Without stacks a model's own tensors are here too, and likelier than data that is
-            // kept for good.
+            // Without stacks, tensors of a model get this verdict too. They are more likely than
+            // data that is never freed.
             (false, false) => (Category::Buffer, 0.3),
         }
     }
 
-    /// Which blocks from before the window are parameters, where others (states, gradients) have
-    /// the same size.
+    /// The blocks from before the window that are parameters. Other blocks (states, gradients) can
+    /// have the same sizes.
     ///
-    /// A model is built in one go, so its parameters lie together, and before what comes after: the
-    /// lowest of each size say where (half of their bytes are below), and then those count that lie
-    /// closest to there.
-    async fn parameters_before(&self, judged: Judged<'_>, budget: &mut Budget) -> FxHashSet<u32> {
+    /// A model is built in one go, so its parameters are close together, and below later
+    /// allocations. The lowest blocks of each size give the center: the address below which half of
+    /// their bytes lie. The blocks of each size that are closest to the center are the parameters.
+    async fn preexisting_parameters(
+        &self,
+        judged: JudgedBlocks<'_>,
+        budget: &mut Budget,
+    ) -> FxHashSet<u32> {
+        // Size, address and index.
         let mut blocks: Vec<(u64, u64, u32)> = Vec::new();
-        let look = |i, block: &Block, verdict| {
-            if verdict == Verdict::Before && judged.kept(block) {
+        let visit = |i, block: &Block, verdict| {
+            if verdict == Verdict::Preexisting && judged.is_live_at_end(block) {
                 blocks.push((block.bytes.0, block.address.0, i));
             }
         };
-        judged.each(budget, look).await;
+        judged.each(budget, visit).await;
         blocks.sort_unstable();
+        // The blocks of each size, with the number of parameters among them.
         let groups = blocks.chunk_by(|a, b| a.0 == b.0).map(|group| {
             let known = |counts: &Counts| counts.get(&group[0].0).copied().unwrap_or(0);
             (
@@ -315,8 +340,8 @@ impl Settle<'_> {
                 group.len().min(known(&self.expected).saturating_sub(known(&self.found)) as usize),
             )
         });
-        let center = |least: usize| {
-            let groups = groups.clone().filter(|(_, count)| *count >= least);
+        let center = |min_count: usize| {
+            let groups = groups.clone().filter(|(_, count)| *count >= min_count);
             let mut lowest: Vec<(u64, u64)> =
                 groups.flat_map(|(g, count)| &g[..count]).map(|b| (b.1, b.0)).collect();
             lowest.sort_unstable();
@@ -328,8 +353,8 @@ impl Settle<'_> {
             });
             middle.map(|b| b.0)
         };
-        // The place of one tensor is chance (an early segment may have been free again); that of
-        // many is not.
+        // The address of a single tensor is chance: an early segment may have been free again. So
+        // use sizes with several parameters, if there are any.
         let Some(center) = center(2).or_else(|| center(1)) else { return FxHashSet::default() };
         let nearest = groups.flat_map(|(group, count)| {
             let distance = |b: &(u64, u64, u32)| u128::from(b.1.abs_diff(center));
@@ -344,36 +369,38 @@ impl Settle<'_> {
         nearest.map(|b| b.2).collect()
     }
 
-    fn late(&self, size: u64, long: bool, reset: bool) -> Guess {
-        let parameter = reset
-            && if self.expected.is_empty() { long } else { self.expected.contains_key(&size) };
+    /// Decides about [`Verdict::BackwardTail`].
+    fn backward_tail(&self, size: u64, is_long: bool, may_be_gradient: bool) -> Guess {
+        let is_gradient = may_be_gradient
+            && if self.expected.is_empty() { is_long } else { self.expected.contains_key(&size) };
         let (category, confidence) =
-            if parameter { (Category::Gradient, 0.5) } else { (Category::Temporary, 0.7) };
+            if is_gradient { (Category::Gradient, 0.5) } else { (Category::Temporary, 0.7) };
         Guess { category, confidence }
     }
 
-    fn before(&mut self, size: u64, kept: bool) -> (Category, f32) {
+    /// Decides about [`Verdict::Preexisting`], for blocks that are no parameters.
+    fn preexisting(&mut self, size: u64, is_live_at_end: bool) -> (Category, f32) {
         let known = |counts: &Counts| counts.get(&size).copied().unwrap_or(0);
         let parameters = known(&self.expected);
-        if !kept {
+        if !is_live_at_end {
             return match parameters {
                 0 => (Category::Unknown, 0.0),
                 _ => (Category::Gradient, 0.4),
             };
         }
         if parameters > 0 {
-            // States are known, so the rest are gradients; unless the window's backward passes made
-            // those.
+            // All states are known. So the rest are gradients, unless the window's backward passes
+            // allocated the gradients.
             if known(&self.states) >= parameters {
                 let category =
                     if known(&self.gradients) == 0 { Category::Gradient } else { Category::Buffer };
                 return (category, 0.4);
             }
-            // Backward passes of the window made none, though parameters have gradients: they are
-            // older, and are zeroed in place. They were made before the states, so they are the
-            // lower ones.
-            if known(&self.gradients) == 0 && self.phases.any(Phase::Backward) {
-                let zeroed = self.zeroed.entry(size).or_default();
+            // The window's backward passes allocated no gradients. So the gradients are older, and
+            // are zeroed in place. They were allocated before the states, so they have the lower
+            // addresses.
+            if known(&self.gradients) == 0 && self.phases.occurs(Phase::Backward) {
+                let zeroed = self.zeroed_gradients.entry(size).or_default();
                 if *zeroed < parameters {
                     *zeroed += 1;
                     return (Category::Gradient, 0.3);
@@ -381,16 +408,16 @@ impl Settle<'_> {
             }
             return (Category::OptimizerState, 0.4);
         }
-        if self.is_workspace(size) && self.phases.any(Phase::Forward) {
+        if self.is_workspace(size) && self.phases.occurs(Phase::Forward) {
             return (Category::Workspace, 0.3);
         }
         match (
             self.expected.is_empty(),
-            self.phases.any(Phase::Forward),
-            self.phases.any(Phase::Backward),
+            self.phases.occurs(Phase::Forward),
+            self.phases.occurs(Phase::Backward),
         ) {
-            (true, true, false) if self.unfinished => (Category::Unknown, 0.0),
-            // Nothing but inference: what stays is the model.
+            (true, true, false) if self.ends_in_forward => (Category::Unknown, 0.0),
+            // Inference only. The blocks that stay are the model.
             (true, true, false) => (Category::Parameter, 0.4),
             (false, _, _) => (Category::Buffer, 0.3),
             _ => (Category::Unknown, 0.0),

@@ -1,4 +1,4 @@
-//! What each stack says by itself, looked at once.
+//! Evidence from stacks: the rules that each stack matches, and the phase that it shows.
 
 use super::rules::{Rule, Rules};
 use super::{Category, Guess};
@@ -6,192 +6,206 @@ use crate::site::is_framework_file;
 use crate::slicing::{Budget, strides};
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
 
-/// When in a training step something happened.
+/// The phase of a training step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Forward,
     Backward,
-    /// An optimizer's step, clipping, zeroing: whatever ends a step.
+    /// The end of a step: an optimizer's step, gradient clipping, zeroing gradients.
     Update,
     /// The program's own code.
     User,
 }
 
-/// What a stack says.
+/// The evidence from one stack.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Says {
-    /// The user's rule that it matches.
-    pub(super) user: Option<Guess>,
-    /// The built-in rule that it matches.
-    pub(super) hint: Option<Guess>,
-    /// It has frames.
-    pub(super) frames: bool,
-    /// It was recorded on a thread that C++ started, or inside the autograd engine.
-    pub(super) engine: bool,
-    /// A module's own `__init__` made it: a parameter, or a buffer.
-    pub(super) either: bool,
+pub(super) struct StackHints {
+    /// Guess of the user's rule that the stack matches.
+    pub(super) user_rule: Option<Guess>,
+    /// Guess of the built-in rule that the stack matches.
+    pub(super) built_in_rule: Option<Guess>,
+    /// Whether the stack has frames.
+    pub(super) has_frames: bool,
+    /// Whether the stack is from inside the autograd engine, or from a thread that C++ started.
+    pub(super) is_engine: bool,
+    /// Whether a module's own `__init__` allocated the block: a parameter or a buffer.
+    pub(super) is_module_init: bool,
 }
 
-impl Says {
-    /// The phase that it shows; `None` where it could be any.
+impl StackHints {
+    /// The phase that the stack shows. `None` if it could be any.
     pub(super) fn phase(&self) -> Option<Phase> {
-        if self.engine {
+        if self.is_engine {
             return Some(Phase::Backward);
         }
-        match self.hint.map(|h| h.category) {
+        match self.built_in_rule.map(|guess| guess.category) {
             Some(Category::Activation) => Some(Phase::Forward),
             Some(Category::Gradient) => Some(Phase::Backward),
             Some(Category::OptimizerState | Category::Temporary) => Some(Phase::Update),
             Some(_) => None,
-            None => self.frames.then_some(Phase::User),
+            None => self.has_frames.then_some(Phase::User),
         }
     }
 }
 
-/// What one frame says.
+/// The evidence from one frame.
 #[derive(Clone, Copy, Default)]
-struct Facts {
-    user: Option<u32>,
-    built_in: Option<u32>,
-    kind: Kind,
-    init: bool,
-    place: Place,
+struct FrameHints {
+    /// Index of the first user's rule that the frame matches.
+    user_rule: Option<u32>,
+    /// Index of the first built-in rule that the frame matches.
+    built_in_rule: Option<u32>,
+    class: FrameClass,
+    /// Whether the function is an `__init__`.
+    is_init: bool,
+    function: MixedFunction,
 }
 
-/// Where a frame comes from.
+/// The code that a frame belongs to.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Kind {
+enum FrameClass {
     #[default]
     Compiled,
     /// The autograd engine's loop over a graph.
     Engine,
-    /// Where Python starts a program or a thread.
+    /// The entry point of a Python program or thread.
     Root,
-    /// PyTorch and Python's library.
+    /// PyTorch and Python's standard library.
     Library,
     /// The program, and packages that it uses.
-    Own,
+    User,
 }
 
-/// Functions that hold both kinds of tensors of a module, told apart by the order of their lines.
+/// A function that allocates both parameters and buffers of a module. The order of its lines
+/// separates them.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum MixedFunction {
+    /// No such function.
     #[default]
-    Elsewhere,
-    Apply,
+    None,
+    /// `Module._apply`.
+    ModuleApply,
+    /// `_NormBase.__init__`.
     NormInit,
 }
 
-/// What it costs to look at a frame, as [`Budget`] counts it.
-const RULED: u64 = 100;
+/// Cost of matching a frame against all rules, in units of [`Budget`].
+const COST_PER_FRAME: u64 = 100;
 
 fn first_match(rules: &[Rule], file: &str, name: &str) -> Option<u32> {
     rules.iter().position(|rule| rule.matches(file, name)).map(|i| i as u32)
 }
 
-fn facts(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> Facts {
+fn frame_hints(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> FrameHints {
     let frame = snapshot.frame(id);
-    // Windows writes paths its own way.
+    // Windows paths have backslashes.
     let (file, name) = (snapshot.text(frame.file).replace('\\', "/"), snapshot.text(frame.name));
-    let kind = match &*name {
-        "<module>" | "_bootstrap" | "_run_module_as_main" | "_run_code" => Kind::Root,
-        _ if name.contains("torch::autograd::Engine::evaluate_function") => Kind::Engine,
-        _ if name.contains("torch::autograd::Engine::thread_main") => Kind::Engine,
-        _ if !file.contains(".py") && !file.starts_with('<') => Kind::Compiled,
-        _ if is_framework_file(&file) => Kind::Library,
-        _ => Kind::Own,
+    let class = match &*name {
+        "<module>" | "_bootstrap" | "_run_module_as_main" | "_run_code" => FrameClass::Root,
+        _ if name.contains("torch::autograd::Engine::evaluate_function") => FrameClass::Engine,
+        _ if name.contains("torch::autograd::Engine::thread_main") => FrameClass::Engine,
+        _ if !file.contains(".py") && !file.starts_with('<') => FrameClass::Compiled,
+        _ if is_framework_file(&file) => FrameClass::Library,
+        _ => FrameClass::User,
     };
-    let place = match &*name {
-        "_apply" if file.ends_with("/nn/modules/module.py") => Place::Apply,
-        "__init__" if file.ends_with("/nn/modules/batchnorm.py") => Place::NormInit,
-        _ => Place::Elsewhere,
+    let function = match &*name {
+        "_apply" if file.ends_with("/nn/modules/module.py") => MixedFunction::ModuleApply,
+        "__init__" if file.ends_with("/nn/modules/batchnorm.py") => MixedFunction::NormInit,
+        _ => MixedFunction::None,
     };
-    Facts {
-        user: first_match(rules.user(), &file, &name),
-        built_in: first_match(Rules::built_in(), &file, &name),
-        kind,
-        init: name == "__init__",
-        place,
+    FrameHints {
+        user_rule: first_match(rules.user(), &file, &name),
+        built_in_rule: first_match(Rules::built_in(), &file, &name),
+        class,
+        is_init: name == "__init__",
+        function,
     }
 }
 
-/// What every stack of a snapshot says, by [`StackId`].
-pub(super) async fn read(snapshot: &Snapshot, rules: &Rules, budget: &mut Budget) -> Vec<Says> {
-    let mut frames: Vec<Facts> = Vec::with_capacity(snapshot.frames.len());
+/// The evidence from every stack of a snapshot, by [`StackId`].
+pub(super) async fn hints(
+    snapshot: &Snapshot,
+    rules: &Rules,
+    budget: &mut Budget,
+) -> Vec<StackHints> {
+    let mut frames: Vec<FrameHints> = Vec::with_capacity(snapshot.frames.len());
     for id in 0..snapshot.frames.len() as u32 {
-        // Each is held against all rules.
-        budget.charge(RULED).await;
-        frames.push(facts(snapshot, FrameId(id), rules));
+        budget.charge(COST_PER_FRAME).await;
+        frames.push(frame_hints(snapshot, FrameId(id), rules));
     }
     let count = snapshot.stacks.len();
     let stack = |id: usize| snapshot.stacks.frames(StackId(id as u32));
-    let outermost = |stack: &[FrameId]| {
-        stack.iter().rev().map(|f| frames[f.0 as usize]).find(|f| f.kind as u8 >= Kind::Root as u8)
+    let outermost_python = |stack: &[FrameId]| {
+        let mut frames = stack.iter().rev().map(|f| frames[f.0 as usize]);
+        frames.find(|f| f.class as u8 >= FrameClass::Root as u8)
     };
-    // Where stacks reach down to where Python started, one that does not is of a thread that C++
-    // started.
-    let (mut with, mut rooted) = (0, 0);
+    // In most files, Python stacks reach down to an entry point of Python. A stack without one is
+    // then from a thread that C++ started.
+    let (mut python_stacks, mut rooted_stacks) = (0, 0);
     for part in strides(count) {
         budget.charge(part.len() as u64).await;
-        for found in part.filter_map(|id| outermost(stack(id))) {
-            with += 1;
-            rooted += u32::from(found.kind == Kind::Root);
+        for frame in part.filter_map(|id| outermost_python(stack(id))) {
+            python_stacks += 1;
+            rooted_stacks += u32::from(frame.class == FrameClass::Root);
         }
     }
-    let rooted = 2 * rooted > with;
+    let have_roots = 2 * rooted_stacks > python_stacks;
     let guess = |rules: &[Rule], index: Option<u32>| {
         index
             .map(|i| &rules[i as usize])
             .map(|r| Guess { category: r.category, confidence: r.confidence })
     };
     let of_stack = |stack: &[FrameId]| {
-        let facts = || stack.iter().map(|f| frames[f.0 as usize]);
-        let built_in = guess(Rules::built_in(), facts().filter_map(|f| f.built_in).min());
-        let own = facts().find(|f| f.kind == Kind::Own);
-        let module_init = facts().any(|f| f.init && f.kind == Kind::Library);
-        Says {
-            user: guess(rules.user(), facts().filter_map(|f| f.user).min()),
-            hint: built_in,
-            frames: !stack.is_empty(),
-            engine: facts().any(|f| f.kind == Kind::Engine)
-                || rooted && outermost(stack).is_some_and(|f| f.kind != Kind::Root),
-            either: built_in.is_some_and(|g| g.category == Category::Parameter)
-                && own.is_some_and(|f| f.init)
-                && !module_init
-                && !facts().any(|f| f.place == Place::Apply),
+        let frames = || stack.iter().map(|f| frames[f.0 as usize]);
+        let built_in_rule =
+            guess(Rules::built_in(), frames().filter_map(|f| f.built_in_rule).min());
+        let user_frame = frames().find(|f| f.class == FrameClass::User);
+        let has_library_init = frames().any(|f| f.is_init && f.class == FrameClass::Library);
+        StackHints {
+            user_rule: guess(rules.user(), frames().filter_map(|f| f.user_rule).min()),
+            built_in_rule,
+            has_frames: !stack.is_empty(),
+            is_engine: frames().any(|f| f.class == FrameClass::Engine)
+                || have_roots
+                    && outermost_python(stack).is_some_and(|f| f.class != FrameClass::Root),
+            is_module_init: built_in_rule.is_some_and(|g| g.category == Category::Parameter)
+                && user_frame.is_some_and(|f| f.is_init)
+                && !has_library_init
+                && !frames().any(|f| f.function == MixedFunction::ModuleApply),
         }
     };
-    let mut says: Vec<Says> = Vec::with_capacity(count);
+    let mut hints: Vec<StackHints> = Vec::with_capacity(count);
     for id in 0..count {
-        // Its frames are gone through several times.
+        // `of_stack` iterates over the frames several times.
         budget.charge(1 + 2 * stack(id).len() as u64).await;
-        says.push(of_stack(stack(id)));
+        hints.push(of_stack(stack(id)));
     }
-    for place in [Place::Apply, Place::NormInit] {
-        by_line(snapshot, &frames, place, &mut says, budget).await;
+    for function in [MixedFunction::ModuleApply, MixedFunction::NormInit] {
+        find_buffers_by_line(snapshot, &frames, function, &mut hints, budget).await;
     }
-    says
+    hints
 }
 
-/// Tell buffers from parameters by the line, in functions that go through parameters first and
-/// through buffers last.
+/// Separates buffers from parameters by their line, in a function that processes parameters first
+/// and buffers last.
 ///
-/// `Module._apply` calls the function for each parameter, each gradient and each buffer, in this
-/// order, and has done so since before 2.0. `_NormBase.__init__` makes weight and bias if it is
-/// affine, then, on one line each, the running mean, the running variance and the number of
-/// batches, or none of them.
-async fn by_line(
+/// `Module._apply` calls its function argument for each parameter, each gradient and each buffer,
+/// in this order. It has done so since before PyTorch 2.0. `_NormBase.__init__` creates weight and
+/// bias if it is affine. Then it creates the running mean, the running variance and the number of
+/// batches, on one line each, or none of them.
+async fn find_buffers_by_line(
     snapshot: &Snapshot,
-    frames: &[Facts],
-    place: Place,
-    says: &mut [Says],
+    frames: &[FrameHints],
+    function: MixedFunction,
+    hints: &mut [StackHints],
     budget: &mut Budget,
 ) {
+    // Stacks with their line in the function.
     let mut lines: Vec<(u32, u32)> = Vec::new();
-    for id in 0..says.len() as u32 {
+    for id in 0..hints.len() as u32 {
         let stack = snapshot.stacks.frames(StackId(id));
         budget.charge(1 + stack.len() as u64 / 8).await;
-        let found = stack.iter().find(|f| frames[f.0 as usize].place == place);
+        let found = stack.iter().find(|f| frames[f.0 as usize].function == function);
         lines.extend(found.map(|&f| (id, snapshot.frame(f).line)));
     }
     let mut distinct: Vec<u32> = lines.iter().map(|l| l.1).collect();
@@ -200,14 +214,14 @@ async fn by_line(
     let count = distinct.len();
     for (id, line) in lines {
         let index = distinct.partition_point(|&l| l < line);
-        let category = match place {
-            Place::Apply if index > 0 && index + 1 == count => Category::Buffer,
-            Place::NormInit if count >= 3 && index + 3 >= count => Category::Buffer,
+        let category = match function {
+            MixedFunction::ModuleApply if index > 0 && index + 1 == count => Category::Buffer,
+            MixedFunction::NormInit if count >= 3 && index + 3 >= count => Category::Buffer,
             _ => continue,
         };
-        let says = &mut says[id as usize];
-        if says.hint.is_some_and(|g| g.category == Category::Parameter) {
-            says.hint = Some(Guess { category, confidence: 0.85 });
+        let hints = &mut hints[id as usize];
+        if hints.built_in_rule.is_some_and(|g| g.category == Category::Parameter) {
+            hints.built_in_rule = Some(Guess { category, confidence: 0.85 });
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Hand-made traces: a few blocks, and what they must be.
+//! Hand-written traces of a few blocks, with their expected categories.
 
 use super::*;
 use std::fmt::Write as _;
 use vramscope_snapshot::Reader;
 
-/// Frames, innermost first, as `function@file`.
+/// A stack of frames, innermost first, as `function@file`.
 type Stack = &'static [&'static str];
 
 const MAIN: &str = "<module>@/my/train.py";
@@ -20,6 +20,7 @@ const STEP: Stack =
     &["_multi_tensor_adamw@/lib/torch/optim/adamw.py", "step@/lib/torch/optim/adamw.py", MAIN];
 const ZERO: Stack = &["zero_grad@/lib/torch/optim/optimizer.py", MAIN];
 
+/// Writes a trace event by event.
 #[derive(Default)]
 struct Script {
     events: Vec<String>,
@@ -48,14 +49,14 @@ impl Script {
     }
 
     fn free(&mut self, addr: u64, stack: Stack) {
-        let at = self.live.iter().position(|l| l.0 == addr).expect("it is live");
+        let at = self.live.iter().position(|l| l.0 == addr).expect("the block is live");
         let (_, size) = self.live.remove(at);
         self.event("free_requested", addr, size, stack);
         self.event("free_completed", addr, size, stack);
     }
 
-    /// A block from before the window, live at the end.
-    fn before(&mut self, size: u64) -> u64 {
+    /// Adds a block from before the window that is live at the end.
+    fn preexisting(&mut self, size: u64) -> u64 {
         self.next += 1 << 20;
         self.live.push((self.next, size));
         self.next
@@ -69,7 +70,7 @@ impl Script {
                 blocks,
                 r#"{comma}{{"address": {addr}, "size": {size}, "requested_size": {size}, "state": "active_allocated"}}"#
             )
-            .expect("a string grows");
+            .expect("writing to a String cannot fail");
         }
         let json = format!(
             r#"{{"device_traces": [[{}]],
@@ -87,10 +88,10 @@ impl Script {
 }
 
 fn category(guesses: &[(u64, Category)], addr: u64) -> Category {
-    guesses.iter().find(|g| g.0 == addr).expect("a block there").1
+    guesses.iter().find(|g| g.0 == addr).expect("a block at the address").1
 }
 
-/// One step's blocks: input, activation, temporary of forward, gradient.
+/// Runs forward and backward of a step. Returns its input, activation, temporary and gradient.
 fn step(script: &mut Script, gradient: u64) -> [u64; 4] {
     let input = script.alloc(300, USER);
     let temporary = script.alloc(700, FORWARD);
@@ -104,7 +105,7 @@ fn step(script: &mut Script, gradient: u64) -> [u64; 4] {
 }
 
 #[test]
-fn a_training_step_has_one_of_each() {
+fn blocks_of_a_training_step_get_their_categories() {
     let mut script = Script::default();
     let parameter = script.alloc(1000, INIT);
     let norm = script.alloc(1200, OWN_INIT);
@@ -138,9 +139,8 @@ fn a_training_step_has_one_of_each() {
 }
 
 #[test]
-fn gradients_are_found_where_nothing_follows_backward() {
-    // SGD without momentum allocates nothing: only the frees in zero_grad show that backward was
-    // over.
+fn gradients_are_found_when_the_optimizer_allocates_nothing() {
+    // SGD without momentum allocates nothing. Only the frees in zero_grad show the end of backward.
     let mut script = Script::default();
     script.alloc(1000, INIT);
     for _ in 0..2 {
@@ -154,11 +154,11 @@ fn gradients_are_found_where_nothing_follows_backward() {
 }
 
 #[test]
-fn blocks_from_before_the_window_are_told_by_size() {
+fn blocks_from_before_the_window_are_classified_by_size() {
     let mut script = Script::default();
     let (parameter, first, second) =
-        (script.before(1000), script.before(1000), script.before(1000));
-    let mask = script.before(5000);
+        (script.preexisting(1000), script.preexisting(1000), script.preexisting(1000));
+    let mask = script.preexisting(5000);
     for _ in 0..2 {
         let [input, .., gradient] = step(&mut script, 1000);
         let root = script.alloc(1000, STEP);
@@ -174,16 +174,16 @@ fn blocks_from_before_the_window_are_told_by_size() {
 }
 
 #[test]
-fn gradients_that_are_zeroed_in_place_are_older_than_the_window() {
+fn gradients_zeroed_in_place_are_found_among_preexisting_blocks() {
     let mut script = Script::default();
     let (parameter, gradient, state) =
-        (script.before(1000), script.before(1000), script.before(1000));
+        (script.preexisting(1000), script.preexisting(1000), script.preexisting(1000));
     for _ in 0..2 {
         let input = script.alloc(300, USER);
         let activation = script.alloc(800, FORWARD);
         let inner = script.alloc(1000, BACKWARD);
         script.free(activation, BACKWARD);
-        // Added to the gradient that is there, and gone.
+        // A temporary that is added to the existing gradient, and freed.
         script.free(inner, BACKWARD);
         let root = script.alloc(1000, STEP);
         script.free(root, STEP);
@@ -196,15 +196,15 @@ fn gradients_that_are_zeroed_in_place_are_older_than_the_window() {
 }
 
 #[test]
-fn without_evidence_nothing_is_claimed() {
+fn blocks_without_evidence_are_unknown() {
     let mut script = Script::default();
-    script.before(1000);
+    script.preexisting(1000);
     script.alloc(500, USER);
     assert!(script.guesses(&Rules::default()).iter().all(|g| g.1 == Category::Unknown));
 }
 
 #[test]
-fn a_users_rule_wins_over_everything() {
+fn user_rules_override_all_other_evidence() {
     let mut script = Script::default();
     let block = script.alloc(1000, INIT);
     step(&mut script, 1000);
@@ -214,7 +214,7 @@ fn a_users_rule_wins_over_everything() {
 }
 
 #[test]
-fn names_are_read_as_they_are_written() {
+fn parse_inverts_name() {
     for category in Category::ALL {
         assert_eq!(Category::parse(category.name()), Some(category));
     }

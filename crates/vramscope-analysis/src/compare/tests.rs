@@ -1,19 +1,19 @@
 use super::*;
 
-/// A stack of one function per `line`, outermost last, in a file of that folder.
+/// A stack with one frame per line, innermost first. All frames are in `file`.
 fn stack<'a>(bytes: u64, file: &'a str, lines: &[u32]) -> HeldBy<'a> {
     let frames = lines.iter().map(|&line| NamedFrame { name: "step", file, line }).collect();
     HeldBy { bytes, is_of_free: false, frames }
 }
 
-/// Bytes of each match, in order.
+/// The bytes of each match, sorted. 0 stands for no partner.
 fn matched(a: &[HeldBy<'_>], b: &[HeldBy<'_>]) -> Vec<(u64, u64)> {
     let pairs = match_stacks(a, b);
-    let bytes = |side: &[HeldBy<'_>], i: Option<usize>| i.map_or(0, |i| side[i].bytes);
+    let bytes = |stacks: &[HeldBy<'_>], i: Option<usize>| i.map_or(0, |i| stacks[i].bytes);
     let mut rows: Vec<(u64, u64)> =
         pairs.iter().map(|&(i, j)| (bytes(a, i), bytes(b, j))).collect();
     rows.sort_unstable();
-    // Whatever is matched, nothing is lost and nothing counts twice.
+    // Every stack occurs in exactly one match.
     assert_eq!(rows.iter().map(|r| r.0).sum::<u64>(), a.iter().map(|s| s.bytes).sum::<u64>());
     assert_eq!(rows.iter().map(|r| r.1).sum::<u64>(), b.iter().map(|s| s.bytes).sum::<u64>());
     rows
@@ -22,37 +22,51 @@ fn matched(a: &[HeldBy<'_>], b: &[HeldBy<'_>]) -> Vec<(u64, u64)> {
 const FILE: &str = "/train/model.py";
 
 #[test]
-fn lines_that_shift_keep_their_order() {
+fn package_path_is_relative_to_the_package_or_two_components() {
+    for (file, expected) in [
+        (
+            "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py",
+            "torch/nn/modules/linear.py",
+        ),
+        ("/usr/lib/python3.12/threading.py", "threading.py"),
+        ("/home/me/work/train/model.py", "train/model.py"),
+    ] {
+        assert_eq!(package_path(file), expected);
+    }
+}
+
+#[test]
+fn shifted_lines_match_in_order() {
     let a = [stack(100, FILE, &[6]), stack(200, FILE, &[9]), stack(300, FILE, &[12])];
-    // Three lines were put in above: two of the lines are those of other calls now.
+    // Three lines were inserted above. Two of the new lines are old lines of other calls.
     let b = [stack(110, FILE, &[9]), stack(210, FILE, &[12]), stack(310, FILE, &[15])];
     assert_eq!(matched(&a, &b), [(100, 110), (200, 210), (300, 310)]);
-    // One of them went away with the lines above it.
+    // One call was removed together with lines above it.
     let fewer = [stack(110, FILE, &[10]), stack(310, FILE, &[15])];
     assert_eq!(matched(&a, &fewer), [(100, 110), (200, 0), (300, 310)]);
-    // Everything grew to double, so that bytes say nothing.
+    // All bytes doubled, so they do not help.
     let doubled = [stack(200, FILE, &[10]), stack(400, FILE, &[13]), stack(600, FILE, &[16])];
     assert_eq!(matched(&a, &doubled), [(100, 200), (200, 400), (300, 600)]);
-    // A new call between them.
+    // A call was added in between.
     let new = [b[0].clone(), stack(70, FILE, &[10]), b[1].clone(), b[2].clone()];
     assert_eq!(matched(&a, &new), [(0, 70), (100, 110), (200, 210), (300, 310)]);
 }
 
 #[test]
-fn lines_decide_where_none_has_shifted() {
+fn equal_lines_match_when_no_line_has_shifted() {
     let a = [stack(100, FILE, &[6])];
-    // By bytes alone line 7 would be the same.
+    // By bytes alone, line 7 would match.
     let b = [stack(10, FILE, &[6]), stack(100, FILE, &[7])];
     assert_eq!(matched(&a, &b), [(0, 100), (100, 10)]);
     assert_eq!(matched(&b, &a), [(10, 100), (100, 0)]);
-    // One went away and another came, further down.
+    // One call was removed, and another was added further down.
     let a = [stack(100, FILE, &[6]), stack(200, FILE, &[9])];
     let b = [stack(250, FILE, &[9]), stack(70, FILE, &[12])];
     assert_eq!(matched(&a, &b), [(0, 70), (100, 0), (200, 250)]);
 }
 
 #[test]
-fn folders_may_move_and_names_may_not() {
+fn stacks_match_across_moved_folders_but_not_renamed_files() {
     let one = |file: &'static str| [stack(5, file, &[1, 2])];
     let same = [(5, 5)];
     let other = [(0, 5), (5, 0)];
@@ -70,14 +84,14 @@ fn folders_may_move_and_names_may_not() {
     ] {
         assert_eq!(matched(&one(a), &one(b)), expected, "{a} {b}");
     }
-    // What is in the same folder wins over what only has the same name.
+    // A file in the same folder wins over a file with the same name only.
     let a = [stack(1, "/a/enc/block.py", &[3]), stack(2, "/a/dec/block.py", &[4])];
     let b = [stack(2, "/b/dec/block.py", &[3]), stack(7, "/b/enc/block.py", &[4])];
     assert_eq!(matched(&a, &b), [(1, 7), (2, 2)]);
 }
 
 #[test]
-fn functions_depth_and_frees_keep_stacks_apart() {
+fn different_functions_depths_and_frees_do_not_match() {
     let a = [stack(5, FILE, &[1])];
     let mut other = stack(5, FILE, &[1]);
     other.frames[0].name = "backward";
@@ -85,21 +99,21 @@ fn functions_depth_and_frees_keep_stacks_apart() {
     for b in [other, free, stack(5, FILE, &[1, 1]), stack(5, FILE, &[])] {
         assert_eq!(matched(&a, &[b]), [(0, 5), (5, 0)]);
     }
-    // Without frames there is one stack at most, and it is the same.
+    // A list has at most one empty stack, so two empty stacks match.
     assert_eq!(matched(&[stack(5, FILE, &[])], &[stack(6, FILE, &[])]), [(5, 6)]);
     assert!(match_stacks(&[], &[]).is_empty());
 }
 
 #[test]
-fn the_caller_tells_calls_apart_before_the_callee() {
-    // One function is called from two lines, and both files shift.
+fn outer_lines_decide_before_inner_lines() {
+    // A function is called from two lines, and both lines shift.
     let a = [stack(10, FILE, &[50, 100]), stack(20, FILE, &[50, 200])];
     let b = [stack(11, FILE, &[58, 203]), stack(21, FILE, &[58, 303])];
     assert_eq!(matched(&a, &b), [(10, 11), (20, 21)]);
 }
 
 #[test]
-fn frames_of_another_release_are_looked_through() {
+fn stacks_match_by_user_frames_across_pytorch_releases() {
     let torch = |name: &'static str| NamedFrame {
         name,
         file: "/x/site-packages/torch/nn/modules/module.py",
@@ -121,7 +135,7 @@ fn frames_of_another_release_are_looked_through() {
         of(21, &[own(4), through[0], through[1], own(9)]),
     ];
     assert_eq!(matched(&a, &b), [(10, 11), (20, 21)]);
-    // Without a frame of one's own nothing says that they are the same.
+    // Stacks without user frames do not match.
     let (a, b) = ([of(1, &through[..1])], [of(1, &through)]);
     assert_eq!(matched(&a, &b), [(0, 1), (1, 0)]);
 }

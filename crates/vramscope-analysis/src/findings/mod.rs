@@ -101,7 +101,7 @@ pub async fn findings_sliced(
     budget: &mut Budget,
 ) -> Vec<Finding> {
     let cx = Context { snapshot, trace, sites, free_at };
-    let mut beside = budget.beside();
+    let mut beside = budget.fork();
     let (mut found, others) =
         slicing::join(of_steps(&cx, budget), of_allocator(&cx, &mut beside)).await;
     found.extend(others);

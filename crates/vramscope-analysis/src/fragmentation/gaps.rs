@@ -1,20 +1,23 @@
-//! Free ranges of addresses.
+//! A set of free address ranges.
 
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Free ranges of addresses, and how many there are of each size.
+/// Free address ranges, indexed by address and by size.
 #[derive(Default)]
 pub(super) struct Gaps {
+    /// End of each range, by its start.
     ranges: BTreeMap<u64, u64>,
+    /// Number of ranges by size in bytes.
     sizes: BTreeMap<u64, u32>,
-    /// Starts of segments of their own: nothing merges across.
+    /// Starts of ordinary segments. Free ranges never merge across them.
     walls: FxHashSet<u64>,
+    /// Sum of all ranges, in bytes.
     pub(super) total: u64,
 }
 
 impl Gaps {
-    /// New free memory. If it is a segment of its own, nothing merges into it from below.
+    /// Adds a newly reserved range. Free memory below does not merge into an ordinary segment.
     pub(super) fn reserve(&mut self, from: u64, to: u64, is_expandable: bool) {
         if !is_expandable {
             self.walls.insert(from);
@@ -22,22 +25,22 @@ impl Gaps {
         self.add(from, to);
     }
 
-    /// What began here is gone.
-    pub(super) fn forget(&mut self, from: u64) {
+    /// Forgets that an ordinary segment starts at `from`.
+    pub(super) fn remove_wall(&mut self, from: u64) {
         self.walls.remove(&from);
     }
 
-    /// The largest range.
+    /// Size of the largest range, in bytes.
     pub(super) fn largest(&self) -> u64 {
         self.sizes.last_key_value().map_or(0, |(&size, _)| size)
     }
 
-    /// Whether a range begins here that would merge with what is free below.
-    pub(super) fn is_open_at(&self, from: u64) -> bool {
+    /// Whether a range starts at `from` that would merge with a free range below.
+    pub(super) fn can_merge_below(&self, from: u64) -> bool {
         self.ranges.contains_key(&from) && !self.walls.contains(&from)
     }
 
-    fn put(&mut self, from: u64, to: u64) {
+    fn insert(&mut self, from: u64, to: u64) {
         if from < to {
             self.ranges.insert(from, to);
             *self.sizes.entry(to - from).or_default() += 1;
@@ -57,9 +60,9 @@ impl Gaps {
         Some(to)
     }
 
-    /// This is free now.
+    /// Marks `[from, to)` as free, and merges it with its neighbors.
     pub(super) fn add(&mut self, mut from: u64, mut to: u64) {
-        // In an untidy trace it may be there already.
+        // In an inconsistent trace a part of the range may already be free.
         self.remove(from, to);
         if !self.walls.contains(&to)
             && let Some(end) = self.take(to)
@@ -74,10 +77,10 @@ impl Gaps {
             self.take(start);
             from = start;
         }
-        self.put(from, to);
+        self.insert(from, to);
     }
 
-    /// This is free no more.
+    /// Marks `[from, to)` as not free.
     pub(super) fn remove(&mut self, from: u64, to: u64) {
         let first = self
             .ranges
@@ -91,8 +94,8 @@ impl Gaps {
             .collect();
         for start in starts {
             let Some(end) = self.take(start) else { continue };
-            self.put(start, from.min(end));
-            self.put(to.max(start), end);
+            self.insert(start, from.min(end));
+            self.insert(to.max(start), end);
         }
     }
 }

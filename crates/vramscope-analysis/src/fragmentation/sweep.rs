@@ -1,8 +1,9 @@
-//! What is free in every slot, by a sweep over the window: with several threads, each takes a part
-//! of the addresses.
+//! Sweeps over the window and measures free memory in every slot. With several threads, each sweeps
+//! one partition of the addresses.
 //!
-//! Parts meet where a segment of its own begins, and free memory never merges across that. Whether
-//! it is so in this trace is seen on the way; where it is not, all addresses are one part.
+//! Partitions meet at the starts of ordinary segments, and free memory never merges across these.
+//! The sweep checks that nothing in the trace crosses from one partition to another. If something
+//! does, the sweep starts again with a single partition.
 
 use super::gaps::Gaps;
 use crate::carving::Carving;
@@ -14,33 +15,36 @@ use crate::trace::Trace;
 use std::ops::Range;
 use vramscope_snapshot::Snapshot;
 
-/// Parts are added up every so many slots, so that little is kept of each; and what a slot costs.
-const WINDOW: u32 = 1 << 13;
-const COST: u64 = 24;
+/// Partitions are summed up every `BATCH_SLOTS` slots. That bounds the memory for their results.
+const BATCH_SLOTS: u32 = 1 << 13;
 
-/// Of so many blocks at most it is looked at where they lie, to make parts of about the same work.
-const SAMPLE: usize = 1 << 12;
+/// Cost of sweeping a slot, in units of [`Budget`].
+const COST_PER_SLOT: u64 = 24;
 
-/// Free bytes and the largest free range, in each of the first `slots` slots.
+/// Upper bound for the number of block addresses that are sampled to balance the partitions.
+const MAX_SAMPLED_BLOCKS: usize = 1 << 12;
+
+/// The free bytes and the largest free range in each of the first `slots` slots.
 pub(super) async fn series(
     snapshot: &Snapshot,
     trace: &Trace,
     carving: &Carving,
     slots: u32,
-    parts: usize,
+    partitions: usize,
     budget: &mut Budget,
 ) -> (Series, Series) {
-    let cuts = cuts(trace, carving, parts);
-    if let Some(in_parts) = sweep(snapshot, trace, carving, slots, &cuts, budget).await {
-        return in_parts;
+    let cuts = cuts(trace, carving, partitions);
+    if let Some(series) = sweep(snapshot, trace, carving, slots, &cuts, budget).await {
+        return series;
     }
-    // Without cuts there is nothing to cross.
+    // Without cuts nothing can cross, so this sweep succeeds.
     sweep(snapshot, trace, carving, slots, &[], budget).await.unwrap_or_default()
 }
 
-/// Addresses at which the work may be parted: no segment of the window reaches across.
-fn cuts(trace: &Trace, carving: &Carving, parts: usize) -> Vec<u64> {
-    if parts < 2 {
+/// Addresses that split the work into at most `partitions` similar partitions. No segment of the
+/// window crosses them.
+fn cuts(trace: &Trace, carving: &Carving, partitions: usize) -> Vec<u64> {
+    if partitions < 2 {
         return Vec::new();
     }
     let mut spans: Vec<(u64, u64, bool)> =
@@ -54,12 +58,12 @@ fn cuts(trace: &Trace, carving: &Carving, parts: usize) -> Vec<u64> {
         }
         end = end.max(to);
     }
-    let step = trace.blocks.len() / SAMPLE + 1;
+    let step = trace.blocks.len() / MAX_SAMPLED_BLOCKS + 1;
     let mut sample: Vec<u64> = trace.blocks.iter().step_by(step).map(|b| b.address.0).collect();
     sample.sort_unstable();
-    let mut cuts: Vec<u64> = (1..parts)
-        .filter_map(|part| {
-            let wanted = *sample.get(sample.len() * part / parts)?;
+    let mut cuts: Vec<u64> = (1..partitions)
+        .filter_map(|i| {
+            let wanted = *sample.get(sample.len() * i / partitions)?;
             let below = starts.partition_point(|&start| start <= wanted).checked_sub(1)?;
             Some(starts[below])
         })
@@ -68,7 +72,7 @@ fn cuts(trace: &Trace, carving: &Carving, parts: usize) -> Vec<u64> {
     cuts
 }
 
-/// The series, the addresses parted at these; `None` when something crosses a cut.
+/// Sweeps with the addresses partitioned at `cuts`. `None` when something crosses a cut.
 async fn sweep(
     snapshot: &Snapshot,
     trace: &Trace,
@@ -78,75 +82,75 @@ async fn sweep(
     budget: &mut Budget,
 ) -> Option<(Series, Series)> {
     let edges: Vec<u64> = [&[0], cuts, &[u64::MAX]].concat();
-    let mut parts: Vec<Part<'_>> = edges
+    let mut partitions: Vec<Partition<'_>> = edges
         .windows(2)
-        .map(|edge| Part::new(snapshot, trace, carving, edge[0]..edge[1]))
+        .map(|edge| Partition::new(snapshot, trace, carving, edge[0]..edge[1]))
         .collect();
     let (mut free, mut largest) =
         (Series::with_capacity(slots as usize), Series::with_capacity(slots as usize));
-    for start in (0..slots).step_by(WINDOW as usize) {
-        let end = slots.min(start + WINDOW);
+    for start in (0..slots).step_by(BATCH_SLOTS as usize) {
+        let end = slots.min(start + BATCH_SLOTS);
         let count = (end - start) as usize;
-        parallel::each_mut(&mut parts, |part| part.run(start..end));
-        budget.charge(COST * count as u64).await;
-        if parts.iter().any(|part| part.is_crossed) {
+        parallel::each_mut(&mut partitions, |partition| partition.sweep(start..end));
+        budget.charge(COST_PER_SLOT * count as u64).await;
+        if partitions.iter().any(|partition| partition.is_crossed) {
             return None;
         }
         for i in 0..count {
-            free.push(parts.iter().fold(0, |sum: u64, part| sum.wrapping_add(part.window[i].0)));
-            largest.push(parts.iter().map(|part| part.window[i].1).max().unwrap_or(0));
+            free.push(partitions.iter().fold(0, |sum: u64, p| sum.wrapping_add(p.batch[i].0)));
+            largest.push(partitions.iter().map(|p| p.batch[i].1).max().unwrap_or(0));
         }
     }
     Some((free, largest))
 }
 
-/// Some of the addresses, and what is free there.
-struct Part<'a> {
+/// A range of addresses, and the free memory in it.
+struct Partition<'a> {
     snapshot: &'a Snapshot,
     trace: &'a Trace,
     carving: &'a Carving,
     addresses: Range<u64>,
     gaps: Gaps,
-    /// Something reaches into the next part, or free memory would merge with that of the part
-    /// before.
+    /// Whether something reaches into the next partition, or free memory would merge with that of
+    /// the partition below.
     is_crossed: bool,
-    /// What is free and the largest of it, in the slots that it went through last.
-    window: Vec<(u64, u64)>,
+    /// Free bytes and largest free range in each slot of the last batch.
+    batch: Vec<(u64, u64)>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> Partition<'a> {
     fn new(
         snapshot: &'a Snapshot,
         trace: &'a Trace,
         carving: &'a Carving,
         addresses: Range<u64>,
     ) -> Self {
-        let (gaps, window) = (Gaps::default(), Vec::new());
-        let mut part =
-            Self { snapshot, trace, carving, addresses, gaps, is_crossed: false, window };
+        let (gaps, batch) = (Gaps::default(), Vec::new());
+        let mut partition =
+            Self { snapshot, trace, carving, addresses, gaps, is_crossed: false, batch };
         for span in carving.segments.spans.iter().take_while(|s| s.enters == 0) {
-            part.apply(span.address.0, span.end(), |gaps, from, to| {
-                gaps.reserve(from, to, span.is_expandable)
+            partition.apply(span.address.0, span.end(), |gaps, from, to| {
+                gaps.reserve(from, to, span.is_expandable);
             });
         }
-        part
+        partition
     }
 
-    /// Goes through these slots.
-    fn run(&mut self, slots: Range<u32>) {
+    /// Sweeps the next slots, and replaces `batch` by their results.
+    fn sweep(&mut self, slots: Range<u32>) {
         let (trace, carving, events) = (self.trace, self.carving, &self.snapshot.events);
         let extent = |block: u32| {
             let (address, size) =
                 (trace.blocks[block as usize].address.0, carving.sizes[block as usize].0);
             (address, address.saturating_add(size))
         };
-        self.window.clear();
+        self.batch.clear();
         for slot in slots {
             for change in trace.changes_at(slot).iter().filter(|c| !c.enters()) {
                 let (from, to) = extent(change.block());
                 self.apply(from, to, Gaps::add);
             }
-            // Slot 0 has no event: it is the state before the window.
+            // Slot 0 is the state before the window and has no event.
             let row = (trace.device.events.start + slot).checked_sub(1).filter(|_| slot > 0);
             if let Some(row) = row
                 && let Some((reserves, is_expandable)) = segment_event(events.action(row))
@@ -158,7 +162,7 @@ impl<'a> Part<'a> {
                         gaps.reserve(from, to, is_expandable);
                     } else {
                         gaps.remove(from, to);
-                        gaps.forget(from);
+                        gaps.remove_wall(from);
                     }
                 });
             }
@@ -166,18 +170,19 @@ impl<'a> Part<'a> {
                 let (from, to) = extent(change.block());
                 self.apply(from, to, Gaps::remove);
             }
-            self.window.push((self.gaps.total, self.gaps.largest()));
+            self.batch.push((self.gaps.total, self.gaps.largest()));
         }
     }
 
-    /// Changes what is free, if it is in this part.
+    /// Applies a change to `gaps` if the range starts in this partition.
     fn apply(&mut self, from: u64, to: u64, change: impl FnOnce(&mut Gaps, u64, u64)) {
         let Range { start, end } = self.addresses;
         if from < start || from >= end && end != u64::MAX {
             return;
         }
         change(&mut self.gaps, from, to);
-        self.is_crossed |= to > end || (from == start && start > 0 && self.gaps.is_open_at(start));
+        self.is_crossed |=
+            to > end || (from == start && start > 0 && self.gaps.can_merge_below(start));
     }
 }
 
@@ -187,21 +192,21 @@ mod tests {
     use crate::slicing::run_to_completion;
     use vramscope_snapshot::Reader;
 
-    /// How many parts there are, what free memory they add up to, and what one part for all
-    /// addresses gives: which is what comes out in any case.
-    fn swept(json: &str, parts: usize) -> (usize, Option<Series>, Series) {
+    /// The number of partitions, the free bytes that they add up to, and the free bytes of a sweep
+    /// with one partition. Checks that `series` always equals the sweep with one partition.
+    fn swept(json: &str, partitions: usize) -> (usize, Option<Series>, Series) {
         let mut reader = Reader::default();
         reader.feed(json.as_bytes()).expect("JSON");
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let trace = Trace::all(&snapshot).remove(0);
         let carving = Carving::new(&snapshot, &trace);
-        let cuts = cuts(&trace, &carving, parts);
+        let cuts = cuts(&trace, &carving, partitions);
         let (slots, budget) = (trace.slots(), &mut Budget::unlimited());
         let whole = run_to_completion(sweep(&snapshot, &trace, &carving, slots, &[], budget))
-            .expect("nothing to cross");
+            .expect("without cuts nothing can cross");
         for until in 0..=slots {
             let (free, largest) =
-                run_to_completion(series(&snapshot, &trace, &carving, until, parts, budget));
+                run_to_completion(series(&snapshot, &trace, &carving, until, partitions, budget));
             assert!(
                 free.values(0..until).eq(whole.0.values(0..until)) && free.len() as u32 == until
             );
@@ -232,8 +237,8 @@ mod tests {
         series.to_vec().into_iter().map(|bytes| bytes / MIB).collect()
     }
 
-    /// Two neighboring segments of 2 MiB, the second of which is given back, and a block of 1 MiB
-    /// in each.
+    /// Two neighboring segments of 2 MiB with a block of 1 MiB each. The second segment is
+    /// released.
     fn neighbors() -> Vec<String> {
         let free =
             |addr| ["free_requested", "free_completed"].map(|action| event(action, addr, MIB));
@@ -246,24 +251,25 @@ mod tests {
     }
 
     #[test]
-    fn parts_add_up_to_the_whole() {
-        let (parts, found, whole) = swept(&json(&neighbors()), 2);
-        assert_eq!(parts, 2);
+    fn partitions_add_up_to_a_single_sweep() {
+        let (partitions, found, whole) = swept(&json(&neighbors()), 2);
+        assert_eq!(partitions, 2);
         assert_eq!(found, Some(whole.clone()));
         assert_eq!(in_mib(&whole), [0, 2, 1, 3, 2, 2, 3, 3, 4, 2]);
     }
 
     #[test]
-    fn what_reaches_across_is_swept_as_a_whole() {
-        // A block that lies in both segments: no allocator makes such a one.
+    fn sweep_detects_ranges_that_cross_a_cut() {
+        // A block that overlaps both segments, which no real allocator creates.
         let mut events = neighbors();
         events.extend([event("alloc", 5 * MIB, MIB), event("alloc", 3 * MIB, 2 * MIB)]);
-        let (parts, found, _) = swept(&json(&events), 2);
-        assert_eq!((parts, found), (2, None));
-        // The second begins no segment of its own when it is freed again: it may merge.
+        let (partitions, found, _) = swept(&json(&events), 2);
+        assert_eq!((partitions, found), (2, None));
+        // The second segment is released before the last free. No segment starts at 4 MiB then, so
+        // the free range there could merge with the one below.
         let mut events = neighbors();
         events.extend([event("alloc", 4 * MIB, MIB), event("free_completed", 4 * MIB, MIB)]);
-        let (parts, found, _) = swept(&json(&events), 2);
-        assert_eq!((parts, found), (2, None));
+        let (partitions, found, _) = swept(&json(&events), 2);
+        assert_eq!((partitions, found), (2, None));
     }
 }

@@ -1,4 +1,4 @@
-//! The allocator of `cargo xtask gen`, with its trace and every state that it was in.
+//! The model allocator of `cargo xtask gen`. Records its trace and its state after every event.
 
 use std::fmt::Write as _;
 use vramscope_testgen::allocator::{self, Allocator, Event};
@@ -19,7 +19,7 @@ pub(crate) struct Block {
     pub(crate) used: Use,
 }
 
-/// Neighbors without gaps, of one stream and size class.
+/// A segment: adjacent blocks of one stream and size class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) stream: u64,
@@ -28,6 +28,7 @@ pub(crate) struct Segment {
     pub(crate) blocks: Vec<Block>,
 }
 
+/// The allocator, its events as JSON, and its states.
 pub(crate) struct Model {
     settings: Settings,
     allocator: Allocator,
@@ -36,7 +37,7 @@ pub(crate) struct Model {
     pub(crate) states: Vec<Vec<Segment>>,
 }
 
-/// What is there, by address.
+/// The allocator's segments and blocks, by address.
 fn state(allocator: &Allocator) -> Vec<Segment> {
     let block = |(address, b): (u64, &allocator::Block)| Block {
         address,
@@ -66,8 +67,8 @@ impl Model {
         }
     }
 
-    /// Lets the allocator do something, and writes down what it tells.
-    fn watch<T>(
+    /// Runs `act` on the allocator, and records its events and states.
+    fn record<T>(
         &mut self,
         act: impl FnOnce(&mut Allocator, &mut dyn FnMut(&Allocator, Event)) -> T,
     ) -> T {
@@ -82,25 +83,25 @@ impl Model {
     }
 
     pub(crate) fn alloc(&mut self, requested: u64, stream: u64) -> u64 {
-        self.watch(|allocator, mut note| allocator.alloc(requested, stream, 0, &mut note))
+        self.record(|allocator, mut note| allocator.alloc(requested, stream, 0, &mut note))
     }
 
-    /// The program lets go of a block.
+    /// The program frees a block.
     pub(crate) fn request(&mut self, address: u64) {
-        self.watch(|allocator, mut note| allocator.request(address, &mut note));
+        self.record(|allocator, mut note| allocator.request(address, &mut note));
     }
 
-    /// The last stream that used it is done with it.
+    /// The last stream that used a block is done with it.
     pub(crate) fn complete(&mut self, address: u64) {
-        self.watch(|allocator, mut note| allocator.complete(address, &mut note));
+        self.record(|allocator, mut note| allocator.complete(address, &mut note));
     }
 
-    /// Gives back what is free: whole segments, or whole pages of expandable ones.
+    /// Releases free memory: whole segments, or whole pages of expandable segments.
     pub(crate) fn empty_cache(&mut self) {
-        self.watch(|allocator, mut note| allocator.empty_cache(&mut note));
+        self.record(|allocator, mut note| allocator.empty_cache(&mut note));
     }
 
-    /// The snapshot that PyTorch would write if recording had begun with event `from`.
+    /// The snapshot that PyTorch would write if recording had started at event `from`.
     pub(crate) fn snapshot(&self, from: usize) -> String {
         let mut text = format!(
             "{{\"allocator_settings\":{{\"max_split_size\":{}}},\"device_traces\":[[{}]],\"segments\":[",
@@ -118,7 +119,7 @@ impl Model {
                  \"segment_pool_id\":[0,0],\"is_expandable\":{},\"frames\":[],\"blocks\":[",
                 s.stream, s.expandable
             )
-            .expect("a String takes all text");
+            .expect("writing to a String cannot fail");
             for (j, b) in s.blocks.iter().enumerate() {
                 let comma = if j == 0 { "" } else { "," };
                 let (state, requested) = match b.used {
@@ -131,7 +132,7 @@ impl Model {
                     "{comma}{{\"address\":{},\"size\":{},\"requested_size\":{requested},\"state\":\"{state}\",\"frames\":[]}}",
                     b.address, b.size
                 )
-                .expect("a String takes all text");
+                .expect("writing to a String cannot fail");
             }
             text.push_str("]}");
         }

@@ -1,68 +1,68 @@
-//! Where the rows of the segments view are.
+//! Positions of the rows of the segments view.
 
 use super::RowOrder;
 use std::ops::Range;
 
-/// The rows of the segments view, from the top down: all as high as the others but for one that may
-/// be higher.
+/// The rows of the segments view, from the top down. All have one height, except one that may be
+/// enlarged.
 ///
-/// Heights count from the bottom. Nothing is kept for a row, so that half a million of them cost
-/// nothing.
+/// Heights count from the bottom. No data is stored per row, so half a million rows cost nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentRows<'a> {
     order: &'a RowOrder,
     height: f64,
-    /// The row that is higher, and by how much.
+    /// The enlarged row, and its additional height in units.
     grown: Option<(usize, f64)>,
 }
 
 impl<'a> SegmentRows<'a> {
-    /// Rows so many units high each; that of the span `grown` so many times as high.
+    /// Rows of `height` units each. `grown` is a span and a factor: the row of that span is
+    /// enlarged by the factor.
     pub fn new(order: &'a RowOrder, height: f64, grown: Option<(u32, u32)>) -> Self {
-        let place = |(span, times): (u32, u32)| {
+        let enlarged = |(span, times): (u32, u32)| {
             Some((order.row_of(span)?, height * f64::from(times.saturating_sub(1))))
         };
-        Self { order, height, grown: grown.and_then(place) }
+        Self { order, height, grown: grown.and_then(enlarged) }
     }
 
-    /// What is in the rows.
+    /// The spans in the rows.
     pub fn order(&self) -> &'a RowOrder {
         self.order
     }
 
-    /// How high all of them are together, in units.
+    /// Total height of all rows in units.
     pub fn units(&self) -> f64 {
-        self.above(0)
+        self.top(0)
     }
 
-    /// The upper edge of a row; behind the last one 0.
-    fn above(&self, row: usize) -> f64 {
+    /// The upper edge of a row. 0 for the row after the last.
+    fn top(&self, row: usize) -> f64 {
         let more = self.grown.filter(|&(grown, _)| row <= grown).map_or(0.0, |(_, more)| more);
         (self.order.len() - row) as f64 * self.height + more
     }
 
     /// The lower and the upper edge of a row, in units.
     pub fn edges(&self, row: usize) -> [f64; 2] {
-        [self.above(row + 1), self.above(row)]
+        [self.top(row + 1), self.top(row)]
     }
 
-    /// The edges of the higher row.
+    /// The lower and the upper edge of the enlarged row.
     pub fn grown(&self) -> Option<[f64; 2]> {
         self.grown.map(|(row, _)| self.edges(row))
     }
 
-    /// The least that a row is high, in units.
+    /// Height in units of a row that is not enlarged.
     pub(super) fn height(&self) -> f64 {
         self.height
     }
 
-    /// The rows that reach into what is between two heights.
+    /// The rows that overlap the range between two heights.
     pub fn between(&self, low: f64, high: f64) -> Range<usize> {
-        let from = self.first(|row| self.above(row + 1) < high);
-        from..self.first(|row| self.above(row) <= low).max(from)
+        let from = self.first(|row| self.top(row + 1) < high);
+        from..self.first(|row| self.top(row) <= low).max(from)
     }
 
-    /// The first row of which something is true that is true of all below it.
+    /// The first row for which `is` is true. `is` must be true for all rows below that row as well.
     fn first(&self, is: impl Fn(usize) -> bool) -> usize {
         let (mut from, mut to) = (0, self.order.len());
         while from < to {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_lie_on_top_of_each_other_and_one_is_higher() {
+    fn rows_are_stacked_and_one_is_enlarged() {
         let order = order(&[&[7], &[1, 3, 5], &[9, 2], &[4]]);
         for (grown, units) in [(None, 40.0), (Some((3, 4)), 70.0), (Some((8, 4)), 40.0)] {
             let rows = SegmentRows::new(&order, 10.0, grown);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_between_are_those_that_reach_into_it() {
+    fn between_returns_overlapping_rows() {
         let mut order = RowOrder::default();
         for span in 0..50 {
             order.push(&[span]);
@@ -125,7 +125,7 @@ mod tests {
                     };
                     let expected: Vec<usize> = (0..50).filter(reach).collect();
                     let found: Vec<usize> = rows.between(low, high).collect();
-                    // Nothing is between a height and itself, though it is within a row.
+                    // An empty range inside a row may return that row.
                     assert!(
                         found == expected || low == high && found.len() <= 1,
                         "{grown:?} {low} to {high}: {found:?}"

@@ -1,24 +1,26 @@
-//! Which segments share a row of the segments view.
+//! Assignment of segments to the rows of the segments view.
 
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Span, sort};
 use vramscope_snapshot::PoolIndex;
 
-/// Rows of the segments view, from the top down: the spans of each, one after the other.
+/// The rows of the segments view, from the top down, and the spans in each row.
 ///
-/// What gives segments back and reserves them anew, as `torch.cuda.empty_cache()` in a loop does,
-/// mostly gets them at the same addresses again. With a row for every segment that ever was, most
-/// of a screen would be empty.
+/// A program that releases segments and reserves them again, for example by calling
+/// `torch.cuda.empty_cache()` in a loop, mostly gets the same addresses. With one row per segment
+/// most of the screen would be empty, so such segments share a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowOrder {
-    /// Of all rows, by index into [`Segments::spans`](vramscope_analysis::Segments::spans).
+    /// The spans of all rows, as indexes into
+    /// [`Segments::spans`](vramscope_analysis::Segments::spans).
     spans: Vec<u32>,
-    /// Where in them a row ends.
+    /// End of each row in `spans`.
     ends: Vec<u32>,
 }
 
 impl RowOrder {
-    /// All spans, by address: those that were at one place one after the other share a row.
+    /// Groups all spans into rows, sorted by address. Spans that used one address range one after
+    /// another share a row.
     pub async fn shared(spans: &[Span], budget: &mut Budget) -> Self {
         let mut all: Vec<([u64; 4], u32)> = Vec::with_capacity(spans.len());
         for part in strides(spans.len()) {
@@ -31,11 +33,10 @@ impl RowOrder {
             budget.charge(2 * part.len() as u64).await;
             for at in part {
                 let (place, index) = all[at];
-                let goes_on = |&(before, other): &([u64; 4], u32)| {
-                    before == place
-                        && is_of_one_kind(&spans[other as usize], &spans[index as usize])
+                let continues_row = |&(before, other): &([u64; 4], u32)| {
+                    before == place && may_share_row(&spans[other as usize], &spans[index as usize])
                 };
-                if !at.checked_sub(1).is_some_and(|before| goes_on(&all[before])) {
+                if !at.checked_sub(1).is_some_and(|before| continues_row(&all[before])) {
                     order.ends.push(order.spans.len() as u32);
                 }
                 order.spans.push(index);
@@ -45,38 +46,39 @@ impl RowOrder {
         order
     }
 
-    /// The row that a span is in, told from the spans themselves; `None` if there is no such span.
+    /// The spans that share a row with `span`, computed from the spans alone. `None` for an unknown
+    /// span.
     pub fn row_with(spans: &[Span], span: u32) -> Option<Vec<u32>> {
         let wanted = place(spans.get(span as usize)?);
         let here: Vec<u32> =
             (0..spans.len() as u32).filter(|&s| place(&spans[s as usize]) == wanted).collect();
         let mut rows =
-            here.chunk_by(|&a, &b| is_of_one_kind(&spans[a as usize], &spans[b as usize]));
+            here.chunk_by(|&a, &b| may_share_row(&spans[a as usize], &spans[b as usize]));
         rows.find(|row| row.contains(&span)).map(<[u32]>::to_vec)
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// True when there are no rows.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// How many spans there are in all rows.
+    /// Number of spans in all rows.
     pub fn spans(&self) -> usize {
         self.spans.len()
     }
 
-    /// The spans of a row, in the order in which they are there.
+    /// The spans of a row, ordered by time.
     pub fn row(&self, row: usize) -> &[u32] {
         let from = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.spans[from as usize..self.ends[row] as usize]
     }
 
-    /// The row that a span is in.
+    /// The row of a span. `None` for an unknown span.
     pub fn row_of(&self, span: u32) -> Option<usize> {
         let at = self.spans.iter().position(|&s| s == span)?;
         Some(self.ends.partition_point(|&end| end as usize <= at))
@@ -89,15 +91,16 @@ impl RowOrder {
     }
 }
 
-/// What spans that share a row have in common. Spans are in the order in which they are there, and
-/// no two of one address are there at a time.
+/// The properties that spans of one row have in common. Spans are ordered by time, and no two spans
+/// with one address are reserved at the same time.
 fn place(span: &Span) -> [u64; 4] {
     [span.address.0, span.size.0, u64::from(span.is_expandable), u64::from(span.stream.0)]
 }
 
-/// Whether two spans of one place, of which one follows the other, serve the same pools as far as
-/// the file tells: before PyTorch 2.12 it does so of those that are there at the end only.
-fn is_of_one_kind(one: &Span, other: &Span) -> bool {
+/// Whether two consecutive spans of one place have the same segment type, and pools that may be
+/// equal. Before PyTorch 2.12, snapshots name the pool only of segments that are reserved at the
+/// end.
+fn may_share_row(one: &Span, other: &Span) -> bool {
     let pools = [one.pool, other.pool];
     one.segment_type == other.segment_type
         && (pools[0] == pools[1] || pools.contains(&PoolIndex::UNKNOWN))
@@ -126,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_one_place_and_one_pool() {
+    fn rows_share_place_and_pool() {
         let (unknown, one, other) = (PoolIndex::UNKNOWN, PoolIndex(0), PoolIndex(1));
         let spans = [
             span(4096, 2, 0, unknown),
@@ -143,10 +146,10 @@ mod tests {
         let order = run_to_completion(RowOrder::shared(&spans, &mut Budget::unlimited()));
         let rows: Vec<&[u32]> = (0..order.len()).map(|row| order.row(row)).collect();
         assert_eq!(rows, [&[0, 4][..], &[2], &[1, 3, 5], &[6], &[9], &[8], &[7]]);
-        for (row, of) in rows.iter().enumerate() {
-            for &span in *of {
+        for (row, expected) in rows.iter().enumerate() {
+            for &span in *expected {
                 assert_eq!(order.row_of(span), Some(row));
-                assert_eq!(RowOrder::row_with(&spans, span).as_deref(), Some(*of));
+                assert_eq!(RowOrder::row_with(&spans, span).as_deref(), Some(*expected));
             }
         }
         assert_eq!((order.len(), order.spans(), order.row_of(10)), (7, 10, None));

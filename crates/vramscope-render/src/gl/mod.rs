@@ -1,11 +1,11 @@
-//! The programs, one file a primitive.
+//! The OpenGL ES programs, one per primitive.
 //!
-//! A renderer owns GL objects and does not own the context: every call takes it, and
-//! [`StripRenderer::destroy`] gives the objects back. After a lost context there is nothing to give
-//! back; drop the renderer and make another one.
+//! A renderer owns GL objects but not the context: every call takes the context as argument.
+//! [`StripRenderer::destroy`] deletes the objects. After a lost context they no longer exist, so
+//! drop the renderer and create a new one.
 #![expect(
     unsafe_code,
-    reason = "every function of glow is unsafe; this module is the only one that calls them"
+    reason = "all functions of glow are unsafe, and only this module calls them"
 )]
 
 mod chunks;
@@ -19,7 +19,7 @@ pub use strips::{GpuTile, StripRenderer, StripStyle};
 
 use crate::{PixelRect, Rgba};
 
-/// What was drawn since the last [`Counters::reset`].
+/// Counts of draw calls and instances since the last [`Counters::reset`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Draw calls.
@@ -31,17 +31,17 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Starts counting anew.
+    /// Sets all counts to 0.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
 }
 
-/// Makes the whole canvas one color, and confines what follows to nothing in particular.
+/// Fills the whole canvas with one color, and disables the scissor rectangle.
 pub fn clear(gl: &glow::Context, canvas: [u32; 2], color: Rgba) {
     use glow::HasContext as _;
     let [r, g, b, a] = color.map(|v| f32::from(v) / 255.0);
-    // SAFETY: no pointers; any context takes these calls.
+    // SAFETY: the calls take no pointers and are valid on any context.
     unsafe {
         gl.viewport(0, 0, canvas[0] as i32, canvas[1] as i32);
         gl.disable(glow::SCISSOR_TEST);
@@ -53,11 +53,11 @@ pub fn clear(gl: &glow::Context, canvas: [u32; 2], color: Rgba) {
     }
 }
 
-/// Confines drawing to these pixels until the next [`clear`].
+/// Restricts drawing to a rectangle until the next [`clear`].
 pub fn scissor(gl: &glow::Context, to: PixelRect) {
     use glow::HasContext as _;
     let (x, y) = (to.x0 as i32, to.y0 as i32);
-    // SAFETY: no pointers; a negative size would be an error, hence max(0).
+    // SAFETY: the calls take no pointers. Negative sizes would be errors, hence `max(0)`.
     unsafe {
         gl.enable(glow::SCISSOR_TEST);
         gl.scissor(x, y, (to.x1 as i32 - x).max(0), (to.y1 as i32 - y).max(0));

@@ -1,36 +1,36 @@
-//! Shaders from source to a linked program.
+//! Compiles and links shader programs.
 
 use glow::HasContext as _;
 use thiserror::Error;
 
-/// Why the drawing could not be set up.
+/// A failure to set up OpenGL objects.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GlError {
-    /// The driver does not compile a shader of ours.
-    #[error("the {stage} shader of `{program}` does not compile on this driver: {log}")]
+    /// The driver rejects a shader.
+    #[error("Cannot compile the {stage} shader of `{program}` on this graphics driver: {log}")]
     Compile {
-        /// Which program.
+        /// Name of the program.
         program: &'static str,
         /// `vertex` or `fragment`.
         stage: &'static str,
-        /// What the driver says.
+        /// Log of the driver.
         log: String,
     },
-    /// The driver does not link a program of ours.
-    #[error("the program `{program}` does not link on this driver: {log}")]
+    /// The driver fails to link a program.
+    #[error("Cannot link the program `{program}` on this graphics driver: {log}")]
     Link {
-        /// Which program.
+        /// Name of the program.
         program: &'static str,
-        /// What the driver says.
+        /// Log of the driver.
         log: String,
     },
-    /// The driver makes no more objects: out of memory, or the context is lost.
-    #[error("the driver makes no {what}: {log}")]
+    /// The driver cannot create an object: it is out of memory, or the context is lost.
+    #[error("Cannot create a {what} on this graphics driver: {log}")]
     Object {
-        /// `buffer`, `texture` ...
+        /// Kind of object, such as `buffer` or `texture`.
         what: &'static str,
-        /// What the driver says.
+        /// Log of the driver.
         log: String,
     },
 }
@@ -41,15 +41,14 @@ impl GlError {
     }
 }
 
-/// Compiles and links; the shaders are given back either way.
+/// Compiles and links a program. The shaders are deleted on success and on failure.
 pub(super) fn link(
     gl: &glow::Context,
     name: &'static str,
     vertex: &str,
     fragment: &str,
 ) -> Result<glow::Program, GlError> {
-    // SAFETY: the objects are made by this context here, and used by nothing else until they are
-    // returned.
+    // SAFETY: this context creates the objects here, and no other code uses them before the return.
     unsafe {
         let program = gl.create_program().map_err(GlError::object("program"))?;
         let stages = [
@@ -71,8 +70,8 @@ pub(super) fn link(
         }
         if result.is_ok() {
             gl.link_program(program);
-            // The logs are asked for only after a failed link: asking makes the browser wait for
-            // the compiler.
+            // Status and logs of shaders are read only after a failed link, because reading them
+            // makes the browser wait for the compiler.
             if !gl.get_program_link_status(program) {
                 result = Err(shaders
                     .iter()
@@ -101,7 +100,7 @@ pub(super) fn link(
     }
 }
 
-/// A color as a shader takes it.
+/// Converts a color to floats from 0 to 1, for a shader.
 pub(super) fn rgb(color: crate::Rgba) -> [f32; 3] {
     [color[0], color[1], color[2]].map(|v| f32::from(v) / 255.0)
 }

@@ -1,4 +1,4 @@
-//! Plain and dashed rectangles: grid lines, the baseline, marks.
+//! Draws solid and dashed rectangles: grid lines, the baseline and marks.
 
 use bytemuck::{Pod, Zeroable};
 use glow::HasContext as _;
@@ -10,33 +10,33 @@ use crate::{PixelRect, Rgba};
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Rect {
-    /// Where.
+    /// Position.
     pub at: PixelRect,
-    /// Its color.
+    /// Fill color.
     pub color: Rgba,
-    /// Device pixels of a dash and the gap after it, along a thin rectangle; 0 is solid.
+    /// Length of a dash with the gap after it, in device pixels along a thin rectangle. 0 is solid.
     pub dash: f32,
 }
 
-// The vertex attributes below are at these offsets.
+// `RectRenderer::new` hardcodes the offsets of the fields as vertex attributes.
 const _: () = assert!(size_of::<Rect>() == 24);
 
-/// Draws a handful of [`Rect`]s with one call.
+/// Draws a few [`Rect`]s with one draw call.
 #[derive(Debug)]
 pub struct RectRenderer {
     program: glow::Program,
     canvas: Option<glow::UniformLocation>,
     vao: glow::VertexArray,
     buffer: glow::Buffer,
-    /// Rectangles that the buffer has room for.
-    room: usize,
+    /// Capacity of the buffer in rectangles.
+    capacity: usize,
 }
 
 impl RectRenderer {
-    /// Sets up.
+    /// Creates the program and its buffers.
     ///
     /// # Errors
-    /// When the driver refuses a shader or an object.
+    /// When the driver rejects a shader or cannot create an object.
     pub fn new(gl: &glow::Context) -> Result<Self, GlError> {
         let program = program::link(
             gl,
@@ -44,8 +44,8 @@ impl RectRenderer {
             include_str!("shaders/rects.vert"),
             include_str!("shaders/rects.frag"),
         )?;
-        // SAFETY: the objects are made here by this context; the attributes lie inside a `Rect`
-        // (asserted above).
+        // SAFETY: this context creates the objects here. The attributes lie inside a `Rect`, whose
+        // size is asserted above.
         unsafe {
             let canvas = gl.get_uniform_location(program, "u_canvas");
             let vao = gl.create_vertex_array().map_err(GlError::object("vertex array"))?;
@@ -61,11 +61,11 @@ impl RectRenderer {
                 gl.vertex_attrib_divisor(attribute, 1);
             }
             gl.bind_vertex_array(None);
-            Ok(Self { program, canvas, vao, buffer, room: 0 })
+            Ok(Self { program, canvas, vao, buffer, capacity: 0 })
         }
     }
 
-    /// Draws `rects` in their order on a canvas of this many device pixels.
+    /// Draws `rects` in order. `canvas` is the size of the canvas in device pixels.
     pub fn draw(
         &mut self,
         gl: &glow::Context,
@@ -76,18 +76,18 @@ impl RectRenderer {
         if rects.is_empty() {
             return;
         }
-        // SAFETY: the objects are this context's; the buffer holds at least `rects.len()` instances
-        // when they are drawn.
+        // SAFETY: the objects belong to this context. The buffer holds at least `rects.len()`
+        // instances when they are drawn.
         unsafe {
             gl.use_program(Some(self.program));
             gl.uniform_2_f32(self.canvas.as_ref(), canvas[0] as f32, canvas[1] as f32);
             gl.bind_vertex_array(Some(self.vao));
             gl.bind_buffer(glow::ARRAY_BUFFER, Some(self.buffer));
-            if rects.len() > self.room {
-                self.room = rects.len().next_power_of_two();
+            if rects.len() > self.capacity {
+                self.capacity = rects.len().next_power_of_two();
                 gl.buffer_data_size(
                     glow::ARRAY_BUFFER,
-                    (self.room * size_of::<Rect>()) as i32,
+                    (self.capacity * size_of::<Rect>()) as i32,
                     glow::DYNAMIC_DRAW,
                 );
             }
@@ -99,9 +99,9 @@ impl RectRenderer {
         counters.instances += rects.len() as u32;
     }
 
-    /// Gives the GL objects back.
+    /// Deletes the GL objects.
     pub fn destroy(self, gl: &glow::Context) {
-        // SAFETY: the objects are this context's, and `self` is gone afterwards.
+        // SAFETY: the objects belong to this context, and `self` is consumed.
         unsafe {
             gl.delete_program(self.program);
             gl.delete_vertex_array(self.vao);

@@ -1,21 +1,21 @@
-//! The tiles of a timeline.
+//! Stores the tiles of a timeline in textures, and draws them.
 //!
-//! Strips stay where they were uploaded and in the tile's own numbers; a frame sends only where
-//! each tile lies, 48 bytes for every 1024 strips. All tiles of a page (see `chunks`) are one draw
-//! call, or two: chunks that are nearly empty are drawn with fewer vertices, since a tile of a
-//! dozen strips should not cost a thousand quads.
+//! Strips are uploaded once, in coordinates of their tile. A frame sends only the placements of the
+//! tiles: 48 bytes per 1,024 strips. All tiles of a page (see `chunks`) take one or two draw calls.
+//! The second call draws nearly empty chunks with fewer vertices, so that a tile of a dozen strips
+//! does not cost a thousand quads.
 
 use bytemuck::{Pod, Zeroable};
 use glow::HasContext as _;
 
-use super::chunks::{CHUNK, Chunk, FreeChunks, PAGE, runs};
+use super::chunks::{CHUNK_STRIPS, Chunk, FreeChunks, PAGE_CHUNKS, runs};
 use super::{Counters, GlError, program};
 use crate::{PALETTE_LEN, Palette, Placement, Rgba, StripColumns, TILE_COLUMNS, TILE_ROWS};
 
-/// Strips up to which a chunk is drawn with the short vertex count.
-const FEW: u32 = 64;
+/// Maximum strips of a chunk that is drawn with the small vertex count.
+const SMALL_CHUNK_STRIPS: u32 = 64;
 
-/// One instance of the strips program.
+/// One instance of the strips program: one chunk of a tile.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Instance {
@@ -24,44 +24,44 @@ struct Instance {
     count: u32,
 }
 
-// The vertex attributes below are at these offsets.
+// `set_instance_pointers` hardcodes the offsets of the fields as vertex attributes.
 const _: () = assert!(size_of::<Instance>() == 48);
 
-/// Textures for `PAGE` chunks, and what is to be drawn of them in this frame.
+/// Textures for [`PAGE_CHUNKS`] chunks, and the chunks to draw in this frame.
 #[derive(Debug)]
 struct Page {
     positions: glow::Texture,
     colors: glow::Texture,
     blocks: glow::Texture,
-    many: Vec<Instance>,
-    few: Vec<Instance>,
+    large: Vec<Instance>,
+    small: Vec<Instance>,
 }
 
-/// A tile in the GPU's memory. Give it back with [`StripRenderer::release`].
+/// A tile in GPU memory. Free it with [`StripRenderer::release`].
 #[derive(Debug)]
-#[must_use = "a tile that is dropped keeps its place in the textures"]
+#[must_use = "dropping a tile leaks its chunks of the textures"]
 pub struct GpuTile {
     chunks: Vec<Chunk>,
     strips: u32,
 }
 
-/// What changes the look of strips from frame to frame.
+/// Style of strips that can change every frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StripStyle {
-    /// What hairlines are mixed with: the plot's ground.
+    /// Background of the plot, which is mixed into hairlines.
     pub ground: Rgba,
-    /// The outline and tint of the selection.
+    /// Outline and tint of the selected block.
     pub accent: Rgba,
-    /// What the hovered block is mixed with.
+    /// Color that is mixed into the hovered block.
     pub lift: Rgba,
     /// The selected block.
     pub selected: Option<u32>,
-    /// The device pixels (from the left) between which the selected block lives: its outline closes
-    /// there.
+    /// First and last edge of the selected block's life, in device pixels from the left. The
+    /// outline is closed at these edges.
     pub ends: Option<[f32; 2]>,
     /// The block under the pointer.
     pub hovered: Option<u32>,
-    /// Device pixels of an outline.
+    /// Width of an outline in device pixels.
     pub line: f32,
 }
 
@@ -77,7 +77,7 @@ struct Uniforms {
     ground: Option<glow::UniformLocation>,
 }
 
-/// Keeps tiles in textures and draws them.
+/// Stores tiles in textures and draws them.
 #[derive(Debug)]
 pub struct StripRenderer {
     program: glow::Program,
@@ -85,18 +85,18 @@ pub struct StripRenderer {
     vao: glow::VertexArray,
     corners: glow::Buffer,
     instances: glow::Buffer,
-    /// Instances that the buffer has room for.
-    room: usize,
+    /// Capacity of the instance buffer in instances.
+    capacity: usize,
     palette: glow::Texture,
     pages: Vec<Page>,
     free: FreeChunks,
 }
 
 impl StripRenderer {
-    /// Sets up, in the colors of `palette`.
+    /// Creates the program and its buffers, with the colors of `palette`.
     ///
     /// # Errors
-    /// When the driver refuses a shader or an object.
+    /// When the driver rejects a shader or cannot create an object.
     pub fn new(gl: &glow::Context, palette: &Palette) -> Result<Self, GlError> {
         let program = program::link(
             gl,
@@ -104,11 +104,11 @@ impl StripRenderer {
             include_str!("shaders/strips.vert"),
             include_str!("shaders/strips.frag"),
         )?;
-        let mut indices = Vec::with_capacity(CHUNK * 6);
-        for quad in 0..CHUNK as u16 {
+        let mut indices = Vec::with_capacity(CHUNK_STRIPS * 6);
+        for quad in 0..CHUNK_STRIPS as u16 {
             indices.extend([0, 1, 2, 2, 1, 3].map(|corner| quad * 4 + corner));
         }
-        // SAFETY: the objects are made here by this context; the slice is read before the call
+        // SAFETY: this context creates the objects here, and the slice is read before the call
         // returns.
         let made = unsafe {
             let at = |name| gl.get_uniform_location(program, name);
@@ -153,7 +153,7 @@ impl StripRenderer {
                 vao,
                 corners,
                 instances,
-                room: 0,
+                capacity: 0,
                 palette,
                 pages: Vec::new(),
                 free: FreeChunks::default(),
@@ -163,15 +163,14 @@ impl StripRenderer {
         Ok(made)
     }
 
-    /// Changes the colors; no tile is touched.
+    /// Replaces the palette. The tiles are not touched.
     pub fn set_palette(&self, gl: &glow::Context, palette: &Palette) {
         let entries = palette.entries();
         let mut texels: Vec<Rgba> = Vec::with_capacity(PALETTE_LEN.next_multiple_of(256));
         texels.extend_from_slice(entries);
-        // The last row is the gray throughout, so that the shader need not care about the low bits
-        // of the word.
+        // Pads the last row with gray. The shader maps "no stack" to its last texel.
         texels.resize(PALETTE_LEN.next_multiple_of(256), entries[PALETTE_LEN - 1]);
-        // SAFETY: the texture is this context's and exactly as large as `texels`.
+        // SAFETY: the texture belongs to this context and is exactly as large as `texels`.
         unsafe {
             gl.bind_texture(glow::TEXTURE_2D, Some(self.palette));
             let pixels = glow::PixelUnpackData::Slice(Some(bytemuck::cast_slice(&texels)));
@@ -190,29 +189,35 @@ impl StripRenderer {
         }
     }
 
-    /// Sends a tile to the GPU.
+    /// Uploads a tile to the GPU.
     ///
     /// # Errors
-    /// When the driver has no memory for another page.
+    /// When the driver cannot allocate another page.
     pub fn upload(
         &mut self,
         gl: &glow::Context,
         strips: StripColumns<'_>,
     ) -> Result<GpuTile, GlError> {
-        let wanted = strips.len().div_ceil(CHUNK);
+        let wanted = strips.len().div_ceil(CHUNK_STRIPS);
         while self.pages.len() < self.free.pages_for(wanted) as usize {
-            let positions = texture(gl, glow::RGBA32F, CHUNK as i32, PAGE as i32)?;
-            let colors = texture(gl, glow::R32UI, CHUNK as i32, PAGE as i32)?;
-            let blocks = texture(gl, glow::R32UI, CHUNK as i32, PAGE as i32)?;
-            self.pages.push(Page { positions, colors, blocks, many: Vec::new(), few: Vec::new() });
+            let positions = texture(gl, glow::RGBA32F, CHUNK_STRIPS as i32, PAGE_CHUNKS as i32)?;
+            let colors = texture(gl, glow::R32UI, CHUNK_STRIPS as i32, PAGE_CHUNKS as i32)?;
+            let blocks = texture(gl, glow::R32UI, CHUNK_STRIPS as i32, PAGE_CHUNKS as i32)?;
+            self.pages.push(Page {
+                positions,
+                colors,
+                blocks,
+                large: Vec::new(),
+                small: Vec::new(),
+            });
             self.free.add_page();
         }
         let chunks = self.free.take(wanted);
         let mut from = 0;
         for (first, rows) in runs(&chunks) {
-            let page = &self.pages[(first / PAGE) as usize];
-            let row = first % PAGE;
-            let to = (from + rows as usize * CHUNK).min(strips.len());
+            let page = &self.pages[(first / PAGE_CHUNKS) as usize];
+            let row = first % PAGE_CHUNKS;
+            let to = (from + rows as usize * CHUNK_STRIPS).min(strips.len());
             let positions: &[u8] = bytemuck::cast_slice(&strips.positions()[from..to]);
             write(gl, page.positions, (glow::RGBA, glow::FLOAT, 16), row, positions);
             let words = (glow::RED_INTEGER, glow::UNSIGNED_INT, 4);
@@ -223,27 +228,32 @@ impl StripRenderer {
         Ok(GpuTile { chunks, strips: strips.len() as u32 })
     }
 
-    /// Gives a tile's place in the textures to others.
+    /// Frees the chunks of a tile.
     pub fn release(&mut self, tile: GpuTile) {
         self.free.give(tile.chunks);
     }
 
-    /// Puts a tile into the frame. What lies outside the placement's clip is cut off.
+    /// Adds a tile to the frame. Parts outside the placement's clip are cut off.
     pub fn place(&mut self, tile: &GpuTile, placement: Placement) {
         if placement.clip().is_empty() {
             return;
         }
         let mut left = tile.strips;
         for &chunk in &tile.chunks {
-            let count = left.min(CHUNK as u32);
+            let count = left.min(CHUNK_STRIPS as u32);
             left -= count;
-            let page = &mut self.pages[(chunk / PAGE) as usize];
-            let instance = Instance { placement, row: chunk % PAGE, count };
-            if count > FEW { page.many.push(instance) } else { page.few.push(instance) }
+            let page = &mut self.pages[(chunk / PAGE_CHUNKS) as usize];
+            let instance = Instance { placement, row: chunk % PAGE_CHUNKS, count };
+            if count > SMALL_CHUNK_STRIPS {
+                page.large.push(instance);
+            } else {
+                page.small.push(instance);
+            }
         }
     }
 
-    /// Draws what was placed since the last draw, on a canvas of this many device pixels.
+    /// Draws the tiles placed since the last call. `canvas` is the size of the canvas in device
+    /// pixels.
     pub fn draw(
         &mut self,
         gl: &glow::Context,
@@ -251,37 +261,38 @@ impl StripRenderer {
         style: &StripStyle,
         counters: &mut Counters,
     ) {
-        let total: usize = self.pages.iter().map(|page| page.many.len() + page.few.len()).sum();
+        let total: usize = self.pages.iter().map(|page| page.large.len() + page.small.len()).sum();
         if total == 0 {
             return;
         }
-        // SAFETY: the objects are this context's; the instance buffer is made large enough before
-        // it is filled and read.
+        // SAFETY: the objects belong to this context. The instance buffer is made large enough
+        // before it is filled and read.
         unsafe {
             gl.use_program(Some(self.program));
             self.set_uniforms(gl, canvas, style);
             gl.bind_vertex_array(Some(self.vao));
             gl.bind_buffer(glow::ARRAY_BUFFER, Some(self.instances));
-            // New storage for every frame, so that the driver need not wait for the last frame to
-            // have been drawn.
-            self.room = self.room.max(total.next_power_of_two());
+            // New storage for every frame, so that the driver does not wait until the previous
+            // frame is drawn.
+            self.capacity = self.capacity.max(total.next_power_of_two());
             gl.buffer_data_size(
                 glow::ARRAY_BUFFER,
-                (self.room * size_of::<Instance>()) as i32,
+                (self.capacity * size_of::<Instance>()) as i32,
                 glow::STREAM_DRAW,
             );
             bind(gl, 3, self.palette);
             let mut from = 0;
             for page in &mut self.pages {
-                if page.many.is_empty() && page.few.is_empty() {
+                if page.large.is_empty() && page.small.is_empty() {
                     continue;
                 }
                 bind(gl, 0, page.positions);
                 bind(gl, 1, page.colors);
                 bind(gl, 2, page.blocks);
-                for (instances, quads) in
-                    [(&mut page.many, CHUNK as i32), (&mut page.few, FEW as i32)]
-                {
+                for (instances, quads) in [
+                    (&mut page.large, CHUNK_STRIPS as i32),
+                    (&mut page.small, SMALL_CHUNK_STRIPS as i32),
+                ] {
                     if instances.is_empty() {
                         continue;
                     }
@@ -291,7 +302,7 @@ impl StripRenderer {
                         offset,
                         bytemuck::cast_slice(instances),
                     );
-                    point(gl, offset);
+                    set_instance_pointers(gl, offset);
                     let n = instances.len();
                     gl.draw_elements_instanced(
                         glow::TRIANGLES,
@@ -313,17 +324,17 @@ impl StripRenderer {
     }
 
     /// # Safety
-    /// The program is in use and this context's.
+    /// The program must belong to this context and be in use.
     unsafe fn set_uniforms(&self, gl: &glow::Context, canvas: [u32; 2], style: &StripStyle) {
         let at = &self.uniforms;
         let [accent, lift, ground] = [style.accent, style.lift, style.ground].map(program::rgb);
-        // Beyond any canvas: no end is in sight.
+        // Without ends, both are beyond any canvas.
         let [first, last] = style.ends.unwrap_or([-1e9, 1e9]);
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             gl.uniform_2_f32(at.canvas.as_ref(), canvas[0] as f32, canvas[1] as f32);
-            // Block numbers are below MERGED, so all ones is none of them and no merged strip
-            // either.
+            // Block numbers are below `NO_BLOCK`, so `u32::MAX` matches no block and no merged
+            // strip.
             gl.uniform_1_u32(at.selected.as_ref(), style.selected.unwrap_or(u32::MAX));
             gl.uniform_1_u32(at.hovered.as_ref(), style.hovered.unwrap_or(u32::MAX));
             gl.uniform_2_f32(at.ends.as_ref(), first, last);
@@ -334,9 +345,9 @@ impl StripRenderer {
         }
     }
 
-    /// Gives the GL objects back.
+    /// Deletes the GL objects.
     pub fn destroy(self, gl: &glow::Context) {
-        // SAFETY: the objects are this context's, and `self` is gone afterwards.
+        // SAFETY: the objects belong to this context, and `self` is consumed.
         unsafe {
             gl.delete_program(self.program);
             gl.delete_vertex_array(self.vao);
@@ -352,15 +363,15 @@ impl StripRenderer {
     }
 }
 
-/// A texture that is only ever fetched from: no mipmaps, no filter (which 32-bit floats would not
-/// have).
+/// Creates a texture for `texelFetch`: without mipmaps, and without filtering, which 32-bit floats
+/// do not support.
 fn texture(
     gl: &glow::Context,
     format: u32,
     width: i32,
     height: i32,
 ) -> Result<glow::Texture, GlError> {
-    // SAFETY: no pointers; the texture is made here.
+    // SAFETY: the calls take no pointers, and the texture is created here.
     unsafe {
         let texture = gl.create_texture().map_err(GlError::object("texture"))?;
         gl.bind_texture(glow::TEXTURE_2D, Some(texture));
@@ -377,8 +388,8 @@ fn texture(
     }
 }
 
-/// Fills rows of a column texture from `row` on; `bytes` need not fill the last. The format is that
-/// of the data: layout, type and bytes a texel.
+/// Writes rows of a texture, starting at `row`. `bytes` may end within the last row. `format` is
+/// the layout, type and bytes per texel of the data.
 fn write(
     gl: &glow::Context,
     texture: glow::Texture,
@@ -387,10 +398,10 @@ fn write(
     bytes: &[u8],
 ) {
     let (layout, kind, texel) = format;
-    let whole = bytes.len() / (CHUNK * texel);
-    let (full, rest) = bytes.split_at(whole * CHUNK * texel);
+    let whole = bytes.len() / (CHUNK_STRIPS * texel);
+    let (full, rest) = bytes.split_at(whole * CHUNK_STRIPS * texel);
     let parts = [
-        (row as i32, CHUNK, whole, full),
+        (row as i32, CHUNK_STRIPS, whole, full),
         (row as i32 + whole as i32, rest.len() / texel, 1, rest),
     ];
     for (y, width, height, part) in parts {
@@ -399,7 +410,7 @@ fn write(
         }
         let pixels = glow::PixelUnpackData::Slice(Some(part));
         // SAFETY: `part` has width x height texels of this format, aligned to 4 bytes as the
-        // default unpacking wants.
+        // default unpack alignment requires.
         unsafe {
             gl.bind_texture(glow::TEXTURE_2D, Some(texture));
             gl.tex_sub_image_2d(
@@ -418,23 +429,23 @@ fn write(
 }
 
 /// # Safety
-/// The texture is this context's.
+/// The texture must belong to this context.
 unsafe fn bind(gl: &glow::Context, unit: u32, texture: glow::Texture) {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         gl.active_texture(glow::TEXTURE0 + unit);
         gl.bind_texture(glow::TEXTURE_2D, Some(texture));
     }
 }
 
-/// Points the vertex attributes at the instances from this byte of the bound buffer on: there is no
-/// first instance to give to a draw call in OpenGL ES 3.0.
+/// Points the vertex attributes at the instances that start at byte `offset` of the bound buffer.
+/// OpenGL ES 3.0 has no base instance for draw calls.
 ///
 /// # Safety
-/// The vertex array and the instance buffer are bound.
-unsafe fn point(gl: &glow::Context, offset: i32) {
+/// The vertex array and the instance buffer must be bound.
+unsafe fn set_instance_pointers(gl: &glow::Context, offset: i32) {
     let stride = size_of::<Instance>() as i32;
-    // SAFETY: the offsets are those of `Instance`, whose size is asserted above.
+    // SAFETY: the offsets are those of the fields of `Instance`, whose size is asserted above.
     unsafe {
         gl.vertex_attrib_pointer_f32(0, 4, glow::FLOAT, false, stride, offset);
         gl.vertex_attrib_pointer_f32(1, 2, glow::FLOAT, false, stride, offset + 16);

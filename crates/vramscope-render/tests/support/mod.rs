@@ -1,5 +1,5 @@
-//! An OpenGL ES 3 context without a window, and pictures of what is drawn in it.
-#![expect(unsafe_code, reason = "EGL and glow are foreign functions")]
+//! An OpenGL ES 3 context without a window, and images of its content.
+#![expect(unsafe_code, reason = "all functions of EGL and glow are unsafe")]
 
 use std::fs;
 use std::io::BufWriter;
@@ -8,7 +8,7 @@ use std::path::Path;
 use glow::HasContext as _;
 use khronos_egl as egl;
 
-/// What Debian and Ubuntu call the libraries.
+/// Names of the libraries' packages on Debian and Ubuntu.
 const PACKAGES: &str = "libegl1 libegl-mesa0 libgl1-mesa-dri libgles2";
 const PLATFORM_SURFACELESS_MESA: egl::Enum = 0x31DD;
 
@@ -22,8 +22,8 @@ pub(crate) struct Canvas {
 }
 
 impl Canvas {
-    /// Panics with what to install when the machine has no EGL: a picture that is not compared is
-    /// not a passed test.
+    /// Panics with the packages to install when the machine has no EGL. The tests are not skipped,
+    /// because a skipped comparison would count as passed.
     pub(crate) fn new(width: u32, height: u32) -> Self {
         Self::try_new(width, height).unwrap_or_else(|why| {
             panic!("no OpenGL ES 3 through EGL ({why}); apt-get install {PACKAGES}")
@@ -31,12 +31,12 @@ impl Canvas {
     }
 
     fn try_new(width: u32, height: u32) -> Result<Self, String> {
-        // SAFETY: the library is the system's EGL; its initializers are what loading it runs.
+        // SAFETY: loading the library runs only the initializers of the system's EGL.
         let instance = unsafe {
             egl::DynamicInstance::<egl::EGL1_5>::load_required_from_filename("libEGL.so.1")
         }
         .map_err(|e| e.to_string())?;
-        // SAFETY: the default display is the one native display that this platform takes.
+        // SAFETY: this platform accepts the default display as native display.
         let display = unsafe {
             instance.get_platform_display(
                 PLATFORM_SURFACELESS_MESA,
@@ -56,7 +56,7 @@ impl Canvas {
         let context =
             instance.create_context(display, config, None, &version).map_err(|e| e.to_string())?;
         instance.make_current(display, None, None, Some(context)).map_err(|e| e.to_string())?;
-        // SAFETY: the context is current on this thread, where all that follows happens; the
+        // SAFETY: the context is current on this thread, and all calls are on this thread. The
         // framebuffer is complete before it is used, and stays bound.
         let gl = unsafe {
             let gl = glow::Context::from_loader_function(|name| {
@@ -81,11 +81,11 @@ impl Canvas {
         Ok(Self { gl, size: [width, height], instance, display, context })
     }
 
-    /// What has been drawn. Panics on a GL error, which would otherwise only be a wrong picture.
+    /// Reads the pixels. Panics on a GL error, because the image would be wrong.
     pub(crate) fn read(&self) -> Picture {
         let [width, height] = self.size;
         let mut pixels = vec![0; (width * height * 4) as usize];
-        // SAFETY: the buffer has room for width x height texels of 4 bytes.
+        // SAFETY: the buffer holds width x height texels of 4 bytes.
         let error = unsafe {
             let into = glow::PixelPackData::Slice(Some(&mut pixels));
             self.gl.read_pixels(
@@ -99,19 +99,19 @@ impl Canvas {
             );
             self.gl.get_error()
         };
-        assert_eq!(error, glow::NO_ERROR, "OpenGL says {error:#x}");
+        assert_eq!(error, glow::NO_ERROR, "OpenGL error {error:#x}");
         Picture { width, height, pixels }
     }
 }
 
 impl Drop for Canvas {
     fn drop(&mut self) {
-        // Nothing is left to do when this fails: the process ends soon.
+        // A failure is ignored: the process ends soon.
         let _ = self.instance.destroy_context(self.display, self.context);
     }
 }
 
-/// Pixels, lowest row first as OpenGL has them.
+/// An image. Its rows are stored from the bottom up, like in OpenGL.
 pub(crate) struct Picture {
     width: u32,
     height: u32,
@@ -125,13 +125,13 @@ impl Picture {
         [self.pixels[i], self.pixels[i + 1], self.pixels[i + 2], self.pixels[i + 3]]
     }
 
-    /// Writes a PNG, top row first.
+    /// Writes a PNG file.
     pub(crate) fn save(&self, path: &Path) {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).expect("a folder for the picture");
+            fs::create_dir_all(folder).expect("the folder can be created");
         }
         let mut encoder = png::Encoder::new(
-            BufWriter::new(fs::File::create(path).expect("a file for the picture")),
+            BufWriter::new(fs::File::create(path).expect("the file can be created")),
             self.width,
             self.height,
         );
@@ -139,25 +139,26 @@ impl Picture {
         encoder.set_depth(png::BitDepth::Eight);
         let rows: Vec<u8> =
             self.pixels.chunks_exact(self.width as usize * 4).rev().flatten().copied().collect();
-        let mut writer = encoder.write_header().expect("a PNG header");
-        writer.write_image_data(&rows).expect("PNG rows");
+        let mut writer = encoder.write_header().expect("the PNG header is written");
+        writer.write_image_data(&rows).expect("the PNG rows are written");
     }
 
     fn load(path: &Path) -> Self {
         let file = fs::File::open(path).unwrap_or_else(|e| {
-            panic!("{}: {e}; UPDATE_GOLDENS=1 makes the picture", path.display())
+            panic!("{}: {e}. Set UPDATE_GOLDENS=1 to create the image.", path.display())
         });
         let mut reader =
-            png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("a PNG");
-        let mut rows = vec![0; reader.output_buffer_size().expect("a PNG of sane size")];
-        let info = reader.next_frame(&mut rows).expect("PNG rows");
+            png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("a PNG file");
+        let mut rows = vec![0; reader.output_buffer_size().expect("the PNG fits in memory")];
+        let info = reader.next_frame(&mut rows).expect("the PNG has all rows");
         let pixels = rows.chunks_exact(info.width as usize * 4).rev().flatten().copied().collect();
         Self { width: info.width, height: info.height, pixels }
     }
 
-    /// Compares with a committed picture. Another version of the rasteriser may put a handful of
-    /// pixels elsewhere, and round a mixed color otherwise; anything more is a change. The new
-    /// picture is left beside the build's output.
+    /// Compares with a committed image.
+    ///
+    /// Tolerates what another version of the rasterizer may change: color channels that differ by
+    /// at most 2, and 0.01 % of the pixels. On failure the new image is saved in the target folder.
     pub(crate) fn check(&self, golden: &Path) {
         if std::env::var_os("UPDATE_GOLDENS").is_some() {
             self.save(golden);
@@ -183,7 +184,8 @@ impl Picture {
             let seen = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
             self.save(&seen);
             panic!(
-                "{differ} pixels differ from {} ({allowed} may): see {}; UPDATE_GOLDENS=1 accepts the new picture",
+                "{differ} pixels differ from {}, {allowed} are allowed. See {}. \
+                 Set UPDATE_GOLDENS=1 to accept the new image.",
                 golden.display(),
                 seen.display()
             );

@@ -8,7 +8,9 @@ mod perfetto;
 mod speedscope;
 mod table;
 
-pub use table::{BlockLine, FindingLine, SegmentLine, block_csv, csv, json_list, spreadsheet_text};
+pub use table::{
+    BlockLine, CsvLine, FindingLine, SegmentLine, block_csv, csv, json_list, spreadsheet_text,
+};
 
 use crate::flame::Weight;
 use crate::target::Target;

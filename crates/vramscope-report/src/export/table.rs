@@ -17,16 +17,42 @@ use vramscope_analysis::{Category, FindingKind, Severity};
 /// What a row costs, in units of [`Budget`].
 const ROW_COST: u64 = 256;
 
+/// A line of CSV: a struct whose fields are the columns.
+pub trait CsvLine: Serialize {
+    /// The names of the columns.
+    const HEAD: &'static [&'static str];
+}
+
+/// Declares a struct as a line of CSV: the names of its fields are the head.
+#[macro_export]
+macro_rules! csv_line {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$life:lifetime>)? {
+        $($(#[$attr:meta])* $field:ident: $type:ty,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(serde::Serialize)]
+        $vis struct $name $(<$life>)? {
+            $($(#[$attr])* $field: $type,)*
+        }
+
+        impl $(<$life>)? $crate::export::CsvLine for $name $(<$life>)? {
+            const HEAD: &'static [&'static str] = &[$(stringify!($field)),*];
+        }
+    };
+}
+
 /// Writes rows as CSV with a head line.
 ///
 /// # Errors
 /// The output cannot be written.
-pub async fn csv<R: Serialize>(
+pub async fn csv<R: CsvLine>(
     rows: impl Iterator<Item = R>,
     out: &mut (dyn Write + Send),
     budget: &mut Budget,
 ) -> io::Result<()> {
-    let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
+    let mut builder = WriterBuilder::new();
+    let mut writer = builder.terminator(Terminator::CRLF).has_headers(false).from_writer(out);
+    writer.write_record(R::HEAD).map_err(io::Error::other)?;
     for row in rows {
         writer.serialize(row).map_err(io::Error::other)?;
         budget.charge(ROW_COST).await;
@@ -84,29 +110,30 @@ pub fn spreadsheet_text<S: Serializer>(text: &str, serializer: S) -> Result<S::O
     serializer.serialize_str(text)
 }
 
-/// A block as a line of CSV.
-#[derive(Serialize)]
-pub struct BlockLine {
-    device: u32,
-    reference: String,
-    address: String,
-    reuse: u32,
-    requested_bytes: u64,
-    block_bytes: u64,
-    category: Category,
-    confidence: f32,
-    alloc_event: Option<u32>,
-    free_requested_event: Option<u32>,
-    free_completed_event: Option<u32>,
-    lifetime: u64,
-    preexisting: bool,
-    live_at_end: bool,
-    stream: i64,
-    stack_of_free: bool,
-    #[serde(serialize_with = "spreadsheet_text")]
-    site: String,
-    #[serde(serialize_with = "spreadsheet_text")]
-    stack: String,
+crate::csv_line! {
+    /// A block as a line of CSV.
+    pub struct BlockLine {
+        device: u32,
+        reference: String,
+        address: String,
+        reuse: u32,
+        requested_bytes: u64,
+        block_bytes: u64,
+        category: Category,
+        confidence: f32,
+        alloc_event: Option<u32>,
+        free_requested_event: Option<u32>,
+        free_completed_event: Option<u32>,
+        lifetime: u64,
+        preexisting: bool,
+        live_at_end: bool,
+        stream: i64,
+        stack_of_free: bool,
+        #[serde(serialize_with = "spreadsheet_text")]
+        site: String,
+        #[serde(serialize_with = "spreadsheet_text")]
+        stack: String,
+    }
 }
 
 impl BlockLine {
@@ -137,24 +164,25 @@ impl BlockLine {
     }
 }
 
-/// A finding as a line of CSV.
-#[derive(Serialize)]
-pub struct FindingLine<'a> {
-    #[serde(serialize_with = "spreadsheet_text")]
-    id: &'a str,
-    kind: FindingKind,
-    severity: Severity,
-    device: u32,
-    bytes: u64,
-    events: usize,
-    first_event: Option<u32>,
-    last_event: Option<u32>,
-    #[serde(serialize_with = "spreadsheet_text")]
-    text: &'a str,
-    #[serde(serialize_with = "spreadsheet_text")]
-    stack: String,
-    #[serde(serialize_with = "spreadsheet_text")]
-    path: &'a str,
+crate::csv_line! {
+    /// A finding as a line of CSV.
+    pub struct FindingLine<'a> {
+        #[serde(serialize_with = "spreadsheet_text")]
+        id: &'a str,
+        kind: FindingKind,
+        severity: Severity,
+        device: u32,
+        bytes: u64,
+        events: usize,
+        first_event: Option<u32>,
+        last_event: Option<u32>,
+        #[serde(serialize_with = "spreadsheet_text")]
+        text: &'a str,
+        #[serde(serialize_with = "spreadsheet_text")]
+        stack: String,
+        #[serde(serialize_with = "spreadsheet_text")]
+        path: &'a str,
+    }
 }
 
 impl<'a> FindingLine<'a> {
@@ -176,23 +204,24 @@ impl<'a> FindingLine<'a> {
     }
 }
 
-/// A segment as a line of CSV.
-#[derive(Serialize)]
-pub struct SegmentLine<'a> {
-    address: &'a str,
-    total_size: u64,
-    segment_type: &'static str,
-    stream: i64,
-    /// `(0, 0)` is the default pool; empty where the file does not record pools.
-    pool: Option<String>,
-    is_expandable: bool,
-    allocated: u64,
-    active: u64,
-    requested: u64,
-    free: u64,
-    largest_free: u64,
-    #[serde(serialize_with = "spreadsheet_text")]
-    site: &'a str,
+crate::csv_line! {
+    /// A segment as a line of CSV.
+    pub struct SegmentLine<'a> {
+        address: &'a str,
+        total_size: u64,
+        segment_type: &'static str,
+        stream: i64,
+        /// `(0, 0)` is the default pool; empty where the file does not record pools.
+        pool: Option<String>,
+        is_expandable: bool,
+        allocated: u64,
+        active: u64,
+        requested: u64,
+        free: u64,
+        largest_free: u64,
+        #[serde(serialize_with = "spreadsheet_text")]
+        site: &'a str,
+    }
 }
 
 impl<'a> SegmentLine<'a> {
@@ -225,11 +254,12 @@ mod tests {
     use super::*;
     use vramscope_analysis::slicing::run_to_completion;
 
-    #[derive(Serialize)]
-    struct Row {
-        n: Option<u32>,
-        #[serde(serialize_with = "spreadsheet_text")]
-        text: &'static str,
+    crate::csv_line! {
+        struct Row {
+            n: Option<u32>,
+            #[serde(serialize_with = "spreadsheet_text")]
+            text: &'static str,
+        }
     }
 
     #[test]
@@ -240,10 +270,18 @@ mod tests {
             Row { n: Some(2), text: "plain" },
         ];
         let (mut out, budget) = (Vec::new(), &mut Budget::unlimited());
-        let written = csv(rows.iter(), &mut out, budget);
+        let written = csv(rows.into_iter(), &mut out, budget);
         run_to_completion(written).expect("memory takes it");
         let text = String::from_utf8(out).expect("text");
         assert_eq!(text, "n,text\r\n1,'=1+1\r\n,\"a,\"\"b\"\"\"\r\n2,plain\r\n");
+    }
+
+    #[test]
+    fn csv_without_rows_has_a_head() {
+        let (mut out, budget) = (Vec::new(), &mut Budget::unlimited());
+        let written = csv(std::iter::empty::<Row>(), &mut out, budget);
+        run_to_completion(written).expect("memory takes it");
+        assert_eq!(out, b"n,text\r\n");
     }
 
     #[test]

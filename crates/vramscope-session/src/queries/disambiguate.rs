@@ -1,6 +1,6 @@
 //! What tells call stacks apart that have one call site.
 
-use vramscope_analysis::is_telling;
+use vramscope_analysis::is_distinctive;
 use vramscope_protocol::views::StackShareRow;
 use vramscope_report::disambiguate::partings;
 use vramscope_report::text;
@@ -14,10 +14,10 @@ pub(super) fn tell(snapshot: &Snapshot, rows: &mut [StackShareRow], stacks: &[St
     let key = |frame: Frame| (frame.name, frame.file, frame.line);
     let keys: Vec<Vec<_>> =
         stacks.iter().map(|&stack| snapshot.stack(stack).rev().map(key).collect()).collect();
-    let is_telling = |&(name, file, _): &(_, _, u32)| {
-        is_telling(snapshot.strings.bytes(name), &snapshot.text(file))
+    let is_distinctive = |&(name, file, _): &(_, _, u32)| {
+        is_distinctive(snapshot.strings.bytes(name), &snapshot.text(file))
     };
-    for (row, at) in partings(&sites, &keys, is_telling).into_iter().enumerate() {
+    for (row, at) in partings(&sites, &keys, is_distinctive).into_iter().enumerate() {
         if let Some(&(name, file, line)) = at.and_then(|at| keys[row].get(at)) {
             rows[row].via = text::frame_label(&snapshot.text(name), &snapshot.text(file), line);
         }

@@ -7,6 +7,7 @@ use std::io;
 use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::views::{Table, TextForm};
 use vramscope_report::blocks::record;
+use vramscope_report::csv_line;
 use vramscope_report::export::{
     FindingLine, SegmentLine, block_csv, csv, json_list, spreadsheet_text,
 };
@@ -124,21 +125,23 @@ struct SegmentsHead<'a, F: Serialize, R: Serialize, C: Serialize> {
     churn: &'a C,
 }
 
-/// An event of the trace.
-#[derive(Serialize)]
-struct EventLine {
-    event: u32,
-    time_us: Option<i64>,
-    action: String,
-    address: Option<String>,
-    bytes: u64,
-    /// After the event.
-    requested_bytes: u64,
-    stream: i64,
-    /// The reference of its block.
-    block: Option<String>,
-    #[serde(serialize_with = "spreadsheet_text")]
-    site: String,
+csv_line! {
+    /// An event of the trace.
+    struct EventLine {
+        event: u32,
+        time_us: Option<i64>,
+        #[serde(serialize_with = "spreadsheet_text")]
+        action: String,
+        address: Option<String>,
+        bytes: u64,
+        /// After the event.
+        requested_bytes: u64,
+        stream: i64,
+        /// The reference of its block.
+        block: Option<String>,
+        #[serde(serialize_with = "spreadsheet_text")]
+        site: String,
+    }
 }
 
 impl EventLine {

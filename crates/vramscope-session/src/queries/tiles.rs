@@ -380,7 +380,7 @@ mod tests {
         }
         assert_ne!(drawn[0].colors, drawn[1].colors);
         let again = draw(&timeline(ColorBy::Category, false)).expect("a tile");
-        assert_eq!(again, drawn[0], "what is no longer kept is made again");
+        assert_eq!(again, drawn[1], "an evicted coloring is made again");
         // Lines come after the stack, which stays as it is.
         let lines = draw(&timeline(ColorBy::Category, true)).expect("a tile");
         let stack = drawn[0].len();

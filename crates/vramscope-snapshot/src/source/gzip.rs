@@ -1,7 +1,7 @@
-//! Gzip: the reader of what is inside, behind a decompressor that is pushed.
+//! Gzipped files: a push decompressor in front of another [`Reader`].
 
-use super::{Named, Reader};
-use crate::parts::Keep;
+use super::{NamedSnapshot, Reader};
+use crate::event_range::EventFilter;
 use crate::report::LoadError;
 use flate2::write::MultiGzDecoder;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ pub(crate) struct Gzip {
     decoder: MultiGzDecoder<Inner>,
 }
 
-/// Takes what the decompressor writes. Its errors travel beside the decompressor's own, which are
+/// Receives the decompressed bytes. Keeps the reader's error, because the decompressor's errors are
 /// `io::Error`s.
 struct Inner {
     reader: Reader,
@@ -24,7 +24,7 @@ impl Write for Inner {
         self.bytes += bytes.len() as u64;
         self.reader.feed(bytes).map_err(|error| {
             self.error = Some(error);
-            io::Error::other("the content is no snapshot")
+            io::Error::other("the content is not a snapshot")
         })?;
         Ok(bytes.len())
     }
@@ -35,8 +35,8 @@ impl Write for Inner {
 }
 
 impl Gzip {
-    pub(crate) fn new(keep: Keep) -> Self {
-        let inner = Inner { reader: Reader::keeping(keep), error: None, bytes: 0 };
+    pub(crate) fn new(filter: EventFilter) -> Self {
+        let inner = Inner { reader: Reader::with_filter(filter), error: None, bytes: 0 };
         Self { decoder: MultiGzDecoder::new(inner) }
     }
 
@@ -45,15 +45,15 @@ impl Gzip {
         result.map_err(|e| wrong(self.decoder.get_mut(), &e))
     }
 
-    pub(crate) fn foresee(&mut self, read: u64, total: u64) {
-        self.decoder.get_mut().reader.foresee(read, total);
+    pub(crate) fn reserve_ahead(&mut self, read: u64, total: u64) {
+        self.decoder.get_mut().reader.reserve_ahead(read, total);
     }
 
     pub(crate) fn memory(&self) -> usize {
         self.decoder.get_ref().reader.memory()
     }
 
-    pub(crate) fn finish(mut self) -> Result<Vec<Named>, LoadError> {
+    pub(crate) fn finish(mut self) -> Result<Vec<NamedSnapshot>, LoadError> {
         let result = self.decoder.try_finish();
         result.map_err(|e| wrong(self.decoder.get_mut(), &e))?;
         let inner =

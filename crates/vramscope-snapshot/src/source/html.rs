@@ -1,57 +1,56 @@
-//! `trace_plot` and `segment_plot` pages: pickles in base64 inside a script, possibly several.
+//! `trace_plot` and `segment_plot` pages: one or more pickles as base64 in a script.
 //!
-//! The page (`torch/cuda/_memory_viz.py`, since 2.1) holds a JSON array of `{"name": ..., "base64":
-//! ...}`. Names and data are found by their keys, whatever stands between; nothing of the page is
-//! run.
+//! The page (`torch/cuda/_memory_viz.py`, since PyTorch 2.1) holds a JSON array of `{"name": ...,
+//! "base64": ...}`. Names and data are found by their keys alone. No part of the page is executed.
 
-use super::{Named, Reader};
-use crate::parts::Keep;
+use super::{NamedSnapshot, Reader};
+use crate::event_range::EventFilter;
 use crate::report::LoadError;
 use base64::engine::general_purpose::STANDARD;
 use base64::{DecodeError, Engine as _};
 
 /// Reads all snapshots of a page.
 pub(crate) struct Html {
-    /// Text not understood yet: less than a key, or less than four characters of base64.
+    /// Unprocessed text: an incomplete key, name or base64 block.
     tail: Vec<u8>,
-    state: State,
-    /// The last name seen before data.
+    state: ScanState,
+    /// The last name before data.
     name: String,
     found: Vec<(String, Reader)>,
     decoded: Vec<u8>,
     bytes: u64,
-    keep: Keep,
+    filter: EventFilter,
 }
 
-enum State {
-    /// Looking for `"name":` or `"base64":`.
+enum ScanState {
+    /// Searching for `"name":` or `"base64":`.
     Outside,
-    /// Behind the key: before the opening quote, then in the text.
-    Text { key: Key, open: bool },
+    /// After a key: before the opening quote, then inside the string.
+    Value { key: ScriptKey, open: bool },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum ScriptKey {
     Name,
     Base64,
 }
 
 const NAME: &[u8] = b"\"name\":";
 const BASE64: &[u8] = b"\"base64\":";
-/// Characters that are decoded at a time, so that it does not matter how they arrive; and the most
-/// that a name may have.
-const BLOCK: usize = 64 << 10;
+/// Base64 is decoded in blocks of this many characters, independent of chunks. Also the limit of a
+/// name.
+const BLOCK_CHARS: usize = 64 << 10;
 
 impl Html {
-    pub(crate) fn new(keep: Keep) -> Self {
+    pub(crate) fn new(filter: EventFilter) -> Self {
         Self {
             tail: Vec::new(),
-            state: State::Outside,
+            state: ScanState::Outside,
             name: String::new(),
             found: Vec::new(),
             decoded: Vec::new(),
             bytes: 0,
-            keep,
+            filter,
         }
     }
 
@@ -67,50 +66,51 @@ impl Html {
         Ok(())
     }
 
-    /// Understand some of the text; `None` when more is needed first.
+    /// Processes some of the text. Returns the rest, or `None` when it needs more text.
     fn step<'a>(&mut self, text: &'a [u8]) -> Result<Option<&'a [u8]>, LoadError> {
         match self.state {
-            State::Outside => {
-                let name = memchr::memmem::find(text, NAME).map(|at| (at, NAME.len(), Key::Name));
-                let data =
-                    memchr::memmem::find(text, BASE64).map(|at| (at, BASE64.len(), Key::Base64));
+            ScanState::Outside => {
+                let name =
+                    memchr::memmem::find(text, NAME).map(|at| (at, NAME.len(), ScriptKey::Name));
+                let data = memchr::memmem::find(text, BASE64)
+                    .map(|at| (at, BASE64.len(), ScriptKey::Base64));
                 let Some((at, len, key)) = name.into_iter().chain(data).min() else {
-                    // A key may be cut by the chunk's end.
+                    // The end of the chunk may cut a key.
                     let keep = text.len().min(BASE64.len() - 1);
                     self.tail = Vec::new();
                     return Ok((keep < text.len()).then(|| &text[text.len() - keep..]));
                 };
-                self.state = State::Text { key, open: false };
+                self.state = ScanState::Value { key, open: false };
                 Ok(Some(&text[at + len..]))
             }
-            State::Text { key, open: false } => match text.trim_ascii_start() {
+            ScanState::Value { key, open: false } => match text.trim_ascii_start() {
                 [] => Ok(None),
                 [b'"', rest @ ..] => {
-                    self.state = State::Text { key, open: true };
-                    if key == Key::Base64 {
-                        let reader = Reader::keeping(self.keep.clone());
+                    self.state = ScanState::Value { key, open: true };
+                    if key == ScriptKey::Base64 {
+                        let reader = Reader::with_filter(self.filter.clone());
                         self.found.push((std::mem::take(&mut self.name), reader));
                     }
                     Ok(Some(rest))
                 }
                 rest => {
-                    self.state = State::Outside;
+                    self.state = ScanState::Outside;
                     Ok(Some(rest))
                 }
             },
-            State::Text { key, open: true } => {
+            ScanState::Value { key, open: true } => {
                 let end = memchr::memchr(b'"', text);
                 let known = end.unwrap_or(text.len());
                 match key {
-                    Key::Name if known > BLOCK => {
-                        // Whatever this is, no snapshot is called so.
-                        self.state = State::Outside;
+                    ScriptKey::Name if known > BLOCK_CHARS => {
+                        // Too long for a name.
+                        self.state = ScanState::Outside;
                         Ok(Some(text))
                     }
-                    Key::Base64 if known > BLOCK => {
-                        let (block, rest) = text.split_at(BLOCK);
+                    ScriptKey::Base64 if known > BLOCK_CHARS => {
+                        let (block, rest) = text.split_at(BLOCK_CHARS);
                         let at = self.bytes - text.len() as u64;
-                        // Only the end is padded.
+                        // Only the last block may be padded.
                         if let Some(padding) = memchr::memchr(b'=', block) {
                             return Err(LoadError::Base64 { at: at + padding as u64 });
                         }
@@ -119,12 +119,12 @@ impl Html {
                     }
                     _ if end.is_none() => Ok(None),
                     key => {
-                        if key == Key::Name {
+                        if key == ScriptKey::Name {
                             self.name = String::from_utf8_lossy(&text[..known]).into_owned();
                         } else {
                             self.decode(&text[..known], self.bytes - text.len() as u64)?;
                         }
-                        self.state = State::Outside;
+                        self.state = ScanState::Outside;
                         Ok(Some(&text[known + 1..]))
                     }
                 }
@@ -132,7 +132,7 @@ impl Html {
         }
     }
 
-    /// Text that begins at `at` in the page.
+    /// Decodes text that starts at offset `at` of the page.
     fn decode(&mut self, text: &[u8], at: u64) -> Result<(), LoadError> {
         self.decoded.clear();
         STANDARD.decode_vec(text, &mut self.decoded).map_err(|error| {
@@ -150,9 +150,9 @@ impl Html {
         }
     }
 
-    pub(crate) fn foresee(&mut self, read: u64, total: u64) {
+    pub(crate) fn reserve_ahead(&mut self, read: u64, total: u64) {
         if let Some((_, reader)) = self.found.last_mut() {
-            reader.foresee(read, total);
+            reader.reserve_ahead(read, total);
         }
     }
 
@@ -162,14 +162,14 @@ impl Html {
             + self.decoded.capacity()
     }
 
-    pub(crate) fn finish(self) -> Result<Vec<Named>, LoadError> {
+    pub(crate) fn finish(self) -> Result<Vec<NamedSnapshot>, LoadError> {
         if self.found.is_empty() {
             return Err(LoadError::Html { bytes: self.bytes });
         }
         let mut out = Vec::new();
         for (name, reader) in self.found {
             for inner in reader.finish()? {
-                out.push(Named { name: name.clone(), ..inner });
+                out.push(NamedSnapshot { name: name.clone(), ..inner });
             }
         }
         Ok(out)

@@ -1,36 +1,37 @@
-//! What files are made of around a snapshot: nothing, gzip, an HTML page, JSON. Told by their
-//! bytes, not by their names.
+//! File formats around a snapshot: plain pickle, gzip, HTML page, JSON. They are detected by
+//! content, never by file name.
 
 mod gzip;
 mod html;
 
+use crate::event_range::EventFilter;
 use crate::json;
-use crate::load::Rows;
-use crate::load::{PickleLoader, Reading};
-use crate::parts::Keep;
+use crate::load::{PickleLoader, RowCounts, TraceProgress};
 use crate::report::LoadError;
 use crate::snapshot::Snapshot;
-use vramscope_pickle::Held;
+use vramscope_pickle::MemoryUse;
 
-/// A snapshot, and what it is called inside its file.
+/// A snapshot, and its name inside the file.
 #[derive(Debug)]
-pub struct Named {
-    /// Empty when the file is the snapshot.
+pub struct NamedSnapshot {
+    /// Empty unless the file is an HTML page with named snapshots.
     pub name: String,
     /// The snapshot.
     pub snapshot: Snapshot,
 }
 
 pub(crate) const TORCH_SAVE: &str =
-    "this is a file of torch.save (a checkpoint), not a memory snapshot";
-const ZIP: &str = "this is a zip archive (torch.save checkpoints are, too), not a memory snapshot: unpack it first";
+    "this is a torch.save checkpoint, not a memory snapshot: take a snapshot and open that";
+const ZIP: &str = "this is a zip archive, as torch.save writes, not a memory snapshot: \
+                   if it contains one, unpack it first";
 
-/// Reads a file from chunks of bytes, whatever it is.
+/// Reads a file of any supported format from chunks of bytes.
 ///
 /// ```
 /// use vramscope_snapshot::Reader;
 ///
-/// let json = br#"{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 100}]]}"#;
+/// let json = br#"{"segments": [], "device_traces": [[
+///     {"action": "alloc", "addr": 4096, "size": 100}]]}"#;
 /// let mut reader = Reader::default();
 /// for chunk in json.chunks(7) {
 ///     reader.feed(chunk)?;
@@ -41,179 +42,178 @@ const ZIP: &str = "this is a zip archive (torch.save checkpoints are, too), not 
 /// ```
 #[derive(Default)]
 pub struct Reader {
-    state: State,
-    keep: Keep,
+    format: Format,
+    filter: EventFilter,
 }
 
 #[derive(Default)]
-enum State {
-    /// Too few bytes to tell.
+enum Format {
+    /// Too few bytes to detect the format.
     #[default]
     Empty,
-    Telling(Vec<u8>),
+    Sniffing(Vec<u8>),
     Pickle(Box<PickleLoader>),
     Gzip(Box<gzip::Gzip>),
     Html(Box<html::Html>),
     Json(Vec<u8>),
 }
 
-/// As many bytes as tell every kind apart, white space before them not counted.
-const TELLING: usize = 9;
+/// Bytes that distinguish all formats, without leading white space.
+const SNIFF_BYTES: usize = 9;
 
 impl Reader {
-    /// Of every trace reads only the events of this range, and those of what is live in it: every
-    /// state in the range is that of the whole file. Segment events are all there.
-    pub fn of_events(events: std::ops::Range<u32>) -> Self {
-        Self::keeping(Keep(Some(events)))
+    /// Creates a reader that keeps, of every trace, the events of this range and those of blocks
+    /// live in it. Every state in the range equals that of the whole file. All segment events are
+    /// kept.
+    pub fn for_event_range(events: std::ops::Range<u32>) -> Self {
+        Self::with_filter(EventFilter(Some(events)))
     }
 
-    fn keeping(keep: Keep) -> Self {
-        Self { keep, ..Self::default() }
+    fn with_filter(filter: EventFilter) -> Self {
+        Self { filter, ..Self::default() }
     }
 
-    /// Keep no events from now on, and none of those that were read: only [`Reader::readings`] goes
-    /// on, to the end of the file, which has no snapshot then. False for what is no plain pickle,
-    /// which goes on as before.
+    /// Drops the rows of all events, read and to come, to save memory. Only
+    /// [`Reader::trace_progress`] goes on, and the file yields no snapshot. Returns false, with no
+    /// effect, unless the file is a plain pickle.
     pub fn only_count(&mut self) -> bool {
-        let State::Pickle(pickle) = &mut self.state else { return false };
+        let Format::Pickle(pickle) = &mut self.format else { return false };
         pickle.only_count();
         true
     }
 
-    /// How many events there are so far; none in what is no plain pickle.
-    pub fn rows(&self) -> Rows {
-        match &self.state {
-            State::Pickle(pickle) => pickle.rows(),
-            _ => Rows::default(),
+    /// The numbers of events read so far. Zero unless the file is a plain pickle.
+    pub fn rows(&self) -> RowCounts {
+        match &self.format {
+            Format::Pickle(pickle) => pickle.rows(),
+            _ => RowCounts::default(),
         }
     }
 
-    /// Read the next bytes.
+    /// Reads the next bytes.
     ///
     /// # Errors
-    /// When they show that the file is no snapshot. The reader is of no use afterwards.
+    /// When the file is not a snapshot. The reader must not be used after an error.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
-        match &mut self.state {
-            State::Pickle(pickle) => pickle.feed(chunk),
-            State::Gzip(gzip) => gzip.feed(chunk),
-            State::Html(html) => html.feed(chunk),
-            State::Json(text) => {
+        match &mut self.format {
+            Format::Pickle(pickle) => pickle.feed(chunk),
+            Format::Gzip(gzip) => gzip.feed(chunk),
+            Format::Html(html) => html.feed(chunk),
+            Format::Json(text) => {
                 text.extend_from_slice(chunk);
                 Ok(())
             }
-            // What tells at once, as it nearly always does, is not copied.
-            State::Empty if trimmed(chunk).len() >= TELLING => self.tell(chunk),
-            State::Empty | State::Telling(_) => {
-                let mut head = match std::mem::take(&mut self.state) {
-                    State::Telling(head) => head,
+            // The first chunk nearly always decides, and is not copied then.
+            Format::Empty if trimmed(chunk).len() >= SNIFF_BYTES => self.detect(chunk),
+            Format::Empty | Format::Sniffing(_) => {
+                let mut head = match std::mem::take(&mut self.format) {
+                    Format::Sniffing(head) => head,
                     _ => Vec::new(),
                 };
                 head.extend_from_slice(chunk);
-                if trimmed(&head).len() < TELLING {
-                    self.state = State::Telling(head);
+                if trimmed(&head).len() < SNIFF_BYTES {
+                    self.format = Format::Sniffing(head);
                     return Ok(());
                 }
-                self.tell(&head)
+                self.detect(&head)
             }
         }
     }
 
-    fn tell(&mut self, head: &[u8]) -> Result<(), LoadError> {
-        // The same bytes tell, however they are cut into chunks.
+    fn detect(&mut self, head: &[u8]) -> Result<(), LoadError> {
+        // A fixed number of bytes, so that chunking does not change the result.
         let start = trimmed(head);
-        let start = &start[..start.len().min(TELLING)];
-        self.state = match start {
+        let start = &start[..start.len().min(SNIFF_BYTES)];
+        self.format = match start {
             _ if head.starts_with(b"\x1f\x8b") => {
-                State::Gzip(Box::new(gzip::Gzip::new(self.keep.clone())))
+                Format::Gzip(Box::new(gzip::Gzip::new(self.filter.clone())))
             }
             _ if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") => {
                 return Err(LoadError::Refused { what: ZIP });
             }
-            // Protocols 2 to 5 begin with PROTO.
+            // Protocols 2 to 5 start with PROTO.
             _ if head.first() == Some(&0x80) => {
-                State::Pickle(Box::new(PickleLoader::new(&self.keep)))
+                Format::Pickle(Box::new(PickleLoader::new(&self.filter)))
             }
             [b'<', b'!' | b'h' | b'H' | b'?' | b's' | b'S' | b'\n', ..] => {
-                State::Html(Box::new(html::Html::new(self.keep.clone())))
+                Format::Html(Box::new(html::Html::new(self.filter.clone())))
             }
-            [b'{' | b'[', ..] => State::Json(Vec::new()),
-            // Protocols 0 and 1 have no header. What they begin with reads like nothing that people
-            // write.
-            _ if is_old_pickle(start) => State::Pickle(Box::new(PickleLoader::new(&self.keep))),
+            [b'{' | b'[', ..] => Format::Json(Vec::new()),
+            // Protocols 0 and 1 have no header, but do not start like text.
+            _ if is_old_pickle(start) => Format::Pickle(Box::new(PickleLoader::new(&self.filter))),
             _ => return Err(LoadError::Unknown { found: start_of(start) }),
         };
         self.feed(head)
     }
 
-    /// `read` of the file's `total` bytes have come, or are about to: room is made for the others
-    /// at the rate of late. It is a matter of memory alone, and need not be said.
-    pub fn foresee(&mut self, read: u64, total: u64) {
-        match &mut self.state {
-            State::Pickle(pickle) => pickle.foresee(read, total),
-            State::Gzip(gzip) => gzip.foresee(read, total),
-            State::Html(html) => html.foresee(read, total),
+    /// Reserves capacity for the rest of the file, of whose `total` bytes `read` have arrived or
+    /// are about to. A hint only: it affects allocation, never the result.
+    pub fn reserve_ahead(&mut self, read: u64, total: u64) {
+        match &mut self.format {
+            Format::Pickle(pickle) => pickle.reserve_ahead(read, total),
+            Format::Gzip(gzip) => gzip.reserve_ahead(read, total),
+            Format::Html(html) => html.reserve_ahead(read, total),
             _ => {}
         }
     }
 
-    /// The traces from this one on, as far as they have come: of those that the last bytes brought
-    /// something of, at least. None of what is no plain pickle.
-    pub fn readings(&self, from: u32) -> impl Iterator<Item = Reading<'_>> {
-        let pickle = match &self.state {
-            State::Pickle(pickle) => Some(pickle),
+    /// The traces from index `from` on, up to the last complete batch. Includes at least the traces
+    /// that the last bytes extended. Empty unless the file is a plain pickle.
+    pub fn trace_progress(&self, from: u32) -> impl Iterator<Item = TraceProgress<'_>> {
+        let pickle = match &self.format {
+            Format::Pickle(pickle) => Some(pickle),
             _ => None,
         };
-        pickle.into_iter().flat_map(move |pickle| pickle.readings(from))
+        pickle.into_iter().flat_map(move |pickle| pickle.trace_progress(from))
     }
 
-    /// What the parser of a plain pickle holds; `None` for all else.
-    pub fn held(&self) -> Option<Held> {
-        match &self.state {
-            State::Pickle(pickle) => Some(pickle.held()),
+    /// The parser's memory. `None` unless the file is a plain pickle.
+    pub fn memory_use(&self) -> Option<MemoryUse> {
+        match &self.format {
+            Format::Pickle(pickle) => Some(pickle.memory_use()),
             _ => None,
         }
     }
 
     /// Bytes of memory held now.
     pub fn memory(&self) -> usize {
-        match &self.state {
-            State::Pickle(pickle) => pickle.memory(),
-            State::Gzip(gzip) => gzip.memory(),
-            State::Html(html) => html.memory(),
-            State::Json(text) => text.capacity(),
-            State::Telling(text) => text.capacity(),
-            State::Empty => 0,
+        match &self.format {
+            Format::Pickle(pickle) => pickle.memory(),
+            Format::Gzip(gzip) => gzip.memory(),
+            Format::Html(html) => html.memory(),
+            Format::Json(text) | Format::Sniffing(text) => text.capacity(),
+            Format::Empty => 0,
         }
     }
 
-    /// The file has ended.
+    /// Ends the file and returns its snapshots.
     ///
     /// # Errors
-    /// When it is not a whole snapshot.
-    pub fn finish(mut self) -> Result<Vec<Named>, LoadError> {
-        if let State::Telling(head) = &mut self.state {
+    /// When the file is incomplete, or not a snapshot.
+    pub fn finish(mut self) -> Result<Vec<NamedSnapshot>, LoadError> {
+        if let Format::Sniffing(head) = &mut self.format {
             let head = std::mem::take(head);
-            self.tell(&head)?;
+            self.detect(&head)?;
         }
-        let one = |snapshot| vec![Named { name: String::new(), snapshot }];
-        match self.state {
-            State::Empty => PickleLoader::default().finish().map(one),
-            State::Telling(head) => Err(LoadError::Unknown { found: start_of(&head) }),
-            State::Pickle(pickle) => pickle.finish().map(one),
-            State::Json(text) => json::load(&text, &self.keep).map(one),
-            State::Gzip(gzip) => gzip.finish(),
-            State::Html(html) => html.finish(),
+        let one = |snapshot| vec![NamedSnapshot { name: String::new(), snapshot }];
+        match self.format {
+            Format::Empty => PickleLoader::default().finish().map(one),
+            Format::Sniffing(head) => Err(LoadError::Unknown { found: start_of(&head) }),
+            Format::Pickle(pickle) => pickle.finish().map(one),
+            Format::Json(text) => json::load(&text, &self.filter).map(one),
+            Format::Gzip(gzip) => gzip.finish(),
+            Format::Html(html) => html.finish(),
         }
     }
 }
 
-/// Without a byte-order mark and white space, which stand before text formats only.
+/// Strips a byte-order mark and white space, which only text formats start with.
 fn trimmed(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
 }
 
-/// Whether the bytes can start a pickle of protocol 0 or 1: a dict, list or tuple from a mark
-/// (which CPython memoizes at once), an empty one, a class, or a number.
+/// Whether a pickle of protocol 0 or 1 may start so. It starts with a mark (followed by DICT, LIST,
+/// PUT or values), an empty container, a class, or a number.
 fn is_old_pickle(head: &[u8]) -> bool {
     match head {
         [b'(', b'd' | b'l', b'p' | b'q' | b'r', ..]

@@ -1,15 +1,16 @@
-//! Events: what a dict of one says, as a row.
+//! Turns the dict of an event into a row.
 
 use super::{Tables, ext};
 use crate::events::{Action, Event, NO_TIME};
 use crate::ids::PoolIndex;
 use crate::json_text::json_text;
 use crate::keys;
+use crate::report::WarningKind;
 use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
 use vramscope_units::Bytes;
 
 impl Tables {
-    /// The fields that `pairs` tells of the event in this row, over those in `event`.
+    /// Applies the fields in `pairs` to the event in row `row`.
     pub(crate) fn event(
         &mut self,
         heap: &mut Heap,
@@ -24,7 +25,7 @@ impl Tables {
         event
     }
 
-    /// One of them.
+    /// Applies one field.
     #[inline(never)]
     fn field(
         &mut self,
@@ -51,7 +52,7 @@ impl Tables {
             | keys::USER_METADATA
             | keys::INTERNAL_METADATA
             | keys::CATEGORY => {
-                let Some(text) = said(heap, value) else { return };
+                let Some(text) = metadata_text(heap, value) else { return };
                 let column = match key.0 {
                     keys::COMPILE_CONTEXT => &mut self.events.compile_context,
                     keys::USER_METADATA => &mut self.events.user_metadata,
@@ -61,7 +62,7 @@ impl Tables {
                 column.push((row, text));
             }
             keys::FORWARD_FRAMES => {
-                if let Some(text) = Self::joined(heap, value) {
+                if let Some(text) = Self::forward_traceback(heap, value) {
                     self.events.forward_frames.push((row, text));
                 }
             }
@@ -70,23 +71,23 @@ impl Tables {
     }
 
     pub(crate) fn new_event(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> Value {
-        if self.fields.fit(pairs) {
-            return self.event_as_before(heap, pairs, at);
+        if self.key_order.matches(pairs) {
+            return self.event_in_key_order(heap, pairs, at);
         }
-        self.fields.learn(pairs);
+        self.key_order.learn(pairs);
         let event = self.event(heap, self.events.len() as u32, Event::UNKNOWN, pairs, at);
-        Value::ext(ext::EVENT, self.gone.number(self.events.push_apart(event)))
+        Value::ext(ext::EVENT, self.remap.number(self.events.push_outlined(event)))
     }
 
-    /// A new one with the keys of the last.
+    /// Adds an event with the keys of the last one.
     #[inline(never)]
-    pub(crate) fn event_as_before(
+    pub(crate) fn event_in_key_order(
         &mut self,
         heap: &mut Heap,
         pairs: &[Value],
         at: ByteOffset,
     ) -> Value {
-        let [action, addr, size, stream, time, frames] = self.fields.common(pairs);
+        let [action, addr, size, stream, time, frames] = self.key_order.common_values(pairs);
         let mut event = Event {
             action: self.action(heap, action, at),
             addr: self.address(heap, addr, at),
@@ -97,11 +98,11 @@ impl Tables {
             pool: PoolIndex::UNKNOWN,
         };
         let row = self.events.len() as u32;
-        for i in 0..self.fields.others().len() {
-            let place = self.fields.others()[i];
+        for i in 0..self.key_order.other_positions().len() {
+            let place = self.key_order.other_positions()[i];
             self.field(heap, row, &mut event, [pairs[place - 1], pairs[place]], at);
         }
-        Value::ext(ext::EVENT, self.gone.number(self.events.push(event)))
+        Value::ext(ext::EVENT, self.remap.number(self.events.push(event)))
     }
 
     #[inline]
@@ -116,7 +117,7 @@ impl Tables {
         self.other_action(heap, name, at)
     }
 
-    /// One that PyTorch does not have.
+    /// An action that PyTorch does not define.
     #[cold]
     fn other_action(&mut self, heap: &Heap, name: StrId, at: ByteOffset) -> Action {
         let known = self.actions.iter().position(|&a| a == name);
@@ -125,17 +126,15 @@ impl Tables {
             self.actions.len() - 1
         });
         let text = heap.strings.text(name).into_owned();
-        self.report.warn("unknown_action", Some(at), || {
-            format!(
-                "events with the unknown action {text:?} are listed, and count for nothing else"
-            )
+        self.report.warn(WarningKind::UnknownAction, Some(at), || {
+            format!("events with the unknown action {text:?} are listed, but have no effect")
         });
-        // 245 names that PyTorch does not have share the last number.
+        // The first 256 names have an index of their own. All later names share one.
         Action(u8::try_from(index).unwrap_or(u8::MAX - 1))
     }
 
-    /// `forward_frames`: a list of lines, joined as the official viewer joins them; or one text.
-    fn joined(heap: &Heap, value: Value) -> Option<StrId> {
+    /// `forward_frames`: a list of lines, joined as PyTorch's viewer does, or one string.
+    fn forward_traceback(heap: &Heap, value: Value) -> Option<StrId> {
         let value = heap.resolve(value);
         value.as_ext(ext::TEXT).map(StrId).or(match value.kind() {
             Kind::Str(text) if !heap.strings.bytes(text).is_empty() => Some(text),
@@ -144,9 +143,9 @@ impl Tables {
     }
 }
 
-/// A text that says something: not None, not empty, not PyTorch's "N/A". A dict counts as its JSON
-/// text.
-fn said(heap: &mut Heap, value: Value) -> Option<StrId> {
+/// A metadata string. `None` if it says nothing: None, empty, or PyTorch's "N/A". A dict becomes
+/// JSON text.
+fn metadata_text(heap: &mut Heap, value: Value) -> Option<StrId> {
     match heap.resolve(value).kind() {
         Kind::Str(StrId(keys::EMPTY | keys::NOT_APPLICABLE)) | Kind::None => None,
         Kind::Str(text) => Some(text),

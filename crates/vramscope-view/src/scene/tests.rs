@@ -1,4 +1,4 @@
-//! The life of a scene without a GPU.
+//! Tests of a scene without a GPU: tiles, hits, and user input.
 
 use std::convert::Infallible;
 
@@ -12,7 +12,7 @@ use crate::tile::{Area, Axis, AxisKind, PlotKind, TileKey};
 const PEAK: f64 = 1e9;
 const AXIS: Axis = Axis { kind: AxisKind::Event, extent: 100_000.0, origin: 1.0, peak: 50_000.0 };
 
-/// A plot of 1000 x 400 device pixels, whose lower left is at 64, 24.
+/// A plot of 1000 x 400 device pixels with its lower left corner at 64, 24.
 fn scene() -> Scene<usize> {
     let mut scene = Scene::default();
     scene.resize(Screen::new(1076.0, 432.0, 1.0));
@@ -20,8 +20,8 @@ fn scene() -> Scene<usize> {
     scene
 }
 
-/// A tile that is full: the lower half block 7, the upper half several blocks, of which 8 is the
-/// largest.
+/// A full tile: block 7 in the lower half, and a merged strip with largest block 8 in the upper
+/// half.
 fn tile() -> Strips {
     let mut strips = Strips::default();
     strips.push([0.0, 0.0, 512.0, 512.0], Color::new(0, 0), 7);
@@ -46,16 +46,16 @@ fn placed(scene: &mut Scene<usize>) -> usize {
 }
 
 #[test]
-fn a_view_asks_once_and_again_when_it_moves() {
+fn wanted_lists_missing_tiles_only_when_a_new_one_is_missing() {
     let mut scene = scene();
     let first = scene.wanted().to_vec();
-    // 100 slots a pixel: columns of 128; 1.08e9 bytes on 400 pixels: rows of 2^21.
+    // 100 slots per pixel need columns of 128. 1.08e9 bytes on 400 pixels need rows of 2^21.
     assert!(first.iter().all(|key| key.kx == 7 && key.ky == 21), "{first:?}");
     assert_eq!(first.len(), 2);
     assert!(scene.wanted().is_empty());
     scene.put_tile(first[0], tile());
     assert!(scene.wanted().is_empty());
-    // The worker forgets what it was asked before, so a new list has what is still missing too.
+    // A worker drops earlier requests, so a new list has all tiles that are still missing.
     scene.resize(Screen::new(1076.0, 32.0 + 1200.0, 1.0));
     let second = scene.wanted().to_vec();
     assert!(second.iter().all(|key| key.ky < 21) && !second.is_empty());
@@ -64,7 +64,7 @@ fn a_view_asks_once_and_again_when_it_moves() {
 }
 
 #[test]
-fn nothing_is_asked_for_without_room_or_data() {
+fn wanted_is_empty_without_space_or_data() {
     let mut scene: Scene<usize> = Scene::default();
     scene.open(AXIS, PEAK, PlotKind::Bytes, 64.0);
     assert!(scene.wanted().is_empty());
@@ -76,28 +76,28 @@ fn nothing_is_asked_for_without_room_or_data() {
     scene.close();
     assert!(scene.wanted().is_empty());
     scene.put_tile(TileKey { kx: 0, ky: 0, ix: 0, iy: 0 }, tile());
-    assert!(scene.cache.is_empty(), "a tile that comes after closing is nobody's");
+    assert!(scene.cache.is_empty(), "a tile that arrives after closing is dropped");
 }
 
 #[test]
-fn a_hit_is_what_the_last_frame_shows() {
+fn hit_returns_the_strip_of_the_last_frame() {
     let mut scene = scene();
     put_all(&mut scene);
-    assert_eq!(scene.hit(564.0, 300.0), None, "nothing has been drawn yet");
+    assert_eq!(scene.hit(564.0, 300.0), None, "no frame has been drawn yet");
     assert_eq!(placed(&mut scene), 2);
-    // The tile's lower half is 512 rows of 2 MiB: more than the view is high.
+    // The tile's lower half has 512 rows of 2 MiB, which is higher than the view.
     let hit = scene.hit(564.0, 300.0);
     let Some(Hit { block: 7, merged: false, slot, bytes, kx: 7, ky: 21 }) = hit else {
         panic!("{hit:?}")
     };
     assert!((slot - 50_000.0).abs() < 1e-6 && (bytes - 0.27 * PEAK * 1.08).abs() < 1e6);
     assert_eq!(scene.hit(10.0, 300.0), None);
-    // Above the peak there is nothing, whatever the tile says.
+    // No hit above the peak, although the tile has a strip there.
     assert_eq!(scene.hit(564.0, 9.0), None);
 }
 
 #[test]
-fn a_new_view_is_covered_until_its_tiles_come() {
+fn old_tiles_cover_a_new_view_until_its_tiles_arrive() {
     let mut scene = scene();
     put_all(&mut scene);
     scene.set_view(Area { x0: 1000.0, x1: 3000.0, y0: 0.0, y1: 1e8 });
@@ -111,30 +111,30 @@ fn a_new_view_is_covered_until_its_tiles_come() {
 }
 
 #[test]
-fn panning_asks_only_for_what_comes_into_view() {
+fn panning_requests_only_tiles_that_come_into_view() {
     let mut scene = scene();
-    // Columns of a slot, rows of 2^17 bytes: 1000 x 400 pixels are 2 tiles, and 3 where they are
-    // cut.
+    // Columns of one slot and rows of 2^17 bytes. 1000 x 400 pixels intersect 2 tiles, or 3 after
+    // panning.
     let view = Area { x0: 2048.0, x1: 3048.0, y0: 0.0, y1: 1e8 };
     scene.set_view(view);
     let before = put_all(&mut scene);
     assert_eq!(before.iter().map(|key| (key.kx, key.ix)).collect::<Vec<_>>(), [(0, 4), (0, 5)]);
-    // A tenth of a tile: still in them. Then over the edge: one more, and the others are not asked
-    // for again.
+    // Panning by 20 slots stays within the two tiles. Panning by 300 slots needs one more tile, and
+    // the others are not requested again.
     scene.set_view(Area { x0: view.x0 + 20.0, x1: view.x1 + 20.0, ..view });
     assert!(scene.wanted().is_empty());
     scene.set_view(Area { x0: view.x0 + 300.0, x1: view.x1 + 300.0, ..view });
-    // Until it comes the rest is drawn.
+    // Until that tile arrives, the other two are drawn.
     assert_eq!(placed(&mut scene), 2);
     assert_eq!(put_all(&mut scene).iter().map(|key| key.ix).collect::<Vec<_>>(), [6]);
     assert_eq!(placed(&mut scene), 3);
     scene.set_view(view);
-    assert!(scene.wanted().is_empty(), "coming back asks for nothing");
+    assert!(scene.wanted().is_empty(), "panning back requests no tiles");
     assert_eq!(placed(&mut scene), 2);
 }
 
 #[test]
-fn dragging_follows_the_hand_and_the_wheel_keeps_the_slot() {
+fn drag_pans_and_wheel_zoom_keeps_the_slot() {
     let mut scene = scene();
     scene.set_view(Area { x0: 10_000.0, x1: 20_000.0, y0: 2e8, y1: 6e8 });
     scene.begin_drag(500.0, 200.0);
@@ -152,7 +152,7 @@ fn dragging_follows_the_hand_and_the_wheel_keeps_the_slot() {
 }
 
 #[test]
-fn a_jump_takes_its_time_and_asks_for_where_it_goes() {
+fn jumps_are_animated_and_request_tiles_of_their_target() {
     let mut scene = scene();
     scene.fit_range(40_000.0, 40_100.0);
     assert!((scene.target().width() - 110.0).abs() < 1e-9);
@@ -167,7 +167,7 @@ fn a_jump_takes_its_time_and_asks_for_where_it_goes() {
 }
 
 #[test]
-fn keys_zoom_about_the_pointer_and_about_the_middle_without_one() {
+fn keys_zoom_about_the_pointer_or_the_center() {
     let mut scene = scene();
     scene.hit(314.0, 200.0);
     let slot = scene.screen().slot_at(scene.view(), 314.0);
@@ -185,7 +185,7 @@ fn keys_zoom_about_the_pointer_and_about_the_middle_without_one() {
 }
 
 #[test]
-fn only_changes_make_a_frame_necessary() {
+fn only_changes_make_the_scene_dirty() {
     let mut scene = scene();
     assert!(scene.take_dirty() && !scene.take_dirty());
     scene.set_hovered(None);

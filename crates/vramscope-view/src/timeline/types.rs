@@ -1,5 +1,4 @@
-//! What the objects look like in TypeScript. `TileKey` and `Axis` are those of the worker's
-//! protocol.
+//! TypeScript types of the objects. `TileKey` and `Axis` match the types of the worker's protocol.
 
 use wasm_bindgen::prelude::*;
 
@@ -8,10 +7,13 @@ const TYPES: &str = r#"
 export interface TileKey { kx: number; ky: number; ix: number; iy: number }
 export interface Axis { kind: "event" | "time" | "weight"; extent: number; origin: number; peak: number }
 /**
- * What heights are: bytes, or rows of so many units, the first at the top. A row is drawn no lower than `least` CSS pixels,
- * and as high as `most` when all have room; zooming makes it higher, unless the two are equal.
+ * The y axis: bytes, or rows of `rowUnits` each and `units` in total, with the first row at the top.
+ * A row is at least `least` CSS pixels high, and `most` when all rows fit. Zooming makes rows
+ * higher, unless both are equal.
  */
-export type PlotKind = "bytes" | { rows: { units: number; rowUnits: number; least: number; most: number } };
+export type PlotKind =
+  | "bytes"
+  | { rows: { units: number; rowUnits: number; least: number; most: number } };
 /** In slots and bytes, or units of rows. */
 export interface Area { x0: number; x1: number; y0: number; y1: number }
 /** A slot, and a height in bytes or units of rows. */
@@ -25,11 +27,18 @@ export interface Labels {
   peak: { x: number; y: number; text: string } | null;
   plot: { left: number; top: number; width: number; height: number };
 }
-export interface Hit { block: number; merged: boolean; slot: number; bytes: number; kx: number; ky: number }
+export interface Hit {
+  block: number;
+  merged: boolean;
+  slot: number;
+  bytes: number;
+  kx: number;
+  ky: number;
+}
 export interface Stats {
-  /** Blocks and parts of blocks. */
+  /** Drawn strips. */
   strips: number;
-  /** These, lines and marks. */
+  /** Drawn strips, lines and marks. */
   instances: number;
   drawCalls: number;
   frameCpuMs: { p50: number; p95: number };

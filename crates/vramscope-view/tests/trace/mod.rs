@@ -1,4 +1,4 @@
-//! A made-up training run, and its tiles, laid out in the plainest way: no merging, no pyramid.
+//! A synthetic training run, and a simple layout of its tiles without merging.
 
 use vramscope_render::{Color, Strips, TILE_COLUMNS, TILE_ROWS};
 use vramscope_view::tile::{TileKey, power};
@@ -12,7 +12,7 @@ struct Block {
     color: Color,
 }
 
-/// Blocks in the order in which they are stacked.
+/// A trace. Its blocks are in stack order.
 pub(crate) struct Trace {
     blocks: Vec<Block>,
     pub(crate) extent: f64,
@@ -21,11 +21,10 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// A block of the second step that slides a few times.
+    /// A block of the second step that moves down a few times.
     pub(crate) const LONG_LIVED: u32 = 40 + 114 + 4 * 15;
 
-    /// Three steps: weights, then activations that come and go, with a temporary at the top of each
-    /// step.
+    /// Weights, and three steps with activations. Each step has two temporary blocks at its peak.
     pub(crate) fn new() -> Self {
         let extent = 24_000.0;
         let mut blocks = Vec::new();
@@ -43,8 +42,8 @@ impl Trace {
             for layer in 0..28u8 {
                 for part in 0..4u8 {
                     let from = start + f64::from(layer) * 120.0 + f64::from(part) * 25.0;
-                    // What is saved for backward goes in reverse; what is small goes early, and all
-                    // above it slides.
+                    // Blocks saved for the backward pass are freed in reverse order. Part 2 is
+                    // freed early, and all blocks above it move down.
                     let to = match part {
                         2 => start + 3700.0 + f64::from(layer) * 110.0,
                         _ => start + 7200.0 - f64::from(layer) * 130.0 - f64::from(part) * 30.0,
@@ -92,7 +91,7 @@ impl Trace {
         self.blocks[block as usize].color.word()
     }
 
-    /// The strips of a tile: every block at its height, a new strip whenever that changes.
+    /// The strips of a tile. A block gets a new strip whenever its height changes.
     pub(crate) fn tile(&self, key: TileKey) -> Strips {
         let area = key.area();
         let (column, row) = (power(key.kx), power(key.ky));
@@ -100,7 +99,7 @@ impl Trace {
         let mut open: Vec<Option<[f32; 4]>> = vec![None; self.blocks.len()];
         let mut heights = vec![(0.0, 0.0); self.blocks.len()];
         for i in 0..=TILE_COLUMNS {
-            // The state at the highest of a few slots of the column, as a stand-in for all of them.
+            // The highest of 8 sampled slots of the column.
             let from = area.x0 + f64::from(i) * column;
             let at = (0..8)
                 .map(|s| (from + f64::from(s) * column / 8.0).floor())

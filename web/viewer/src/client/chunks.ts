@@ -1,16 +1,16 @@
-// A source as a stream of chunks, where the next read is under way while the current chunk is
-// parsed. Gzip is unpacked on the way, by the browser.
+// A source as a stream of chunks. The next chunk is read while the current one is parsed. The
+// browser unpacks gzip.
 
 import type { Failure } from "../generated/protocol.js";
 import type { Bytes } from "./messages.js";
 
 /**
- * What is parsed at once: it is copied to memory that never shrinks, and is read from a cache if it
- * is small.
+ * Maximum bytes per chunk. Each chunk is copied to wasm memory, which never shrinks. A small chunk
+ * also stays in the CPU cache.
  */
-const PIECE = 1 << 18;
+const CHUNK_BYTES = 1 << 18;
 
-/** The browser does not say why a fetch failed; of another origin there is one usual reason. */
+/** The browser does not say why a fetch failed. For another origin, CORS is the usual reason. */
 function unreachable(url: string): Failure {
   const { origin } = location;
   const foreign = URL.canParse(url) && new URL(url).origin !== origin;
@@ -18,7 +18,9 @@ function unreachable(url: string): Failure {
     id: null,
     message: `${url} could not be fetched.`,
     hint: foreign
-      ? `Either it cannot be reached, or its server does not allow this page to read it (CORS): it has to answer with the header Access-Control-Allow-Origin: ${origin}. Or download the file and open it here, or run \`vramscope serve\` where it is.`
+      ? "The server cannot be reached, or it does not allow this page to read the file (CORS). " +
+        `It must send the header Access-Control-Allow-Origin: ${origin}. ` +
+        "Or download the file and open it here, or run `vramscope serve` next to it."
       : null,
   };
 }
@@ -33,7 +35,7 @@ async function download(url: string): Promise<ReadableStream<Uint8Array>> {
   return response.body;
 }
 
-/** The browser's own pieces, which come sooner than slices of a file do. */
+/** The chunks of the browser's own stream, which is faster than slices of a file. */
 async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   let next = reader.read();
@@ -41,7 +43,7 @@ async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uin
     const { done, value } = await next;
     if (done) return;
     next = reader.read();
-    // The read that runs ahead may fail after its reader has gone; who still reads gets the error
+    // The read ahead may fail after the consumer has stopped. An active consumer gets the error
     // from its own await.
     next.catch(() => undefined);
     yield value;
@@ -52,7 +54,7 @@ async function* blobPieces(blob: Blob): AsyncGenerator<Uint8Array> {
   try {
     yield* piecesOf(blob.stream());
   } catch (error) {
-    // A stream calls whatever is wrong an error of the network; a slice says what it is.
+    // A stream reports every failure as a network error. Reading a slice throws the real one.
     await blob.slice(0, 1).arrayBuffer();
     throw error;
   }
@@ -60,16 +62,17 @@ async function* blobPieces(blob: Blob): AsyncGenerator<Uint8Array> {
 
 export interface Chunk {
   bytes: Uint8Array;
-  /** How many bytes of the source have been read by now. */
+  /** Bytes of the source read so far. */
   read: number;
 }
 
-/** Why the browser's gzip stopped. */
+/** The browser could not unpack gzip data. */
 export class GzipError extends Error {
   constructor(read: number, reason: unknown) {
     const words = reason instanceof Error ? reason.message : String(reason);
     super(
-      `the gzip data cannot be unpacked after ${read} bytes of the file: it is cut off or damaged, or has several members (${words})`,
+      `the gzip data cannot be unpacked after ${read} bytes of the file. ` +
+        `It is cut off, damaged, or has several members (${words})`,
     );
   }
 }
@@ -93,8 +96,8 @@ export async function* chunks(source: Bytes): AsyncGenerator<Chunk> {
   if (!packed) {
     for (let next = first; !next.done; next = await counted()) {
       const { length } = next.value;
-      for (let at = 0; at < length; at += PIECE) {
-        const bytes = next.value.subarray(at, at + PIECE);
+      for (let at = 0; at < length; at += CHUNK_BYTES) {
+        const bytes = next.value.subarray(at, at + CHUNK_BYTES);
         yield { bytes, read: read - length + at + bytes.length };
       }
     }
@@ -118,7 +121,7 @@ export async function* chunks(source: Bytes): AsyncGenerator<Chunk> {
   const reader = stream.pipeThrough(new DecompressionStream("gzip")).getReader();
   for (;;) {
     const next = await reader.read().catch((error: unknown) => {
-      // What failed is the source or, more likely, what is in it.
+      // The source failed or, more likely, its data is damaged.
       throw broken ?? new GzipError(read, error);
     });
     if (next.done) return;

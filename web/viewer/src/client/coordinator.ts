@@ -1,5 +1,5 @@
-// The worker that sees all files of a run: it puts them in order and names them, and lays ranks
-// beside each other.
+// The worker that knows all files of a run. It orders and names them, builds the overview, and
+// compares two ranks.
 
 import { type Signal, signal } from "@preact/signals";
 import type {
@@ -21,59 +21,43 @@ export class Coordinator {
   readonly #modules: Modules;
   #prepared: PreparedWorker;
   readonly #pending = new Map<number, PromiseWithResolvers<RunResponse>>();
-  /**
-   * Counts workers that knew nothing when they came: what the one before had been told, they have
-   * to be told.
-   */
+  /** Counts replaced workers. A new worker must be sent everything that the old one knew. */
   readonly renewed: Signal<number> = signal(0);
   #lastId = 0;
-  /**
-   * The worker has stopped without having answered anything: what it was told would stop the next
-   * one too.
-   */
+  /** The worker crashed before its first answer. A replacement would crash in the same way. */
   #hopeless = false;
   #broken = false;
-  #ended = false;
 
   constructor(modules: Modules) {
     this.#modules = modules;
     this.#prepared = this.#spawn();
   }
 
-  /** Rows for these files. Rejects with a `Failure`. */
+  /** Orders the files and names their rows. Rejects with a `Failure`. */
   async plan(files: FileEntry[]): Promise<Planned> {
     if (this.#broken) this.#renew();
     const response = await this.#ask((id) => ({ plan: { id, files } }));
-    if (response.kind !== "planned") throw new Error("The files were not planned.");
+    if (response.kind !== "planned") throw new Error("The coordinator did not plan the files.");
     return response;
   }
 
-  /** The run as it stands. Rejects with a `Failure`. */
+  /** Changes and returns the overview. Rejects with a `Failure`. */
   async view(query: RunQuery): Promise<Overview> {
     const response = await this.#ask((id) => ({ view: { id, query } }));
-    if (response.kind !== "overview") throw new Error("The ranks were not compared.");
+    if (response.kind !== "overview")
+      throw new Error("The coordinator did not build the overview.");
     return response.overview;
   }
 
-  /** Two recordings beside each other. Rejects with a `Failure`. */
+  /** Compares two snapshots. Rejects with a `Failure`. */
   async compare(query: CompareQuery): Promise<CompareAnswer> {
     const response = await this.#ask((id) => ({ compare: { id, query } }));
-    if (response.kind !== "compared") throw new Error("The two were not compared.");
+    if (response.kind !== "compared")
+      throw new Error("The coordinator did not compare the snapshots.");
     return response.answer;
   }
 
-  /**
-   * From now on by a worker that answers all views. What is asked of the old one is answered first.
-   */
-  async upgrade(): Promise<void> {
-    await Promise.allSettled([...this.#pending.values()].map(({ promise }) => promise));
-    if (this.#ended || this.#prepared.full) return;
-    this.#prepared.end();
-    this.#prepared = this.#spawn();
-  }
-
   destroy(): void {
-    this.#ended = true;
     this.#prepared.end();
     this.#rejectAll({ id: null, message: "The viewer was closed.", hint: null });
   }
@@ -100,13 +84,13 @@ export class Coordinator {
     this.#pending.delete(message.response.id);
   }
 
-  /** Another takes its place; where that would stop likewise, when something is opened. */
+  /** Replaces the worker now, or at the next `plan` if the replacement would crash too. */
   #crashed(failure: Failure): void {
-    const again = !this.#hopeless;
+    const replace = !this.#hopeless;
     this.#broken = true;
     this.#hopeless = true;
     this.#rejectAll(failure);
-    if (again) this.#renew();
+    if (replace) this.#renew();
   }
 
   #renew(): void {

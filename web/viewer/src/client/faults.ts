@@ -1,23 +1,22 @@
-// Words for what stops a worker, or keeps it from starting: each says what happened, and what can
-// be done.
+// Messages for workers that crash or cannot start: the cause, then the remedy.
 
 import type { Failure } from "../generated/protocol.js";
 
-/** What a worker, or a thread of one, says of its end. */
+/** How a worker, or one of its threads, crashed. */
 export interface Stop {
-  /** The browser's own words. */
+  /** The browser's message. */
   words: string;
-  /** Those of a panic, which goes to the console just before; empty where there was none. */
+  /** The panic message, which Rust writes to the console before the crash; empty without one. */
   panic: string;
-  /** WebAssembly has stopped, not the code around it. */
+  /** Whether WebAssembly trapped, and not the JavaScript around it. */
   trapped: boolean;
-  /** Bytes of its WebAssembly memory. */
+  /** Bytes of WebAssembly memory. */
   bytes: number;
-  /** That memory can grow no more. */
+  /** Whether the memory cannot grow. */
   full: boolean;
 }
 
-/** An error with words on what to do about it. */
+/** An error with a remedy. */
 export class Fault extends Error {
   readonly hint: string | null;
 
@@ -27,19 +26,19 @@ export class Fault extends Error {
   }
 }
 
-/** A trap without words with more memory than this: there was no more to be had. */
-const MUCH = 2 ** 30;
+/** A trap without a message beyond this memory in bytes means that memory ran out. */
+const LARGE_MEMORY = 2 ** 30;
 
 const OUTGROWN: Failure = {
   id: null,
   message: "Memory ran out: a browser tab has 4 GiB for a file.",
-  hint: "The program has no such limit: vramscope summary FILE. It reads a part of a file with --events.",
+  hint: "The command line has no such limit: vramscope summary FILE [--events A..B].",
 };
 
 const EXHAUSTED: Failure = {
   id: null,
-  message: "Memory ran out: the browser gives this file no more.",
-  hint: "Close other tabs or programs, then load it again. The program needs no browser: vramscope summary FILE.",
+  message: "Memory ran out: the browser refused to allocate more.",
+  hint: "Close other tabs or programs, then load the file again. Or use vramscope summary FILE.",
 };
 
 const FORBIDDEN: Failure = {
@@ -48,53 +47,59 @@ const FORBIDDEN: Failure = {
   hint: "Its script-src needs 'wasm-unsafe-eval'.",
 };
 
-const OF_FILE = "This is a fault in vramscope, not in the file. The other files are not affected.";
-const OF_RUN = "This is a fault in vramscope, not in the files. The next question starts it anew.";
+const FILE_HINT = "This is a bug in vramscope, not in the file. Other files are not affected.";
+const RUN_HINT =
+  "This is a bug in vramscope, not in the files. The next query restarts the worker.";
 
 const NO_MEMORY = /out of memory|allocation failed|could not allocate|cannot allocate/i;
-/** A vector of more than half of all addresses. */
+/** Rust's message for a vector of more than half of the address space. */
 const TOO_LONG = /capacity overflow/;
 const NO_EVAL = /content.security.policy|unsafe-eval|\bCSP\b/i;
 
+/** The message of any thrown value. */
 export const wordsOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-/** Why a worker has stopped; `run`: it is that of no file, but of the run. */
+/** Why a worker crashed. `run` is true for the coordinator. */
 export function stopped({ words, panic, trapped, bytes, full }: Stop, run = false): Failure {
-  // A panic has words. What Rust cannot allocate ends without any.
-  if (trapped && panic === "" && bytes > MUCH) return OUTGROWN;
+  // A panic has a message. A failed allocation in Rust traps without one.
+  if (trapped && panic === "" && bytes > LARGE_MEMORY) return OUTGROWN;
   if (TOO_LONG.test(panic)) return OUTGROWN;
   if ((trapped && panic === "" && full) || NO_MEMORY.test(words)) return EXHAUSTED;
   if (NO_EVAL.test(words)) return FORBIDDEN;
-  const said = (panic || words).replace(/\s+/g, " ");
-  if (!trapped) return { id: null, message: said, hint: null };
+  const message = (panic || words).replace(/\s+/g, " ");
+  if (!trapped) return { id: null, message, hint: null };
   const at = run ? "over the run" : "on this file";
-  return { id: null, message: `vramscope stopped ${at}: ${said}`, hint: run ? OF_RUN : OF_FILE };
+  return {
+    id: null,
+    message: `vramscope stopped ${at}: ${message}`,
+    hint: run ? RUN_HINT : FILE_HINT,
+  };
 }
 
-/** Why a WebAssembly file, which has come with this type, cannot be used. */
+/** Why a WebAssembly file that was served with this content type cannot be used. */
 export function refused(path: string, type: string, error: unknown): Fault {
   const words = wordsOf(error);
   if (!("WebAssembly" in globalThis))
     return new Fault(
-      "This browser runs no WebAssembly: it is switched off.",
-      "It may be so for safety, as in Lockdown Mode.",
+      "WebAssembly is switched off in this browser.",
+      "A security setting such as Lockdown Mode may be the reason.",
     );
   if (NO_EVAL.test(words)) return new Fault(FORBIDDEN.message, FORBIDDEN.hint);
   if (type.startsWith("text/"))
     return new Fault(
-      `${path} is no WebAssembly: the server answers with ${type}.`,
-      "The file may be missing there.",
+      `${path} is not WebAssembly: the server answers with ${type}.`,
+      "The file may be missing on the server.",
     );
   if (NO_MEMORY.test(words)) return new Fault(EXHAUSTED.message, EXHAUSTED.hint);
   return new Fault(
     `${path} cannot be used by this browser: ${words}`,
-    "It needs WebAssembly with 128-bit SIMD: Chrome or Edge 91, Firefox 89, Safari 16.4 or later.",
+    "WebAssembly with SIMD is required: Chrome 91, Edge 91, Firefox 89, Safari 16.4 or later.",
   );
 }
 
-/** What a page can do about a file of its own that does not come. */
+/** Remedies when a file of the viewer itself cannot be loaded. */
 export const RELOAD = "Reload the page: its files may have been replaced by newer ones.";
 export const NO_SCRIPT = `${RELOAD} Or its Content-Security-Policy lacks worker-src 'self' blob:.`;
 
-/** What has stopped took nothing with it. */
+/** The hint when a crash has no other consequences. */
 export const UNHARMED = "Nothing else is affected.";

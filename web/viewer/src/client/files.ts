@@ -1,12 +1,8 @@
-// From what a user hands over (a drop, a file picker, a folder picker, a script) to sources with
-// paths.
+// Sources with paths, from a drop, a file picker, a folder picker or a script.
 
 import type { Source } from "./rank-file.js";
 
-/**
- * What a folder is searched for. Files that were picked one by one are taken whatever their name
- * is.
- */
+/** Extensions of snapshots in a folder. Single files are taken whatever their name is. */
 const EXTENSIONS = [".pickle", ".pkl", ".pt", ".gz", ".html", ".json"];
 
 const isSnapshotName = (name: string) =>
@@ -17,7 +13,7 @@ const fromFile = (file: File, path: string): Source => ({ path, bytes: file.size
 const fileOf = (entry: FileSystemFileEntry) =>
   new Promise<File>((resolve, reject) => entry.file(resolve, reject));
 
-/** One call lists at most a hundred entries: it is asked until it has no more. */
+/** All entries of a folder. One call of the browser lists at most 100. */
 async function children(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = folder.createReader();
   const all: FileSystemEntry[] = [];
@@ -41,10 +37,7 @@ async function walk(entry: FileSystemEntry, insideFolder: boolean): Promise<Sour
   return [fromFile(file, entry.fullPath.replace(/^\//, ""))];
 }
 
-/**
- * The files of a drop, folders recursively. Must be called inside the drop event: its items are
- * gone after it.
- */
+/** The files of a drop, folders recursively. The items are readable only in the drop event. */
 export function fromDrop(data: DataTransfer): Promise<Source[]> {
   const walks: Promise<Source[]>[] = [];
   for (const item of data.items) {
@@ -57,7 +50,7 @@ export function fromDrop(data: DataTransfer): Promise<Source[]> {
   return Promise.all(walks).then((nested) => nested.flat());
 }
 
-/** The files of an `<input type=file>`; those of a folder picker come with their paths. */
+/** The files of an `<input type=file>`. A folder picker gives paths. */
 export function fromInput(files: Iterable<File>): Source[] {
   const all = [...files];
   return all
@@ -65,7 +58,7 @@ export function fromInput(files: Iterable<File>): Source[] {
     .map((file) => fromFile(file, file.webkitRelativePath || file.name));
 }
 
-/** What `load()` takes. */
+/** The inputs of `load()`. */
 export type LoadInput = File | ArrayBuffer | URL | string | { name: string; buffer: ArrayBuffer };
 
 function nameOfUrl(url: URL): string {
@@ -77,14 +70,14 @@ function nameOfUrl(url: URL): string {
   }
 }
 
-/** The sources that a script names. A relative address is one of the page's. */
+/** The sources that a script names. Relative addresses are resolved against the page. */
 export function fromScript(inputs: Iterable<LoadInput>): Source[] {
   return [...inputs].map((input) => {
     if (input instanceof File) return fromFile(input, input.webkitRelativePath || input.name);
     if (input instanceof ArrayBuffer)
       return { path: "snapshot", bytes: input.byteLength, from: new Blob([input]) };
     if (input instanceof URL || typeof input === "string") {
-      // What is no address is refused on its row, as what cannot be fetched is.
+      // A bad address fails on its row, like an address that cannot be fetched.
       if (!URL.canParse(input, document.baseURI))
         return { path: String(input), bytes: 0, from: String(input) };
       const url = new URL(input, document.baseURI);
@@ -94,7 +87,7 @@ export function fromScript(inputs: Iterable<LoadInput>): Source[] {
   });
 }
 
-/** A file has no identity in a browser but its name, its size and its time. */
+/** Whether two sources are one file. Browsers identify a file only by name, size and time. */
 export function isSame(a: Source, b: Source): boolean {
   if (!(a.from instanceof File && b.from instanceof File)) return a.from === b.from;
   const named = a.path === b.path || a.path.endsWith(`/${b.path}`) || b.path.endsWith(`/${a.path}`);
@@ -102,10 +95,10 @@ export function isSame(a: Source, b: Source): boolean {
 }
 
 /**
- * What of these is not open yet. Where a name is taken, as in two folders with the same ranks, all
- * of them go into a group of their own.
+ * The sources that are not open yet. If a path is taken, as in two folders with the same ranks, all
+ * of them get a new folder.
  */
-export function beside(open: readonly Source[], sources: readonly Source[]): Source[] {
+export function notOpen(open: readonly Source[], sources: readonly Source[]): Source[] {
   const fresh = sources.filter((source) => !open.some((other) => isSame(source, other)));
   const taken = new Set(open.map(({ path }) => path));
   let group = "";

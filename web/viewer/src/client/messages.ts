@@ -1,44 +1,38 @@
-// What the page and its workers say to each other around the protocol of crates/vramscope-engine:
-// how a worker gets its module and its bytes, and how a worker that stops says why.
+// Messages between the page and its workers, around the generated protocol: a worker's module, the
+// bytes of a file, and crashes.
 
 import type { Failure, Request, Response, RunRequest, RunResponse } from "../generated/protocol.js";
 
-/** Where a file's bytes come from: something on this machine, or an address to stream. */
+/** Where a file's bytes come from: a local file or buffer, or an address to stream. */
 export type Bytes = Blob | string;
 
-/** The large part of an answer: its buffers are transferred, not copied. */
+/** The large part of an answer. Its buffers are transferred, not copied. */
 export interface Columns {
   positions?: Float32Array;
   colors?: Uint32Array;
   blocks?: Uint32Array;
 }
 
-/** The build with threads: its script, which fetches nothing, and its module. */
+/** The build with threads: its script's address and its compiled module. */
 export interface ThreadsBuild {
   script: string;
   module: WebAssembly.Module;
-  /** How many to start. */
+  /** Number of threads to start. */
   threads: number;
   /**
-   * The channel on which a thread that stops says so: the page hears it, while the worker waits for
-   * what the thread has not done, for ever.
+   * Name of the channel on which a thread reports its crash. The worker cannot report it, because
+   * it blocks until the thread has finished.
    */
   alarm: string;
 }
 
-/**
- * Which of the two modules a worker runs: the one for the first picture, or the one that answers
- * all views.
- */
-export type Glue = "first" | "views";
-
-/** A part of the events of every trace, both ends counted. */
+/** A range of events, inclusive. */
 export interface EventRange {
   first: number;
   last: number;
 }
 
-/** What of a file is read, and how much memory that may take: all, unless told. */
+/** Limits of a load: null reads all events, or uses all memory of the worker. */
 export interface Bounds {
   events: EventRange | null;
   memory: number | null;
@@ -48,9 +42,8 @@ export type ToWorker =
   | {
       kind: "prepare";
       module: WebAssembly.Module;
-      glue: Glue;
       threaded: ThreadsBuild | null;
-      /** There is time: no file is there yet. */
+      /** No file waits for this worker, so it may warm up. */
       early: boolean;
       version: string;
     }

@@ -1,4 +1,4 @@
-// One file in one worker: questions in, answers out, matched by id.
+// One file in one worker: sends requests and matches the answers by id.
 
 import { signal } from "@preact/signals";
 import {
@@ -22,22 +22,22 @@ import type { Bounds, Columns, FromWorker } from "./messages.js";
 import type { Source } from "./rank-file.js";
 import type { PreparedWorker } from "./wasm.js";
 
-/** What a load tells on its way. */
+/** Events of a load and of its worker. */
 export interface LoadEvents {
   progress(progress: Progress): void;
   loaded(loaded: Loaded): void;
-  /** With what can be opened in its place, where the file is too large. */
+  /** `tooLarge` offers a part of a file that exceeds the memory limit. */
   failed(failure: Failure, tooLarge: TooLarge | null): void;
-  /** The worker has stopped, while it read the file or later. */
+  /** The worker crashed during the load or later. */
   crashed(failure: Failure): void;
-  /** A question that could not be answered; the file stays. */
+  /** A request could not be answered; the file stays loaded. */
   refused(failure: Failure): void;
 }
 
-/** A tile that has come. */
+/** A tile with its columns. */
 export type TileReply = Extract<Response, { kind: "tile" }> & { columns: Columns };
 
-/** Where the pointer is, in the trace. */
+/** A point of the trace, for a pick. */
 export type PickPoint = Omit<Extract<Request, { pick: unknown }>["pick"], "id">;
 
 /** A range along an axis. */
@@ -49,26 +49,23 @@ export interface Range {
 type Settle = (response: Response | null) => void;
 
 type OneKeyOf<T> = T extends unknown ? keyof T : never;
-/** What a query's kind is called, and its answer of that kind. */
+/** The name of a query's kind. */
 export type QueryKind = OneKeyOf<Query>;
 type AnswerKind = OneKeyOf<Answer>;
 type AnswerOf<K extends AnswerKind> = Extract<Answer, Record<K, unknown>>[K];
 
-/**
- * The kinds of tiles; each is asked for by its own plot, and a newer list replaces only those of
- * its kind.
- */
+/** Kinds of tiles, one per plot. A newer list of tiles replaces the older one of its kind. */
 export const LAYERS = ["timeline", "segments", "flame"] as const;
 export type LayerKind = (typeof LAYERS)[number];
 
-/** Of these a newer question makes an older one pointless, and the engine never answers that. */
-const OVERTAKEN: ReadonlySet<string> = new Set<QueryKind>(REPLACED);
+/** Kinds of queries of which the engine answers only the newest. */
+const REPLACEABLE: ReadonlySet<string> = new Set<QueryKind>(REPLACED);
 
-/** Somebody waits, once an answer takes so long. */
-const WAIT_MS = 300;
+/** The busy indicator shows after this time. */
+const BUSY_AFTER_MS = 300;
 
-interface Drawer {
-  /** Answers to what was asked before are of something else. */
+interface TileConsumer {
+  /** Tiles of earlier requests belong to an earlier source. */
   since: number;
   tile: (tile: TileReply) => void;
 }
@@ -77,20 +74,17 @@ export class RankClient {
   readonly #prepared: PreparedWorker;
   readonly #events: LoadEvents;
   readonly #pending = new Map<number, Settle>();
-  readonly #drawers = new Map<LayerKind, Drawer>();
+  readonly #consumers = new Map<LayerKind, TileConsumer>();
   readonly #latest = new Map<string, number>();
-  /**
-   * The last list of tiles of each layer, by its number's remainder, and how many of it have not
-   * come.
-   */
+  /** The newest request for tiles of each kind, and how many of its tiles are missing. */
   readonly #tiles = new Map<number, { id: number; left: number }>();
-  #waiting = 0;
-  /** True while something has not been answered for a while. */
+  #busyTimer = 0;
+  /** True while a request has been unanswered for `BUSY_AFTER_MS`. */
   readonly busy = signal(false);
   #count = 0;
   /** Bytes of the worker's wasm memory. */
   wasmBytes = 0;
-  /** How many threads it has; 0 before its first word. */
+  /** Number of the worker's threads; 0 before its first message. */
   threads = 0;
 
   constructor(
@@ -105,37 +99,26 @@ export class RankClient {
     prepared.send({ kind: "load", path, bytes, source: from, bounds });
   }
 
-  /** Whether it answers all views, or only what the first picture needs. */
-  get full(): boolean {
-    return this.#prepared.full;
-  }
-
-  /**
-   * Who draws a layer of this file from now on; null for nobody. Tiles that were asked for before
-   * do not come.
-   */
+  /** Sets the consumer of a kind's tiles; null for none. It gets no tiles of earlier requests. */
   draw(layer: LayerKind, tile: ((tile: TileReply) => void) | null): void {
     this.#tiles.delete(LAYERS.indexOf(layer));
-    this.#rest();
-    if (tile === null) this.#drawers.delete(layer);
-    else this.#drawers.set(layer, { since: this.#count, tile });
+    this.#checkIdle();
+    if (tile === null) this.#consumers.delete(layer);
+    else this.#consumers.set(layer, { since: this.#count, tile });
   }
 
-  /** Asks for tiles; what was asked of this layer before and has not come is dropped. */
+  /** Requests tiles. Outstanding tiles of the same kind are cancelled. */
   tiles(kind: LayerKind, target: DeviceRef, axis: AxisKind, layer: Layer, tiles: TileKey[]): void {
-    // The kind of layer is in the number, so that the answer finds its plot.
+    // The id encodes the kind, so that the answer finds its plot.
     const id = this.#nextId(LAYERS.indexOf(kind));
     this.#tiles.set(id % 4, { id, left: tiles.length });
     this.#ask({ tiles: { id, target, axis, layer, tiles } });
   }
 
-  /**
-   * What is at a point of the timeline; null over empty ground, and when a newer pick has overtaken
-   * this one.
-   */
+  /** The block at a point of the timeline. Null where there is none, or after a newer pick. */
   async pick(point: PickPoint): Promise<Hit | null> {
     const id = this.#nextId();
-    this.#overtake("pick", id);
+    this.#replace("pick", id);
     const response = await this.#answer(id, { pick: { id, ...point } });
     return response?.kind === "picked" ? response.hit : null;
   }
@@ -159,30 +142,29 @@ export class RankClient {
   }
 
   /**
-   * What a view asks. Null when the worker has ended, knows no views, or when a newer question of
-   * the same kind has overtaken this one.
+   * The answer to a view's query. Null when the worker has ended, or when a newer query of the
+   * same kind has replaced this one.
    */
   async view<K extends AnswerKind>(
     target: DeviceRef,
     answer: K,
     query: Query,
   ): Promise<AnswerOf<K> | null> {
-    if (!this.full) return null;
     const id = this.#nextId();
     const [kind] = Object.keys(query);
-    if (kind !== undefined && OVERTAKEN.has(kind)) this.#overtake(kind, id);
+    if (kind !== undefined && REPLACEABLE.has(kind)) this.#replace(kind, id);
     const response = await this.#answer(id, { view: { id, target, query } });
     if (response?.kind !== "view" || !(answer in response.answer)) return null;
     return (response.answer as unknown as Record<K, AnswerOf<K>>)[answer];
   }
 
-  /** Ends the worker, which is also how its memory comes back. */
+  /** Ends the worker, which also frees its memory. */
   terminate(): void {
     this.#prepared.end();
-    this.#drawers.clear();
+    this.#consumers.clear();
     this.#tiles.clear();
     for (const id of [...this.#pending.keys()]) this.#settle(id, null);
-    this.#rest();
+    this.#checkIdle();
   }
 
   #nextId(kind: number = LAYERS.length): number {
@@ -190,17 +172,17 @@ export class RankClient {
     return this.#count * 4 + kind;
   }
 
-  #overtake(kind: string, id: number): void {
+  #replace(kind: string, id: number): void {
     const before = this.#latest.get(kind);
     if (before !== undefined) this.#settle(before, null);
     this.#latest.set(kind, id);
   }
 
   #ask(request: Request): void {
-    if (this.#waiting === 0 && !this.busy.peek()) {
-      this.#waiting = window.setTimeout(() => {
+    if (this.#busyTimer === 0 && !this.busy.peek()) {
+      this.#busyTimer = setTimeout(() => {
         this.busy.value = true;
-      }, WAIT_MS);
+      }, BUSY_AFTER_MS);
     }
     this.#prepared.send({ kind: "ask", request });
   }
@@ -215,14 +197,14 @@ export class RankClient {
   #settle(id: number, response: Response | null): void {
     this.#pending.get(id)?.(response);
     this.#pending.delete(id);
-    this.#rest();
+    this.#checkIdle();
   }
 
-  /** Nobody waits any more, if all has come. */
-  #rest(): void {
+  /** Clears the busy indicator if nothing is outstanding. */
+  #checkIdle(): void {
     if (this.#pending.size > 0 || [...this.#tiles.values()].some(({ left }) => left > 0)) return;
-    clearTimeout(this.#waiting);
-    this.#waiting = 0;
+    clearTimeout(this.#busyTimer);
+    this.#busyTimer = 0;
     this.busy.value = false;
   }
 
@@ -239,10 +221,10 @@ export class RankClient {
   #tile(tile: TileReply): void {
     const list = this.#tiles.get(tile.id % 4);
     if (list?.id === tile.id) list.left -= 1;
-    this.#rest();
+    this.#checkIdle();
     const layer = LAYERS[tile.id % 4];
-    const drawer = layer && this.#drawers.get(layer);
-    if (drawer && Math.floor(tile.id / 4) > drawer.since) drawer.tile(tile);
+    const consumer = layer && this.#consumers.get(layer);
+    if (consumer && Math.floor(tile.id / 4) > consumer.since) consumer.tile(tile);
   }
 
   #receive(message: FromWorker): void {

@@ -1,5 +1,4 @@
-// A file of the run as the page knows it: what it was planned as, how far its load is, and its
-// worker while it has one.
+// A file of the run: its planned row, the state of its load, and its worker while it has one.
 
 import { type Signal, signal } from "@preact/signals";
 import type {
@@ -13,15 +12,15 @@ import type {
 import type { Bytes, EventRange } from "./messages.js";
 import type { RankClient } from "./rank-client.js";
 
-/** Something that can be read, more than once. */
+/** A file, buffer or address that can be read repeatedly. */
 export interface Source {
-  /** Path within the drop. */
+  /** Path within the opened files. */
   path: string;
   bytes: number;
   from: Bytes;
 }
 
-/** `again`: it may be read if it is tried once more. */
+/** `again`: loading again may succeed. */
 export type Load =
   | { state: "queued" }
   | { state: "loading" }
@@ -30,26 +29,20 @@ export type Load =
 
 export class RankFile {
   readonly source: Source;
-  /** Where it stands in the run: its number stays, its group may change with what is added. */
+  /** The file's place in the run. Adding files may change its group, but not its number. */
   planned: PlannedRow;
-  /** Which of its events are read; null for all. */
+  /** The range of events to read; null for all. */
   part: EventRange | null = null;
-  /** What can be opened of it, once it has shown itself to be too large. */
+  /** The parts of a file that exceeds the memory limit; null for other files. */
   readonly tooLarge: Signal<TooLarge | null> = signal(null);
-  /**
-   * A released file stays `ready`: its summary is kept, and its worker comes back when it is looked
-   * at.
-   */
+  /** An evicted file stays `ready`: its summary is kept, and focusing it loads it again. */
   readonly load: Signal<Load> = signal({ state: "queued" });
   readonly client: Signal<RankClient | null> = signal(null);
-  /** Bytes read so far, while it is read for the first time or again. */
+  /** Progress of a load, also of a repeated one. */
   readonly progress: Signal<Progress | null> = signal(null);
-  /**
-   * Its rows in the overview, one a snapshot in it, once a worker that answers all views has read
-   * it.
-   */
+  /** Rows of the overview, one per snapshot in the file; null until they are computed. */
   readonly cards: Signal<readonly (RankCard | null)[] | null> = signal(null);
-  /** From the start of its reading to its summary. */
+  /** Milliseconds from the start of the load to the summary. */
   loadMs = 0;
 
   constructor(source: Source, planned: PlannedRow) {

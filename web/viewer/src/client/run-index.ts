@@ -1,5 +1,5 @@
-// A run that lies beside the page: an index that names its files. Where the index says so, it is
-// asked for again while somebody looks at the page, since a folder may get more snapshots.
+// A run that the page's server lists in an index file. An index with `watch` is polled while the
+// page is visible, because new snapshots may be written to its folder.
 
 import { type Signal, signal } from "@preact/signals";
 import type { Source } from "./rank-file.js";
@@ -7,23 +7,23 @@ import type { Source } from "./rank-file.js";
 interface RunIndex {
   title: string;
   files: { path: string; url: string; bytes: number }[];
-  /** It may become more. */
+  /** More files may come. */
   watch?: boolean;
 }
 
-/** What an index names. */
+/** The files of an index. */
 export interface IndexedRun {
   title: string;
   sources: Source[];
   watch: boolean;
 }
 
-/** The run of an index; addresses in it are relative to it. */
+/** Fetches an index. Its addresses are relative to it. */
 export async function fromIndex(address: string): Promise<IndexedRun> {
   const base = new URL(address, document.baseURI);
   const response = await fetch(base);
   if (!response.ok)
-    throw new Error(`The run is not here: ${base.pathname} answered ${response.status}.`);
+    throw new Error(`The run cannot be read: ${base.pathname} answered ${response.status}.`);
   const index = (await response.json()) as RunIndex;
   const sources = index.files.map(({ path, url, bytes }) => ({
     path,
@@ -33,22 +33,22 @@ export async function fromIndex(address: string): Promise<IndexedRun> {
   return { title: index.title, sources, watch: index.watch === true };
 }
 
-/** Snapshots that were written since the run was opened. */
+/** Snapshots written since the run was opened. */
 export interface Offer {
-  /** Their names, the first few. */
+  /** The first few file names. */
   text: string;
   run: IndexedRun;
 }
 
-const EVERY_MS = 2000;
-const NAMED = 3;
+const POLL_MS = 2000;
+const MAX_NAMES = 3;
 
-/** Looks at an index again and again, and offers what is new in it. */
+/** Polls an index and offers new snapshots. */
 export class RunWatch {
   readonly offer: Signal<Offer | null> = signal(null);
   readonly #address: string;
   readonly #lost: () => void;
-  /** Addresses that are open, or whose offer was put away. */
+  /** Addresses that are open, or whose offer was dismissed. */
   #known = new Set<string>();
   #timer: ReturnType<typeof setInterval> | null = null;
 
@@ -57,15 +57,15 @@ export class RunWatch {
     this.#lost = lost;
   }
 
-  /** From now on this is what is open. */
+  /** Starts watching: these files are open. */
   opened({ sources, watch }: IndexedRun): void {
     this.#know(sources);
     this.offer.value = null;
-    if (watch) this.#timer ??= setInterval(() => void this.#look(), EVERY_MS);
+    if (watch) this.#timer ??= setInterval(() => void this.#poll(), POLL_MS);
   }
 
-  /** Nobody wants it. */
-  putAway(): void {
+  /** Dismisses the offer. */
+  dismiss(): void {
     this.#know(this.offer.peek()?.run.sources ?? []);
     this.offer.value = null;
   }
@@ -79,7 +79,7 @@ export class RunWatch {
     for (const { from } of sources) if (typeof from === "string") this.#known.add(from);
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     if (document.hidden) return;
     const run = await fromIndex(this.#address).catch(() => null);
     if (this.#timer === null) return;
@@ -92,8 +92,8 @@ export class RunWatch {
       ({ from }) => typeof from === "string" && !this.#known.has(from),
     );
     if (fresh.length === 0) return;
-    const names = fresh.slice(0, NAMED).map(({ path }) => path.split(/[/\\]/).at(-1));
-    const text = [...names, ...(fresh.length > NAMED ? ["others"] : [])].join(", ");
+    const names = fresh.slice(0, MAX_NAMES).map(({ path }) => path.split(/[/\\]/).at(-1));
+    const text = [...names, ...(fresh.length > MAX_NAMES ? ["others"] : [])].join(", ");
     if (this.offer.peek()?.text !== text) this.offer.value = { text, run };
   }
 }

@@ -1,38 +1,24 @@
-// The worker's side of the build with threads: a package of plain files, imported by its address,
-// since a bundler cannot follow how its threads start it again. They are workers of this worker,
-// and end with it.
+// The worker's side of the build with threads. It is a package of plain files that is imported by
+// its address, because a bundler cannot follow how its threads import it again. The threads are
+// workers of this worker and end with it.
 
-import type * as first from "../../wasm/vramscope_worker.js";
+import type * as plain from "../../wasm/vramscope_worker.js";
 import type { ThreadsBuild } from "./messages.js";
 
-type Views = typeof import("../../wasm/vramscope_worker_views.js");
-/**
- * All modules have the same face, but that the small one knows no bounds: it reads no large files.
- */
-export type Engine = Pick<typeof first, "default" | "RunWorker"> & {
-  RankWorker: typeof first.RankWorker & Partial<Pick<Views["RankWorker"], "within">>;
-};
+/** The exports of both builds of the worker's module. */
+export type Engine = Pick<typeof plain, "default" | "RankWorker" | "RunWorker">;
 
 type ThreadedEngine = Engine & { initThreadPool(threads: number): Promise<void> };
 
 declare global {
-  /**
-   * Where the script of the threads, which is patched in crates/xtask/src/threads.rs, finds the
-   * channel's name.
-   */
+  /** The name of the alarm channel, for the threads' script (see crates/xtask/src/threads.rs). */
   var vramscopeAlarm: string | undefined;
 }
 
-/**
- * A thread whose script is refused says nothing: then this is how long a file waits before one
- * thread reads it.
- */
+/** Timeout for starting threads: a thread whose script is blocked reports nothing. */
 const START_MS = 10_000;
 
-/**
- * With all threads running; null where that cannot be had, which is no failure: one thread reads
- * the file as well.
- */
+/** Starts all threads. Null if that fails: the file is then read by one thread. */
 export async function startThreads({
   script,
   module,

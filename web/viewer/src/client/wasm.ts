@@ -1,7 +1,6 @@
-// The wasm modules, each compiled once on the page: the view's is instantiated here, the workers'
-// are posted to them. The worker has two: the first picture waits for a small one only; the one
-// that answers all views is fetched after it. A third, the latter with threads, is fetched when a
-// large file is opened on a page that may share memory.
+// The wasm modules, each compiled once per page. The view's module is instantiated on the page. The
+// worker's module is posted to every worker. A build of the worker's module with threads is fetched
+// when a large file is opened on a cross-origin isolated page.
 
 import { type Signal, signal } from "@preact/signals";
 import initView, { Swatches } from "../../wasm/vramscope_view.js";
@@ -17,19 +16,19 @@ import {
   UNHARMED,
   wordsOf,
 } from "./faults.js";
-import type { FromWorker, Glue, ThreadsBuild, ToWorker } from "./messages.js";
+import type { FromWorker, ThreadsBuild, ToWorker } from "./messages.js";
 
-/**
- * Where the wasm files and the worker's script are, when they are not where the bundler has put
- * them: absolute addresses.
- */
+/** Absolute addresses of the wasm files and the worker's script; null for the bundler's. */
 export interface Places {
   /** The folder of the wasm files. */
   wasm: string | null;
   worker: string | null;
 }
 
-/** No browser starts a worker from another origin's address; one of this origin may import it. */
+/**
+ * Starts a worker from an address. Browsers refuse another origin's script, but a blob of this
+ * origin may import it.
+ */
 function start(address: string): Worker {
   const foreign = new URL(address).origin !== location.origin;
   const script = `import ${JSON.stringify(address)};`;
@@ -39,9 +38,7 @@ function start(address: string): Worker {
   return new Worker(url, { type: "module", name: "vramscope" });
 }
 
-/**
- * Compiles while it downloads; where the server names another type than application/wasm, after it.
- */
+/** Compiles while downloading if the server's content type is application/wasm, else afterwards. */
 async function compile(url: URL): Promise<WebAssembly.Module> {
   const response = await fetch(url).catch((): never => {
     throw new Fault(`${url.pathname} could not be fetched.`, RELOAD);
@@ -57,8 +54,8 @@ async function compile(url: URL): Promise<WebAssembly.Module> {
   }
 }
 
-/** Made when it is first asked for, and again after it has failed. */
-class Made<T> {
+/** A promise that is made at its first use, and made again after it was rejected. */
+class Retried<T> {
   readonly #make: () => Promise<T>;
   #made: Promise<T> | null = null;
 
@@ -77,25 +74,20 @@ class Made<T> {
   }
 }
 
-/** A worker whose module is on its way. */
+/** A worker whose module may still be loading. */
 export interface PreparedWorker {
   /** Ends it, with its threads. */
   end(): void;
-  /** Whether it answers all views. */
-  readonly full: boolean;
-  /** It has stopped, or has not come to life. */
+  /** True after a crash or a failed start. */
   readonly broken: boolean;
   send(message: ToWorker): void;
   onmessage(listen: (message: FromWorker) => void): void;
 }
 
-/** So many words of colors are kept. */
-const WORDS = 4096;
+/** Maximum number of cached CSS colors per theme. */
+const MAX_COLORS = 4096;
 
-/**
- * The CSS colors of a theme by words. Each comes once: to bring a string over takes longer than to
- * find it.
- */
+/** CSS colors of a theme by color word, cached: a string from wasm costs more than a lookup. */
 function swatches(dark: boolean): (color: number) => string {
   const palette = new Swatches(dark);
   const known = new Map<number, string>();
@@ -103,7 +95,7 @@ function swatches(dark: boolean): (color: number) => string {
     let css = known.get(color);
     if (css === undefined) {
       css = palette.css(color);
-      if (known.size === WORDS) known.clear();
+      if (known.size === MAX_COLORS) known.clear();
       known.set(color, css);
     }
     return css;
@@ -112,76 +104,63 @@ function swatches(dark: boolean): (color: number) => string {
 
 /** The modules of one element. */
 export class Modules {
-  readonly #first: Made<WebAssembly.Module>;
-  readonly #view: Made<unknown>;
-  #views: Promise<WebAssembly.Module> | null = null;
+  readonly #worker: Retried<WebAssembly.Module>;
+  readonly #view: Retried<unknown>;
   #threaded: Promise<WebAssembly.Module | null> | null = null;
-  /**
-   * Address of the script of the build with threads; its module lies beside it. Null where there is
-   * none.
-   */
+  /** Address of the script of the build with threads, next to its module; null without one. */
   threads: string | null = null;
-  /** True from when new workers answer all views. */
-  full = false;
+  /** True once the worker's module is compiled. */
+  readonly compiled: Signal<boolean> = signal(false);
 
-  /** The colors of the dark and the light theme, once the view is there. */
+  /** Colors of the dark and the light theme, once the view's module is initialized. */
   readonly #swatches: Signal<Record<"dark" | "light", (color: number) => string> | null> =
     signal(null);
   readonly #places: Places;
 
   constructor(places: Places) {
     this.#places = places;
-    const first = new URL("../../wasm/vramscope_worker_bg.wasm", import.meta.url);
+    const worker = new URL("../../wasm/vramscope_worker_bg.wasm", import.meta.url);
     const view = new URL("../../wasm/vramscope_view_bg.wasm", import.meta.url);
-    this.#first = new Made(() => this.#compile("vramscope_worker", first));
-    this.#view = new Made(async () => {
+    this.#worker = new Retried(async () => {
+      const module = await this.#compile("vramscope_worker", worker);
+      this.compiled.value = true;
+      return module;
+    });
+    this.#view = new Retried(async () => {
       await initView({ module_or_path: await this.#compile("vramscope_view", view) });
       this.#swatches.value = { dark: swatches(true), light: swatches(false) };
     });
     void this.ready().catch(() => undefined);
   }
 
-  /** Settled once the view can be made. */
+  /** Resolves once the view's module is initialized. */
   get view(): Promise<unknown> {
     return this.#view.get();
   }
 
-  /** The color of a word in a theme. */
+  /** The CSS color of a color word in a theme. */
   swatch(color: number, dark: boolean): string | undefined {
     return this.#swatches.value?.[dark ? "dark" : "light"](color);
   }
 
-  /**
-   * Bundlers look for the addresses as they are written above, so each is there, if only to be
-   * passed over.
-   */
+  /** `bundled` must be written as `new URL(...)` by callers, because bundlers search for that. */
   #compile(name: string, bundled: URL): Promise<WebAssembly.Module> {
     const { wasm } = this.#places;
     return compile(wasm === null ? bundled : new URL(`${name}_bg.wasm`, wasm));
   }
 
-  /** Settled once both are there. */
+  /** Resolves once both modules are compiled. */
   async ready(): Promise<void> {
-    await Promise.all([this.#first.get(), this.view]);
+    await Promise.all([this.#worker.get(), this.view]);
   }
 
-  /** Fetches the module that answers all views, once. */
-  async loadViews(): Promise<void> {
-    const bundled = new URL("../../wasm/vramscope_worker_views_bg.wasm", import.meta.url);
-    this.#views ??= this.#compile("vramscope_worker_views", bundled);
-    await this.#views;
-    this.full = true;
-  }
-
-  /** Why no worker has threads; null when they may. */
+  /** Why workers have one thread only; null if they may have more. */
   get single(): string | null {
-    if (!globalThis.crossOriginIsolated) return "this page is not isolated from other origins";
-    return this.threads === null ? "this page was built without more" : null;
+    if (!globalThis.crossOriginIsolated) return "this page is not cross-origin isolated";
+    return this.threads === null ? "this page was built without threads" : null;
   }
 
-  /**
-   * The build with threads; null when there is none, or it does not come: the others do as well.
-   */
+  /** The build with threads; null if there is none or it cannot be loaded. */
   async #share(threads: number): Promise<ThreadsBuild | null> {
     const script = this.threads;
     if (threads < 2 || script === null || this.single !== null) return null;
@@ -198,15 +177,14 @@ export class Modules {
   }
 
   /**
-   * A new worker, with so many threads if that can be; `early` while there is no file. Messages
-   * sent at once wait for its module.
+   * Starts a worker, with this number of threads if possible. `early` workers warm up. Messages are
+   * queued until the module is compiled.
    */
   spawn({ threads = 1, early = false } = {}): PreparedWorker {
     const place = this.#places.worker ?? "worker.js";
     const listeners: ((message: FromWorker) => void)[] = [];
     let ended = false;
-    // One that has been ended has nothing more to say: who hears that it has stopped would start
-    // another.
+    // Messages of an ended worker are dropped: a crash would start a replacement.
     const tell = (message: FromWorker) => {
       if (!ended) for (const listen of listeners) listen(message);
     };
@@ -215,17 +193,17 @@ export class Modules {
       broken = { kind: "crashed", failure };
       tell(broken);
     };
-    // Before its first word it has not started.
-    let alive = false;
+    // True after the worker's first message.
+    let started = false;
     const failed = (words: string) => {
       const at = place.startsWith("blob:") ? "" : ` ${place}`;
-      if (alive) crash({ id: null, message: `A worker has stopped: ${words}`, hint: UNHARMED });
+      if (started) crash({ id: null, message: `A worker has stopped: ${words}`, hint: UNHARMED });
       else if (words !== "")
         crash({ id: null, message: `A worker could not be started: ${words}`, hint: null });
       else
         crash({
           id: null,
-          message: `A worker could not be started: its script${at} does not come.`,
+          message: `A worker could not be started: its script${at} failed to load.`,
           hint: NO_SCRIPT,
         });
     };
@@ -234,7 +212,7 @@ export class Modules {
     try {
       worker = this.#start();
       worker.onmessage = (event: MessageEvent<FromWorker>) => {
-        alive = true;
+        started = true;
         tell(event.data);
       };
       worker.onmessageerror = () => failed("an answer could not be read");
@@ -242,10 +220,7 @@ export class Modules {
     } catch (error) {
       failed(wordsOf(error));
     }
-    const { full } = this;
-    const glue: Glue = full ? "views" : "first";
-    const plain = (full && this.#views) || this.#first.get();
-    const prepared = Promise.all([plain, this.#share(full ? threads : 1)]).then(
+    const prepared = Promise.all([this.#worker.get(), this.#share(threads)]).then(
       ([module, threaded]) => {
         if (ended) return;
         if (threaded) {
@@ -255,7 +230,6 @@ export class Modules {
         worker?.postMessage({
           kind: "prepare",
           module,
-          glue,
           threaded,
           early,
           version: VERSION,
@@ -269,7 +243,6 @@ export class Modules {
         }),
     );
     return {
-      full,
       get broken() {
         return broken !== null;
       },
@@ -278,7 +251,7 @@ export class Modules {
         worker?.terminate();
         alarm?.close();
       },
-      // A worker that never came to life answers whoever asks it with the reason.
+      // A worker that failed to start answers every message with the reason.
       send: (message) =>
         void prepared.then(() => (broken ? tell(broken) : worker?.postMessage(message))),
       onmessage: (listen) => void listeners.push(listen),

@@ -1,13 +1,16 @@
-// The worker's side: carries bytes and messages to the Rust engine and its answers back. One worker
-// serves one file from load to release, or is the coordinator of a run.
+// The worker's side: passes bytes and messages to the Rust engine and its answers back. One worker
+// serves one file until it is ended, or is the coordinator of a run.
 //
-//   page                     worker prepare(module)     ->   instantiate, start threads         (a
-//   spare is kept in this state) load(path, source)  ->   chunk -> feed -> ... -> finish
-//   progress at most every 50 ms, then "loaded" or "failed" ask(request)        ->   post, then
-//   step, step, ...         between two steps the message queue is looked at, so a
-//                                                               newer request overtakes the rest of an older one
+//   message from the page     what the worker does
+//   prepare(module)           instantiates the module and starts threads (a spare waits here)
+//   load(path, source)        feeds chunks, replies with progress at most every 50 ms, then with
+//                             "loaded" or "failed"
+//   ask(request)              posts the request, then steps until everything is answered; messages
+//                             are handled between steps, so that a newer request can replace an
+//                             older one
+//   run(request)              plans and compares files (coordinator)
 
-import * as first from "../../wasm/vramscope_worker.js";
+import * as plain from "../../wasm/vramscope_worker.js";
 import type { Failure, Request, Response } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
 import { chunks } from "./chunks.js";
@@ -19,18 +22,15 @@ type RankWorker = InstanceType<Engine["RankWorker"]>;
 type RunWorker = InstanceType<Engine["RunWorker"]>;
 
 const PROGRESS_MS = 50;
-/** What is there so soon needs no word of how far it is. */
+/** Loads that are shorter than this report no progress. */
 const QUIET_MS = 150;
 
-/**
- * Milliseconds until a worker that has no file reads to no end, how often it does, and how often it
- * is asked for pictures then.
- */
+/** Delay of the warm-up; how often it reads a made-up snapshot; how often it also draws it. */
 const WARM_AFTER_MS = 300;
-const WARM_TIMES = 200;
-const WARM_QUESTIONS = 48;
+const WARM_LOADS = 200;
+const WARM_DRAWS = 48;
 
-/** Whether what has stopped, and needs its memory no more, could have had 16 MiB more. */
+/** Whether the memory of a crashed module cannot grow by another 16 MiB. */
 function isFull(memory: WebAssembly.Memory | null): boolean {
   try {
     memory?.grow(256);
@@ -42,7 +42,7 @@ function isFull(memory: WebAssembly.Memory | null): boolean {
 
 const CHANGED: Failure = {
   id: null,
-  message: "The file can no longer be read: it has changed or moved since it was opened.",
+  message: "The file cannot be read: it changed or moved on disk.",
   hint: "Open it again.",
 };
 
@@ -53,25 +53,23 @@ function isFailure(error: unknown): error is Failure {
 class WorkerHost {
   #engine: Promise<Engine> | null = null;
   #rank: RankWorker | null = null;
-  /**
-   * What was asked while the file was being read: it is on screen already if it was released and is
-   * read again.
-   */
-  readonly #early: Request[] = [];
+  /** Requests that came during the load: a file that is loaded again is already on screen. */
+  readonly #queued: Request[] = [];
   #run: RunWorker | null = null;
   #stepping = false;
   #threads = 1;
   #panic = "";
-  /** Of the WebAssembly's memory, as far as is known of one that is shared. */
+  /** Last known bytes of WebAssembly memory; a shared memory is not visible here. */
   #bytes = 0;
   #memory: WebAssembly.Memory | null = null;
-  #asked = false;
-  #warming = 0;
+  /** Whether the worker has something to do other than warming up. */
+  #busy = false;
+  #warmUpTimer = 0;
   readonly #turn = new MessageChannel();
 
   constructor() {
     this.#turn.port1.onmessage = () => this.#guard(() => this.#step());
-    // A panic reaches JavaScript as a bare "unreachable"; its words go to the console just before.
+    // A panic reaches JavaScript as "unreachable". Its message goes to the console just before.
     const { console } = globalThis;
     const report = console.error.bind(console);
     console.error = (...words: unknown[]) => {
@@ -81,8 +79,8 @@ class WorkerHost {
   }
 
   handle(message: ToWorker): void {
-    this.#asked ||= message.kind !== "prepare";
-    clearTimeout(this.#warming);
+    this.#busy ||= message.kind !== "prepare";
+    clearTimeout(this.#warmUpTimer);
     switch (message.kind) {
       case "prepare":
         this.#engine = this.#prepare(message);
@@ -102,29 +100,27 @@ class WorkerHost {
 
   async #prepare({
     module,
-    glue,
     threaded,
     early,
     version,
   }: ToWorker & { kind: "prepare" }): Promise<Engine> {
     if (version !== VERSION)
-      throw new Error(`This worker is of vramscope ${VERSION}, the page of ${version}.`);
+      throw new Error(
+        `The worker's version is ${VERSION}, the page's is ${version}. Reload the page.`,
+      );
     const shared = threaded && (await startThreads(threaded));
     if (threaded && shared) {
       this.#threads = threaded.threads;
       return shared;
     }
-    const engine: Engine =
-      glue === "first" ? first : await import("../../wasm/vramscope_worker_views.js");
+    const engine: Engine = plain;
     this.#memory = (await engine.default({ module_or_path: module })).memory;
-    if (early && !this.#asked)
-      this.#warming = setTimeout(() => this.#guard(() => this.#warmUp(engine)), WARM_AFTER_MS);
+    if (early && !this.#busy)
+      this.#warmUpTimer = setTimeout(() => this.#guard(() => this.#warmUp(engine)), WARM_AFTER_MS);
     return engine;
   }
 
-  /**
-   * Browsers optimize what they see run often. Until something is asked for, they see a file read.
-   */
+  /** Reads and draws a made-up snapshot, so that the browser optimizes the module's hot code. */
   #warmUp({ RankWorker }: Engine): void {
     const madeUp = RankWorker.madeUp();
     const half = madeUp.length >> 1;
@@ -133,36 +129,33 @@ class WorkerHost {
       rank.feed(madeUp.subarray(0, half), half);
       rank.feed(madeUp.subarray(half), madeUp.length);
       rank.finish();
-      if (times < WARM_QUESTIONS) rank.postMadeUp();
+      if (times < WARM_DRAWS) rank.postMadeUp();
       while (rank.step() !== undefined);
       rank.free();
     };
     let times = 0;
-    // A timer would wait for longer than one of these takes.
+    // A message starts the next turn sooner than a timer does.
     const turn = new MessageChannel();
     const next = () => {
-      if (this.#asked) return;
+      if (this.#busy) return;
       read(times++);
-      if (times < WARM_TIMES) turn.port2.postMessage(null);
+      if (times < WARM_LOADS) turn.port2.postMessage(null);
       else performance.mark("vramscope warm");
     };
     turn.port1.onmessage = () => this.#guard(next);
     next();
   }
 
-  /** Messages come in order, and the first of them says which engine. */
+  /** The engine of the first message, `prepare`. */
   async #prepared(): Promise<Engine> {
-    if (this.#engine === null)
-      throw new Error("The worker was asked for something before it was prepared.");
+    if (this.#engine === null) throw new Error("The worker got a request before it was prepared.");
     return this.#engine;
   }
 
   async #load({ path, bytes, source, bounds }: ToWorker & { kind: "load" }): Promise<void> {
     const { RankWorker } = await this.#prepared();
     const { memory, events } = bounds;
-    const rank =
-      RankWorker.within?.(path, bytes, memory, events?.first, events?.last) ??
-      new RankWorker(path, bytes);
+    const rank = RankWorker.within(path, bytes, memory, events?.first, events?.last);
     let shown = performance.now() + QUIET_MS - PROGRESS_MS;
     for await (const { bytes: chunk, read } of chunks(source)) {
       rank.feed(chunk, read);
@@ -174,12 +167,12 @@ class WorkerHost {
     const response: Response = rank.finish();
     this.#rank = rank;
     this.#reply(response, {}, rank);
-    for (const request of this.#early.splice(0)) this.#ask(request);
+    for (const request of this.#queued.splice(0)) this.#ask(request);
   }
 
   #ask(request: Request): void {
     if (this.#rank === null) {
-      this.#early.push(request);
+      this.#queued.push(request);
       return;
     }
     this.#rank.post(request);
@@ -203,8 +196,7 @@ class WorkerHost {
     const rank = this.#rank;
     const reply = rank?.step();
     if (!rank || reply === undefined) return;
-    // Null: a part of a tile, which the next steps go on with unless something else is asked
-    // meanwhile.
+    // Null: the work is not finished, and the next step continues it.
     if (reply !== null) this.#reply(reply.response, reply.columns, rank);
     this.#wake();
   }

@@ -1,13 +1,12 @@
-// Snapshots that the page's own address names: `#url=https://..&url=..`.
+// Snapshots named by the page's address: `#url=https://..&url=..`.
 
 import type { VramscopeViewer } from "../element.js";
 
 const named = () => new URLSearchParams(location.hash.slice(1)).getAll("url");
 
 /**
- * Opens what the address names, now and whenever it comes to name something else. Relative ones are
- * of the page; nothing is sent along but what the browser sends to everybody. Gives back what ends
- * it.
+ * Opens the snapshots that the address names, now and after each change. Relative addresses are
+ * resolved against the page, and no credentials are added. Returns a function that stops it.
  */
 export function openAddresses(viewer: VramscopeViewer): () => void {
   let open = "";

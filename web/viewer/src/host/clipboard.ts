@@ -1,13 +1,13 @@
-// Text to the clipboard, also where the page is served without https and `navigator.clipboard` is
-// missing.
+// Copies text. Without https, where `navigator.clipboard` is missing, it falls back to a copy
+// event.
 
-/** True when the text is there. */
+/** Copies a text. False when the browser refuses. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Not allowed or not there: the older way needs no permission, only a gesture.
+    // The older way needs no permission, only a user gesture.
     return copyBySelection(text);
   }
 }
@@ -23,10 +23,7 @@ function copyBySelection(text: string): boolean {
   return done;
 }
 
-/**
- * Whether there is text that the browser itself would copy. Chromium keeps a shadow tree's
- * selection apart.
- */
+/** Whether text is selected. Chromium keeps the selection of a shadow tree separate. */
 export function hasSelectedText(root: Node): boolean {
   const own = (root as Partial<Pick<Document, "getSelection">>).getSelection?.();
   return [own, document.getSelection()].some((selection) => (selection?.toString() ?? "") !== "");

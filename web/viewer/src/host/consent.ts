@@ -1,11 +1,11 @@
-// Who may show files here, and the question about everybody else.
+// Which origins may show files here, and the dialog that asks about other origins.
 
 import type { Theme } from "../view-state.js";
 
 const KEY = "vramscope-trusted";
-const NAMED = 3;
+const MAX_NAMES = 3;
 
-/** Where nothing may be stored, nothing is remembered. */
+/** Origins that are always trusted; none when storage is blocked. */
 function remembered(): string[] {
   try {
     const known: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
@@ -15,21 +15,19 @@ function remembered(): string[] {
   }
 }
 
-/**
- * This origin, any server of this machine, and whom somebody has said always to trust. "null" is
- * nobody's origin.
- */
+/** True for this origin, servers on this machine, and origins that were trusted for good. */
 export function isTrusted(origin: string): boolean {
   if (!URL.canParse(origin)) return false;
   const local = ["localhost", "127.0.0.1", "[::1]"].includes(new URL(origin).hostname);
   return origin === location.origin || local || remembered().includes(origin);
 }
 
+/** Trusts an origin for good. */
 export function trust(origin: string): void {
   try {
     localStorage.setItem(KEY, JSON.stringify([...remembered(), origin]));
   } catch {
-    // It is asked again next time.
+    // Storage is blocked: the dialog asks again next time.
   }
 }
 
@@ -56,7 +54,7 @@ function line(text: string): HTMLParagraphElement {
   return element;
 }
 
-/** Asks whoever sits here. An origin without a name cannot be remembered. */
+/** Asks whether an origin may show files. The origin "null" cannot be trusted for good. */
 export function ask(
   origin: string,
   names: readonly string[],
@@ -68,13 +66,13 @@ export function ask(
   const style = new CSSStyleSheet();
   style.replaceSync(STYLE);
   root.adoptedStyleSheets = [style];
-  // The keys of what is below are not for the question.
+  // Keys in the dialog must not reach the viewer's shortcuts.
   host.addEventListener("keydown", (event) => event.stopPropagation());
 
   const dialog = document.createElement("dialog");
   const form = document.createElement("form");
   form.method = "dialog";
-  const who = origin === "null" ? "A page that does not say where it is from" : origin;
+  const who = origin === "null" ? "A page of unknown origin" : origin;
   const question = line(
     `${who} wants to show ${names.length === 1 ? "a file" : `${names.length} files`} here.`,
   );
@@ -89,11 +87,14 @@ export function ask(
   button("no", "No");
   if (origin !== "null") button("always", "Always");
   button("show", "Show");
-  const listed = [...names.slice(0, NAMED), ...(names.length > NAMED ? ["others"] : [])].join(", ");
+  const listed = [
+    ...names.slice(0, MAX_NAMES),
+    ...(names.length > MAX_NAMES ? ["others"] : []),
+  ].join(", ");
   dialog.append(
     question,
     line(listed),
-    line("It is told whether they could be read, and nothing else."),
+    line("It learns only whether the files could be read."),
     form,
   );
   root.append(dialog);

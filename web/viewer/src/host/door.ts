@@ -1,7 +1,7 @@
-// Messages from the window that has opened or embedded this page: PING is answered by PONG, files
-// are shown. This origin and pages of this machine may; any other is asked about once. What comes
-// is taken for hostile: shapes are looked at, texts are cut, and whatever is wrong is answered in
-// words.
+// Messages from the window that opened or embeds this page: PING is answered with PONG, files are
+// shown. Trusted origins may show files; the user is asked once about any other. Messages are
+// treated as hostile: their shape is checked, texts are cut, and errors are answered with a
+// message.
 
 import type { LoadInput } from "../client/files.js";
 import type { VramscopeEvents, VramscopeViewer } from "../element.js";
@@ -12,19 +12,19 @@ import type { FromViewer } from "./listen.js";
 type Sent = Extract<LoadInput, File | { name: string }>;
 type Answer = Exclude<FromViewer, "PONG">;
 
-interface Wish {
+interface ShowRequest {
   files: Sent[];
   title: string | undefined;
   state: ViewState | null;
 }
 
-const MOST_FILES = 10_000;
-const MOST_LETTERS = 300;
+const MAX_FILES = 10_000;
+const MAX_TEXT = 300;
 
-/** One line of plain text; undefined when it is none. */
+/** One line of plain text; undefined for anything else. */
 function lineOf(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
-  const line = value.slice(0, MOST_LETTERS).replace(/[\p{Cc}\p{Cf}]/gu, "");
+  const line = value.slice(0, MAX_TEXT).replace(/[\p{Cc}\p{Cf}]/gu, "");
   return line.trim() === "" ? undefined : line;
 }
 
@@ -32,28 +32,28 @@ function fileOf(value: unknown): Sent {
   if (value instanceof File) return value;
   const { name, buffer } = Object(value) as { name?: unknown; buffer?: unknown };
   if (!(buffer instanceof ArrayBuffer))
-    throw new Error("A file is a File, or {name, buffer} with an ArrayBuffer.");
+    throw new Error("A file must be a File, or {name, buffer} with an ArrayBuffer.");
   return { name: lineOf(name) ?? "snapshot", buffer };
 }
 
-/** A state as a link would bring it, so that every field has been looked at. */
+/** A state with valid fields only. */
 function stateOf(value: unknown): ViewState | null {
   if (value === undefined || value === null) return null;
   return parseState(typeof value === "string" ? value : formatState(Object(value) as ViewState));
 }
 
-function wishOf(message: unknown): Wish {
+function requestOf(message: unknown): ShowRequest {
   const {
     files = [],
     title,
     state,
   } = Object(message) as { files?: unknown; title?: unknown; state?: unknown };
-  if (!Array.isArray(files) || files.length > MOST_FILES)
-    throw new Error(`files is a list of at most ${MOST_FILES}.`);
-  const wish = { files: files.map(fileOf), title: lineOf(title), state: stateOf(state) };
-  if (wish.files.length === 0 && wish.state === null)
-    throw new Error("There are neither files nor a state in it.");
-  return wish;
+  if (!Array.isArray(files) || files.length > MAX_FILES)
+    throw new Error(`files must be a list of at most ${MAX_FILES} files.`);
+  const request = { files: files.map(fileOf), title: lineOf(title), state: stateOf(state) };
+  if (request.files.length === 0 && request.state === null)
+    throw new Error("The message has neither files nor a state.");
+  return request;
 }
 
 const isOurs = (data: unknown): data is { vramscope: unknown } =>
@@ -61,9 +61,9 @@ const isOurs = (data: unknown): data is { vramscope: unknown } =>
 
 export class Door {
   readonly #viewer: VramscopeViewer;
-  /** What was said of an origin while this page has been open. */
-  readonly #said = new Map<string, boolean>();
-  /** One after the other: a question that is open must be answered first. */
+  /** The user's answers about origins, for the life of this page. */
+  readonly #answers = new Map<string, boolean>();
+  /** Requests run one after another, because the dialog must be answered first. */
   #turn: Promise<void> = Promise.resolve();
 
   constructor(viewer: VramscopeViewer, hosts: readonly Window[], signal: AbortSignal) {
@@ -76,14 +76,14 @@ export class Door {
   }
 
   #receive(host: Window, origin: string, data: unknown): void {
-    // A page from a file, or in a sandbox, has no origin to name.
+    // The origin of a page from a file or in a sandbox is "null", which is no target.
     const reply = (message: FromViewer) =>
       host.postMessage(message, origin === "null" ? "*" : origin);
     if (data === "PING") reply("PONG");
     const bare = data instanceof ArrayBuffer;
     if (!bare && !isOurs(data)) return;
     const message = bare ? { files: [{ buffer: data }] } : data.vramscope;
-    const answer = this.#turn.then(() => this.#grant(origin, wishOf(message)));
+    const answer = this.#turn.then(() => this.#grant(origin, requestOf(message)));
     this.#turn = answer.then(reply, (error: unknown) =>
       reply({
         vramscope: {
@@ -94,9 +94,8 @@ export class Door {
     );
   }
 
-  async #grant(origin: string, { files, title, state }: Wish): Promise<Answer> {
-    if (!(await this.#allows(origin, files)))
-      throw new Error("Whoever sits here does not want to see it.");
+  async #grant(origin: string, { files, title, state }: ShowRequest): Promise<Answer> {
+    if (!(await this.#allows(origin, files))) throw new Error("The user declined.");
     await this.#viewer.ready;
     if (state) this.#viewer.setState(state);
     return this.#show(files, title);
@@ -104,12 +103,12 @@ export class Door {
 
   async #allows(origin: string, files: readonly Sent[]): Promise<boolean> {
     if (isTrusted(origin)) return true;
-    const said = this.#said.get(origin);
-    if (said !== undefined || files.length === 0) return said ?? false;
+    const earlier = this.#answers.get(origin);
+    if (earlier !== undefined || files.length === 0) return earlier ?? false;
     const names = files.map(({ name }) => name);
     const answer = await ask(origin, names, this.#viewer.getState().theme);
     if (answer === "always") trust(origin);
-    this.#said.set(origin, answer !== "no");
+    this.#answers.set(origin, answer !== "no");
     return answer !== "no";
   }
 
@@ -137,7 +136,7 @@ export class Door {
     if (files.length > 0) await viewer.load(files, title);
     over.abort();
     if (files.length > 0 && paths.length + failed.length === 0)
-      throw new Error(other[0] ?? "Something else was opened.");
+      throw new Error(other[0] ?? "Other files were opened instead.");
     return { vramscope: { kind: "loaded", paths, failed } };
   }
 }

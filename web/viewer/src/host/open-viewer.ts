@@ -1,37 +1,31 @@
-// A viewer by one call, for scripts that would rather not write the element and its attributes.
+// Makes a viewer with one call, for scripts that do not write the element themselves.
 
 import type { LoadInput } from "../client/files.js";
 import type { VramscopeViewer } from "../element.js";
-import type { View } from "../linked.js";
+import type { View } from "../navigation.js";
 import { register, TAG } from "../tag.js";
 import type { Theme, ViewState } from "../view-state.js";
 
-/**
- * What a viewer begins with; all of it may be missing. The names are those of the attributes and
- * methods.
- */
+/** Initial options, named after the element's attributes and methods. */
 export interface ViewerOptions {
-  /**
-   * What to open. The viewer is there before it is read: wait for `viewer.load()` instead to know
-   * when it is.
-   */
+  /** Files to open. The promise does not wait for them; `viewer.load()` does. */
   files?: Iterable<LoadInput>;
-  /** What stands in the header for these files. */
+  /** The run's title in the header. */
   title?: string;
   theme?: Theme;
   view?: View;
   state?: ViewState;
   readonly?: boolean;
   mode?: "embedded";
-  /** The folder of the wasm files, where the bundler has not put them somewhere itself. */
+  /** The folder of the wasm files, if the bundler does not resolve them. */
   wasmUrl?: string | URL;
-  /** The worker's script, likewise. */
+  /** The worker's script, if the bundler does not resolve it. */
   workerUrl?: string | URL;
 }
 
 /**
- * Puts a viewer into `container`, which it fills. Rejects, and takes it away again, when its
- * WebAssembly cannot be had.
+ * Adds a viewer to `container`, which it fills. Removes it and rejects when its WebAssembly cannot
+ * be loaded.
  */
 export async function openViewer(
   container: Element,

@@ -1,28 +1,27 @@
-// Pointer and wheel on a plot. All mathematics is the view's: this says where the hand is and what
-// it means.
+// Pointer and wheel gestures on a plot. The Rust view does all mathematics.
 
-import type { CanvasPlot, HandOptions, PlotEvents } from "./canvas-plot.js";
+import type { CanvasPlot, GestureOptions, PlotEvents } from "./canvas-plot.js";
 
 /** A press that moves less than this many pixels is a click. */
 const SLOP = 4;
-/** Lines and pages of a wheel in pixels, for scrolling. */
+/** Pixels per line of a wheel that counts lines or pages. */
 const LINE = 16;
 
-/** What a drag does: it moves the picture, or marks something. */
+/** What a drag does: it pans, zooms to a box, or marks a range or a ruler. */
 export type DragMode = "pan" | "box" | "range" | "ruler-x" | "ruler-y";
 
-/** What is being dragged out, in CSS pixels of the canvas. */
+/** A box, range or ruler while it is dragged, in CSS pixels of the canvas. */
 export interface Draft {
   mode: DragMode;
   left: number;
   top: number;
   right: number;
   bottom: number;
-  /** What a ruler says. */
+  /** The distance, for a ruler. */
   text: string;
 }
 
-/** What was dragged out, in data units. */
+/** A finished drag, in data coordinates. */
 export interface Marked {
   mode: DragMode;
   from: { x: number; y: number };
@@ -42,7 +41,7 @@ export class Gestures {
   readonly #canvas: HTMLCanvasElement;
   readonly #plot: CanvasPlot<unknown>;
   readonly #events: PlotEvents;
-  readonly #hand: HandOptions;
+  readonly #options: GestureOptions;
   readonly #listening = new AbortController();
   #press: Press | null = null;
   #space = false;
@@ -51,12 +50,12 @@ export class Gestures {
     canvas: HTMLCanvasElement,
     plot: CanvasPlot<unknown>,
     events: PlotEvents,
-    hand: HandOptions,
+    options: GestureOptions,
   ) {
     this.#canvas = canvas;
     this.#plot = plot;
     this.#events = events;
-    this.#hand = hand;
+    this.#options = options;
     const { signal } = this.#listening;
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { signal, passive: false });
     canvas.addEventListener("pointerdown", (event) => this.#down(event), { signal });
@@ -77,7 +76,7 @@ export class Gestures {
     return this.#press !== null && this.#press.mode !== null;
   }
 
-  /** Lets go of a drag. */
+  /** Cancels a drag. */
   cancel(): void {
     if (this.#press?.mode === "pan") this.#plot.act((view) => view.endDrag());
     this.#press = null;
@@ -100,7 +99,7 @@ export class Gestures {
     const { x, y } = this.#at(event);
     const { deltaX, deltaY, deltaMode, shiftKey, ctrlKey, metaKey } = event;
     const zooms = ctrlKey || metaKey;
-    if (this.#hand.wheelScrolls() && !zooms && !shiftKey) {
+    if (this.#options.wheelScrolls() && !zooms && !shiftKey) {
       const scale = deltaMode === 0 ? 1 : LINE;
       this.#plot.act((view) => {
         view.beginDrag(x, y);
@@ -114,11 +113,11 @@ export class Gestures {
 
   #mode(event: PointerEvent, button: number): DragMode {
     if (button === 1) return "pan";
-    const ruling = this.#hand.ruling();
+    const ruling = this.#options.ruling();
     if (ruling !== null) return ruling === "x" ? "ruler-x" : "ruler-y";
     if (event.altKey) return "range";
     if (event.shiftKey) return "box";
-    return this.#hand.dragZooms() && !this.#space ? "box" : "pan";
+    return this.#options.dragZooms() && !this.#space ? "box" : "pan";
   }
 
   #down(event: PointerEvent): void {

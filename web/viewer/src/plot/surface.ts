@@ -1,6 +1,6 @@
-// Canvases with their GL context and programs. The first of a page takes a browser long (a driver
-// is loaded, shaders are compiled), and the page waits for it; so the page of its own makes some
-// while nobody has chosen a file.
+// Canvases with their GL context and shader programs. The first one of a page takes long, because
+// the browser loads a driver and compiles shaders. So a full page makes spare ones before a file is
+// opened.
 
 import { TimelineView } from "../../wasm/vramscope_view.js";
 
@@ -10,13 +10,13 @@ export interface Surface {
   readonly view: TimelineView;
 }
 
-/** The view's wasm must be there. */
+/** The view's wasm must be initialized. */
 function make(): Surface {
   const canvas = document.createElement("canvas");
   return { canvas, view: new TimelineView(canvas) };
 }
 
-/** Draws a strip that nobody sees: drivers finish a program when it is used. */
+/** Draws an invisible strip: drivers finish a shader program at its first use. */
 function draw({ view }: Surface): void {
   view.resize(64, 64, 1);
   view.open({ kind: "event", extent: 1, origin: 0, peak: 0 }, 1, "bytes", 0);
@@ -29,39 +29,36 @@ function draw({ view }: Surface): void {
   view.frame(0);
 }
 
-/**
- * Takes a surface away, with its context: that is else kept until the garbage is collected, and a
- * page may have few.
- */
+/** Frees a surface and its context now. Browsers limit the number of contexts per page. */
 export function discard({ canvas, view }: Surface): void {
   view.destroy();
   view.free();
   canvas.getContext("webgl2")?.getExtension("WEBGL_lose_context")?.loseContext();
 }
 
-/** Those that wait for their use. */
+/** Spare surfaces. */
 export class Surfaces {
   readonly #spare: Surface[] = [];
 
-  /** Makes one. What goes wrong is told to who takes one. */
+  /** Makes a spare surface. Errors are left to `take`. */
   prepare(): void {
     try {
       const surface = make();
       this.#spare.push(surface);
       draw(surface);
     } catch {
-      // Without WebGL there is no spare, and `take` says why.
+      // Without WebGL there is no spare, and `take` throws the reason.
     }
   }
 
   /**
-   * One that draws.
-   * @throws in words, when the browser has no WebGL 2.
+   * A surface that can draw.
+   * @throws when the browser has no WebGL 2.
    */
   take(): Surface {
     const surface = this.#spare.shift();
     if (surface === undefined) return make();
-    // The browser takes contexts away when there are too many.
+    // Browsers take contexts away when a page has too many.
     if (!surface.canvas.getContext("webgl2")?.isContextLost()) return surface;
     discard(surface);
     return this.take();

@@ -12,23 +12,23 @@ import type {
   Hit,
   Layer,
 } from "../generated/protocol.js";
-import { CanvasPlot, type HandOptions, type PlotEvents } from "./canvas-plot.js";
+import { CanvasPlot, type GestureOptions, type PlotEvents } from "./canvas-plot.js";
 import type { Surface } from "./surface.js";
 
-/** Room for the labels on the left, in CSS pixels. */
+/** Width of the labels on the left, in CSS pixels. */
 export const GUTTER = 64;
 
-/** What is to be drawn. */
-export interface Shown {
+/** A trace and the axis to draw it along. */
+export interface DrawableTrace {
   file: RankFile;
-  /** Null while the file's worker is being brought back. */
+  /** Null while the file is loaded again. */
   client: RankClient | null;
   target: DeviceRef;
   device: DeviceSummary;
   axis: Axis;
 }
 
-/** How it is to be drawn. */
+/** Display options of the timeline. */
 export interface Look {
   color: ColorBy;
   bands: boolean;
@@ -37,10 +37,10 @@ export interface Look {
   fromBaseline: boolean;
 }
 
-/** A block to outline. */
-export type Selected = Pick<BlockDetail, "block"> & Partial<Pick<BlockDetail, "spans">>;
+/** The block to outline. */
+export type Outlined = Pick<BlockDetail, "block"> & Partial<Pick<BlockDetail, "spans">>;
 
-const sameTrace = (a: Shown, b: Shown) =>
+const isSameTrace = (a: DrawableTrace, b: DrawableTrace) =>
   a.file === b.file && a.target.part === b.target.part && a.target.device === b.target.device;
 
 const PLAIN: Look = {
@@ -52,106 +52,96 @@ const PLAIN: Look = {
 };
 
 export class TimelinePlot extends CanvasPlot<Hit> {
-  #shown: Shown | null = null;
+  #drawn: DrawableTrace | null = null;
   #look: Look = PLAIN;
+  /** The trace that was requested last. Differs from the drawn one while a range is mapped. */
+  #latest: DrawableTrace | null = null;
+  #outlined: Outlined | null = null;
   /**
-   * What was asked for last; differs from what is shown while a range is being mapped to another
-   * axis.
-   */
-  #latest: Shown | null = null;
-  #selected: Selected | null = null;
-  /**
-   * The first tiles have not all come. They are without lines, for which block sizes have to be
-   * known: blocks are there sooner.
+   * True until the first tiles have come. They are requested without band lines, whose values take
+   * the worker longer than the blocks.
    */
   #plain = false;
 
-  constructor(surface: Surface, events: PlotEvents, hand: HandOptions) {
-    super("timeline", surface, events, hand);
+  constructor(surface: Surface, events: PlotEvents, options: GestureOptions) {
+    super("timeline", surface, events, options);
   }
 
-  /** What is drawn now. */
-  get shown(): Shown | null {
-    return this.#shown;
-  }
-
-  /** Draws this trace; the view is kept where it is the same trace on another axis. */
-  show(shown: Shown | null): void {
-    const before = this.#shown;
-    this.#latest = shown;
-    if (before && shown && sameTrace(before, shown) && before.axis.kind !== shown.axis.kind) {
-      void this.#changeAxis(before, shown);
+  /** Draws a trace. The view is kept when only the axis changes. */
+  show(trace: DrawableTrace | null): void {
+    const before = this.#drawn;
+    this.#latest = trace;
+    if (before && trace && isSameTrace(before, trace) && before.axis.kind !== trace.axis.kind) {
+      void this.#changeAxis(before, trace);
       return;
     }
-    this.#shown = shown;
-    if (shown === null) {
+    this.#drawn = trace;
+    if (trace === null) {
       this.setSource(null);
-    } else if (before === null || !sameTrace(before, shown)) {
+    } else if (before === null || !isSameTrace(before, trace)) {
       this.clearHover();
-      this.#selected = null;
+      this.#outlined = null;
       this.#open();
       this.askNow();
-    } else if (before.client !== shown.client) {
-      this.#attach(shown);
-      // What only a worker of the second module draws is not there yet.
-      if (shown.client?.full && before.client?.full === false && this.#isRich()) this.#redraw();
-      else this.askAgain();
+    } else if (before.client !== trace.client) {
+      this.#attach(trace);
+      this.askAgain();
     }
     this.draw();
   }
 
-  /** Draws it in another way; what is in view stays. */
+  /** Changes the display options; the visible range stays. */
   setLook(look: Look): void {
     const before = this.#look;
     this.#look = look;
-    if (this.#shown === null) return;
-    const same =
+    if (this.#drawn === null) return;
+    const sameTiles =
       before.color === look.color && before.bands === look.bands && before.search === look.search;
-    this.#fitHeights(this.#shown);
-    if (!same && this.#shown.client?.full) this.#redraw();
+    this.#fitHeights(this.#drawn);
+    if (!sameTiles) this.#redraw();
     this.draw();
   }
 
   override setRange(range: Range): void {
-    // A range that is asked for wins over one that is still being mapped.
-    if (this.#latest !== null && this.#latest !== this.#shown) this.#switchAxis(this.#latest);
+    // An explicit range wins over one that is still being mapped to another axis.
+    if (this.#latest !== null && this.#latest !== this.#drawn) this.#switchAxis(this.#latest);
     super.setRange(range);
   }
 
-  /** Outlines a block; with its spans the outline closes where it begins and ends. */
-  setSelected(selected: Selected | null): void {
-    this.#selected = selected;
-    const axis = this.#shown?.axis;
-    const span = selected?.spans?.find(({ kind }) => kind === axis?.kind);
-    this.act((view) => view.setSelected(selected?.block, span?.x0, span?.x1));
+  /** Outlines a block. With its spans, the outline closes at its allocation and free. */
+  setSelected(block: Outlined | null): void {
+    this.#outlined = block;
+    const axis = this.#drawn?.axis;
+    const span = block?.spans?.find(({ kind }) => kind === axis?.kind);
+    this.act((view) => view.setSelected(block?.block, span?.x0, span?.x1));
   }
 
-  /** Everything about the block at a point. Its outline is drawn at once. */
+  /** The details of the block at a point. Its outline is drawn before they come. */
   async blockAt(x: number, y: number): Promise<BlockDetail | null> {
     const hit = this.hitAt(x, y);
     this.setSelected(hit);
-    if (!hit || !this.#shown?.client) return null;
-    return this.#shown.client.block(this.#shown.target, hit.block);
+    if (!hit || !this.#drawn?.client) return null;
+    return this.#drawn.client.block(this.#drawn.target, hit.block);
   }
 
   protected override async confirm({ kx, ky, slot, bytes }: ViewHit): Promise<Hit | null> {
-    const shown = this.#shown;
-    const point = shown && { target: shown.target, axis: shown.axis.kind, kx, ky, slot, bytes };
-    return point === null ? null : ((await shown?.client?.pick(point)) ?? null);
+    const trace = this.#drawn;
+    const point = trace && { target: trace.target, axis: trace.axis.kind, kx, ky, slot, bytes };
+    return point === null ? null : ((await trace?.client?.pick(point)) ?? null);
   }
 
   #open(): void {
-    const shown = this.#shown;
-    if (shown === null) return;
+    const trace = this.#drawn;
+    if (trace === null) return;
     this.forgetTiles();
     this.#plain = true;
-    this.#attach(shown);
-    this.view.open(shown.axis, Number(shown.device.peak.raw), "bytes", GUTTER);
-    this.#fitHeights(shown);
-    this.setSelected(this.#selected);
+    this.#attach(trace);
+    this.view.open(trace.axis, Number(trace.device.peak.raw), "bytes", GUTTER);
+    this.#fitHeights(trace);
+    this.setSelected(this.#outlined);
   }
 
-  #attach({ client, target, axis }: Shown): void {
+  #attach({ client, target, axis }: DrawableTrace): void {
     this.setSource({ client, target, axis: axis.kind, layer: this.#layer() });
   }
 
@@ -163,26 +153,21 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   protected override tilesCame(): void {
     if (!this.#plain) return;
     this.#plain = false;
-    if (this.#look.bands && this.#shown?.client?.full) this.#redraw();
+    if (this.#look.bands) this.#redraw();
   }
 
-  #isRich(): boolean {
-    const { color, bands, search } = this.#look;
-    return color !== "stack" || bands || search !== "";
-  }
-
-  /** The same view, with other tiles. */
+  /** Requests other tiles for the same view. */
   #redraw(): void {
-    const shown = this.#shown;
-    if (shown === null) return;
-    this.#attach(shown);
+    const trace = this.#drawn;
+    if (trace === null) return;
+    this.#attach(trace);
     this.forgetTiles();
     this.view.refresh();
     this.draw();
   }
 
-  /** How high and how low the whole view reaches. */
-  #fitHeights({ device }: Shown): void {
+  /** Sets the upper and lower end of the y axis. */
+  #fitHeights({ device }: DrawableTrace): void {
     const { bands, capacity, fromBaseline } = this.#look;
     const tops = [bands ? Number(device.reservedPeak.raw) : 0, capacity ?? 0];
     this.view.setTop(Math.max(...tops));
@@ -190,20 +175,20 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     this.view.setBase(fromBaseline ? Number(device.start.raw) : 0);
   }
 
-  async #changeAxis(from: Shown, to: Shown): Promise<void> {
+  async #changeAxis(from: DrawableTrace, to: DrawableTrace): Promise<void> {
     const { x0, x1, y0, y1 } = this.view.getView();
     const whole = x0 <= 0 && x1 >= from.axis.extent;
     const range = whole
       ? null
       : ((await to.client?.mapRange(to.target, from.axis.kind, { x0, x1 })) ?? null);
-    if (this.#latest !== to || this.#shown === to) return;
+    if (this.#latest !== to || this.#drawn === to) return;
     this.#switchAxis(to);
     if (range) this.act((view) => view.setView({ x0: range.x0, x1: range.x1, y0, y1 }));
     this.draw();
   }
 
-  #switchAxis(to: Shown): void {
-    this.#shown = to;
+  #switchAxis(to: DrawableTrace): void {
+    this.#drawn = to;
     this.#open();
   }
 }

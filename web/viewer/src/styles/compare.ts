@@ -1,4 +1,4 @@
-// The look of the comparison. Its two colors stay apart for those who do not tell red from green.
+// The comparison. Its two colors are distinguishable with red-green color blindness.
 
 export const compare = `
 .app[data-theme="dark"] { --side-a: #56b4e9; --side-b: #f0a030; }
@@ -7,48 +7,153 @@ export const compare = `
 [data-side="B"] { --side: var(--side-b); }
 .compare { display: flex; flex-direction: column; flex: 1; min-height: 0; min-width: 0; }
 .compare-side select { max-width: 220px; }
-.compare-key { display: grid; place-items: center; width: 18px; height: 18px; border-radius: 4px; box-shadow: inset 0 0 0 1.5px var(--side); color: var(--side); font-weight: 600; font-size: var(--small); }
+.compare-key {
+  display: grid;
+  place-items: center;
+  width: 18px;
+  height: 18px;
+  border-radius: 4px;
+  box-shadow: inset 0 0 0 1.5px var(--side);
+  color: var(--side);
+  font-weight: 600;
+  font-size: var(--small);
+}
 .compare .segmented button:disabled { color: var(--faint); opacity: 0.55; cursor: default; }
 .compare-add { margin: 14px 0; }
-.compare-body { display: grid; flex: 1; min-height: 0; grid-template: minmax(120px, 38%) minmax(0, 1fr) / fit-content(492px) minmax(0, 1fr); }
-.compare-curves { grid-column: 1 / -1; display: flex; flex-direction: column; min-height: 0; min-width: 0; margin: 0; padding: 8px 14px 22px; border-bottom: 1px solid var(--line); }
-.compare-curves figcaption { display: flex; flex: none; flex-wrap: wrap; justify-content: space-between; gap: 2px 16px; padding-bottom: 8px; }
+.compare-body {
+  display: grid;
+  flex: 1;
+  min-height: 0;
+  grid-template: minmax(120px, 38%) minmax(0, 1fr) / fit-content(492px) minmax(0, 1fr);
+}
+.compare-curves {
+  grid-column: 1 / -1;
+  display: flex;
+  flex-direction: column;
+  min-height: 0;
+  min-width: 0;
+  margin: 0;
+  padding: 8px 14px 22px;
+  border-bottom: 1px solid var(--line);
+}
+.compare-curves figcaption {
+  display: flex;
+  flex: none;
+  flex-wrap: wrap;
+  justify-content: space-between;
+  gap: 2px 16px;
+  padding-bottom: 8px;
+}
 .compare-curves .legend .line { margin-right: 0; border-color: var(--side); }
-/* y is told in the margin: curves begin at the left edge. */
-.compare-plot { position: relative; flex: 1; min-height: 0; margin-left: 58px; border-bottom: 1px solid var(--line-strong); }
-.compare-plot svg { position: absolute; inset: 0; display: block; width: 100%; height: 100%; overflow: visible; }
-.compare-plot path { fill: none; stroke: var(--side); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
-.compare-y { position: absolute; right: 0; left: 0; border-bottom: 1px solid var(--line); pointer-events: none; }
-.compare-y > span { position: absolute; right: 100%; bottom: -7px; padding-right: 8px; color: var(--dim); font: 400 var(--small) / 14px var(--mono); white-space: nowrap; }
+/* Labels of y are in the margin, so that curves start at the left edge. */
+.compare-plot {
+  position: relative;
+  flex: 1;
+  min-height: 0;
+  margin-left: 58px;
+  border-bottom: 1px solid var(--line-strong);
+}
+.compare-plot svg {
+  position: absolute;
+  inset: 0;
+  display: block;
+  width: 100%;
+  height: 100%;
+  overflow: visible;
+}
+.compare-plot path {
+  fill: none;
+  stroke: var(--side);
+  stroke-width: 1.5;
+  vector-effect: non-scaling-stroke;
+}
+.compare-y {
+  position: absolute;
+  right: 0;
+  left: 0;
+  border-bottom: 1px solid var(--line);
+  pointer-events: none;
+}
+.compare-y > span {
+  position: absolute;
+  right: 100%;
+  bottom: -7px;
+  padding-right: 8px;
+  color: var(--dim);
+  font: 400 var(--small) / 14px var(--mono);
+  white-space: nowrap;
+}
 .compare-y:first-child { border-color: transparent; }
-.compare-x { position: absolute; top: 100%; padding: 3px 0 0 4px; border-left: 1px solid var(--line-strong); color: var(--dim); font: 400 var(--small) / 14px var(--mono); white-space: nowrap; }
-.compare-x[data-last="true"] { padding: 3px 4px 0 0; border-width: 0 1px 0 0; border-right: 1px solid var(--line-strong); transform: translateX(-100%); }
-.compare-totals { min-height: 0; overflow: auto; scrollbar-gutter: stable; border-right: 1px solid var(--line); }
+.compare-x {
+  position: absolute;
+  top: 100%;
+  padding: 3px 0 0 4px;
+  border-left: 1px solid var(--line-strong);
+  color: var(--dim);
+  font: 400 var(--small) / 14px var(--mono);
+  white-space: nowrap;
+}
+.compare-x[data-last="true"] {
+  padding: 3px 4px 0 0;
+  border-width: 0 1px 0 0;
+  border-right: 1px solid var(--line-strong);
+  transform: translateX(-100%);
+}
+.compare-totals {
+  min-height: 0;
+  overflow: auto;
+  scrollbar-gutter: stable;
+  border-right: 1px solid var(--line);
+}
 .compare-totals td, .compare-totals thead th { padding: 0 5px; }
 .compare-totals td, .compare-totals tbody th { height: 24px; border-bottom: 0; color: var(--dim); }
 .compare-totals tr[data-strong="true"] > * { color: var(--text); }
 .compare-totals tr[data-strong="true"] > th { font-weight: 500; }
-.compare-totals tbody tr:not([data-none="true"]) > [data-column="change"] { color: var(--text); font-weight: 500; }
+.compare-totals tbody tr:not([data-none="true"]) > [data-column="change"] {
+  color: var(--text);
+  font-weight: 500;
+}
 .compare-totals tbody th:first-child, .compare-totals thead th:first-child { padding-left: 14px; }
 .compare-totals td:last-child, .compare-totals thead th:last-child { padding-right: 14px; }
-.compare-totals .compare-heading th { height: 30px; padding-top: 6px; border-top: 1px solid var(--line); color: var(--dim); font-size: var(--small); }
+.compare-totals .compare-heading th {
+  height: 30px;
+  padding-top: 6px;
+  border-top: 1px solid var(--line);
+  color: var(--dim);
+  font-size: var(--small);
+}
 .compare-findings { padding: 8px 14px 14px; border-top: 1px solid var(--line); color: var(--dim); }
 .compare-findings li { padding: 3px 0; overflow-wrap: anywhere; }
 .compare-findings strong { color: var(--text); font-weight: 500; }
 .compare-findings li[data-new="true"] strong { color: var(--warn); }
-.compare-stacks { display: flex; flex-direction: column; min-height: 0; min-width: 0; container-type: inline-size; }
+.compare-stacks {
+  display: flex;
+  flex-direction: column;
+  min-height: 0;
+  min-width: 0;
+  container-type: inline-size;
+}
 .compare-stacks .field input { width: 170px; }
 .compare-stacks .table-row > [data-column="change"] { position: relative; }
-.compare-bar { position: absolute; right: 0; bottom: 1px; left: 0; height: 2px; border-radius: 1px; background: var(--side); transform: scaleX(var(--share)); transform-origin: 100% 0; }
-/* What the details say of a call stack, too, gives way to its name. */
+.compare-bar {
+  position: absolute;
+  right: 0;
+  bottom: 1px;
+  left: 0;
+  height: 2px;
+  border-radius: 1px;
+  background: var(--side);
+  transform: scaleX(var(--share));
+  transform-origin: 100% 0;
+}
+/* Columns that the details repeat are hidden in favor of the call site. */
 @container (width < 620px) {
-  .compare-stacks :is(.table-head, .table-row) { grid-template-columns: 86px minmax(100px, 1fr) 74px 74px; }
+  .compare-stacks :is(.table-head, .table-row) {
+    grid-template-columns: 86px minmax(100px, 1fr) 74px 74px;
+  }
   .compare-stacks :is(.table-head, .table-row) > :nth-child(n + 5) { display: none; }
 }
-/**
- * Beside ranks and details a percentage is in the title of its change, so that call sites can be
- * read.
- */
+/* Next to rail and details, percentages are in tooltips only, to leave room for call sites. */
 @container (1120px <= width < 1500px) {
   .compare-body { grid-template-columns: fit-content(424px) minmax(0, 1fr); }
   .compare-totals [data-column="percent"] { display: none; }

@@ -20,12 +20,29 @@ export const controls = `
 .button:active { background: var(--raised); }
 .button:has(:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .button:focus-visible { outline-offset: 1px; }
-.button.primary { border-color: transparent; background: var(--accent-solid); color: var(--on-accent); }
+.button.primary {
+  border-color: transparent;
+  background: var(--accent-solid);
+  color: var(--on-accent);
+}
 .button.primary:hover { filter: brightness(1.08); }
-.button.plain { height: 28px; padding: 0 6px; border-color: transparent; background: none; color: var(--dim); }
+.button.plain {
+  height: 28px;
+  padding: 0 6px;
+  border-color: transparent;
+  background: none;
+  color: var(--dim);
+}
 .button.plain:hover { background: var(--raised); color: var(--text); }
 .button.plain:disabled { background: none; color: var(--faint); opacity: 0.55; cursor: default; }
-.link { padding: 0 2px; border: 0; border-radius: 3px; background: none; color: var(--dim); cursor: pointer; }
+.link {
+  padding: 0 2px;
+  border: 0;
+  border-radius: 3px;
+  background: none;
+  color: var(--dim);
+  cursor: pointer;
+}
 .link:hover { color: var(--text); text-decoration: underline; }
 .stepper, .segmented, .select {
   display: inline-flex;
@@ -49,7 +66,13 @@ export const controls = `
 }
 .stepper button:hover { background: var(--raised); color: var(--text); }
 .stepper .icon { width: 12px; height: 12px; }
-.stepper-label { min-width: 40px; overflow: hidden; text-align: center; text-overflow: ellipsis; white-space: nowrap; }
+.stepper-label {
+  min-width: 40px;
+  overflow: hidden;
+  text-align: center;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
 .select { position: relative; }
 .select select {
   height: 100%;
@@ -62,9 +85,24 @@ export const controls = `
   cursor: pointer;
 }
 .select option { background: var(--surface); color: var(--text); }
-.select .icon { position: absolute; right: 8px; width: 11px; height: 11px; color: var(--dim); pointer-events: none; }
+.select .icon {
+  position: absolute;
+  right: 8px;
+  width: 11px;
+  height: 11px;
+  color: var(--dim);
+  pointer-events: none;
+}
 .search { position: relative; flex: 0 1 260px; min-width: 120px; }
-.search .icon { position: absolute; top: 6px; left: 7px; width: 13px; height: 13px; color: var(--faint); pointer-events: none; }
+.search .icon {
+  position: absolute;
+  top: 6px;
+  left: 7px;
+  width: 13px;
+  height: 13px;
+  color: var(--faint);
+  pointer-events: none;
+}
 .search input {
   width: 100%;
   height: 26px;
@@ -89,7 +127,18 @@ export const controls = `
   line-height: 16px;
 }
 .segmented { overflow: hidden; }
-.segmented button { height: 100%; padding: 0 10px; border: 0; background: none; color: var(--dim); cursor: pointer; }
+.segmented button {
+  height: 100%;
+  padding: 0 10px;
+  border: 0;
+  background: none;
+  color: var(--dim);
+  cursor: pointer;
+}
 .segmented button:hover { color: var(--text); }
-.segmented button[aria-pressed="true"] { background: var(--raised); color: var(--text); font-weight: 550; }
+.segmented button[aria-pressed="true"] {
+  background: var(--raised);
+  color: var(--text);
+  font-weight: 550;
+}
 `;

@@ -1,8 +1,15 @@
-// The pane on the right.
+// The details pane.
 
 export const details = `
 .details { overflow: auto; padding: 10px 16px 24px; border-left: 1px solid var(--line); }
-.details-kind { display: flex; align-items: center; gap: 7px; min-height: 24px; color: var(--dim); font-size: var(--small); }
+.details-kind {
+  display: flex;
+  align-items: center;
+  gap: 7px;
+  min-height: 24px;
+  color: var(--dim);
+  font-size: var(--small);
+}
 .details-kind .button { margin: 0 -8px 0 auto; height: 24px; }
 .details-kind .icon { width: 12px; height: 12px; }
 .details-size { font-size: 21px; line-height: 1.3; font-weight: 650; letter-spacing: -0.01em; }
@@ -11,18 +18,62 @@ export const details = `
 .rows { margin-top: 12px; }
 .row { display: flex; gap: 10px; padding: 2px 0; }
 .row dt { flex: 0 0 108px; color: var(--dim); }
-.row dd { flex: 1; min-width: 0; overflow-wrap: anywhere; text-wrap: balance; font-family: var(--mono); font-size: 12px; line-height: 19px; }
+.row dd {
+  flex: 1;
+  min-width: 0;
+  overflow-wrap: anywhere;
+  text-wrap: balance;
+  font-family: var(--mono);
+  font-size: 12px;
+  line-height: 19px;
+}
 .hint { margin-top: 16px; padding-top: 12px; border-top: 1px solid var(--line); color: var(--dim); }
 .stack { margin-top: 18px; }
-.stack-head { display: flex; align-items: baseline; justify-content: space-between; padding-bottom: 4px; }
+.stack-head {
+  display: flex;
+  align-items: baseline;
+  justify-content: space-between;
+  padding-bottom: 4px;
+}
 .stack-note { padding-bottom: 6px; color: var(--warn); font-size: 12px; }
-.frame, .fold button { display: flex; align-items: baseline; justify-content: space-between; gap: 10px; width: 100%; padding: 4px 0; border-bottom: 1px solid var(--line); }
+.frame, .fold button {
+  display: flex;
+  align-items: baseline;
+  justify-content: space-between;
+  gap: 10px;
+  width: 100%;
+  padding: 4px 0;
+  border-bottom: 1px solid var(--line);
+}
 .frame { border-width: 0 0 1px; background: none; text-align: left; cursor: pointer; }
 .frame:hover { background: var(--hover); }
-.frame-name { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-weight: 450; }
-.frame-place { flex: none; max-width: 62%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--dim); font-family: var(--mono); font-size: var(--small); }
+.frame-name {
+  min-width: 0;
+  overflow: hidden;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+  font-weight: 450;
+}
+.frame-place {
+  flex: none;
+  max-width: 62%;
+  overflow: hidden;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+  color: var(--dim);
+  font-family: var(--mono);
+  font-size: var(--small);
+}
 .frame[data-framework="true"] span { color: var(--faint); }
-.fold button { padding: 2px 0; border-width: 0 0 1px; background: none; color: var(--faint); font-size: var(--small); text-align: left; cursor: pointer; }
+.fold button {
+  padding: 2px 0;
+  border-width: 0 0 1px;
+  background: none;
+  color: var(--faint);
+  font-size: var(--small);
+  text-align: left;
+  cursor: pointer;
+}
 .fold button:hover { color: var(--text); }
 
 @container (width < 1120px) {

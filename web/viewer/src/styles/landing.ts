@@ -1,4 +1,4 @@
-// The page before anything is open.
+// The landing page.
 
 export const landing = `
 .landing {
@@ -22,9 +22,21 @@ export const landing = `
   transition: border-color 100ms;
 }
 .drop-zone[data-over="true"] { border-color: var(--accent); background: var(--hover); }
-.drop-zone > .icon { width: 24px; height: 24px; margin: 0 auto 10px; color: var(--faint); stroke-width: 1; }
+.drop-zone > .icon {
+  width: 24px;
+  height: 24px;
+  margin: 0 auto 10px;
+  color: var(--faint);
+  stroke-width: 1;
+}
 .drop-title { font-size: 15px; font-weight: 550; }
-.drop-buttons { display: flex; flex-wrap: wrap; justify-content: center; gap: 8px; margin-top: 20px; }
+.drop-buttons {
+  display: flex;
+  flex-wrap: wrap;
+  justify-content: center;
+  gap: 8px;
+  margin-top: 20px;
+}
 .record { width: 100%; margin-top: 28px; text-align: left; }
 .record-head { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 2px 16px; }
 .record h2 { color: var(--dim); font-weight: 500; }

@@ -1,5 +1,4 @@
-// The workspace: a bar on top, the rail, the view, the details. The element's own width decides,
-// never the window's.
+// The layout: header, rail, center, details. It depends on the element's width, never the window's.
 
 export const layout = `
 .app {
@@ -9,7 +8,9 @@ export const layout = `
   display: grid;
   height: 100%;
 }
-.app[data-stage="landing"] { grid-template: "header" var(--header) "main" minmax(0, 1fr) / minmax(0, 1fr); }
+.app[data-stage="landing"] {
+  grid-template: "header" var(--header) "main" minmax(0, 1fr) / minmax(0, 1fr);
+}
 .app[data-stage="run"] {
   grid-template:
     "header header header" var(--header)
@@ -31,14 +32,37 @@ export const layout = `
   border-bottom: 1px solid var(--line);
 }
 .brand { font-weight: 650; letter-spacing: -0.01em; }
-.run { min-width: 0; font-weight: 400; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--dim); }
+.run {
+  min-width: 0;
+  font-weight: 400;
+  overflow: hidden;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+  color: var(--dim);
+}
 .controls { display: flex; align-items: center; gap: 8px; flex: none; }
 .tools { display: flex; align-items: center; gap: 2px; margin-left: auto; flex: none; }
 .main { grid-area: main; display: flex; flex-direction: column; min-width: 0; min-height: 0; }
 .main { position: relative; }
 .app[data-stage="landing"] .main { overflow: auto; }
-.busy { position: absolute; z-index: 2; top: -1px; left: 0; width: 100%; height: 2px; overflow: hidden; pointer-events: none; }
-.busy::after { content: ""; display: block; width: 30%; height: 100%; background: var(--accent); animation: busy 1.1s ease-in-out infinite; }
+.busy {
+  position: absolute;
+  z-index: 2;
+  top: -1px;
+  left: 0;
+  width: 100%;
+  height: 2px;
+  overflow: hidden;
+  pointer-events: none;
+}
+.busy::after {
+  content: "";
+  display: block;
+  width: 30%;
+  height: 100%;
+  background: var(--accent);
+  animation: busy 1.1s ease-in-out infinite;
+}
 @keyframes busy { from { transform: translateX(-100%); } to { transform: translateX(334%); } }
 @media (prefers-reduced-motion: reduce) { .busy::after { width: 100%; } }
 .rail { grid-area: rail; }
@@ -80,8 +104,13 @@ export const layout = `
   text-align: center;
 }
 .veil span { color: var(--dim); font-size: var(--base); font-weight: 400; }
-.app[data-stage="run"][data-dropping] .veil { visibility: visible; opacity: 1; pointer-events: auto; }
-.app[data-dropping="add"] .veil p:not([data-instead]), .app[data-dropping="open"] .veil [data-instead] {
+.app[data-stage="run"][data-dropping] .veil {
+  visibility: visible;
+  opacity: 1;
+  pointer-events: auto;
+}
+.app[data-dropping="add"] .veil p:not([data-instead]),
+.app[data-dropping="open"] .veil [data-instead] {
   border-color: var(--accent);
   background: var(--tint);
 }

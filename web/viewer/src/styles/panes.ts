@@ -1,4 +1,4 @@
-// The center: tabs, one view, a splitter, the drawer.
+// The center: tabs, view, splitter, drawer.
 
 export const panes = `
 .panes {
@@ -13,38 +13,111 @@ export const panes = `
   min-height: 0;
 }
 .panes[data-drawer="true"] {
-  grid-template-rows: 34px minmax(120px, calc((1 - var(--drawer-size)) * 100% - 64px)) 0 30px minmax(0, 1fr);
+  grid-template-rows:
+    34px minmax(120px, calc((1 - var(--drawer-size)) * 100% - 64px))
+    0 30px minmax(0, 1fr);
 }
-.tabs { display: flex; align-items: center; gap: 8px; min-width: 0; padding: 0 6px 0 8px; border-bottom: 1px solid var(--line); }
+.tabs {
+  display: flex;
+  align-items: center;
+  gap: 8px;
+  min-width: 0;
+  padding: 0 6px 0 8px;
+  border-bottom: 1px solid var(--line);
+}
 .tabs[data-for="main"] { grid-area: tabs; }
 .tabs[data-for="drawer"] { grid-area: drawer-tabs; border-top: 1px solid var(--line); }
 .panes[data-drawer="false"] .tabs[data-for="drawer"] { border-bottom: 0; }
 .tabs .facts, .tabs > .button { margin-left: auto; }
 .tabs > .button { height: 24px; }
-.tablist { display: flex; align-self: stretch; min-width: 0; overflow: auto hidden; scrollbar-width: none; }
-.tab { position: relative; padding: 0 9px; border: 0; background: none; color: var(--dim); white-space: nowrap; cursor: pointer; }
+.tablist {
+  display: flex;
+  align-self: stretch;
+  min-width: 0;
+  overflow: auto hidden;
+  scrollbar-width: none;
+}
+.tab {
+  position: relative;
+  padding: 0 9px;
+  border: 0;
+  background: none;
+  color: var(--dim);
+  white-space: nowrap;
+  cursor: pointer;
+}
 .tabs[data-for="drawer"] .tab { font-size: 12px; }
 .tab:hover { color: var(--text); }
 .tab[aria-selected="true"] { color: var(--text); }
-.tab[aria-selected="true"]::after { content: ""; position: absolute; right: 9px; bottom: -1px; left: 9px; height: 2px; border-radius: 1px; background: var(--accent); }
-.count { display: inline-block; min-width: 16px; margin-left: 4px; padding: 0 4px; border-radius: 8px; background: var(--warn-tint); color: var(--warn); font-size: 10px; line-height: 15px; text-align: center; }
+.tab[aria-selected="true"]::after {
+  content: "";
+  position: absolute;
+  right: 9px;
+  bottom: -1px;
+  left: 9px;
+  height: 2px;
+  border-radius: 1px;
+  background: var(--accent);
+}
+.count {
+  display: inline-block;
+  min-width: 16px;
+  margin-left: 4px;
+  padding: 0 4px;
+  border-radius: 8px;
+  background: var(--warn-tint);
+  color: var(--warn);
+  font-size: 10px;
+  line-height: 15px;
+  text-align: center;
+}
 .pane { display: flex; flex-direction: column; min-width: 0; min-height: 0; overflow: hidden; }
 .pane[data-place="main"] { grid-area: main; }
 .pane[data-place="drawer"] { grid-area: drawer; }
 .pane[data-place="none"] { display: none; }
-.splitter { grid-area: split; position: relative; z-index: 5; height: 7px; margin-top: -4px; cursor: row-resize; touch-action: none; }
-.splitter:hover, .splitter:focus-visible { background: linear-gradient(transparent 3px, var(--accent) 3px 5px, transparent 5px); outline: 0; }
+.splitter {
+  grid-area: split;
+  position: relative;
+  z-index: 5;
+  height: 7px;
+  margin-top: -4px;
+  cursor: row-resize;
+  touch-action: none;
+}
+.splitter:hover, .splitter:focus-visible {
+  background: linear-gradient(transparent 3px, var(--accent) 3px 5px, transparent 5px);
+  outline: 0;
+}
 .panes[data-drawer="false"] .splitter { display: none; }
-.toolbar { display: flex; flex: none; flex-wrap: nowrap; align-items: center; gap: 12px; height: 34px; padding: 0 14px; overflow: auto hidden; border-bottom: 1px solid var(--line); font-size: 12px; white-space: nowrap; scrollbar-width: none; }
-/* It scrolls: what hides its own overflow would else shrink to nothing. */
+.toolbar {
+  display: flex;
+  flex: none;
+  flex-wrap: nowrap;
+  align-items: center;
+  gap: 12px;
+  height: 34px;
+  padding: 0 14px;
+  overflow: auto hidden;
+  border-bottom: 1px solid var(--line);
+  font-size: 12px;
+  white-space: nowrap;
+  scrollbar-width: none;
+}
+/* Scrolls: children that hide their overflow would shrink to nothing otherwise. */
 .toolbar > * { flex: none; }
 .toolbar-end { display: inline-flex; align-items: center; gap: 2px; margin-left: auto; }
 .toolbar .button { height: 24px; gap: 4px; font-size: 12px; }
 .toolbar .icon { width: 13px; height: 13px; }
-/* What has more than there is room for fades out on the side where there is more. */
+/* A scrolling list fades out on the sides where it continues. */
 @supports (animation-timeline: scroll()) {
   .tablist, .toolbar {
-    mask: linear-gradient(to right, transparent, #000 var(--before, 0px), #000 calc(100% - var(--behind, 0px)), transparent);
+    mask: linear-gradient(
+      to right,
+      transparent,
+      #000 var(--before, 0px),
+      #000 calc(100% - var(--behind, 0px)),
+      transparent
+    );
     animation: more linear;
     animation-timeline: scroll(self inline);
   }

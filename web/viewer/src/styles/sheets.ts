@@ -1,4 +1,4 @@
-// The element's style, as constructable sheets: they need no permission for inline styles.
+// The element's styles as constructable sheets, which a content security policy allows.
 
 import { controls } from "./controls.js";
 import { details } from "./details.js";
@@ -15,7 +15,7 @@ export function sheetOf(text: string): CSSStyleSheet {
   return sheet;
 }
 
-/** New sheets, in the order in which they cascade. */
+/** New sheets in cascade order. */
 export function styleSheets(): CSSStyleSheet[] {
   return [tokens, layout, panes, controls, landing, rail, plot, details].map(sheetOf);
 }

@@ -1,6 +1,5 @@
-// Colors, type and what every part shares. Surfaces are neutral: hue belongs to data, one accent
-// to selection and one to warnings. Texts have a contrast of at least 4.5 on every surface that
-// they stand on.
+// Colors, fonts and shared rules. Surfaces are neutral: hue is for data, one accent for selection,
+// and one for warnings. Texts have a contrast of at least 4.5 on their surface.
 
 export const tokens = `
 :host {
@@ -12,7 +11,10 @@ export const tokens = `
 }
 .app {
   --sans: var(--vramscope-font, system-ui, -apple-system, "Segoe UI", sans-serif);
-  --mono: var(--vramscope-mono, ui-monospace, "SF Mono", "Cascadia Mono", Menlo, "DejaVu Sans Mono", monospace);
+  --mono: var(
+    --vramscope-mono,
+    ui-monospace, "SF Mono", "Cascadia Mono", Menlo, "DejaVu Sans Mono", monospace
+  );
   --base: var(--vramscope-size, 13px);
   --small: 11px;
   --radius: var(--vramscope-radius, 6px);
@@ -88,7 +90,14 @@ button, select { font: inherit; color: inherit; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; }
 .dim { color: var(--dim); }
 .mono { font-family: var(--mono); }
-.icon { display: block; fill: none; stroke: currentColor; stroke-width: 1.3; stroke-linecap: round; stroke-linejoin: round; }
+.icon {
+  display: block;
+  fill: none;
+  stroke: currentColor;
+  stroke-width: 1.3;
+  stroke-linecap: round;
+  stroke-linejoin: round;
+}
 .swatch { flex: none; width: 9px; height: 9px; border-radius: 2px; }
 .bar { display: block; height: 2px; overflow: hidden; border-radius: 1px; background: var(--line); }
 .bar::before {

@@ -1,8 +1,8 @@
-// The whole viewer: a landing page until something is opened, then one workspace.
+// The whole viewer: a landing page until files are opened, then the workspace.
 
 import type { Signal } from "@preact/signals";
 import type { RunWatch } from "../client/run-index.js";
-import type { Session } from "../session.js";
+import type { Stores, Uses } from "../stores.js";
 import { Details } from "./details.js";
 import { Header } from "./header.js";
 import { Landing } from "./landing.js";
@@ -10,88 +10,87 @@ import { Notice, OfferNotice } from "./notice.js";
 import { Panes } from "./panes.js";
 import { Rail } from "./rail.js";
 
+/** The ways to open files, and what the element's attributes say of them. */
 export interface Opening {
-  /** Address of the sample run's index; null where there is none. */
+  /** Address of the sample run's index; null without one. */
   sample: string | null;
-  /** Address of a page that says how to record; null where there is none. */
+  /** Address of a page on recording; null without one. */
   guide: string | null;
-  /** The page around it has the name, the theme and the ways to open something. */
+  /** The embedding page has the name, the theme and the ways to open files. */
   embedded: Signal<boolean>;
-  /** Nobody opens anything but the script. */
+  /** Only scripts open files. */
   readonly: Signal<boolean>;
   files(files: Iterable<File>): void;
-  /** Beside what is open. */
+  /** Adds files to the open run. */
   add(files: Iterable<File>): void;
   openSample(): void;
-  /** Snapshots that were written since. */
+  /** Snapshots written since the run was opened. */
   offer: RunWatch;
   openOffer(): void;
 }
 
-export function App({ session, opening }: { session: Session; opening: Opening }) {
-  const run = session.run.value;
-  // A single file needs no column of its own: its row stands in the header.
-  const column = session.rows.value.length > 1;
-  const rail = run && <Rail session={session} run={run} />;
-  const views = session.workspace.value;
+export function App({ stores, opening }: { stores: Stores; opening: Opening }) {
+  const { runs, selection, navigation, appearance, status, workspace } = stores;
+  const run = runs.run.value;
+  // A single file needs no column: its row stands in the header.
+  const column = runs.rows.value.length > 1;
+  const rail = run && <Rail {...stores} run={run} />;
+  const views = workspace.value;
   return (
     <div
       class="app"
-      data-theme={session.dark.value ? "dark" : "light"}
+      data-theme={appearance.dark.value ? "dark" : "light"}
       data-stage={run ? "run" : "landing"}
       data-rail={column ? "column" : "header"}
-      data-details={session.detailsOpen.value}
-      data-dropping={session.dropping.value ?? undefined}
+      data-details={navigation.detailsOpen.value}
+      data-dropping={runs.dropping.value ?? undefined}
     >
-      <Header session={session} opening={opening}>
+      <Header {...stores} opening={opening}>
         {!column && rail}
       </Header>
       {run ? (
         <>
           {column && rail}
           <main class="main" part="main">
-            <Busy session={session} />
-            <Notice session={session} />
+            <Busy selection={selection} />
+            <Notice status={status} />
             <OfferNotice offer={opening.offer} open={opening.openOffer} />
-            <Panes session={session} />
+            <Panes {...stores} />
           </main>
-          <Details session={session} />
+          <Details {...stores} />
         </>
       ) : (
         <main class="main" part="main">
-          <Notice session={session} />
+          <Notice status={status} />
           <OfferNotice offer={opening.offer} open={opening.openOffer} />
-          <Landing session={session} opening={opening} />
+          <Landing runs={runs} opening={opening} />
         </main>
       )}
       {views && (
         <>
-          <views.ui.Sheet session={session} />
-          <views.ui.Palette session={session} workspace={views} />
+          <views.ui.Sheet />
+          <views.ui.Palette />
         </>
       )}
       <div class="veil" aria-hidden="true">
         <p>
           Drop to add
-          <span>beside what is open</span>
+          <span>to the open run</span>
         </p>
         <p data-instead>
-          Open instead
-          <span>what is open is closed</span>
+          Drop to open
+          <span>and close the open run</span>
         </p>
       </div>
       <div class="visually-hidden" role="status" aria-live="polite">
-        {session.spoken}
+        {status.spoken}
       </div>
     </div>
   );
 }
 
-/**
- * A line that moves while the worker is at something that takes time: what is on screen may not be
- * all.
- */
-function Busy({ session }: { session: Session }) {
-  const isBusy = session.asked?.client.busy.value ?? false;
+/** A moving line while the worker is busy: the view may be incomplete. */
+function Busy({ selection }: Uses<"selection">) {
+  const isBusy = selection.target?.client.busy.value ?? false;
   return isBusy && <div class="busy" role="progressbar" aria-label="Computing" />;
 }

@@ -1,8 +1,8 @@
-// Ticks and the peak's mark as text over the canvas, where the Rust view says.
+// Axis ticks and the peak label as text over the canvas, placed by the Rust view.
 
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 
-/** Read here, so that of the view around it nothing else is made anew in every frame. */
+/** Reads the labels itself, so that only it renders in every frame. */
 export function AxisLabels({ plot: of }: { plot: CanvasPlot<unknown> | null }) {
   const labels = of?.labels.value;
   if (!labels) return null;

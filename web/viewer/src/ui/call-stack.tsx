@@ -1,20 +1,20 @@
-// A call stack, innermost first. Frames of PyTorch itself are dim, and runs of them fold into a
-// line that says how many.
+// A call stack, innermost frame first. Framework frames are dim, and runs of them fold into one
+// line.
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { FrameRow, StackDetail } from "../generated/protocol.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 
-/** A single frame takes no more room than the line that would stand for it. */
-const LEAST_FOLDED = 2;
+/** A single frame is no longer than the line that would replace it. */
+const MIN_FOLDED = 2;
 
 interface Run {
   framework: boolean;
   frames: FrameRow[];
 }
 
-/** Neighbors of one kind together. */
+/** Consecutive frames of one kind together. */
 function runsOf(frames: FrameRow[]): Run[] {
   const runs: Run[] = [];
   for (const frame of frames) {
@@ -25,16 +25,16 @@ function runsOf(frames: FrameRow[]): Run[] {
   return runs;
 }
 
-interface CallStackProperties {
-  session: Session;
+export type CallStackProperties = Uses<"viewSelection" | "workspace"> & {
   stack: StackDetail;
+  /** A button beside the title. */
   tool: ComponentChildren;
-}
+};
 
-export function CallStack({ session, stack, tool }: CallStackProperties) {
+export function CallStack({ viewSelection, workspace, stack, tool }: CallStackProperties) {
   const runs = runsOf(stack.frames);
-  // Where there is nothing but framework, folding it would leave nothing.
-  const foldable = runs.length > 1 && session.linked.hideFramework.value;
+  // A stack of framework frames only is not folded: nothing would be left.
+  const foldable = runs.length > 1 && viewSelection.hideFramework.value;
   return (
     <section class="stack" aria-labelledby="stack-title">
       <div class="stack-head">
@@ -46,9 +46,9 @@ export function CallStack({ session, stack, tool }: CallStackProperties) {
         {runs.map((run, index) => (
           <RunOfFrames
             key={index}
-            session={session}
+            workspace={workspace}
             run={run}
-            folds={foldable && run.framework && run.frames.length >= LEAST_FOLDED}
+            folds={foldable && run.framework && run.frames.length >= MIN_FOLDED}
           />
         ))}
       </ol>
@@ -56,7 +56,9 @@ export function CallStack({ session, stack, tool }: CallStackProperties) {
   );
 }
 
-function RunOfFrames({ session, run, folds }: { session: Session; run: Run; folds: boolean }) {
+type RunProperties = Uses<"workspace"> & { run: Run; folds: boolean };
+
+function RunOfFrames({ workspace, run, folds }: RunProperties) {
   const [open, setOpen] = useState(false);
   const toggle = folds && (
     <li class="fold">
@@ -70,12 +72,12 @@ function RunOfFrames({ session, run, folds }: { session: Session; run: Run; fold
     <>
       {toggle}
       {(open || !folds) &&
-        run.frames.map((frame, index) => <Frame key={index} session={session} frame={frame} />)}
+        run.frames.map((frame, index) => <Frame key={index} workspace={workspace} frame={frame} />)}
     </>
   );
 }
 
-function Frame({ session, frame }: { session: Session; frame: FrameRow }) {
+function Frame({ workspace, frame }: Uses<"workspace"> & { frame: FrameRow }) {
   const { name, file, line, place, framework } = frame;
   return (
     <li>
@@ -84,7 +86,7 @@ function Frame({ session, frame }: { session: Session; frame: FrameRow }) {
         class="frame"
         data-framework={framework}
         title={`${name}\n${file}`}
-        onClick={() => void session.workspace.peek()?.showFrame(name, file, line)}
+        onClick={() => void workspace.peek()?.stores.cards.showFrame(name, file, line)}
       >
         <span class="frame-name">{name}</span>
         <span class="frame-place">{place}</span>

@@ -1,34 +1,33 @@
-// A canvas that a plot draws on, from its mounting to its end.
+// Mounts a canvas and the plot that draws on it.
 
 import type { Signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Surface } from "../plot/surface.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 
-interface CanvasProperties<P extends CanvasPlot<unknown>> {
-  session: Session;
+type CanvasProperties<P extends CanvasPlot<unknown>> = Uses<"plots" | "appearance"> & {
   plot: Signal<P | null>;
   make: (surface: Surface) => P;
-  /** What the canvas is to a test and to a screen reader. */
+  /** Attributes for tests and screen readers. */
   attributes: Readonly<Record<string, string>>;
-}
+};
 
 export function Canvas<P extends CanvasPlot<unknown>>(properties: CanvasProperties<P>) {
-  const { session } = properties;
+  const { plots } = properties;
   const place = useRef<HTMLDivElement>(null);
-  const generation = session.canvas.value;
+  const generation = plots.generation.value;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a plot is made once for its canvas
   useLayoutEffect(
     () => (place.current ? mount(properties, place.current) : undefined),
-    [session, generation],
+    [plots, generation],
   );
   return <div class="surface" ref={place} />;
 }
 
-/** Puts a canvas there, and takes it away again. */
+/** Mounts a canvas with its plot. Returns a function that unmounts both. */
 function mount<P extends CanvasPlot<unknown>>(
-  { session, plot, make, attributes }: CanvasProperties<P>,
+  { plots, appearance, plot, make, attributes }: CanvasProperties<P>,
   place: HTMLElement,
 ): () => void {
   const gone = new AbortController();
@@ -36,11 +35,11 @@ function mount<P extends CanvasPlot<unknown>>(
   let made: P | null = null;
   const fit = () => made?.resize(place.clientWidth, place.clientHeight);
   const size = new ResizeObserver(fit);
-  const theme = session.dark.subscribe((dark) => made?.setTheme(dark));
+  const theme = appearance.dark.subscribe((dark) => made?.setTheme(dark));
   const start = async () => {
-    await session.modules.view;
+    await plots.ready;
     if (signal.aborted) return;
-    const surface = session.surfaces.take();
+    const surface = plots.surfaces.take();
     const { canvas } = surface;
     for (const [name, value] of Object.entries(attributes)) canvas.setAttribute(name, value);
     made = make(surface);
@@ -48,18 +47,18 @@ function mount<P extends CanvasPlot<unknown>>(
       event.preventDefault();
       made?.contextLost();
     };
-    // The GL context can be taken away at any time; the browser gives it back only to those who
-    // ask.
+    // The browser may take the GL context away. It gives the context back only if the default
+    // action is prevented.
     canvas.addEventListener("webglcontextlost", lost, { signal });
     canvas.addEventListener("webglcontextrestored", () => made?.contextRestored(), { signal });
     canvas.addEventListener("blur", () => made?.clearHover(), { signal });
     place.append(canvas);
-    made.setTheme(session.dark.peek());
+    made.setTheme(appearance.dark.peek());
     fit();
     size.observe(place);
     plot.value = made;
   };
-  start().catch((error: unknown) => session.cannotDraw(error));
+  start().catch((error: unknown) => plots.fail(error));
   return () => {
     gone.abort();
     size.disconnect();

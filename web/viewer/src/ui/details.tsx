@@ -1,51 +1,54 @@
-// The pane on the right: everything about the selected block; without one, the trace in numbers.
+// The pane on the right: the selected block or card; without a selection, the numbers of the trace.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { RankFile } from "../client/rank-file.js";
 import type { BlockDetail, DeviceSummary, Quantity } from "../generated/protocol.js";
 import type { Trace } from "../run.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import { CallStack } from "./call-stack.js";
 import { Icon } from "./icons.js";
 
-export function Details({ session }: { session: Session }) {
-  const detail = session.selected.value;
-  const trace = session.trace.value;
-  const file = session.focus.value?.file;
-  const views = session.workspace.value;
-  const subject = session.subject.value;
-  if (!session.detailsOpen.value) return null;
+type BlockOwners = Uses<"selection" | "viewSelection" | "appearance" | "workspace">;
+
+export function Details({ navigation, ...owners }: BlockOwners & Uses<"navigation">) {
+  const { selection, workspace } = owners;
+  const detail = selection.block.value;
+  const trace = selection.trace.value;
+  const file = selection.focus.value?.file;
+  const views = workspace.value;
+  const card = selection.card.value;
+  if (!navigation.detailsOpen.value) return null;
   const first = () => {
-    if (subject && views)
-      return <views.ui.Subject session={session} workspace={views} subject={subject} />;
-    if (detail) return <Block session={session} detail={detail} />;
+    if (card && views) return <views.ui.Card card={card} />;
+    if (detail) return <Block {...owners} detail={detail} />;
     return file && <FileFacts file={file} trace={trace} />;
   };
   return (
     <aside class="details" part="details" aria-label="Details" data-testid="details">
       {first()}
-      {views && <views.ui.Moment session={session} workspace={views} />}
-      {!subject && !detail && trace?.device?.note === null && (
+      {views && <views.ui.State />}
+      {!card && !detail && trace?.device?.note === null && (
         <p class="hint">Click a block to see where it was allocated and when it was freed.</p>
       )}
     </aside>
   );
 }
 
-function Block({ session, detail }: { session: Session; detail: BlockDetail }) {
+function Block({ detail, ...owners }: BlockOwners & { detail: BlockDetail }) {
+  const { selection, appearance } = owners;
   const { bytes, rows, stack, color, reference } = detail;
   return (
     <article aria-labelledby="details-title" data-reference={reference}>
       <div class="details-kind">
-        <span class="swatch" style={{ background: session.swatch(color) }} />
+        <span class="swatch" style={{ background: appearance.swatch(color) }} />
         <span>Block</span>
         <button
           type="button"
           class="button plain"
           title="Clear the selection (Esc)"
           aria-label="Clear the selection"
-          onClick={() => session.select(null)}
+          onClick={() => selection.select(null)}
         >
           <Icon name="close" />
         </button>
@@ -62,15 +65,15 @@ function Block({ session, detail }: { session: Session; detail: BlockDetail }) {
       </dl>
       <CallStack
         key={reference}
-        session={session}
+        {...owners}
         stack={stack}
-        tool={<CopyButton session={session} key={reference} />}
+        tool={<CopyButton selection={selection} key={reference} />}
       />
     </article>
   );
 }
 
-export function CopyButton({ session }: { session: Session }) {
+export function CopyButton({ selection }: Uses<"selection">) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
@@ -82,20 +85,20 @@ export function CopyButton({ session }: { session: Session }) {
       type="button"
       class="link"
       title="Copy the block and its stack as text"
-      onClick={() => void session.copySelection().then(setCopied)}
+      onClick={() => void selection.copy().then(setCopied)}
     >
       {copied ? "copied" : "copy"}
     </button>
   );
 }
 
-/** What the numbers of a trace are called. */
+/** The numbers of a trace with their labels. */
 const FACTS: [label: string, of: (device: DeviceSummary) => Quantity][] = [
   ["peak", (device) => device.peak],
-  ["at event", (device) => device.peakEvent],
+  ["peak event", (device) => device.peakEvent],
   ["reserved peak", (device) => device.reservedPeak],
-  ["at the start", (device) => device.start],
-  ["at the end", (device) => device.end],
+  ["initial", (device) => device.start],
+  ["final", (device) => device.end],
   ["events", (device) => device.events],
   ["blocks", (device) => device.blocks],
 ];

@@ -1,9 +1,9 @@
-// The bar on top: what is open, which rank and device of it, along which axis.
+// The bar at the top: the run's title, the rank, device and axis in focus, search, and tools.
 
 import { effect, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect } from "preact/hooks";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import type { Theme } from "../view-state.js";
 import type { Opening } from "./app.js";
 import { Icon } from "./icons.js";
@@ -12,15 +12,14 @@ import { OpenButton } from "./open-button.js";
 const NEXT_THEME: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
 const THEME_ICON = { auto: "auto", light: "sun", dark: "moon" } as const;
 
-interface HeaderProperties {
-  session: Session;
-  opening: Opening;
-  children: ComponentChildren;
-}
+type HeaderProperties = Uses<
+  "runs" | "selection" | "viewSelection" | "navigation" | "appearance" | "workspace"
+> & { opening: Opening; children: ComponentChildren };
 
-export function Header({ session, opening, children }: HeaderProperties) {
-  const run = session.run.value;
-  const theme = session.theme.value;
+export function Header({ opening, children, ...stores }: HeaderProperties) {
+  const { runs, navigation, appearance } = stores;
+  const run = runs.run.value;
+  const theme = appearance.theme.value;
   const embedded = opening.embedded.value;
   return (
     <header class="header" part="header">
@@ -32,11 +31,11 @@ export function Header({ session, opening, children }: HeaderProperties) {
           </h1>
           {children}
           <div class="controls">
-            <RankStepper session={session} />
-            <DeviceSelect session={session} />
-            <AxisSwitch session={session} />
+            <RankStepper {...stores} />
+            <DeviceSelect {...stores} />
+            <AxisSwitch {...stores} />
           </div>
-          <SearchBox session={session} />
+          <SearchBox {...stores} />
         </>
       )}
       <div class="tools">
@@ -57,11 +56,11 @@ export function Header({ session, opening, children }: HeaderProperties) {
           <button
             type="button"
             class="button plain"
-            aria-pressed={session.detailsOpen.value}
+            aria-pressed={navigation.detailsOpen.value}
             title="Show or hide the details"
             aria-label="Details"
             onClick={() => {
-              session.detailsOpen.value = !session.detailsOpen.peek();
+              navigation.detailsOpen.value = !navigation.detailsOpen.peek();
             }}
           >
             <Icon name="panel" />
@@ -74,7 +73,7 @@ export function Header({ session, opening, children }: HeaderProperties) {
             title={`Theme: ${theme}`}
             aria-label={`Theme: ${theme}`}
             onClick={() => {
-              session.theme.value = NEXT_THEME[theme];
+              appearance.theme.value = NEXT_THEME[theme];
             }}
           >
             <Icon name={THEME_ICON[theme]} />
@@ -86,7 +85,7 @@ export function Header({ session, opening, children }: HeaderProperties) {
           title="Keys and gestures (?)"
           aria-label="Keys and gestures"
           onClick={() => {
-            session.sheetOpen.value = true;
+            navigation.sheetOpen.value = true;
           }}
         >
           ?
@@ -96,59 +95,63 @@ export function Header({ session, opening, children }: HeaderProperties) {
   );
 }
 
-/** One search for all views; what it finds is told beside it once the views are there. */
-function SearchBox({ session }: { session: Session }) {
-  const views = session.workspace.value;
-  const { search } = session.linked;
-  const found = views?.found.value.value;
-  // What stands there, which is searched a moment later: drawn from the search, a letter that came
-  // in between would be lost.
+/** The search of all views, with the number of hits. */
+function SearchBox({
+  viewSelection,
+  navigation,
+  workspace,
+}: Uses<"viewSelection" | "navigation" | "workspace">) {
+  const views = workspace.value?.stores;
+  const { search } = viewSelection;
+  const found = views?.queries.found.value.value;
+  // The text of the box, which is ahead of the search while typing.
   const text = useSignal(search.peek());
   const follow = () => {
     text.value = search.value;
   };
-  // At once: an effect that waits for a frame would bring back what stood there before it.
+  // A layout effect: a later one would overwrite letters that were typed since.
   // biome-ignore lint/correctness/useExhaustiveDependencies: a viewer has one search
   useLayoutEffect(() => effect(follow), []);
+  const keydown = (event: KeyboardEvent & { currentTarget: HTMLInputElement }) => {
+    if (event.key === "Enter") void views?.steps.nextHit(event.shiftKey);
+    else if (event.key === "Escape") {
+      viewSelection.clearSearch();
+      text.value = "";
+      event.currentTarget.blur();
+    } else if (event.key === ">" && text.peek() === "" && views) {
+      event.preventDefault();
+      event.currentTarget.blur();
+      navigation.paletteOpen.value = true;
+    }
+  };
   return (
     <search class="search">
       <Icon name="search" />
       <input
         type="search"
         placeholder="Search frames, files, sizes"
-        title="A word of a frame or file, an address, #event, or a size such as >512MiB (/)"
+        title="Search by function, file, address, #event or size (e.g. >512MiB) (/)"
         aria-label="Search"
         data-testid="search"
         value={text.value}
         onInput={({ currentTarget: { value } }) => {
           text.value = value;
-          if (views) views.typed(value);
-          else search.value = value;
+          viewSelection.searchSoon(value);
         }}
-        onKeyDown={(event) => {
-          if (event.key === "Enter") void views?.nextHit(event.shiftKey);
-          else if (event.key === "Escape") {
-            search.value = "";
-            text.value = "";
-            views?.typed("");
-            event.currentTarget.blur();
-          } else if (event.key === ">" && text.peek() === "" && views) {
-            views.openPaletteFromSearch(event);
-          }
-        }}
+        onKeyDown={keydown}
       />
       {search.value !== "" && (
         <output class="found" data-value={found?.blocks.raw} title={found?.text}>
-          {found ? found.blocks.exact : "nothing"}
+          {found ? found.blocks.exact : "no match"}
         </output>
       )}
     </search>
   );
 }
 
-function RankStepper({ session }: { session: Session }) {
-  const rows = session.rows.value;
-  const focused = rows.find((row) => session.isFocused(row));
+function RankStepper({ runs, selection }: Uses<"runs" | "selection">) {
+  const rows = runs.rows.value;
+  const focused = rows.find((row) => selection.isFocused(row));
   if (rows.length < 2 || !focused) return null;
   const prefix = focused.file.planned.rank === null ? "" : "rank ";
   return (
@@ -157,7 +160,7 @@ function RankStepper({ session }: { session: Session }) {
         type="button"
         aria-label="Previous rank"
         title="Previous rank ([)"
-        onClick={() => session.step(-1)}
+        onClick={() => selection.step(-1)}
       >
         <Icon name="back" />
       </button>
@@ -169,7 +172,7 @@ function RankStepper({ session }: { session: Session }) {
         type="button"
         aria-label="Next rank"
         title="Next rank (])"
-        onClick={() => session.step(1)}
+        onClick={() => selection.step(1)}
       >
         <Icon name="forward" />
       </button>
@@ -177,8 +180,8 @@ function RankStepper({ session }: { session: Session }) {
   );
 }
 
-function DeviceSelect({ session }: { session: Session }) {
-  const trace = session.trace.value;
+function DeviceSelect({ selection }: Uses<"selection">) {
+  const trace = selection.trace.value;
   const devices = trace?.part.devices ?? [];
   if (!trace || devices.length < 2) return null;
   return (
@@ -187,7 +190,7 @@ function DeviceSelect({ session }: { session: Session }) {
         aria-label="Device"
         value={String(trace.device?.device)}
         onChange={(event) =>
-          session.look(
+          selection.look(
             { file: trace.file, part: trace.partIndex },
             Number(event.currentTarget.value),
           )
@@ -204,20 +207,20 @@ function DeviceSelect({ session }: { session: Session }) {
   );
 }
 
-function AxisSwitch({ session }: { session: Session }) {
-  const axes = session.trace.value?.device?.axes ?? [];
-  const shown = session.shown.value;
-  if (axes.length < 2 || !shown) return null;
+function AxisSwitch({ selection }: Uses<"selection">) {
+  const axes = selection.trace.value?.device?.axes ?? [];
+  const visible = selection.visibleTrace.value;
+  if (axes.length < 2 || !visible) return null;
   return (
-    <fieldset class="segmented" title="Events or time along the axis (X)">
-      <legend class="visually-hidden">Along the axis</legend>
+    <fieldset class="segmented" title="X axis: events or time (X)">
+      <legend class="visually-hidden">X axis</legend>
       {axes.map(({ kind }) => (
         <button
           key={kind}
           type="button"
-          aria-pressed={shown.axis.kind === kind}
+          aria-pressed={visible.axis.kind === kind}
           onClick={() => {
-            session.axis.value = kind;
+            selection.axis.value = kind;
           }}
         >
           {kind}

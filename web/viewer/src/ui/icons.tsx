@@ -1,4 +1,4 @@
-// The few signs that the chrome uses, drawn on a 16 px grid.
+// Icons on a 16 px grid.
 
 const PATHS = {
   back: "M10 3.5 5.5 8l4.5 4.5",

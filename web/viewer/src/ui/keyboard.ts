@@ -1,12 +1,13 @@
-// Keys to commands. Single letters act only while nothing that takes text has the focus; held keys
-// end on blur.
+// Maps keys to commands. Single letters act only while no text field has the focus. Held keys end
+// when the window loses the focus.
 
+import type { TimelineView } from "../../wasm/vramscope_view.js";
 import { hasSelectedText } from "../host/clipboard.js";
-import type { Session } from "../session.js";
+import type { Stores } from "../stores.js";
 import { type Movement, SHORTCUTS, type Shortcut, type ShortcutGroup } from "./keymap.js";
 
 /**
- * `Shift+` is part of the name for letters and named keys; a sign such as `?` says it by itself.
+ * The key's name. `Shift+` is part of it for letters and named keys, but not for signs like `?`.
  */
 function nameOf(event: KeyboardEvent): string {
   const letter = /^[a-z]$/i.test(event.key);
@@ -30,22 +31,20 @@ const byKey = (groups: ShortcutGroup[]) =>
 
 export class Keyboard {
   readonly #stop: () => void;
-  readonly #session: Session;
+  readonly #stores: Stores;
   #byKey: Map<string, Shortcut>;
-  /** What is to be done when a key goes up. */
-  readonly #releases = new Map<string, (session: Session) => void>();
-  /**
-   * The movement that each key that is down has begun: Shift may be let go of before the letter is.
-   */
+  /** Actions for the release of a key, by its code. */
+  readonly #releases = new Map<string, (stores: Stores) => void>();
+  /** The movement of each held key, by its code: Shift may be released before the letter. */
   readonly #held = new Map<string, Movement>();
   readonly #listening = new AbortController();
 
-  constructor(session: Session, target: EventTarget) {
-    this.#session = session;
+  constructor(stores: Stores, target: EventTarget) {
+    this.#stores = stores;
     this.#byKey = byKey(SHORTCUTS);
     const { signal } = this.#listening;
-    // The keys of the views come with them.
-    this.#stop = session.workspace.subscribe((workspace) => {
+    // The views bring their own keys.
+    this.#stop = stores.workspace.subscribe((workspace) => {
       if (workspace) this.#byKey = byKey([...SHORTCUTS, ...workspace.shortcuts]);
     });
     target.addEventListener("keydown", (event) => this.#down(event as KeyboardEvent), { signal });
@@ -61,7 +60,6 @@ export class Keyboard {
 
   #down(event: KeyboardEvent): void {
     const target = event.composedPath()[0];
-    const session = this.#session;
     if (event.defaultPrevented || this.#isCovered()) return;
     if (event.ctrlKey || event.metaKey) {
       this.#chord(event, target);
@@ -70,63 +68,65 @@ export class Keyboard {
     if (takesText(target) || event.altKey) return;
     const shortcut = this.#byKey.get(nameOf(event));
     if (!shortcut || (event.key === "Enter" && pressesButtons(target))) return;
-    if (session.run.peek() === null && event.key !== "?") return;
+    if (this.#stores.runs.run.peek() === null && event.key !== "?") return;
     event.preventDefault();
     this.#press(event, shortcut);
   }
 
   #press(event: KeyboardEvent, shortcut: Shortcut): void {
-    if (event.repeat) shortcut.repeat?.(this.#session);
-    else shortcut.press?.(this.#session, event.key);
+    if (event.repeat) shortcut.repeat?.(this.#stores);
+    else shortcut.press?.(this.#stores, event.key);
     if (shortcut.release) this.#releases.set(event.code, shortcut.release);
     if (shortcut.hold) this.#hold(event.code, shortcut.hold);
   }
 
-  /** A dialog has the keys. */
+  /** Whether a dialog takes the keys. */
   #isCovered(): boolean {
-    const views = this.#session.workspace.peek();
-    return views !== null && (this.#session.sheetOpen.peek() || views.paletteOpen.peek());
+    const { workspace, navigation } = this.#stores;
+    const { sheetOpen, paletteOpen } = navigation;
+    return workspace.peek() !== null && (sheetOpen.peek() || paletteOpen.peek());
   }
 
-  /**
-   * Ctrl or Cmd with a letter. What the browser does with it by itself is kept from it only where
-   * there is a shortcut.
-   */
+  /** Ctrl or Cmd with a letter. The browser's own action is prevented only for shortcuts. */
   #chord(event: KeyboardEvent, target: EventTarget | undefined): void {
     const shortcut = this.#byKey.get(
       `Ctrl+${event.shiftKey ? "Shift+" : ""}${event.key.toLowerCase()}`,
     );
-    if (!shortcut || (this.#session.run.peek() === null && event.key !== "o")) return;
+    if (!shortcut || (this.#stores.runs.run.peek() === null && event.key !== "o")) return;
     if (event.key === "c") {
-      // Text that is selected is copied by the browser.
+      // The browser copies selected text.
       const text =
         takesText(target) || !(target instanceof Node) || hasSelectedText(target.getRootNode());
-      if (!text) shortcut.press?.(this.#session, event.key);
+      if (!text) shortcut.press?.(this.#stores, event.key);
       return;
     }
     event.preventDefault();
-    shortcut.press?.(this.#session, event.key);
+    shortcut.press?.(this.#stores, event.key);
   }
 
   #hold(code: string, movement: Movement): void {
     if (this.#held.has(code)) return;
     this.#held.set(code, movement);
-    this.#session.plot.peek()?.act((view) => view.key(movement, true, performance.now()));
+    this.#act((view) => view.key(movement, true, performance.now()));
   }
 
   #up(event: KeyboardEvent): void {
-    this.#releases.get(event.code)?.(this.#session);
+    this.#releases.get(event.code)?.(this.#stores);
     this.#releases.delete(event.code);
     const held = this.#held.get(event.code);
     if (held === undefined) return;
     this.#held.delete(event.code);
-    this.#session.plot.peek()?.act((view) => view.key(held, false, performance.now()));
+    this.#act((view) => view.key(held, false, performance.now()));
   }
 
   #releaseAll(): void {
-    for (const release of this.#releases.values()) release(this.#session);
+    for (const release of this.#releases.values()) release(this.#stores);
     this.#releases.clear();
     this.#held.clear();
-    this.#session.plot.peek()?.act((view) => view.releaseKeys());
+    this.#act((view) => view.releaseKeys());
+  }
+
+  #act(change: (view: TimelineView) => void): void {
+    this.#stores.plots.timeline.peek()?.act(change);
   }
 }

@@ -1,22 +1,24 @@
-// Every key, once: what acts on it and what the sheet says of it are the same table.
+// Keyboard shortcuts. The keyboard, the sheet and the palette read this table.
 
-import type { Session } from "../session.js";
+import { copyText } from "../host/clipboard.js";
+import { CLIPBOARD_DENIED } from "../selection.js";
+import type { Stores } from "../stores.js";
 
-/** A movement that lasts while its key is held; the names are the view's. */
+/** A movement that lasts while its key is held, by the Rust view's name. */
 export type Movement = "zoom-in" | "zoom-out" | "left" | "right" | "y-in" | "y-out" | "up" | "down";
 
 export interface Shortcut {
-  /** As an event has them: `Shift+` only before names that do not change with it. */
+  /** Names of keys, as `nameOf` in keyboard.ts gives them. */
   keys: string[];
-  /** As they are printed. */
+  /** The keys as they are printed. */
   shown: string[];
   text: string;
   hold?: Movement;
-  press?: (session: Session, key: string) => void;
-  /** When it is still down after a while. */
-  repeat?: (session: Session) => void;
-  /** When it goes up again, or the window loses the keyboard. */
-  release?: (session: Session) => void;
+  press?: (stores: Stores, key: string) => void;
+  /** Called while the key is held. */
+  repeat?: (stores: Stores) => void;
+  /** Called when the key is released, or the window loses the focus. */
+  release?: (stores: Stores) => void;
 }
 
 export interface ShortcutGroup {
@@ -24,101 +26,86 @@ export interface ShortcutGroup {
   shortcuts: Shortcut[];
 }
 
-/** First press brings the selection to the middle, the next one fits it. */
-function focusSelection(session: Session): void {
-  const kind = session.shown.peek()?.axis.kind;
-  const span = session.selected.peek()?.spans.find((candidate) => candidate.kind === kind);
-  const range = session.plot.peek()?.range.peek();
-  if (!span || !range) return;
-  const middle = (span.x0 + span.x1) / 2;
-  // Near the ends of a trace it cannot be brought to the middle: what was asked for counts.
-  const centerd =
-    session.centerd === session.selected.peek() && middle >= range.x0 && middle <= range.x1;
-  session.centerd = session.selected.peek();
-  session.plot
-    .peek()
-    ?.act((view) => (centerd ? view.fitRange(span.x0, span.x1) : view.goto(middle)));
+function selectAtCursor({ plots, selection }: Stores): void {
+  const point = plots.timeline.peek()?.focusPoint();
+  if (point) void selection.selectAt(point.x, point.y);
 }
 
-function selectAtCursor(session: Session): void {
-  const point = session.plot.peek()?.focusPoint();
-  if (point) void session.selectAt(point.x, point.y);
+function goToPeak({ plots, selection, viewSelection }: Stores): void {
+  const slot = selection.visibleTrace.peek()?.axis.peak;
+  if (slot === undefined) return;
+  plots.timeline.peek()?.act((view) => view.goto(slot));
+  viewSelection.cursor.value = Number(selection.trace.peek()?.device?.peakEvent.raw);
 }
 
-/** With Ctrl, or Cmd on a Mac. */
+async function copyLink({ host, address, status }: Stores): Promise<void> {
+  const done = await copyText(host.link(address.state()));
+  status.announce(done ? "Link copied" : CLIPBOARD_DENIED);
+}
+
+/** Shortcuts with Ctrl, or Cmd on a Mac. */
 const CHORDS: ShortcutGroup = {
   title: "Clipboard and files",
   shortcuts: [
     {
       keys: ["Ctrl+c"],
       shown: ["Ctrl C"],
-      text: "Copy the selection: exact bytes and its call stack",
-      press: (session) => void session.copySelection(),
+      text: "Copy the selection: exact bytes and call stack",
+      press: ({ selection }) => void selection.copy(),
     },
     {
       keys: ["Ctrl+Shift+c"],
       shown: ["Ctrl Shift C"],
-      text: "Copy a link to what is on screen",
-      press: (session) => void session.copyLink(),
+      text: "Copy a link to this view",
+      press: (stores) => void copyLink(stores),
     },
     {
       keys: ["Ctrl+f"],
       shown: ["Ctrl F"],
       text: "Search",
-      press: (session) => session.focusSearch(),
+      press: ({ host }) => host.focusSearch(),
     },
     {
       keys: ["Ctrl+Shift+p"],
       shown: ["Ctrl Shift P"],
       text: "Commands",
-      press: ({ workspace }) => {
-        const views = workspace.peek();
-        if (views) views.paletteOpen.value = true;
+      press: ({ workspace, navigation }) => {
+        if (workspace.peek()) navigation.paletteOpen.value = true;
       },
     },
     {
       keys: ["Ctrl+o"],
       shown: ["Ctrl O"],
       text: "Open files",
-      press: (session) => session.askForFiles(),
+      press: ({ host }) => host.askForFiles(),
     },
   ],
 };
 export const SHORTCUTS: ShortcutGroup[] = [
   {
-    title: "Along the trace",
+    title: "Horizontal",
     shortcuts: [
       { keys: ["w", "+", "="], shown: ["W", "+"], text: "Zoom in at the cursor", hold: "zoom-in" },
       { keys: ["s", "-"], shown: ["S", "-"], text: "Zoom out", hold: "zoom-out" },
       { keys: ["a", "ArrowLeft"], shown: ["A", "←"], text: "Pan left", hold: "left" },
       { keys: ["d", "ArrowRight"], shown: ["D", "→"], text: "Pan right", hold: "right" },
-      {
-        keys: ["p"],
-        shown: ["P"],
-        text: "Go to the peak",
-        press: ({ plot, shown, linked, trace }) => {
-          const slot = shown.peek()?.axis.peak;
-          if (slot === undefined) return;
-          plot.peek()?.act((view) => view.goto(slot));
-          linked.cursor.value = Number(trace.peek()?.device?.peakEvent.raw);
-        },
-      },
+      { keys: ["p"], shown: ["P"], text: "Jump to peak", press: goToPeak },
       {
         keys: ["0", "Home"],
         shown: ["0", "Home"],
-        text: "Show all",
-        press: ({ plot }) => plot.peek()?.act((view) => view.fit()),
+        text: "Zoom to fit",
+        press: ({ plots }) => plots.timeline.peek()?.act((view) => view.fit()),
       },
       {
         keys: ["x"],
         shown: ["X"],
-        text: "Events or time along the axis",
-        press: (session) => session.toggleAxis(),
+        text: "X axis: events or time",
+        press: ({ selection }) => selection.toggleAxis(),
       },
     ],
   },
   {
-    title: "Up and down",
+    title: "Vertical",
     shortcuts: [
       {
         keys: ["Shift+w", "Shift+ArrowUp"],
@@ -126,7 +113,12 @@ export const SHORTCUTS: ShortcutGroup[] = [
         text: "Zoom in on bytes",
         hold: "y-in",
       },
-      { keys: ["Shift+s", "Shift+ArrowDown"], shown: ["Shift S"], text: "Zoom out", hold: "y-out" },
+      {
+        keys: ["Shift+s", "Shift+ArrowDown"],
+        shown: ["Shift S"],
+        text: "Zoom out on bytes",
+        hold: "y-out",
+      },
       { keys: ["Shift+d", "ArrowUp"], shown: ["Shift D", "↑"], text: "Pan up", hold: "up" },
       { keys: ["Shift+a", "ArrowDown"], shown: ["Shift A", "↓"], text: "Pan down", hold: "down" },
     ],
@@ -137,36 +129,41 @@ export const SHORTCUTS: ShortcutGroup[] = [
       {
         keys: ["Enter"],
         shown: ["Enter"],
-        text: "Select the block at the cursor",
+        text: "Select the block at the pointer",
         press: selectAtCursor,
       },
       {
         keys: ["f"],
         shown: ["F"],
-        text: "Center the selection; again: fit it",
-        press: focusSelection,
+        text: "Center selection (twice: zoom to it)",
+        press: ({ selection }) => selection.center(),
       },
       {
         keys: ["Escape"],
         shown: ["Esc"],
-        text: "Cancel a drag, then the search, then the selection",
-        press: (session) => session.escape(),
+        text: "Cancel / clear",
+        press: ({ selection }) => selection.escape(),
       },
-      { keys: ["["], shown: ["["], text: "Previous rank", press: (session) => session.step(-1) },
-      { keys: ["]"], shown: ["]"], text: "Next rank", press: (session) => session.step(1) },
+      {
+        keys: ["["],
+        shown: ["["],
+        text: "Previous rank",
+        press: ({ selection }) => selection.step(-1),
+      },
+      { keys: ["]"], shown: ["]"], text: "Next rank", press: ({ selection }) => selection.step(1) },
       {
         keys: ["{", "}"],
         shown: ["Shift [", "Shift ]"],
         text: "First and last rank",
-        press: (session, key) =>
-          session.step(key === "{" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY),
+        press: ({ selection }, key) =>
+          selection.step(key === "{" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY),
       },
       {
         keys: ["?"],
         shown: ["?"],
-        text: "This sheet",
-        press: (session) => {
-          session.sheetOpen.value = true;
+        text: "Show shortcuts",
+        press: ({ navigation }) => {
+          navigation.sheetOpen.value = true;
         },
       },
     ],

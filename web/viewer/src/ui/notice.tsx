@@ -1,15 +1,14 @@
-// What went wrong that belongs to no row: said above the content, until it is put away or something
-// is opened.
+// Failures that belong to no row, above the content until they are dismissed or files are opened.
 
 import { useState } from "preact/hooks";
 import type { RunWatch } from "../client/run-index.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
 
-export function Notice({ session }: { session: Session }) {
-  const [away, setAway] = useState(false);
-  // That there are no other views stays true; it is said until it is put away.
-  const notice = session.notice.value ?? (away ? null : session.viewsFailure.value);
+export function Notice({ status }: Uses<"status">) {
+  const [dismissed, setDismissed] = useState(false);
+  // Missing views stay missing, so this failure shows again after any other notice.
+  const notice = status.notice.value ?? (dismissed ? null : status.viewsFailure.value);
   if (notice === null) return null;
   return (
     <div class="notice" role="alert">
@@ -21,10 +20,10 @@ export function Notice({ session }: { session: Session }) {
       <button
         type="button"
         class="button plain"
-        aria-label="Put away"
+        aria-label="Dismiss"
         onClick={() => {
-          if (session.notice.peek() === null) setAway(true);
-          session.notice.value = null;
+          if (status.notice.peek() === null) setDismissed(true);
+          status.notice.value = null;
         }}
       >
         <Icon name="close" />
@@ -33,22 +32,22 @@ export function Notice({ session }: { session: Session }) {
   );
 }
 
-/** That there are more snapshots now than were opened. */
+/** Offers snapshots that were written since the run was opened. */
 export function OfferNotice({ offer, open }: { offer: RunWatch; open: () => void }) {
   const shown = offer.offer.value;
   if (shown === null) return null;
   return (
     <div class="notice offer" role="status" data-testid="offer">
       <Icon name="file" />
-      <p>New: {shown.text}</p>
+      <p>New snapshots: {shown.text}</p>
       <button type="button" class="button" onClick={open}>
-        Open the run again
+        Reload the run
       </button>
       <button
         type="button"
         class="button plain"
-        aria-label="Put away"
-        onClick={() => offer.putAway()}
+        aria-label="Dismiss"
+        onClick={() => offer.dismiss()}
       >
         <Icon name="close" />
       </button>

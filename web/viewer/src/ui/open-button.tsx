@@ -1,5 +1,5 @@
 // A file picker that looks like a button. The input itself has the focus, so that keys and
-// assistive technology meet a real control.
+// assistive technology use a real control.
 
 import type { ComponentChildren } from "preact";
 
@@ -23,7 +23,7 @@ export function OpenButton({
   const changed = (event: Event & { currentTarget: HTMLInputElement }) => {
     const input = event.currentTarget;
     if (input.files?.length) open([...input.files]);
-    // So that the same file can be opened again.
+    // Lets the same file be picked again.
     input.value = "";
   };
   return (

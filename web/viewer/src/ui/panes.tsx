@@ -1,49 +1,53 @@
-// The center: one view that has it, a drawer with another one below, and the tabs of both. Views
-// that draw on a canvas stay once they have been opened, since a canvas is dear; the others come
-// and go.
+// The center: one view, a drawer with another view below it, and the tabs of both. Views with a
+// canvas stay mounted once they are opened, because a canvas is expensive. Other views unmount.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { VIEW_TITLES, type View } from "../linked.js";
-import type { Session } from "../session.js";
+import { VIEW_TITLES, type View } from "../navigation.js";
+import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
+import { Unread } from "./messages.js";
+import type { PlotStateProperties } from "./plot-state.js";
 import { Timeline, TimelineFacts } from "./timeline.js";
-import { Unread } from "./words.js";
 
 const MAIN: readonly View[] = ["overview", "timeline", "segments", "flame", "anomalies", "compare"];
 const DRAWER: readonly View[] = ["segments", "flame", "anomalies", "blocks", "events", "settings"];
 const ALL: readonly View[] = [...new Set([...MAIN, ...DRAWER])];
-/** They have nothing to show of a file without a device. */
-const OF_A_DEVICE: ReadonlySet<View> = new Set<View>([
+/** Views that need a device. */
+const DEVICE_VIEWS: ReadonlySet<View> = new Set<View>([
   "segments",
   "flame",
   "anomalies",
   "blocks",
   "events",
 ]);
-const DRAWN: ReadonlySet<View> = new Set<View>(["segments", "flame"]);
+/** Views with a canvas. */
+const CANVAS_VIEWS: ReadonlySet<View> = new Set<View>(["segments", "flame"]);
 
-export function Panes({ session }: { session: Session }) {
-  const { view, drawer } = session.linked;
+type PanesProperties = PlotStateProperties & Uses<"appearance" | "navigation">;
+
+export function Panes(stores: PanesProperties) {
+  const { navigation, selection, workspace } = stores;
+  const { view, drawer } = navigation;
   const main = view.value;
   const below = drawer.value === main ? null : drawer.value;
   const opened = useRef(new Set<View>());
   for (const shown of [main, below])
-    if (shown !== null && DRAWN.has(shown)) opened.current.add(shown);
+    if (shown !== null && CANVAS_VIEWS.has(shown)) opened.current.add(shown);
   const place = (of: View) => (of === main ? "main" : of === below ? "drawer" : "none");
   const mounted = ALL.filter(
     (of) => of === "timeline" || place(of) !== "none" || opened.current.has(of),
   );
-  // In the order in which they are seen, which is that of the Tab key.
+  // In visual order, which is also the order of the Tab key.
   const panesIn = (where: string) =>
     mounted
       .filter((of) => place(of) === where)
       .map((of) => (
         <Pane key={of} view={of} place={where}>
           {of === "timeline" ? (
-            <Timeline session={session} />
+            <Timeline {...stores} />
           ) : (
-            <Other session={session} view={of} shown={where !== "none"} />
+            <Other {...stores} view={of} shown={where !== "none"} />
           )}
         </Pane>
       ));
@@ -51,37 +55,44 @@ export function Panes({ session }: { session: Session }) {
     <div
       class="panes"
       data-drawer={below !== null}
-      style={{ "--drawer-size": session.drawerShare.value }}
+      style={{ "--drawer-size": navigation.drawerShare.value }}
     >
       <div class="tabs" data-for="main">
         <Tabs
-          session={session}
+          workspace={workspace}
           label="Views"
           views={MAIN}
           current={main}
-          open={(to) => open(session, to)}
+          open={(to) => navigation.open(to)}
           keys
         />
-        <TimelineFacts session={session} />
+        <TimelineFacts selection={selection} />
       </div>
       {[
         ...panesIn("main"),
         ...panesIn("none"),
-        <Splitter key="splitter" session={session} />,
-        <DrawerTabs key="drawer-tabs" session={session} below={below} />,
+        <Splitter key="splitter" navigation={navigation} />,
+        <DrawerTabs
+          key="drawer-tabs"
+          navigation={navigation}
+          workspace={workspace}
+          below={below}
+        />,
         ...panesIn("drawer"),
       ]}
     </div>
   );
 }
 
-function DrawerTabs({ session, below }: { session: Session; below: View | null }) {
-  const { view, drawer } = session.linked;
+type DrawerTabsProperties = Uses<"navigation" | "workspace"> & { below: View | null };
+
+function DrawerTabs({ navigation, workspace, below }: DrawerTabsProperties) {
+  const { view, drawer } = navigation;
   const main = view.value;
   return (
     <div class="tabs" data-for="drawer">
       <Tabs
-        session={session}
+        workspace={workspace}
         label="Drawer"
         views={DRAWER.filter((of) => of !== main)}
         current={below}
@@ -103,12 +114,6 @@ function DrawerTabs({ session, below }: { session: Session; below: View | null }
       </button>
     </div>
   );
-}
-
-function open(session: Session, to: View): void {
-  const workspace = session.workspace.peek();
-  if (workspace) workspace.open(to);
-  else session.linked.view.value = to;
 }
 
 function Pane({
@@ -133,9 +138,15 @@ function Pane({
   );
 }
 
-function Other({ session, view, shown }: { session: Session; view: View; shown: boolean }) {
-  const workspace = session.workspace.value;
-  const failure = session.viewsFailure.value;
+type OtherProperties = Uses<"runs" | "selection" | "status" | "workspace"> & {
+  view: View;
+  shown: boolean;
+};
+
+/** Any view but the timeline. */
+function Other({ runs, selection, status, workspace, view, shown }: OtherProperties) {
+  const views = workspace.value;
+  const failure = status.viewsFailure.value;
   if (failure !== null) {
     return (
       <div class="quiet">
@@ -144,50 +155,48 @@ function Other({ session, view, shown }: { session: Session; view: View; shown: 
       </div>
     );
   }
-  if (!workspace) {
+  if (!views) {
     return (
       <p class="quiet" aria-busy="true">
         Loading the view
       </p>
     );
   }
-  if (session.trace.value?.device === null && OF_A_DEVICE.has(view)) {
+  if (selection.trace.value?.device === null && DEVICE_VIEWS.has(view)) {
     return (
       <p class="quiet">
-        Nothing was allocated on any device: the file names none with events or segments.
+        Nothing was allocated on any device: the file has no device with events or segments.
       </p>
     );
   }
-  const file = session.focus.value?.file;
+  const file = selection.focus.value?.file;
   const load = file?.load.value;
-  if (file && load?.state === "error" && OF_A_DEVICE.has(view)) {
+  if (file && load?.state === "error" && DEVICE_VIEWS.has(view)) {
     return (
       <div class="quiet">
-        <Unread session={session} file={file} load={load} />
+        <Unread runs={runs} status={status} file={file} load={load} />
       </div>
     );
   }
-  const Content = workspace.ui.views[view];
-  return Content ? <Content session={session} workspace={workspace} shown={shown} /> : null;
+  const Content = views.ui.views[view];
+  return Content ? <Content shown={shown} /> : null;
 }
 
-interface TabsProperties {
-  session: Session;
+type TabsProperties = Uses<"workspace"> & {
   label: string;
   views: readonly View[];
   current: View | null;
   open: (view: View) => void;
+  /** Whether the tabs have number keys. */
   keys?: boolean;
-}
+};
 
 const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
-/**
- * So many pixels at the ends of a list fade out where it goes on (see `panes.ts` of the styles).
- */
+/** Pixels at the ends of a scrolling list that fade out (see `styles/panes.ts`). */
 const FADE = 28;
 
-function Tabs({ session, label, views, current, open, keys = false }: TabsProperties) {
-  const count = session.workspace.value?.ranks.overview.value?.notable ?? 0;
+function Tabs({ workspace, label, views, current, open, keys = false }: TabsProperties) {
+  const count = workspace.value?.stores.ranks.overview.value?.notable ?? 0;
   const keydown = (event: KeyboardEvent) => {
     const by = STEPS[event.key];
     if (by === undefined || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey)
@@ -202,8 +211,7 @@ function Tabs({ session, label, views, current, open, keys = false }: TabsProper
   };
   const reachable = current !== null && views.includes(current) ? current : views[0];
   const list = useRef<HTMLDivElement>(null);
-  // The tab of what is shown is in view where there is no room for all. `scrollIntoView` would
-  // scroll the page around the viewer, too.
+  // Scrolls the selected tab into view. `scrollIntoView` would also scroll the embedding page.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the selected tab changes with it
   useEffect(() => {
     const tab = list.current?.querySelector("[aria-selected=true]");
@@ -227,7 +235,7 @@ function Tabs({ session, label, views, current, open, keys = false }: TabsProper
         >
           {VIEW_TITLES[view]}
           {view === "anomalies" && count > 0 && (
-            <span class="count" data-value={count} title="of high or medium severity">
+            <span class="count" data-value={count} title="findings of high or medium severity">
               {count}
             </span>
           )}
@@ -237,9 +245,9 @@ function Tabs({ session, label, views, current, open, keys = false }: TabsProper
   );
 }
 
-/** Between the center and the drawer: dragged, or moved by arrow keys. */
-function Splitter({ session }: { session: Session }) {
-  const share = session.drawerShare;
+/** The handle between the center and the drawer, for pointers and arrow keys. */
+function Splitter({ navigation }: Uses<"navigation">) {
+  const share = navigation.drawerShare;
   const set = (value: number) => {
     share.value = Math.max(0.12, Math.min(0.8, value));
   };

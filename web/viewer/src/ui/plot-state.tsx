@@ -1,68 +1,79 @@
-// In place of a picture: what is being read, what went wrong, or why there is no history.
+// Messages in place of the timeline: a load in progress, a failure, or the lack of a history.
 
 import type { RankFile } from "../client/rank-file.js";
-import type { Session } from "../session.js";
-import { NoPicture, Quiet, Unread, Words } from "./words.js";
+import type { Uses } from "../stores.js";
+import { Message, NoPicture, PlotMessage, Unread } from "./messages.js";
 
-export function PlotState({ session }: { session: Session }) {
-  const focus = session.focus.value;
-  const plot = session.plot.value;
-  if (session.drawingFailure.value !== null || (plot?.lost.value && session.shown.value))
-    return <NoPicture session={session} plot={plot} what="The timeline" />;
-  if (focus === null) return <Waiting session={session} />;
+export type PlotStateProperties = Uses<"runs" | "selection" | "plots" | "status" | "workspace">;
+
+export function PlotState({ runs, selection, plots, status, workspace }: PlotStateProperties) {
+  const focus = selection.focus.value;
+  const plot = plots.timeline.value;
+  if (plots.failure.value !== null || (plot?.lost.value && selection.visibleTrace.value))
+    return <NoPicture plots={plots} plot={plot} what="The timeline" />;
+  if (!runs.modules.compiled.value) return <Compiling />;
+  if (focus === null) return <Waiting runs={runs} />;
   const load = focus.file.load.value;
   if (load.state === "error") {
     const { file } = focus;
-    const views = session.workspace.value;
+    const views = workspace.value;
     const choice = file.tooLarge.value?.choice;
     if (choice && views) {
-      return (
-        <views.ui.PartForm session={session} file={file} failure={load.failure} choice={choice} />
-      );
+      return <views.ui.PartForm file={file} failure={load.failure} choice={choice} />;
     }
     return (
-      <Quiet>
-        <Unread session={session} file={file} load={load} />
-      </Quiet>
+      <PlotMessage>
+        <Unread runs={runs} status={status} file={file} load={load} />
+      </PlotMessage>
     );
   }
   if (load.state !== "ready") return <Reading file={focus.file} />;
-  const trace = session.trace.value;
+  const trace = selection.trace.value;
   if (!trace?.device)
     return (
-      <Words
+      <Message
         title="No device"
-        text="The file names no device with events or segments."
+        text="The file has no device with events or segments."
         hint={null}
       />
     );
   if (trace.device.note !== null)
-    return <Words title="No timeline" text={trace.device.note} hint={null} />;
+    return <Message title="No timeline" text={trace.device.note} hint={null} />;
   return focus.file.client.value === null || focus.file.progress.value ? (
     <Reading file={focus.file} again />
   ) : null;
 }
 
-/** Before the first rank is ready; when none can be read, that. */
-function Waiting({ session }: { session: Session }) {
-  const files = session.run.value?.files ?? [];
+/** Files are open, but the worker's module is not compiled yet. */
+function Compiling() {
+  return (
+    <PlotMessage>
+      <p>Waiting for the viewer to load</p>
+      <p class="dim">Your files are queued. They are read as soon as the viewer is ready.</p>
+    </PlotMessage>
+  );
+}
+
+/** No rank is ready yet, or none could be read. */
+function Waiting({ runs }: Uses<"runs">) {
+  const files = runs.run.value?.files ?? [];
   const failed = files.every((file) => file.load.value.state === "error");
   if (failed)
     return (
-      <Words title="None of these could be read" text="The reason is on each row." hint={null} />
+      <Message title="No file could be read" text="See each row for the reason." hint={null} />
     );
   return (
-    <Quiet>
+    <PlotMessage>
       <p>Reading</p>
-      <p class="dim">The first rank that is ready is shown here.</p>
-    </Quiet>
+      <p class="dim">The first rank that is ready will be shown here.</p>
+    </PlotMessage>
   );
 }
 
 function Reading({ file, again = false }: { file: RankFile; again?: boolean }) {
   const progress = file.progress.value;
   return (
-    <Quiet>
+    <PlotMessage>
       <p>{again ? `Reading ${file.path} again` : `Reading ${file.path}`}</p>
       <p class="dim num">{progress?.text ?? file.planned.size}</p>
       <span class="bar" style={{ "--fraction": progress?.fraction ?? 0 }} />
@@ -72,10 +83,10 @@ function Reading({ file, again = false }: { file: RankFile; again?: boolean }) {
             <path d={progress.provisional.path} />
           </svg>
           <figcaption class="dim">
-            {progress.provisional.text}, provisional: what was live before them is known at the end
+            {progress.provisional.text}, provisional: initial memory is known at the end of the file
           </figcaption>
         </figure>
       )}
-    </Quiet>
+    </PlotMessage>
   );
 }

@@ -1,19 +1,20 @@
-// The list of ranks: a row for each file, or for each snapshot in a file. Rows are there at once
-// and fill in place.
+// The list of ranks: one row per file, or per snapshot in a file. Rows show at once and fill in.
 
 import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Row, Run } from "../run.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 
 const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
 
-export function Rail({ session, run }: { session: Session; run: Run }) {
-  const rows = session.rows.value;
-  const list = useRef<HTMLDivElement>(null);
-  const focused = rows.findIndex((row) => session.isFocused(row));
+type RailProperties = Uses<"runs" | "selection" | "workspace"> & { run: Run };
 
-  // The focused row is kept in sight, and where the list has the keyboard it goes along.
+export function Rail({ runs, selection, workspace, run }: RailProperties) {
+  const rows = runs.rows.value;
+  const list = useRef<HTMLDivElement>(null);
+  const focused = rows.findIndex((row) => selection.isFocused(row));
+
+  // Scrolls the focused row into view. It takes the keyboard focus if the list has it.
   useEffect(() => {
     const row = list.current?.querySelectorAll<HTMLElement>("[role=option]")[focused];
     row?.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -25,7 +26,7 @@ export function Rail({ session, run }: { session: Session; run: Run }) {
     if (by === undefined || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey)
       return;
     event.preventDefault();
-    session.step(by);
+    selection.step(by);
   };
 
   return (
@@ -51,7 +52,9 @@ export function Rail({ session, run }: { session: Session; run: Run }) {
                 </div>
               )}
               <RankRow
-                session={session}
+                selection={selection}
+                workspace={workspace}
+                compiled={runs.modules.compiled.value}
                 row={row}
                 selected={index === focused}
                 reachable={index === Math.max(focused, 0)}
@@ -64,7 +67,7 @@ export function Rail({ session, run }: { session: Session; run: Run }) {
   );
 }
 
-/** How many have been read, while some have not. */
+/** The number of files that are read, until all are. */
 function RunProgress({ run }: { run: Run }) {
   const all = run.files.length;
   const left = run.files.filter(
@@ -78,18 +81,20 @@ function RunProgress({ run }: { run: Run }) {
   );
 }
 
-interface RankRowProperties {
-  session: Session;
+type RankRowProperties = Uses<"selection" | "workspace"> & {
   row: Row;
+  /** Whether the worker's module is compiled. */
+  compiled: boolean;
   selected: boolean;
   reachable: boolean;
-}
+};
 
-function RankRow({ session, row, selected, reachable }: RankRowProperties) {
+function RankRow(properties: RankRowProperties) {
+  const { selection, workspace, row, compiled, selected, reachable } = properties;
   const { file } = row;
   const { state } = file.load.value;
-  const views = session.workspace.value;
-  const look = () => session.look(row);
+  const views = workspace.value;
+  const look = () => selection.look(row);
   return (
     <div
       class="rank"
@@ -113,16 +118,23 @@ function RankRow({ session, row, selected, reachable }: RankRowProperties) {
         {file.planned.rank !== null && <span class="visually-hidden">rank </span>}
         {row.label}
       </span>
-      <RankStatus row={row} />
-      {views && <views.ui.RailBar session={session} workspace={views} row={row} />}
+      <RankStatus row={row} compiled={compiled} />
+      {views && <views.ui.RailBar row={row} />}
     </div>
   );
 }
 
-function RankStatus({ row }: { row: Row }) {
+function RankStatus({ row, compiled }: { row: Row; compiled: boolean }) {
   const { file, part } = row;
   const load = file.load.value;
-  if (load.state === "queued") return <span class="rank-note">queued</span>;
+  if (load.state === "queued") {
+    const title = compiled ? undefined : "Waiting for the viewer to load";
+    return (
+      <span class="rank-note" title={title}>
+        {compiled ? "queued" : "waiting"}
+      </span>
+    );
+  }
   if (load.state === "error") {
     return (
       <span class="rank-error" title={load.failure.message}>

@@ -1,25 +1,24 @@
-// A scrollbar beside a plot whose rows do not fit in: the browser's own, so that it is dragged and
-// turned as any other.
+// The browser's own scrollbar beside a plot whose rows do not fit.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 
-/** Times the bar's height: browsers know no taller boxes than some ten million pixels. */
-const TALLEST = 8000;
+/** Maximum content height in bar heights: browsers limit boxes to about ten million pixels. */
+const MAX_HEIGHTS = 8000;
 
 interface RowsBarProperties {
   plot: CanvasPlot<unknown> | null;
-  /** The height of all rows. */
+  /** Height of all rows, in row units. */
   units: number;
 }
 
 export function RowsBar({ plot, units }: RowsBarProperties) {
   const bar = useRef<HTMLDivElement>(null);
-  // What is set here is told as a scroll too.
+  // Setting the position also fires a scroll event.
   const set = useRef(0);
   const heights = plot?.heights.value;
   const inView = heights ? heights.y1 - heights.y0 : units;
-  // Less than a unit, of which a row has thousands, is rounding.
+  // A row has thousands of units: less than one is a rounding error.
   const hidden = Math.floor(units - inView);
   useLayoutEffect(() => {
     const { current } = bar;
@@ -44,7 +43,7 @@ export function RowsBar({ plot, units }: RowsBarProperties) {
       tabIndex={-1}
       onScroll={(event) => scrolled(event.currentTarget)}
     >
-      <div style={{ height: `${Math.min(units / inView, TALLEST) * 100}%` }} />
+      <div style={{ height: `${Math.min(units / inView, MAX_HEIGHTS) * 100}%` }} />
     </div>
   );
 }

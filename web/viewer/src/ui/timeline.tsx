@@ -1,62 +1,63 @@
-// The timeline view: a canvas that Rust draws on, its texts as real text over it, and in words what
-// there is to know when there is nothing to draw.
+// The timeline view: the plot with its toolbar, labels, marks, minimap and warnings.
 
 import { useEffect } from "preact/hooks";
 import type { Surface } from "../plot/surface.js";
 import { TimelinePlot } from "../plot/timeline-plot.js";
-import type { Session } from "../session.js";
+import type { Plots } from "../plots.js";
+import type { Selection } from "../selection.js";
+import type { Uses } from "../stores.js";
 import { AxisLabels } from "./axis-labels.js";
 import { Canvas } from "./canvas.js";
-import { PlotState } from "./plot-state.js";
+import { PlotState, type PlotStateProperties } from "./plot-state.js";
 import { Tooltip } from "./tooltip.js";
 import { Warnings } from "./warnings.js";
 
-/** A pointer that rests this long on a block has it read out. */
-const SPEAK_MS = 500;
+/** The block under a resting pointer is announced after this time. */
+const ANNOUNCE_MS = 500;
 
 const CANVAS = {
   "data-testid": "timeline-canvas",
   tabindex: "0",
-  "aria-label": "Memory timeline: press ? for its keys",
+  "aria-label": "Memory timeline: press ? for keys",
   "aria-keyshortcuts": "W S A D Enter F 0",
 };
 
-export function Timeline({ session }: { session: Session }) {
-  const views = session.workspace.value;
-  useEffect(() => speak(session), [session]);
+export function Timeline(stores: PlotStateProperties & Uses<"appearance">) {
+  const { selection, plots, appearance, status, workspace } = stores;
+  const views = workspace.value;
+  useEffect(() => announceHovered({ selection, status }), [selection, status]);
   return (
     <div class="timeline">
-      <div class="toolbar">
-        {views ? <views.ui.TimelineTools session={session} workspace={views} /> : null}
-      </div>
-      {views && <views.ui.PartLine session={session} />}
+      <div class="toolbar">{views && <views.ui.TimelineTools />}</div>
+      {views && <views.ui.PartLine />}
       <div
         class="plot"
         role="application"
         aria-roledescription="timeline"
-        aria-label={describe(session)}
-        onFocusCapture={() => pointAtMiddle(session)}
+        aria-label={describe(selection)}
+        onFocusCapture={() => pointAtMiddle(plots)}
       >
         <Canvas
-          session={session}
-          plot={session.plot}
+          plots={plots}
+          appearance={appearance}
+          plot={plots.timeline}
           attributes={CANVAS}
-          make={(surface) => plotOf(session, surface)}
+          make={(surface) => plotOf(stores, surface)}
         />
-        <AxisLabels plot={session.shown.value && session.plot.value} />
-        {views && <views.ui.TimelineMarks session={session} workspace={views} />}
-        <Tooltip session={session} plot={session.plot.value} />
-        <PlotState session={session} />
+        <AxisLabels plot={selection.visibleTrace.value && plots.timeline.value} />
+        {views && <views.ui.TimelineMarks />}
+        <Tooltip appearance={appearance} plot={plots.timeline.value} />
+        <PlotState {...stores} />
       </div>
-      <div class="strip">{views && <views.ui.Strip session={session} workspace={views} />}</div>
-      <Warnings session={session} />
+      <div class="strip">{views && <views.ui.Minimap />}</div>
+      <Warnings selection={selection} />
     </div>
   );
 }
 
-/** The numbers of the trace, beside the tabs. */
-export function TimelineFacts({ session }: { session: Session }) {
-  const device = session.trace.value?.device;
+/** The peaks of the trace, beside the tabs. */
+export function TimelineFacts({ selection }: Uses<"selection">) {
+  const device = selection.trace.value?.device;
   if (!device) return null;
   return (
     <p class="facts">
@@ -66,7 +67,7 @@ export function TimelineFacts({ session }: { session: Session }) {
       <span
         class="dim"
         data-value={device.reservedPeak.raw}
-        title={`peak of reserved, ${device.reservedPeak.exact}`}
+        title={`reserved peak, ${device.reservedPeak.exact}`}
       >
         reserved {device.reservedPeak.text}
       </span>
@@ -74,47 +75,49 @@ export function TimelineFacts({ session }: { session: Session }) {
   );
 }
 
-/** What a screen reader says of the canvas. */
-function describe(session: Session): string {
-  const trace = session.trace.value;
+/** The plot's label for screen readers. */
+function describe(selection: Selection): string {
+  const trace = selection.trace.value;
   if (!trace?.device) return "Memory timeline";
   const { label, peakText, events, blocks } = trace.device;
-  return `Memory timeline of ${trace.file.path}, ${label}: ${peakText}; ${events.exact}, ${blocks.exact}`;
+  const name = `Memory timeline of ${trace.file.path}, ${label}`;
+  return `${name}: ${peakText}; ${events.exact}, ${blocks.exact}`;
 }
 
-function plotOf(session: Session, surface: Surface): TimelinePlot {
+function plotOf(
+  { selection, plots, workspace }: Uses<"selection" | "plots" | "workspace">,
+  surface: Surface,
+): TimelinePlot {
   return new TimelinePlot(
     surface,
     {
-      click: (x, y) => void session.selectAt(x, y),
-      doubleClick: (x, y) => void session.fitAt(x, y),
-      marked: (marked) => session.workspace.peek()?.marked(marked),
-      failed: (error) => session.cannotDraw(error),
+      click: (x, y) => void selection.selectAt(x, y),
+      doubleClick: (x, y) => void selection.fitAt(x, y),
+      marked: (marked) => workspace.peek()?.stores.cards.marked(marked),
+      failed: (error) => plots.fail(error),
     },
-    session.hand,
+    plots.gestureOptions,
   );
 }
 
-/** With the keyboard the cursor is in the middle of the plot. */
-function pointAtMiddle(session: Session): void {
-  const plot = session.plot.peek();
+/** With the keyboard, the pointer is in the middle of the plot. */
+function pointAtMiddle(plots: Plots): void {
+  const plot = plots.timeline.peek();
   if (!plot?.canvas.matches(":focus-visible")) return;
   const { x, y } = plot.focusPoint();
   plot.point(x, y);
 }
 
-/** Reads out what the cursor rests on. */
-function speak(session: Session): () => void {
-  let waiting = 0;
-  const stop = session.hovered.subscribe((hit) => {
-    clearTimeout(waiting);
+/** Announces the block under a resting pointer. */
+function announceHovered({ selection, status }: Uses<"selection" | "status">): () => void {
+  let timer = 0;
+  const stop = selection.hovered.subscribe((hit) => {
+    clearTimeout(timer);
     if (!hit) return;
-    waiting = setTimeout(() => {
-      session.spoken.value = `${hit.title}, ${hit.site}`;
-    }, SPEAK_MS);
+    timer = setTimeout(() => status.announce(`${hit.title}, ${hit.site}`), ANNOUNCE_MS);
   });
   return () => {
-    clearTimeout(waiting);
+    clearTimeout(timer);
     stop();
   };
 }

@@ -1,22 +1,24 @@
-// What is under the pointer. It lies over the plot and never takes part in its layout.
+// The tooltip of the block or frame under the pointer.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Labels } from "../../wasm/vramscope_view.js";
 import type { Hit } from "../generated/protocol.js";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 
-/** Between the pointer and the box. */
+/** Distance between pointer and tooltip, in CSS pixels. */
 const GAP = 14;
 
-/** What a tooltip needs to know of what it is about. */
+/** The content of a tooltip. */
 export type Tip = Pick<Hit, "title" | "bytes" | "site" | "lines" | "color">;
 
-export function Tooltip({ session, plot }: { session: Session; plot: CanvasPlot<Tip> | null }) {
+type TooltipProperties = Uses<"appearance"> & { plot: CanvasPlot<Tip> | null };
+
+export function Tooltip({ appearance, plot }: TooltipProperties) {
   const box = useRef<HTMLDivElement>(null);
   const hover = plot?.hover.value ?? null;
 
-  // To the right and below, and on the other side of the pointer where there is no room.
+  // Right of and below the pointer; on the other side where there is no room.
   useLayoutEffect(() => {
     const element = box.current;
     const room = element?.parentElement;
@@ -40,7 +42,7 @@ export function Tooltip({ session, plot }: { session: Session; plot: CanvasPlot<
         {hit ? (
           <>
             <p class="tooltip-title">
-              <span class="swatch" style={{ background: session.swatch(hit.color) }} />
+              <span class="swatch" style={{ background: appearance.swatch(hit.color) }} />
               <span data-value={hit.bytes.raw}>{hit.title}</span>
             </p>
             {hit.site !== "" && <p class="mono">{hit.site}</p>}
@@ -58,7 +60,7 @@ export function Tooltip({ session, plot }: { session: Session; plot: CanvasPlot<
   );
 }
 
-/** A line through the plot, so that the eye finds the tick. */
+/** A vertical line through the plot at the pointer. */
 function Cursor({ x, plot }: { x: number; plot: Labels["plot"] | undefined }) {
   if (!plot) return null;
   const place = {

@@ -1,11 +1,11 @@
-// What was odd about the file, in words: one line under the plot that opens.
+// Warnings about the file: one line under the plot, which expands.
 
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
 
-export function Warnings({ session }: { session: Session }) {
-  // That it is a part of the file stands over the plot.
-  const warnings = session.trace.value?.part.warnings.filter(({ code }) => code !== "part") ?? [];
+export function Warnings({ selection }: Uses<"selection">) {
+  // The line over the plot says that the trace is a part of a file.
+  const warnings = selection.trace.value?.part.warnings.filter(({ code }) => code !== "part") ?? [];
   const [first, ...others] = warnings;
   if (!first) return null;
   return (

@@ -1,23 +1,26 @@
-// What is wrong, most severe first, in sentences; each opens the place that shows it.
+// Findings as sentences, by severity. A click jumps to the finding.
 
 import type { FindingRow } from "../generated/protocol.js";
+import { type Row, rowName } from "../run.js";
 import { saveTable } from "./save.js";
-import type { ViewProperties } from "./ui.js";
+import type { ViewUses } from "./workspace.js";
 
-export function Anomalies({ session, workspace }: ViewProperties) {
-  const findings = workspace.allFindings.value;
-  const several = session.rows.value.length > 1;
+type AnomaliesProperties = ViewUses<"runs" | "selection" | "queries" | "steps">;
+
+export function Anomalies({ runs, selection, queries, steps }: AnomaliesProperties) {
+  const findings = queries.allFindings.value;
+  const rows = runs.rows.value;
   if (findings === null)
     return (
-      <p class="quiet">{session.asked ? "Looking for what stands out" : "Open a file first."}</p>
+      <p class="quiet">{selection.target ? "Searching for problems" : "Open a file first."}</p>
     );
   if (findings.length === 0) {
     return (
       <div class="quiet">
-        <h3>Nothing stands out</h3>
+        <h3>No problems found</h3>
         <p>
-          No out-of-memory event, no growth from step to step, no memory that waits long for its
-          free, no rank that differs from the others.
+          No out-of-memory event, no growth from step to step, no delayed frees, and no rank that
+          differs from the others.
         </p>
       </div>
     );
@@ -26,8 +29,7 @@ export function Anomalies({ session, workspace }: ViewProperties) {
     <div class="anomalies">
       <div class="toolbar">
         <span class="dim">
-          {findings.length === 1 ? "1 finding" : `${findings.length} findings`}, the most severe
-          first
+          {findings.length === 1 ? "1 finding" : `${findings.length} findings, by severity`}
         </span>
         <span class="toolbar-end">
           {(["csv", "json"] as const).map((form) => (
@@ -35,8 +37,8 @@ export function Anomalies({ session, workspace }: ViewProperties) {
               key={form}
               type="button"
               class="button plain"
-              title={`The findings of this rank as ${form.toUpperCase()}`}
-              onClick={() => void saveTable(session, { findings: {} }, form, "anomalies")}
+              title={`Save the findings of this rank as ${form.toUpperCase()}`}
+              onClick={() => void saveTable(selection, { findings: {} }, form, "anomalies")}
             >
               {form.toUpperCase()}
             </button>
@@ -48,8 +50,8 @@ export function Anomalies({ session, workspace }: ViewProperties) {
           <li key={`${finding.path} ${finding.id}`}>
             <Finding
               finding={finding}
-              several={several}
-              open={() => void workspace.openFinding(finding)}
+              owner={rows.length > 1 ? ownerOf(finding, rows) : null}
+              open={() => void steps.openFinding(finding)}
             />
           </li>
         ))}
@@ -58,15 +60,20 @@ export function Anomalies({ session, workspace }: ViewProperties) {
   );
 }
 
-function Finding({
-  finding,
-  several,
-  open,
-}: {
+/** The rank of a finding if it is known, else its path. */
+function ownerOf({ path }: FindingRow, rows: readonly Row[]): string {
+  const row = rows.find(({ file }) => file.path === path);
+  return row && row.file.planned.rank !== null ? rowName(row) : path;
+}
+
+type FindingProperties = {
   finding: FindingRow;
-  several: boolean;
+  /** The rank or file of the finding; null with one file. */
+  owner: string | null;
   open: () => void;
-}) {
+};
+
+function Finding({ finding, owner, open }: FindingProperties) {
   const { kind, label, severity, bytes, text, path, at, id } = finding;
   return (
     <button
@@ -88,9 +95,9 @@ function Finding({
           {bytes.text}
         </span>
         {at !== "" && <span class="num dim">{at}</span>}
-        {several && (
+        {owner !== null && (
           <span class="dim path" title={path}>
-            {path}
+            {owner}
           </span>
         )}
       </span>

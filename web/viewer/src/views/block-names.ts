@@ -1,7 +1,7 @@
-// Names in the blocks that have room for them, found anew when the picture has come to rest.
+// Labels in blocks that are large enough. They are computed again when the view rests.
 
 import { effect, type Signal, signal, untracked } from "@preact/signals";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import type { Box } from "./overlay.js";
 
 export interface BlockName extends Box {
@@ -9,51 +9,55 @@ export interface BlockName extends Box {
   text: string;
 }
 
-/** CSS pixels: the least room, and what a letter takes at 11 px. */
-const WIDTH = 64;
-const HEIGHT = 15;
+/** CSS pixels: the smallest block with a label, and the width of a letter at 11 px. */
+const MIN_WIDTH = 64;
+const MIN_HEIGHT = 15;
 const LETTER = 6.2;
 const PADDING = 10;
-const MOST = 60;
-/** To read a signal is to subscribe to it. */
+const MAX_LABELS = 60;
+/** Subscribes to signals by reading them. */
 const follow = (..._values: unknown[]): void => undefined;
 
 const REST_MS = 160;
 
+type BlockNamesOwners = Uses<"selection" | "viewSelection" | "plots">;
+
 export class BlockNames {
   readonly shown: Signal<readonly BlockName[]> = signal([]);
-  readonly #session: Session;
+  readonly #owners: BlockNamesOwners;
   readonly #stop: () => void;
-  #waiting = 0;
+  #timer = 0;
 
-  constructor(session: Session) {
-    this.#session = session;
+  constructor(owners: BlockNamesOwners) {
+    this.#owners = owners;
+    const { selection, viewSelection, plots } = owners;
     this.#stop = effect(() => {
-      const plot = session.plot.value;
-      const { color, search } = session.linked;
-      // Any of these may change which blocks have room.
-      follow(plot?.range.value, plot?.labels.value, session.shown.value, color.value, search.value);
+      const plot = plots.timeline.value;
+      const { color, search } = viewSelection;
+      // Any of these may change the size of blocks.
+      follow(plot?.range.value, plot?.labels.value, selection.visibleTrace.value);
+      follow(color.value, search.value);
       untracked(() => this.#later());
     });
   }
 
   destroy(): void {
-    clearTimeout(this.#waiting);
+    clearTimeout(this.#timer);
     this.#stop();
   }
 
   #later(): void {
-    clearTimeout(this.#waiting);
-    this.#waiting = window.setTimeout(() => void this.#find(), REST_MS);
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => void this.#find(), REST_MS);
   }
 
   async #find(): Promise<void> {
-    const session = this.#session;
-    const plot = session.plot.peek();
-    const { asked } = session;
+    const { selection, plots } = this.#owners;
+    const plot = plots.timeline.peek();
+    const { target } = selection;
     const view = plot?.labels.peek();
     const range = plot?.range.peek();
-    if (!plot || !asked?.client.full || !view || !range || session.shown.peek() === null) {
+    if (!plot || !target || !view || !range || selection.visibleTrace.peek() === null) {
       this.shown.value = [];
       return;
     }
@@ -61,15 +65,15 @@ export class BlockNames {
       this.#later();
       return;
     }
-    const found = plot.roomy(WIDTH, HEIGHT, MOST);
+    const found = plot.roomy(MIN_WIDTH, MIN_HEIGHT, MAX_LABELS);
     const blocks = Array.from({ length: found.length / 5 }, (_, index) => found[index * 5] ?? 0);
-    const names = await asked.client.view(asked.target, "names", { names: { blocks } });
+    const names = await target.client.view(target.target, "names", { names: { blocks } });
     if (names === null || plot.range.peek() !== range) return;
     const scale = view.plot.width / (range.x1 - range.x0);
     this.shown.value = blocks.flatMap((block, index) => {
       const [x0 = 0, x1 = 0, y0 = 0, y1 = 0] = found.subarray(index * 5 + 1, index * 5 + 5);
       const room = (Math.min(x1, range.x1) - Math.max(x0, range.x0)) * scale;
-      // Only what fits whole.
+      // The longest label that fits.
       const text = names[index]?.find(({ length }) => length * LETTER + PADDING <= room);
       return text === undefined ? [] : [{ block, text, x0, x1, y: [y0, y1] as [number, number] }];
     });

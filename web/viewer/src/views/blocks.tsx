@@ -1,14 +1,14 @@
-// All blocks: sorted and filtered by the worker, a page at a time.
+// The table of all blocks. The worker sorts and filters it and sends one page at a time.
 
 import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
+import { resource } from "../client/resource.js";
 import type { BlockLine, BlockSort, BlockTable } from "../generated/protocol.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
-import { resource } from "./resource.js";
 import { copyTable, saveTable } from "./save.js";
 import { type Column, Table } from "./table.js";
-import type { ViewProperties } from "./ui.js";
+import type { ViewUses } from "./workspace.js";
 
 const CATEGORIES = [
   "",
@@ -24,44 +24,42 @@ const CATEGORIES = [
   "unknown",
 ];
 
-/**
- * What is asked of the worker, beside the search, the cursor and the flame graph that all views
- * share.
- */
-function open(session: Session) {
-  const { linked } = session;
+/** The table's own choices. Search, cursor and flame graph node are shared with other views. */
+function open({ selection, viewSelection }: Uses<"selection" | "viewSelection">) {
   const sort = signal<BlockSort>("size");
   const descending = signal(true);
   const category = signal("");
   const atCursor = signal(false);
-  const inSight = signal({ from: 0, count: 60 });
+  const visible = signal({ from: 0, count: 60 });
   const table = (): BlockTable => {
-    const node = linked.node.value;
+    const node = viewSelection.node.value;
     return {
-      text: linked.search.value,
+      text: viewSelection.search.value,
       category: category.value,
-      liveAt: atCursor.value ? (linked.cursor.value ?? -1) : null,
+      liveAt: atCursor.value ? (viewSelection.cursor.value ?? -1) : null,
       node: node && [node.flame, node.node],
       sort: sort.value,
       descending: descending.value,
     };
   };
-  const page = resource(session, "blocks", () => {
-    const near = session.selected.value?.block ?? null;
-    return { blocks: { table: table(), ...inSight.value, near } };
+  const page = resource(selection, "blocks", () => {
+    const near = selection.block.value?.block ?? null;
+    return { blocks: { table: table(), ...visible.value, near } };
   });
   const ask = (from: number, count: number) => {
-    const now = inSight.peek();
-    if (now.from !== from || now.count !== count) inSight.value = { from, count };
+    const now = visible.peek();
+    if (now.from !== from || now.count !== count) visible.value = { from, count };
   };
   return { sort, descending, category, atCursor, table, page, ask };
 }
 
-export function Blocks({ session, workspace }: ViewProperties) {
-  const state = useMemo(() => open(session), [session]);
+type BlocksProperties = ViewUses<"selection" | "viewSelection" | "appearance" | "status" | "cards">;
+
+export function Blocks(properties: BlocksProperties) {
+  const { selection, viewSelection, appearance, status, cards } = properties;
+  const state = useMemo(() => open({ selection, viewSelection }), [selection, viewSelection]);
   useEffect(() => () => state.page.stop(), [state]);
   const { sort, descending, category, atCursor, table, page, ask } = state;
-  const { linked } = session;
   const shown = page.value.value;
   const by = (key: BlockSort) => ({
     sort: () => {
@@ -75,7 +73,7 @@ export function Blocks({ session, workspace }: ViewProperties) {
           ? ("descending" as const)
           : ("ascending" as const),
   });
-  const swatch = (color: number) => session.swatch(color);
+  const swatch = (color: number) => appearance.swatch(color);
   const columns: Column<BlockLine>[] = [
     {
       key: "size",
@@ -154,7 +152,8 @@ export function Blocks({ session, workspace }: ViewProperties) {
       raw: (r) => r.stream.raw,
     },
   ];
-  const node = linked.node.value;
+  const node = viewSelection.node.value;
+  const blocks = () => ({ blocks: { table: table() } });
   return (
     <div class="blocks">
       <div class="toolbar">
@@ -182,7 +181,7 @@ export function Blocks({ session, workspace }: ViewProperties) {
           type="button"
           class="toggle"
           aria-pressed={atCursor.value}
-          title="Only what is live at the time cursor"
+          title="Only blocks that are live at the time cursor"
           onClick={() => {
             atCursor.value = !atCursor.peek();
           }}
@@ -195,7 +194,7 @@ export function Blocks({ session, workspace }: ViewProperties) {
             class="chip"
             title="Show the blocks of all call stacks"
             onClick={() => {
-              linked.node.value = null;
+              viewSelection.node.value = null;
             }}
           >
             below {node.title} ×
@@ -205,23 +204,21 @@ export function Blocks({ session, workspace }: ViewProperties) {
           <button
             type="button"
             class="button plain"
-            onClick={() => void copyTable(session, { blocks: { table: table() } })}
+            onClick={() => void copyTable({ selection, status }, blocks())}
           >
             Copy CSV
           </button>
           <button
             type="button"
             class="button plain"
-            onClick={() => void saveTable(session, { blocks: { table: table() } }, "csv", "blocks")}
+            onClick={() => void saveTable(selection, blocks(), "csv", "blocks")}
           >
             CSV
           </button>
           <button
             type="button"
             class="button plain"
-            onClick={() =>
-              void saveTable(session, { blocks: { table: table() } }, "json", "blocks")
-            }
+            onClick={() => void saveTable(selection, blocks(), "json", "blocks")}
           >
             JSON
           </button>
@@ -235,10 +232,10 @@ export function Blocks({ session, workspace }: ViewProperties) {
         from={shown?.from ?? 0}
         rows={shown?.rows ?? []}
         rowKey={(row) => row.block}
-        current={session.selected.value?.block ?? null}
+        current={selection.block.value?.block ?? null}
         reveal={shown?.at ?? null}
         ask={ask}
-        open={(row) => void workspace.showBlock(row.block)}
+        open={(row) => void cards.showBlock(row.block)}
       />
     </div>
   );

@@ -1,10 +1,10 @@
-// The device's memory, as somebody types it: a line over the timeline.
+// The field for the GPU's memory, which is drawn as a line over the timeline.
 
 import { useId, useState } from "preact/hooks";
-import { GIB, TOO_LARGE } from "../linked.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
+import { GIB, MAX_CAPACITY_GIB } from "../view-selection.js";
 
-/** Of what PyTorch can have of a device's memory, by the device's name, in GiB. */
+/** The memory in GiB that PyTorch can use, by GPU. */
 const DEVICES: readonly [string, number][] = [
   ["B200 180 GiB", 180],
   ["H200 141 GB", 131.3],
@@ -18,13 +18,13 @@ const DEVICES: readonly [string, number][] = [
 ];
 
 /**
- * Units in GiB, also as `nvidia-smi` writes them: `81559MiB`. Nobody means powers of ten with the
- * memory of a device.
+ * Units in GiB, also as `nvidia-smi` writes them: `81559MiB`. GB means GiB, as is usual for GPU
+ * memory.
  */
 const UNITS: Readonly<Record<string, number>> = { m: 2 ** -10, g: 1, t: 2 ** 10 };
 const AMOUNT = /^(\d+\.?\d*|\.\d+)\s*(?:([mgt])i?b?)?$/i;
 
-/** Bytes; null for no text, undefined for one that says nothing. */
+/** Bytes of a text; null for an empty text, undefined for a text that is no amount. */
 function bytesOf(text: string): number | null | undefined {
   const trimmed = text.trim();
   if (trimmed === "") return null;
@@ -32,12 +32,12 @@ function bytesOf(text: string): number | null | undefined {
   if (known !== undefined) return known * GIB;
   const [, amount, unit = "g"] = AMOUNT.exec(trimmed) ?? [];
   const gib = Number(amount) * (UNITS[unit.toLowerCase()] ?? Number.NaN);
-  return gib > 0 && gib < TOO_LARGE ? gib * GIB : undefined;
+  return gib > 0 && gib < MAX_CAPACITY_GIB ? gib * GIB : undefined;
 }
 
-export function Capacity({ session }: { session: Session }) {
-  const { capacity } = session.linked;
-  // What was typed stands as long as the capacity is what it was then.
+export function Capacity({ viewSelection }: Uses<"viewSelection">) {
+  const { capacity } = viewSelection;
+  // The typed text stays until the capacity changes elsewhere.
   const [typed, setTyped] = useState({ text: "", bytes: capacity.peek() });
   const list = useId();
   const bytes = capacity.value;
@@ -54,14 +54,14 @@ export function Capacity({ session }: { session: Session }) {
       class="field capacity"
       title={
         bad
-          ? "Not an amount: 80, 79.1 GiB and 81559 MiB are, and so are the devices of the list"
-          : "A line at the memory of the device: an amount in GiB, or a name from the list"
+          ? "Not an amount. Type 80, 79.1 GiB or 81559 MiB, or pick a GPU from the list"
+          : "Draws a line at the GPU's memory: an amount in GiB, or a GPU from the list"
       }
     >
-      <span>Capacity</span>
+      <span>GPU memory</span>
       <input
         list={list}
-        placeholder="GiB or GPU"
+        placeholder="80 or H100"
         data-testid="capacity"
         aria-invalid={bad}
         value={shown}

@@ -1,18 +1,17 @@
-// What a rank held at its peak, by category, within what it had reserved: for a picture that is one
-// unit wide and high.
+// A rank's peak by category within its reserved memory, for an SVG of one unit width and height.
 
 import type { OverviewRow, RankCard } from "../generated/protocol.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 
-interface CategoryBarsProperties {
-  session: Session;
+type CategoryBarsProperties = Uses<"appearance"> & {
   shown: OverviewRow;
   card: RankCard;
-  /** With its numbers: for pointers and tools. */
-  told?: boolean;
-}
+  /** Whether the bars have tooltips and values. */
+  labeled?: boolean;
+};
 
-export function CategoryBars({ session, shown, card, told = false }: CategoryBarsProperties) {
+export function CategoryBars(properties: CategoryBarsProperties) {
+  const { appearance, shown, card, labeled = false } = properties;
   return (
     <>
       <rect class="bar-reserved" width={shown.reserved} height="1" />
@@ -26,11 +25,11 @@ export function CategoryBars({ session, shown, card, told = false }: CategoryBar
             y="0.15"
             width={Math.max(0, to - from)}
             height="0.7"
-            fill={session.swatch(color)}
+            fill={appearance.swatch(color)}
             data-category={name}
-            data-value={told ? bytes.raw : undefined}
+            data-value={labeled ? bytes.raw : undefined}
           >
-            {told && <title>{`${label}: ${bytes.text}`}</title>}
+            {labeled && <title>{`${label}: ${bytes.text}`}</title>}
           </rect>
         );
       })}

@@ -1,11 +1,10 @@
-// The call stacks of two snapshots that differ, largest change first.
+// The call stacks that differ between two snapshots, largest change first.
 
 import type { ComparedStack } from "../generated/protocol.js";
-import type { Session } from "../session.js";
-import type { Comparing } from "./comparing.js";
 import { type Column, Table } from "./table.js";
+import type { ViewUses } from "./workspace.js";
 
-export function Stacks({ session, comparing }: { session: Session; comparing: Comparing }) {
+export function Stacks({ selection, comparing }: ViewUses<"selection" | "comparing">) {
   const page = comparing.stacks.value;
   const columns: Column<ComparedStack>[] = [
     {
@@ -88,7 +87,7 @@ export function Stacks({ session, comparing }: { session: Session; comparing: Co
         from={page?.from ?? 0}
         rows={page?.rows ?? []}
         rowKey={(row) => row.row}
-        current={session.subject.value?.kind === "Change" ? comparing.chosen.value : null}
+        current={selection.card.value?.kind === "Change" ? comparing.chosen.value : null}
         reveal={null}
         ask={comparing.ask}
         open={(row) => void comparing.openStack(row)}

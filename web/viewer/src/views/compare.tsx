@@ -1,18 +1,19 @@
-// Two snapshots, or two ranks, beside each other: both curves on one axis, totals, and the call
-// stacks that differ.
+// Compares two snapshots or ranks: both curves on one axis, totals, and the call stacks that
+// differ.
 
 import { useEffect } from "preact/hooks";
 import { fromInput } from "../client/files.js";
 import type { BandKind, ComparedCurves, ComparedRow, Comparison } from "../generated/protocol.js";
 import { COMPARED } from "../generated/protocol.js";
-import type { Row } from "../run.js";
-import type { Session } from "../session.js";
+import { type Row, rowName } from "../run.js";
+import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
 import { OpenButton } from "../ui/open-button.js";
 import { Stacks } from "./compare-stacks.js";
 import type { Comparing } from "./comparing.js";
 import { Choice } from "./controls.js";
 import type { ViewProperties } from "./ui.js";
+import type { ViewUses } from "./workspace.js";
 
 const BANDS: readonly (readonly [BandKind, string])[] = [
   ["requested_bytes", "requested"],
@@ -21,13 +22,15 @@ const BANDS: readonly (readonly [BandKind, string])[] = [
   ["reserved_bytes", "reserved"],
 ];
 
-export function Compare({ session, workspace: { comparing }, shown }: ViewProperties) {
+type CompareProperties = ViewProperties & ViewUses<"runs" | "loader" | "selection" | "comparing">;
+
+export function Compare({ runs, loader, selection, comparing, shown }: CompareProperties) {
   useEffect(() => {
     comparing.show(shown);
     return () => comparing.show(false);
   }, [comparing, shown]);
-  const [comparison, rows] = [comparing.comparison.value, session.rows.value];
-  if (rows.length < 2) return <Alone session={session} />;
+  const [comparison, rows] = [comparing.comparison.value, runs.rows.value];
+  if (rows.length < 2) return <Alone loader={loader} />;
   return (
     <div class="compare">
       <div class="toolbar">
@@ -46,7 +49,12 @@ export function Compare({ session, workspace: { comparing }, shown }: ViewProper
         >
           <Icon name="swap" />
         </button>
-        <Side name="B" rows={rows} chosen={comparing.b.value} choose={(row) => session.look(row)} />
+        <Side
+          name="B"
+          rows={rows}
+          chosen={comparing.b.value}
+          choose={(row) => selection.look(row)}
+        />
         <Choice
           label="At the peak of"
           value={comparing.band}
@@ -56,7 +64,7 @@ export function Compare({ session, workspace: { comparing }, shown }: ViewProper
         <AlignSwitch comparing={comparing} comparison={comparison} />
       </div>
       {comparison ? (
-        <Both session={session} comparing={comparing} comparison={comparison} />
+        <Both selection={selection} comparing={comparing} comparison={comparison} />
       ) : (
         <Waiting comparing={comparing} />
       )}
@@ -64,27 +72,26 @@ export function Compare({ session, workspace: { comparing }, shown }: ViewProper
   );
 }
 
-/** One file has nothing beside it. */
-function Alone({ session }: { session: Session }) {
+/** Only one file is open. */
+function Alone({ loader }: Uses<"loader">) {
   return (
     <div class="quiet">
       <h3>Compare two snapshots</h3>
       <p>
-        Open a second one beside this: from before a change, of another rank, or of a later step.
-        Totals, curves and call stacks are laid side by side, and stacks are matched although lines
-        have shifted.
+        Add a second snapshot: before/after a change, another rank, or a later step. Totals, curves
+        and call stacks are compared. Stacks are matched even if line numbers moved.
       </p>
       <p class="compare-add">
         <OpenButton
           name="Add snapshots to compare with"
           class="primary"
           testid="compare-add"
-          open={(files) => void session.add(fromInput(files))}
+          open={(files) => void loader.add(fromInput(files))}
         >
           Add a snapshot…
         </OpenButton>
       </p>
-      <p>Or drop it, or a folder with several, anywhere on this page.</p>
+      <p>Or drop a snapshot or a folder anywhere on this page.</p>
     </div>
   );
 }
@@ -97,7 +104,7 @@ function Waiting({ comparing }: { comparing: Comparing }) {
     return (
       <div class="quiet" data-testid="compare-pinned">
         <h3>{a.label} is A</h3>
-        <p>Choose what it is compared with: B in the list above, a row on the left, or [ and ].</p>
+        <p>Choose B in the list above, in the rows on the left, or with [ and ].</p>
       </div>
     );
   }
@@ -131,7 +138,7 @@ function Side({ name, rows, chosen, choose }: SideProperties) {
         >
           {rows.map((row, index) => (
             <option key={`${row.file.planned.file}/${row.part}`} value={index}>
-              {nameOf(row)}
+              {rowName(row)}
             </option>
           ))}
         </select>
@@ -139,11 +146,6 @@ function Side({ name, rows, chosen, choose }: SideProperties) {
       </span>
     </label>
   );
-}
-
-function nameOf({ file: { planned }, label }: Row): string {
-  const name = planned.rank === null || label !== planned.label ? label : `rank ${label}`;
-  return planned.group === "" ? name : `${planned.group} / ${name}`;
 }
 
 const ALIGNS = { event: "event", time: "time", step: "step" } as const;
@@ -164,7 +166,7 @@ function AlignSwitch({
           type="button"
           aria-pressed={align === now}
           disabled={missing !== ""}
-          title={missing === "" ? `Both from their first ${align}` : missing}
+          title={missing === "" ? `Both start at their first ${align}` : missing}
           onClick={() => {
             comparing.align.value = align;
           }}
@@ -176,7 +178,7 @@ function AlignSwitch({
   );
 }
 
-/** Those that were asked for; by event where the recordings do not have them. */
+/** The curves of the chosen alignment; by event if the recordings do not allow it. */
 function shownCurves(comparing: Comparing, { curves }: Comparison): ComparedCurves {
   const wanted = curves.find(
     ({ align, missing }) => align === comparing.align.value && missing === "",
@@ -184,13 +186,9 @@ function shownCurves(comparing: Comparing, { curves }: Comparison): ComparedCurv
   return (wanted ?? curves[0]) as ComparedCurves;
 }
 
-interface BothProperties {
-  session: Session;
-  comparing: Comparing;
-  comparison: Comparison;
-}
+type BothProperties = ViewUses<"selection" | "comparing"> & { comparison: Comparison };
 
-function Both({ session, comparing, comparison }: BothProperties) {
+function Both({ selection, comparing, comparison }: BothProperties) {
   const { text, totals, categories, findings } = comparison;
   return (
     <div class="compare-body">
@@ -234,19 +232,19 @@ function Both({ session, comparing, comparison }: BothProperties) {
           )}
         </table>
         {findings.length > 0 && (
-          <ul class="compare-findings" aria-label="Findings that only one of them has">
-            {findings.map(({ isNew, label, text: said, bytes }) => (
-              <li key={`${isNew} ${label} ${said}`} data-new={isNew} data-value={bytes.raw}>
+          <ul class="compare-findings" aria-label="Findings of one side only">
+            {findings.map(({ isNew, label, text: sentence, bytes }) => (
+              <li key={`${isNew} ${label} ${sentence}`} data-new={isNew} data-value={bytes.raw}>
                 <strong>
                   {isNew ? "Only in B" : "Only in A"}: {label.toLowerCase()}.
                 </strong>{" "}
-                {said}
+                {sentence}
               </li>
             ))}
           </ul>
         )}
       </section>
-      <Stacks session={session} comparing={comparing} />
+      <Stacks selection={selection} comparing={comparing} />
     </div>
   );
 }

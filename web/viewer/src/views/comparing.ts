@@ -1,6 +1,5 @@
-// Two rows beside each other: which they are, and what Rust says of both. B is the one in focus, A
-// the one that was pinned, or a neighbor. Each worker writes what the other needs to know of it;
-// the coordinator compares.
+// A comparison of two rows. B is the row in focus. A is the pinned row, else a neighbor of B. Each
+// worker writes its side as text, and the coordinator compares both sides.
 
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
@@ -14,41 +13,42 @@ import type {
   Comparison,
   DetailCard,
 } from "../generated/protocol.js";
-import type { Pin } from "../linked.js";
-import { failureOf, type Row } from "../run.js";
-import type { Session } from "../session.js";
+import { failureOf, type Row, rowName } from "../run.js";
+import type { Uses } from "../stores.js";
+import type { Pin } from "../view-selection.js";
 
-const same = (a: Row | null, b: Row | null) => a?.file === b?.file && a?.part === b?.part;
+type ComparingOwners = Uses<"runs" | "selection" | "viewSelection" | "status">;
+
+const isSame = (a: Row | null, b: Row | null) => a?.file === b?.file && a?.part === b?.part;
 const pinOf = ({ file: { path }, part }: Row): Pin => ({ path, part });
 
 export class Comparing {
   readonly band: Signal<BandKind> = signal("requested_bytes");
   readonly align: Signal<Align> = signal("event");
-  /** Only call stacks with this word. */
+  /** Filter of the call stacks. */
   readonly text: Signal<string> = signal("");
   readonly comparison: Signal<Comparison | null> = signal(null);
   readonly stacks: Signal<ComparedStacks | null> = signal(null);
-  /** The call stack that is in the details. */
+  /** The call stack in the details. */
   readonly chosen: Signal<number | null> = signal(null);
   /** Why there is no comparison. */
   readonly failure: Signal<string | null> = signal(null);
   readonly b = computed(
-    () => this.session.rows.value.find((row) => this.session.isFocused(row)) ?? null,
+    () => this.#owners.runs.rows.value.find((row) => this.#owners.selection.isFocused(row)) ?? null,
   );
   readonly a = computed(() => this.#a());
-  readonly session: Session;
+  readonly #owners: ComparingOwners;
   readonly #open = signal(false);
-  readonly #inSight = signal({ from: 0, count: 60 });
-  /**
-   * What workers wrote; it is small, and a file that was released need not be read again for it.
-   */
+  /** The visible rows of the table of call stacks. */
+  readonly #visible = signal({ from: 0, count: 60 });
+  /** Cached sides of each file. They are small, and evicted files need not be loaded again. */
   readonly #sides = new WeakMap<RankFile, Map<string, Promise<string | null>>>();
   readonly #stop: (() => void)[];
-  #asked = 0;
+  #comparisons = 0;
   #pages = 0;
 
-  constructor(session: Session) {
-    this.session = session;
+  constructor(owners: ComparingOwners) {
+    this.#owners = owners;
     this.#stop = [effect(() => this.#follow()), effect(() => this.#page())];
   }
 
@@ -56,72 +56,75 @@ export class Comparing {
     for (const stop of this.#stop) stop();
   }
 
-  /** Whether anybody sees it: nothing is asked before. */
+  /** Starts or stops comparing: hidden views send no queries. */
   show(open: boolean): void {
     this.#open.value = open;
   }
 
+  /** Makes a row side A. */
   choose(row: Row): void {
-    this.session.linked.pinned.value = pinOf(row);
+    this.#owners.viewSelection.pinned.value = pinOf(row);
   }
 
-  /** The row in focus becomes A, and the other B; the same again turns them round. */
+  /** Makes the row in focus side A and the other row B. A second call swaps them. */
   pin(): void {
     const [a, b] = [this.a.peek(), this.b.peek()];
     if (b === null) return;
     const pinned = a !== null && this.#isPinned(a);
-    const other = a !== null && !same(a, b) ? a : this.#neighbor(b);
-    const turned = pinned && !same(a, b);
+    const other = a !== null && !isSame(a, b) ? a : this.#neighbor(b);
+    const swaps = pinned && !isSame(a, b);
     this.choose(b);
-    // What was pinned takes the place of the one in focus; of two files the other one is B,
-    // whichever was pinned.
-    if (other && (turned || this.session.rows.peek().length === 2)) this.session.look(other);
+    // The formerly pinned row gets the focus. With two rows, the other row is always B.
+    const { runs, selection } = this.#owners;
+    if (other && (swaps || runs.rows.peek().length === 2)) selection.look(other);
   }
 
   swap(): void {
     const [a, b] = [this.a.peek(), this.b.peek()];
     if (a === null || b === null) return;
     this.choose(b);
-    this.session.look(a);
+    this.#owners.selection.look(a);
   }
 
-  /** The rows of the table that are in sight. */
+  /** Requests the visible rows of the table of call stacks. */
   readonly ask = (from: number, count: number): void => {
-    const now = this.#inSight.peek();
-    if (now.from !== from || now.count !== count) this.#inSight.value = { from, count };
+    const now = this.#visible.peek();
+    if (now.from !== from || now.count !== count) this.#visible.value = { from, count };
   };
 
-  /** Puts a call stack into the details. */
+  /** Shows a call stack in the details. */
   async openStack({ row }: ComparedStack): Promise<void> {
     this.chosen.value = row;
     const card = await this.#answer<DetailCard>("detail", { stack: { row } });
-    if (card && this.chosen.peek() === row) this.session.workspace.peek()?.showSubject(card);
+    if (!card || this.chosen.peek() !== row) return;
+    this.#owners.selection.card.value = card;
+    this.#owners.status.announce(`${card.kind} ${card.title.text}`);
   }
 
   #a(): Row | null {
-    const rows = this.session.rows.value;
+    const rows = this.#owners.runs.rows.value;
     const pinned = rows.find((row) => this.#isPinned(row));
     return pinned ?? (this.b.value && this.#neighbor(this.b.value));
   }
 
   #isPinned({ file, part }: Row): boolean {
-    const pin = this.session.linked.pinned.value;
+    const pin = this.#owners.viewSelection.pinned.value;
     return pin?.path === file.path && pin.part === part;
   }
 
-  /** The row before, or behind the first. */
+  /** The row before; after the first row, the next. */
   #neighbor(of: Row): Row | null {
-    const rows = this.session.rows.value;
-    const at = rows.findIndex((row) => same(row, of));
+    const rows = this.#owners.runs.rows.value;
+    const at = rows.findIndex((row) => isSame(row, of));
     return rows[at - 1] ?? rows[at + 1] ?? null;
   }
 
   #follow(): void {
     const [a, b, band] = [this.a.value, this.b.value, this.band.value];
-    const device = this.session.focus.value?.device ?? null;
-    const ready = this.#open.value && a !== null && b !== null && !same(a, b);
-    this.#asked += 1;
-    const latest = this.#asked;
+    const device = this.#owners.selection.focus.value?.device ?? null;
+    const ready = this.#open.value && a !== null && b !== null && !isSame(a, b);
+    this.#comparisons += 1;
+    const latest = this.#comparisons;
     untracked(() => {
       this.failure.value = null;
       this.chosen.value = null;
@@ -130,7 +133,7 @@ export class Comparing {
         this.stacks.value = null;
         return;
       }
-      void this.#compare(a, b, band, device, () => latest === this.#asked);
+      void this.#compare(a, b, band, device, () => latest === this.#comparisons);
     });
   }
 
@@ -155,7 +158,7 @@ export class Comparing {
       if (!current()) return;
       this.comparison.value = sides;
       if (missing)
-        this.failure.value = `Nothing is known of ${none.label}: it could not be read, or nothing was allocated.`;
+        this.failure.value = `Cannot compare ${rowName(none)}: it is not read or has no allocations.`;
     } catch (error) {
       if (current()) this.failure.value = failureOf(error).message;
     }
@@ -164,9 +167,9 @@ export class Comparing {
   #side({ file, part }: Row, band: BandKind, device: number | null): Promise<string | null> {
     const known = this.#sides.get(file) ?? new Map<string, Promise<string | null>>();
     this.#sides.set(file, known);
-    // Of another part of a large file other things are true.
+    // Parts of a large file have sides of their own.
     const key = JSON.stringify([file.part, part, device, band]);
-    const side = known.get(key) ?? this.#askSide(file, part, band, device);
+    const side = known.get(key) ?? this.#querySide(file, part, band, device);
     known.set(key, side);
     void side.then((text) => {
       if (text === null) known.delete(key);
@@ -174,13 +177,14 @@ export class Comparing {
     return side;
   }
 
-  async #askSide(
+  async #querySide(
     file: RankFile,
     part: number,
     band: BandKind,
     device: number | null,
   ): Promise<string | null> {
-    const client = await this.session.pool.hold(file);
+    const { pool } = this.#owners.runs;
+    const client = await pool.acquire(file);
     const load = file.load.peek();
     const of = load.state === "ready" ? load.loaded.parts[part] : undefined;
     const text =
@@ -189,12 +193,12 @@ export class Comparing {
             side: { band },
           })
         : null;
-    this.session.pool.letGo(file);
+    pool.release(file);
     return text;
   }
 
   #page(): void {
-    const { from, count } = this.#inSight.value;
+    const { from, count } = this.#visible.value;
     const query = { stacks: { text: this.text.value, from, count } };
     if (this.comparison.value === null) return;
     this.#pages += 1;
@@ -205,7 +209,7 @@ export class Comparing {
   }
 
   async #answer<T>(kind: string, query: CompareQuery): Promise<T | null> {
-    const answer: CompareAnswer = await this.session.coordinator.compare(query);
+    const answer: CompareAnswer = await this.#owners.runs.coordinator.compare(query);
     return kind in answer ? ((answer as unknown as Record<string, T>)[kind] ?? null) : null;
   }
 }

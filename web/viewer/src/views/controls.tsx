@@ -1,4 +1,4 @@
-// The small controls of the bars above views.
+// Small controls of the toolbars.
 
 import type { Signal } from "@preact/signals";
 import { Icon } from "../ui/icons.js";

@@ -1,45 +1,46 @@
-// The trace as a list: the allocator's history, one row an event, going along with the time cursor.
+// The table of the allocator's events, which follows the time cursor.
 
 import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
+import { resource } from "../client/resource.js";
 import type { EventFilter, EventRow } from "../generated/protocol.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
-import { resource } from "./resource.js";
 import { saveTable } from "./save.js";
 import { type Column, Table } from "./table.js";
-import type { ViewProperties } from "./ui.js";
+import type { ViewUses } from "./workspace.js";
 
-function open(session: Session) {
-  const { linked } = session;
+function open({ selection, viewSelection }: Uses<"selection" | "viewSelection">) {
   const action = signal("");
-  const inSight = signal({ from: 0, count: 60 });
+  const visible = signal({ from: 0, count: 60 });
   const filter = (): EventFilter => ({
     actions: action.value === "" ? [] : [action.value],
-    text: linked.search.value,
+    text: viewSelection.search.value,
   });
-  const page = resource(session, "events", () => {
-    const cursor = linked.cursor.value;
+  const page = resource(selection, "events", () => {
+    const cursor = viewSelection.cursor.value;
     const near = cursor !== null && cursor >= 0 ? cursor : null;
-    return { events: { filter: filter(), ...inSight.value, near } };
+    return { events: { filter: filter(), ...visible.value, near } };
   });
   const ask = (from: number, count: number) => {
-    const now = inSight.peek();
-    if (now.from !== from || now.count !== count) inSight.value = { from, count };
+    const now = visible.peek();
+    if (now.from !== from || now.count !== count) visible.value = { from, count };
   };
   return { action, filter, page, ask };
 }
 
-export function Events({ session, workspace }: ViewProperties) {
-  const state = useMemo(() => open(session), [session]);
+type EventsProperties = ViewUses<"selection" | "viewSelection" | "appearance" | "steps">;
+
+export function Events({ selection, viewSelection, appearance, steps }: EventsProperties) {
+  const state = useMemo(() => open({ selection, viewSelection }), [selection, viewSelection]);
   useEffect(() => () => state.page.stop(), [state]);
   const { action, filter, page, ask } = state;
-  const { linked } = session;
+  const { cursor } = viewSelection;
   const shown = page.value.value;
-  // Without a history there is a reason for it.
-  const device = session.trace.value?.device;
+  // The reason for an empty history.
+  const device = selection.trace.value?.device;
   const note = device?.events.raw === "0" ? device.note : null;
-  const swatch = (color: number) => session.swatch(color);
+  const swatch = (color: number) => appearance.swatch(color);
   const columns: Column<EventRow>[] = [
     {
       key: "event",
@@ -61,7 +62,7 @@ export function Events({ session, workspace }: ViewProperties) {
     },
     {
       key: "live",
-      title: "requested after it",
+      title: "total after",
       number: true,
       width: "124px",
       cell: (r) => r.live.text,
@@ -81,13 +82,15 @@ export function Events({ session, workspace }: ViewProperties) {
     },
   ];
   const openRow = (row: EventRow) => {
-    linked.cursor.value = row.event;
-    if (row.block !== null && session.asked) {
-      void session.asked.client.block(session.asked.target, row.block).then((detail) => {
-        if (detail && linked.cursor.peek() === row.event) session.select(detail);
-      });
-    }
+    cursor.value = row.event;
+    const { target } = selection;
+    if (row.block === null || !target) return;
+    void target.client.block(target.target, row.block).then((detail) => {
+      if (detail && cursor.peek() === row.event) selection.select(detail);
+    });
   };
+  const save = (form: "csv" | "json") =>
+    void saveTable(selection, { events: { filter: filter() } }, form, "events");
   return (
     <div class="events">
       <div class="toolbar">
@@ -117,7 +120,7 @@ export function Events({ session, workspace }: ViewProperties) {
             type="button"
             aria-label="Previous event"
             title="Previous event (,)"
-            onClick={() => workspace.goTo((linked.cursor.peek() ?? 0) - 1)}
+            onClick={() => steps.goTo((cursor.peek() ?? 0) - 1)}
           >
             ‹
           </button>
@@ -125,28 +128,16 @@ export function Events({ session, workspace }: ViewProperties) {
             type="button"
             aria-label="Next event"
             title="Next event (.)"
-            onClick={() => workspace.goTo((linked.cursor.peek() ?? -1) + 1)}
+            onClick={() => steps.goTo((cursor.peek() ?? -1) + 1)}
           >
             ›
           </button>
         </span>
         <span class="toolbar-end">
-          <button
-            type="button"
-            class="button plain"
-            onClick={() =>
-              void saveTable(session, { events: { filter: filter() } }, "csv", "events")
-            }
-          >
+          <button type="button" class="button plain" onClick={() => save("csv")}>
             CSV
           </button>
-          <button
-            type="button"
-            class="button plain"
-            onClick={() =>
-              void saveTable(session, { events: { filter: filter() } }, "json", "events")
-            }
-          >
+          <button type="button" class="button plain" onClick={() => save("json")}>
             JSON
           </button>
         </span>
@@ -160,7 +151,7 @@ export function Events({ session, workspace }: ViewProperties) {
         from={shown?.from ?? 0}
         rows={shown?.rows ?? []}
         rowKey={(row) => row.event}
-        current={linked.cursor.value}
+        current={cursor.value}
         reveal={shown?.at ?? null}
         ask={ask}
         open={openRow}

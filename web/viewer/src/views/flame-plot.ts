@@ -1,4 +1,4 @@
-// A flame graph on a canvas: x in weight, a row a frame.
+// A flame graph on a canvas: x is weight, one row per frame.
 
 import type { Hit as ViewHit } from "../../wasm/vramscope_view.js";
 import type { RankClient } from "../client/rank-client.js";
@@ -8,14 +8,15 @@ import {
   type FlameSpec,
   ROW_UNITS,
 } from "../generated/protocol.js";
-import { CanvasPlot, type HandOptions, type PlotEvents } from "../plot/canvas-plot.js";
+import { CanvasPlot, type GestureOptions, type PlotEvents } from "../plot/canvas-plot.js";
 import type { Surface } from "../plot/surface.js";
 import type { Tip } from "../ui/tooltip.js";
 
-/** CSS pixels of a row. */
+/** Height of a row in CSS pixels. */
 const ROW = 20;
 
-export interface FlameShown {
+/** A flame graph to draw. */
+export interface DrawableFlame {
   client: RankClient;
   target: DeviceRef;
   flame: FlameSpec;
@@ -23,25 +24,25 @@ export interface FlameShown {
 }
 
 export class FlamePlot extends CanvasPlot<Tip> {
-  #shown: FlameShown | null = null;
+  #drawn: DrawableFlame | null = null;
 
-  constructor(surface: Surface, events: PlotEvents, hand: HandOptions) {
-    super("flame", surface, events, hand);
+  constructor(surface: Surface, events: PlotEvents, options: GestureOptions) {
+    super("flame", surface, events, options);
   }
 
-  show(shown: FlameShown | null): void {
-    const before = this.#shown;
-    this.#shown = shown;
-    if (shown === null) {
+  show(flame: DrawableFlame | null): void {
+    const before = this.#drawn;
+    this.#drawn = flame;
+    if (flame === null) {
       this.setSource(null);
     } else if (
-      before?.client === shown.client &&
-      before.target.device === shown.target.device &&
+      before?.client === flame.client &&
+      before.target.device === flame.target.device &&
       JSON.stringify({ ...before.flame, search: "" }) ===
-        JSON.stringify({ ...shown.flame, search: "" }) &&
+        JSON.stringify({ ...flame.flame, search: "" }) &&
       this.source
     ) {
-      this.#attach(shown);
+      this.#attach(flame);
       this.forgetTiles();
       this.view.refresh();
     } else {
@@ -51,9 +52,9 @@ export class FlamePlot extends CanvasPlot<Tip> {
   }
 
   protected override async confirm({ block }: ViewHit): Promise<Tip | null> {
-    const shown = this.#shown;
-    const node = await shown?.client.view(shown.target, "flameNode", {
-      flameNode: { flame: shown.flame, node: block },
+    const drawn = this.#drawn;
+    const node = await drawn?.client.view(drawn.target, "flameNode", {
+      flameNode: { flame: drawn.flame, node: block },
     });
     return node
       ? {
@@ -67,11 +68,11 @@ export class FlamePlot extends CanvasPlot<Tip> {
   }
 
   #open(): void {
-    const shown = this.#shown;
-    if (shown === null) return;
+    const drawn = this.#drawn;
+    if (drawn === null) return;
     this.forgetTiles();
-    this.#attach(shown);
-    const { extent, rows } = shown.info;
+    this.#attach(drawn);
+    const { extent, rows } = drawn.info;
     const axis = { kind: "weight" as const, extent, origin: 0, peak: 0 };
     this.view.open(
       axis,
@@ -81,7 +82,7 @@ export class FlamePlot extends CanvasPlot<Tip> {
     );
   }
 
-  #attach({ client, target, flame }: FlameShown): void {
+  #attach({ client, target, flame }: DrawableFlame): void {
     this.setSource({ client, target, axis: "event", layer: { flame: { flame } } });
   }
 }

@@ -1,59 +1,50 @@
-// The flame graph: what call stacks add up to, at the peak, at the cursor or over a range.
+// The flame graph of call stacks: at the peak, at the cursor or over a range.
 
 import { effect, type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import {
-  type FlameBox,
-  type FlameSpec,
-  type FlameWeight,
-  ROW_UNITS,
-} from "../generated/protocol.js";
-import type { Session } from "../session.js";
+import { resource, stopAll } from "../client/resource.js";
+import { type FlameBox, type FlameSpec, ROW_UNITS } from "../generated/protocol.js";
 import { Canvas } from "../ui/canvas.js";
+import { NoPicture } from "../ui/messages.js";
 import { RowsBar } from "../ui/rows-bar.js";
 import { Tooltip } from "../ui/tooltip.js";
-import { NoPicture } from "../ui/words.js";
 import { Toggle } from "./controls.js";
 import { FlamePlot } from "./flame-plot.js";
+import { WEIGHTS } from "./flame-weights.js";
 import { type Box, Overlay, placed } from "./overlay.js";
 import { PictureButtons } from "./picture-buttons.js";
-import { endAll, resource } from "./resource.js";
-import type { ViewProperties } from "./ui.js";
-import type { Workspace } from "./workspace.js";
+import type { ViewUses } from "./workspace.js";
 
-const WEIGHTS: readonly (readonly [FlameWeight, string, string])[] = [
-  ["peak", "at peak", "Requested bytes that are live at the peak"],
-  ["cursor", "at cursor", "Requested bytes that are live at the time cursor"],
-  ["byteSeconds", "bytes × time", "Requested bytes times how long they were live"],
-  ["count", "allocations", "How many allocations"],
-  ["churn", "churn", "Bytes of all allocations, however short they lived"],
-];
+/** Narrower nodes have no name, in CSS pixels. */
+const MIN_NAME_WIDTH = 28;
 
-/** A name needs so many pixels; narrower nodes have none. */
-const NAME = 28;
+type FlameOwners = ViewUses<"selection" | "viewSelection" | "navigation" | "plots" | "status">;
 
-function open(session: Session, workspace: Workspace) {
-  const plot = workspace.flame;
-  const { linked } = session;
+/** Queries of the flame graph and moves through it. */
+function open({ selection, viewSelection, navigation, plots, status }: FlameOwners) {
+  const plot = plots.flame;
+  const choice = viewSelection.flame;
   const spec = (): FlameSpec => {
-    const { weight, inverted, root, ranged } = linked.flame.value;
-    const hideFramework = linked.hideFramework.value;
-    const event = weight === "cursor" ? (linked.cursor.value ?? -1) : -1;
-    const range = ranged && weight !== "cursor" ? linked.range.value : null;
-    return { weight, event, range, inverted, hideFramework, root, search: linked.search.value };
+    const { weight, inverted, root, ranged } = choice.value;
+    const hideFramework = viewSelection.hideFramework.value;
+    const event = weight === "cursor" ? (viewSelection.cursor.value ?? -1) : -1;
+    const range = ranged && weight !== "cursor" ? viewSelection.range.value : null;
+    const search = viewSelection.search.value;
+    return { weight, event, range, inverted, hideFramework, root, search };
   };
-  const asked: Signal<FlameSpec | null> = signal(null);
-  const info = resource(session, "flame", () => {
+  /** The spec of the newest query. */
+  const latest: Signal<FlameSpec | null> = signal(null);
+  const info = resource(selection, "flame", () => {
     const flame = spec();
-    asked.value = flame;
+    latest.value = flame;
     return { flame: { flame } };
   });
-  const boxes = resource(session, "flameBoxes", () => {
+  const boxes = resource(selection, "flameBoxes", () => {
     const range = plot.value?.range.value;
     const width = plot.value?.labels.value?.plot.width ?? 0;
     const graph = info.value.value;
     if (!range || !graph || width === 0) return null;
-    const least = ((range.x1 - range.x0) / width) * NAME;
+    const least = ((range.x1 - range.x0) / width) * MIN_NAME_WIDTH;
     return { flameBoxes: { flame: spec(), x0: range.x0, x1: range.x1, least } };
   });
   const stop = [
@@ -61,37 +52,33 @@ function open(session: Session, workspace: Workspace) {
     () => boxes.stop(),
     effect(() => {
       const graph = info.value.value;
-      const from = session.asked;
-      const flame = asked.peek();
-      plot.value?.show(
-        graph && from?.client.full && flame ? { ...from, flame, info: graph } : null,
-      );
+      const from = selection.target;
+      const flame = latest.peek();
+      plot.value?.show(graph && from && flame ? { ...from, flame, info: graph } : null);
     }),
   ];
   const go = (root: string) => {
-    linked.flame.value = { ...linked.flame.peek(), root };
+    choice.value = { ...choice.peek(), root };
   };
-  /** Zooms to a node, and lets the table of blocks show what is behind it. */
+  /** Zooms to a node and filters the table of blocks by it. */
   const zoom = async (node: number) => {
-    const [from, flame] = [session.asked, asked.peek()];
+    const [from, flame] = [selection.target, latest.peek()];
     if (!from || !flame) return;
     const found = await from.client.view(from.target, "flameNode", { flameNode: { flame, node } });
     if (!found) return;
-    linked.node.value = found.path === "" ? null : { flame, node, title: found.title };
-    session.spoken.value = `${found.title}, ${found.total.text}, ${found.text}`;
+    viewSelection.node.value = found.path === "" ? null : { flame, node, title: found.title };
+    status.announce(`${found.title}, ${found.total.text}, ${found.text}`);
     go(found.path);
-    // The names are made anew: the keys that go on from here are the canvas's.
+    // The names are replaced, so the canvas takes the keyboard focus.
     plot.peek()?.canvas.focus({ preventScroll: true });
   };
   const up = () => {
     const path = info.value.peek()?.path ?? [];
-    linked.node.value = null;
+    viewSelection.node.value = null;
     go(path.at(-2)?.path ?? "");
   };
-  const blocksBelow = () => {
-    workspace.openDrawer("blocks");
-  };
-  return { plot, info, boxes, zoom, up, go, blocksBelow, stop: () => endAll(stop) };
+  const openBlocks = () => navigation.openDrawer("blocks");
+  return { plot, info, boxes, zoom, up, go, openBlocks, stop: () => stopAll(stop) };
 }
 
 interface NodeBox extends Box {
@@ -102,16 +89,17 @@ const CANVAS = {
   "data-testid": "flame-canvas",
   tabindex: "0",
   role: "img",
-  "aria-label": "Flame graph: Tab goes through its frames, Backspace goes up",
+  "aria-label": "Flame graph: Tab moves through frames, Backspace goes up",
 };
 
-export function Flame({ session, workspace }: ViewProperties) {
-  const state = useMemo(() => open(session, workspace), [session, workspace]);
+export function Flame({ appearance, ...owners }: FlameOwners & ViewUses<"appearance">) {
+  const { selection, viewSelection, plots } = owners;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the owners never change
+  const state = useMemo(() => open(owners), [selection]);
   useEffect(() => () => state.stop(), [state]);
-  const { plot, info, boxes, zoom, up, go, blocksBelow } = state;
-  const { linked } = session;
+  const { plot, info, boxes, zoom, up, go, openBlocks } = state;
   const graph = info.value.value;
-  const choice = linked.flame.value;
+  const choice = viewSelection.flame.value;
   const items = useMemo<NodeBox[]>(
     () =>
       (boxes.value.value ?? []).map((box) => ({
@@ -129,7 +117,7 @@ export function Flame({ session, workspace }: ViewProperties) {
     up();
   };
   const set = (change: Partial<typeof choice>) => {
-    linked.flame.value = { ...choice, root: "", ...change };
+    viewSelection.flame.value = { ...choice, root: "", ...change };
   };
   const pressed = (label: string, title: string, on: boolean, change: Partial<typeof choice>) => (
     <button
@@ -146,8 +134,8 @@ export function Flame({ session, workspace }: ViewProperties) {
     <div class="flame">
       <div class="toolbar">
         <fieldset class="segmented small">
-          <legend class="visually-hidden">What is added up</legend>
-          {WEIGHTS.map(([weight, label, title]) => (
+          <legend class="visually-hidden">Weight by</legend>
+          {WEIGHTS.map(({ weight, label, title }) => (
             <button
               key={weight}
               type="button"
@@ -159,9 +147,9 @@ export function Flame({ session, workspace }: ViewProperties) {
             </button>
           ))}
         </fieldset>
-        {linked.range.value &&
+        {viewSelection.range.value &&
           choice.weight !== "cursor" &&
-          pressed("in the range", "Only what happens in the range that is marked", choice.ranged, {
+          pressed("in the range", "Only allocations in the marked range", choice.ranged, {
             ranged: !choice.ranged,
           })}
         {pressed("leaf first", "Innermost frame at the top (V)", choice.inverted, {
@@ -169,8 +157,8 @@ export function Flame({ session, workspace }: ViewProperties) {
         })}
         <Toggle
           label="hide framework"
-          title="Leave out frames of PyTorch, Python and C++ (H)"
-          value={linked.hideFramework}
+          title="Hide frames of PyTorch, Python and C++ (H)"
+          value={viewSelection.hideFramework}
           changed={() => set({})}
         />
         {graph?.matched && (
@@ -184,12 +172,17 @@ export function Flame({ session, workspace }: ViewProperties) {
           </span>
         )}
         <span class="toolbar-end">
-          {linked.node.value && (
-            <button type="button" class="button plain" onClick={blocksBelow}>
+          {viewSelection.node.value && (
+            <button type="button" class="button plain" onClick={openBlocks}>
               Blocks of this node
             </button>
           )}
-          <PictureButtons session={session} plot={plot.value} name="flame" />
+          <PictureButtons
+            selection={selection}
+            appearance={appearance}
+            plot={plot.value}
+            name="flame"
+          />
         </span>
       </div>
       <nav class="breadcrumb" aria-label="Path">
@@ -223,7 +216,8 @@ export function Flame({ session, workspace }: ViewProperties) {
         onKeyDown={keydown}
       >
         <Canvas
-          session={session}
+          plots={plots}
+          appearance={appearance}
           plot={plot}
           attributes={CANVAS}
           make={(surface) =>
@@ -237,16 +231,16 @@ export function Flame({ session, workspace }: ViewProperties) {
                 },
                 doubleClick: () => undefined,
                 marked: () => undefined,
-                failed: (error) => session.cannotDraw(error),
+                failed: (error) => plots.fail(error),
               },
-              session.hand,
+              plots.gestureOptions,
             )
           }
         />
-        <NoPicture session={session} plot={plot.value} what="The flame graph" />
+        <NoPicture plots={plots} plot={plot.value} what="The flame graph" />
         <Overlay plot={plot.value} items={items} class="names" label="Frames">
           {({ box }, place) =>
-            place.width >= NAME && (
+            place.width >= MIN_NAME_WIDTH && (
               <button
                 type="button"
                 key={box.node}
@@ -268,8 +262,8 @@ export function Flame({ session, workspace }: ViewProperties) {
           }
         </Overlay>
         <RowsBar plot={plot.value} units={(graph?.rows ?? 0) * ROW_UNITS} />
-        <Tooltip session={session} plot={plot.value} />
-        {graph && graph.total.raw === "0" && <p class="plot-state">Nothing is counted here.</p>}
+        <Tooltip appearance={appearance} plot={plot.value} />
+        {graph && graph.total.raw === "0" && <p class="plot-state">No allocations here.</p>}
       </div>
     </div>
   );

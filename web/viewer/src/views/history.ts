@@ -1,42 +1,44 @@
-// Back and forward through what was looked at: a view that stays for a moment is remembered.
+// Undo and redo of moves through the view. A view that rests for a moment is remembered.
 
 import { effect } from "@preact/signals";
-import type { Session } from "../session.js";
+import type { Address } from "../address.js";
 import type { ViewState } from "../view-state.js";
 
 const REST_MS = 500;
-const MOST = 100;
+const MAX_STATES = 100;
 
 export class ViewHistory {
-  readonly #session: Session;
+  readonly #address: Address;
   readonly #stop: () => void;
   #states: ViewState[] = [];
   #at = -1;
-  #waiting = 0;
+  #timer = 0;
+  /** True after `go`, until the restored view rests. */
   #going = false;
 
-  constructor(session: Session) {
-    this.#session = session;
+  constructor(address: Address) {
+    this.#address = address;
     this.#stop = effect(() => {
-      const state = session.address.place();
-      clearTimeout(this.#waiting);
-      this.#waiting = window.setTimeout(() => this.#remember(state), REST_MS);
+      const state = address.place();
+      clearTimeout(this.#timer);
+      this.#timer = window.setTimeout(() => this.#remember(state), REST_MS);
     });
   }
 
+  /** Goes one state back or forward. */
   go(by: 1 | -1): void {
-    // What is on screen right now counts, even if it has not rested yet.
-    clearTimeout(this.#waiting);
-    this.#remember(this.#session.address.place());
+    // The current view counts even if it has not rested yet.
+    clearTimeout(this.#timer);
+    this.#remember(this.#address.place());
     const state = this.#states[this.#at + by];
     if (!state) return;
     this.#at += by;
     this.#going = true;
-    this.#session.address.back(state);
+    this.#address.restore(state);
   }
 
   destroy(): void {
-    clearTimeout(this.#waiting);
+    clearTimeout(this.#timer);
     this.#stop();
   }
 
@@ -44,12 +46,12 @@ export class ViewHistory {
     const same = JSON.stringify(state) === JSON.stringify(this.#states[this.#at]);
     if (state.path === undefined || same) return;
     if (this.#going) {
-      // Where a step has led is the state that was remembered, give or take what has been rounded.
+      // A restored view differs from the remembered state by rounding only.
       this.#going = false;
       this.#states[this.#at] = state;
       return;
     }
-    this.#states = [...this.#states.slice(0, this.#at + 1), state].slice(-MOST);
+    this.#states = [...this.#states.slice(0, this.#at + 1), state].slice(-MAX_STATES);
     this.#at = this.#states.length - 1;
   }
 }

@@ -1,15 +1,14 @@
-// What lies over the timeline: the cursor, the range, rulers, markers, out-of-memory events and
-// findings, the device's memory, and what is being dragged out.
+// Marks over the timeline: cursor, range, rulers, markers, out-of-memory events, findings, the
+// GPU's memory, block labels, and the box of a drag.
 
 import { useMemo } from "preact/hooks";
-import type { Axis, AxisKind, Mark, Marker, Moment } from "../generated/protocol.js";
-import type { Ruler } from "../linked.js";
+import type { Axis, AxisKind, Mark, Marker, StateAt as StateAt } from "../generated/protocol.js";
 import type { Draft } from "../plot/gestures.js";
 import type { TimelinePlot } from "../plot/timeline-plot.js";
-import type { Session } from "../session.js";
+import type { Ruler } from "../view-selection.js";
 import type { BlockName } from "./block-names.js";
 import { type Box, Overlay, placed } from "./overlay.js";
-import type { Workspace } from "./workspace.js";
+import type { ViewUses } from "./workspace.js";
 
 interface Item extends Box {
   key: string;
@@ -27,15 +26,19 @@ interface Item extends Box {
   open?: () => void;
 }
 
-/** Out-of-memory events and findings; a click opens what is said of them. */
-function marksOf(workspace: Workspace, marks: readonly Mark[]): Item[] {
+type MarksOwners = ViewUses<
+  "selection" | "viewSelection" | "plots" | "queries" | "steps" | "names"
+>;
+
+/** Out-of-memory events and findings. A click opens the finding. */
+function marksOf({ queries, steps }: MarksOwners, marks: readonly Mark[]): Item[] {
   return marks.flatMap((mark) => {
     const { kind, slot, text, id } = mark;
     if (kind !== "oom" && kind !== "finding") return [];
     const open = () => {
-      const finding = workspace.allFindings.peek()?.find((candidate) => candidate.id === id);
-      if (finding) void workspace.openFinding(finding);
-      else workspace.openMark(mark);
+      const finding = queries.allFindings.peek()?.find((candidate) => candidate.id === id);
+      if (finding) void steps.openFinding(finding);
+      else steps.openMark(mark);
     };
     return [{ key: `${kind} ${slot} ${id}`, kind, text, x0: slot, x1: slot, open }];
   });
@@ -59,18 +62,18 @@ function rulersOf(plot: TimelinePlot | null, axis: AxisKind, rulers: readonly Ru
   });
 }
 
-function markersOf(workspace: Workspace, axis: AxisKind, markers: readonly Marker[]): Item[] {
+function markersOf({ steps }: MarksOwners, axis: AxisKind, markers: readonly Marker[]): Item[] {
   return markers.flatMap(({ event, label, spans }) => {
     const x = spans.find(({ kind }) => kind === axis)?.x0;
     if (x === undefined) return [];
-    const open = () => workspace.goTo(event);
+    const open = () => steps.goTo(event);
     return [{ key: `marker ${event}`, kind: "marker" as const, text: label, x0: x, x1: x, open }];
   });
 }
 
 function capacityOf(plot: TimelinePlot | null, axis: Axis, capacity: number | null): Item[] {
   if (capacity === null) return [];
-  const text = `capacity ${plot?.measured("y", { x: 0, y: 0 }, { x: 0, y: capacity }) ?? ""}`;
+  const text = `GPU memory ${plot?.measured("y", { x: 0, y: 0 }, { x: 0, y: capacity }) ?? ""}`;
   return [
     { key: "capacity", kind: "capacity", text, x0: 0, x1: axis.extent, y: [capacity, capacity] },
   ];
@@ -80,24 +83,26 @@ function namesOf(names: readonly BlockName[]): Item[] {
   return names.map(({ block, ...name }) => ({ key: `name ${block}`, kind: "name", ...name }));
 }
 
-function cursorOf(axis: AxisKind, moment: Moment | null): Item[] {
-  const span = moment?.spans.find(({ kind }) => kind === axis);
-  return span && moment
-    ? [{ key: "cursor", kind: "cursor", text: moment.label, x0: span.x0, x1: span.x0 }]
+function cursorOf(axis: AxisKind, state: StateAt | null): Item[] {
+  const span = state?.spans.find(({ kind }) => kind === axis);
+  return span && state
+    ? [{ key: "cursor", kind: "cursor", text: state.label, x0: span.x0, x1: span.x0 }]
     : [];
 }
 
-export function TimelineMarks({ session, workspace }: { session: Session; workspace: Workspace }) {
-  const { linked, plot, shown } = session;
-  const axis = shown.value?.axis;
-  const moment = workspace.moment.value.value;
-  const course = workspace.course.value.value;
-  const range = linked.range.value;
-  const rulers = linked.rulers.value;
-  const markers = workspace.markers.value.value;
-  const capacity = linked.capacity.value;
-  const cursor = linked.cursor.value;
-  const names = workspace.names.shown.value;
+export function TimelineMarks(owners: MarksOwners) {
+  const { selection, viewSelection, plots, queries } = owners;
+  const plot = plots.timeline;
+  const axis = selection.visibleTrace.value?.axis;
+  const state = queries.stateAt.value.value;
+  const marks = queries.minimap.value.value?.marks;
+  const range = viewSelection.range.value;
+  const rulers = viewSelection.rulers.value;
+  const markers = queries.markers.value.value;
+  const capacity = viewSelection.capacity.value;
+  const cursor = viewSelection.cursor.value;
+  const names = owners.names.shown.value;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the owners never change
   const items = useMemo(() => {
     if (!axis) return [];
     const { kind } = axis;
@@ -105,14 +110,14 @@ export function TimelineMarks({ session, workspace }: { session: Session; worksp
       ...(range?.axis === kind
         ? [{ key: "range", kind: "range" as const, text: "", x0: range.x0, x1: range.x1 }]
         : []),
-      ...marksOf(workspace, course?.marks ?? []),
+      ...marksOf(owners, marks ?? []),
       ...rulersOf(plot.peek(), kind, rulers),
-      ...markersOf(workspace, kind, markers ?? []),
+      ...markersOf(owners, kind, markers ?? []),
       ...capacityOf(plot.peek(), axis, capacity),
       ...namesOf(names),
-      ...(cursor === null ? [] : cursorOf(kind, moment)),
+      ...(cursor === null ? [] : cursorOf(kind, state)),
     ];
-  }, [axis, moment, course, range, rulers, markers, capacity, cursor, names, plot, workspace]);
+  }, [axis, state, marks, range, rulers, markers, capacity, cursor, names]);
   return (
     <>
       <Overlay plot={plot.value} items={items} class="marks" label="Marks">
@@ -140,7 +145,7 @@ export function TimelineMarks({ session, workspace }: { session: Session; worksp
   );
 }
 
-/** What is being dragged out. */
+/** The box, range or ruler that is being dragged. */
 export function DraftBox({ draft }: { draft: Draft | null }) {
   if (draft === null) return null;
   const { mode, left, top, right, bottom, text } = draft;

@@ -1,14 +1,13 @@
-// A dialog over everything. It has the keyboard as soon as it is there, and gives the focus back to
-// what had it when it goes.
+// A modal dialog. It takes the keyboard focus when it opens and returns it when it closes.
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface ModalProperties {
   class: string;
-  /** Its name, or the id of what says it. */
+  /** The dialog's label, or the id of its label. */
   name: { "aria-label": string } | { "aria-labelledby": string };
-  /** Keys that close it; Escape does, too. */
+  /** Keys that close it, besides Escape. */
   keys?: readonly string[];
   close: () => void;
   children: ComponentChildren;
@@ -16,13 +15,13 @@ interface ModalProperties {
 
 export function Modal({ class: name, name: label, keys = [], close, children }: ModalProperties) {
   const dialog = useRef<HTMLDialogElement>(null);
-  // Before another key can come: what is typed at once belongs to it.
+  // A layout effect, so that the dialog gets the next key already.
   useLayoutEffect(() => {
     const element = dialog.current;
     element?.showModal();
     return () => element?.close();
   }, []);
-  // Not left to the dialog: it tells of its closing a task later, and a key may come before that.
+  // Handled here, because the dialog's own close event comes a task later, after another key.
   const keydown = (event: KeyboardEvent) => {
     if (event.key !== "Escape" && !keys.includes(event.key)) return;
     event.preventDefault();
@@ -33,7 +32,7 @@ export function Modal({ class: name, name: label, keys = [], close, children }: 
       class={name}
       {...label}
       ref={dialog}
-      // What has gone tells of it when the next one may be open already.
+      // A closed dialog may fire this event after the next one has opened.
       onClose={() => dialog.current && close()}
       onClick={(event) => event.target === event.currentTarget && close()}
       onKeyDown={keydown}

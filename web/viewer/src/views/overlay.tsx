@@ -1,20 +1,19 @@
-// HTML that goes along with a picture: names in a flame graph, marks on a timeline. The Rust view
-// says where each is.
+// HTML that moves with a plot: names in a flame graph, marks on a timeline. The Rust view computes
+// the places.
 
 import type { ComponentChildren, CSSProperties } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
-
 import { rove } from "./rove.js";
 
-/** A rectangle in the plot's data units; null is the whole height. */
+/** A rectangle in data units. Without `y` it has the whole height. */
 export interface Box {
   x0: number;
   x1: number;
   y?: [number, number] | null;
 }
 
-/** Where a box is, in CSS pixels of the canvas. */
+/** The place of a box in CSS pixels of the canvas. */
 export interface Place {
   left: number;
   top: number;
@@ -26,11 +25,12 @@ interface OverlayProperties<B extends Box> {
   plot: CanvasPlot<unknown> | null;
   items: readonly B[];
   class: string;
-  /** What these are, for a screen reader. */
+  /** The label for screen readers. */
   label: string;
   children: (item: B, place: Place, index: number) => ComponentChildren;
 }
 
+/** Numbers per place in the plot's `boxes`. */
 const NUMBERS = 5;
 
 export function Overlay<B extends Box>({
@@ -62,7 +62,7 @@ export function Overlay<B extends Box>({
   );
 }
 
-/** A place as a style. */
+/** A place as CSS. */
 export function placed({ left, top, width, height }: Place): CSSProperties {
   return {
     transform: `translate(${left}px, ${top}px)`,

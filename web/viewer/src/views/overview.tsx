@@ -1,16 +1,14 @@
-// All ranks of the run beside each other: what each holds at its peak, its course, and what is odd
-// about it.
+// The overview of all ranks: peak by category, reserved and final memory, findings, usage over
+// time.
 
 import type { OverviewRow, RankCard, RankSort } from "../generated/protocol.js";
 import { SPARK } from "../generated/protocol.js";
 import type { Row } from "../run.js";
-import type { Session } from "../session.js";
-import { Again } from "../ui/words.js";
+import { LoadAgain } from "../ui/messages.js";
 import { CategoryBars } from "./category-bars.js";
-import type { ViewProperties } from "./ui.js";
-import type { Workspace } from "./workspace.js";
+import type { ViewUses } from "./workspace.js";
 
-const BARS = "at the peak, by category, within what is reserved";
+const BARS = "peak by category (gray: reserved)";
 
 const RANK: readonly [RankSort, string] = ["rank", "rank"];
 const COLUMNS: readonly (readonly [RankSort, string])[] = [
@@ -20,21 +18,26 @@ const COLUMNS: readonly (readonly [RankSort, string])[] = [
   ["findings", "findings"],
 ];
 
-export function Overview({ session, workspace }: ViewProperties) {
-  const overview = workspace.ranks.overview.value;
-  const rows = session.rows.value;
+type OverviewProperties = ViewUses<
+  "runs" | "selection" | "navigation" | "appearance" | "ranks" | "steps"
+>;
+
+export function Overview(owners: OverviewProperties) {
+  const { runs, selection, appearance, ranks, steps } = owners;
+  const overview = ranks.overview.value;
+  const rows = runs.rows.value;
   const waiting = rows.filter(
     ({ file }) => file.cards.value === null && file.load.value.state !== "error",
   ).length;
   const failed = rows.filter(({ file }) => file.load.value.state === "error");
-  const first = overview?.rows[0] && workspace.ranks.rowOf(overview.rows[0].key);
+  const first = overview?.rows[0] && ranks.rowOf(overview.rows[0].key);
   return (
     <div class="overview">
       <div class="toolbar">
         <span class="dim" data-testid="overview-text">
           {overview?.text}
         </span>
-        {first && <Categories session={session} card={first.card} />}
+        {first && <Categories appearance={appearance} card={first.card} />}
         {waiting > 0 && (
           <span class="toolbar-end dim" role="status">
             {rows.length - waiting - failed.length} of {rows.length} read
@@ -42,14 +45,14 @@ export function Overview({ session, workspace }: ViewProperties) {
         )}
       </div>
       {overview && overview.outliers.length > 0 && (
-        <ul class="outliers" aria-label="What stands out between ranks">
+        <ul class="outliers" aria-label="Differences between ranks">
           {overview.outliers.map((finding) => (
             <li key={finding.id + finding.path}>
               <button
                 type="button"
                 class="finding-line"
                 data-severity={finding.severity}
-                onClick={() => void workspace.openFinding(finding)}
+                onClick={() => void steps.openFinding(finding)}
               >
                 {finding.text}
               </button>
@@ -61,35 +64,30 @@ export function Overview({ session, workspace }: ViewProperties) {
         <table class="grid ranks">
           <thead>
             <tr>
-              <Head workspace={workspace} column={RANK} />
+              <Head ranks={ranks} column={RANK} />
               <th scope="col" title={BARS}>
                 {BARS}
               </th>
               {COLUMNS.map((column) => (
-                <Head key={column[0]} workspace={workspace} column={column} />
+                <Head key={column[0]} ranks={ranks} column={column} />
               ))}
-              <th scope="col">course</th>
+              <th scope="col">usage over time</th>
             </tr>
           </thead>
           <tbody>
             {(overview?.rows ?? []).map((row) => {
-              const entry = workspace.ranks.rowOf(row.key);
-              return (
-                entry && (
-                  <Rank
-                    key={row.key}
-                    session={session}
-                    workspace={workspace}
-                    shown={row}
-                    {...entry}
-                  />
-                )
-              );
+              const entry = ranks.rowOf(row.key);
+              return entry && <Rank key={row.key} {...owners} shown={row} {...entry} />;
             })}
             {rows
               .filter(({ file, part }) => !file.cards.value?.[part])
               .map((row) => (
-                <Pending key={`${row.file.planned.file}/${row.part}`} session={session} row={row} />
+                <Pending
+                  key={`${row.file.planned.file}/${row.part}`}
+                  runs={runs}
+                  selection={selection}
+                  row={row}
+                />
               ))}
           </tbody>
         </table>
@@ -98,14 +96,10 @@ export function Overview({ session, workspace }: ViewProperties) {
   );
 }
 
-function Head({
-  workspace,
-  column: [sort, text],
-}: {
-  workspace: Workspace;
-  column: readonly [RankSort, string];
-}) {
-  const now = workspace.ranks.sort.value;
+type HeadProperties = ViewUses<"ranks"> & { column: readonly [RankSort, string] };
+
+function Head({ ranks, column: [sort, text] }: HeadProperties) {
+  const now = ranks.sort.value;
   const direction = now.descending ? "descending" : "ascending";
   return (
     <th
@@ -113,40 +107,38 @@ function Head({
       aria-sort={now.sort === sort ? direction : "none"}
       data-number={sort !== "rank"}
     >
-      <button type="button" class="sort" onClick={() => void workspace.ranks.sortBy(sort)}>
+      <button type="button" class="sort" onClick={() => void ranks.sortBy(sort)}>
         {text}
       </button>
     </th>
   );
 }
 
-function Categories({ session, card }: { session: Session; card: RankCard }) {
+function Categories({ appearance, card }: ViewUses<"appearance"> & { card: RankCard }) {
   return (
     <ul class="legend" aria-label="Categories">
       {card.categories.map(({ name, label, color }) => (
         <li key={name}>
-          <span class="swatch" style={{ background: session.swatch(color) }} /> {label}
+          <span class="swatch" style={{ background: appearance.swatch(color) }} /> {label}
         </li>
       ))}
     </ul>
   );
 }
 
-interface RankProperties {
-  session: Session;
-  workspace: Workspace;
+type RankProperties = ViewUses<"selection" | "navigation" | "appearance"> & {
   shown: OverviewRow;
   row: Row;
   card: RankCard;
-}
+};
 
-function Rank({ session, workspace, shown, row, card }: RankProperties) {
+function Rank({ selection, navigation, appearance, shown, row, card }: RankProperties) {
   const load = row.file.load.value;
   const [requested, , , reserved] = card.bands;
-  const look = () => session.look(row);
+  const look = () => selection.look(row);
   const open = () => {
     look();
-    workspace.open("timeline");
+    navigation.open("timeline");
   };
   return (
     <tr
@@ -154,7 +146,7 @@ function Rank({ session, workspace, shown, row, card }: RankProperties) {
       data-testid="overview-row"
       data-path={card.path}
       data-outlier={shown.outlier !== ""}
-      aria-selected={session.isFocused(row)}
+      aria-selected={selection.isFocused(row)}
       onClick={look}
       onDblClick={open}
     >
@@ -181,7 +173,7 @@ function Rank({ session, workspace, shown, row, card }: RankProperties) {
           role="img"
           aria-label={`${requested?.peak.text} of ${reserved?.peak.text} reserved`}
         >
-          <CategoryBars session={session} shown={shown} card={card} told />
+          <CategoryBars appearance={appearance} shown={shown} card={card} labeled />
         </svg>
       </td>
       <td
@@ -227,22 +219,22 @@ function Rank({ session, workspace, shown, row, card }: RankProperties) {
 const STATES = {
   queued: "queued",
   loading: "reading",
-  ready: "adding up",
+  ready: "computing",
   empty: "nothing was allocated on any device",
 };
 
-/** A rank that is being read, or could not be. */
-function Pending({ session, row }: { session: Session; row: Row }) {
+/** A rank that is being read, or could not be read. */
+function Pending({ runs, selection, row }: ViewUses<"runs" | "selection"> & { row: Row }) {
   const load = row.file.load.value;
   const progress = row.file.progress.value;
   return (
-    <tr class="rank-line" data-state={load.state} onClick={() => session.look(row)}>
+    <tr class="rank-line" data-state={load.state} onClick={() => selection.look(row)}>
       <th scope="row">{row.label}</th>
       <td class="dim" colSpan={6}>
         {load.state === "error" ? (
           <>
             <span class="error">{load.failure.message}</span>
-            {load.again && <Again session={session} file={row.file} class="link" />}
+            {load.again && <LoadAgain runs={runs} file={row.file} class="link" />}
           </>
         ) : (
           (progress?.text ??

@@ -1,13 +1,13 @@
-// All commands by name: what a key does, every view, every choice.
+// The command palette: shortcuts, views and colorings by name.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { VIEW_TITLES, VIEWS, type View } from "../linked.js";
-import type { Session } from "../session.js";
+import type { ColorBy } from "../generated/protocol.js";
+import { VIEW_TITLES, VIEWS, type View } from "../navigation.js";
+import type { Stores } from "../stores.js";
 import { SHORTCUTS } from "../ui/keymap.js";
+import { COLORS } from "../view-selection.js";
 import { Modal } from "./modal.js";
-import { MORE_SHORTCUTS } from "./shortcuts.js";
-import { COLORS } from "./tools.js";
-import type { Workspace } from "./workspace.js";
+import { VIEW_SHORTCUTS } from "./shortcuts.js";
 
 interface Command {
   text: string;
@@ -15,43 +15,45 @@ interface Command {
   run: () => void;
 }
 
+/** Views with a number key, which are among the shortcuts. */
 const KEYED: ReadonlySet<View> = new Set<View>(VIEWS.slice(0, 6));
 
-function commandsOf(session: Session, workspace: Workspace): Command[] {
-  // Views with a key are among the keys.
+function commandsOf(stores: Stores): Command[] {
+  const { navigation, viewSelection } = stores;
   const views = VIEWS.filter((view) => !KEYED.has(view)).map((view) => ({
     text: `View: ${VIEW_TITLES[view]}`,
     keys: [],
-    run: () => workspace.openDrawer(view),
+    run: () => navigation.openDrawer(view),
   }));
-  const colors = COLORS.map(([color, text]) => ({
+  const colors = (Object.entries(COLORS) as [ColorBy, string][]).map(([color, text]) => ({
     text: `Color by ${text}`,
     keys: [],
     run: () => {
-      session.linked.color.value = color;
+      viewSelection.color.value = color;
     },
   }));
-  const keyed = [...SHORTCUTS, ...MORE_SHORTCUTS].flatMap(({ title, shortcuts }) =>
+  const keyed = [...SHORTCUTS, ...VIEW_SHORTCUTS].flatMap(({ title, shortcuts }) =>
     shortcuts.flatMap(({ text, shown, keys, press, repeat, release }) => {
       const [key] = keys;
-      // What lasts while a key is held is no command.
+      // Actions that last while a key is held are no commands.
       if (!press || key === undefined || (release && !repeat)) return [];
-      return [{ text: `${title}: ${text}`, keys: shown, run: () => press(session, key) }];
+      return [{ text: `${title}: ${text}`, keys: shown, run: () => press(stores, key) }];
     }),
   );
   return [...views, ...colors, ...keyed];
 }
 
-export function Palette({ session, workspace }: { session: Session; workspace: Workspace }) {
-  const open = workspace.paletteOpen.value;
-  return open ? <Dialog session={session} workspace={workspace} /> : null;
+export function Palette(stores: Stores) {
+  const open = stores.navigation.paletteOpen.value;
+  return open ? <Dialog {...stores} /> : null;
 }
 
-function Dialog({ session, workspace }: { session: Session; workspace: Workspace }) {
+function Dialog(stores: Stores) {
   const list = useRef<HTMLDivElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const all = useMemo(() => commandsOf(session, workspace), [session, workspace]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the stores never change
+  const all = useMemo(() => commandsOf(stores), []);
   const words = text.toLowerCase().split(/\s+/);
   const shown = all.filter((command) =>
     words.every((word) => command.text.toLowerCase().includes(word)),
@@ -61,11 +63,11 @@ function Dialog({ session, workspace }: { session: Session; workspace: Workspace
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   });
   const close = () => {
-    workspace.paletteOpen.value = false;
+    stores.navigation.paletteOpen.value = false;
   };
   const run = (command: Command | undefined) => {
     close();
-    // The dialog gives the focus back to what had it; a command may want it elsewhere.
+    // After the dialog has returned the focus, because the command may move it.
     if (command) requestAnimationFrame(() => command.run());
   };
   const keydown = (event: KeyboardEvent) => {
@@ -119,7 +121,7 @@ function Dialog({ session, workspace }: { session: Session; workspace: Workspace
             </span>
           </div>
         ))}
-        {shown.length === 0 && <p class="quiet">No command has that name.</p>}
+        {shown.length === 0 && <p class="quiet">No matching command</p>}
       </div>
     </Modal>
   );

@@ -1,20 +1,18 @@
-// A file that is too large for a tab: its curve, to choose a part from; and over a part, that it is
-// one.
+// The form that chooses a part of a file that is too large, and the line over an open part.
 
 import { useRef, useState } from "preact/hooks";
 import type { EventRange } from "../client/messages.js";
 import type { RankFile } from "../client/rank-file.js";
 import type { Failure, PartChoice } from "../generated/protocol.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 
-interface PartFormProperties {
-  session: Session;
+type PartFormProperties = Uses<"runs"> & {
   file: RankFile;
   failure: Failure;
   choice: PartChoice;
-}
+};
 
-export function PartForm({ session, file, failure, choice }: PartFormProperties) {
+export function PartForm({ runs, file, failure, choice }: PartFormProperties) {
   const { curve, events, text } = choice;
   const [part, setPart] = useState<EventRange>(file.part ?? choice);
   const change = (end: keyof EventRange, value: number) => {
@@ -27,10 +25,10 @@ export function PartForm({ session, file, failure, choice }: PartFormProperties)
         data-testid="part-form"
         onSubmit={(event) => {
           event.preventDefault();
-          session.pool.readPart(file, part);
+          runs.pool.readPart(file, part);
         }}
       >
-        <h3>{file.path} is too large to open as a whole</h3>
+        <h3>{file.path} is too large to open</h3>
         <p>{failure.message}</p>
         {failure.hint !== null && <p class="dim">{failure.hint}</p>}
         <figure>
@@ -39,7 +37,7 @@ export function PartForm({ session, file, failure, choice }: PartFormProperties)
             <span data-testid="part-events" data-value={events.raw}>
               {curve.text}
             </span>
-            <span>{text} Drag over the curve to choose.</span>
+            <span>{text} Drag over the curve to choose a part.</span>
           </figcaption>
         </figure>
         <div class="part-fields">
@@ -99,7 +97,7 @@ interface CurveProperties {
   choose(part: EventRange): void;
 }
 
-/** The curve, with the part marked on it. What is dragged over is told by the engine's columns. */
+/** The curve with the chosen part. A drag chooses whole columns of the engine's curve. */
 function Curve({ choice, part, choose }: CurveProperties) {
   const { curve, edges } = choice;
   const from = useRef<number | null>(null);
@@ -146,18 +144,21 @@ function Curve({ choice, part, choose }: CurveProperties) {
   );
 }
 
-/** Goes back from a part of a file to where one is chosen. */
-function chooseAgain(session: Session, file: RankFile): void {
+type PartLineProperties = Uses<"runs" | "selection" | "viewSelection">;
+
+/** Goes back to the form. */
+function chooseAgain(owners: PartLineProperties, file: RankFile): void {
+  const { runs, selection, viewSelection } = owners;
   const tooLarge = file.tooLarge.peek();
   if (tooLarge === null) return;
-  session.select(null);
-  session.linked.reset();
-  session.pool.choosePart(file, tooLarge.failure);
+  selection.select(null);
+  viewSelection.reset();
+  runs.pool.choosePart(file, tooLarge.failure);
 }
 
-/** Over a part of a file: which it is. */
-export function PartLine({ session }: { session: Session }) {
-  const trace = session.trace.value;
+/** The line over a plot that shows a part of a file. */
+export function PartLine(owners: PartLineProperties) {
+  const trace = owners.selection.trace.value;
   const note = trace?.part.warnings.find(({ code }) => code === "part");
   if (!trace || !note) return null;
   const { file } = trace;
@@ -165,7 +166,7 @@ export function PartLine({ session }: { session: Session }) {
     <p class="part-line" data-testid="part-line">
       <span>{note.message}</span>
       {file.tooLarge.value && (
-        <button type="button" class="link" onClick={() => chooseAgain(session, file)}>
+        <button type="button" class="link" onClick={() => chooseAgain(owners, file)}>
           Choose another part
         </button>
       )}

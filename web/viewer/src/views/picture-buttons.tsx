@@ -1,19 +1,18 @@
-// Two buttons that save what a plot shows.
+// Two buttons that save a plot as a picture.
 
 import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
 import { savePicture } from "./picture.js";
 
-interface PictureButtonsProperties {
-  session: Session;
+type PictureButtonsProperties = Uses<"selection" | "appearance"> & {
   plot: CanvasPlot<unknown> | null;
   name: string;
-}
+};
 
-export function PictureButtons({ session, plot, name }: PictureButtonsProperties) {
+export function PictureButtons({ plot, name, ...owners }: PictureButtonsProperties) {
   const isEmpty = useMemo(() => computed(() => !plot?.range.value), [plot]).value;
   return (
     <>
@@ -24,7 +23,7 @@ export function PictureButtons({ session, plot, name }: PictureButtonsProperties
           class="button plain"
           disabled={isEmpty}
           title={`Save the picture as ${form.toUpperCase()}`}
-          onClick={() => void savePicture(session, form, plot, name)}
+          onClick={() => void savePicture(owners, form, plot, name)}
         >
           <Icon name="save" /> {form.toUpperCase()}
         </button>

@@ -1,10 +1,10 @@
-// What a plot shows, as a picture in a file: vectors from the worker, and pixels made of those.
+// Saves a plot as a picture: the worker draws an SVG, and the browser turns it into a PNG.
 
 import type { CanvasPlot } from "../plot/canvas-plot.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import { nameFor, saveBlob } from "./save.js";
 
-/** Pixels of a picture for every CSS pixel. */
+/** Pixels of a PNG per CSS pixel. */
 const SCALE = 2;
 
 function loaded(url: string): Promise<HTMLImageElement> {
@@ -32,20 +32,20 @@ async function pixels(svg: Blob): Promise<Blob> {
   }
 }
 
-/** The current view of a plot as a file. */
+/** Saves the visible part of a plot. */
 export async function savePicture(
-  session: Session,
+  { selection, appearance }: Uses<"selection" | "appearance">,
   form: "svg" | "png",
   plot: CanvasPlot<unknown> | null,
   name: string,
 ): Promise<void> {
-  const { asked } = session;
+  const { target } = selection;
   const picture = plot?.picture();
-  if (!asked || !picture) return;
-  const text = await asked.client.view(asked.target, "text", {
-    picture: { ...picture, dark: session.dark.peek() },
+  if (!target || !picture) return;
+  const text = await target.client.view(target.target, "text", {
+    picture: { ...picture, dark: appearance.dark.peek() },
   });
   if (text === null) return;
   const svg = new Blob([text], { type: "image/svg+xml" });
-  saveBlob(form === "svg" ? svg : await pixels(svg), `${nameFor(session, name)}.${form}`);
+  saveBlob(form === "svg" ? svg : await pixels(svg), `${nameFor(selection, name)}.${form}`);
 }

@@ -1,19 +1,13 @@
-// What a rank holds at its peak, by category, beside those of the other ranks: a line below its row
-// in the rail.
+// A rank's peak by category as a bar in its row of the rail, on one scale for all ranks.
 
 import type { Row } from "../run.js";
-import type { Session } from "../session.js";
 import { CategoryBars } from "./category-bars.js";
-import type { Workspace } from "./workspace.js";
+import type { ViewUses } from "./workspace.js";
 
-interface RailBarProperties {
-  session: Session;
-  workspace: Workspace;
-  row: Row;
-}
+type RailBarProperties = ViewUses<"appearance" | "ranks"> & { row: Row };
 
-export function RailBar({ session, workspace, row }: RailBarProperties) {
-  const shown = workspace.ranks.overviewOf(row);
+export function RailBar({ appearance, ranks, row }: RailBarProperties) {
+  const shown = ranks.overviewOf(row);
   const card = row.file.cards.value?.[row.part];
   if (!shown || !card) return null;
   const oom = card.ooms.raw !== "0";
@@ -29,7 +23,7 @@ export function RailBar({ session, workspace, row }: RailBarProperties) {
       )}
       <span class="rail-bar" aria-hidden="true">
         <svg viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">
-          <CategoryBars session={session} shown={shown} card={card} />
+          <CategoryBars appearance={appearance} shown={shown} card={card} />
         </svg>
       </span>
     </>

@@ -1,14 +1,17 @@
-// The ranks of the run beside each other: their cards go to the coordinator as they come, and its
-// overview comes back.
+// Sends the cards of ranks to the coordinator as they are computed, and keeps its overview.
 
 import { effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
 import type { Overview, OverviewRow, RankCard, RankSort, RunQuery } from "../generated/protocol.js";
 import { failureOf, type Row } from "../run.js";
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 
-/** More snapshots than this in one file have no row of their own in the overview. */
-const PARTS = 64;
+/**
+ * Maximum number of snapshots per file in the overview: a row's key is `file * MAX_PARTS + part`.
+ */
+const MAX_PARTS = 64;
+
+type RanksOwners = Uses<"runs" | "status">;
 
 export class Ranks {
   readonly overview: Signal<Overview | null> = signal(null);
@@ -16,14 +19,14 @@ export class Ranks {
     sort: "rank",
     descending: false,
   });
-  readonly session: Session;
+  readonly #owners: RanksOwners;
   readonly #cards = new Map<number, { file: RankFile; card: RankCard; group: string }>();
   readonly #stop: () => void;
-  /** The coordinator's worker that knows the cards. */
-  #told = 0;
+  /** The coordinator's worker that has the cards, by its number. */
+  #worker = 0;
 
-  constructor(session: Session) {
-    this.session = session;
+  constructor(owners: RanksOwners) {
+    this.#owners = owners;
     this.#stop = effect(() => this.#follow());
   }
 
@@ -31,7 +34,7 @@ export class Ranks {
     this.#stop();
   }
 
-  /** Puts the rows in another order; the same again turns it round. */
+  /** Sorts the rows. Sorting by the same column again reverses the order. */
   async sortBy(sort: RankSort): Promise<void> {
     const before = this.sort.peek();
     const descending = before.sort === sort ? !before.descending : sort !== "rank";
@@ -39,31 +42,32 @@ export class Ranks {
     await this.#compare({ sort: { sort, descending } });
   }
 
-  /** The row of the rail that a row of the overview stands for. */
+  /** The row of the rail for a row of the overview. */
   rowOf(key: number): { row: Row; card: RankCard } | null {
     const entry = this.#cards.get(key);
     const row =
       entry &&
-      this.session.rows
+      this.#owners.runs.rows
         .peek()
-        .find(({ file, part }) => file === entry.file && part === key % PARTS);
+        .find(({ file, part }) => file === entry.file && part === key % MAX_PARTS);
     return entry && row ? { row, card: entry.card } : null;
   }
 
-  /** What the overview says of a row of the rail. */
+  /** The row of the overview for a row of the rail. */
   overviewOf({ file, part }: Row): OverviewRow | undefined {
-    const key = file.planned.file * PARTS + part;
+    const key = file.planned.file * MAX_PARTS + part;
     return this.overview.value?.rows.find((row) => row.key === key);
   }
 
-  /** Cards go to the coordinator as they come. */
+  /** Sends new cards to the coordinator, and all of them to a new worker. */
   #follow(): void {
-    const run = this.session.run.value;
+    const { runs } = this.#owners;
+    const run = runs.run.value;
     const cards = (run?.files ?? []).map((file) => ({ file, cards: file.cards.value }));
-    const told = this.session.coordinator.renewed.value;
+    const worker = runs.coordinator.renewed.value;
     untracked(() => {
-      if (told !== this.#told) {
-        this.#told = told;
+      if (worker !== this.#worker) {
+        this.#worker = worker;
         this.#cards.clear();
       }
       const files = new Set(run?.files);
@@ -74,9 +78,9 @@ export class Ranks {
       }
       for (const { file, cards: some } of cards) {
         for (const [part, card] of (some ?? []).entries()) {
-          const key = file.planned.file * PARTS + part;
+          const key = file.planned.file * MAX_PARTS + part;
           const { group } = file.planned;
-          // What was added may have changed the others' groups.
+          // Adding files may change the groups of other files.
           if (card === null || this.#cards.get(key)?.group === group) continue;
           this.#cards.set(key, { file, card, group });
           void this.#compare({ card: { key, group, card } });
@@ -87,9 +91,9 @@ export class Ranks {
 
   async #compare(query: RunQuery): Promise<void> {
     try {
-      this.overview.value = await this.session.coordinator.view(query);
+      this.overview.value = await this.#owners.runs.coordinator.view(query);
     } catch (error) {
-      this.session.report(failureOf(error));
+      this.#owners.status.report(failureOf(error));
     }
   }
 }

@@ -1,8 +1,8 @@
-// Buttons that are one stop of the Tab key together: arrow keys go from one to the next.
+// Roving focus: a group of buttons is one stop of the Tab key, and arrow keys move inside it.
 
 const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
 
-/** For the element around them. */
+/** The keydown handler of the element around the buttons. */
 export function rove(event: KeyboardEvent): void {
   const by = STEPS[event.key];
   if (by === undefined || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -1,8 +1,9 @@
-// Tables and pictures to files and to the clipboard.
+// Saves tables and pictures as files, and copies tables to the clipboard.
 
 import type { Table, TextForm } from "../generated/protocol.js";
 import { copyText } from "../host/clipboard.js";
-import type { Session } from "../session.js";
+import { CLIPBOARD_DENIED, type Selection } from "../selection.js";
+import type { Uses } from "../stores.js";
 
 const TYPES: Record<string, string> = {
   csv: "text/csv",
@@ -10,42 +11,48 @@ const TYPES: Record<string, string> = {
   svg: "image/svg+xml",
 };
 
-/** Hands a file to the browser's downloads. */
+/** Downloads a file. */
 export function saveBlob(blob: Blob, name: string): void {
   const url = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
   link.click();
-  // The download has its own hold on the blob once it has begun.
+  // Once begun, the download does not need the address.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** `rank3_memory_snapshot-blocks`. */
-export function nameFor(session: Session, what: string): string {
-  const path = session.focus.peek()?.file.path ?? "vramscope";
+/** A file name without extension, such as `rank3_memory_snapshot-blocks`. */
+export function nameFor(selection: Selection, what: string): string {
+  const path = selection.focus.peek()?.file.path ?? "vramscope";
   const file = path.split("/").at(-1) ?? path;
   return `${file.replace(/\.(pickle|pkl|pt|json|html)?(\.gz)?$/, "")}-${what}`;
 }
 
-async function tableText(session: Session, what: Table, form: TextForm): Promise<string | null> {
-  const { asked } = session;
-  return (await asked?.client.view(asked.target, "text", { export: { what, form } })) ?? null;
+async function tableText(
+  { target }: Selection,
+  what: Table,
+  form: TextForm,
+): Promise<string | null> {
+  return (await target?.client.view(target.target, "text", { export: { what, form } })) ?? null;
 }
 
 export async function saveTable(
-  session: Session,
+  selection: Selection,
   what: Table,
   form: TextForm,
   name: string,
 ): Promise<void> {
-  const text = await tableText(session, what, form);
+  const text = await tableText(selection, what, form);
   if (text !== null)
-    saveBlob(new Blob([text], { type: TYPES[form] ?? "" }), `${nameFor(session, name)}.${form}`);
+    saveBlob(new Blob([text], { type: TYPES[form] ?? "" }), `${nameFor(selection, name)}.${form}`);
 }
 
-export async function copyTable(session: Session, what: Table): Promise<void> {
-  const text = await tableText(session, what, "csv");
+export async function copyTable(
+  { selection, status }: Uses<"selection" | "status">,
+  what: Table,
+): Promise<void> {
+  const text = await tableText(selection, what, "csv");
   const done = text !== null && (await copyText(text));
-  session.spoken.value = done ? "Copied" : "The clipboard is not open to this page";
+  status.announce(done ? "Copied" : CLIPBOARD_DENIED);
 }

@@ -1,13 +1,14 @@
-// The segments: a row for each place in memory, blocks at their place in it, along the same axis as
-// the timeline.
+// Segments on a canvas: one row per address range, blocks at their addresses, along the timeline's
+// axis.
 
 import type { Hit as ViewHit } from "../../wasm/vramscope_view.js";
 import type { ColorBy, Hit, SegmentSpec, SegmentsInfo } from "../generated/protocol.js";
 import { ROW_UNITS } from "../generated/protocol.js";
-import { CanvasPlot, type HandOptions, type PlotEvents } from "../plot/canvas-plot.js";
+import { CanvasPlot, type GestureOptions, type PlotEvents } from "../plot/canvas-plot.js";
 import type { Surface } from "../plot/surface.js";
-import { GUTTER, type Shown } from "../plot/timeline-plot.js";
+import { type DrawableTrace, GUTTER } from "../plot/timeline-plot.js";
 
+/** Display options of the segments, and the rows that they result in. */
 export interface SegmentsLook {
   color: ColorBy;
   search: string;
@@ -15,40 +16,39 @@ export interface SegmentsLook {
   info: SegmentsInfo;
 }
 
-/** CSS pixels of a row: the least, and the most when all have room. */
-const LEAST = 14;
-const MOST = 34;
+/** Height of a row in CSS pixels. Rows grow to the maximum if all of them fit. */
+const MIN_ROW = 14;
+const MAX_ROW = 34;
 
 export class SegmentsPlot extends CanvasPlot<Hit> {
-  #shown: Shown | null = null;
+  #drawn: DrawableTrace | null = null;
   #look: SegmentsLook | null = null;
 
-  constructor(surface: Surface, events: PlotEvents, hand: HandOptions) {
-    super("segments", surface, events, hand);
+  constructor(surface: Surface, events: PlotEvents, options: GestureOptions) {
+    super("segments", surface, events, options);
   }
 
-  /** Draws these rows of this trace; what is in view stays where the rows are the same ones. */
-  show(shown: Shown | null, look: SegmentsLook | null): void {
-    const before = this.#shown;
+  /** Draws the rows of a trace. The view is kept for the same trace and axis. */
+  show(trace: DrawableTrace | null, look: SegmentsLook | null): void {
+    const before = this.#drawn;
     const info = this.#look?.info;
-    this.#shown = shown;
+    this.#drawn = trace;
     this.#look = look;
-    if (shown === null || look === null || !shown.client?.full) {
+    if (trace === null || look === null || !trace.client) {
       this.setSource(null);
       this.draw();
       return;
     }
     const same =
-      before?.file === shown.file &&
-      before.target.device === shown.target.device &&
-      before.target.part === shown.target.part &&
-      before.axis.kind === shown.axis.kind;
+      before?.file === trace.file &&
+      before.target.device === trace.target.device &&
+      before.target.part === trace.target.part &&
+      before.axis.kind === trace.axis.kind;
     if (same && this.source) {
       const { units, grown } = look.info;
-      // The row of the selected block is brought into view once: from there the hand may scroll
-      // away.
+      // Scrolls to the row of the selected block once, so that scrolling away works afterwards.
       const [low, high] = (info !== look.info && grown) || [];
-      this.#attach(shown, look);
+      this.#attach(trace, look);
       this.forgetTiles();
       this.view.setRows(units, low, high);
     } else {
@@ -62,20 +62,20 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
   }
 
   protected override async confirm({ block }: ViewHit): Promise<Hit | null> {
-    const shown = this.#shown;
-    return (await shown?.client?.view(shown.target, "hit", { hit: { block } })) ?? null;
+    const drawn = this.#drawn;
+    return (await drawn?.client?.view(drawn.target, "hit", { hit: { block } })) ?? null;
   }
 
   #open(): void {
-    const [shown, look] = [this.#shown, this.#look];
-    if (!shown || !look) return;
+    const [trace, look] = [this.#drawn, this.#look];
+    if (!trace || !look) return;
     this.forgetTiles();
-    this.#attach(shown, look);
-    const rows = { units: look.info.units, rowUnits: ROW_UNITS, least: LEAST, most: MOST };
-    this.view.open(shown.axis, 0, { rows }, GUTTER);
+    this.#attach(trace, look);
+    const rows = { units: look.info.units, rowUnits: ROW_UNITS, least: MIN_ROW, most: MAX_ROW };
+    this.view.open(trace.axis, 0, { rows }, GUTTER);
   }
 
-  #attach({ client, target, axis }: Shown, { color, search, spec }: SegmentsLook): void {
+  #attach({ client, target, axis }: DrawableTrace, { color, search, spec }: SegmentsLook): void {
     this.setSource({
       client,
       target,

@@ -1,30 +1,28 @@
-// The segments view: a row a place in memory with the segments that were there through their lives,
-// locked to the timeline's x axis.
+// The segments view: one row per address range with the segments that were there over time, locked
+// to the timeline's x axis.
 
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Range } from "../client/rank-client.js";
+import { resource, stopAll } from "../client/resource.js";
 import type { SegmentRow, SegmentSort, SegmentSpec } from "../generated/protocol.js";
 import type { CanvasPlot, Heights } from "../plot/canvas-plot.js";
-import type { Session } from "../session.js";
 import { AxisLabels } from "../ui/axis-labels.js";
 import { Canvas } from "../ui/canvas.js";
+import { NoPicture } from "../ui/messages.js";
 import { RowsBar } from "../ui/rows-bar.js";
 import { Tooltip } from "../ui/tooltip.js";
-import { NoPicture } from "../ui/words.js";
+import { LAST_EVENT } from "./cards.js";
 import { Choice } from "./controls.js";
 import { DraftBox } from "./marks.js";
 import { type Box, Overlay, placed } from "./overlay.js";
 import { PictureButtons } from "./picture-buttons.js";
-import { endAll, resource } from "./resource.js";
 import { saveTable } from "./save.js";
-import { LAST } from "./segment-card.js";
 import { SegmentsPlot } from "./segments-plot.js";
-import type { ViewProperties } from "./ui.js";
-import type { Workspace } from "./workspace.js";
+import type { ViewUses } from "./workspace.js";
 
 const BRIEF =
-  "A segment that comes and goes within a pixel is drawn as it was when what it was reserved for was allocated";
+  "A segment that lives for less than a pixel is drawn as it was at the allocation it was made for";
 
 const SORTS: readonly (readonly [SegmentSort, string])[] = [
   ["size", "size"],
@@ -35,17 +33,13 @@ const SORTS: readonly (readonly [SegmentSort, string])[] = [
 
 const sameRange = (a: Range | null, b: Range | null) => a?.x0 === b?.x0 && a?.x1 === b?.x1;
 
-/**
- * One plot goes where another one is; slots of events are no slots of time, so both must be along
- * one axis.
- */
+/** Moves a plot to the range of another plot. Both must have the same axis. */
 function follow(plot: CanvasPlot<unknown> | null, range: Range): void {
   if (plot && !sameRange(range, plot.range.peek())) plot.setRange(range);
 }
 
 /**
- * The heights that rows are asked for: some screens of them, and the same ones while the view stays
- * among them.
+ * The heights for which rows are requested: some screens, unchanged while the view stays inside.
  */
 function stretch({ y0, y1 }: Heights): Heights {
   const page = 2 ** Math.ceil(Math.log2(y1 - y0));
@@ -53,96 +47,97 @@ function stretch({ y0, y1 }: Heights): Heights {
   return { y0: middle - 1.5 * page, y1: middle + 1.5 * page };
 }
 
-/** The state of the view, and what keeps it and the timeline together. */
-function open(session: Session, workspace: Workspace) {
-  const plot = workspace.segments;
+type SegmentsOwners = ViewUses<"selection" | "viewSelection" | "plots" | "cards">;
+
+/** Queries of the view, and the effects that lock it to the timeline. */
+function open({ selection, viewSelection, plots, cards }: SegmentsOwners) {
+  const plot = plots.segments;
+  /** The segment of the selected block, whose row is enlarged. */
   const grown = signal<number | null>(null);
-  const { linked } = session;
   const spec = (): SegmentSpec => {
-    const sort = linked.segmentSort.value;
-    // Only this order depends on the cursor: the others must not be asked for again when it moves.
-    const event = sort === "occupancy" ? (linked.cursor.value ?? -1) : -1;
+    const sort = viewSelection.segmentSort.value;
+    // Only this order depends on the cursor; the others must not be requested when it moves.
+    const event = sort === "occupancy" ? (viewSelection.cursor.value ?? -1) : -1;
     return { sort, event, grown: grown.value };
   };
-  const info = resource(session, "segments", () => ({ segments: { rows: spec() } }));
-  let asked: Heights | null = null;
+  const info = resource(selection, "segments", () => ({ segments: { rows: spec() } }));
+  let latest: Heights | null = null;
   const near = computed(() => {
     const heights = plot.value?.heights.value;
     const next = heights ? stretch(heights) : null;
-    if (next?.y0 !== asked?.y0 || next?.y1 !== asked?.y1) asked = next;
-    return asked;
+    if (next?.y0 !== latest?.y0 || next?.y1 !== latest?.y1) latest = next;
+    return latest;
   });
-  const rows = resource(session, "segmentRows", () =>
+  const rows = resource(selection, "segmentRows", () =>
     near.value ? { segmentRows: { rows: spec(), ...near.value } } : null,
   );
   const stop = [
     () => info.stop(),
     () => rows.stop(),
     effect(() => {
-      const shown = session.drawn.value;
+      const trace = selection.drawableTrace.value;
       const all = info.value.value;
       const look = all && {
-        color: linked.color.value,
-        search: linked.search.value,
+        color: viewSelection.color.value,
+        search: viewSelection.search.value,
         spec: untracked(spec),
         info: all,
       };
-      plot.value?.show(shown, look);
-      // Not as the timeline was at its last frame: where it has been sent since would be lost when
-      // this is drawn first.
-      const timeline = session.plot.peek();
+      plot.value?.show(trace, look);
+      // The timeline's current range, not that of its last frame: this plot may draw first.
+      const timeline = plots.timeline.peek();
       const range = timeline?.current;
       if (range && timeline?.axis === plot.value?.axis) plot.value?.setRange(range);
     }),
-    // One x range: whichever of the two moves takes the other along.
+    // Both plots have one x range: each follows the other.
     effect(() => {
-      const range = session.plot.value?.range.value ?? null;
+      const range = plots.timeline.value?.range.value ?? null;
       const mine = plot.value;
       untracked(() => {
-        if (range && mine?.axis === session.plot.peek()?.axis) follow(mine, range);
+        if (range && mine?.axis === plots.timeline.peek()?.axis) follow(mine, range);
       });
     }),
     effect(() => {
       const range = plot.value?.range.value ?? null;
       untracked(() => {
-        const timeline = session.plot.peek();
+        const timeline = plots.timeline.peek();
         if (range && timeline?.axis === plot.peek()?.axis) follow(timeline, range);
       });
     }),
     effect(() => {
-      const detail = session.selected.value;
-      const kind = session.drawn.value?.axis.kind;
-      const span = detail?.spans.find((candidate) => candidate.kind === kind);
+      const detail = selection.block.value;
+      const span = detail && selection.spanOf(detail);
       plot.value?.setSelected(detail?.block ?? null, span?.x0, span?.x1);
-      // Which rows there are is told anew: a selection must not be lost by it.
+      // New rows clear the plot's selection.
       info.value.value;
     }),
     effect(() => {
-      const detail = session.selected.value;
-      const { asked } = session;
-      if (detail === null || !asked) {
+      const detail = selection.block.value;
+      const { target } = selection;
+      if (detail === null || !target) {
         grown.value = null;
         return;
       }
-      void asked.client
-        .view(asked.target, "segmentOf", { segmentOf: { block: detail.block } })
+      void target.client
+        .view(target.target, "segmentOf", { segmentOf: { block: detail.block } })
         .then((segment) => {
-          if (session.selected.peek() === detail) grown.value = segment;
+          if (selection.block.peek() === detail) grown.value = segment;
         });
     }),
   ];
   const select = async (x: number, y: number) => {
     const hit = plot.peek()?.hitAt(x, y);
     const place = plot.peek()?.placeAt(x, y);
-    if (place) void workspace.cursorAt(place.x);
-    if (hit && session.asked) {
-      session.select(await session.asked.client.block(session.asked.target, hit.block));
+    if (place) void selection.cursorAt(place.x);
+    const { target } = selection;
+    if (hit && target) {
+      selection.select(await target.client.block(target.target, hit.block));
       return;
     }
     const row = place && rows.value.peek()?.find(({ y0, y1 }) => place.y >= y0 && place.y < y1);
-    if (row) workspace.showSegment(row.segment);
+    if (row) cards.showSegment(row.segment);
   };
-  return { plot, info, rows, select, stop: () => endAll(stop) };
+  return { plot, info, rows, select, stop: () => stopAll(stop) };
 }
 
 interface Label extends Box {
@@ -153,17 +148,22 @@ const CANVAS = {
   "data-testid": "segments-canvas",
   tabindex: "0",
   role: "img",
-  "aria-label": "Segments: a row for each place in memory, blocks where they lie in it",
+  "aria-label": "Segments: one row per address range, blocks at their addresses",
 };
 
-export function Segments({ session, workspace }: ViewProperties) {
-  const state = useMemo(() => open(session, workspace), [session, workspace]);
+export function Segments({
+  appearance,
+  queries,
+  ...owners
+}: SegmentsOwners & ViewUses<"appearance" | "queries">) {
+  const { selection, viewSelection, plots, cards } = owners;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the owners never change
+  const state = useMemo(() => open(owners), [selection]);
   useEffect(() => () => state.stop(), [state]);
   const { plot, info, rows, select } = state;
   const all = info.value.value;
   const list = rows.value.value;
-  const axis = session.drawn.value?.axis;
-  const cursor = session.linked.cursor.value === null ? null : workspace.moment.value.value;
+  const atCursor = viewSelection.cursor.value === null ? null : queries.stateAt.value.value;
   const labels = useMemo<Label[]>(
     () =>
       (list ?? []).map((row) => ({
@@ -174,12 +174,12 @@ export function Segments({ session, workspace }: ViewProperties) {
       })),
     [list],
   );
-  const span = cursor?.spans.find(({ kind }) => kind === axis?.kind);
+  const span = atCursor && selection.spanOf(atCursor);
   const items = useMemo<(Label | Box)[]>(
     () => (span ? [...labels, { x0: span.x0, x1: span.x0 }] : labels),
     [labels, span],
   );
-  const selected = session.selected.value;
+  const selected = selection.block.value;
   return (
     <div class="segments">
       <div class="toolbar">
@@ -188,7 +188,7 @@ export function Segments({ session, workspace }: ViewProperties) {
         </span>
         <Choice
           label="Order"
-          value={session.linked.segmentSort}
+          value={viewSelection.segmentSort}
           options={SORTS}
           testid="segment-sort"
         />
@@ -197,15 +197,20 @@ export function Segments({ session, workspace }: ViewProperties) {
           <span class="key" data-key="pending" /> pending free
         </span>
         <span class="toolbar-end">
-          <PictureButtons session={session} plot={plot.value} name="segments" />
+          <PictureButtons
+            selection={selection}
+            appearance={appearance}
+            plot={plot.value}
+            name="segments"
+          />
           <button
             type="button"
             class="button plain"
-            title="The segments at the cursor as a table"
+            title="Save the segments at the cursor as CSV"
             onClick={() =>
               void saveTable(
-                session,
-                { segments: { event: session.linked.cursor.peek() ?? LAST } },
+                selection,
+                { segments: { event: viewSelection.cursor.peek() ?? LAST_EVENT } },
                 "csv",
                 "segments",
               )
@@ -222,7 +227,8 @@ export function Segments({ session, workspace }: ViewProperties) {
         aria-label={all?.text ?? "Segments"}
       >
         <Canvas
-          session={session}
+          plots={plots}
+          appearance={appearance}
           plot={plot}
           attributes={CANVAS}
           make={(surface) =>
@@ -231,14 +237,14 @@ export function Segments({ session, workspace }: ViewProperties) {
               {
                 click: (x, y) => void select(x, y),
                 doubleClick: () => plot.peek()?.act((view) => view.fit()),
-                marked: (marked) => workspace.marked(marked),
-                failed: (error) => session.cannotDraw(error),
+                marked: (marked) => cards.marked(marked),
+                failed: (error) => plots.fail(error),
               },
-              session.hand,
+              plots.gestureOptions,
             )
           }
         />
-        <NoPicture session={session} plot={plot.value} what="The segments" />
+        <NoPicture plots={plots} plot={plot.value} what="The segments view" />
         <AxisLabels plot={all ? plot.value : null} />
         <Overlay plot={plot.value} items={items} class="rows-overlay" label="Segments">
           {(item, place, index) =>
@@ -257,7 +263,7 @@ export function Segments({ session, workspace }: ViewProperties) {
                   height: `${place.height}px`,
                   width: `${place.left - 6}px`,
                 }}
-                onClick={() => workspace.showSegment(item.row.segment)}
+                onClick={() => cards.showSegment(item.row.segment)}
               >
                 {item.row.size.text}
               </button>
@@ -268,7 +274,7 @@ export function Segments({ session, workspace }: ViewProperties) {
         </Overlay>
         <RowsBar plot={plot.value} units={all?.units ?? 0} />
         <DraftBox draft={plot.value?.draft.value ?? null} />
-        <Tooltip session={session} plot={plot.value} />
+        <Tooltip appearance={appearance} plot={plot.value} />
         {all?.units === 0 && (
           <p class="plot-state">No segments: nothing was reserved on this device.</p>
         )}

@@ -1,27 +1,26 @@
-// Under which settings the allocator ran, in words; what was odd about the file; how it was
-// recorded; and how this page behaves.
+// The allocator's settings, the file's provenance and warnings, and the display settings.
 
 import { Fragment } from "preact";
 import type { DetailRow } from "../generated/protocol.js";
 import { Toggle } from "./controls.js";
-import type { ViewProperties } from "./ui.js";
+import type { ViewUses } from "./workspace.js";
 
-export function Settings({ session, workspace }: ViewProperties) {
-  const card = workspace.settings.value.value;
-  const warnings = session.trace.value?.part.warnings ?? [];
-  const { linked } = session;
-  const stats = session
-    .files()
-    .flatMap(({ path, client }) =>
-      client.value ? [{ path, bytes: client.value.wasmBytes, threads: client.value.threads }] : [],
-    );
-  const single = session.modules.single ?? "more are for large files that have cores to themselves";
+type SettingsProperties = ViewUses<"runs" | "selection" | "viewSelection" | "queries">;
+
+export function Settings({ runs, selection, viewSelection, queries }: SettingsProperties) {
+  const card = queries.settings.value.value;
+  const trace = selection.trace.value;
+  const warnings = trace?.part.warnings ?? [];
+  const stats = runs.files.flatMap(({ path, client }) =>
+    client.value ? [{ path, bytes: client.value.wasmBytes, threads: client.value.threads }] : [],
+  );
+  const single = runs.modules.single ?? "several are used only for a large file alone";
   return (
     <div class="settings">
       <section aria-labelledby="settings-allocator">
         <h3 id="settings-allocator">Allocator settings</h3>
-        {session.trace.value?.device === null && (
-          <p class="dim">The file names no device with events or segments.</p>
+        {trace?.device === null && (
+          <p class="dim">The file has no device with events or segments.</p>
         )}
         {card?.note && <p class="dim">{card.note}</p>}
         <dl class="setting-list">
@@ -40,8 +39,8 @@ export function Settings({ session, workspace }: ViewProperties) {
         <Rows rows={card?.provenance ?? []} />
       </section>
       <section aria-labelledby="settings-warnings">
-        <h3 id="settings-warnings">What was odd about the file</h3>
-        {warnings.length === 0 && <p class="dim">Nothing.</p>}
+        <h3 id="settings-warnings">Warnings</h3>
+        {warnings.length === 0 && <p class="dim">None.</p>}
         <ul>
           {warnings.map(({ code, message, count }) => (
             <li key={code} data-code={code} data-value={count}>
@@ -51,26 +50,23 @@ export function Settings({ session, workspace }: ViewProperties) {
         </ul>
       </section>
       <section aria-labelledby="settings-page">
-        <h3 id="settings-page">This page</h3>
+        <h3 id="settings-page">Display settings</h3>
         <p class="toggles">
-          <Toggle label="Wheel scrolls, Ctrl+wheel zooms" value={linked.wheelScrolls} />
-          <Toggle label="Drag zooms to a box" value={linked.dragZooms} />
-          <Toggle label="Hide framework frames" value={linked.hideFramework} />
-          <Toggle label="Y from what was there before the window" value={linked.fromBaseline} />
+          <Toggle label="Wheel scrolls, Ctrl+wheel zooms" value={viewSelection.wheelScrolls} />
+          <Toggle label="Drag zooms to a box" value={viewSelection.dragZooms} />
+          <Toggle label="Hide framework frames" value={viewSelection.hideFramework} />
+          <Toggle label="Start y axis at initial memory" value={viewSelection.fromBaseline} />
         </p>
-        <label
-          class="field"
-          title="The workers of ranks that nobody looks at give their memory back beyond this"
-        >
+        <label class="field" title="Unload inactive ranks above this limit">
           <span>Memory for all ranks, GiB</span>
           <input
             type="number"
             min={0.25}
             step={0.25}
-            value={linked.memory.value}
+            value={viewSelection.memory.value}
             onChange={(event) => {
               const { valueAsNumber } = event.currentTarget;
-              if (valueAsNumber > 0) linked.memory.value = valueAsNumber;
+              if (valueAsNumber > 0) viewSelection.memory.value = valueAsNumber;
             }}
           />
         </label>
@@ -86,7 +82,7 @@ export function Settings({ session, workspace }: ViewProperties) {
                   </dd>
                 </div>
                 <div class="row" data-key="threads">
-                  <dt title={path}>read and answered by</dt>
+                  <dt title={path}>parsed with</dt>
                   <dd data-value={threads}>
                     {threads > 1 ? `${threads} threads` : `1 thread: ${single}`}
                   </dd>

@@ -1,15 +1,15 @@
 // The sheet of keys and gestures.
 
-import type { Session } from "../session.js";
+import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
 import { SHORTCUTS } from "../ui/keymap.js";
 import { Modal } from "./modal.js";
-import { IN_PLACE, MORE_SHORTCUTS, POINTER } from "./shortcuts.js";
+import { CONTEXT_KEYS, POINTER, VIEW_SHORTCUTS } from "./shortcuts.js";
 
-export function Sheet({ session }: { session: Session }) {
-  if (!session.sheetOpen.value) return null;
+export function Sheet({ navigation }: Uses<"navigation">) {
+  if (!navigation.sheetOpen.value) return null;
   const close = () => {
-    session.sheetOpen.value = false;
+    navigation.sheetOpen.value = false;
   };
   return (
     <Modal class="sheet" name={{ "aria-labelledby": "sheet-title" }} keys={["?"]} close={close}>
@@ -22,8 +22,8 @@ export function Sheet({ session }: { session: Session }) {
         </div>
         <div class="sheet-columns">
           <Group title="Pointer" rows={POINTER.map(([shown, text]) => [[shown], text])} />
-          <Group title="In one place" rows={IN_PLACE.map(([shown, text]) => [[shown], text])} />
-          {[...SHORTCUTS, ...MORE_SHORTCUTS].map(({ title, shortcuts }) => (
+          <Group title="Context" rows={CONTEXT_KEYS.map(([shown, text]) => [[shown], text])} />
+          {[...SHORTCUTS, ...VIEW_SHORTCUTS].map(({ title, shortcuts }) => (
             <Group
               key={title}
               title={title}

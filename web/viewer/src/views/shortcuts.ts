@@ -1,25 +1,26 @@
-// The keys of all views but the timeline; the sheet and the palette show them beside those.
+// Keyboard shortcuts of the views. The sheet and the palette list them with the others.
 
-import type { View } from "../linked.js";
-import type { Session } from "../session.js";
+import type { View } from "../navigation.js";
+import type { Stores } from "../stores.js";
 import type { Shortcut, ShortcutGroup } from "../ui/keymap.js";
-import type { Workspace } from "./workspace.js";
+import { WEIGHTS } from "./flame-weights.js";
+import type { ViewStores } from "./workspace.js";
 
-const within =
-  (act: (workspace: Workspace, session: Session) => unknown) =>
-  (session: Session): void => {
-    const workspace = session.workspace.peek();
-    if (workspace) void act(workspace, session);
+const withViews =
+  (act: (stores: Stores & ViewStores) => unknown) =>
+  (stores: Stores): void => {
+    const workspace = stores.workspace.peek();
+    if (workspace) void act({ ...stores, ...workspace.stores });
   };
 
 const view = (key: string, to: View, text: string): Shortcut => ({
   keys: [key],
   shown: [key],
   text,
-  press: within((workspace) => workspace.open(to)),
+  press: ({ navigation }) => navigation.open(to),
 });
 
-export const MORE_SHORTCUTS: ShortcutGroup[] = [
+export const VIEW_SHORTCUTS: ShortcutGroup[] = [
   {
     title: "Views",
     shortcuts: [
@@ -33,27 +34,27 @@ export const MORE_SHORTCUTS: ShortcutGroup[] = [
         keys: ["q"],
         shown: ["Q"],
         text: "Open or close the drawer",
-        press: within((workspace) => workspace.toggleDrawer()),
+        press: ({ navigation }) => navigation.toggleDrawer(),
       },
       {
         keys: ["z"],
         shown: ["Z"],
-        text: "Back to the view before",
-        press: within(({ history }) => history.go(-1)),
+        text: "Undo zoom",
+        press: withViews(({ history }) => history.go(-1)),
       },
       {
         keys: ["Shift+z"],
         shown: ["Shift Z"],
-        text: "Forward again",
-        press: within(({ history }) => history.go(1)),
+        text: "Redo zoom",
+        press: withViews(({ history }) => history.go(1)),
       },
       {
         keys: ["\\"],
         shown: ["\\"],
-        text: "Compare: pin this file as A; again: swap A and B",
-        press: within((workspace) => {
-          workspace.comparing.pin();
-          workspace.open("compare");
+        text: "Compare: pin this file as A (twice: swap A and B)",
+        press: withViews(({ comparing, navigation }) => {
+          comparing.pin();
+          navigation.open("compare");
         }),
       },
     ],
@@ -64,101 +65,102 @@ export const MORE_SHORTCUTS: ShortcutGroup[] = [
       {
         keys: ["."],
         shown: ["."],
-        text: "Next event; with a selection the next use of its stack. Hold to play",
-        press: within((workspace) => workspace.step(1)),
-        repeat: within((workspace) => workspace.player.start(1)),
-        release: within((workspace) => workspace.player.stop()),
+        text: "Next event (or next allocation from the selected stack); hold to play",
+        press: withViews(({ steps }) => steps.step(1)),
+        repeat: withViews(({ player }) => player.start(1)),
+        release: withViews(({ player }) => player.stop()),
       },
       {
         keys: [","],
         shown: [","],
-        text: "Previous event, or use",
-        press: within((workspace) => workspace.step(-1)),
-        repeat: within((workspace) => workspace.player.start(-1)),
-        release: within((workspace) => workspace.player.stop()),
+        text: "Previous event or allocation",
+        press: withViews(({ steps }) => steps.step(-1)),
+        repeat: withViews(({ player }) => player.start(-1)),
+        release: withViews(({ player }) => player.stop()),
       },
       {
         keys: ["i"],
         shown: ["I"],
-        text: "State at the cursor",
-        press: within((workspace, { plot, detailsOpen }) => {
-          const point = plot.peek()?.focusPoint();
-          detailsOpen.value = true;
-          return point && workspace.cursorAt(plot.peek()?.placeAt(point.x, point.y).x ?? 0);
-        }),
+        text: "State at the pointer",
+        press: ({ plots, navigation, selection }) => {
+          const plot = plots.timeline.peek();
+          const point = plot?.focusPoint();
+          navigation.detailsOpen.value = true;
+          if (plot && point) void selection.cursorAt(plot.placeAt(point.x, point.y).x);
+        },
       },
       {
         keys: ["Shift+p"],
         shown: ["Shift P"],
         text: "Next lower peak",
-        press: within((workspace) => workspace.nextPeak()),
+        press: withViews(({ steps }) => steps.nextPeak()),
       },
       {
         keys: ["o"],
         shown: ["O"],
         text: "Next out-of-memory event, then finding",
-        press: within((workspace) => workspace.nextTrouble()),
+        press: withViews(({ steps }) => steps.nextFinding()),
       },
       {
         keys: ["n"],
         shown: ["N"],
         text: "Next search hit or finding",
-        press: within((workspace) => workspace.nextHit(false)),
+        press: withViews(({ steps }) => steps.nextHit(false)),
       },
       {
         keys: ["Shift+n"],
         shown: ["Shift N"],
         text: "Previous search hit or finding",
-        press: within((workspace) => workspace.nextHit(true)),
+        press: withViews(({ steps }) => steps.nextHit(true)),
       },
       {
         keys: ["m"],
         shown: ["M"],
-        text: "Drop a marker at the cursor",
-        press: within((workspace) => workspace.addMarker()),
+        text: "Add a marker at the cursor",
+        press: ({ viewSelection }) => viewSelection.addMarker(),
       },
       {
         keys: ["Shift+m"],
         shown: ["Shift M"],
         text: "Mark the selection as a range",
-        press: within((workspace, { selected, shown }) => {
-          const kind = shown.peek()?.axis.kind;
-          const span = selected.peek()?.spans.find((candidate) => candidate.kind === kind);
-          return span && workspace.selectRange(span.x0, span.x1);
+        press: withViews(({ selection, cards }) => {
+          const block = selection.block.peek();
+          const span = block && selection.spanOf(block);
+          return span && cards.selectRange(span.x0, span.x1);
         }),
       },
       {
         keys: ["'"],
         shown: ["'"],
         text: "Next marker",
-        press: within((workspace) => workspace.nextMarker()),
+        press: withViews(({ steps }) => steps.nextMarker()),
       },
       {
         keys: ["Delete", "Backspace"],
         shown: ["Del"],
         text: "Remove the last ruler, or the marker at the cursor",
-        press: within((workspace) => workspace.removeLast()),
+        press: ({ viewSelection }) => viewSelection.removeLast(),
       },
       {
         keys: ["r"],
         shown: ["R drag"],
-        text: "Ruler of bytes",
-        press: ({ ruling }) => {
-          ruling.value = "y";
+        text: "Measure bytes",
+        press: ({ plots }) => {
+          plots.ruling.value = "y";
         },
-        release: ({ ruling }) => {
-          ruling.value = null;
+        release: ({ plots }) => {
+          plots.ruling.value = null;
         },
       },
       {
         keys: ["t"],
         shown: ["T drag"],
-        text: "Ruler of events or time",
-        press: ({ ruling }) => {
-          ruling.value = "x";
+        text: "Measure events or time",
+        press: ({ plots }) => {
+          plots.ruling.value = "x";
         },
-        release: ({ ruling }) => {
-          ruling.value = null;
+        release: ({ plots }) => {
+          plots.ruling.value = null;
         },
       },
     ],
@@ -170,73 +172,72 @@ export const MORE_SHORTCUTS: ShortcutGroup[] = [
         keys: ["/"],
         shown: ["/"],
         text: "Search",
-        press: within(({ session }) => session.focusSearch()),
+        press: ({ host }) => host.focusSearch(),
       },
       {
         keys: [">"],
         shown: [">"],
         text: "Commands",
-        press: within((workspace) => {
-          workspace.paletteOpen.value = true;
-        }),
+        press: ({ navigation }) => {
+          navigation.paletteOpen.value = true;
+        },
       },
       {
         keys: ["y"],
         shown: ["Y"],
-        text: "Y from zero, or from what was there before the window",
-        press: ({ linked }) => {
-          linked.fromBaseline.value = !linked.fromBaseline.peek();
+        text: "Start y axis at zero / at initial memory",
+        press: ({ viewSelection: { fromBaseline } }) => {
+          fromBaseline.value = !fromBaseline.peek();
         },
       },
       {
         keys: ["h"],
         shown: ["H"],
         text: "Hide framework frames",
-        press: ({ linked }) => {
-          const hide = !linked.hideFramework.peek();
-          linked.hideFramework.value = hide;
-          linked.flame.value = { ...linked.flame.peek(), root: "" };
+        press: ({ viewSelection: { hideFramework, flame } }) => {
+          hideFramework.value = !hideFramework.peek();
+          flame.value = { ...flame.peek(), root: "" };
         },
       },
       {
         keys: ["v"],
         shown: ["V"],
         text: "Flame graph: leaf first",
-        press: ({ linked }) => {
-          const flame = linked.flame.peek();
-          linked.flame.value = { ...flame, inverted: !flame.inverted, root: "" };
+        press: ({ viewSelection: { flame } }) => {
+          const choice = flame.peek();
+          flame.value = { ...choice, inverted: !choice.inverted, root: "" };
         },
       },
       {
         keys: ["b"],
         shown: ["B"],
-        text: "Flame graph: the next weight",
-        press: ({ linked }) => {
-          const weights = ["peak", "cursor", "byteSeconds", "count", "churn"] as const;
-          const flame = linked.flame.peek();
-          const next = weights[(weights.indexOf(flame.weight) + 1) % weights.length] ?? "peak";
-          linked.flame.value = { ...flame, weight: next, root: "" };
+        text: "Flame graph: next weight",
+        press: ({ viewSelection: { flame } }) => {
+          const choice = flame.peek();
+          const at = WEIGHTS.findIndex(({ weight }) => weight === choice.weight);
+          const next = WEIGHTS[(at + 1) % WEIGHTS.length]?.weight ?? "peak";
+          flame.value = { ...choice, weight: next, root: "" };
         },
       },
     ],
   },
 ];
 
-/** Keys that belong to one place, for the sheet. */
-export const IN_PLACE: [shown: string, text: string][] = [
-  ["Enter", "In the search: next hit; with Shift the previous one"],
-  ["Backspace", "In the flame graph: up; so does Alt+click"],
-  ["↑ ↓", "In tables: the row before or after"],
-  ["← →", "In tabs: the tab before or after"],
+/** Keys that act in one place only, for the sheet. */
+export const CONTEXT_KEYS: [shown: string, text: string][] = [
+  ["Enter", "Search: next hit (with Shift: previous)"],
+  ["Backspace", "Flame graph: up (also Alt+click)"],
+  ["↑ ↓", "Tables: previous or next row"],
+  ["← →", "Tabs: previous or next tab"],
 ];
 
-/** What a pointer does, for the sheet. */
+/** Pointer gestures, for the sheet. */
 export const POINTER: [shown: string, text: string][] = [
   ["Wheel", "Zoom at the pointer"],
   ["Shift wheel", "Zoom bytes"],
   ["Drag", "Pan"],
   ["Shift drag", "Zoom to a box"],
-  ["Alt drag", "Mark a range: what is allocated, freed and kept in it"],
+  ["Alt drag", "Mark a range: bytes allocated, freed and kept in it"],
   ["Click", "Select a block, move the time cursor"],
-  ["Double-click", "Fit the block; on empty ground show all"],
+  ["Double-click", "Zoom to the block (empty space: zoom to fit)"],
 ];

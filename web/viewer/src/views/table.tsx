@@ -2,33 +2,31 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the body takes the keys of all rows
 // biome-ignore-all lint/a11y/noNoninteractiveTabindex: the body scrolls and takes the keys
 
-// A table of any length: only the rows that are in sight are asked for and drawn. It is one stop of
-// the Tab key; arrow keys move the row that is current.
+// A virtualized table: only visible rows are requested and rendered. It is one stop of the Tab key,
+// and arrow keys move the current row.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
+/** Height of a row in CSS pixels. */
 const ROW = 24;
-/** Rows that are asked for above and below what is in sight. */
-const MORE = 30;
-/**
- * Browsers stop at some ten million pixels of height: beyond, the scrollbar is a place in the
- * table, not a length.
- */
-const MOST_PIXELS = 8_000_000;
+/** Rows that are requested above and below the visible ones. */
+const OVERSCAN = 30;
+/** Browsers limit heights to about ten million pixels. Longer tables scale the scroll position. */
+const MAX_PIXELS = 8_000_000;
 
 export interface Column<R> {
   key: string;
   title: string;
   number?: boolean;
   width: string;
-  /** Where the head sorts. */
+  /** Sorts by this column. */
   sort?: () => void;
   sorted?: "ascending" | "descending" | "none";
   cell: (row: R) => ComponentChildren;
-  /** All of it in words, where the cell has no room; a text tells itself. */
+  /** The full text for the tooltip, if the cell is not plain text. */
   words?: (row: R) => string;
-  /** The exact value, for tools. */
+  /** The exact value, for tests and tools. */
   raw?: (row: R) => string | number | null;
 }
 
@@ -40,9 +38,9 @@ interface TableProperties<R> {
   from: number;
   rows: readonly R[];
   rowKey: (row: R) => number;
-  /** The row that is marked. */
+  /** Key of the selected row. */
   current: number | null;
-  /** A row to bring into sight, by its place; a new one scrolls. */
+  /** Index of a row to scroll to, when it changes. */
   reveal: number | null;
   ask: (from: number, count: number) => void;
   open: (row: R) => void;
@@ -55,7 +53,7 @@ export function Table<R>(properties: TableProperties<R>) {
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(400);
   const full = total * ROW;
-  const pixels = Math.min(full, MOST_PIXELS);
+  const pixels = Math.min(full, MAX_PIXELS);
   const scale = full > pixels ? (full - height) / Math.max(1, pixels - height) : 1;
   const first = Math.max(0, Math.min(total - 1, Math.floor((top * scale) / ROW)));
   const count = Math.ceil(height / ROW) + 1;
@@ -68,7 +66,7 @@ export function Table<R>(properties: TableProperties<R>) {
     return () => size.disconnect();
   }, []);
   useEffect(() => {
-    ask(Math.max(0, first - MORE), count + 2 * MORE);
+    ask(Math.max(0, first - OVERSCAN), count + 2 * OVERSCAN);
   }, [first, count, ask]);
   useEffect(() => {
     const element = box.current;

@@ -1,34 +1,33 @@
-// The bar above the timeline: what colors say, lines of the bands, the device's memory, and how
-// the hand is read.
+// The toolbar of the timeline: coloring, lines, GPU memory and pictures.
 
 import type { ColorBy } from "../generated/protocol.js";
-import type { Session } from "../session.js";
+import { COLORS } from "../view-selection.js";
 import { Capacity } from "./capacity.js";
 import { Choice, Toggle } from "./controls.js";
 import { PictureButtons } from "./picture-buttons.js";
-import type { Workspace } from "./workspace.js";
+import type { ViewUses } from "./workspace.js";
 
-export const COLORS: readonly [ColorBy, string][] = [
-  ["stack", "call stack"],
-  ["category", "category"],
-  ["size", "size"],
-  ["age", "age"],
-  ["stream", "stream"],
-  ["segment", "segment"],
-];
+const COLOR_OPTIONS = Object.entries(COLORS) as [ColorBy, string][];
 
-const BANDS = "Lines of reserved, active and allocated bytes";
-const BANDS_AND_POOLS = `${BANDS}, and of requested bytes with private pools as a whole: nothing else can use their memory`;
+const LINES = "Show reserved/active/allocated lines";
+const POOLS = "and requested bytes plus whole private pools, which no other code can use";
+const LINES_AND_POOLS = `${LINES}, ${POOLS}`;
 
-export function TimelineTools({ session, workspace }: { session: Session; workspace: Workspace }) {
-  const { linked } = session;
-  const hasPools = (workspace.course.value.value?.pools ?? 0) > 0;
+type ToolsProperties = ViewUses<"selection" | "viewSelection" | "plots" | "appearance" | "queries">;
+
+export function TimelineTools(owners: ToolsProperties) {
+  const { selection, viewSelection, plots, appearance, queries } = owners;
+  const hasPools = (queries.minimap.value.value?.pools ?? 0) > 0;
   return (
     <>
-      <Choice label="Color" value={linked.color} options={COLORS} testid="color-by" />
-      <Legend session={session} workspace={workspace} />
-      <Toggle label="Bands" title={hasPools ? BANDS_AND_POOLS : BANDS} value={linked.bands} />
-      {linked.bands.value && (
+      <Choice label="Color" value={viewSelection.color} options={COLOR_OPTIONS} testid="color-by" />
+      <Legend {...owners} />
+      <Toggle
+        label="Lines"
+        title={hasPools ? LINES_AND_POOLS : LINES}
+        value={viewSelection.bands}
+      />
+      {viewSelection.bands.value && (
         <span class="legend" aria-hidden="true">
           <span class="line" data-band="reserved" /> reserved
           <span class="line" data-band="active" /> active
@@ -40,25 +39,30 @@ export function TimelineTools({ session, workspace }: { session: Session; worksp
           )}
         </span>
       )}
-      <Capacity session={session} />
+      <Capacity viewSelection={viewSelection} />
       <span class="toolbar-end">
-        <PictureButtons session={session} plot={session.plot.value} name="timeline" />
+        <PictureButtons
+          selection={selection}
+          appearance={appearance}
+          plot={plots.timeline.value}
+          name="timeline"
+        />
       </span>
     </>
   );
 }
 
-/** The categories that there are at the peak, with their colors. */
-function Legend({ session, workspace }: { session: Session; workspace: Workspace }) {
-  if (session.linked.color.value !== "category") return null;
-  const focus = session.focus.value;
+/** The categories at the peak with their colors. */
+function Legend({ selection, viewSelection, appearance, queries }: ToolsProperties) {
+  if (viewSelection.color.value !== "category") return null;
+  const focus = selection.focus.value;
   const card = focus?.file.cards.value?.[focus.part];
-  const categories = card?.categories ?? workspace.moment.value.value?.categories ?? [];
+  const categories = card?.categories ?? queries.stateAt.value.value?.categories ?? [];
   return (
     <ul class="legend" aria-label="Categories">
       {categories.map(({ name, label, color, bytes }) => (
         <li key={name} title={`${bytes.exact} at the peak`}>
-          <span class="swatch" style={{ background: session.swatch(color) }} /> {label}
+          <span class="swatch" style={{ background: appearance.swatch(color) }} /> {label}
         </li>
       ))}
     </ul>

@@ -1,24 +1,23 @@
-// The buttons of annotated ranges. They are made by hand, and from a stretch to the next only those
-// that come: components of some hundred buttons take as long as a frame may, each time that a
-// picture which moves comes to the next stretch.
+// The buttons of annotated ranges, made without Preact. Moving to the next stretch makes only the
+// new buttons: rendering hundreds of components would take longer than a frame.
 
-import type { Tracks as Laid, TrackItem } from "../generated/protocol.js";
+import type { Tracks as Annotations, TrackItem } from "../generated/protocol.js";
 
-/** CSS pixels of a lane. */
+/** Height of a lane in CSS pixels. */
 export const LANE = 15;
-/** Columns that an item takes at least to show its name. */
-const NAMED = 4;
+/** Narrower items show no name, in columns. */
+const MIN_NAMED_COLUMNS = 4;
 
 /**
- * What all items are placed in. It is far wider than a stretch, so that those of the next stretch
- * stay where they are.
+ * The box in which items are placed. It is far wider than a stretch, so that items of the next
+ * stretch keep their places.
  */
 interface Ground {
   x0: number;
   width: number;
 }
 
-/** An item where it is laid out: left edge and width as parts of the ground. */
+/** An item with its left edge and width as fractions of the ground. */
 interface Placed {
   item: TrackItem;
   button: HTMLButtonElement;
@@ -28,7 +27,7 @@ interface Placed {
   hue: string | undefined;
 }
 
-function groundOf({ x0, x1, columns }: Laid): Ground {
+function groundOf({ x0, x1, columns }: Annotations): Ground {
   const width = ((x1 - x0) / columns) * 2 ** 14;
   return { x0: Math.floor(x0 / width) * width, width };
 }
@@ -36,7 +35,7 @@ function groundOf({ x0, x1, columns }: Laid): Ground {
 export class TrackItems {
   readonly box: HTMLElement;
   ground: Ground = { x0: 0, width: 1 };
-  /** In the order in which they stand. */
+  /** In document order. */
   #placed = new Map<string, Placed>();
   #entry: HTMLButtonElement | null = null;
   readonly #blank = document.createElement("button");
@@ -46,8 +45,8 @@ export class TrackItems {
     Object.assign(this.#blank, { type: "button", className: "track", tabIndex: -1 });
   }
 
-  /** Lays out a stretch. What was in the one before, and is the same, is not touched. */
-  lay(laid: Laid, hueOf: (color: number) => string | undefined): void {
+  /** Lays out a stretch. Unchanged items of the stretch before are not touched. */
+  lay(laid: Annotations, hueOf: (color: number) => string | undefined): void {
     this.ground = groundOf(laid);
     const items = new Map<string, TrackItem>();
     for (const item of laid.items) {
@@ -69,7 +68,7 @@ export class TrackItems {
     this.#enter();
   }
 
-  /** The Tab key comes to the first. */
+  /** Makes the first item the stop of the Tab key. */
   #enter(): void {
     const first = this.box.firstElementChild;
     if (first === this.#entry) return;
@@ -85,18 +84,19 @@ export class TrackItems {
     return { item, button, name: null, left: 0, width: -1, hue: undefined };
   }
 
-  #set(one: Placed, item: TrackItem, laid: Laid, hue: string | undefined): void {
+  #set(one: Placed, item: TrackItem, laid: Annotations, hue: string | undefined): void {
     const { button } = one;
     const from = Math.max(laid.x0, item.x0);
     const left = (from - this.ground.x0) / this.ground.width;
     const width = Math.max(0, Math.min(laid.x1, item.x1) - from) / this.ground.width;
     if (one.left !== left || one.width !== width || one.hue !== hue) {
-      button.style.cssText = `left: ${left * 100}%; width: ${width * 100}%; top: ${item.lane * LANE}px; --hue: ${hue ?? ""}`;
+      const place = `left: ${left * 100}%; width: ${width * 100}%; top: ${item.lane * LANE}px`;
+      button.style.cssText = `${place}; --hue: ${hue ?? ""}`;
       Object.assign(one, { left, width, hue });
     }
-    // What is put together may be more by now.
+    // A merged item may contain more ranges by now.
     if (one.item.title !== item.title) button.title = item.title;
-    const isNamed = item.x1 - item.x0 >= ((laid.x1 - laid.x0) / laid.columns) * NAMED;
+    const isNamed = item.x1 - item.x0 >= ((laid.x1 - laid.x0) / laid.columns) * MIN_NAMED_COLUMNS;
     if (isNamed !== (one.name !== null)) {
       one.name?.remove();
       one.name = isNamed ? button.appendChild(document.createElement("span")) : null;
@@ -105,20 +105,20 @@ export class TrackItems {
     one.item = item;
   }
 
-  /** What an element, or one around it, stands for. */
+  /** The item of an element or its ancestor. */
   itemOf(target: EventTarget | null): TrackItem | undefined {
     const button = target instanceof Element ? target.closest(".track") : null;
     for (const one of this.#placed.values()) if (one.button === button) return one.item;
     return undefined;
   }
 
-  /** The button of the first item that is so. */
+  /** The button of the first item that matches. */
   find(is: (item: TrackItem) => boolean): HTMLButtonElement | undefined {
     for (const { item, button } of this.#placed.values()) if (is(item)) return button;
     return undefined;
   }
 
-  /** Items that show their names. */
+  /** Items with a name. */
   *named(): Iterable<{ left: number; width: number; name: HTMLSpanElement }> {
     for (const { left, width, name } of this.#placed.values())
       if (name) yield { left, width, name };

@@ -1,36 +1,36 @@
-// Annotated ranges below the timeline. They are laid out once for a stretch that is wider than the
-// view: panning moves it and zooming widens it, and no element is made or placed anew.
+// Annotated ranges below the timeline. They are laid out for a stretch that is wider than the view.
+// Panning and zooming inside a stretch only transform its container.
 
 import { effect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Range } from "../client/rank-client.js";
 import type { TrackItem } from "../generated/protocol.js";
-import type { Session } from "../session.js";
+import type { Plots } from "../plots.js";
 import { rove } from "./rove.js";
 import { LANE, TrackItems } from "./track-items.js";
-import type { Workspace } from "./workspace.js";
+import type { ViewUses } from "./workspace.js";
 
-/** Ranges that begin within so many CSS pixels are one item, if none of them is wider. */
+/** Width of a column in CSS pixels. Narrower ranges that begin in one column are merged. */
 const COLUMN = 6;
-/**
- * Stretches begin and end at multiples of so many columns, and reach half of that beyond the view.
- */
+/** Stretches begin and end at multiples of these columns, and extend the view by half of them. */
 const STEP = 32;
-/** CSS pixels: a wider item shows its name wherever it is cut. */
-const LONG = 60;
+/** Wider items keep their name in view when their start is not, in CSS pixels. */
+const STICKY_WIDTH = 60;
 
-/** What to lay out for a view that is so many CSS pixels wide. */
+/** The stretch to lay out for a visible range and its width in CSS pixels. */
 export function stretchOf({ x0, x1 }: Range, width: number): Range & { columns: number } {
-  // A power of two, so that what is put together does not change while the picture moves.
+  // A power of two, so that merged items stay the same while the view moves.
   const column = 2 ** Math.ceil(Math.log2(((x1 - x0) / Math.max(1, width)) * COLUMN));
   const step = column * STEP;
   const [from, to] = [Math.floor(x0 / step - 0.5), Math.ceil(x1 / step + 0.5)];
   return { x0: from * step, x1: to * step, columns: (to - from) * STEP };
 }
 
-export function Tracks({ session, workspace }: { session: Session; workspace: Workspace }) {
-  const laid = workspace.tracks.value.value;
-  const dark = session.dark.value;
+type TracksProperties = ViewUses<"plots" | "appearance" | "queries" | "cards">;
+
+export function Tracks({ plots, appearance, queries, cards }: TracksProperties) {
+  const laid = queries.annotations.value.value;
+  const dark = appearance.dark.value;
   const box = useRef<HTMLElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const items = useRef<TrackItems>(null);
@@ -41,18 +41,18 @@ export function Tracks({ session, workspace }: { session: Session; workspace: Wo
     if (!around || !inside || !laid || !anything) return undefined;
     if (items.current?.box !== inside) items.current = new TrackItems(inside);
     const { current } = items;
-    current.lay(laid, (color) => session.swatch(color));
-    return effect(() => place(session, current, around, inside));
-  }, [session, laid, dark]);
+    current.lay(laid, (color) => appearance.swatch(color));
+    return effect(() => place(plots, current, around, inside));
+  }, [plots, laid, dark]);
   if (!anything) return null;
   const item = (event: MouseEvent) => items.current?.itemOf(event.target);
   const mark = (event: MouseEvent) => {
     const range = item(event);
-    if (range) void workspace.selectRange(range.x0, range.x1);
+    if (range) void cards.selectRange(range.x0, range.x1);
   };
   const fit = (event: MouseEvent) => {
     const range = item(event);
-    if (range) session.plot.peek()?.act((view) => view.fitRange(range.x0, range.x1));
+    if (range) plots.timeline.peek()?.act((view) => view.fitRange(range.x0, range.x1));
   };
   return (
     <section class="tracks" aria-label="Annotations" ref={box}>
@@ -62,7 +62,7 @@ export function Tracks({ session, workspace }: { session: Session; workspace: Wo
         aria-label="Annotated ranges"
         onKeyDown={rove}
         onFocusCapture={({ target, relatedTarget }) =>
-          items.current && reveal(session, items.current, target, relatedTarget)
+          items.current && reveal(plots, items.current, target, relatedTarget)
         }
         onClick={mark}
         onDblClick={fit}
@@ -74,9 +74,9 @@ export function Tracks({ session, workspace }: { session: Session; workspace: Wo
   );
 }
 
-/** Moves the stretch to where the plot is. What it reads of the plot has it called again. */
-function place(session: Session, items: TrackItems, box: HTMLElement, list: HTMLElement): void {
-  const plot = session.plot.value;
+/** Moves the stretch with the plot. Runs in an effect that tracks the plot. */
+function place(plots: Plots, items: TrackItems, box: HTMLElement, list: HTMLElement): void {
+  const plot = plots.timeline.value;
   const range = plot?.range.value;
   const room = plot?.labels.value?.plot;
   if (!range || !room) return;
@@ -92,25 +92,24 @@ function place(session: Session, items: TrackItems, box: HTMLElement, list: HTML
   set(list, "width", `${whole.toFixed(2)}px`);
   set(list, "transform", `translateX(${(-before).toFixed(2)}px)`);
   for (const { left, width, name } of items.named()) {
-    if (width * whole < LONG) continue;
-    // The name stays at the edge of the view for as long as there is something of the item behind
-    // it.
-    const hidden = Math.max(0, Math.min(before - left * whole, width * whole - LONG));
+    if (width * whole < STICKY_WIDTH) continue;
+    // The name stays at the edge of the view while the item has room for it.
+    const hidden = Math.max(0, Math.min(before - left * whole, width * whole - STICKY_WIDTH));
     set(name, "margin-left", `${hidden.toFixed(0)}px`);
   }
 }
 
 /**
- * Keys can go to what is laid out and not in view: along a lane the picture goes along, into one to
- * the first in view.
+ * Handles focus on an item outside the view. Moving along a lane pans the view; entering a lane
+ * focuses its first visible item instead.
  */
 function reveal(
-  session: Session,
+  plots: Plots,
   items: TrackItems,
   to: EventTarget | null,
   from: EventTarget | null,
 ): void {
-  const plot = session.plot.peek();
+  const plot = plots.timeline.peek();
   const range = plot?.range.peek();
   const item = items.itemOf(to);
   if (!plot || !range || !item) return;

@@ -280,7 +280,7 @@ impl Graph {
             Some(FRAMEWORK_ONLY) => "(framework only)".to_owned(),
             Some(frame) => text::full_label(snapshot, snapshot.frame(frame)),
             None if node == 0 => "(all)".to_owned(),
-            None => "(no stack)".to_owned(),
+            None => "(no call stack)".to_owned(),
         }
     }
 

@@ -182,17 +182,17 @@ fn a_range_counts_what_is_in_it_and_its_parts_add_up() {
         }
         let allocs =
             trace.blocks.iter().filter(|b| b.alloc_event().is_some_and(|e| e.0 <= cut)).count();
-        assert_eq!(total(FlameWeight::Count, Some((0, cut))), allocs as u128, "{name}");
+        assert_eq!(total(FlameWeight::Count, Some((0, cut))), allocs as i128, "{name}");
         // Time lies between events: parts that share one share no time. Without a clock an event is
         // a piece of it.
         let next = if trace.clock.is_some() { cut } else { cut + 1 };
         let parts = total(FlameWeight::ByteSeconds, Some((0, cut)))
             + total(FlameWeight::ByteSeconds, Some((next, last)));
         assert_eq!(parts, total(FlameWeight::ByteSeconds, None), "{name}");
-        let sum: u128 = trace
+        let sum: i128 = trace
             .blocks
             .iter()
-            .map(|b| u128::from(b.bytes.0) * u128::from(lifetime(trace, b)))
+            .map(|b| i128::from(b.bytes.0) * i128::from(lifetime(trace, b)))
             .sum();
         assert_eq!(parts, sum, "{name}");
         // A range that none of the events is in.
@@ -270,7 +270,7 @@ fn a_root_and_a_search_change_what_is_shown() {
             .iter()
             .all(|b| b.x1 - b.x0 >= info.extent / 100.0 && b.y1 <= f64::from(info.rows * 4096))
     );
-    let whole = |b: &FlameBox| format!("{} {}", b.text, b.place).trim_end().to_owned();
+    let whole = |b: &FlameBox| format!("{} {}", b.place, b.text).trim_start().to_owned();
     let title = |node: u32| graph.node(at, node).expect("it is there").title;
     assert!(
         boxes.iter().all(|b| whole(b) == title(b.node))

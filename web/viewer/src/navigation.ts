@@ -1,0 +1,64 @@
+// Which views, panels and dialogs are open.
+
+import { type Signal, signal } from "@preact/signals";
+import type { Status } from "./status.js";
+
+/** All views: those with a number key in the order of the keys, then the tables. */
+export const VIEWS = [
+  "overview",
+  "timeline",
+  "segments",
+  "flame",
+  "anomalies",
+  "compare",
+  "blocks",
+  "events",
+  "settings",
+] as const;
+export type View = (typeof VIEWS)[number];
+
+export const VIEW_TITLES: Record<View, string> = {
+  overview: "Overview",
+  timeline: "Timeline",
+  segments: "Segments",
+  flame: "Flame",
+  anomalies: "Anomalies",
+  compare: "Compare",
+  blocks: "Blocks",
+  events: "Events",
+  settings: "Settings",
+};
+
+export class Navigation {
+  /** The view in the center. */
+  readonly view: Signal<View> = signal("timeline");
+  /** The view in the drawer below the center; null when the drawer is closed. */
+  readonly drawer: Signal<View | null> = signal("segments");
+  /** The drawer's share of the center's height. */
+  readonly drawerShare: Signal<number> = signal(0.36);
+  readonly detailsOpen: Signal<boolean> = signal(true);
+  /** Whether the sheet of keys and gestures is open. */
+  readonly sheetOpen: Signal<boolean> = signal(false);
+  readonly paletteOpen: Signal<boolean> = signal(false);
+  readonly #status: Status;
+
+  constructor(status: Status) {
+    this.#status = status;
+  }
+
+  /** Opens a view in the center. The drawer never shows the same view. */
+  open(view: View): void {
+    this.view.value = view;
+    if (this.drawer.peek() === view) this.drawer.value = view === "timeline" ? "segments" : null;
+    this.#status.announce(VIEW_TITLES[view]);
+  }
+
+  openDrawer(view: View | null): void {
+    this.drawer.value = view === this.view.peek() ? null : view;
+  }
+
+  toggleDrawer(): void {
+    const other = this.view.peek() === "segments" ? "timeline" : "segments";
+    this.drawer.value = this.drawer.peek() === null ? other : null;
+  }
+}

@@ -1,0 +1,45 @@
+// The open run: its files and rows, and the workers that read them.
+
+import { computed, type Signal, signal } from "@preact/signals";
+import { Coordinator } from "./client/coordinator.js";
+import type { RankClient } from "./client/rank-client.js";
+import type { RankFile } from "./client/rank-file.js";
+import { type PoolEvents, RankPool } from "./client/rank-pool.js";
+import type { Modules } from "./client/wasm.js";
+import type { Loaded } from "./generated/protocol.js";
+import { type Dropping, type Run, rowsOf } from "./run.js";
+
+async function summarize(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {
+  const cards = loaded.parts.map(({ defaultDevice, devices }, part) =>
+    devices.length === 0
+      ? null
+      : client.view({ part, device: defaultDevice }, "card", { card: {} }),
+  );
+  file.cards.value = await Promise.all(cards);
+}
+
+export class RunStore {
+  readonly run: Signal<Run | null> = signal(null);
+  /** All rows of the rail. */
+  readonly rows = computed(() => this.run.value?.files.flatMap(rowsOf) ?? []);
+  /** What becomes of the files that are being dragged over the page; null without a drag. */
+  readonly dropping: Signal<Dropping | null> = signal(null);
+  readonly modules: Modules;
+  readonly pool: RankPool;
+  readonly coordinator: Coordinator;
+
+  constructor(modules: Modules, events: Omit<PoolEvents, "summarize">) {
+    this.modules = modules;
+    this.coordinator = new Coordinator(modules);
+    this.pool = new RankPool(modules, { ...events, summarize }, navigator.hardwareConcurrency || 1);
+  }
+
+  get files(): readonly RankFile[] {
+    return this.run.peek()?.files ?? [];
+  }
+
+  destroy(): void {
+    this.pool.destroy();
+    this.coordinator.destroy();
+  }
+}

@@ -1,0 +1,213 @@
+// What is selected in the run: the row in focus with its trace, a block, or a card in the details.
+
+import { computed, type Signal, signal } from "@preact/signals";
+import type { RankClient } from "./client/rank-client.js";
+import type { RankFile } from "./client/rank-file.js";
+import type {
+  AxisKind,
+  BlockDetail,
+  DetailCard,
+  DeviceRef,
+  Hit,
+  Span,
+} from "./generated/protocol.js";
+import { copyText } from "./host/clipboard.js";
+import type { Plots } from "./plots.js";
+import { drawableOf, type Focus, type Row, traceOf } from "./run.js";
+import type { RunStore } from "./run-store.js";
+import type { Status } from "./status.js";
+import type { ViewSelection } from "./view-selection.js";
+
+export const CLIPBOARD_DENIED = "Clipboard access was denied";
+
+/** A trace and the worker that answers queries about it. */
+export interface Target {
+  client: RankClient;
+  target: DeviceRef;
+}
+
+export interface SelectionOwners {
+  runs: RunStore;
+  viewSelection: ViewSelection;
+  plots: Plots;
+  status: Status;
+}
+
+export class Selection {
+  readonly focus: Signal<Focus | null> = signal(null);
+  /** The preferred axis; a trace without a clock has events only. */
+  readonly axis: Signal<AxisKind> = signal("event");
+  /** The trace in focus; null until its file is read. */
+  readonly trace = computed(() => traceOf(this.focus.value));
+  /** The trace in focus with its axis: it has segments, even without a history. */
+  readonly drawableTrace = computed(() => drawableOf(this.trace.value, this.axis.value));
+  /** The trace in focus if it has a timeline. */
+  readonly visibleTrace = computed(() =>
+    this.trace.value?.device?.note === null ? this.drawableTrace.value : null,
+  );
+  readonly block: Signal<BlockDetail | null> = signal(null);
+  /** The card of a range, segment, frame or stack that the details show instead of a block. */
+  readonly card: Signal<DetailCard | null> = signal(null);
+  /** The block under the pointer. */
+  readonly hovered = computed(() => this.#hovered());
+  /** The selected block that was centered last. */
+  #centered: BlockDetail | null = null;
+  readonly #runs: RunStore;
+  readonly #viewSelection: ViewSelection;
+  readonly #plots: Plots;
+  readonly #status: Status;
+  readonly #selected: (detail: BlockDetail | null) => void;
+
+  /** `selected` is called when another block is selected. */
+  constructor(
+    { runs, viewSelection, plots, status }: SelectionOwners,
+    selected: (detail: BlockDetail | null) => void,
+  ) {
+    this.#runs = runs;
+    this.#viewSelection = viewSelection;
+    this.#plots = plots;
+    this.#status = status;
+    this.#selected = selected;
+  }
+
+  /** Where queries about the focused trace go; null while it has no worker. */
+  get target(): Target | null {
+    const trace = this.trace.value;
+    const client = trace?.file.client.value;
+    if (!trace?.device || !client) return null;
+    return { client, target: { part: trace.partIndex, device: trace.device.device } };
+  }
+
+  /** Puts a row in focus. */
+  look(row: { file: RankFile; part: number }, device: number | null = null): void {
+    this.select(null);
+    this.card.value = null;
+    const before = this.trace.peek();
+    const wanted = device ?? before?.part.defaultDevice;
+    const same =
+      before?.file === row.file &&
+      before.partIndex === row.part &&
+      before.device?.device === wanted;
+    if (!same) this.#viewSelection.reset();
+    this.focus.value = { file: row.file, part: row.part, device };
+    this.#runs.pool.focus(row.file);
+  }
+
+  /** Moves the focus by a number of rows. */
+  step(by: number): void {
+    const rows = this.#runs.rows.peek();
+    const at = rows.findIndex((row) => this.isFocused(row));
+    const row = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
+    if (row && !this.isFocused(row)) this.look(row);
+  }
+
+  isFocused(row: Row): boolean {
+    const focus = this.focus.value;
+    return focus?.file === row.file && focus.part === row.part;
+  }
+
+  toggleAxis(): void {
+    const axes = this.trace.peek()?.device?.axes ?? [];
+    const other = axes.find(({ kind }) => kind !== this.visibleTrace.peek()?.axis.kind);
+    if (other) this.axis.value = other.kind;
+  }
+
+  /** Clears everything that belongs to a run. */
+  clear(): void {
+    this.block.value = null;
+    this.card.value = null;
+    this.focus.value = null;
+  }
+
+  /** Selects a block and shows it in the details; null clears the selection. */
+  select(detail: BlockDetail | null): void {
+    this.card.value = null;
+    if (detail === null && this.block.peek() === null) return;
+    this.block.value = detail;
+    this.#plots.timeline.peek()?.setSelected(detail);
+    this.#status.announce(
+      detail ? `Selected ${detail.bytes.text}, ${detail.address}` : "Nothing selected",
+    );
+    this.#selected(detail);
+  }
+
+  /** Selects the block at a point of the timeline's canvas, and puts the time cursor there. */
+  async selectAt(x: number, y: number): Promise<void> {
+    const plot = this.#plots.timeline.peek();
+    if (plot) void this.cursorAt(plot.placeAt(x, y).x);
+    this.select((await plot?.blockAt(x, y)) ?? null);
+  }
+
+  /** Zooms to the lifetime of the block at a point; to everything where there is no block. */
+  async fitAt(x: number, y: number): Promise<void> {
+    const plot = this.#plots.timeline.peek();
+    const detail = (await plot?.blockAt(x, y)) ?? null;
+    const span = detail && this.spanOf(detail);
+    plot?.act((view) => (span ? view.fitRange(span.x0, span.x1) : view.fit()));
+  }
+
+  /** Selects the block that a reference names; false when the trace has no such block. */
+  async selectReference(reference: string): Promise<boolean> {
+    const focus = this.focus.peek();
+    const detail = (await focus?.file.client.peek()?.find(focus.part, reference)) ?? null;
+    if (detail === null || focus === null || this.focus.peek() !== focus) return false;
+    if (detail.device !== this.trace.peek()?.device?.device) this.look(focus, detail.device);
+    this.select(detail);
+    return true;
+  }
+
+  /** Centers the selected block; zooms to it when it is centered already. */
+  center(): void {
+    const detail = this.block.peek();
+    const plot = this.#plots.timeline.peek();
+    const span = detail && this.spanOf(detail);
+    const range = plot?.range.peek();
+    if (!span || !range) return;
+    const middle = (span.x0 + span.x1) / 2;
+    // Near the ends of a trace the view cannot center it, so the earlier request counts.
+    const centered = this.#centered === detail && middle >= range.x0 && middle <= range.x1;
+    this.#centered = detail;
+    plot?.act((view) => (centered ? view.fitRange(span.x0, span.x1) : view.goto(middle)));
+  }
+
+  /** Puts the time cursor on the event at a slot of the visible axis. */
+  async cursorAt(slot: number): Promise<void> {
+    const { target } = this;
+    const axis = this.visibleTrace.peek()?.axis.kind;
+    if (!target || !axis) return;
+    const state = await target.client.view(target.target, "stateAt", {
+      stateAt: { at: { slot: { axis, slot } } },
+    });
+    if (state) this.#viewSelection.cursor.value = state.event;
+  }
+
+  /** Cancels or clears one thing: a drag, the search, the card, the block or the range. */
+  escape(): void {
+    const { search, range } = this.#viewSelection;
+    if (this.#plots.timeline.peek()?.cancelDrag()) return;
+    if (search.peek() !== "") search.value = "";
+    else if (this.card.peek() !== null) this.card.value = null;
+    else if (this.block.peek() !== null) this.select(null);
+    else range.value = null;
+  }
+
+  /** Copies the selected card or block as text. True when the clipboard has it. */
+  async copy(): Promise<boolean> {
+    const detail = this.card.peek() ?? this.block.peek();
+    if (detail === null) return false;
+    const done = await copyText(detail.copy);
+    this.#status.announce(done ? "Copied" : CLIPBOARD_DENIED);
+    return done;
+  }
+
+  /** Where something is along the axis of the drawable trace. */
+  spanOf({ spans }: { spans: readonly Span[] }): Span | undefined {
+    const kind = this.drawableTrace.value?.axis.kind;
+    return spans.find((span) => span.kind === kind);
+  }
+
+  #hovered(): Hit | null {
+    const hover = this.#plots.timeline.value?.hover.value;
+    return hover && !hover.stale ? hover.hit : null;
+  }
+}

@@ -1,0 +1,127 @@
+// What all views of a trace share: one time cursor, one range, one search, one coloring, and the
+// display options.
+
+import { type Signal, signal } from "@preact/signals";
+import type {
+  AxisKind,
+  ColorBy,
+  FlameSpec,
+  MarkedRange,
+  SegmentSort,
+} from "./generated/protocol.js";
+
+export const GIB = 2 ** 30;
+/** Sanity limit for the GPU memory field, in GiB. */
+export const MAX_CAPACITY_GIB = 2 ** 20;
+
+/** What blocks can be colored by, with the labels. The type makes the list complete. */
+export const COLORS: Readonly<Record<ColorBy, string>> = {
+  stack: "call stack",
+  category: "category",
+  size: "size",
+  age: "age",
+  stream: "stream",
+  segment: "segment",
+};
+
+/** Delay between a keystroke in the search box and the search. */
+const TYPING_MS = 120;
+
+/** Side A of a comparison, as a link names it. Its file may not be open. */
+export interface Pin {
+  path: string;
+  part: number;
+}
+
+/** A measured distance in data units, so that it keeps its place when the view moves. */
+export interface Ruler {
+  along: "x" | "y";
+  axis: AxisKind;
+  x0: number;
+  x1: number;
+  y0: number;
+  y1: number;
+}
+
+/**
+ * Half of the machine's memory in GiB. Browsers report at most 8 GiB, and not all of them report
+ * it.
+ */
+function defaultMemory(): number {
+  const { deviceMemory } = navigator as Navigator & { deviceMemory?: number };
+  return (deviceMemory ?? 8) / 2;
+}
+
+/** The flame graph's own choices. Cursor and range are shared with the other views. */
+export type FlameChoice = Pick<FlameSpec, "weight" | "inverted" | "root"> & { ranged: boolean };
+
+export class ViewSelection {
+  /** The event of the time cursor; -1 is before the first event; null without a cursor. */
+  readonly cursor: Signal<number | null> = signal(null);
+  readonly range: Signal<MarkedRange | null> = signal(null);
+  readonly search: Signal<string> = signal("");
+  /** Side A of a comparison; null until one is chosen. */
+  readonly pinned: Signal<Pin | null> = signal(null);
+  readonly color: Signal<ColorBy> = signal("stack");
+  /** Whether lines of reserved, active and allocated bytes are drawn. */
+  readonly bands: Signal<boolean> = signal(true);
+  /** The GPU's memory in bytes; null while unknown. */
+  readonly capacity: Signal<number | null> = signal(null);
+  /** Whether the y axis starts at the initial memory instead of zero. */
+  readonly fromBaseline: Signal<boolean> = signal(false);
+  readonly wheelScrolls: Signal<boolean> = signal(false);
+  readonly dragZooms: Signal<boolean> = signal(false);
+  /** Whether frames of PyTorch, Python and C++ are folded or left out. */
+  readonly hideFramework: Signal<boolean> = signal(true);
+  /** Memory budget of the workers of all ranks, in GiB. */
+  readonly memory: Signal<number> = signal(defaultMemory());
+  readonly segmentSort: Signal<SegmentSort> = signal("size");
+  readonly flame: Signal<FlameChoice> = signal({
+    weight: "peak",
+    inverted: false,
+    root: "",
+    ranged: false,
+  });
+  readonly rulers: Signal<readonly Ruler[]> = signal([]);
+  /** Events with a marker, in ascending order; -1 is before the first event. */
+  readonly markers: Signal<readonly number[]> = signal([]);
+  /** The flame graph node that filters the blocks table. */
+  readonly node: Signal<{ flame: FlameSpec; node: number; title: string } | null> = signal(null);
+  #typing: ReturnType<typeof setTimeout> | undefined;
+
+  /** Searches for a text once typing pauses. */
+  searchSoon(text: string): void {
+    clearTimeout(this.#typing);
+    this.#typing = setTimeout(() => {
+      this.search.value = text;
+    }, TYPING_MS);
+  }
+
+  clearSearch(): void {
+    clearTimeout(this.#typing);
+    this.search.value = "";
+  }
+
+  /** Clears the values that belong to one trace; choices stay. */
+  reset(): void {
+    this.cursor.value = null;
+    this.range.value = null;
+    this.rulers.value = [];
+    this.markers.value = [];
+    this.node.value = null;
+    this.flame.value = { ...this.flame.peek(), root: "", ranged: false };
+  }
+
+  addMarker(): void {
+    const event = this.cursor.peek();
+    if (event === null) return;
+    this.markers.value = [...new Set([...this.markers.peek(), event])].toSorted((a, b) => a - b);
+  }
+
+  /** Removes the last ruler; without rulers, the marker at the cursor. */
+  removeLast(): void {
+    const rulers = this.rulers.peek();
+    if (rulers.length > 0) this.rulers.value = rulers.slice(0, -1);
+    else this.markers.value = this.markers.peek().filter((event) => event !== this.cursor.peek());
+  }
+}

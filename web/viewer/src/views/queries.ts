@@ -1,0 +1,91 @@
+// Queries about the focused trace whose answers several views show.
+
+import { computed, effect, type Signal, signal } from "@preact/signals";
+import { type Resource, resource, stopAll } from "../client/resource.js";
+import type { Uses } from "../stores.js";
+import type { Ranks } from "./ranks.js";
+import { stretchOf } from "./tracks.js";
+
+export class Queries {
+  /** The state at the time cursor; null without a cursor. */
+  readonly stateAt;
+  /** The state at the peak, while the details are open. */
+  readonly peak;
+  /** Places of the markers. */
+  readonly markers;
+  /** Findings of the focused trace. */
+  readonly findings;
+  /** The curve and the marks of the minimap. */
+  readonly minimap;
+  /** Annotated ranges near the visible range. */
+  readonly annotations;
+  /** The allocator's settings. */
+  readonly settings;
+  /** The number of blocks that the search finds. */
+  readonly found;
+  /** Findings of all loaded ranks, by severity. */
+  readonly allFindings;
+  /** The stretch of the axis for which annotations are laid out. */
+  readonly #stretch: Signal<ReturnType<typeof stretchOf> | null> = signal(null);
+  readonly #stop: (() => void)[];
+
+  constructor(
+    {
+      selection,
+      viewSelection,
+      navigation,
+      plots,
+    }: Uses<"selection" | "viewSelection" | "navigation" | "plots">,
+    ranks: Ranks,
+  ) {
+    const axis = () => selection.visibleTrace.value?.axis.kind ?? "event";
+    this.stateAt = resource(selection, "stateAt", () => {
+      const event = viewSelection.cursor.value;
+      return event === null ? null : { stateAt: { at: { event: { event } } } };
+    });
+    this.peak = resource(selection, "stateAt", () =>
+      navigation.detailsOpen.value ? { peak: {} } : null,
+    );
+    this.markers = resource(selection, "markers", () => {
+      const events = [...viewSelection.markers.value];
+      return events.length === 0 ? null : { markers: { events } };
+    });
+    this.findings = resource(selection, "findings", () => ({ findings: {} }));
+    this.minimap = resource(selection, "minimap", () => ({ minimap: { axis: axis() } }));
+    this.settings = resource(selection, "settings", () => ({ settings: {} }));
+    this.annotations = resource(selection, "tracks", () => {
+      const stretch = this.#stretch.value;
+      return stretch && { tracks: { axis: axis(), ...stretch } };
+    });
+    this.found = resource(selection, "search", () => {
+      const text = viewSelection.search.value;
+      return text === "" ? null : { search: { text } };
+    });
+    this.allFindings = computed(() => ranks.overview.value?.findings ?? this.findings.value.value);
+    const all: Resource<unknown>[] = [
+      this.stateAt,
+      this.peak,
+      this.markers,
+      this.findings,
+      this.minimap,
+      this.settings,
+      this.annotations,
+      this.found,
+    ];
+    this.#stop = [
+      effect(() => {
+        const plot = plots.timeline.value;
+        const range = plot?.range.value;
+        const width = plot?.labels.value?.plot.width;
+        const next = range && width ? stretchOf(range, width) : null;
+        const before = this.#stretch.peek();
+        if (next?.x0 !== before?.x0 || next?.x1 !== before?.x1) this.#stretch.value = next;
+      }),
+      ...all.map(({ stop }) => stop),
+    ];
+  }
+
+  destroy(): void {
+    stopAll(this.#stop);
+  }
+}

@@ -1,0 +1,140 @@
+// Live memory by category and call stack, in the details: at the time cursor, else at the peak.
+
+import type { StateAt as StateAt } from "../generated/protocol.js";
+import { StackShares } from "./card.js";
+import { Rows } from "./settings.js";
+import type { ViewUses } from "./workspace.js";
+
+/** Call stacks at the peak that fit without scrolling. */
+const MAX_PEAK_STACKS = 6;
+/** Findings in the details. The view has all of them. */
+const MAX_FINDINGS = 3;
+
+type StateProperties = ViewUses<
+  "selection" | "viewSelection" | "navigation" | "appearance" | "queries" | "steps" | "cards"
+>;
+
+export function State(owners: StateProperties) {
+  const { cursor } = owners.viewSelection;
+  const state = owners.queries.stateAt.value.value;
+  if (cursor.value === null) return <Initial {...owners} />;
+  if (!state) return null;
+  const { event, label, action } = state;
+  const clear = () => {
+    cursor.value = null;
+  };
+  return (
+    <section class="moment" aria-labelledby="moment-title" data-testid="moment" data-event={event}>
+      <h3 id="moment-title">
+        At the cursor{" "}
+        <button type="button" class="link" onClick={clear}>
+          clear
+        </button>
+      </h3>
+      <p class="mono">{label}</p>
+      <p class="dim mono">{action}</p>
+      <Rows rows={state.bands} />
+      <Held {...owners} state={state} />
+    </section>
+  );
+}
+
+/** Without a cursor and a selection: findings and the peak. */
+function Initial(owners: StateProperties) {
+  const { selection } = owners;
+  if (selection.card.value !== null || selection.block.value !== null) return null;
+  return (
+    <>
+      <Findings {...owners} />
+      <AtPeak {...owners} />
+    </>
+  );
+}
+
+/** The findings of high and medium severity. */
+function Findings({ queries, steps, navigation }: StateProperties) {
+  const all = queries.findings.value.value?.filter(({ severity }) => severity !== "low") ?? [];
+  const more = all.length - MAX_FINDINGS;
+  if (all.length === 0) return null;
+  return (
+    <ul class="notable" aria-label="Findings">
+      {all.slice(0, MAX_FINDINGS).map((finding) => (
+        <li key={finding.id}>
+          <button
+            type="button"
+            class="finding-line"
+            data-severity={finding.severity}
+            title={finding.text}
+            onClick={() => void steps.openFinding(finding)}
+          >
+            {finding.label} <span class="num">{finding.bytes.text}</span>{" "}
+            <span class="num dim">{finding.at}</span>
+          </button>
+        </li>
+      ))}
+      {more > 0 && (
+        <li>
+          <button type="button" class="link" onClick={() => navigation.open("anomalies")}>
+            {more} more
+          </button>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function AtPeak(owners: StateProperties) {
+  const { queries, steps, navigation } = owners;
+  const state = queries.peak.value.value;
+  if (!state || state.stacks.length === 0) return null;
+  const go = () => steps.goTo(state.event);
+  return (
+    <section
+      class="moment"
+      aria-labelledby="peak-title"
+      data-testid="at-peak"
+      data-event={state.event}
+    >
+      <h3 id="peak-title">
+        At the peak{" "}
+        <button type="button" class="link" title="Move cursor to peak (P)" onClick={go}>
+          Jump to peak
+        </button>
+      </h3>
+      <Held {...owners} state={{ ...state, stacks: state.stacks.slice(0, MAX_PEAK_STACKS) }} />
+      <button type="button" class="link" onClick={() => navigation.open("flame")}>
+        Open as flame graph
+      </button>
+    </section>
+  );
+}
+
+type HeldProperties = ViewUses<"appearance" | "cards"> & { state: StateAt };
+
+/** Live memory by category and by call stack. */
+function Held({ appearance, cards, state }: HeldProperties) {
+  const { blocks, categories, stacks } = state;
+  return (
+    <>
+      <p class="dim" data-value={blocks.raw}>
+        {blocks.exact} live
+      </p>
+      <ul class="shares">
+        {categories.map(({ name, label: text, bytes, share, color }) => (
+          <li key={name} class="share" data-category={name}>
+            <span
+              class="share-bar"
+              style={{ width: `${share * 100}%`, background: appearance.swatch(color) }}
+            />
+            <span class="share-text">{text}</span>
+            <span class="num" data-value={bytes.raw} title={bytes.exact}>
+              {bytes.text}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {stacks.length > 0 && <h4>By call stack</h4>}
+      <StackShares appearance={appearance} cards={cards} stacks={stacks} />
+    </>
+  );
+}

@@ -1,0 +1,124 @@
+// Moves of the time cursor: by events, search hits, findings, peaks and markers.
+
+import { readable } from "../client/resource.js";
+import type { FindingRow, Mark } from "../generated/protocol.js";
+import type { ViewUses } from "./workspace.js";
+
+type StepsOwners = ViewUses<
+  "runs" | "selection" | "viewSelection" | "navigation" | "plots" | "status" | "queries" | "cards"
+>;
+
+export class Steps {
+  readonly #owners: StepsOwners;
+  /** The mark that `nextFinding` opened last. */
+  #finding: Mark | null = null;
+
+  constructor(owners: StepsOwners) {
+    this.#owners = owners;
+  }
+
+  /** Moves the time cursor to an event, or to the nearest end of the trace. */
+  goTo(event: number): void {
+    const { selection, viewSelection } = this.#owners;
+    const events = Number(selection.trace.peek()?.device?.events.raw ?? 0);
+    viewSelection.cursor.value = Math.max(-1, Math.min(events - 1, event));
+  }
+
+  /**
+   * Moves by one event. With a selected block and no visible events table, moves to the next
+   * allocation from the block's call stack.
+   */
+  async step(by: 1 | -1): Promise<void> {
+    const { selection, viewSelection, navigation, cards } = this.#owners;
+    const { target } = selection;
+    const block = selection.block.peek()?.block;
+    const { view, drawer } = navigation;
+    const listed = view.peek() === "events" || drawer.peek() === "events";
+    const cursor = viewSelection.cursor.peek();
+    if (block === undefined || listed || !target) {
+      this.goTo((cursor ?? (by > 0 ? -1 : 0)) + by);
+      return;
+    }
+    const query = { of: { stack: { block } }, event: cursor ?? -1, block, backwards: by < 0 };
+    cards.showDetail(await target.client.view(target.target, "next", { next: query }));
+  }
+
+  /** Selects the next block that the search finds. Without a search, opens the next finding. */
+  async nextHit(backwards: boolean): Promise<void> {
+    const { selection, viewSelection, cards } = this.#owners;
+    const { target } = selection;
+    const text = viewSelection.search.peek();
+    if (text === "" || !target) {
+      this.#nextMark(["oom", "finding"], backwards);
+      return;
+    }
+    const selected = selection.block.peek();
+    const cursor = viewSelection.cursor.peek() ?? -1;
+    const event = selected === null && !backwards ? -1 : cursor;
+    const block = selected?.block ?? null;
+    const query = { of: { search: { text } }, event, block, backwards };
+    cards.showDetail(await target.client.view(target.target, "next", { next: query }));
+  }
+
+  /** Opens the next mark of some kinds in order of time; wraps around. */
+  #nextMark(kinds: string[], backwards: boolean): void {
+    const marks = this.#marks().filter(({ kind }) => kinds.includes(kind));
+    const at = this.#owners.viewSelection.cursor.peek() ?? -2;
+    const ordered = marks.toSorted((a, b) => a.event - b.event);
+    const next = backwards
+      ? (ordered.findLast(({ event }) => event < at) ?? ordered.at(-1))
+      : (ordered.find(({ event }) => event > at) ?? ordered[0]);
+    if (next) this.openMark(next);
+  }
+
+  /** Opens the out-of-memory events one after another, then the findings; wraps around. */
+  nextFinding(): void {
+    const marks = this.#marks();
+    const of = (wanted: string) => marks.filter(({ kind }) => kind === wanted);
+    const all = [...of("oom"), ...of("finding")];
+    const at = this.#finding === null ? -1 : all.indexOf(this.#finding);
+    const next = all[(at + 1) % Math.max(1, all.length)];
+    this.#finding = next ?? null;
+    if (next) this.openMark(next);
+  }
+
+  /** Opens the peak, then lower peaks; wraps around. */
+  nextPeak(): void {
+    const peaks = this.#marks().filter(({ kind }) => kind === "peak");
+    const cursor = this.#owners.viewSelection.cursor.peek();
+    const at = peaks.findIndex(({ event }) => event === cursor);
+    const next = peaks[(at + 1) % Math.max(1, peaks.length)];
+    if (next) this.openMark(next);
+  }
+
+  nextMarker(): void {
+    const { cursor, markers } = this.#owners.viewSelection;
+    const all = markers.peek();
+    const next = all.find((event) => event > (cursor.peek() ?? -2)) ?? all[0];
+    if (next !== undefined) this.goTo(next);
+  }
+
+  openMark(mark: Mark): void {
+    const { viewSelection, plots, status } = this.#owners;
+    viewSelection.cursor.value = mark.event;
+    plots.timeline.peek()?.act((view) => view.goto(mark.slot));
+    status.announce(mark.text);
+  }
+
+  /** Opens a finding: its rank, its range of events, and its block. */
+  async openFinding(finding: FindingRow): Promise<void> {
+    const { runs, selection, viewSelection, navigation, plots } = this.#owners;
+    const row = runs.rows.peek().find(({ file }) => file.path === finding.path.split("#")[0]);
+    if (row && !selection.isFocused(row)) selection.look(row, finding.device);
+    if (["anomalies", "overview"].includes(navigation.view.peek())) navigation.open("timeline");
+    await readable(selection);
+    if (finding.event !== null) viewSelection.cursor.value = finding.event;
+    const span = selection.spanOf(finding);
+    if (span) plots.timeline.peek()?.act((view) => view.fitRange(span.x0, span.x1));
+    if (finding.reference !== null) await selection.selectReference(finding.reference);
+  }
+
+  #marks(): readonly Mark[] {
+    return this.#owners.queries.minimap.value.peek()?.marks ?? [];
+  }
+}

@@ -1,0 +1,67 @@
+// The components of the views, bound to the stores, by the place where the page puts them.
+
+import type { ComponentType } from "preact";
+import type { View } from "../navigation.js";
+import type { Stores } from "../stores.js";
+import { Anomalies } from "./anomalies.js";
+import { Blocks } from "./blocks.js";
+import { Card } from "./card.js";
+import { Compare } from "./compare.js";
+import { Events } from "./events.js";
+import { Flame } from "./flame.js";
+import { TimelineMarks } from "./marks.js";
+import { Minimap } from "./minimap.js";
+import { Overview } from "./overview.js";
+import { Palette } from "./palette.js";
+import { PartForm, PartLine } from "./part.js";
+import { RailBar } from "./rail-bar.js";
+import { Segments } from "./segments.js";
+import { Settings } from "./settings.js";
+import { Sheet } from "./sheet.js";
+import { State } from "./state-at.js";
+import { TimelineTools } from "./tools.js";
+import type { ViewStores } from "./workspace.js";
+
+type All = Stores & ViewStores;
+
+/** The properties of a view beside the stores. */
+export interface ViewProperties {
+  /** False while the view is mounted but hidden. */
+  shown: boolean;
+}
+
+/** A component that gets all stores, and has the remaining properties of `Inner`. */
+function bind<P extends object>(Inner: ComponentType<P>, all: All) {
+  return (own: Omit<P, keyof All>) => {
+    const properties = { ...all, ...own } as unknown as P;
+    return <Inner {...properties} />;
+  };
+}
+
+export type Ui = ReturnType<typeof bindUi>;
+
+export function bindUi(all: All) {
+  const views: Partial<Record<View, ComponentType<ViewProperties>>> = {
+    overview: bind(Overview, all),
+    segments: bind(Segments, all),
+    flame: bind(Flame, all),
+    anomalies: bind(Anomalies, all),
+    compare: bind(Compare, all),
+    blocks: bind(Blocks, all),
+    events: bind(Events, all),
+    settings: bind(Settings, all),
+  };
+  return {
+    views,
+    TimelineTools: bind(TimelineTools, all),
+    TimelineMarks: bind(TimelineMarks, all),
+    Minimap: bind(Minimap, all),
+    State: bind(State, all),
+    Card: bind(Card, all),
+    Sheet: bind(Sheet, all),
+    Palette: bind(Palette, all),
+    RailBar: bind(RailBar, all),
+    PartForm: bind(PartForm, all),
+    PartLine: bind(PartLine, all),
+  };
+}

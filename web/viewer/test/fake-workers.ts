@@ -1,0 +1,85 @@
+// Fake workers for the tests of the rank pool.
+
+import type { FromWorker, ToWorker } from "../src/client/messages.js";
+import { RankFile, type Source } from "../src/client/rank-file.js";
+import type { WorkerFactory } from "../src/client/rank-pool.js";
+import type { PreparedWorker } from "../src/client/wasm.js";
+import type { Loaded, Response } from "../src/generated/protocol.js";
+
+export const MIB = 1 << 20;
+
+export class FakeWorker implements PreparedWorker {
+  broken = false;
+  ended = false;
+  readonly options: Parameters<WorkerFactory["spawn"]>[0];
+  readonly sent: ToWorker[] = [];
+  readonly #listeners: ((message: FromWorker) => void)[] = [];
+
+  constructor(options: FakeWorker["options"]) {
+    this.options = options;
+  }
+
+  end(): void {
+    this.ended = true;
+  }
+
+  send(message: ToWorker): void {
+    this.sent.push(message);
+  }
+
+  onmessage(listen: (message: FromWorker) => void): void {
+    this.#listeners.push(listen);
+  }
+
+  get path(): string | undefined {
+    return this.sent.find((message) => message.kind === "load")?.path;
+  }
+
+  emit(message: FromWorker): void {
+    for (const listen of this.#listeners) listen(message);
+  }
+
+  reply(response: Response, wasmBytes = MIB): void {
+    this.emit({ kind: "reply", response, columns: {}, wasmBytes, threads: 1 });
+  }
+
+  crash(message = "boom"): void {
+    this.emit({ kind: "crashed", failure: { id: null, message, hint: null } });
+  }
+}
+
+export class FakeFactory implements WorkerFactory {
+  single: string | null = "not isolated";
+  readonly workers: FakeWorker[] = [];
+
+  spawn(options?: FakeWorker["options"]): FakeWorker {
+    const worker = new FakeWorker(options);
+    this.workers.push(worker);
+    return worker;
+  }
+
+  /** The worker that reads or has read a file, if it has not been ended. */
+  of(file: RankFile): FakeWorker {
+    const found = this.workers.find(({ path, ended }) => path === file.path && !ended);
+    if (!found) throw new Error(`no worker reads ${file.path}`);
+    return found;
+  }
+
+  get alive(): FakeWorker[] {
+    return this.workers.filter(({ ended }) => !ended);
+  }
+}
+
+export const LOADED = { kind: "loaded", parts: [] } as unknown as Loaded & { kind: "loaded" };
+
+export function fileOf(path: string, bytes = MIB, from: Source["from"] = new Blob()): RankFile {
+  return new RankFile(
+    { path, bytes, from },
+    { file: 0, rank: null, label: path, group: "", size: "" },
+  );
+}
+
+export const filesOf = (count: number) =>
+  Array.from({ length: count }, (_, rank) => fileOf(`rank${rank}.pickle`));
+
+export const statesOf = (files: readonly RankFile[]) => files.map(({ load }) => load.peek().state);
