@@ -1,5 +1,5 @@
-//! Loading and each analysis: time as a ratio to CPython's `pickle.load`, allocations, and the most
-//! memory held at once.
+//! Measures loading and each analysis: time as a ratio to CPython's `pickle.load`, allocations, and
+//! peak memory.
 
 use crate::{CHUNK, python};
 use allocation_counter::{AllocationInfo, measure};
@@ -60,7 +60,7 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     let index = part.traces.iter().position(|t| t.device.device == device).context("its trace")?;
     let target = Target { path: "bench", entry: part, index };
     let slot = At::Peak.slot(target.trace()).map_err(|e| anyhow!(e))?;
-    // The first to need block sizes or categories makes them; the others find them made.
+    // Block sizes and categories are computed once, and used by the later reports.
     note(rows, "carving (block sizes)", || {
         part.carving(index);
     });
@@ -72,7 +72,7 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     note(rows, "segments, fragmentation", || drop(segments::segments(target, slot)));
     note(rows, "flame, byte-seconds", || drop(flame::flame(target, flame::Weight::ByteSeconds)));
     note(rows, "blocks by byte-seconds", || {
-        drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000)))
+        drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000)));
     });
     note(rows, "findings, rank summary", || drop(RankSummary::new(target)));
     Ok(())

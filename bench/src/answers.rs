@@ -1,13 +1,13 @@
-//! What the views ask, each question by itself: how many slices an answer takes, the longest of
-//! them, and all.
+//! Measures the queries of the views, one after the other: number of slices, longest slice and
+//! total time.
 //!
-//! Block sizes, categories and pools are made before, with tiles: they are in the table of
-//! `queries`. What is made for the first answer of a kind and kept is in that answer's row, and
-//! what finds it there has a row of its own.
+//! Block sizes, categories and pools are computed before, with tiles; the table of `queries` has
+//! their time. Data that the first query of a kind computes and caches counts for that query. A
+//! query that finds the cache has a row of its own.
 //!
-//! Other programs want the processors too. A slice took at most the time that went by, and at most
-//! the processor time that Linux counted, which it does every four milliseconds, and those four:
-//! the less of both counts, and the best of several runs.
+//! Other programs use the processors, too. A slice takes at most its wall time, and at most its
+//! processor time plus 4 ms, the interval at which Linux counts. The smaller limit is reported, of
+//! the best of several runs.
 
 use crate::CHUNK;
 use crate::queries::processor_time;
@@ -23,10 +23,10 @@ use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 use vramscope_report::peak::BandKind;
 use vramscope_session::{FileSession, Slice};
 
-/// How often Linux counts processor time.
+/// Interval at which Linux counts processor time.
 const TICK: Duration = Duration::from_millis(4);
 
-/// What an answer took.
+/// Slices and times of an answer.
 #[derive(Clone, Copy)]
 struct Row {
     slices: u32,
@@ -35,8 +35,7 @@ struct Row {
 }
 
 pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
-    // On a thread of the pool: where that is the only one, its processor time is that of all the
-    // work.
+    // On a thread of the pool: when it is the only one, its processor time covers all work.
     parallel::join(|| measure(path, runs, only), || ()).0
 }
 
@@ -45,12 +44,12 @@ fn measure(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
     let mut names: Vec<String> = Vec::new();
     let mut best: Vec<Row> = Vec::new();
     for _ in 0..runs {
-        let (mut engine, target, events) = open(&bytes)?;
-        let asked = questions(events)
+        let (mut session, target, events) = open(&bytes)?;
+        let asked = queries(events)
             .into_iter()
             .filter(|(name, _)| only.is_none_or(|only| name.contains(only)));
         for (i, (name, query)) in asked.enumerate() {
-            let row = ask(&mut engine, Request::View { id: 0, target, query });
+            let row = ask(&mut session, Request::View { id: 0, target, query });
             match best.get_mut(i) {
                 Some(best) => {
                     best.longest = best.longest.min(row.longest);
@@ -72,37 +71,37 @@ fn measure(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// An engine with the file, and with what tiles need; its default device, and how many events that
-/// has.
+/// Opens the file and computes the data of tiles. Returns the session, the default device and its
+/// number of events.
 fn open(bytes: &[u8]) -> Result<(FileSession, DeviceRef, u32)> {
-    let mut engine = FileSession::new("bench", bytes.len() as u64);
+    let mut session = FileSession::new("bench", bytes.len() as u64);
     for chunk in bytes.chunks(CHUNK) {
-        if let Err(failure) = engine.feed(chunk) {
+        if let Err(failure) = session.feed(chunk) {
             bail!("{}", failure.message);
         }
     }
-    let Response::Loaded(loaded) = engine.finish() else { bail!("not loaded") };
+    let Response::Loaded(loaded) = session.finish() else { bail!("not loaded") };
     let part = loaded.parts.first().context("a snapshot")?;
     let target = DeviceRef { part: 0, device: part.default_device };
     let device = part.devices.iter().find(|d| d.device == target.device).context("a device")?;
     let events = device.events.value.try_into()?;
     let layer = Layer::Timeline { color: ColorBy::Category, bands: true, search: String::new() };
     let tiles = vec![TileKey { kx: 20, ky: 30, ix: 0, iy: 0 }];
-    ask(&mut engine, Request::Tiles { id: 0, target, axis: AxisKind::Event, layer, tiles });
-    Ok((engine, target, events))
+    ask(&mut session, Request::Tiles { id: 0, target, axis: AxisKind::Event, layer, tiles });
+    Ok((session, target, events))
 }
 
-fn ask(engine: &mut FileSession, request: Request) -> Row {
-    engine.post(request);
+fn ask(session: &mut FileSession, request: Request) -> Row {
+    session.post(request);
     let mut row = Row { slices: 0, longest: Duration::ZERO, all: Duration::ZERO };
     loop {
         let (start, before) = (Instant::now(), processor_time());
-        let slice = engine.slice();
+        let slice = session.slice();
         let (time, spent) = (start.elapsed(), processor_time().saturating_sub(before));
         if matches!(slice, Slice::Idle) {
             return row;
         }
-        // What several threads take is not this one's.
+        // The processor time of this thread excludes that of others.
         let alone = parallel::threads() == 1;
         row.slices += 1;
         row.longest = row.longest.max(if alone { time.min(spent + TICK) } else { time });
@@ -110,8 +109,8 @@ fn ask(engine: &mut FileSession, request: Request) -> Row {
     }
 }
 
-/// All questions of the protocol, those first whose work others find done.
-fn questions(events: u32) -> Vec<(&'static str, Query)> {
+/// All queries of the protocol. Those whose results others reuse come first.
+fn queries(events: u32) -> Vec<(&'static str, Query)> {
     let (axis, end) = (AxisKind::Event, f64::from(events));
     let middle = i64::from(events / 2);
     let table = |text: &str, sort| BlockTable {
@@ -154,8 +153,7 @@ fn questions(events: u32) -> Vec<(&'static str, Query)> {
         rows: rows(SegmentSort::Size),
         search: String::new(),
     };
-    // It is in every file that `cargo xtask gen` makes; where it is not, the answer says so, and
-    // takes no time.
+    // A frame of the files that `cargo xtask gen` writes. In other files the answer is empty.
     let frame = Query::Frame {
         name: "loss_backward".to_owned(),
         file: "/train/train.py".to_owned(),
@@ -164,11 +162,11 @@ fn questions(events: u32) -> Vec<(&'static str, Query)> {
     vec![
         ("card", Query::Card {}),
         ("findings, after the card", Query::Findings {}),
-        ("course, after the card", Query::Minimap { axis }),
+        ("minimap, after the card", Query::Minimap { axis }),
         ("settings", Query::Settings {}),
         ("tracks", Query::Tracks { axis, x0: 0.0, x1: end, columns: 1000 }),
-        ("moment, in the middle", Query::StateAt { at: At::Event { event: middle } }),
-        ("moment, at the end", Query::StateAt { at: At::Event { event: i64::from(events) } }),
+        ("state, in the middle", Query::StateAt { at: At::Event { event: middle } }),
+        ("state, at the end", Query::StateAt { at: At::Event { event: i64::from(events) } }),
         ("range, the whole", Query::Range(MarkedRange { axis, x0: 0.0, x1: end })),
         ("events, all", events_page("")),
         ("events, by a word", events_page("forward")),

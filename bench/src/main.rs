@@ -1,14 +1,14 @@
-//! `cargo run --release -p vramscope-bench -- parse FILE`: how fast a recording becomes tables,
-//! natively and in wasm, against CPython's `pickle.load` of the same file in the same run. `analyse
-//! FILE`: loading and each analysis, with what they allocate. `memory FILE`: what loading takes in
-//! memory, by phase and by event. `queries FILE`: the tiles of views of the timeline. `answers
-//! FILE`: what the views ask, in slices.
+//! Measurements that are run by hand: `cargo run --release -p vramscope-bench -- COMMAND FILE`.
 //!
-//! Those that are compared take turns. Of times the best counts: on a shared machine that is the
-//! time nobody else had a part in. Of ratios the median over all turns counts: a machine that is
-//! slower for a while is so for both.
+//! `parse` compares loading, native and in wasm, with CPython's `pickle.load` of the same file in
+//! the same run. `analyse` measures loading and each analysis, `memory` the memory of loading by
+//! phase and by event, `queries` the tiles of the timeline, and `answers` the queries of the views.
+//!
+//! Compared programs take turns. Of times, the best is reported: on a shared machine it is the
+//! least disturbed. Of ratios, the median over all turns is reported: a machine that is slow for a
+//! while slows both programs.
 
-#![expect(clippy::print_stdout, reason = "a program that prints a table")]
+#![expect(clippy::print_stdout, reason = "a command-line program")]
 
 mod analyse;
 mod answers;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use vramscope_protocol::Response;
 use vramscope_session::FileSession;
 
-/// What is read at a time, as the program does.
+/// Bytes that are read at a time, as in the program.
 const CHUNK: usize = 1 << 20;
 
 #[derive(Parser)]
@@ -35,46 +35,46 @@ struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// Loading a file into tables, interning and pairing included
+    /// Load a file into tables, with interning and pairing
     Parse {
         /// A snapshot, not compressed
         file: PathBuf,
-        /// How often each is measured
+        /// Number of runs
         #[arg(long, default_value_t = 5)]
         runs: u32,
     },
-    /// Loading, and each analysis by itself
+    /// Load a file, and run each analysis by itself
     Analyse {
         /// A snapshot, not compressed
         file: PathBuf,
-        /// How often each is measured
+        /// Number of runs
         #[arg(long, default_value_t = 3)]
         runs: u32,
     },
-    /// What loading takes in memory, by phase and by event
+    /// Memory of loading, by phase and by event
     Memory {
         /// A snapshot, not compressed
         file: PathBuf,
     },
-    /// The tiles of views of the timeline, from the whole of it to single events
+    /// Draw tiles of the timeline, from the whole trace to single events
     Queries {
         /// A snapshot, not compressed
         file: PathBuf,
-        /// How often each is measured
+        /// Number of runs
         #[arg(long, default_value_t = 3)]
         runs: u32,
-        /// Only this view, by its name in the table
+        /// Run only the view with this name
         #[arg(long)]
         view: Option<String>,
     },
-    /// What the views ask: slices of each answer, and the longest of them
+    /// Answer the queries of the views: number of slices, and the longest slice
     Answers {
         /// A snapshot, not compressed
         file: PathBuf,
-        /// How often each is measured
+        /// Number of runs
         #[arg(long, default_value_t = 3)]
         runs: u32,
-        /// Only those whose name in the table holds this
+        /// Run only queries whose name contains this text
         #[arg(long)]
         only: Option<String>,
     },
@@ -90,7 +90,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// What is measured in each turn.
+/// Rows of the table of `parse`.
 const WHAT: [&str; 5] = [
     "CPython pickle.load",
     "native, one core",
@@ -98,7 +98,7 @@ const WHAT: [&str; 5] = [
     "wasm, first of a visit",
     "wasm, cold",
 ];
-/// Loads of one worker: about as long together as CPython takes for one.
+/// Loads of one worker, which together take about as long as one of CPython.
 const REPEATED: &str = "9";
 
 fn parse(file: &Path, runs: u32) -> Result<()> {
@@ -139,8 +139,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// As often as it fits into a time, at least once: what one load takes on average. Something that
-/// takes as long meets as much of what else the machine does.
+/// Mean time of native loads, repeated until they take as long as `time`: both programs then meet
+/// equally much other load of the machine.
 fn native_for(bytes: &[u8], time: Duration) -> Result<Duration> {
     let (mut spent, mut loads) = (Duration::ZERO, 0);
     while loads == 0 || spent < time {
@@ -150,16 +150,16 @@ fn native_for(bytes: &[u8], time: Duration) -> Result<Duration> {
     Ok(spent / loads)
 }
 
-/// The engine as a worker drives it.
+/// One load by a session, as in a worker.
 fn native(bytes: &[u8]) -> Result<Duration> {
     let start = Instant::now();
-    let mut engine = FileSession::new("bench", bytes.len() as u64);
+    let mut session = FileSession::new("bench", bytes.len() as u64);
     for chunk in bytes.chunks(CHUNK) {
-        if let Err(failure) = engine.feed(chunk) {
+        if let Err(failure) = session.feed(chunk) {
             bail!("{}", failure.message);
         }
     }
-    let response = engine.finish();
+    let response = session.finish();
     let time = start.elapsed();
     match response {
         Response::Loaded(_) => Ok(time),
@@ -167,7 +167,7 @@ fn native(bytes: &[u8]) -> Result<Duration> {
     }
 }
 
-/// The unpickler in C, alone: its time is told by the script, so starting Python is not in it.
+/// CPython's unpickler in C. The script measures, so that the start of Python does not count.
 fn python(file: &Path) -> Result<Duration> {
     let script = "import pickle, sys, time\n\
                   with open(sys.argv[1], 'rb') as f:\n    \
@@ -176,8 +176,8 @@ fn python(file: &Path) -> Result<Duration> {
     times.first().copied().context("Python printed no time")
 }
 
-/// The first of some loads in one worker, and the mean of the others: `cold` from the first
-/// instruction on, or `warm` after what the page's worker does before there is a file.
+/// The first of several loads in one worker, and the mean of the others. `cold` starts with the
+/// first instruction, `warm` after the warm-up of the page's worker.
 fn wasm(file: &Path, loads: &str, engine: &str) -> Result<(Duration, Duration)> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/parse.mjs");
     let times = seconds(Command::new("node").arg(script).arg(file).args([loads, engine]))?;
@@ -185,7 +185,7 @@ fn wasm(file: &Path, loads: &str, engine: &str) -> Result<(Duration, Duration)> 
     Ok((first, times.get(1).copied().unwrap_or(first)))
 }
 
-/// Runs a program that prints how many seconds some things took.
+/// Runs a program that prints times in seconds.
 fn seconds(command: &mut Command) -> Result<Vec<Duration>> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();

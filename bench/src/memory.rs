@@ -1,8 +1,7 @@
-//! What a file takes in memory on its way from bytes to the first picture, by phase and by event.
+//! Measures the memory of a file from bytes to the first picture, by phase and by event.
 //!
-//! In WebAssembly memory never shrinks, so what counts is the most that is held at once. A vector
-//! that grows counts twice while it is copied, although an allocator may be able to make it larger
-//! where it stands.
+//! Memory of WebAssembly never shrinks, so the peak counts. A growing vector counts twice while it
+//! is copied, although an allocator may be able to grow it in place.
 
 use crate::CHUNK;
 use allocation_counter::{AllocationInfo, measure};
@@ -13,7 +12,7 @@ use std::path::Path;
 use vramscope_analysis::{Carving, Sites, Trace};
 use vramscope_snapshot::{MemoryUse, NamedSnapshot, Reader};
 
-/// Phases one after the other, and what is live between them.
+/// Consecutive phases, and the bytes that are live between them.
 #[derive(Default)]
 struct Phases {
     rows: Vec<(&'static str, AllocationInfo, i64)>,

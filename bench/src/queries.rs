@@ -1,5 +1,4 @@
-//! Viewport queries: the tiles of views from the whole timeline to single events, with what each
-//! view cost in nodes and states.
+//! Measures tiles of the timeline, from the whole trace to single events: time, nodes and states.
 
 use crate::CHUNK;
 use crate::analyse::load;
@@ -14,10 +13,10 @@ use vramscope_view::grid::{Cells, level, nearest_first};
 use vramscope_view::tile::{Area, TileKey};
 use vramscope_view::viewport::Bounds;
 
-/// The plot, in device pixels.
+/// Size of the plot, in device pixels.
 const SIZE: [f64; 2] = [1600.0, 800.0];
 
-/// A view's name, and what of the whole it shows: of the slots, and of the bytes.
+/// Name of a view, and its shares of the slots and of the bytes.
 const VIEWS: [(&str, f64, f64); 8] = [
     ("whole", 1.0, 1.0),
     ("1/10", 0.1, 1.0),
@@ -117,15 +116,15 @@ pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
     slices(&bytes, device, slots, peak, rows)
 }
 
-/// The whole view of each layer through an engine, as a worker drives it.
+/// Draws the whole view of each layer through a session, as in a worker.
 fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result<()> {
-    let mut engine = FileSession::new("bench", bytes.len() as u64);
+    let mut session = FileSession::new("bench", bytes.len() as u64);
     for chunk in bytes.chunks(CHUNK) {
-        if let Err(failure) = engine.feed(chunk) {
+        if let Err(failure) = session.feed(chunk) {
             bail!("{}", failure.message);
         }
     }
-    let Response::Loaded(_) = engine.finish() else { bail!("not loaded") };
+    let Response::Loaded(_) = session.finish() else { bail!("not loaded") };
     println!(
         "\n{:<40} {:>6} {:>8} {:>8} {:>8}",
         "slices of the whole view", "tiles", "slices", "ms", "longest"
@@ -142,8 +141,8 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
         ("segments", segments, rows),
     ];
     for (name, layer, height) in layers {
-        // What is made for the first tile is in the first row.
-        for name in [format!("{name}, the first time"), name.to_owned()] {
+        // The first row includes the data that the first tile computes.
+        for name in [format!("{name}, first time"), name.to_owned()] {
             let bounds = Bounds::bytes(slots, height);
             let keys = keys(&bounds.fit(), &bounds, None);
             let tiles = keys
@@ -152,12 +151,12 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
                 .collect();
             let target = DeviceRef { part: 0, device };
             let axis = vramscope_protocol::AxisKind::Event;
-            engine.post(Request::Tiles { id: 0, target, axis, layer: layer.clone(), tiles });
+            session.post(Request::Tiles { id: 0, target, axis, layer: layer.clone(), tiles });
             let (mut count, mut all, mut longest) = (0, Duration::ZERO, Duration::ZERO);
             loop {
                 let (start, spent) = (Instant::now(), processor_time());
-                let slice = engine.slice();
-                // What several threads take is not this one's.
+                let slice = session.slice();
+                // The processor time of this thread excludes that of others.
                 let alone = vramscope_analysis::parallel::threads() == 1;
                 let time =
                     if alone { processor_time().saturating_sub(spent) } else { start.elapsed() };
@@ -182,15 +181,15 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
     Ok(())
 }
 
-/// What this thread has had of a processor, which others cannot take from it: Linux tells.
-/// Elsewhere, the time.
+/// Processor time of this thread, which other programs do not affect. Linux only; wall time
+/// elsewhere.
 pub(crate) fn processor_time() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let told = told.and_then(|text| text.split(' ').next()?.parse().ok().map(Duration::from_nanos));
     told.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// The tiles that the page asks for, in its order; less those of `before`, which it has.
+/// Keys of the tiles that the page requests, in its order, without the tiles of the view `before`.
 fn keys(view: &Area, bounds: &Bounds, before: Option<&Area>) -> Vec<TileKey> {
     let at = level(view, SIZE);
     let mut keys: Vec<TileKey> = Cells::of(&view.and(&bounds.drawn()), at).iter().collect();

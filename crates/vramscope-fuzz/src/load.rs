@@ -108,9 +108,9 @@ fn print(report: &impl serde::Serialize) {
 
 /// Sends every kind of request that the page sends.
 fn ask(bytes: &[u8]) {
-    let mut engine = FileSession::new("fuzz", bytes.len() as u64);
-    engine.feed(bytes).expect("the same bytes were read before");
-    let Response::Loaded(Loaded { parts, .. }) = engine.finish() else {
+    let mut session = FileSession::new("fuzz", bytes.len() as u64);
+    session.feed(bytes).expect("the same bytes were read before");
+    let Response::Loaded(Loaded { parts, .. }) = session.finish() else {
         panic!("the same bytes were loaded before")
     };
     for (part, loaded) in (0..).zip(&parts) {
@@ -118,19 +118,19 @@ fn ask(bytes: &[u8]) {
             let target = DeviceRef { part, device: device.device };
             for axis in [AxisKind::Event, AxisKind::Time] {
                 for request in pictures(target, axis) {
-                    answer(&mut engine, request);
+                    answer(&mut session, request);
                 }
             }
             for query in queries() {
-                answer(&mut engine, Request::View { id: 9, target, query });
+                answer(&mut session, Request::View { id: 9, target, query });
             }
         }
     }
 }
 
-fn answer(engine: &mut FileSession, request: Request) {
-    engine.post(request);
-    while let Some(reply) = engine.step() {
+fn answer(session: &mut FileSession, request: Request) {
+    session.post(request);
+    while let Some(reply) = session.step() {
         drop(serde_json::to_string(&reply.response).expect("an answer serializes"));
     }
 }

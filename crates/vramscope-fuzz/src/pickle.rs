@@ -3,8 +3,8 @@
 use crate::pieces;
 use vramscope_pickle::{ByteOffset, Heap, Kind, Parser, Sink, Value};
 
-/// Memory that one byte of input may take, in bytes: a memoized container takes a memo entry, a slot
-/// and a place on the stack, and vectors have twice the capacity.
+/// Memory that one byte of input may take, in bytes: a memoized container takes a memo entry, a
+/// slot and a place on the stack, and vectors have twice the capacity.
 const MEMORY_PER_BYTE: usize = 128;
 /// Memory that an empty input may take, in bytes.
 const BASE_MEMORY: usize = 1 << 20;

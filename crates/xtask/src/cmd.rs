@@ -1,29 +1,28 @@
-//! Running other programs. None of them gets a terminal to ask questions on, and a failure names
-//! the whole command.
+//! Runs other programs, with an empty stdin. An error names the whole command.
 
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A command with an empty stdin, run in `folder`.
+/// A command in `folder` with an empty stdin.
 pub(crate) fn command(program: &str, args: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(folder).stdin(Stdio::null());
     command
 }
 
-/// Cargo itself, as it was called.
+/// The cargo that runs this program.
 pub(crate) fn cargo(args: &[&str], folder: &Path) -> Command {
     command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), args, folder)
 }
 
-/// How a person would type it.
+/// The command line, for messages.
 pub(crate) fn text(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// Prints the command, runs it, and wants success.
+/// Prints the command and runs it. Fails when the command fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let text = text(command);
     println!("$ {text}");
@@ -34,7 +33,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What a command prints; its stderr goes through.
+/// The stdout of a command. Its stderr is passed on.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let text = text(command);
     let output = command
@@ -47,7 +46,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The same, where failure only means "no": the program may not be there at all.
+/// The trimmed stdout of a command; `None` when it fails or is not installed.
 pub(crate) fn probe(command: &mut Command) -> Option<String> {
     let output = command.stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -1,5 +1,5 @@
-//! The development server: Vite for the page, a TypeScript compiler that watches the viewer, and
-//! wasm rebuilt when a crate changes.
+//! The development server: Vite serves the page, the TypeScript compiler watches the viewer, and
+//! wasm is rebuilt when a crate changes.
 
 use crate::{cmd, files, install, repo::Repo, wasm};
 use anyhow::{Context, Result, bail};
@@ -11,8 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 const POLL: Duration = Duration::from_millis(400);
 
-/// Serves until a child dies or the person stops it; with `once`, until the page has been served
-/// once, as it should be.
+/// Serves until a child process ends. With `once`, serves the page once, and checks its headers.
 pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
     install::npm(repo)?;
     wasm::build(repo)?;
@@ -52,13 +51,13 @@ pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
         }
         built = newest;
         match wasm::build(repo) {
-            Ok(()) => println!("wasm is current"),
-            Err(error) => eprintln!("{error:#}\nstill serving the last good build"),
+            Ok(()) => println!("wasm was rebuilt"),
+            Err(error) => eprintln!("{error:#}\nserving the last good build"),
         }
     }
 }
 
-/// A program of an npm package, which npm puts beside the package that asks for it or above.
+/// The program of an npm package, which npm installs in `site` or in the workspace.
 fn program(web: &Path, name: &str) -> Result<String> {
     let places =
         ["site/node_modules/.bin", "node_modules/.bin"].map(|folder| web.join(folder).join(name));
@@ -68,8 +67,7 @@ fn program(web: &Path, name: &str) -> Result<String> {
         .with_context(|| format!("npm has not installed {name}"))
 }
 
-/// The TypeScript compiler itself: the script that npm has for it starts it as a child, which would
-/// outlive us.
+/// The native TypeScript compiler. npm's script would start it as a child that outlives us.
 fn compiler(web: &Path) -> Result<String> {
     let packages = web.join("node_modules/@typescript");
     for package in std::fs::read_dir(&packages)
@@ -85,7 +83,7 @@ fn compiler(web: &Path) -> Result<String> {
     bail!("npm has not installed a TypeScript compiler for this machine in {}", packages.display())
 }
 
-/// What the server sends for the page.
+/// Requests the page, and returns the response with its headers.
 fn page(port: u16) -> Result<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
@@ -98,8 +96,8 @@ fn page(port: u16) -> Result<String> {
     Ok(answer)
 }
 
-/// Whether the page comes, isolated from other origins: threads and exact clocks need that. While
-/// the server starts it may end a connection, so it is asked for as long as half a minute.
+/// Checks that the page comes with the headers that isolate it from other origins, which threads
+/// and exact clocks need. A starting server may drop connections, so it is tried for 30 seconds.
 fn served(port: u16) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(30);
     let answer = loop {
@@ -116,14 +114,14 @@ fn served(port: u16) -> Result<()> {
         "<script",
     ] {
         if !low.contains(want) {
-            bail!("the development server's answer lacks {want:?}:\n{answer}");
+            bail!("the response of the development server lacks {want:?}:\n{answer}");
         }
     }
-    println!("served with its headers");
+    println!("the page came with its headers");
     Ok(())
 }
 
-/// A child that ends with this program.
+/// A child process that ends with this program.
 struct Served {
     what: &'static str,
     child: Child,
@@ -154,7 +152,7 @@ impl Drop for Served {
 fn free_port(first: u16) -> Result<u16> {
     (first..first.saturating_add(50))
         .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
-        .with_context(|| format!("no free port from {first} on"))
+        .with_context(|| format!("no free port in the 50 from {first} on"))
 }
 
 fn newest_source(repo: &Repo) -> Result<SystemTime> {

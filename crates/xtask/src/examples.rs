@@ -1,12 +1,13 @@
-//! The npm package, and the apps of web/examples built with it: packed as it would be published,
-//! installed from the tarball in copies of their folders that see no other `node_modules`, and
-//! built by bundlers as a user's app is.
+//! Packs the npm package as it would be published, and builds the apps of web/examples with it.
+//!
+//! Each app is copied to a folder that sees no other `node_modules`, installs the package from its
+//! tarball, and is built by its bundler, like an app of a user.
 
 use crate::{cmd, files, install, repo::Repo};
 use anyhow::{Context, Result, anyhow, bail};
 use std::path::{Path, PathBuf};
 
-/// Packs, installs and builds; each app's pages are then in `target/examples/NAME/dist`.
+/// Packs, installs and builds. The pages of each app are then in `target/examples/NAME/dist`.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     let package = pack(repo)?;
     println!("packed {}", package.display());
@@ -28,19 +29,19 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
-/// Where they are built.
+/// The folder of the built apps.
 pub(crate) fn folder(repo: &Repo) -> PathBuf {
     repo.target.join("examples")
 }
 
-/// The tarball that would be published, of the wasm that there is.
+/// Packs the tarball with the wasm that was built last.
 fn pack(repo: &Repo) -> Result<PathBuf> {
     let viewer = repo.path("web/viewer");
     if !viewer.join("wasm").is_dir() {
-        bail!("{} is not there: run `cargo xtask build` first", viewer.join("wasm").display());
+        bail!("{} is missing: run `cargo xtask build` first", viewer.join("wasm").display());
     }
     install::npm(repo)?;
-    // What was compiled before may have files that are no more.
+    // An earlier build may have left files that no longer belong to the package.
     let dist = viewer.join("dist");
     if dist.is_dir() {
         std::fs::remove_dir_all(&dist).with_context(|| format!("removing {}", dist.display()))?;
@@ -88,7 +89,7 @@ fn build(repo: &Repo, name: &str, package: &Path) -> Result<()> {
     let wanted = manifests.into_iter().collect::<Result<String, _>>()?;
     let stamp = modules.join("installed.stamp");
     if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        // Only the viewer is another one: no network is asked.
+        // Only the viewer has changed, which needs no network.
         let viewer = modules.join("vramscope-viewer");
         std::fs::remove_dir_all(&viewer)?;
         std::fs::create_dir_all(&viewer)?;
@@ -112,7 +113,7 @@ fn build(repo: &Repo, name: &str, package: &Path) -> Result<()> {
     cmd::output(&mut cmd::command("npm", &["run", "--silent", "build"], &app)).map(drop)
 }
 
-/// Copies an app's files anew; what was installed stays.
+/// Copies the files of an app again. Installed packages stay.
 fn refresh(from: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(to)? {
@@ -125,7 +126,7 @@ fn refresh(from: &Path, to: &Path) -> Result<()> {
     }
     for path in files::below(from)? {
         let below = path.strip_prefix(from)?;
-        // What somebody has built there by hand is not the app.
+        // The results of a build by hand are not part of the app.
         if !below.starts_with("node_modules") && !below.starts_with("dist") {
             std::fs::copy(&path, to.join(below))
                 .with_context(|| format!("copying {}", path.display()))?;
@@ -134,7 +135,7 @@ fn refresh(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The package's types as a stranger's compiler finds them, with nothing of them skipped.
+/// Checks the package's types as the compiler of a user does, without `skipLibCheck`.
 fn types(repo: &Repo) -> Result<()> {
     let compiler = repo.path("web/node_modules/typescript/bin/tsc");
     let mut node = cmd::command("node", &[], &folder(repo).join("vite"));

@@ -1,11 +1,11 @@
-//! Walking folders, and the files that git knows.
+//! Lists of files.
 
 use crate::{cmd, repo::Repo};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// All files below a folder, sorted; folders that do not exist have none.
+/// All files below a folder, sorted. A folder that does not exist has no files.
 pub(crate) fn below(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_path_buf()];
@@ -24,8 +24,7 @@ pub(crate) fn below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The tracked files and the new ones that are not ignored, relative to the top; those deleted but
-/// not yet committed are left out.
+/// Files that git tracks or would add, relative to the root. Deleted files are left out.
 pub(crate) fn tracked(repo: &Repo) -> Result<Vec<String>> {
     let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let names = cmd::output(&mut cmd::command("git", &list, &repo.root))?;
@@ -37,12 +36,12 @@ pub(crate) fn tracked(repo: &Repo) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// When a file was last written; never, if it is not there.
+/// The modification time of a file; `None` if it does not exist.
 pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
     path.metadata().and_then(|m| m.modified()).ok()
 }
 
-/// True when `path` ends in one of these, without the dot.
+/// True when `path` has one of these extensions, given without the dot.
 pub(crate) fn has_extension(path: &Path, wanted: &[&str]) -> bool {
     path.extension().and_then(|e| e.to_str()).is_some_and(|e| wanted.contains(&e))
 }

@@ -1,15 +1,15 @@
-//! Where things are.
+//! Paths of the repository.
 
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// The checkout that this program was built from.
+/// The checkout from which this program was built.
 pub(crate) struct Repo {
-    /// Its top folder.
+    /// Root folder.
     pub(crate) root: PathBuf,
-    /// Cargo's target folder, wherever the environment puts it.
+    /// Cargo's target folder.
     pub(crate) target: PathBuf,
-    /// What cargo knows of the workspace's own packages.
+    /// Cargo's metadata of the packages of the workspace.
     pub(crate) metadata: cargo_metadata::Metadata,
 }
 
@@ -27,7 +27,7 @@ impl Repo {
         Ok(Self { root, target, metadata })
     }
 
-    /// A path below the top folder.
+    /// A path below the root.
     pub(crate) fn path(&self, below: &str) -> PathBuf {
         self.root.join(below)
     }

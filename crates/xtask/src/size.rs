@@ -1,4 +1,4 @@
-//! Download sizes of the built site, against budgets.
+//! Compares download sizes of the built site with budgets.
 
 use crate::{files, repo::Repo};
 use anyhow::{Context, Result, bail, ensure};

@@ -79,7 +79,7 @@ const ALL_BUT_XTASK: [&str; 4] = ["--workspace", "--exclude", "xtask", "--all-fe
 const SERIAL: [&str; 5] = ["--package", "vramscope-session", "--lib", "--test", "slices"];
 
 /// Crates whose arithmetic must hold where `usize` has 32 bits. The fuzz corpus runs every query of
-/// the engine.
+/// the session.
 const PACKAGES_32BIT: [&str; 5] = [
     "vramscope-pickle",
     "vramscope-snapshot",

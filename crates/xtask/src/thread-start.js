@@ -1,4 +1,4 @@
-// The start of a thread, in the script of wasm-bindgen-rayon: its end is told.
+// Starts a thread in the script of wasm-bindgen-rayon, and reports a crash.
   let panic = '';
   const report = console.error.bind(console);
   console.error = (...words) => {
@@ -17,6 +17,7 @@
     }
     const trapped = error instanceof WebAssembly.RuntimeError;
     const words = String(error?.message ?? error);
-    new BroadcastChannel(alarm).postMessage({ words, panic, trapped, bytes: memory.buffer.byteLength, full });
+    const bytes = memory.buffer.byteLength;
+    new BroadcastChannel(alarm).postMessage({ words, panic, trapped, bytes, full });
     throw error;
   }

@@ -1,25 +1,26 @@
-//! The worker's module once more, with threads that share its memory: for a large file, on a page
-//! that is isolated from other origins. It needs a standard library with atomics, which is compiled
-//! here from its sources; where those cannot be had there is no such build, and the page does
-//! without.
+//! Builds the worker's module with threads that share its memory, for large files on a page that is
+//! isolated from other origins.
 //!
-//! Threads start the module's own JavaScript again, by its address: a bundler would take it apart.
-//! So it is laid beside the site as plain files, in a folder that is named after what is in it: no
-//! cache can mix two builds.
+//! The build needs a standard library with atomics, which is compiled from its sources. Without the
+//! sources the page has no threads.
+//!
+//! Each thread imports the module's JavaScript again, by its address, which a bundler would change.
+//! So the files are placed beside the site as they are. Their folder is named after a hash of their
+//! content, so that no cache can mix two builds.
 
 use crate::wasm::{self, OPTIMIZE, PROFILE, TARGET, UNSTRIPPED};
 use crate::{cmd, files, install, repo::Repo};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
-/// What is said where there is no such build.
+/// The note where the module cannot be built.
 pub(crate) const ABSENT: &str =
-    "threads build skipped: rust-src cannot be had here, and every worker has one thread";
+    "threads build skipped: cannot install rust-src, so every worker has one thread";
 
 const NAME: &str = "vramscope_worker_threads";
 
-/// Shared memory, of at most what 32 bits reach, which the threads are handed; and what
-/// wasm-bindgen must find to give each of them a stack and variables of its own.
+/// Imported shared memory of at most 4 GiB, and the exports with which wasm-bindgen gives each
+/// thread its stack and thread-local variables.
 const RUSTFLAGS: [&str; 8] = [
     "-Ctarget-feature=+atomics,+simd128",
     "-Clink-arg=--shared-memory",
@@ -31,29 +32,28 @@ const RUSTFLAGS: [&str; 8] = [
     "-Clink-arg=--export=__tls_base",
 ];
 
-/// Who downloads this waits for a large file, and not for the download.
+/// Reading a large file takes longer than the download of a larger module.
 const FAST: &str = "profile.wasm.opt-level=3";
 
-/// What the script of the threads says, each once, and what it has to say here.
+/// Replacements in the script of wasm-bindgen-rayon, each of a text that occurs once.
 const PATCHES: [(&str, &str); 4] = [
-    // A thread imports the package that it is in by its folder, which only bundlers can read; then
-    // by its name.
+    // A thread imports its package by the folder, which only bundlers resolve: use the file name.
     ("import('../../..')", "import('../../../vramscope_worker_threads.js')"),
-    // The worker waits for a thread that has stopped, for ever, and hears nothing meanwhile. So the
-    // thread tells the page, on a channel whose name the worker has put where this finds it
+    // A worker blocks forever on a thread that has crashed, and handles no messages. So the thread
+    // reports the crash to the page, on a channel whose name the worker provides
     // (client/threads.ts).
     ("async ({ init, receiver })", "async ({ init, receiver, alarm })"),
     ("receiver: builder.receiver()", "receiver: builder.receiver(), alarm: self.vramscopeAlarm"),
     ("pkg.wbg_rayon_start_worker(receiver);", include_str!("thread-start.js")),
 ];
 
-/// Whether the site that was built last has it.
+/// True when the site that was built last has the module.
 pub(crate) fn is_built(repo: &Repo) -> bool {
     files::below(&repo.dist().join("threads")).is_ok_and(|found| !found.is_empty())
 }
 
-/// Builds it where it can be built, for Vite to copy; elsewhere there is nothing afterwards, and a
-/// line says so.
+/// Builds the module into a folder that Vite copies. Without the sources of the standard library
+/// the folder is removed, and a note is printed.
 pub(crate) fn build(repo: &Repo) -> Result<()> {
     let public = repo.path("web/site/public/threads");
     if !install::rust_src(repo) {
@@ -76,12 +76,12 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
             wasm::place(&scratch, &out, path.strip_prefix(&scratch)?)?;
         }
     }
-    // Last: it says that all others are there.
+    // Last, because its presence marks a complete build.
     wasm::place(&scratch, &out, Path::new(&format!("{NAME}.js")))
 }
 
 fn compile(repo: &Repo) -> Result<Vec<u8>> {
-    // Other flags would build everything else anew, each time.
+    // Other flags in the same target folder would rebuild everything each time.
     let target = repo.target.join("threads");
     let mut args =
         vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
@@ -89,8 +89,7 @@ fn compile(repo: &Repo) -> Result<Vec<u8>> {
     args.extend(["-Zbuild-std=std,panic_abort", "--target-dir"]);
     let mut cargo = cmd::cargo(&args, &repo.root);
     cargo.arg(&target);
-    // To build the standard library is what the stable compiler does not promise to be able to; it
-    // is.
+    // -Zbuild-std is unstable: the variable makes the stable compiler accept it.
     cargo
         .env("RUSTC_BOOTSTRAP", "1")
         .env_remove("RUSTFLAGS")
@@ -104,13 +103,13 @@ fn patch(scratch: &Path) -> Result<()> {
     let mut scripts: Vec<PathBuf> = files::below(&scratch.join("snippets"))?;
     scripts.retain(|path| path.ends_with("workerHelpers.js"));
     let [script] = scripts.as_slice() else {
-        bail!("wasm-bindgen-rayon has {} scripts, not one", scripts.len())
+        bail!("wasm-bindgen-rayon has {} scripts, expected one", scripts.len())
     };
     let mut text =
         std::fs::read_to_string(script).with_context(|| format!("reading {}", script.display()))?;
     for (from, to) in PATCHES {
         if text.matches(from).count() != 1 {
-            bail!("{} does not say {from} once: wasm-bindgen-rayon has changed", script.display());
+            bail!("{}: expected {from} once: wasm-bindgen-rayon has changed", script.display());
         }
         text = text.replace(from, to);
     }

@@ -101,7 +101,7 @@ fn test_data(repo: &Repo, names: &[String]) -> Result<Vec<String>> {
             repo.root.join(name).metadata().with_context(|| format!("size of {name}"))?.len();
         if size > TEST_DATA_LIMIT {
             broken.push(format!(
-                "{name} has {size} bytes, of {TEST_DATA_LIMIT}: compress it or choose a smaller file"
+                "{name} has {size} bytes, of {TEST_DATA_LIMIT}: compress it or use a smaller file"
             ));
         }
     }

@@ -1,7 +1,7 @@
-//! The two wasm modules: compiled, bound to JavaScript by wasm-bindgen as a library (so that its
-//! version is the one in Cargo.lock), optimized by wasm-opt, and placed beside the viewer's
-//! TypeScript.
+//! Builds the two wasm modules: compiles them, binds them to JavaScript, optimizes them with
+//! wasm-opt, and places them beside the viewer's TypeScript.
 //!
+//! wasm-bindgen is used as a library, so that its version is the one in Cargo.lock. The module
 //! `threads` builds the worker's module once more, with threads.
 
 use crate::{cmd, files, repo::Repo};
@@ -26,11 +26,11 @@ const MODULES: [Module; 2] = [
     Module { name: "vramscope_view", package: "vramscope-view" },
 ];
 
-/// Every browser that has WebGL2 and module workers has these too.
+/// Every browser with WebGL2 and module workers has SIMD.
 const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
 
-/// Stripping is left to wasm-bindgen and wasm-opt: the linker would also drop the section that
-/// tells them which of those features are in use.
+/// The linker must not strip: it would drop the section that tells wasm-bindgen and wasm-opt which
+/// target features are in use. They strip instead.
 pub(crate) const UNSTRIPPED: &str = "profile.wasm.strip=\"none\"";
 
 /// Builds all modules into web/viewer/wasm.
@@ -55,15 +55,14 @@ fn compile(repo: &Repo, module: Module) -> Result<Vec<u8>> {
         vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
     args.extend(["--package", module.package]);
     let mut cargo = cmd::cargo(&args, &repo.root);
-    // What the environment asks of native builds (a linker, sanitizers, coverage) would break
-    // these.
+    // Flags for native builds, such as a linker, sanitizers or coverage, would break this build.
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS);
     cmd::run(&mut cargo)?;
     let compiled = repo.target.join(TARGET).join(PROFILE).join(format!("{}.wasm", module.name));
     std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))
 }
 
-/// wasm-bindgen and wasm-opt for one module; nothing when it is the same as last time.
+/// Runs wasm-bindgen and wasm-opt for one module, unless its bytes are those of the last run.
 fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
     let module = module.name;
     let out = repo.path("web/viewer/wasm");
@@ -77,8 +76,7 @@ fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
     }
     let scratch = generate(repo, module, bytes)?;
     std::fs::create_dir_all(&out)?;
-    // The JavaScript comes last: a server that watches it then reloads a page whose wasm is already
-    // there.
+    // The JavaScript comes last: a server that watches it reloads the page, which needs the wasm.
     for name in
         files::below(&scratch)?.iter().map(|p| p.strip_prefix(&scratch).map(Path::to_path_buf))
     {
@@ -91,7 +89,7 @@ fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
     std::fs::write(&stamp, mark).with_context(|| format!("writing {}", stamp.display()))
 }
 
-/// A folder with what wasm-bindgen and wasm-opt make of a module, and nothing else.
+/// Runs wasm-bindgen and wasm-opt, and returns the folder with their output only.
 pub(crate) fn generate(repo: &Repo, module: &str, bytes: &[u8]) -> Result<PathBuf> {
     let scratch = repo.target.join("xtask").join(module);
     if scratch.is_dir() {
@@ -110,10 +108,11 @@ pub(crate) fn generate(repo: &Repo, module: &str, bytes: &[u8]) -> Result<PathBu
     Ok(scratch)
 }
 
-/// Functions larger than this (in wasm-opt's measure) stay apart even when only one place calls
-/// them. Engines run a new module unoptimized at first and replace one function at a time, when it
-/// is called again: the parser's loop must not vanish in a function that is called once a file. It
-/// makes the module smaller, too.
+/// Options of wasm-opt. Functions above this size are not inlined, even into their only caller.
+///
+/// An engine runs a new module unoptimized, and replaces a function by its optimized code when it
+/// is called again. The parser's loop must not be inlined into a function that is called once per
+/// file. The limit makes the module smaller, too.
 pub(crate) const OPTIMIZE: [&str; 2] = ["-Os", "--one-caller-inline-max-function-size=50"];
 
 fn optimize(repo: &Repo, wasm: &Path) -> Result<()> {

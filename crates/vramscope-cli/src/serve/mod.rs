@@ -1,14 +1,13 @@
-//! `vramscope serve`: the page and a folder's files, over the loopback interface of this machine.
+//! `vramscope serve`: serves the page and snapshots over the loopback interface.
 //!
-//! The address has a random token in its path, so that neither other users of the machine nor other
-//! pages in the browser can guess it. Files go from the disk to the browser as they are asked for,
-//! in ranges if it wants to; none is held in memory. What lies in a folder is looked up whenever
-//! the page asks, so a snapshot that is written later is offered there.
+//! The path of the address has a random token, so that neither other users of the machine nor other
+//! pages in the browser can guess it. Files are streamed from disk on request, also in ranges. Each
+//! request of the index lists the folders again, so that snapshots that are written later appear on
+//! the page.
 
+mod page;
 mod routes;
 mod shelf;
-
-include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 use crate::Failure;
 use crate::arguments::Serve;
@@ -18,27 +17,28 @@ use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::net::TcpListener;
 
-/// Where it listens unless told, or on one of the next few where that is taken: the same each time,
-/// for those who forward it.
+/// The default port, fixed so that it can be forwarded.
 const PORT: u16 = 8317;
-const TRIES: u16 = 50;
+/// Number of ports from [`PORT`] on that are tried when others are in use.
+const PORTS: u16 = 50;
 
-/// Serves until it is stopped.
+/// Serves until the process is stopped.
 ///
 /// # Errors
-/// When a path is not there, or no port can be had.
+/// When the page is not built in, a path does not exist, or no port is free.
 pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
-    if PAGE.is_empty() {
-        let how = "cargo xtask build && cargo install --path crates/vramscope-cli --features page";
-        return Err(Failure::Usage(format!(
-            "this program was built without the page; with it: {how}"
-        )));
+    if page::get("index.html").is_none() {
+        return Err(Failure::Usage(
+            "this program was built without the page. Build it with the page: cargo xtask build \
+             && cargo install --path crates/vramscope-cli --features page"
+                .to_owned(),
+        ));
     }
     for path in &arguments.paths {
         path.metadata()
             .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
     }
-    // Once now, so that what cannot be listed is said before a browser opens.
+    // List the folders now, so that errors show before a browser opens.
     let found = paths::expand(&arguments.paths)?.len();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -49,26 +49,26 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
         let mut out = io::stdout();
         let files = if found == 1 { "1 file" } else { &format!("{found} files") };
         let shown =
-            if arguments.paths.is_empty() { "the page alone".to_owned() } else { files.to_owned() };
+            if arguments.paths.is_empty() { "the page only".to_owned() } else { files.to_owned() };
         writeln!(out, "vramscope serves {shown} at {address} (Ctrl-C stops it)")?;
         out.flush()?;
         if !arguments.no_open
             && let Err(error) = open::that_detached(&address)
         {
-            eprintln!("vramscope: no browser could be opened ({error}): open the address by hand");
+            eprintln!("vramscope: cannot open a browser ({error}): open the address yourself");
         }
         axum::serve(listener, routes::router(&token, Shelf::new(arguments.paths.clone()))).await?;
         Ok(())
     })
 }
 
-/// At the port that was asked for, and no other; else at the usual one or one of those after it.
+/// Listens at the requested port, or at the first free one from the default port on.
 async fn listen(port: Option<u16>) -> io::Result<TcpListener> {
     let at = |port: u16| TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     if let Some(port) = port {
         return at(port).await.map_err(|e| io::Error::new(e.kind(), format!("port {port}: {e}")));
     }
-    for port in PORT..PORT + TRIES {
+    for port in PORT..PORT + PORTS {
         if let Ok(listener) = at(port).await {
             return Ok(listener);
         }
@@ -76,7 +76,7 @@ async fn listen(port: Option<u16>) -> io::Result<TcpListener> {
     at(0).await
 }
 
-/// 128 random bits.
+/// 128 random bits in hexadecimal digits.
 fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;

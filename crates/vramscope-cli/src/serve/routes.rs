@@ -1,6 +1,6 @@
-//! What is answered under the token's path, and nothing else is.
+//! Routes of the server, all of them below the token's path.
 
-use super::PAGE;
+use super::page::{self, Asset};
 use super::shelf::Shelf;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
@@ -13,12 +13,13 @@ use axum::{Json, Router};
 use std::sync::Arc;
 use tower_http::services::ServeFile;
 
-/// What the page has for its sample, and what it has instead: the run that is served.
+/// The attribute of the page that names its sample, and its replacement, which names the served
+/// run.
 const SAMPLE: &str = "sample=\"./sample/index.json\"";
 const RUN: &str = "run=\"./files/index.json\"";
 
-/// The first two isolate the page from others, which threads need; the rest keeps what is served to
-/// itself.
+/// Headers of every response. The first two isolate the page from other origins, which threads
+/// need. The others keep the content from other origins and from caches.
 const HEADERS: [(&str, &str); 6] = [
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-embedder-policy", "require-corp"),
@@ -42,19 +43,20 @@ pub(crate) fn router(token: &str, shelf: Shelf) -> Router {
         .fallback(async || {
             (
                 StatusCode::NOT_FOUND,
-                "Nothing is here: the address that vramscope printed has a token in it.\n",
+                "Not found: use the address that vramscope printed, with its token.\n",
             )
         })
         .layer(middleware::from_fn(guarded))
 }
 
-/// Only for this machine's own names: a page elsewhere may have its name lead here. And with the
-/// headers, whatever it is.
+/// Refuses requests for other host names, against DNS rebinding, and adds the headers to every
+/// response.
 async fn guarded(request: Request, next: Next) -> Response {
     let mut response = if is_local(request.headers()) {
         next.run(request).await
     } else {
-        (StatusCode::FORBIDDEN, "This is served to 127.0.0.1 and localhost only.\n").into_response()
+        (StatusCode::FORBIDDEN, "Forbidden: the host must be 127.0.0.1 or localhost.\n")
+            .into_response()
     };
     for (name, value) in HEADERS {
         response
@@ -73,10 +75,10 @@ fn is_local(headers: &HeaderMap) -> bool {
 }
 
 async fn page(State(shelf): State<Arc<Shelf>>) -> Response {
-    let Some((_, html)) = PAGE.iter().find(|(name, _)| *name == "index.html") else {
+    let Some(Asset { bytes, .. }) = page::get("index.html") else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let html = String::from_utf8_lossy(html);
+    let html = String::from_utf8_lossy(&bytes);
     let html = if shelf.is_empty() { html.into_owned() } else { html.replacen(SAMPLE, RUN, 1) };
     axum::response::Html(html).into_response()
 }
@@ -88,8 +90,7 @@ async fn index(State(shelf): State<Arc<Shelf>>) -> Response {
     }
 }
 
-/// A snapshot, from the disk: whole, or the range that is asked for. Never as something that a
-/// browser would run.
+/// Streams a snapshot or a range of one from disk. The headers keep a browser from running it.
 async fn file(
     State(shelf): State<Arc<Shelf>>,
     Path(number): Path<usize>,
@@ -110,26 +111,10 @@ async fn file(
 }
 
 async fn asset(Path(path): Path<String>) -> Response {
-    // A folder is its index, as on any host.
-    let is_asked = |name: &str| name == path || name.strip_suffix("index.html") == Some(&path);
-    let Some((name, bytes)) = PAGE.iter().find(|(name, _)| is_asked(name)) else {
+    let Some(Asset { bytes, content_type }) = page::get(&path) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    ([(header::CONTENT_TYPE, kind(name))], *bytes).into_response()
-}
-
-fn kind(name: &str) -> &'static str {
-    match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
-        "html" => "text/html; charset=utf-8",
-        "js" => "text/javascript",
-        "css" => "text/css",
-        "json" => "application/json",
-        "svg" => "image/svg+xml",
-        "wasm" => "application/wasm",
-        "webmanifest" => "application/manifest+json",
-        "png" => "image/png",
-        _ => "application/octet-stream",
-    }
+    ([(header::CONTENT_TYPE, content_type)], bytes).into_response()
 }
 
 #[cfg(test)]
@@ -137,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_this_machine_are_served() {
+    fn only_local_host_names_are_served() {
         let of = |host: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_static(host));

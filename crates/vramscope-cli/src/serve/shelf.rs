@@ -1,4 +1,4 @@
-//! What there is to serve, looked up anew each time.
+//! The files to serve. Every request of the index lists the folders again.
 
 use crate::paths;
 use serde::Serialize;
@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A file that was written to so recently may not be whole.
+/// A file that was modified within this time may be incomplete.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// Files and folders that were named, and the files seen in them.
+/// The files and folders of the command line, and the files found in them.
 pub(crate) struct Shelf {
     named: Vec<PathBuf>,
-    /// Every file ever seen; its index is its number in addresses.
+    /// Every file found so far. Its index is its number in addresses.
     seen: Mutex<Vec<PathBuf>>,
 }
 
-/// What the page opens.
+/// The run index that the page opens.
 #[derive(Serialize)]
 pub(crate) struct Index {
     title: String,
     files: Vec<Entry>,
-    /// It may become more: ask again.
+    /// Files may be added: the page should ask again.
     watch: bool,
 }
 
 #[derive(Serialize)]
 struct Entry {
     path: String,
-    /// Relative to the index. It changes when the file does.
+    /// Relative to the index. Changes when the file changes.
     url: String,
     bytes: u64,
 }
@@ -39,12 +39,12 @@ impl Shelf {
         Self { named, seen: Mutex::default() }
     }
 
-    /// Nothing was named: the page alone is served.
+    /// True when the command line has no path, and only the page is served.
     pub(crate) fn is_empty(&self) -> bool {
         self.named.is_empty()
     }
 
-    /// The files there are now, less those that are still being written.
+    /// Lists the files, except those that may still be written.
     ///
     /// # Errors
     /// When a folder cannot be listed.
@@ -52,10 +52,10 @@ impl Shelf {
         let now = SystemTime::now();
         let mut files = Vec::new();
         for path in paths::expand(&self.named)? {
-            // What is taken away while the folder is listed is not there.
+            // A file may be deleted while its folder is listed.
             let Ok(metadata) = path.metadata() else { continue };
             let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
-            // A clock that has been put back would hide files for long.
+            // A modification time in the future, after the clock was set back, hides no file.
             if now.duration_since(modified).is_ok_and(|age| age < SETTLED) {
                 continue;
             }
@@ -81,7 +81,7 @@ impl Shelf {
         })
     }
 
-    /// The file with this number, as an index told it.
+    /// The file with this number from an index.
     pub(crate) fn path(&self, number: usize) -> Option<PathBuf> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
     }

@@ -68,7 +68,7 @@ pub(super) fn typescript_share(sources: &[Source]) -> Vec<String> {
     println!("tidy: {rust} lines of Rust, {typescript} of TypeScript ({percent} %)");
     if percent >= TYPESCRIPT_PERCENT {
         return vec![format!(
-            "TypeScript is {percent} % of the code, of {TYPESCRIPT_PERCENT} %: move computation to Rust"
+            "TypeScript is {percent} % of the code, of {TYPESCRIPT_PERCENT} %: compute in Rust"
         )];
     }
     Vec::new()
