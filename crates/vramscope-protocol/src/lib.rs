@@ -24,17 +24,19 @@ pub use vramscope_report::Quantity;
 /// in words.
 pub const PROTOCOL: u32 = 1;
 
-/// The two ways along a trace.
+/// What an x axis counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub enum AxisKind {
-    /// One slot an event: slot 0 is the state before the window, slot `i + 1` the state after event
+    /// One slot per event: slot 0 is the state before the window, slot `i + 1` the state after event
     /// `i`.
     Event,
-    /// One slot a microsecond of the running maximum of `time_us`, with a lead before the first
-    /// event (the state before the window) and the same length after the last.
+    /// One slot per microsecond of the running maximum of `time_us`, with a lead before the first
+    /// event (the state before the window) and an equal tail after the last.
     Time,
+    /// The weight of a flame graph. Only the page's canvas has it: no trace has such an axis.
+    Weight,
 }
 
 /// An x axis in slots: `[0, extent)`.
@@ -42,7 +44,7 @@ pub enum AxisKind {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Axis {
-    /// Events or time.
+    /// What it counts.
     pub kind: AxisKind,
     /// The number of slots.
     pub extent: f64,

@@ -30,6 +30,9 @@ fn declarations() -> String {
         writeln!(out, "export const {name} = [{width}, {height}] as const;")
             .expect("writing to a string");
     }
+    let categories = Category::ALL.map(Category::name);
+    writeln!(out, "export const CATEGORIES = {categories:?} as const;")
+        .expect("writing to a string");
     // A variant is called as its field is, but for the first letter.
     let kinds = Query::replaced()
         .iter()
@@ -80,6 +83,7 @@ fn declarations() -> String {
         BlockSort,
         Table,
         TextForm,
+        ExportFormat,
         Looked,
         Answer,
         RankCard,

@@ -229,6 +229,11 @@ pub enum Query {
         /// How.
         form: TextForm,
     },
+    /// The device in the format of another tool, as `vramscope export` writes it.
+    Convert {
+        /// The format.
+        format: ExportFormat,
+    },
     /// The next block (by the event of its alloc) that a search finds, or that has the same call
     /// stack as a block.
     Next {
@@ -462,6 +467,31 @@ pub enum TextForm {
     Csv,
     /// What the program prints with `--format json`, less its schema and path.
     Json,
+}
+
+/// A format of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum ExportFormat {
+    /// Folded stacks, one per line.
+    Folded {
+        /// What a block counts for.
+        weight: FlameWeight,
+        /// The event after which `Cursor` counts; -1 is the state before the window.
+        #[cfg_attr(test, ts(type = "number"))]
+        event: i64,
+    },
+    /// A profile for speedscope.
+    Speedscope {
+        /// What a block counts for.
+        weight: FlameWeight,
+        /// The event after which `Cursor` counts; -1 is the state before the window.
+        #[cfg_attr(test, ts(type = "number"))]
+        event: i64,
+    },
+    /// A trace for the Perfetto UI.
+    Perfetto {},
 }
 
 /// What is looked for along the trace.

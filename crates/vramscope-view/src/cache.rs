@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use vramscope_render::Strips;
 
-use crate::tile::{Level, TileKey};
+use crate::tile::{Level, TileGeometry, TileKey};
 
 /// Default capacity in strips: about 72 MB of main memory and the same amount of GPU memory.
 const MAX_STRIPS: usize = 3 << 20;

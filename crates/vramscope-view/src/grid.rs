@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::tile::{Area, Level, TileKey, power};
+use crate::tile::{Area, Level, TileGeometry, TileKey, power};
 
 /// Maximum number of tiles of a finer level that stand in for one tile. More tiles are too small to
 /// be worth the search.
@@ -166,7 +166,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::{Cells, Planner, TilePiece, level, nearest_first};
-    use crate::tile::{Area, Level, TileKey, power};
+    use crate::tile::{Area, Level, TileGeometry as _, TileKey, power};
 
     fn area(x0: f64, x1: f64, y0: f64, y1: f64) -> Area {
         Area { x0, x1, y0, y1 }

@@ -3,7 +3,7 @@
 
 use vramscope_render::{PixelRect, Placement};
 
-use crate::tile::{Area, TileKey, power};
+use crate::tile::{Area, TileGeometry, TileKey, power};
 
 /// Default space for the labels of the y axis, in CSS pixels.
 pub const DEFAULT_LEFT: f64 = 64.0;

@@ -1,33 +1,26 @@
-//! Tiles, axes and areas: the page's side of what a worker is asked for.
-//!
-//! The engine's protocol has the same types; this crate may not depend on the engine (it would
-//! bring the parser to the page), so they are written again, in the spelling that crosses the
-//! boundary.
+//! Geometry of tiles: scales, areas, and the rows of a plot. The types of tiles and axes are the
+//! protocol's.
 
 use serde::{Deserialize, Serialize};
 use vramscope_render::{TILE_COLUMNS, TILE_ROWS};
 
-/// One cell of the global grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct TileKey {
-    /// Log2 of the slots in a column.
-    pub kx: u8,
-    /// Log2 of the bytes in a row.
-    pub ky: u8,
-    /// The tile's place along x.
-    pub ix: u32,
-    /// The tile's place along y.
-    pub iy: u32,
+pub use vramscope_protocol::{Axis, AxisKind, TileKey};
+
+/// The place of a tile in the plot.
+pub trait TileGeometry {
+    /// The scale of the tile.
+    fn level(self) -> Level;
+
+    /// The slots and bytes that the tile covers.
+    fn area(self) -> Area;
 }
 
-impl TileKey {
-    /// The scale of the tile.
-    pub fn level(self) -> Level {
+impl TileGeometry for TileKey {
+    fn level(self) -> Level {
         Level { kx: self.kx, ky: self.ky }
     }
 
-    /// What the tile covers.
-    pub fn area(self) -> Area {
+    fn area(self) -> Area {
         let [w, h] = self.level().tile_size();
         let (x0, y0) = (f64::from(self.ix) * w, f64::from(self.iy) * h);
         Area { x0, x1: x0 + w, y0, y1: y0 + h }
@@ -99,32 +92,6 @@ impl Area {
     pub fn is_empty(&self) -> bool {
         self.x1 <= self.x0 || self.y1 <= self.y0
     }
-}
-
-/// The two ways along a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum AxisKind {
-    /// A slot an event.
-    Event,
-    /// A slot a microsecond.
-    Time,
-    /// No way along a trace: a slot is a unit of a flame graph's weight.
-    Weight,
-}
-
-/// An x axis in slots: `[0, extent)`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Axis {
-    /// Events or time.
-    pub kind: AxisKind,
-    /// The number of slots.
-    pub extent: f64,
-    /// The slot of event 0, or of the window's first microsecond: a label is `slot - origin`.
-    pub origin: f64,
-    /// The first slot at which the peak is reached.
-    pub peak: f64,
 }
 
 /// The y axis of a plot.

@@ -189,7 +189,10 @@ test("WebAssembly that is missing is reported at once, and loaded once it is the
   const modules = /vramscope_(view|worker)_bg[^/]*\.wasm$/;
   for (const [answer, words] of [
     [{ status: 404, body: "not here" }, /\.wasm answered 404.*Reload the page/],
-    [{ contentType: "text/html", body: "<!doctype html>" }, /\.wasm is not WebAssembly.*text\/html/],
+    [
+      { contentType: "text/html", body: "<!doctype html>" },
+      /\.wasm is not WebAssembly.*text\/html/,
+    ],
   ] as const) {
     await page.route(modules, (route) => route.fulfill(answer));
     await reload(page);

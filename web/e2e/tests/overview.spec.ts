@@ -99,9 +99,7 @@ test("numbers, bars and the outlier are those of the command line", async ({
         odd.has(path) ? 1 : 0,
       );
     }
-    const lines = pane
-      .getByRole("list", { name: "Differences between ranks" })
-      .getByRole("button");
+    const lines = pane.getByRole("list", { name: "Differences between ranks" }).getByRole("button");
     await expect(lines).toHaveCount(outliers.length);
     expect((await lines.allTextContents()).toSorted()).toEqual(
       outliers.map(({ text }) => text).toSorted(),

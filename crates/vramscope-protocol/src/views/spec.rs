@@ -63,6 +63,7 @@ specs! {
     Events:      Short, replaces, [];
     Blocks:      Short, replaces, [Carving, Categories];
     Export:      Long,  queues,   [Carving, Categories];
+    Convert:     Long,  queues,   [Carving];
     Next:        Short, queues,   [];
     Hit:         Short, replaces, [];
     Names:       Short, replaces, [];

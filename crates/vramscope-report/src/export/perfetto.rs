@@ -30,7 +30,7 @@ struct Event<'a> {
 }
 
 struct Writer<'o> {
-    out: &'o mut dyn Write,
+    out: &'o mut (dyn Write + Send),
     pid: u32,
     comma: &'static str,
 }

@@ -5,16 +5,18 @@ use super::events::{self, subject, subjects};
 use serde::Serialize;
 use std::io;
 use vramscope_analysis::slicing::Budget;
-use vramscope_protocol::views::{Table, TextForm};
+use vramscope_protocol::views::{ExportFormat, FlameWeight, Table, TextForm};
 use vramscope_report::blocks::record;
 use vramscope_report::csv_line;
 use vramscope_report::export::{
-    FindingLine, SegmentLine, block_csv, csv, json_list, spreadsheet_text,
+    ExportFormat as Format, FindingLine, SegmentLine, block_csv, csv, export_sliced, json_list,
+    spreadsheet_text,
 };
 use vramscope_report::findings::of_device;
+use vramscope_report::flame::Weight;
 use vramscope_report::segments::{rows_sliced, segments_sliced, states_sliced};
 use vramscope_report::text::block_reference;
-use vramscope_report::{Derived, Target, site, slot_after, time_of};
+use vramscope_report::{Derived, Target, site, slot_after, slot_of, time_of};
 
 /// A table as text.
 pub(crate) async fn export(
@@ -26,6 +28,26 @@ pub(crate) async fn export(
     let mut out = Vec::new();
     write(at, what, form, &mut out, budget).await.expect("memory takes all text");
     String::from_utf8(out).expect("tables are text")
+}
+
+/// A device in the format of another tool.
+pub(crate) async fn convert(at: Target<'_>, format: ExportFormat, budget: &mut Budget) -> String {
+    let trace = at.trace();
+    let weight = |of: FlameWeight, event: i64| match of {
+        FlameWeight::Peak => Weight::Bytes(slot_of(trace.requested_band.peak_event)),
+        FlameWeight::Cursor => Weight::Bytes(slot_after(trace, event)),
+        FlameWeight::ByteSeconds => Weight::ByteSeconds,
+        FlameWeight::Count => Weight::Count,
+        FlameWeight::Churn => Weight::Churn,
+    };
+    let format = match format {
+        ExportFormat::Folded { weight: of, event } => Format::Folded(weight(of, event)),
+        ExportFormat::Speedscope { weight: of, event } => Format::Speedscope(weight(of, event)),
+        ExportFormat::Perfetto {} => Format::Perfetto,
+    };
+    let mut out = Vec::new();
+    export_sliced(at, format, &mut out, budget).await.expect("memory takes all text");
+    String::from_utf8(out).expect("exports are text")
 }
 
 async fn write(

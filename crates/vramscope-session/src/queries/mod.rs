@@ -207,6 +207,9 @@ impl Queries {
             Query::Export { what, form } => {
                 task!(on, |at, budget| Answer::Text(export::export(at, &what, form, budget).await))
             }
+            Query::Convert { format } => {
+                task!(on, |at, budget| Answer::Text(export::convert(at, format, budget).await))
+            }
             Query::Next { of, event, block, backwards } => {
                 task!(on, |at, budget| Answer::Next(
                     next::next(at, &of, event, block, backwards, budget).await.map(Box::new)

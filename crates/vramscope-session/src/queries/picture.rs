@@ -119,6 +119,7 @@ pub(super) async fn picture(
         let ticks = match query_axis(query) {
             AxisKind::Event => event_ticks(low.max(0.0), high.min(last - 1.0), most),
             AxisKind::Time => time_ticks(low.max(-origin), high.min(last), most),
+            AxisKind::Weight => Vec::new(),
         };
         let y = ROOM[1] + sheet.height + 17.0;
         for tick in ticks {

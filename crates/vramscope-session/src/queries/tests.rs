@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_protocol::views::{
-    Answer, At, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked,
-    MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
+    Answer, At, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec, FlameWeight,
+    Layer, Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
 use vramscope_report::LoadedFile;
@@ -90,6 +90,13 @@ fn questions(slots: f64) -> Vec<Query> {
         Table::Findings {},
         Table::Segments { event },
     ];
+    let (weight, event) = (FlameWeight::Cursor, 5);
+    let formats = [
+        ExportFormat::Folded { weight, event },
+        ExportFormat::Speedscope { weight, event },
+        ExportFormat::Perfetto {},
+    ];
+    all.extend(formats.map(|format| Query::Convert { format }));
     for what in exported {
         let both = [TextForm::Csv, TextForm::Json];
         all.extend(both.map(|form| Query::Export { what: what.clone(), form }));

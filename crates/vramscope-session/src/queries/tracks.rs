@@ -137,6 +137,7 @@ fn place(clock: &Clock, axis: Axis<'_>, kind: AxisKind, range: &NamedRange) -> O
         return None;
     }
     let slots = match kind {
+        AxisKind::Weight => return None,
         AxisKind::Time => (axis.origin() + from, axis.origin() + to.min(span)),
         // From its first event to the first one behind it.
         AxisKind::Event if to >= span => {

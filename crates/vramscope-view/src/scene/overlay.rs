@@ -4,7 +4,7 @@ use super::{OpenPlot, PlotPoint, Scene};
 use crate::axes::{measure_x, measure_y};
 use crate::boxes::boxes;
 use crate::screen::valid_length;
-use crate::tile::{Area, Rows, power};
+use crate::tile::{Area, Rows, TileGeometry, power};
 use crate::viewport::Bounds;
 use vramscope_render::NO_BLOCK;
 

@@ -1,7 +1,7 @@
 //! A synthetic training run, and a simple layout of its tiles without merging.
 
 use vramscope_render::{Color, Strips, TILE_COLUMNS, TILE_ROWS};
-use vramscope_view::tile::{TileKey, power};
+use vramscope_view::tile::{TileGeometry, TileKey, power};
 
 const MIB: f64 = 1_048_576.0;
 

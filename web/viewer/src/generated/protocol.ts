@@ -9,6 +9,7 @@ export const ROW_UNITS = 4096;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
+export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "unknown"] as const;
 export const REPLACED = ["tracks", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
 
 export type Quantity = { 
@@ -26,11 +27,11 @@ text: string,
  */
 exact: string, };
 
-export type AxisKind = "event" | "time";
+export type AxisKind = "event" | "time" | "weight";
 
 export type Axis = { 
 /**
- * Events or time.
+ * What it counts.
  */
 kind: AxisKind, 
 /**
@@ -814,7 +815,11 @@ what: Table,
 /**
  * How.
  */
-form: TextForm, } } | { "next": { 
+form: TextForm, } } | { "convert": { 
+/**
+ * The format.
+ */
+format: ExportFormat, } } | { "next": { 
 /**
  * What is looked for.
  */
@@ -1020,6 +1025,24 @@ filter: EventFilter, } } | { "findings": Record<symbol, never> } | { "segments":
 event: number, } };
 
 export type TextForm = "csv" | "json";
+
+export type ExportFormat = { "folded": { 
+/**
+ * What a block counts for.
+ */
+weight: FlameWeight, 
+/**
+ * The event after which `Cursor` counts; -1 is the state before the window.
+ */
+event: number, } } | { "speedscope": { 
+/**
+ * What a block counts for.
+ */
+weight: FlameWeight, 
+/**
+ * The event after which `Cursor` counts; -1 is the state before the window.
+ */
+event: number, } } | { "perfetto": Record<symbol, never> };
 
 export type Looked = { "search": { 
 /**

@@ -3,26 +3,17 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { resource } from "../client/resource.js";
-import type { BlockLine, BlockSort, BlockTable } from "../generated/protocol.js";
+import {
+  type BlockLine,
+  type BlockSort,
+  type BlockTable,
+  CATEGORIES,
+} from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
 import { copyTable, saveTable } from "./save.js";
 import { type Column, Table } from "./table.js";
 import type { ViewUses } from "./workspace.js";
-
-const CATEGORIES = [
-  "",
-  "parameter",
-  "gradient",
-  "optimizer_state",
-  "buffer",
-  "input",
-  "activation",
-  "temporary",
-  "workspace",
-  "communication",
-  "unknown",
-];
 
 /** The table's own choices. Search, cursor and flame graph node are shared with other views. */
 function open({ selection, viewSelection }: Uses<"selection" | "viewSelection">) {
@@ -168,7 +159,7 @@ export function Blocks(properties: BlocksProperties) {
                 category.value = event.currentTarget.value;
               }}
             >
-              {CATEGORIES.map((name) => (
+              {["", ...CATEGORIES].map((name) => (
                 <option key={name} value={name}>
                   {name === "" ? "all" : name.replaceAll("_", " ")}
                 </option>

@@ -2,7 +2,7 @@
 // GPU's memory, block labels, and the box of a drag.
 
 import { useMemo } from "preact/hooks";
-import type { Axis, AxisKind, Mark, Marker, StateAt as StateAt } from "../generated/protocol.js";
+import type { Axis, AxisKind, Mark, Marker, StateAt } from "../generated/protocol.js";
 import type { Draft } from "../plot/gestures.js";
 import type { TimelinePlot } from "../plot/timeline-plot.js";
 import type { Ruler } from "../view-selection.js";

@@ -1,12 +1,13 @@
 // The command palette: shortcuts, views and colorings by name.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { ColorBy } from "../generated/protocol.js";
+import type { ColorBy, ExportFormat } from "../generated/protocol.js";
 import { VIEW_TITLES, VIEWS, type View } from "../navigation.js";
 import type { Stores } from "../stores.js";
 import { SHORTCUTS } from "../ui/keymap.js";
 import { COLORS } from "../view-selection.js";
 import { Modal } from "./modal.js";
+import { saveConverted } from "./save.js";
 import { VIEW_SHORTCUTS } from "./shortcuts.js";
 
 interface Command {
@@ -40,7 +41,25 @@ function commandsOf(stores: Stores): Command[] {
       return [{ text: `${title}: ${text}`, keys: shown, run: () => press(stores, key) }];
     }),
   );
-  return [...views, ...colors, ...keyed];
+  return [...views, ...colors, ...exportsOf(stores), ...keyed];
+}
+
+/** Saves the focused device for other tools. Call stacks count as in the flame graph. */
+function exportsOf({ selection, viewSelection }: Stores): Command[] {
+  const counted = () => {
+    const { weight } = viewSelection.flame.peek();
+    return { weight, event: viewSelection.cursor.peek() ?? -1 };
+  };
+  const save = (tool: string, suffix: string, format: () => ExportFormat) => ({
+    text: `Save for ${tool}`,
+    keys: [],
+    run: () => void saveConverted(selection, format(), suffix),
+  });
+  return [
+    save("Perfetto: bands, annotations, OOMs", "perfetto.json", () => ({ perfetto: {} })),
+    save("speedscope: call stacks", "speedscope.json", () => ({ speedscope: counted() })),
+    save("flamegraph.pl: folded stacks", "folded.txt", () => ({ folded: counted() })),
+  ];
 }
 
 export function Palette(stores: Stores) {

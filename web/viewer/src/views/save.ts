@@ -1,6 +1,6 @@
 // Saves tables and pictures as files, and copies tables to the clipboard.
 
-import type { Table, TextForm } from "../generated/protocol.js";
+import type { ExportFormat, Table, TextForm } from "../generated/protocol.js";
 import { copyText } from "../host/clipboard.js";
 import { CLIPBOARD_DENIED, type Selection } from "../selection.js";
 import type { Uses } from "../stores.js";
@@ -46,6 +46,18 @@ export async function saveTable(
   const text = await tableText(selection, what, form);
   if (text !== null)
     saveBlob(new Blob([text], { type: TYPES[form] ?? "" }), `${nameFor(selection, name)}.${form}`);
+}
+
+/** Saves the focused device in the format of another tool. */
+export async function saveConverted(
+  selection: Selection,
+  format: ExportFormat,
+  suffix: string,
+): Promise<void> {
+  const { target } = selection;
+  const text = (await target?.client.view(target.target, "text", { convert: { format } })) ?? null;
+  if (text === null) return;
+  saveBlob(new Blob([text], { type: "text/plain" }), `${nameFor(selection, suffix)}`);
 }
 
 export async function copyTable(

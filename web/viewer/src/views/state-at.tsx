@@ -1,6 +1,6 @@
 // Live memory by category and call stack, in the details: at the time cursor, else at the peak.
 
-import type { StateAt as StateAt } from "../generated/protocol.js";
+import type { StateAt } from "../generated/protocol.js";
 import { StackShares } from "./card.js";
 import { Rows } from "./settings.js";
 import type { ViewUses } from "./workspace.js";

@@ -7,7 +7,7 @@ use vramscope_render::{Color, NO_BLOCK, Strips};
 use super::Scene;
 use crate::scene::{Hit, Selection};
 use crate::screen::Screen;
-use crate::tile::{Area, Axis, AxisKind, PlotKind, Rows};
+use crate::tile::{Area, Axis, AxisKind, PlotKind, Rows, TileGeometry};
 
 const PEAK: f64 = 1e9;
 const EVENTS: Axis = Axis { kind: AxisKind::Event, extent: 100_000.0, origin: 1.0, peak: 50_000.0 };
