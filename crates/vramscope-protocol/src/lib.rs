@@ -407,6 +407,9 @@ pub struct BlockDetail {
     pub reference: String,
     /// The device it is on.
     pub device: u32,
+    /// The event of its alloc, or from which it counts; -1 is before the window.
+    #[cfg_attr(test, ts(type = "number"))]
+    pub event: i64,
     /// Bytes requested.
     pub bytes: Quantity,
     /// `0x7600_2a00_0000_3`.

@@ -17,7 +17,7 @@ function treeOf(...rest: string[]) {
   const { nodes } = cli("flame", REAL, ...rest);
   const paths: string[][] = [];
   return nodes.map((node, index) => {
-    const title = node.file === "" ? node.name : `${node.name} ${basename(node.file)}:${node.line}`;
+    const title = node.file === "" ? node.name : `${basename(node.file)}:${node.line} ${node.name}`;
     const path = index === 0 ? [title] : [...(paths[node.parent] ?? []), title];
     paths.push(path);
     return { ...node, path };

@@ -138,7 +138,7 @@ test("the server checks token and host, serves ranges, and stays in its folder",
 
 test("without a path the server offers the empty page", async ({ page }) => {
   const served = await serve();
-  expect(served.line).toContain("the page alone");
+  expect(served.line).toContain("the page only");
   await page.goto(served.address);
   await expect(page.getByTestId("open-sample")).toBeVisible();
   // The record page is served under its folder.

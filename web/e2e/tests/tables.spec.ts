@@ -1,7 +1,10 @@
 // The tables of blocks and events: all rows, with the order and the numbers of the command line.
 
-import { type BlockRow, cli, deviceOf, written } from "../lib/cli.js";
+import { execFileSync } from "node:child_process";
+import { basename, dirname } from "node:path";
+import { type BlockRow, cli, deviceOf, program, written } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
+import { openPalette } from "../lib/keys.js";
 import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
 import { type Grid, Views } from "../lib/views.js";
@@ -383,4 +386,25 @@ test("no letter of a search is lost while an earlier one is searched", async ({ 
   }, word);
   await expect(search).toHaveValue(word);
   await expect.poll(async () => (await viewer.state()).find).toBe(word);
+});
+
+test("the palette saves what the program exports for other tools", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  await views.open(testData(REAL));
+  const folder = dirname(testData(REAL));
+  for (const [command, format, suffix] of [
+    ["save for perfetto", "perfetto", "perfetto.json"],
+    ["save for speedscope", "speedscope", "speedscope.json"],
+    ["save for flamegraph.pl", "folded", "folded.txt"],
+  ] as const) {
+    const palette = await openPalette(page);
+    await palette.getByRole("combobox").fill(command);
+    const { name, bytes } = await views.download(palette.getByRole("option"));
+    expect(name).toBe(`gpt_small-${suffix}`);
+    const printed = execFileSync(program, ["export", basename(REAL), "--as", format], {
+      cwd: folder,
+      maxBuffer: 1 << 28,
+    });
+    expect(bytes.toString("utf8") === printed.toString("utf8"), format).toBe(true);
+  }
 });

@@ -36,6 +36,7 @@ pub(crate) fn block(at: Target<'_>, index: u32) -> Option<BlockDetail> {
         block: index,
         reference,
         device: trace.device.device,
+        event: i64::from(block.enters) - 1,
         bytes,
         address: text::block_address(block),
         rows,

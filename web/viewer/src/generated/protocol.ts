@@ -466,6 +466,10 @@ reference: string,
  */
 device: number, 
 /**
+ * The event of its alloc, or from which it counts; -1 is before the window.
+ */
+event: number, 
+/**
  * Bytes requested.
  */
 bytes: Quantity, 

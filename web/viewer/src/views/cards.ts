@@ -84,8 +84,7 @@ export class Cards {
     const { selection, viewSelection, plots } = this.#owners;
     if (detail === null) return;
     selection.select(detail);
-    const event = /@~?(\d+)$/.exec(detail.reference)?.[1];
-    viewSelection.cursor.value = event === undefined ? -1 : Number(event);
+    viewSelection.cursor.value = detail.event;
     const plot = plots.timeline.peek();
     const span = selection.spanOf(detail);
     const range = plot?.range.peek();
