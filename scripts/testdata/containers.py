@@ -8,7 +8,7 @@ import pickle
 import zipfile
 
 from . import notation
-from .edges import F01, EMPTY, LIVE, one
+from .edges import LIVE, one
 
 PAGE = """
 <!DOCTYPE html>
