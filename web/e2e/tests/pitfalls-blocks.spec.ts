@@ -169,7 +169,7 @@ test("reserved bytes, out-of-memory events and private pools are shown", async (
   const ooms = anomaliesOf(OOMS).filter(({ kind }) => kind === "oom");
   const { reserved_bytes } = deviceOf(OOMS);
   await expect(marks(page, "oom")).toHaveCount(ooms.length);
-  await expect(page.locator(".facts [title^='peak of reserved']")).toHaveAttribute(
+  await expect(page.locator(".facts [title^='reserved peak']")).toHaveAttribute(
     "data-value",
     String(reserved_bytes.peak),
   );

@@ -82,7 +82,7 @@ test("no share of reserved bytes exceeds 100 %", async ({ viewer, page }, info) 
   );
   expect(requested_bytes.peak).toBeGreaterThan(reserved_bytes.end);
   await work(viewer, file);
-  await expect(page.locator(".facts [title^='peak of reserved']")).toHaveAttribute(
+  await expect(page.locator(".facts [title^='reserved peak']")).toHaveAttribute(
     "data-value",
     String(reserved_bytes.peak),
   );

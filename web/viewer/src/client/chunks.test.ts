@@ -61,7 +61,7 @@ test("gzip that is cut off is an error that says so, after the bytes before it",
   const packed = await gzip(bytesOf(400 * KIB));
   const cut = new Blob([packed.subarray(0, packed.length - 20)]);
   await expect(read(cut)).rejects.toThrow(GzipError);
-  await expect(read(cut)).rejects.toThrow(/cut off, damaged/);
+  await expect(read(cut)).rejects.toThrow(/cut off or damaged/);
 });
 
 test("an address is streamed", async () => {

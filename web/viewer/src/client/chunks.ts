@@ -72,7 +72,7 @@ export class GzipError extends Error {
     const words = reason instanceof Error ? reason.message : String(reason);
     super(
       `the gzip data cannot be unpacked after ${read} bytes of the file. ` +
-        `It is cut off, damaged, or has several members (${words})`,
+        `It is cut off or damaged, or has several members (${words})`,
     );
   }
 }

@@ -14,7 +14,7 @@ export function Settings({ runs, selection, viewSelection, queries }: SettingsPr
   const stats = runs.files.flatMap(({ path, client }) =>
     client.value ? [{ path, bytes: client.value.wasmBytes, threads: client.value.threads }] : [],
   );
-  const single = runs.modules.single ?? "several are used only for a large file alone";
+  const single = runs.modules.single ?? "more are used only for large files";
   return (
     <div class="settings">
       <section aria-labelledby="settings-allocator">
