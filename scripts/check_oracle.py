@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the program against an independent reading, over any folder.
+"""Compares the program with an independent reading of all snapshots in some folders.
 
 check_oracle.py PROGRAM FOLDER... [--oracle SCRIPT]
 
-SCRIPT reads one snapshot and prints what it found as JSON in the form of oracle.py, which is the one used unless told.
-Damaged files must give exit code 2 and an error, or a warning. Exit code 0 when every figure is equal.
+SCRIPT reads one snapshot and prints its figures as JSON in the form of oracle.py, the default.
+Damaged files must give exit code 2 and an error, or a warning. The exit code is 0 when all figures
+are equal.
 """
 
 import argparse
@@ -32,7 +33,10 @@ FIELDS = {
 
 
 def figures(path, oracle, program):
-    """(what, expected, found) for one file; the oracle's answer is None where it cannot read the file."""
+    """Yields (name, expected, found) of each figure of one file.
+
+    A file that the oracle cannot read must give an error or a warning.
+    """
     read = subprocess.run([sys.executable, oracle, path], capture_output=True, text=True)
     ran = subprocess.run(
         [program, "summary", "--format", "json", path], capture_output=True, text=True
@@ -74,7 +78,7 @@ def main():
                 compared += 1
                 if want != found:
                     different += 1
-                    print(f"{path}: {what} should be {want}, is {found}")
+                    print(f"{path}: {what} is {found}, expected {want}")
     print(f"{compared - different} of {compared} figures are equal")
     sys.exit(different > 0 or compared == 0)
 

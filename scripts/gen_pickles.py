@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the pickles that vramscope-pickle's tests read: one value in every protocol, and one full of Python objects.
+"""Writes the pickles for the tests of vramscope-pickle: values and objects in each protocol.
 
 gen_pickles.py FOLDER     (crates/vramscope-pickle/tests/data)
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes test_data/ and the sample run of the site.
 
-gen_test_data.py              the hand-made part: scenarios, edges, containers, damaged
-gen_test_data.py RECORDINGS   also copies real recordings from a folder of them (see testdata/recordings.py for which)
+gen_test_data.py              writes the hand-made part: scenarios, edge, containers, damaged
+gen_test_data.py RECORDINGS   also copies the recordings that testdata/recordings.py lists
 
-The same input gives the same bytes, so a second run leaves `git status` clean.
+Equal input gives equal bytes, so a second run leaves `git status` clean.
 """
 
 import json

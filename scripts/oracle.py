@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""An independent, slow, obvious reading of a snapshot, to hold the product's numbers against.
+"""Reads a snapshot in a slow and obvious way, as the reference of the product's numbers.
 
-oracle.py FILE(.pickle|.gz) -> JSON on stdout. Per device, in requested bytes (what trace entries carry):
-  active    from alloc to free_completed   = requested_bytes
-  reserved  from segment_alloc/map to segment_free/unmap = reserved_bytes
-start_bytes is before the first event, end_bytes after the last. peak_event is the 0-based index of the first event after
-which the value is largest, -1 when that is the state before the first event.
+oracle.py FILE(.pickle|.gz) prints JSON. For each device, in requested bytes as in trace entries:
+  active    from alloc to free_completed: requested_bytes of the product
+  reserved  from segment_alloc/map to segment_free/unmap: reserved_bytes of the product
+start_bytes is the value before the first event, end_bytes the value after the last. peak_event is
+the 0-based index of the first event after which the value is largest, or -1 for the state before
+the first event.
 
-The rules, where a trace is not tidy:
-- a block leaves with the size that it entered with, whatever its free says;
-- an alloc on a live address ends the old block at that event (its free was lost);
-- a completion whose alloc is not in the trace is a block from before the window; when that address already completed
-  earlier in the trace, it is instead a lost alloc, live from right after that completion;
-- an active block of the final segments that the trace did not leave live is from before the window, or, when its
-  address completed in the trace, a lost alloc, live from right after the last completion.
+Rules for incomplete traces:
+- A block has the size of its alloc, whatever the size of its free.
+- An alloc on a live address ends the old block at that event: its free was lost.
+- A completion without an alloc in the trace ends a block from before the window. When its address
+  has completed earlier in the trace, its alloc was lost: the block lives from that completion on.
+- An active block of the final segments that is not live after the trace is from before the window.
+  When its address has completed in the trace, its alloc was lost: the block lives from the last
+  completion on.
 """
 
 import collections
@@ -27,7 +29,7 @@ ACTIVE = ("active_allocated", "active_pending_free", "active_awaiting_free")
 
 
 class Inert(pickle.Unpickler):
-    """Reads plain data; a pickle that wants to call something is refused."""
+    """Reads plain data only: refuses pickles that call functions."""
 
     def find_class(self, module, name):
         if (module, name) == ("torch.jit._pickle", "restore_type_tag"):

@@ -1,14 +1,15 @@
-"""Opens the memory snapshot of the running process in vramscope's page: from a script, a debugger or a notebook.
+"""Opens the memory snapshot of the running process in vramscope's page.
 
     import vramscope_open
     torch.cuda.memory._record_memory_history()
     train()
     vramscope_open.show()     # in a browser
-    vramscope_open.frame()    # in a notebook: below the cell, if it is the last line
+    vramscope_open.frame()    # in a notebook, as the last line of a cell
 
-It needs nothing but the program `vramscope` with the page in it (on the PATH, or named by VRAMSCOPE), and is one file to be
-copied. The page is served to this machine only, at an address with a token in it, until Python ends; so long the snapshots
-are kept, in a temporary folder.
+Works from a script, a debugger or a notebook. Copy this one file; it needs only the program
+`vramscope` with the page, on the PATH or named by VRAMSCOPE. The page is served to this machine
+only, at an address with a secret token. The server and its snapshots, in a temporary folder, last
+until Python ends.
 """
 
 import atexit
@@ -23,36 +24,39 @@ import webbrowser
 
 
 def serve(*paths):
-    """Serves these files and folders; without any, a snapshot of now. Gives the address."""
+    """Serves files and folders, by default a new snapshot. Returns the address."""
     program = os.environ.get("VRAMSCOPE") or shutil.which("vramscope")
     if program is None:
-        raise FileNotFoundError("the program vramscope is not on the PATH; VRAMSCOPE can name it")
+        raise FileNotFoundError("vramscope is not on the PATH: install it, or name it in VRAMSCOPE")
     command = [program, "serve", "--no-open", *map(str, paths or [snapshot()])]
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     atexit.register(server.terminate)
-    said = server.stdout.readline()
-    address = next((word for word in said.split() if word.startswith("http://")), None)
+    line = server.stdout.readline()
+    address = next((word for word in line.split() if word.startswith("http://")), None)
     if address is None:
         raise RuntimeError(
-            f"vramscope serves nothing (status {server.wait()}): what it says is above"
+            f"vramscope failed with status {server.wait()}: its message is printed above"
         )
     return address
 
 
 def show(*paths):
-    """Serves them and opens a browser on this machine. Gives the address."""
+    """Serves files and folders, and opens a browser on this machine. Returns the address."""
     address = serve(*paths)
     webbrowser.open(address)
     return address
 
 
 def frame(*paths, height=720):
-    """Serves them, for a notebook to show the page below the cell; the notebook's browser must be on this machine."""
+    """Serves files and folders, and shows the page below the cell of a notebook.
+
+    The notebook's browser must run on this machine.
+    """
     return Frame(serve(*paths), height)
 
 
 class Frame:
-    """The page at an address, as notebooks show it."""
+    """The page at an address, in the form that notebooks display."""
 
     def __init__(self, address, height):
         self.address = address
@@ -60,18 +64,19 @@ class Frame:
 
     def _repr_html_(self):
         source = html.escape(f"{self.address}#mode=embedded")
-        return f'<iframe src="{source}" style="width: 100%; height: {self.height:d}px; border: 0"></iframe>'
+        style = f"width: 100%; height: {self.height:d}px; border: 0"
+        return f'<iframe src="{source}" style="{style}"></iframe>'
 
 
 def snapshot():
-    """Writes down what the allocator of this process has recorded. Gives the path."""
+    """Dumps a snapshot of this process. Returns its path."""
     import torch
 
     folder = tempfile.mkdtemp(prefix="vramscope-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = pathlib.Path(folder, f"rank{os.environ.get('RANK', '0')}_memory_snapshot.pickle")
     torch.cuda.memory._dump_snapshot(str(path))
-    # It is whole, and need not be watched for growth.
-    whole = time.time() - 60
-    os.utime(path, (whole, whole))
+    # vramscope waits for files that were just modified; this one is complete.
+    earlier = time.time() - 60
+    os.utime(path, (earlier, earlier))
     return path

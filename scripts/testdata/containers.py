@@ -1,4 +1,4 @@
-"""Snapshots in the wrappings that people pass around, wrappings that are refused in words, and damaged files."""
+"""Snapshots in the containers that occur in practice, refused containers, and damaged files."""
 
 import base64
 import gzip
@@ -8,7 +8,7 @@ import pickle
 import zipfile
 
 from . import notation
-from .edges import F01, EMPTY, LIVE, one
+from .edges import LIVE, one
 
 PAGE = """
 <!DOCTYPE html>
@@ -26,7 +26,7 @@ add_local_files(local_files, "Active Memory Timeline")
 
 
 def html(snapshots):
-    """A page as `trace_plot` writes it: the pickle padded with NULs to a multiple of three before base64."""
+    """A page of PyTorch's `trace_plot`: it pads the pickle with NULs to a multiple of three."""
     files = []
     for name, raw in snapshots:
         raw += b"\x00" * (3 - len(raw) % 3)
@@ -43,7 +43,7 @@ def zipped(entries):
 
 
 def legacy_torch_save():
-    """torch.save before 1.6: magic number, version, system and the object, one pickle after another."""
+    """A file of torch.save before 1.6: pickles of magic number, version, system and object."""
     parts = (
         0x1950A86A20F9469CFC6C,
         1001,
@@ -58,7 +58,7 @@ def legacy_torch_save():
 
 
 def floats(value):
-    """A JSON re-export by a program that has only doubles, and strings for what does not fit one."""
+    """JSON of a program that writes integers as doubles, and wide integers as strings."""
     if isinstance(value, dict):
         return {k: floats(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -69,9 +69,10 @@ def floats(value):
 
 
 def containers():
-    """name -> (what it shows, peak of requested_bytes of each snapshot in it, bytes)
+    """Maps names to (description, peaks, bytes); peaks are those of requested_bytes, by snapshot.
 
-    No peaks: it is not a snapshot, and a message says so. None: it ends early; an error or a warning says so.
+    No peaks: the file is no snapshot, and gives an error. None: the file is truncated, and gives an
+    error or a warning.
     """
     first, second = one("first"), notation.snapshot("second", [("A 1000 1000", LIVE)])
     big = one("big", "A 7f0000000000 1000", "7f0000000000+4096: 1024/1000 a, 3072 i")
@@ -137,9 +138,10 @@ def containers():
 
 
 def damaged():
-    """name -> (what it shows, peak of requested_bytes of each snapshot in it, bytes)
+    """Maps names to (description, peaks, bytes); peaks are those of requested_bytes, by snapshot.
 
-    No peaks: it is not a snapshot, and a message says so. None: it ends early; an error or a warning says so.
+    No peaks: the file is no snapshot, and gives an error. None: the file is truncated, and gives an
+    error or a warning.
     """
     raw = pickle.dumps(one("damaged"), 4)
     flipped = bytearray(raw)

@@ -1,4 +1,4 @@
-"""Snapshots that are odd but readable: one oddity each, in the forms in which producers write them."""
+"""Unusual but readable snapshots. Each has one peculiarity, in a form that a producer writes."""
 
 import collections
 import copy
@@ -194,7 +194,8 @@ def metadata():
 def frames():
     snapshot = one(
         "frames",
-        "A 1000 1000; A 1400 500; A 1600 20; A 1800 10; A 1a00 10; A 1c00 10; A 1e00 10; F 1400; F 1600; F 1800; F 1a00; F 1c00; F 1e00",
+        "A 1000 1000; A 1400 500; A 1600 20; A 1800 10; A 1a00 10; A 1c00 10; A 1e00 10; "
+        "F 1400; F 1600; F 1800; F 1a00; F 1c00; F 1e00",
         LIVE,
     )
     fx = {
@@ -372,7 +373,7 @@ def unknown():
 
 
 def disagree():
-    """Blocks that do not fill their segment, segments that overlap, a block outside of them, an event in none."""
+    """Segments with gaps, overlapping segments, a block and an event outside of all segments."""
     snapshot = one("disagree", "A 1000 100; A 9000 200; F 9000", "1000+4096: 512/100 a, 3584 i")
     extra = copy.deepcopy(snapshot["segments"][0])
     extra.update(address=0x1800, total_size=8192)
@@ -397,7 +398,7 @@ def disagree():
 
 
 def kineto():
-    """What `profile_plot` makes of a profile: no clock, categories, the CPU as the last device."""
+    """The output of PyTorch's `profile_plot`: no times, categories, the CPU as the last device."""
 
     def entry(action, addr, size, **more):
         return {
@@ -435,8 +436,11 @@ def kineto():
 
 
 class CppPickler:
-    """Writes as PyTorch's C++ pickler does: protocol 2, strings memoized by value, whole lists behind one MARK, every
-    integer outside of int32 as eight bytes (so that large ones turn negative); with `tags`, the wrapper around containers."""
+    """Writes as PyTorch's C++ pickler does, in protocol 2.
+
+    Strings are memoized by value. A list has one MARK. Integers outside of int32 take eight bytes,
+    so that large ones become negative. With `tags`, containers are wrapped in `restore_type_tag`.
+    """
 
     def __init__(self, tags):
         self.out, self.memo, self.tags = io.BytesIO(), {}, tags
@@ -510,7 +514,7 @@ def deep_stack():
 
 
 def sparse_memo():
-    """Protocol 2 with memo indices far apart: legal, and a reader that trusts them blindly makes a table of a million."""
+    """Protocol 2 with a memo index of a million, for which no table may be allocated."""
     raw = pickle.dumps(one("sparse_memo"), 2)
     return raw.replace(b"}q\x00", b"}r\x40\x42\x0f\x00", 1)
 
@@ -533,7 +537,10 @@ def dump(value, protocol=4):
 
 
 def edges():
-    """name -> (what it shows, bytes); a third value is the same snapshot for the oracle, which calls nothing."""
+    """Maps names to (description, bytes).
+
+    A third value is the snapshot without calls, for the oracle, which refuses them.
+    """
     lost = one(
         "lost_alloc",
         "A 1000 100; F 1000; C 1000 300; A 1400 40; F 1400",
@@ -589,7 +596,7 @@ def edges():
             dump(annotate()),
         ),
         "metadata.pickle": (
-            "user_metadata as text and dict, compile_context, forward_frames, annotations that do not pair",
+            "user_metadata as text and dict, compile_context, forward_frames, unpaired annotations",
             dump(metadata()),
         ),
         "frames.pickle": (
@@ -605,11 +612,11 @@ def edges():
             dump(overflow()),
         ),
         "unknown.pickle": (
-            "actions and keys that no release has, an event that says nothing",
+            "actions and keys that no release has, an event without keys",
             dump(unknown()),
         ),
         "disagree.pickle": ("segments and trace that do not agree", dump(disagree())),
-        "kineto.pickle": ("what profile_plot makes", dump(kineto())),
+        "kineto.pickle": ("the output of profile_plot", dump(kineto())),
         "lost_alloc.pickle": (
             "a second completion, and a live block whose address completed: lost allocs",
             dump(lost),

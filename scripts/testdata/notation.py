@@ -1,16 +1,17 @@
-"""The notation in which the scenarios are written, and the snapshots that it stands for.
+"""The notation of the scenarios, and its translation to snapshots.
 
-Trace, separated by semicolons; addresses are hexadecimal, sizes decimal bytes:
+Events of a trace are separated by semicolons. Addresses are hexadecimal, sizes decimal bytes:
     A a s     alloc                    R a   free_requested
     C a       free_completed           F a   R, then C
     SA a s    segment_alloc            SF a s  segment_free
     SM a s    segment_map              SU a s  segment_unmap
-    OOM s f   oom: s wanted, f free on the device
-A free takes the size of the last alloc at its address; of a block from before the window it is given: `F a s`.
+    OOM s f   oom: s requested, f free on the device
+A free has the size of the last alloc at its address. For a block from before the window the size is
+given: `F a s`.
 
-Final segments, separated by semicolons: `base+total[pool]: size/requested state, ...`, where a state is
+Final segments are separated by semicolons: `base+total[pool]: size/requested state, ...`. States:
     a  active_allocated     p  active_pending_free     i  inactive
-`[0,1]` is the pool, (0, 0) where it is left out. `x` before the colon: expandable.
+`[0,1]` is the pool, by default (0, 0). `x` before the colon marks an expandable segment.
 """
 
 import re
@@ -36,7 +37,7 @@ SETTINGS = {
 
 
 def stack(scenario, what, n):
-    """Three frames that no other call has: the innermost names the scenario and the event."""
+    """Three frames; the innermost is unique and names the scenario and the event."""
     return [
         {"name": f"{what}_{n}", "filename": f"/train/{scenario}.py", "line": 100 + n},
         {"name": "step", "filename": "/train/loop.py", "line": 20},
@@ -45,7 +46,10 @@ def stack(scenario, what, n):
 
 
 def trace(scenario, text):
-    """The trace entries of a line of notation. Completed frees share the stack object of their request, as torch's do."""
+    """The trace entries of a line of notation.
+
+    A completed free shares the stack object of its request, as in PyTorch.
+    """
     out, sizes = [], {}
 
     def put(action, addr, size, frames):
@@ -93,12 +97,12 @@ def trace(scenario, text):
             if op in "FC":
                 put("free_completed", addr, size, frames)
         else:
-            raise ValueError(f"{scenario}: no such event: {item}")
+            raise ValueError(f"{scenario}: unknown event: {item}")
     return out
 
 
 def segments(scenario, text, device=0):
-    """The final segments of a line of notation, in address order."""
+    """The final segments of a line of notation, by address."""
     out = []
     for n, item in enumerate(filter(None, (part.strip() for part in text.split(";")))):
         m = re.fullmatch(r"([0-9a-f]+)\+(\d+)(?:\[(\d+),(\d+)\])?(x?):\s*(.*)", item)
@@ -120,7 +124,7 @@ def segments(scenario, text, device=0):
             )
             at += int(size)
         if at != base + total:
-            raise ValueError(f"{scenario}: blocks of {item} do not fill it")
+            raise ValueError(f"{scenario}: the blocks do not fill the segment: {item}")
         active = [b for b in blocks if b["state"] != "inactive"]
         out.append(
             {
@@ -144,7 +148,7 @@ def segments(scenario, text, device=0):
 
 
 def snapshot(scenario, devices):
-    """A whole snapshot: `devices` is a list of (trace, end) in notation."""
+    """A snapshot. `devices` is a list of (trace, end) in notation."""
     return {
         "segments": [s for i, (_, end) in enumerate(devices) for s in segments(scenario, end, i)],
         "device_traces": [trace(scenario, text) for text, _ in devices],

@@ -1,7 +1,7 @@
-"""Copies real recordings, made by PyTorch's own allocator, and writes what an independent reading finds in each.
+"""Copies recordings of PyTorch, and writes the oracle's reading of each.
 
-Beside a recording stands what `torch.cuda.memory_stats()` said at its start and just before the dump, cut to the figures
-that the tests use. A file that is over 64 KiB is stored gzipped.
+The reading includes the figures of `torch.cuda.memory_stats()` that the tests use, at the start of
+the recording and before the dump. Files above 64 KiB are gzipped.
 """
 
 import gzip
@@ -13,11 +13,14 @@ import oracle
 
 PLAIN_LIMIT = 64 << 10
 RECORDED = """
-t20/linear_seed_python t20/linear_seed_all t20/gpt_small t20/pools t20/streams t20/two_devices t20/resnet50_ok
-t26/linear_seed_python t26/linear_seed_all t26/gpt_small t26/pools t26/streams t26/two_devices t26/expandable_gpt t26/oom_observer
+t20/linear_seed_python t20/linear_seed_all t20/gpt_small t20/pools t20/streams t20/two_devices
+t20/resnet50_ok
+t26/linear_seed_python t26/linear_seed_all t26/gpt_small t26/pools t26/streams t26/two_devices
+t26/expandable_gpt t26/oom_observer
 t29/linear_seed_python t29/pools t29/streams t29/two_devices t29/expandable_gpt t29/gpt_small_all
 misc/deep misc/huge misc/norecord misc/nothing misc/unicode
-gpt_late gpt_leak gpt_max_split gpt_ring10000 gpt_state_only gpt_amp late_expandable_26 late_max_split_26 oom_expandable
+gpt_late gpt_leak gpt_max_split gpt_ring10000 gpt_state_only gpt_amp
+late_expandable_26 late_max_split_26 oom_expandable
 ranks_fsdp/rank2_memory_snapshot ranks_fsdp/rank3_memory_snapshot
 """.split()
 TRUTH = [
@@ -42,7 +45,7 @@ KEYS = [
 
 
 def pack(source, target):
-    """Copies a pickle, gzipped when it is long; the name of what was written, and what the oracle reads in it."""
+    """Copies a pickle, gzipped if it is large. Returns the path and the oracle's reading."""
     with open(source, "rb") as f:
         raw = f.read()
     os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -114,7 +117,7 @@ def copy(recordings, target, sample):
 
 
 def sample_run(ranks, site, expected_path):
-    """The run behind "Try the sample run": eight ranks, gzipped, and what the oracle says of each."""
+    """Writes the sample run of the page: eight ranks, gzipped, and the oracle's reading of each."""
     shutil.rmtree(site, ignore_errors=True)
     os.makedirs(site)
     files, expected = [], {}

@@ -1,8 +1,8 @@
-"""Twenty traces small enough to check by hand, and what is true of each.
+"""Twenty traces that are small enough to check by hand, and their expected values.
 
-`requested` and `reserved` are the bytes before the first event, then after each raw event; `peak` is (bytes, the 0-based
-event after which it is first reached, -1 for the state before the first). They were worked out on paper from the meaning
-of the events, and no program's output is among them.
+`requested` and `reserved` are the bytes before the first event, then after each event. `peak` is
+(bytes, 0-based event after which the value is first reached); event -1 is the state before the
+first event. All values were computed by hand from the meaning of the events, not by a program.
 """
 
 from collections import namedtuple
@@ -203,7 +203,8 @@ SCENARIOS = {
         "an expandable segment that grows and shrinks",
         [
             Device(
-                "SM 4000 4096; A 4000 2048; SM 5000 12288; A 5000 10240; F 5000; F 4000; SU 7000 4096",
+                "SM 4000 4096; A 4000 2048; SM 5000 12288; A 5000 10240; "
+                "F 5000; F 4000; SU 7000 4096",
                 "4000+12288x: 12288 i",
                 [0, 0, 2048, 2048, 12288, 12288, 2048, 2048, 0, 0],
                 (12288, 3),
@@ -269,8 +270,10 @@ SCENARIOS = {
         "a ring buffer of few entries",
         [
             Device(
-                f"C 6a00000 {4 * MIB}; A 6a00000 {4 * MIB}; C 6a00000; A 6a00000 {4 * MIB}; C 6a00000",
-                f"1e00000+{2 * MIB}: {MIB}/{MIB} a, {MIB} i; 6800000+{20 * MIB}: {2 * MIB}/{2 * MIB} a, {18 * MIB} i",
+                f"C 6a00000 {4 * MIB}; A 6a00000 {4 * MIB}; C 6a00000; "
+                f"A 6a00000 {4 * MIB}; C 6a00000",
+                f"1e00000+{2 * MIB}: {MIB}/{MIB} a, {MIB} i; "
+                f"6800000+{20 * MIB}: {2 * MIB}/{2 * MIB} a, {18 * MIB} i",
                 [7 * MIB, 3 * MIB, 7 * MIB, 3 * MIB, 7 * MIB, 3 * MIB],
                 (7 * MIB, -1),
                 flat(22 * MIB, 5),
@@ -282,7 +285,7 @@ SCENARIOS = {
 
 
 def expected():
-    """The table as JSON: what a test compares with."""
+    """The table as JSON, for the tests."""
 
     def band(values, peak):
         return {
