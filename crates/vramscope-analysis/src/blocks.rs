@@ -291,7 +291,8 @@ impl Pairer<'_> {
                     self.blocks[old as usize].leaves = event + 1;
                     report.warn(WarningKind::LostFree, None, || {
                         format!(
-                            "{address} is allocated at {} while it is live: its free was lost, and the old block ends there",
+                            "{address} is allocated at {} while it is live: its free was lost, \
+                             and the old block ends there",
                             EventIndex(event)
                         )
                     });
@@ -333,7 +334,8 @@ impl Pairer<'_> {
             if known.bytes != bytes {
                 report.warn(WarningKind::FreeSize, None, || {
                     format!(
-                        "{address} is freed at {} with {}, but was allocated with {}: the latter counts",
+                        "{address} is freed at {} with {}, but was allocated with {}: the latter \
+                         counts",
                         EventIndex(event),
                         bytes.exact(),
                         known.bytes.exact()
@@ -345,7 +347,11 @@ impl Pairer<'_> {
             if let Some(before) = state.completed.get() {
                 (origin, enters) = (Origin::LostAlloc, before + 1);
                 report.warn(WarningKind::LostAlloc, None, || {
-                    format!("{address} is freed at {} for the second time: its alloc was lost, and it counts from the first free on", EventIndex(event))
+                    format!(
+                        "{address} is freed at {} for the second time: its alloc was lost, \
+                        and it counts from the first free on",
+                        EventIndex(event)
+                    )
                 });
             }
             let mut block =
@@ -379,7 +385,12 @@ impl Pairer<'_> {
                     None => (Origin::PreexistingLive, 0),
                     Some(completed) => {
                         report.warn(WarningKind::LostAlloc, None, || {
-                            format!("{} is live at the end, but was freed at {}: its alloc was lost, and it counts from there on", found.address, EventIndex(completed))
+                            format!(
+                                "{} is live at the end, but was freed at {}: its alloc was \
+                                lost, and it counts from there on",
+                                found.address,
+                                EventIndex(completed)
+                            )
                         });
                         (Origin::LostAlloc, completed + 1)
                     }

@@ -324,7 +324,12 @@ impl<'a> Replay<'a> {
         let size = final_size.filter(|&size| size <= extent.size).unwrap_or(replayed);
         if size != replayed {
             let address = block.address;
-            self.warn(|| format!("the block at {address} has {size} bytes in the final segments, and {replayed} by the allocator's rules"));
+            self.warn(|| {
+                format!(
+                    "the block at {address} has {size} bytes in the final segments, \
+                and {replayed} by the allocator's rules"
+                )
+            });
         }
         self.set_size(i, size);
         self.arena.carve(block.address.0, size, i);
@@ -410,12 +415,19 @@ impl<'a> Replay<'a> {
         let EndCheck { compared: count, different, first } = self.end_check;
         if let Some(first) = first {
             self.report.warn_many(WarningKind::CarvingEnd, None, different, || {
-                format!("{different} of {count} blocks of the final segments are not as the replay leaves them, first that at {first}: active_bytes and allocated_bytes are estimates")
+                format!(
+                    "{different} of {count} blocks of the final segments are not as the \
+                    replay leaves them, first that at {first}: active_bytes and allocated_bytes \
+                    are estimates"
+                )
             });
         } else if count != self.arena.len() {
             let pieces = self.arena.len();
             self.report.warn(WarningKind::CarvingEnd, None, || {
-                format!("the replay ends with {pieces} blocks, the final segments with {count}: active_bytes and allocated_bytes are estimates")
+                format!(
+                    "the replay ends with {pieces} blocks, the final segments with {count}: \
+                    active_bytes and allocated_bytes are estimates"
+                )
             });
         }
     }

@@ -13,9 +13,11 @@ pub(crate) fn warn(excerpt: &Excerpt, device: &Device, report: &mut Report) {
             return format!("a part of the file: none of its {of} events, {around}");
         }
         let (first, last) = (EventIndex(events.start), EventIndex(events.end - 1));
-        let (from, to) = (EventIndex(*before), EventIndex(before + (events.end - events.start) - 1));
+        let (from, to) =
+            (EventIndex(*before), EventIndex(before + (events.end - events.start) - 1));
         format!(
-            "a part of the file: events {first} to {last} of {of}, here {from} to {to} of the {kept} kept, {around}"
+            "a part of the file: events {first} to {last} of {of}, here {from} to {to} of the \
+             {kept} kept, {around}"
         )
     });
 }

@@ -199,14 +199,19 @@ impl<'a> SegmentsBuilder<'a> {
         if !reserves {
             if taken > 0 {
                 report.warn(WarningKind::SegmentOverlap, None, || {
-                    format!("{taken} bytes at {address} are given back at {}, and are there later without having been reserved again", EventIndex(event))
+                    format!(
+                        "{taken} bytes at {address} are given back at {}, and are there later \
+                        without having been reserved again",
+                        EventIndex(event)
+                    )
                 });
             }
             self.before.insert(address.0, from_event(snapshot, row, is_expandable, 0, None));
         } else if taken < size.0 {
             report.warn(WarningKind::SegmentLost, None, || {
                 format!(
-                    "the segment at {address} of {} is reserved at {}, and is nowhere later: its release was lost",
+                    "the segment at {address} of {} is reserved at {}, and is nowhere later: its \
+                     release was lost",
                     size,
                     EventIndex(event)
                 )

@@ -235,7 +235,8 @@ fn reserved(snapshot: &Snapshot, device: &Device, others: &[u32], report: &mut R
     if band.start < 0 {
         report.warn(WarningKind::ReservedBelowZero, None, || {
             format!(
-                "the trace reserves {} bytes more than the final segments hold: segment events are missing, and reserved_bytes is too low",
+                "the trace reserves {} bytes more than the final segments hold: segment events \
+                 are missing, and reserved_bytes is too low",
                 -band.start
             )
         });
@@ -256,7 +257,8 @@ fn check_end(snapshot: &Snapshot, device: &Device, end: i64, report: &mut Report
     if end != bytes && !device.segments.is_empty() {
         report.warn(WarningKind::EndsRequested, None, || {
             format!(
-                "requested bytes after the last event are {end}, those of the final segments {bytes}: {} apart",
+                "requested bytes after the last event are {end}, those of the final segments \
+                 {bytes}: {} apart",
                 Bytes(end.abs_diff(bytes)).exact()
             )
         });

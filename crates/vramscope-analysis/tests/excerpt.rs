@@ -249,7 +249,8 @@ fn json(
             // outside of the range.
             let addr = if name.starts_with("segment") { addr + 1_000_000 } else { addr };
             format!(
-                r#"{{"action":"{name}","addr":{addr},"size":{},"time_us":{time},"user_metadata":"{time}",
+                r#"{{"action":"{name}","addr":{addr},"size":{},"time_us":{time},
+                "user_metadata":"{time}",
                 "frames":[{{"name":"f{time}","filename":"m.py","line":{time}}}]}}"#,
                 size * 512
             )

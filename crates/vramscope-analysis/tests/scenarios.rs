@@ -185,7 +185,8 @@ fn find_returns_the_block_with_a_stable_name() {
 #[test]
 fn impossibly_large_sizes_are_kept() {
     let json =
-        br#"{"device_traces": [[{"action": "alloc", "addr": 4096, "size": 9223372036854775808}]], "segments": []}"#;
+        br#"{"device_traces": [[{"action": "alloc", "addr": 4096, "size": 9223372036854775808}]],
+            "segments": []}"#;
     let mut reader = Reader::default();
     reader.feed(json).expect("JSON");
     let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;

@@ -112,7 +112,8 @@ fn all_protocols_give_equal_values() {
         'floats' [0.5 -1e300 ] 's' 'plain' 'u' '\\xc3\\xa9\\xf0\\x9f\\x98\\x80' 'sur' \
         'a\\xed\\xb2\\x80b' 'nul' 'a\\x00b\\nc\\\\' ";
     assert_eq!(&expected[..head.len()], head);
-    let containers = " 'tuple' (1 (2 3 ) () (4 5 6 7 ) ) 'one' [1 ] 'onekey' {'k' 'v' } 'a' [1 2 ] 'b' [1 \
+    let containers = " 'tuple' (1 (2 3 ) () (4 5 6 7 ) ) 'one' [1 ] 'onekey' {'k' 'v' } 'a' [1 2 \
+        ] 'b' [1 \
         2 ] 'empty' [[] {} () ] ";
     assert!(expected.contains(containers));
     assert!(expected.ends_with("2498 2499 ] 'nest' [[[['deep' ] ] ] ] }"));

@@ -22,8 +22,8 @@
 //! ```
 //!
 //! Defects of a file are [`Warning`]s. A [`LoadError`] names what makes a file unreadable, and
-//! where. This crate knows what PyTorch writes, but draws no conclusions from it: vramscope-analysis
-//! does.
+//! where. This crate knows what PyTorch writes, but draws no conclusions from it:
+//! vramscope-analysis does.
 
 mod annotations;
 mod constant_column;

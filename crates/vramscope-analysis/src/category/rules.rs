@@ -223,7 +223,8 @@ mod tests {
     #[test]
     fn parse_keeps_the_order_of_rules() {
         let rules = Rules::parse(
-            "# comment\n\n  activation 0.25  model.py  =f \nunknown 1 * operator()(int, long) const\n\tinput\t0\t*\t*",
+            "# comment\n\n  activation 0.25  model.py  =f \nunknown 1 * operator()(int, long) \
+             const\n\tinput\t0\t*\t*",
         );
         let rules = rules.expect("three rules");
         let [first, second, third] = rules.user() else { panic!("three rules: {rules:?}") };

@@ -68,13 +68,15 @@ impl Script {
             let comma = if i == 0 { "" } else { "," };
             write!(
                 blocks,
-                r#"{comma}{{"address": {addr}, "size": {size}, "requested_size": {size}, "state": "active_allocated"}}"#
+                r#"{comma}{{"address": {addr}, "size": {size}, "requested_size": {size},
+                "state": "active_allocated"}}"#
             )
             .expect("writing to a String cannot fail");
         }
         let json = format!(
             r#"{{"device_traces": [[{}]],
-                "segments": [{{"device": 0, "address": 0, "total_size": {}, "blocks": [{blocks}]}}]}}"#,
+                "segments": [{{"device": 0, "address": 0, "total_size": {},
+                "blocks": [{blocks}]}}]}}"#,
             self.events.join(","),
             self.next + (1 << 20)
         );

@@ -76,7 +76,8 @@ impl Model {
         act(&mut self.allocator, &mut |now, Event { action, address, size, stream }| {
             let time = 1_000_000 + events.len();
             events.push(format!(
-                "{{\"action\":\"{action}\",\"addr\":{address},\"size\":{size},\"stream\":{stream},\"time_us\":{time}}}"
+                "{{\"action\":\"{action}\",\"addr\":{address},\"size\":{size},\
+                 \"stream\":{stream},\"time_us\":{time}}}"
             ));
             states.push(state(now));
         })
@@ -104,7 +105,8 @@ impl Model {
     /// The snapshot that PyTorch would write if recording had started at event `from`.
     pub(crate) fn snapshot(&self, from: usize) -> String {
         let mut text = format!(
-            "{{\"allocator_settings\":{{\"max_split_size\":{}}},\"device_traces\":[[{}]],\"segments\":[",
+            "{{\"allocator_settings\":{{\"max_split_size\":{}}},\"device_traces\":[[{}]],\
+             \"segments\":[",
             self.settings.max_split_size.map_or(-1, |s| s as i64),
             self.events[from..].join(",")
         );
@@ -115,7 +117,8 @@ impl Model {
             let kind = if s.small { "small" } else { "large" };
             write!(
                 text,
-                "{comma}{{\"device\":0,\"address\":{address},\"total_size\":{size},\"stream\":{},\"segment_type\":\"{kind}\",\
+                "{comma}{{\"device\":0,\"address\":{address},\"total_size\":{size},\"stream\":{},\
+                 \"segment_type\":\"{kind}\",\
                  \"segment_pool_id\":[0,0],\"is_expandable\":{},\"frames\":[],\"blocks\":[",
                 s.stream, s.expandable
             )
@@ -129,7 +132,8 @@ impl Model {
                 };
                 write!(
                     text,
-                    "{comma}{{\"address\":{},\"size\":{},\"requested_size\":{requested},\"state\":\"{state}\",\"frames\":[]}}",
+                    "{comma}{{\"address\":{},\"size\":{},\"requested_size\":{requested},\
+                     \"state\":\"{state}\",\"frames\":[]}}",
                     b.address, b.size
                 )
                 .expect("writing to a String cannot fail");

@@ -5,10 +5,15 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
 export interface TileKey { kx: number; ky: number; ix: number; iy: number }
-export interface Axis { kind: "event" | "time" | "weight"; extent: number; origin: number; peak: number }
+export interface Axis {
+  kind: "event" | "time" | "weight";
+  extent: number;
+  origin: number;
+  peak: number;
+}
 /**
- * The y axis: bytes, or rows of `rowUnits` each and `units` in total, with the first row at the top.
- * A row is at least `least` CSS pixels high, and `most` when all rows fit. Zooming makes rows
+ * The y axis: bytes, or rows of `rowUnits` each and `units` in total, with the first row at the
+ * top. A row is at least `least` CSS pixels high, and `most` when all rows fit. Zooming makes rows
  * higher, unless both are equal.
  */
 export type PlotKind =

@@ -28,7 +28,7 @@ const EDGES: [(&str, &[&str]); 12] = [
         ],
     ),
     ("vramscope-worker", &["vramscope-protocol", "vramscope-session"]),
-    ("vramscope-view", &["vramscope-render", "vramscope-units"]),
+    ("vramscope-view", &["vramscope-protocol", "vramscope-render", "vramscope-units"]),
     ("vramscope-cli", &["vramscope-report", "vramscope-units"]),
 ];
 

@@ -158,7 +158,7 @@ export class Comparing {
       if (!current()) return;
       this.comparison.value = sides;
       if (missing)
-        this.failure.value = `Cannot compare ${rowName(none)}: it is not read or has no allocations.`;
+        this.failure.value = `Cannot compare ${rowName(none)}: it is unread or has no allocations.`;
     } catch (error) {
       if (current()) this.failure.value = failureOf(error).message;
     }
