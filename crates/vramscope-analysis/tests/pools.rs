@@ -51,12 +51,14 @@ fn envelope_has_the_expected_height_in_every_slot() {
           "segments": [
             {"device": 0, "address": 4096, "total_size": 4096,
              "segment_pool_id": [0, 0], "blocks": [
-                {"address": 4096, "size": 1024, "requested_size": 1000, "state": "active_allocated"},
+                {"address": 4096, "size": 1024, "requested_size": 1000,
+                 "state": "active_allocated"},
                 {"address": 5120, "size": 512, "requested_size": 500, "state": "active_allocated"},
                 {"address": 5632, "size": 2560, "requested_size": 0, "state": "inactive"}]},
             {"device": 0, "address": 65536, "total_size": 4096,
              "segment_pool_id": [1, 0], "blocks": [
-                {"address": 65536, "size": 1024, "requested_size": 1000, "state": "active_allocated"},
+                {"address": 65536, "size": 1024, "requested_size": 1000,
+                 "state": "active_allocated"},
                 {"address": 66560, "size": 3072, "requested_size": 0, "state": "inactive"}]}]}"#,
     );
     let (trace, carving, envelope) = analyze(&snapshot);
