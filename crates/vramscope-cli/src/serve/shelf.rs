@@ -1,4 +1,4 @@
-//! What there is to serve, looked up anew each time.
+//! The files to serve. Every index request searches the folders again.
 
 use crate::paths;
 use serde::Serialize;
@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A file that was written to so recently may not be whole.
+/// Time since the last write after which a file counts as complete.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// Files and folders that were named, and the files seen in them.
+/// The files and folders of the command line, and the files found in them.
 pub(crate) struct Shelf {
     named: Vec<PathBuf>,
-    /// Every file ever seen; its index is its number in addresses.
+    /// Every file found so far. A file's index is its number in URLs.
     seen: Mutex<Vec<PathBuf>>,
 }
 
-/// What the page opens.
+/// The list of files that the page opens.
 #[derive(Serialize)]
 pub(crate) struct Index {
     title: String,
     files: Vec<Entry>,
-    /// It may become more: ask again.
+    /// Whether the page should poll for new files.
     watch: bool,
 }
 
 #[derive(Serialize)]
 struct Entry {
     path: String,
-    /// Relative to the index. It changes when the file does.
+    /// URL relative to the index. It changes when the file changes.
     url: String,
     bytes: u64,
 }
@@ -39,23 +39,23 @@ impl Shelf {
         Self { named, seen: Mutex::default() }
     }
 
-    /// Nothing was named: the page alone is served.
+    /// Whether the command line has no path. The page is then served without files.
     pub(crate) fn is_empty(&self) -> bool {
         self.named.is_empty()
     }
 
-    /// The files there are now, less those that are still being written.
+    /// The current files, without those that are still being written.
     ///
     /// # Errors
-    /// When a folder cannot be listed.
+    /// A folder cannot be listed.
     pub(crate) fn index(&self) -> io::Result<Index> {
         let now = SystemTime::now();
         let mut files = Vec::new();
         for path in paths::expand(&self.named)? {
-            // What is taken away while the folder is listed is not there.
+            // Skip a file that was removed after its folder was listed.
             let Ok(metadata) = path.metadata() else { continue };
             let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
-            // A clock that has been put back would hide files for long.
+            // If the clock was set back, `duration_since` fails and the file counts as complete.
             if now.duration_since(modified).is_ok_and(|age| age < SETTLED) {
                 continue;
             }
@@ -73,6 +73,7 @@ impl Shelf {
         Ok(Index { title: title.unwrap_or_default(), files, watch: true })
     }
 
+    /// The number of a file. A new file gets the next number.
     fn number(&self, path: &Path) -> usize {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.iter().position(|p| p == path).unwrap_or_else(|| {
@@ -81,7 +82,7 @@ impl Shelf {
         })
     }
 
-    /// The file with this number, as an index told it.
+    /// The file with this number.
     pub(crate) fn path(&self, number: usize) -> Option<PathBuf> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
     }
