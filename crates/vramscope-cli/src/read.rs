@@ -105,8 +105,12 @@ fn select_entry<'a>(
     let Some(name) = &input.snapshot else { return Ok(&file.entries[0]) };
     file.entries.iter().find(|entry| entry.name == *name).ok_or_else(|| {
         let names: Vec<&str> = file.entries.iter().map(|entry| entry.name.as_str()).collect();
-        let available = names.join(", ");
-        Failure::Usage(format!("{}: no snapshot {name:?} (available: {available})", file.path))
+        let remedy = match names.as_slice() {
+            // A file that is itself the snapshot gives it no name.
+            [""] => "its only snapshot has no name, omit --snapshot".to_owned(),
+            names => format!("available: {}", names.join(", ")),
+        };
+        Failure::Usage(format!("{}: no snapshot {name:?} ({remedy})", file.path))
     })
 }
 

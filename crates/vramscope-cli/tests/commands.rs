@@ -355,6 +355,11 @@ fn unknown_device_or_snapshot_is_wrong_usage() {
     );
     let page = vramscope(&["peak", "containers/trace_plot.html", "--snapshot", "no such"]);
     assert_eq!(page.status.code(), Some(64));
+    let page_error = String::from_utf8_lossy(&page.stderr);
+    assert!(page_error.contains("(available: snapshot.pickle, later.pickle)"), "{page_error}");
+    let pickle = vramscope(&["peak", GPT, "--snapshot", "no such"]);
+    assert_eq!(pickle.status.code(), Some(64));
+    assert!(String::from_utf8_lossy(&pickle.stderr).contains("omit --snapshot"));
 }
 
 #[test]
