@@ -1,4 +1,4 @@
-//! The command line. Its help is the program's manual.
+//! The command line. The help texts are the program's manual.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ops::Range;
@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 /// Shows what holds GPU memory, from PyTorch memory snapshots.
 ///
-/// A snapshot is what `torch.cuda.memory._dump_snapshot("rank0.pickle")` writes after
-/// `torch.cuda.memory._record_memory_history()`. Nothing in it is ever executed.
+/// To write a snapshot, call `torch.cuda.memory._record_memory_history()`, run the program, then
+/// call `torch.cuda.memory._dump_snapshot("rank0.pickle")`. vramscope never executes code in a
+/// snapshot.
 #[derive(Parser)]
 #[command(name = "vramscope", bin_name = "vramscope", version, after_long_help = MANUAL)]
 pub(crate) struct Arguments {
@@ -17,21 +18,26 @@ pub(crate) struct Arguments {
 
 const MANUAL: &str = "\
 Inputs
-  PATH is a file (pickle, gzip of one, trace_plot HTML, JSON: told by content) or a folder, which is searched for
-  .pickle .pkl .pt .gz .html and .json files. Files are read in parallel, and never held in memory.
+  PATH is a file or a folder. A file is a pickle, a gzip of one, a trace_plot page or JSON. The
+  content decides, not the name. Folders are searched for .pickle, .pkl, .pt, .gz, .html and .json
+  files. Files are read in parallel and in chunks.
 
 Numbers
-  Names are those of torch.cuda.memory_stats(). requested_bytes and reserved_bytes come from the trace and are exact;
-  active_bytes and allocated_bytes need block sizes, which are recovered by replaying the allocator: `exactness` says
-  whether the replay meets the final segments block for block. allocated_bytes' peak is max_memory_allocated().
-  Events are counted from 0 in the device's raw trace; -1 is the state before the first.
+  Names are those of torch.cuda.memory_stats(). requested_bytes and reserved_bytes come from the
+  trace and are exact. active_bytes and allocated_bytes need block sizes, which a replay of the
+  allocator recovers. They are marked as estimates unless the replay reproduces the final segments
+  block for block. The peak of allocated_bytes is torch.cuda.max_memory_allocated().
+  Events count from 0 in the device's raw trace. Event -1 is the state before the first event.
 
 Output
-  Text for people; --format json for programs (docs/cli.md has the schemas). Progress and errors go to standard error.
+  Text is for humans. Use --format json in scripts; docs/cli.md has the schemas. Progress and errors
+  go to standard error.
 
 Exit code
-  0 done; 1 a --fail-on holds; 2 an input could not be read (the others are, and their results are printed);
-  64 wrong usage.
+  0   done
+  1   a --fail-on expression holds
+  2   an input could not be read. Results of the other inputs are printed
+  64  wrong usage
 
 Examples
   vramscope summary runs/42/
@@ -43,32 +49,32 @@ Examples
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Totals, peaks and oddities of every snapshot
+    /// Show totals, peaks and warnings of every snapshot
     Summary(Files),
-    /// Who holds memory when a band is largest, by call stack
+    /// Show the call stacks that hold memory when a band is largest
     Peak(Peak),
-    /// What is live after any event, and how segments are laid out
+    /// Show live blocks and segments after an event
     State(State),
-    /// Call stacks rolled up, outermost frame first
+    /// Show call stacks as a tree, outermost frame first
     Flame(Flame),
-    /// Every block of the window, sorted
+    /// List the blocks of the window, sorted
     Blocks(Blocks),
-    /// What is reserved, what is free in it, and what it cost
+    /// Show reserved memory: segments, free memory, fragmentation, driver calls
     Segments(State),
-    /// What deserves a look: growth, OOMs, pending frees, fragmentation, ranks that stand out
+    /// List findings: growth, OOMs, pending frees, fragmentation, outlier ranks
     Anomalies(Files),
-    /// Two snapshots, or the ranks of two runs, beside each other: totals, categories, call stacks
+    /// Compare two snapshots or the ranks of two runs: totals, categories, call stacks
     #[command(after_long_help = EXPRESSIONS)]
     Diff(Diff),
-    /// What was recorded, and how: settings, pools, streams, steps
+    /// Show how each file was recorded: settings, pools, streams, steps
     Info(Files),
-    /// The same data for other tools: flamegraph.pl, speedscope, Perfetto, spreadsheets
+    /// Export for flamegraph.pl, speedscope, Perfetto or a spreadsheet
     Export(Export),
-    /// The page in a browser, with these files in it
+    /// Serve the page with these files and open it in a browser
     Serve(Serve),
-    /// A completion script for a shell, on standard output
+    /// Print a shell completion script
     Completions {
-        /// The shell
+        /// Shell to complete for
         shell: clap_complete::Shell,
     },
 }
@@ -79,34 +85,37 @@ pub(crate) enum Format {
     Json,
 }
 
+/// Options of every command that reads snapshots, except `diff`.
 #[derive(Args)]
 pub(crate) struct Common {
-    /// Text for people, JSON for programs
+    /// Output format: text for humans, JSON for scripts
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// Rules that say what blocks are, before the built-in ones: lines of `category confidence file
+    /// Category rules that override the built-in ones. Each line is `category confidence file
     /// function`
     #[arg(long, value_name = "FILE")]
     pub(crate) rules: Option<PathBuf>,
-    /// Only these events of every device, B not counted, and what is live around them; the rest
-    /// takes no memory
-    #[arg(long, value_name = "A..B", value_parser = events)]
+    /// Read only events A to B (exclusive) of each device, and the events of blocks live in that
+    /// range. Other events take no memory
+    #[arg(long, value_name = "A..B", value_parser = event_range)]
     pub(crate) events: Option<Range<u32>>,
 }
 
-fn events(text: &str) -> Result<Range<u32>, String> {
+/// Parses `A..B`, `A..` or `..B`.
+fn event_range(text: &str) -> Result<Range<u32>, String> {
     let (from, to) = text.split_once("..").ok_or("expected A..B, such as 1000..2000")?;
-    let number = |text: &str, none: u32| match text {
-        "" => Ok(none),
+    let number = |text: &str, default: u32| match text {
+        "" => Ok(default),
         text => text.parse().map_err(|e| format!("{text}: {e}")),
     };
     let (from, to) = (number(from, 0)?, number(to, u32::MAX)?);
-    if from > to { Err(format!("{from} comes after {to}")) } else { Ok(from..to) }
+    if from > to { Err(format!("{from} is greater than {to}")) } else { Ok(from..to) }
 }
 
+/// Any number of files and folders.
 #[derive(Args)]
 pub(crate) struct Files {
-    /// Files and folders
+    /// Snapshot files, and folders to search
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -115,14 +124,14 @@ pub(crate) struct Files {
 
 /// One device of one file.
 #[derive(Args)]
-pub(crate) struct One {
-    /// A snapshot
+pub(crate) struct DeviceInput {
+    /// Snapshot file
     #[arg(value_name = "FILE")]
     pub(crate) path: PathBuf,
-    /// The device's ordinal; without it the one with most events
+    /// Device ordinal (default: the device with the most events)
     #[arg(long, value_name = "D")]
     pub(crate) device: Option<u32>,
-    /// The name of the snapshot in a file that holds several; without it the first
+    /// Snapshot name, in a page that holds several (default: the first)
     #[arg(long, value_name = "NAME")]
     pub(crate) snapshot: Option<String>,
     #[command(flatten)]
@@ -142,140 +151,143 @@ pub(crate) enum Band {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// Call stacks, named by their innermost frame that is the user's own
+pub(crate) enum PeakRows {
+    /// Call stacks, named by the innermost frame in your own code
     Stack,
-    /// The user's own frames at any level, with the bytes of all stacks that they are in
+    /// Your own frames at any level, with the bytes of all stacks that contain them
     Frame,
 }
 
 #[derive(Args)]
 pub(crate) struct Peak {
     #[command(flatten)]
-    pub(crate) one: One,
-    /// Which band's peak
+    pub(crate) input: DeviceInput,
+    /// Band whose peak is shown
     #[arg(long, value_enum, default_value_t = Band::Requested)]
     pub(crate) band: Band,
-    /// What the rows of the text are; JSON has both
-    #[arg(long, value_enum, default_value_t = By::Stack)]
-    pub(crate) by: By,
-    /// Only the largest N call stacks and frames (text: 15 unless told; JSON: all)
+    /// Rows of the text table. JSON has both
+    #[arg(long, value_enum, default_value_t = PeakRows::Stack)]
+    pub(crate) by: PeakRows,
+    /// Show only the largest N call stacks and frames (default: 15 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
 }
 
 const EXPRESSIONS: &str = "\
 Expressions
-  METRIC > AMOUNT, also with >=, < and <=. In quotes: > is the shell's.
+  METRIC > AMOUNT, or with >=, < or <=. Quote the expression: the shell reads > as a redirection.
 
-  METRIC   requested, active, allocated, reserved   a band's peak; with .start, .peak or .end its value there
-           peak                                     allocated.peak: what torch.cuda.max_memory_allocated() says
-           blocks, ooms, findings                   counts: live blocks at the --band's peak, OOMs, anomalies
-  AMOUNT   +2%, -5%                                 the change from A to B, in percent of A
-           +100MiB, +0                              the change, in B, KiB, MiB, GiB or TiB
-           20GiB, 0                                 the value in B
+  METRIC
+    requested, active, allocated, reserved   a band's peak. Append .start or .end for other values
+    peak                                     allocated.peak: torch.cuda.max_memory_allocated()
+    blocks                                   live blocks at the peak of --band
+    ooms, findings                           number of OOMs and of findings
+  AMOUNT
+    +2%, -5%                                 change from A to B, in percent of A
+    +100MiB, +0                              change in B, KiB, MiB, GiB or TiB
+    20GiB, 0                                 value in B
 
-  Of folders, every rank is asked; the exit code is 1 when an expression holds for any of them.
+  For folders, every rank is checked. The exit code is 1 when an expression holds for any rank.
 
 Examples
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --fail-on 'ooms>0'
   vramscope diff baseline/ run/ --fail-on 'reserved>+1GiB' --format markdown > comment.md";
 
-/// How a comparison is printed.
+/// Output formats of `diff`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiffFormat {
     Text,
     Json,
-    /// For a comment on a pull request
+    /// For a pull request comment
     Markdown,
 }
 
 #[derive(Args)]
 pub(crate) struct Diff {
-    /// The file or folder before
+    /// File or folder before the change
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
-    /// The file or folder after; of two folders ranks are matched, by what their names tell
+    /// File or folder after the change. Files of two folders are paired by name, then by rank
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
-    /// Of both; unless told, of each the device with most events
+    /// Device ordinal in both files (default: each file's device with the most events)
     #[arg(long, value_name = "D")]
     pub(crate) device: Option<u32>,
-    /// The band at whose peaks call stacks and categories are compared
+    /// Band at whose peaks call stacks and categories are compared
     #[arg(long, value_enum, default_value_t = Band::Requested)]
     pub(crate) band: Band,
-    /// Only the N call stacks that change most (text and Markdown: 15 unless told; JSON: all)
+    /// Show only the N call stacks that change most (default: 15 in text and Markdown, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// Exit with 1 when this holds: 'peak>+2%'; can be given several times
+    /// Exit with code 1 when EXPR holds, such as 'peak>+2%'. Can be repeated
     #[arg(long, value_name = "EXPR")]
     pub(crate) fail_on: Vec<String>,
-    /// Text for people, JSON for programs, Markdown for pull requests
+    /// Output format: text for humans, JSON for scripts, Markdown for pull requests
     #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
     pub(crate) format: DiffFormat,
-    /// Rules that say what blocks are, before the built-in ones: lines of `category confidence file
+    /// Category rules that override the built-in ones. Each line is `category confidence file
     /// function`
     #[arg(long, value_name = "FILE")]
     pub(crate) rules: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Place {
+pub(crate) enum NamedMoment {
     Start,
     Peak,
     End,
 }
 
-/// A moment.
+/// A state of the device: by event, by time or by name. Each command has its own default.
 #[derive(Args)]
 #[group(multiple = false)]
 pub(crate) struct Moment {
-    /// After this event, counted from 0; -1 is before the first
+    /// State after this event. Events count from 0; -1 is before the first
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) event: Option<i64>,
-    /// After the last event up to this time, in microseconds since the Unix epoch
+    /// State after the last event up to this time, in microseconds since the Unix epoch
     #[arg(long, value_name = "US", allow_negative_numbers = true)]
     pub(crate) time: Option<i64>,
-    /// Before the first event, at the peak of requested bytes, or after the last
+    /// State before the first event, at the peak of `requested_bytes`, or after the last event
     #[arg(long, value_enum)]
-    pub(crate) at: Option<Place>,
+    pub(crate) at: Option<NamedMoment>,
 }
 
 #[derive(Args)]
 pub(crate) struct State {
     #[command(flatten)]
-    pub(crate) one: One,
+    pub(crate) input: DeviceInput,
     #[command(flatten)]
     pub(crate) moment: Moment,
-    /// Only the largest N rows of each table of the text (20 unless told); JSON has all
+    /// Show only the largest N blocks or segments in text (default: 20). JSON has all
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FlameWeight {
-    /// Requested bytes of what is live at the peak
+    /// Requested bytes of live blocks at the peak
     Peak,
-    /// The same at --event, --time or --at
+    /// Requested bytes of live blocks at --event, --time or --at (end by default)
     Cursor,
-    /// Requested bytes times life within the window
+    /// Requested bytes times lifetime within the window
     ByteSeconds,
-    /// Allocations
+    /// Number of allocations
     Count,
-    /// Requested bytes of all allocations, however short they lived
+    /// Requested bytes of all allocations, including freed ones
     Churn,
 }
 
 #[derive(Args)]
 pub(crate) struct Flame {
     #[command(flatten)]
-    pub(crate) one: One,
-    /// What a block counts for
+    pub(crate) input: DeviceInput,
+    /// Weight of a block
     #[arg(long, value_enum, default_value_t = FlameWeight::Peak)]
     pub(crate) weight: FlameWeight,
     #[command(flatten)]
     pub(crate) moment: Moment,
-    /// Leave out of the text what is less than this share of the whole, in percent
+    /// Hide nodes below this share of the total in text, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     pub(crate) min: f64,
 }
@@ -290,22 +302,22 @@ pub(crate) enum SortBy {
 #[derive(Args)]
 pub(crate) struct Blocks {
     #[command(flatten)]
-    pub(crate) one: One,
-    /// Largest first by this
+    pub(crate) input: DeviceInput,
+    /// Sort key, largest first
     #[arg(long, value_enum, default_value_t = SortBy::Size)]
     pub(crate) sort: SortBy,
-    /// Only the first N (text: 20 unless told; JSON: all)
+    /// Show only the first N blocks (default: 20 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportAs {
-    /// Folded stacks, one a line, for flamegraph.pl and inferno
+    /// Folded stacks, one per line, for flamegraph.pl and inferno
     Folded,
     /// For speedscope.app
     Speedscope,
-    /// All blocks as a table
+    /// Table of all blocks
     Csv,
     /// For ui.perfetto.dev: bands as counters, annotations as slices, OOMs as instants
     Perfetto,
@@ -314,29 +326,29 @@ pub(crate) enum ExportAs {
 #[derive(Args)]
 pub(crate) struct Export {
     #[command(flatten)]
-    pub(crate) one: One,
-    /// The form
-    #[arg(long = "as", value_enum, value_name = "FORM")]
-    pub(crate) form: ExportAs,
-    /// What a block counts for in stacks (folded, speedscope)
+    pub(crate) input: DeviceInput,
+    /// Export format
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub(crate) file_format: ExportAs,
+    /// Weight of a block in folded and speedscope
     #[arg(long, value_enum, default_value_t = FlameWeight::Peak)]
     pub(crate) weight: FlameWeight,
     #[command(flatten)]
     pub(crate) moment: Moment,
-    /// Where to write; standard output unless told
+    /// Output file (default: standard output)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// Files and folders; without any the page opens empty
+    /// Snapshot files and folders. Without any, the page opens empty
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Listen here and nowhere else; unless told, at 8317 or the next port that is free
+    /// Use exactly this port (default: 8317 or the next free port)
     #[arg(long, value_name = "N")]
     pub(crate) port: Option<u16>,
-    /// Only print the address
+    /// Print the address without opening a browser
     #[arg(long)]
     pub(crate) no_open: bool,
 }

@@ -1,10 +1,9 @@
-//! The program `vramscope`: what holds GPU memory, from PyTorch memory snapshots, in a terminal and
-//! in scripts.
+//! The program `vramscope`: reports on PyTorch memory snapshots, for the terminal and for scripts.
 //!
-//! Every command reads files through vramscope-report, gets a value from one of its reports, and
-//! prints it as text for people or as JSON for programs (docs/cli.md); nothing is computed here.
+//! Every command reads files through vramscope-report, takes a value from one of its reports, and
+//! prints it as text or JSON (docs/cli.md). This crate computes no numbers.
 
-#![expect(clippy::print_stderr, reason = "a program says on standard error what went wrong")]
+#![expect(clippy::print_stderr, reason = "the program reports failures on standard error")]
 
 mod arguments;
 mod commands;
@@ -17,15 +16,15 @@ use arguments::{Arguments, Command};
 use clap::Parser as _;
 use std::process::ExitCode;
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 enum Failure {
-    /// The command line asks for something that is not there.
+    /// The command line is wrong, or names a device, snapshot or event that does not exist.
     Usage(String),
-    /// The output could not be written, or a folder not be listed.
+    /// Writing the output or listing a folder failed.
     Io(std::io::Error),
-    /// An input could not be read; it was said already.
+    /// An input could not be read. The command has printed the reason.
     Input,
-    /// What `--fail-on` asks holds; it was said already.
+    /// A `--fail-on` expression holds. The command has printed it.
     Check,
 }
 
@@ -45,10 +44,10 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let wrong = error.use_stderr();
-            // Where the message itself cannot be written there is nobody left to tell.
+            let is_wrong_usage = error.use_stderr();
+            // A failed write of the message cannot be reported anywhere.
             drop(error.print());
-            return if wrong { ExitCode::from(64) } else { ExitCode::SUCCESS };
+            return if is_wrong_usage { ExitCode::from(64) } else { ExitCode::SUCCESS };
         }
     };
     let result = match arguments.command {
@@ -67,7 +66,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        // A reader that has seen enough, as `head` has.
+        // The reader closed the pipe, as `head` does.
         Err(Failure::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }

@@ -1,4 +1,4 @@
-//! What goes to a terminal: tables whose columns line up, in colors where there are any.
+//! Output on standard output: JSON, and text with aligned tables and terminal colors.
 
 use crate::Failure;
 use crate::arguments::Format;
@@ -11,22 +11,25 @@ use vramscope_report::disambiguate::apart;
 use vramscope_report::summary::WarningSummary;
 use vramscope_units::{Bytes, grouped};
 
-/// Headings and names.
+/// Style of headings and names.
 pub(crate) const STRONG: Style = Style::new().bold();
-/// What matters less.
+/// Style of secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// What is wrong.
-pub(crate) const WARN: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+/// Style of warnings, failed checks and findings of medium severity.
+pub(crate) const WARNING: Style =
+    Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+/// Style of findings of high severity.
+pub(crate) const ERROR: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
-/// What ends a run.
-pub(crate) const BAD: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+/// The wording for the state before the first event.
+pub(crate) const BEFORE_WINDOW: &str = "before the window";
 
-/// Text in a style; where the output has no colors, they are taken out again on the way.
+/// Text in a style. The output stream removes the escape codes where it has no colors.
 pub(crate) fn styled(style: Style, text: impl fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Print a report: as JSON, or by `text`.
+/// Prints a report as JSON, or as text that `text` writes.
 pub(crate) fn print<T: Serialize>(
     report: &T,
     format: Format,
@@ -48,17 +51,19 @@ pub(crate) fn print<T: Serialize>(
     Ok(())
 }
 
-/// Rows under headings; numbers to the right, text to the left.
+/// A table with headings, written with aligned columns.
 pub(crate) struct Table {
+    /// The headings, then the rows.
     rows: Vec<Vec<String>>,
-    right: &'static [bool],
+    /// Whether each column is right-aligned.
+    right_aligned: &'static [bool],
 }
 
 impl Table {
-    /// `true` columns are numbers.
-    pub(crate) fn new(head: &[&str], right: &'static [bool]) -> Self {
+    /// An empty table. Columns of numbers are right-aligned.
+    pub(crate) fn new(head: &[&str], right_aligned: &'static [bool]) -> Self {
         let head = head.iter().map(|h| (*h).to_owned()).collect();
-        Self { rows: vec![head], right }
+        Self { rows: vec![head], right_aligned }
     }
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
@@ -68,14 +73,14 @@ impl Table {
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let width =
             |column: usize| self.rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.right.len()).map(width).collect();
+        let widths: Vec<usize> = (0..self.right_aligned.len()).map(width).collect();
         for (i, row) in self.rows.iter().enumerate() {
             let mut line = String::from(" ");
             for (column, cell) in row.iter().enumerate() {
                 let space = " ".repeat(widths[column] - cell.chars().count());
                 let last = column + 1 == row.len();
                 line.push(' ');
-                match (self.right[column], last) {
+                match (self.right_aligned[column], last) {
                     (true, _) => line.extend([space.as_str(), cell, " "]),
                     (false, true) => line.push_str(cell),
                     (false, false) => line.extend([cell.as_str(), &space, " "]),
@@ -90,7 +95,7 @@ impl Table {
     }
 }
 
-/// What is odd in a file; of a device, if it is one of several, with its ordinal.
+/// Writes a file's warnings, one per line. With several devices, a line names its device.
 pub(crate) fn warnings(
     out: &mut dyn Write,
     warnings: &[WarningSummary],
@@ -105,42 +110,57 @@ pub(crate) fn warnings(
         } else {
             String::new()
         };
-        writeln!(out, "  {} {device}{message}{times}", styled(WARN, "warning:"))?;
+        writeln!(out, "  {} {device}{message}{times}", styled(WARNING, "warning:"))?;
     }
     Ok(())
 }
 
-/// Bytes that a damaged file may put below zero.
-pub(crate) fn signed(bytes: i64) -> String {
+/// A byte count that can be negative: a change, or a count from a damaged file.
+pub(crate) fn signed_bytes(bytes: i64) -> String {
     format!("{}{}", if bytes < 0 { "-" } else { "" }, Bytes(bytes.unsigned_abs()))
 }
 
-/// A share of a whole, in percent.
+/// A share in percent; `-` of a total of 0.
 pub(crate) fn percent(part: u128, whole: u128) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
-/// A call site, and whether it is that of a free.
-pub(crate) fn site(site: &str, of_free: bool) -> String {
+/// A call site, marked where it is the call site of the block's free.
+pub(crate) fn site_label(site: &str, of_free: bool) -> String {
     if of_free { format!("{site} (of its free)") } else { site.to_owned() }
 }
 
-/// Call stacks of a table, given as their site, their frames and whether they are those of frees.
-/// What has the site of another row says what it is called through: `model.py:59 forward >
-/// linear.py:125 forward`.
-pub(crate) fn sites(stacks: &[(&str, &[FrameRecord<'_>], bool)]) -> Vec<String> {
+/// The labels of a table's call stacks. Each stack is given by its call site, its frames, and whether
+/// it is the stack of a free.
+///
+/// Where several rows have one site, each label adds a distinguishing frame:
+/// `model.py:59 forward > linear.py:125 forward`.
+pub(crate) fn site_labels(stacks: &[(&str, &[FrameRecord<'_>], bool)]) -> Vec<String> {
     let named: Vec<_> = stacks.iter().map(|&(site, frames, _)| (site, frames)).collect();
-    let told = stacks.iter().zip(apart(&named)).map(|(&(name, _, of_free), via)| match via {
-        Some(via) => site(&format!("{name} > {}", via.label()), of_free),
-        None => site(name, of_free),
+    let labels = stacks.iter().zip(apart(&named)).map(|(&(site, _, of_free), via)| match via {
+        Some(via) => site_label(&format!("{site} > {}", via.label()), of_free),
+        None => site_label(site, of_free),
     });
-    told.collect()
+    labels.collect()
 }
 
-/// The place of a moment: its event.
+/// An event: `#17`. Event -1 is the state before the window.
 pub(crate) fn event(event: i64) -> String {
     match u32::try_from(event) {
         Ok(event) => vramscope_units::EventIndex(event).to_string(),
-        Err(_) => "before the window".to_owned(),
+        Err(_) => BEFORE_WINDOW.to_owned(),
     }
+}
+
+/// The state after an event: `after #17`. Event -1 is the state before the window.
+pub(crate) fn after_event(event: i64) -> String {
+    match u32::try_from(event) {
+        Ok(event) => format!("after {}", vramscope_units::EventIndex(event)),
+        Err(_) => BEFORE_WINDOW.to_owned(),
+    }
+}
+
+/// The note that marks a number as an estimate. Empty for an exact number.
+pub(crate) fn estimate_note(exactness: &str) -> &'static str {
+    if exactness == "exact" { "" } else { " (estimate)" }
 }

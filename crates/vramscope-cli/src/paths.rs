@@ -1,16 +1,17 @@
-//! Which files a path means.
+//! Finds snapshot files under paths.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a folder is searched for.
-const ENDINGS: [&str; 6] = ["pickle", "pkl", "pt", "gz", "html", "json"];
+/// File name extensions for which folders are searched.
+const EXTENSIONS: [&str; 6] = ["pickle", "pkl", "pt", "gz", "html", "json"];
 
-/// The files that these paths mean: each file as it is, each folder's snapshots in order of their
-/// names.
+/// Replaces each folder by the snapshot files in it, at any depth, sorted by name.
+///
+/// Paths of files are returned unchecked.
 ///
 /// # Errors
-/// When a folder cannot be listed.
+/// A folder cannot be listed.
 pub(crate) fn expand(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
@@ -20,17 +21,19 @@ pub(crate) fn expand(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
 }
 
 fn search(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    let naming = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", folder.display()));
+    let name_folder =
+        |e: io::Error| io::Error::new(e.kind(), format!("cannot list {}: {e}", folder.display()));
     let mut entries = std::fs::read_dir(folder)
-        .map_err(naming)?
+        .map_err(name_folder)?
         .collect::<io::Result<Vec<_>>>()
-        .map_err(naming)?;
+        .map_err(name_folder)?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
         if path.is_dir() {
             search(&path, files)?;
-        } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| ENDINGS.contains(&e)) {
+        } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e))
+        {
             files.push(path);
         }
     }

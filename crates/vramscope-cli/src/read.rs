@@ -1,7 +1,7 @@
-//! Reading files, in chunks and in parallel, with a bar that shows how far that is.
+//! Reads snapshot files in chunks and in parallel, with a progress bar.
 
 use crate::Failure;
-use crate::arguments::{Common, One};
+use crate::arguments::{Common, DeviceInput};
 use crate::paths;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Read as _;
@@ -13,31 +13,34 @@ use vramscope_report::Target;
 use vramscope_report::summary::ErrorSummary;
 use vramscope_report::{FileReader, LoadedFile, Rules, SnapshotEntry};
 
-const CHUNK: usize = 1 << 20;
+/// Bytes per read.
+const CHUNK_BYTES: usize = 1 << 20;
 
-/// Reads every file that these paths mean, and turns each into a result as soon as it is read: no
-/// more files are held than there are cores. Those that cannot be read are named on standard error;
-/// `Err(Failure::Input)` comes at the end.
+/// Reads every file under these paths and calls `work` with each file's path, size and content.
+///
+/// `work` runs as soon as its file is read, so memory holds at most one file per core. Unreadable
+/// files are reported on standard error, and the returned outcome is then [`Failure::Input`].
 ///
 /// # Errors
-/// When a folder cannot be listed, or the rules are none.
-pub(crate) fn all<T: Send>(
+/// A folder cannot be listed, or the rules cannot be read.
+pub(crate) fn each_file<T: Send>(
     given: &[PathBuf],
     common: &Common,
     work: impl Fn(&Path, u64, Result<LoadedFile, ErrorSummary>) -> T + Sync,
 ) -> Result<(Vec<T>, Result<(), Failure>), Failure> {
-    let rules = rules(common)?;
+    let rules = load_rules(common)?;
     let files = paths::expand(given)?;
     if files.is_empty() {
         eprintln!(
-            "vramscope: no snapshot found: folders are searched for .pickle, .pkl, .pt, .gz, .html and .json"
+            "vramscope: no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, .html \
+             and .json files."
         );
     }
-    let bar = progress(&files);
-    let results: Vec<(T, bool)> = each(&files, |path: &PathBuf| {
+    let bar = progress_bar(&files);
+    let results: Vec<(T, bool)> = parallel_map(&files, |path: &PathBuf| {
         let (bytes, result) = load(path, common, &rules, &bar);
         if let Err(failure) = &result {
-            bar.suspend(|| complain(path, failure));
+            bar.suspend(|| print_failure(path, failure));
         }
         let failed = result.is_err();
         (work(path, bytes, result), failed)
@@ -48,10 +51,11 @@ pub(crate) fn all<T: Send>(
     Ok((results.into_iter().map(|r| r.0).collect(), outcome))
 }
 
-/// Every item's result, in the order of the items, on as many threads as there are cores. They are
-/// threads of their own: one of the pool that analyses share would begin another file while it
-/// waits for its half of the work on this one.
-fn each<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
+/// Maps items on one thread per core. Results keep the order of the items.
+///
+/// The threads are not those of the rayon pool that analyses share. A pool thread that waits for a
+/// part of one file's analysis would start to read another file.
+fn parallel_map<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len());
     let queue = Mutex::new(items.iter().enumerate());
     let next = || queue.lock().ok()?.next();
@@ -59,7 +63,7 @@ fn each<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> 
         || std::iter::from_fn(next).map(|(at, item)| (at, work(item))).collect::<Vec<(usize, T)>>();
     let mut done: Vec<(usize, T)> = thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(take)).collect();
-        // A panic ends the program: this one's and a worker's alike.
+        // A panic in a worker ends the program.
         workers
             .into_iter()
             .flat_map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -69,93 +73,90 @@ fn each<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Reads one file, and works on the device that is meant.
+/// Reads one file and calls `work` with the selected device.
 ///
 /// # Errors
-/// When the file cannot be read (which is said), it has no such device, the rules are none, or the
-/// work fails.
-pub(crate) fn device(
-    one: &One,
+/// The file or the rules cannot be read, the snapshot or device does not exist, or `work` fails.
+pub(crate) fn with_device(
+    input: &DeviceInput,
     work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let file = file(one)?;
-    let path = name(&file, one);
-    work(target(&file, one, &path)?)
+    let file = read_file(input)?;
+    let entry = select_entry(&file, input)?;
+    work(select_device(entry, input.device, &entry.path)?)
 }
 
-fn file(one: &One) -> Result<LoadedFile, Failure> {
-    let rules = rules(&one.common)?;
-    let bar = progress(std::slice::from_ref(&one.path));
-    let (_, result) = load(&one.path, &one.common, &rules, &bar);
+fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {
+    let rules = load_rules(&input.common)?;
+    let bar = progress_bar(std::slice::from_ref(&input.path));
+    let (_, result) = load(&input.path, &input.common, &rules, &bar);
     bar.finish_and_clear();
     result.map_err(|failure| {
-        complain(&one.path, &failure);
+        print_failure(&input.path, &failure);
         Failure::Input
     })
 }
 
-/// The device that is meant, of the snapshot that is meant.
-fn target<'a>(file: &'a LoadedFile, one: &One, path: &'a str) -> Result<Target<'a>, Failure> {
-    let entry = match &one.snapshot {
-        None => &file.entries[0],
-        Some(name) => file.entries.iter().find(|p| p.name == *name).ok_or_else(|| {
-            let names: Vec<&str> = file.entries.iter().map(|p| p.name.as_str()).collect();
-            Failure::Usage(format!("{path} has no snapshot {name:?}: it has {}", names.join(", ")))
-        })?,
-    };
-    device_of(entry, one.device, path)
+/// The snapshot that `--snapshot` names; by default the file's first.
+fn select_entry<'a>(
+    file: &'a LoadedFile,
+    input: &DeviceInput,
+) -> Result<&'a SnapshotEntry, Failure> {
+    let Some(name) = &input.snapshot else { return Ok(&file.entries[0]) };
+    file.entries.iter().find(|entry| entry.name == *name).ok_or_else(|| {
+        let names: Vec<&str> = file.entries.iter().map(|entry| entry.name.as_str()).collect();
+        let remedy = match names.as_slice() {
+            // A file that is itself the snapshot gives it no name.
+            [""] => "its only snapshot has no name, omit --snapshot".to_owned(),
+            names => format!("available: {}", names.join(", ")),
+        };
+        Failure::Usage(format!("{}: no snapshot {name:?} ({remedy})", file.path))
+    })
 }
 
-/// The device that is meant; unless told, the one with most events.
+/// The device with this ordinal; by default the device with the most events.
 ///
 /// # Errors
-/// When it has no data.
-pub(crate) fn device_of<'a>(
+/// The snapshot has no data of that device, or of any device.
+pub(crate) fn select_device<'a>(
     entry: &'a SnapshotEntry,
     device: Option<u32>,
     path: &'a str,
 ) -> Result<Target<'a>, Failure> {
-    let devices = || entry.traces.iter().map(|t| t.device.device);
-    let wanted = device.or_else(|| entry.default_trace().map(|t| t.device.device));
-    let index = wanted.and_then(|wanted| devices().position(|d| d == wanted)).ok_or_else(|| {
-        let all: Vec<String> = devices().map(|d| d.to_string()).collect();
-        Failure::Usage(match (wanted, all.is_empty()) {
-            (_, true) => format!("{path}: nothing was allocated on any device"),
-            (wanted, _) => {
-                format!(
-                    "{path}: device {} has no data: those that have are {}",
-                    wanted.unwrap_or(0),
-                    all.join(", ")
-                )
+    let ordinals = || entry.traces.iter().map(|t| t.device.device);
+    let selected = device.or_else(|| entry.default_trace().map(|t| t.device.device));
+    let index = selected.and_then(|selected| ordinals().position(|d| d == selected));
+    let index = index.ok_or_else(|| {
+        let available: Vec<String> = ordinals().map(|d| d.to_string()).collect();
+        Failure::Usage(match device {
+            Some(device) if !available.is_empty() => {
+                let available = available.join(", ");
+                format!("{path}: device {device} has no data (available: {available})")
             }
+            _ => format!("{path}: no memory was allocated on any device"),
         })
     })?;
     Ok(Target { path, entry, index })
 }
 
-/// What to call the snapshot that is meant.
-fn name(file: &LoadedFile, one: &One) -> String {
-    let entry =
-        one.snapshot.as_ref().and_then(|name| file.entries.iter().find(|p| p.name == *name));
-    entry.unwrap_or(&file.entries[0]).path.clone()
-}
-
-fn complain(path: &Path, failure: &ErrorSummary) {
+/// Prints why a file could not be read, and the hint if the failure has one.
+fn print_failure(path: &Path, failure: &ErrorSummary) {
     eprintln!("vramscope: {}: {}", path.display(), failure.message);
     if let Some(hint) = &failure.hint {
         eprintln!("  {hint}");
     }
 }
 
-fn rules(common: &Common) -> Result<Rules, Failure> {
+/// Reads the file that `--rules` names. No file means no rules.
+fn load_rules(common: &Common) -> Result<Rules, Failure> {
     let Some(path) = &common.rules else { return Ok(Rules::default()) };
     let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))?;
+        .map_err(|e| Failure::Usage(format!("cannot read {}: {e}", path.display())))?;
     Rules::parse(&text).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
 }
 
-/// A bar over the bytes of all files; hidden where standard error is no terminal.
-fn progress(files: &[PathBuf]) -> ProgressBar {
+/// A progress bar over the bytes of all files. It is hidden unless standard error is a terminal.
+fn progress_bar(files: &[PathBuf]) -> ProgressBar {
     let bytes = files.iter().filter_map(|p| p.metadata().ok()).map(|m| m.len()).sum();
     let bar = ProgressBar::new(bytes);
     let template =
@@ -166,7 +167,7 @@ fn progress(files: &[PathBuf]) -> ProgressBar {
     bar
 }
 
-/// A file's snapshots, and its size.
+/// Reads a file and applies the rules. Also returns the file's size in bytes.
 fn load(
     path: &Path,
     common: &Common,
@@ -174,7 +175,7 @@ fn load(
     bar: &ProgressBar,
 ) -> (u64, Result<LoadedFile, ErrorSummary>) {
     let mut bytes = 0;
-    let mut result = stream(path, common, &mut bytes, bar);
+    let mut result = read_chunks(path, common, &mut bytes, bar);
     if let Ok(file) = &mut result
         && !rules.user().is_empty()
     {
@@ -185,7 +186,8 @@ fn load(
     (bytes, result)
 }
 
-fn stream(
+/// Reads a file in chunks and sets `bytes` to its size.
+fn read_chunks(
     path: &Path,
     common: &Common,
     bytes: &mut u64,
@@ -201,7 +203,7 @@ fn stream(
     if let Some(events) = &common.events {
         loader = loader.of_events(events.clone());
     }
-    let mut chunk = vec![0; CHUNK];
+    let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         match file.read(&mut chunk).map_err(failure)? {
             0 => return loader.finish(),

@@ -1,5 +1,5 @@
-//! `vramscope diff`: changes add up to what each file says by itself, stacks are found again, and
-//! exit codes tell CI.
+//! Runs `vramscope diff`: changes match each file's own totals, stacks match across checkouts, and
+//! exit codes reflect `--fail-on`.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
 }
 
-/// Runs where the recordings are.
+/// Runs the program in `test_data`.
 fn vramscope(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
     command.current_dir(root()).args(arguments).output().expect("the program runs")
@@ -45,7 +45,7 @@ fn expected(name: &str) -> Value {
     all[name]["memory_stats"]["at_dump"]["0"].clone()
 }
 
-/// A folder of this test's own, which is removed again.
+/// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -74,7 +74,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn a_file_beside_itself_changes_nothing() {
+fn diff_of_equal_files_has_no_changes() {
     for band in BANDS {
         let diff = json_of(&["diff", GPT, GPT, "--band", band]);
         let pair = &diff["pairs"][0];
@@ -93,8 +93,9 @@ fn a_file_beside_itself_changes_nothing() {
         assert!(!list(&pair["stacks"]).is_empty());
         assert_eq!((&pair["findings"]["new"], &pair["findings"]["gone"]), (&json!([]), &json!([])));
     }
-    let asks = ["peak>+0%", "peak<-0%", "ooms>0", "findings>+0", "blocks>+0", "reserved.end>+0"];
-    let checks: Vec<&str> = asks.iter().flat_map(|e| ["--fail-on", e]).collect();
+    let expressions =
+        ["peak>+0%", "peak<-0%", "ooms>0", "findings>+0", "blocks>+0", "reserved.end>+0"];
+    let checks: Vec<&str> = expressions.iter().flat_map(|e| ["--fail-on", e]).collect();
     assert_eq!(
         vramscope(&[&["diff", GPT, GPT], checks.as_slice()].concat()).status.code(),
         Some(0)
@@ -102,7 +103,7 @@ fn a_file_beside_itself_changes_nothing() {
 }
 
 #[test]
-fn totals_are_those_of_the_allocator_and_stacks_add_up_to_them() {
+fn totals_match_memory_stats_and_stacks_add_up() {
     for b in [AMP, LEAK] {
         let stats =
             [expected("t26/gpt_small.pickle.gz"), expected(b.trim_start_matches("recorded/"))];
@@ -141,7 +142,7 @@ fn totals_are_those_of_the_allocator_and_stacks_add_up_to_them() {
             assert!(sizes.is_sorted_by(|x, y| x >= y), "the largest change is first");
         }
     }
-    // The other way round everything has the other sign.
+    // Swapped inputs give the opposite sign.
     let (there, back) = (json_of(&["diff", GPT, LEAK]), json_of(&["diff", LEAK, GPT]));
     let change = |diff: &Value| number(&diff["pairs"][0]["requested_bytes"]["peak"]["change"]);
     assert_eq!(change(&there), -change(&back));
@@ -149,11 +150,11 @@ fn totals_are_those_of_the_allocator_and_stacks_add_up_to_them() {
 }
 
 #[test]
-fn what_leaks_is_the_call_stack_that_changes_most() {
+fn leaking_call_stack_is_the_largest_change() {
     let diff = json_of(&["diff", GPT, LEAK, "--top", "1"]);
     let pair = &diff["pairs"][0];
     let most = &pair["stacks"][0];
-    // The line of the program that keeps its outputs; the other program does not have it.
+    // The leaking program keeps its outputs at this line. The other program does not have the line.
     assert_eq!(
         (&most["site"], &most["a"], &most["matched"]),
         (&json!("p_gpt.py:31 train_step"), &json!(0), &json!("only_b"))
@@ -163,7 +164,7 @@ fn what_leaks_is_the_call_stack_that_changes_most() {
     assert_eq!(pair["findings"]["new"][0]["kind"], "growth");
 }
 
-/// A snapshot in which each of these stacks has allocated its bytes once.
+/// A snapshot with one allocation per stack, of the stack's bytes.
 fn snapshot_of(stacks: &[Value], frame: impl Fn(&Value) -> Value) -> Value {
     let mut address = 0x1000;
     let allocs = stacks.iter().map(|stack| {
@@ -177,14 +178,14 @@ fn snapshot_of(stacks: &[Value], frame: impl Fn(&Value) -> Value) -> Value {
 }
 
 #[test]
-fn stacks_are_found_again_although_lines_and_folders_are_others() {
+fn stacks_match_after_lines_and_folders_change() {
     let peak = json_of(&["peak", GPT]);
     let moved = snapshot_of(list(&peak["stacks"]), |f| {
         let (file, line) =
             (f["file"].as_str().expect("a file"), f["line"].as_u64().expect("a line"));
         let file = file.replace("/opt/venv/lib/python3.11/", "/home/me/env/lib/python3.12/");
         let file = file.replace("/train/", "/home/me/checkout/train/");
-        // As if seven lines had been put in at the top of every file.
+        // Simulates seven lines inserted at the top of every file.
         json!({"name": f["name"], "filename": file, "line": if line == 0 { 0 } else { line + 7 }})
     });
     let folder = Folder::new("moved");
@@ -206,9 +207,9 @@ fn stacks_are_found_again_although_lines_and_folders_are_others() {
 }
 
 #[test]
-fn exit_codes_tell_what_failed() {
+fn exit_code_reflects_expression_usage_and_input() {
     let code = |arguments: &[&str]| vramscope(&[&["diff"], arguments].concat()).status.code();
-    // The leak's peak is a fifth higher.
+    // The leak's peak is between 20 and 21 % higher.
     assert_eq!(code(&[GPT, LEAK, "--fail-on", "peak>+20%"]), Some(1));
     assert_eq!(code(&[GPT, LEAK, "--fail-on", "peak>+21%"]), Some(0));
     assert_eq!(
@@ -224,7 +225,7 @@ fn exit_codes_tell_what_failed() {
     for wrong in ["peak", "peek>1", "peak>2%", "peak>+1GB"] {
         let output = vramscope(&["diff", GPT, AMP, "--fail-on", wrong]);
         assert_eq!(output.status.code(), Some(64), "{wrong}");
-        assert!(output.stdout.is_empty(), "nothing is read for it");
+        assert!(output.stdout.is_empty(), "no file is read");
         assert!(String::from_utf8_lossy(&output.stderr).contains(wrong));
     }
     assert_eq!(code(&[GPT, "damaged/truncated.pickle"]), Some(2));
@@ -234,7 +235,7 @@ fn exit_codes_tell_what_failed() {
 }
 
 #[test]
-fn what_holds_is_said_with_its_values() {
+fn failed_check_is_reported_with_values() {
     let output = vramscope(&[
         "diff",
         GPT,
@@ -246,10 +247,14 @@ fn what_holds_is_said_with_its_values() {
         "--format",
         "json",
     ]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("peak>+2% holds: allocated_bytes peak: 2.17 GiB to 2.61 GiB"), "{said}");
-    assert!(!said.contains("ooms"));
-    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON although a check failed");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        stderr.contains("peak>+2% holds: allocated_bytes peak: 2.17 GiB to 2.61 GiB"),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("ooms"));
+    let diff: Value =
+        serde_json::from_slice(&output.stdout).expect("JSON in spite of a failed check");
     let holds: Vec<&Value> = list(&diff["checks"]).iter().map(|c| &c["holds"]).collect();
     assert_eq!(holds, [true, false]);
     let markdown = vramscope(&[
@@ -264,12 +269,12 @@ fn what_holds_is_said_with_its_values() {
         "markdown",
     ]);
     let text = String::from_utf8(markdown.stdout).expect("UTF-8");
-    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} in {text}"));
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} in {text}"));
     assert!(
         at(":x: `peak>+2%`") < at("`ooms>0`") && at("`ooms>0`") < at("**requested_bytes peak**"),
         "failed first"
     );
-    // Every line of a table has as many cells as its head.
+    // Every row of a table has as many cells as the heading.
     for table in text.split("\n\n").filter(|t| t.starts_with('|')) {
         let cells: Vec<usize> = table.lines().map(|l| l.matches('|').count()).collect();
         assert!(cells.iter().all(|&n| n == cells[0]), "{table}");
@@ -277,7 +282,7 @@ fn what_holds_is_said_with_its_values() {
 }
 
 #[test]
-fn folders_are_matched_rank_by_rank() {
+fn folders_are_paired_by_name_then_by_rank() {
     let (before, after) = (Folder::new("before"), Folder::new("after"));
     before.put("iteration_1/rank3_memory_snapshot.pickle.gz", GPT);
     before.put("iteration_1/rank2_memory_snapshot.pickle.gz", GPT);
@@ -290,7 +295,7 @@ fn folders_are_matched_rank_by_rank() {
     assert_eq!(ranks, [2, 3]);
     assert!(
         diff["pairs"][0]["stacks"].is_null() && diff["pairs"][1]["stacks"].is_array(),
-        "of the one that changes most"
+        "stacks only for the pair that changes most"
     );
     assert_eq!(diff["pairs"][0]["allocated_bytes"]["peak"]["change"], 0);
     let alone: Vec<&Value> = list(&diff["only_a"]).iter().collect();
@@ -306,10 +311,10 @@ fn folders_are_matched_rank_by_rank() {
     assert!(String::from_utf8_lossy(&failed.stderr).contains("rank 3: allocated_bytes peak"));
     let text = String::from_utf8(failed.stdout).expect("UTF-8");
     assert!(text.contains("rank 2 ") && text.contains("is only in"), "{text}");
-    // Names that are the same belong together, whatever rank they tell.
+    // Files with equal names are paired first.
     let same = json_of(&["diff", a, a]);
     assert_eq!((list(&same["pairs"]).len(), &same["only_a"]), (3, &json!([])));
-    // One that cannot be read: the others are compared.
+    // With an unreadable file, the other pairs are still compared.
     std::fs::write(after.0.join("dump_rank9.pickle"), b"nothing").expect("a file");
     let output = vramscope(&["diff", a, b, "--format", "json"]);
     assert_eq!(output.status.code(), Some(2));

@@ -1,5 +1,6 @@
-//! The documented forms, word for word, on a recording that can be read at a glance.
-//! `INSTA_UPDATE=always cargo test -p vramscope-cli --test golden` writes them anew.
+//! Compares the output of every command with committed files, mostly for a recording of 33 events.
+//!
+//! `INSTA_UPDATE=always cargo test -p vramscope-cli --test golden` rewrites the files.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +10,7 @@ const FILE: &str = "recorded/t26/linear_seed_python.pickle";
 fn run(arguments: &[&str]) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data");
     let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
-    // From there, so that the paths that are printed are the same everywhere.
+    // Relative paths make the printed paths equal on every machine.
     let output = command.current_dir(root).args(arguments).output().expect("the program runs");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")

@@ -1,4 +1,4 @@
-//! The program, by running it.
+//! Runs `vramscope summary`.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ fn json(output: &Output) -> Value {
 }
 
 #[test]
-fn json_has_the_documented_form() {
+fn json_matches_memory_stats() {
     let output =
         vramscope(&["summary", "--format", "json"], &["recorded/t26/linear_seed_python.pickle"]);
     assert!(output.status.success());
@@ -36,7 +36,7 @@ fn json_has_the_documented_form() {
 }
 
 #[test]
-fn a_bad_file_is_named_and_the_others_are_read() {
+fn unreadable_file_is_reported_and_others_are_read() {
     let output = vramscope(
         &["summary", "--format", "json"],
         &["damaged/truncated.pickle", "scenarios/f01.pickle"],
@@ -51,7 +51,7 @@ fn a_bad_file_is_named_and_the_others_are_read() {
 }
 
 #[test]
-fn text_is_for_people() {
+fn text_shows_bands_and_peak() {
     let output = vramscope(&["summary"], &["recorded/t26/linear_seed_python.pickle"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("requested_bytes"), "{text}");
@@ -60,15 +60,15 @@ fn text_is_for_people() {
 }
 
 #[test]
-fn folders_are_searched() {
+fn folder_is_searched_for_snapshots() {
     let output = vramscope(&["summary", "--format", "json"], &["scenarios"]);
-    // expected.json lies among them, and is no snapshot.
+    // The folder also holds expected.json, which is no snapshot.
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(json(&output)["files"].as_array().map(Vec::len), Some(21));
 }
 
 #[test]
-fn wrong_usage_and_missing_files_have_codes_of_their_own() {
+fn exit_code_is_64_for_wrong_usage_and_2_for_missing_file() {
     assert_eq!(vramscope(&["summary"], &[]).status.code(), Some(64));
     assert_eq!(vramscope(&["nonsense"], &[]).status.code(), Some(64));
     assert_eq!(vramscope(&["--help"], &[]).status.code(), Some(0));

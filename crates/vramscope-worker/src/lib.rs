@@ -1,14 +1,14 @@
-//! WebAssembly of the workers: carries messages to an engine, and nothing else.
-//!
-//! A worker belongs to one file. It makes a [`RankWorker`], feeds it chunks and finishes it; then
-//! it posts what the page asks and steps until there is nothing left to do. One more worker holds a
-//! [`RunWorker`], which sees the whole run.
-//!
-//! Small messages cross as objects (serde-wasm-bindgen); columns are copied out of this module's
-//! memory once, into arrays of JavaScript's own, whose buffers the worker transfers.
-//!
-//! What is here runs in a browser only; everything that it calls is tested natively in
+//! WebAssembly bindings of the web workers: they pass messages between JavaScript and
 //! vramscope-session.
+//!
+//! Each file has its own web worker. It creates a [`RankWorker`], feeds it chunks and finishes it.
+//! After that it posts the page's requests and calls `step` until no work is left. One more web
+//! worker holds the [`RunWorker`] of the whole run.
+//!
+//! Small messages cross the boundary as objects (serde-wasm-bindgen). Columns are copied once, from
+//! this module's memory into JavaScript arrays, whose buffers the web worker transfers.
+//!
+//! This crate runs only in a browser. The native tests of vramscope-session cover the calls.
 
 use js_sys::{Float32Array, Object, Reflect, Uint32Array};
 use serde::Serialize;
@@ -18,14 +18,15 @@ use wasm_bindgen::prelude::*;
 #[cfg(all(feature = "threads", target_arch = "wasm32"))]
 pub use wasm_bindgen_rayon::init_thread_pool;
 
-/// Bytes that a file may take, as its loader counts them. A module can address 4 GiB; the rest is
-/// for what is not counted.
-const MEMORY: u64 = 3600 << 20;
+/// Default memory limit of a file in bytes, as its loader counts memory.
+///
+/// A module can address 4 GiB. The rest is for memory that the loader does not count.
+const DEFAULT_MEMORY_LIMIT: u64 = 3600 << 20;
 
-/// Memory that is there before the first file, in bytes: about what one of ten megabytes needs.
-const WARM_MEMORY: usize = 8 << 20;
+/// Bytes of memory that the warm-up touches: about as many as a file of 10 MB needs.
+const WARM_UP_MEMORY: usize = 8 << 20;
 
-/// One file's engine, as JavaScript sees it.
+/// The session of one file.
 #[wasm_bindgen]
 pub struct RankWorker {
     session: FileSession,
@@ -33,35 +34,38 @@ pub struct RankWorker {
 
 #[wasm_bindgen]
 impl RankWorker {
-    /// For the file at `path`, of `total` bytes (0 when that is not known).
+    /// Reads the file at `path`, of `total` bytes (0 when unknown), without a memory limit.
     #[wasm_bindgen(constructor)]
     pub fn new(path: &str, total: f64) -> Self {
         console_error_panic_hook::set_once();
         Self { session: FileSession::new(path, total as u64) }
     }
 
-    /// A made-up snapshot, for the browser to see read and drawn before there is a file: what it
-    /// saw often, it optimizes.
+    /// A synthetic snapshot for the warm-up before the first file.
+    ///
+    /// The browser optimizes functions that run often. Reading and drawing this snapshot runs them.
     #[wasm_bindgen(js_name = madeUp)]
     pub fn made_up() -> Vec<u8> {
-        // The system hands memory over when it is first written, page by page. What is freed here
-        // stays this module's.
-        drop(std::hint::black_box(vec![1_u8; WARM_MEMORY]));
+        // The system provides a memory page at its first write. Freed pages stay with this module.
+        drop(std::hint::black_box(vec![1_u8; WARM_UP_MEMORY]));
         warm_up::snapshot()
     }
 
-    /// Ask of the made-up snapshot what a page asks of a file that it opens.
+    /// Posts the requests that the page sends for a newly opened file.
     ///
     /// # Errors
-    /// Only when a question cannot be turned into an object.
+    /// A request cannot be converted to an object and back.
     #[wasm_bindgen(js_name = postMadeUp)]
     pub fn post_made_up(&mut self) -> Result<(), JsValue> {
-        warm_up::requests().into_iter().try_for_each(|question| self.post(to_js(&question)?))
+        warm_up::requests().into_iter().try_for_each(|request| self.post(to_js(&request)?))
     }
 
-    /// As [`RankWorker::new`] makes one, which ends in words before more than `memory` bytes are
-    /// needed; all that there are unless told. Of every trace only the events from `first` to
-    /// `last` are read, and those of what is live around them.
+    /// Reads a file with a limit of `memory` bytes. Without one, the limit is 3,600 MiB.
+    ///
+    /// For a file that needs more, `finish` returns `tooLarge`. `feed` fails if the file exceeds the
+    /// limit even without its event rows. With `first` or `last`, the session keeps only the events
+    /// from `first` to `last` (inclusive) of each trace, and the events of blocks that are live in
+    /// that range.
     pub fn within(
         path: &str,
         total: f64,
@@ -70,8 +74,8 @@ impl RankWorker {
         last: Option<u32>,
     ) -> Self {
         console_error_panic_hook::set_once();
-        let mut loader =
-            Loader::new(path, total as u64).within(memory.map_or(MEMORY, |bytes| bytes as u64));
+        let mut loader = Loader::new(path, total as u64)
+            .within(memory.map_or(DEFAULT_MEMORY_LIMIT, |bytes| bytes as u64));
         if first.is_some() || last.is_some() {
             loader = loader.of_events(
                 first.unwrap_or(0)..last.map_or(u32::MAX, |last| last.saturating_add(1)),
@@ -80,11 +84,11 @@ impl RankWorker {
         Self { session: FileSession::with_loader(loader) }
     }
 
-    /// Read the next bytes, unpacked if the file is a gzip, of which `read` bytes have been read so
-    /// far.
+    /// Reads the next bytes. JavaScript unpacks gzip files, and `read` is the number of bytes read
+    /// from the stored file so far.
     ///
     /// # Errors
-    /// A `Failure` object.
+    /// A `Failure` object: the file is no snapshot, or exceeds the memory limit.
     pub fn feed(&mut self, chunk: &[u8], read: f64) -> Result<(), JsValue> {
         match self.session.feed_unpacked(chunk, read as u64) {
             Ok(()) => Ok(()),
@@ -92,41 +96,43 @@ impl RankWorker {
         }
     }
 
-    /// How far reading is, a `Progress` object; null when it is over.
+    /// The reading progress, a `Progress` object; null after the end.
     ///
     /// # Errors
-    /// Only when it cannot be turned into an object.
+    /// The progress cannot be converted to an object.
     pub fn progress(&self) -> Result<JsValue, JsValue> {
         to_js(&self.session.progress())
     }
 
-    /// The bytes have ended; gives a `Response`, `loaded` or `failed`.
+    /// Ends the file and returns a `Response`: `loaded`, `failed` or `tooLarge`.
     ///
     /// # Errors
-    /// Only when the answer cannot be turned into an object.
+    /// The response cannot be converted to an object.
     pub fn finish(&mut self) -> Result<JsValue, JsValue> {
         to_js(&self.session.finish())
     }
 
-    /// A `Request`, to be answered by a later `step`.
+    /// Queues a `Request`. A later [`RankWorker::step`] answers it.
     ///
     /// # Errors
-    /// When the object is no request.
+    /// The object is no valid request.
     pub fn post(&mut self, request: JsValue) -> Result<(), JsValue> {
         self.session.post(serde_wasm_bindgen::from_value(request)?);
         Ok(())
     }
 
-    /// A slice of work: `{response, columns}` when it brought an answer, null when there is more to
-    /// do before the next one, undefined when there is nothing to do.
+    /// Runs one slice of work.
+    ///
+    /// Returns `{response, columns}` when the slice finished a reply, null when work is left, and
+    /// undefined when the queue is empty.
     ///
     /// # Errors
-    /// Only when the answer cannot be turned into an object.
+    /// The reply cannot be converted to an object.
     pub fn step(&mut self) -> Result<JsValue, JsValue> {
         match self.session.slice() {
             Slice::Idle => Ok(JsValue::UNDEFINED),
             Slice::Working => Ok(JsValue::NULL),
-            Slice::Answer(answer) => reply(*answer),
+            Slice::Answer(answer) => reply_to_js(*answer),
         }
     }
 
@@ -139,7 +145,7 @@ impl RankWorker {
     }
 }
 
-/// The coordinator, as JavaScript sees it.
+/// The coordinator of a run.
 #[wasm_bindgen]
 #[derive(Default)]
 pub struct RunWorker {
@@ -148,33 +154,35 @@ pub struct RunWorker {
 
 #[wasm_bindgen]
 impl RunWorker {
-    /// A run without files.
+    /// Creates a run without files.
     #[wasm_bindgen(constructor)]
     pub fn new() -> Self {
         console_error_panic_hook::set_once();
         Self::default()
     }
 
-    /// Answer a `RunRequest` with a `RunResponse`.
+    /// Answers a `RunRequest` with a `RunResponse`.
     ///
     /// # Errors
-    /// When the object is no request.
+    /// The object is no valid request.
     pub fn handle(&mut self, request: JsValue) -> Result<JsValue, JsValue> {
         to_js(&self.coordinator.handle(&serde_wasm_bindgen::from_value(request)?))
     }
 }
 
-/// Plain objects, `null` for `None`: what JSON would give, which is what the generated types say.
+/// Converts a value to plain objects, with null for `None`. The generated TypeScript types expect
+/// this.
 fn to_js(value: &impl Serialize) -> Result<JsValue, JsValue> {
     Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
 }
 
-fn reply(reply: Reply) -> Result<JsValue, JsValue> {
+/// Converts a reply to `{response, columns}`, and copies each column into a typed array.
+fn reply_to_js(reply: Reply) -> Result<JsValue, JsValue> {
     let columns = Object::new();
     for (name, column) in reply.columns {
         let array: JsValue = match column {
-            Column::F32(numbers) => Float32Array::from(numbers.as_slice()).into(),
-            Column::U32(numbers) => Uint32Array::from(numbers.as_slice()).into(),
+            Column::F32(values) => Float32Array::from(values.as_slice()).into(),
+            Column::U32(values) => Uint32Array::from(values.as_slice()).into(),
         };
         Reflect::set(&columns, &name.into(), &array)?;
     }

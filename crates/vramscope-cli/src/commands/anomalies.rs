@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::Files;
-use crate::output::{self, BAD, FAINT, STRONG, WARN, styled};
+use crate::output::{self, ERROR, FAINT, STRONG, WARNING, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::Severity;
@@ -11,25 +11,25 @@ use vramscope_report::rank::RankSummary;
 use vramscope_report::{FrameRecord, Target};
 use vramscope_units::Bytes;
 
-/// Findings in every file, and across them.
+/// Prints the findings in each file and across ranks.
 ///
 /// # Errors
-/// When a folder cannot be listed, an input not be read, or the output not be written.
+/// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
-    let (devices, outcome) = read::all(&arguments.paths, &arguments.common, |_, _, result| {
-        let mut found: Vec<RankSummary> = Vec::new();
+    let (ranks, outcome) = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
+        let mut ranks: Vec<RankSummary> = Vec::new();
         if let Ok(file) = &result {
             for entry in &file.entries {
                 let path = entry.path.clone();
-                found.extend(
+                ranks.extend(
                     (0..entry.traces.len())
                         .map(|index| RankSummary::new(Target { path: &path, entry, index })),
                 );
             }
         }
-        found
+        ranks
     })?;
-    let report = across(devices.into_iter().flatten().collect());
+    let report = across(ranks.into_iter().flatten().collect());
     output::print(&report, arguments.common.format, text)?;
     outcome
 }
@@ -40,8 +40,8 @@ fn text(out: &mut dyn Write, report: &Findings) -> io::Result<()> {
     }
     for a in &report.anomalies {
         let style = match a.severity {
-            Severity::High => BAD,
-            Severity::Medium => WARN,
+            Severity::High => ERROR,
+            Severity::Medium => WARNING,
             Severity::Low => FAINT,
         };
         let severity = styled(style, format_args!("{:<6}", a.severity.name()));

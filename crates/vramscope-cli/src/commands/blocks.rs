@@ -8,21 +8,22 @@ use std::io::{self, Write};
 use vramscope_report::blocks::{Blocks, Sort, blocks};
 use vramscope_units::{Bytes, Micros, grouped};
 
-const LIMIT: usize = 20;
+/// Rows in text when `--limit` is absent.
+const DEFAULT_LIMIT: usize = 20;
 
-/// The window's blocks, sorted.
+/// Prints the window's blocks, sorted.
 ///
 /// # Errors
-/// When the file cannot be read, has no such device, or the output cannot be written.
+/// The file cannot be read, the device does not exist, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    read::device(&arguments.one, |target| {
-        let format = arguments.one.common.format;
+    read::with_device(&arguments.input, |target| {
+        let format = arguments.input.common.format;
         let sort = match arguments.sort {
             SortBy::Size => Sort::Size,
             SortBy::Lifetime => Sort::Lifetime,
             SortBy::ByteSeconds => Sort::ByteSeconds,
         };
-        let limit = arguments.limit.or((format == Format::Text).then_some(LIMIT));
+        let limit = arguments.limit.or((format == Format::Text).then_some(DEFAULT_LIMIT));
         output::print(&blocks(target, sort, limit), format, text)
     })
 }
@@ -58,20 +59,20 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
             Bytes(b.block_bytes).to_string(),
             b.category.name().to_owned(),
             if b.alloc_event.is_none() && !b.preexisting {
-                "lost".to_owned()
+                "not recorded".to_owned()
             } else {
                 output::event(b.alloc_event.map_or(-1, i64::from))
             },
             b.free_completed_event.map_or_else(|| "-".to_owned(), |e| output::event(e.into())),
             lifetime,
-            output::site(&b.site, b.of_free),
+            output::site_label(&b.site, b.of_free),
         ]);
     }
     table.write(out)?;
     if report.total > report.blocks.len() {
         writeln!(
             out,
-            "  and {} more blocks (--limit)",
+            "  and {} more blocks (--limit N shows more)",
             grouped((report.total - report.blocks.len()) as u64)
         )?;
     }

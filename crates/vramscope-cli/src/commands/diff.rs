@@ -5,7 +5,7 @@ mod text;
 
 use crate::Failure;
 use crate::arguments::{Common, Diff as Arguments, DiffFormat, Format};
-use crate::output::{self, signed};
+use crate::output::{self, signed_bytes};
 use crate::{paths, read};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use vramscope_report::diff::{Change, Diff, Named, Pair};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Side;
 
-const TOP: usize = 15;
+/// Call stacks in text and Markdown when `--top` is absent.
+const DEFAULT_TOP: usize = 15;
 
-/// Two snapshots, or the ranks of two runs, beside each other; fails when one of the expressions
-/// holds.
+/// Compares two snapshots, or the ranks of two runs.
 ///
 /// # Errors
-/// When an expression means nothing, an input cannot be read or has no such device, nothing can be
-/// compared, the output cannot be written, or an expression holds.
+/// An expression is invalid, an input cannot be read, the device does not exist, no files form a
+/// pair, the output cannot be written, or an expression holds.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let expressions: Vec<Expression> = arguments
         .fail_on
@@ -33,15 +33,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let band = super::band(arguments.band);
     let (a, b) = (files(&arguments.a)?, files(&arguments.b)?);
     let common = Common { format: Format::Text, rules: arguments.rules.clone(), events: None };
-    let (sides, outcome) = read::all(&[a.as_slice(), &b].concat(), &common, |_, _, result| {
-        let Ok(file) = result else { return Ok(None) };
-        let part = &file.entries[0];
-        read::device_of(part, arguments.device, &part.path)
-            .map(|target| Some(Side::new(target, band)))
-    })?;
+    let (sides, outcome) =
+        read::each_file(&[a.as_slice(), &b].concat(), &common, |_, _, result| {
+            let Ok(file) = result else { return Ok(None) };
+            let entry = &file.entries[0];
+            read::select_device(entry, arguments.device, &entry.path)
+                .map(|target| Some(Side::new(target, band)))
+        })?;
     let mut sides = sides.into_iter().collect::<Result<Vec<Option<Side>>, Failure>>()?;
     let in_b = sides.split_off(a.len());
-    let top = arguments.top.or((arguments.format != DiffFormat::Json).then_some(TOP));
+    let top = arguments.top.or((arguments.format != DiffFormat::Json).then_some(DEFAULT_TOP));
     let named = |given: &Path, files: &[PathBuf], sides: Vec<Option<Side>>| {
         let name = |path: &PathBuf| {
             path.strip_prefix(given).unwrap_or(path).to_string_lossy().into_owned()
@@ -56,7 +57,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if diff.pairs.is_empty() {
         if outcome.is_ok() {
             eprintln!(
-                "vramscope: nothing to compare: no file of the one has the name or the rank of one of the other"
+                "vramscope: nothing to compare: no file in {} has the name or rank of a file in {}",
+                arguments.a.display(),
+                arguments.b.display()
             );
         }
         return Err(Failure::Input);
@@ -81,26 +84,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if failed { Err(Failure::Check) } else { Ok(()) }
 }
 
-/// The files of one side.
+/// The snapshot files of one side.
 fn files(given: &PathBuf) -> Result<Vec<PathBuf>, Failure> {
     let files = paths::expand(std::slice::from_ref(given))?;
     if files.is_empty() {
-        eprintln!("vramscope: no snapshot found in {}", given.display());
+        eprintln!("vramscope: no snapshots found in {}", given.display());
         return Err(Failure::Input);
     }
     Ok(files)
 }
 
-/// The numbers of a pair that stand above all: a name, and how it changed in words.
-fn figures(pair: &Pair) -> Vec<[String; 5]> {
+/// The rows of a pair's main table: name, before, after, change, change in percent.
+fn total_rows(pair: &Pair) -> Vec<[String; 5]> {
     let row = |name: &str, change: Change| {
         let by = Quantity::change_of_bytes(change.change).text;
-        [name.to_owned(), signed(change.a), signed(change.b), by, change.percent()]
+        [name.to_owned(), signed_bytes(change.a), signed_bytes(change.b), by, change.percent()]
     };
     let mut rows = Vec::new();
     for kind in BandKind::ALL {
         let band = pair.band(kind);
-        let estimate = if band.exactness == "exact" { "" } else { " (estimate)" };
+        let estimate = output::estimate_note(band.exactness);
         rows.push(row(&format!("{} peak{estimate}", kind.name()), band.peak));
         if band.start.a != 0 || band.start.b != 0 {
             rows.push(row(&format!("{} start", kind.name()), band.start));

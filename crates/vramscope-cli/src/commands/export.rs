@@ -6,30 +6,31 @@ use crate::read;
 use std::io::{self, Write};
 use vramscope_report::export::{ExportFormat, export};
 
-/// Writes a device in another tool's form.
+/// Writes a device in the format of another tool.
 ///
 /// # Errors
-/// When the file cannot be read, has no such device, or the output cannot be written.
+/// The file cannot be read, the device or event does not exist, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if arguments.one.common.format == Format::Json {
-        return Err(Failure::Usage("export has forms of its own: name one with --as".to_owned()));
+    if arguments.input.common.format == Format::Json {
+        let message = "export does not support --format json: choose a format with --as";
+        return Err(Failure::Usage(message.to_owned()));
     }
-    read::device(&arguments.one, |target| {
+    read::with_device(&arguments.input, |target| {
         let weight = || super::weight(target, arguments.weight, &arguments.moment);
-        let form = match arguments.form {
+        let format = match arguments.file_format {
             ExportAs::Folded => ExportFormat::Folded(weight()?),
             ExportAs::Speedscope => ExportFormat::Speedscope(weight()?),
             ExportAs::Csv => ExportFormat::Csv,
             ExportAs::Perfetto => ExportFormat::Perfetto,
         };
-        let to: Box<dyn Write + Send> = match &arguments.output {
+        let destination: Box<dyn Write + Send> = match &arguments.output {
             None => Box::new(io::stdout()),
             Some(path) => Box::new(std::fs::File::create(path).map_err(|e| {
                 io::Error::new(e.kind(), format!("cannot write {}: {e}", path.display()))
             })?),
         };
-        let mut out = io::BufWriter::new(to);
-        export(target, form, &mut out)?;
+        let mut out = io::BufWriter::new(destination);
+        export(target, format, &mut out)?;
         Ok(out.flush()?)
     })
 }

@@ -9,29 +9,29 @@ use vramscope_report::FrameRecord;
 use vramscope_report::flame::{Flame, flame};
 use vramscope_units::{Bytes, grouped};
 
-/// Call stacks rolled up.
+/// Prints call stacks as a tree.
 ///
 /// # Errors
-/// When the file cannot be read, has no such device or event, or the output cannot be written.
+/// The file cannot be read, the device or event does not exist, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    read::device(&arguments.one, |target| {
+    read::with_device(&arguments.input, |target| {
         let weight = super::weight(target, arguments.weight, &arguments.moment)?;
-        let least = arguments.min;
-        output::print(&flame(target, weight), arguments.one.common.format, |out, f| {
-            text(out, f, least)
+        let min_percent = arguments.min;
+        output::print(&flame(target, weight), arguments.input.common.format, |out, f| {
+            text(out, f, min_percent)
         })
     })
 }
 
-fn text(out: &mut dyn Write, flame: &Flame<'_>, least: f64) -> io::Result<()> {
+fn text(out: &mut dyn Write, flame: &Flame<'_>, min_percent: f64) -> io::Result<()> {
     let amount = |weight: u128| match flame.unit {
         "bytes" => Bytes(weight as u64).to_string(),
-        // Rounded here only: the JSON has the exact product.
+        // Only text is rounded. JSON has the exact product.
         "byte_us" => format!("{} s", Bytes((weight / 1_000_000) as u64)),
         "byte_events" => format!("{} events", Bytes(weight as u64)),
         _ => grouped(weight as u64),
     };
-    let place = flame.event.map_or_else(|| "the whole window".to_owned(), output::event);
+    let place = flame.event.map_or_else(|| "the whole window".to_owned(), output::after_event);
     writeln!(out, "{}  device {}, {place}", styled(STRONG, flame.path), flame.device)?;
     let mut hidden_below = u32::MAX;
     for node in &flame.nodes {
@@ -39,7 +39,7 @@ fn text(out: &mut dyn Write, flame: &Flame<'_>, least: f64) -> io::Result<()> {
             continue;
         }
         hidden_below = u32::MAX;
-        if (node.total as f64) * 100.0 < least * flame.total as f64 {
+        if (node.total as f64) * 100.0 < min_percent * flame.total as f64 {
             hidden_below = node.depth;
             continue;
         }
@@ -55,7 +55,7 @@ fn text(out: &mut dyn Write, flame: &Flame<'_>, least: f64) -> io::Result<()> {
             percent(node.total, flame.total),
             "  ".repeat(node.depth as usize),
             if node.of_free && node.depth == 1 {
-                " (frees of blocks from before the window)"
+                " (freed here, allocated before the window)"
             } else {
                 ""
             },

@@ -8,19 +8,22 @@ use std::io::{self, Write};
 use vramscope_report::info::{FileInfo, Info, info};
 use vramscope_units::{Bytes, Micros, grouped};
 
-/// What was recorded, and how.
+/// Names of annotated ranges in text, at most.
+const MAX_ANNOTATIONS: usize = 12;
+
+/// Prints how each file was recorded.
 ///
 /// # Errors
-/// When a folder cannot be listed, an input not be read, or the output not be written.
+/// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
-    let (files, outcome) = read::all(&arguments.paths, &arguments.common, |_, _, result| {
-        let mut found: Vec<FileInfo> = Vec::new();
+    let (infos, outcome) = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
+        let mut infos: Vec<FileInfo> = Vec::new();
         if let Ok(file) = &result {
-            found.extend(file.entries.iter().map(|part| info(&part.path, part)));
+            infos.extend(file.entries.iter().map(|entry| info(&entry.path, entry)));
         }
-        found
+        infos
     })?;
-    let report = Info::new(files.into_iter().flatten().collect());
+    let report = Info::new(infos.into_iter().flatten().collect());
     output::print(&report, arguments.common.format, text)?;
     outcome
 }
@@ -35,7 +38,7 @@ fn text(out: &mut dyn Write, report: &Info) -> io::Result<()> {
 fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
     writeln!(
         out,
-        "{}  {} of pickle, {} stacks of {} frames",
+        "{}  {} unpacked, {} stacks, {} frames",
         styled(STRONG, &file.path),
         Bytes(file.bytes),
         grouped(file.stacks.into()),
@@ -48,7 +51,7 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
         if let Some(by) = d.steps_by {
             writeln!(
                 out,
-                "    {} whole training steps, told by {}",
+                "    {} whole training steps, detected by {}",
                 grouped(d.steps as u64),
                 by.replace('_', " ")
             )?;
@@ -69,15 +72,15 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
     if !file.annotations.is_empty() {
         let names: Vec<String> =
             file.annotations.iter().map(|(name, n)| format!("{name} ({n})")).collect();
-        let more = names.len().saturating_sub(ANNOTATIONS);
-        let rest =
-            if more > 0 { format!(" and {} more", grouped(more as u64)) } else { String::new() };
-        let shown = names[..names.len().min(ANNOTATIONS)].join(", ");
+        let left_out = names.len().saturating_sub(MAX_ANNOTATIONS);
+        let rest = if left_out > 0 {
+            format!(" and {} more", grouped(left_out as u64))
+        } else {
+            String::new()
+        };
+        let shown = names[..names.len().min(MAX_ANNOTATIONS)].join(", ");
         writeln!(out, "  annotated ranges: {}{}", styled(FAINT, shown), styled(FAINT, rest))?;
     }
     output::warnings(out, &file.warnings, file.devices.len() > 1)?;
     writeln!(out)
 }
-
-/// How many names of ranges are shown.
-const ANNOTATIONS: usize = 12;

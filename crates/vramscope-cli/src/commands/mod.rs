@@ -1,4 +1,4 @@
-//! One module a command: which report it asks for, and how that reads as text.
+//! One module per command. It selects the report and writes it as text.
 
 pub(crate) mod anomalies;
 pub(crate) mod blocks;
@@ -12,7 +12,7 @@ pub(crate) mod state;
 pub(crate) mod summary;
 
 use crate::Failure;
-use crate::arguments::{Arguments, Band, FlameWeight, Moment, Place};
+use crate::arguments::{Arguments, Band, FlameWeight, Moment, NamedMoment};
 use clap::CommandFactory as _;
 use std::io::{self, Write};
 use vramscope_report::flame::Weight;
@@ -21,29 +21,30 @@ use vramscope_report::state::At;
 use vramscope_report::{CategoryShare, Target};
 use vramscope_units::{Bytes, grouped};
 
-/// Writes a shell's completion script.
+/// Prints a shell's completion script.
 ///
 /// # Errors
-/// When it cannot be written.
+/// The output cannot be written.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "vramscope", &mut script);
     Ok(io::stdout().write_all(&script)?)
 }
 
-/// The slot that is meant; the end, unless told.
-fn slot(target: Target<'_>, moment: &Moment, unless_told: At) -> Result<u32, Failure> {
+/// The slot of the selected state, or of `default` where no option selects one.
+fn slot(target: Target<'_>, moment: &Moment, default: At) -> Result<u32, Failure> {
     let at = match (moment.event, moment.time, moment.at) {
         (Some(event), ..) => At::Event(event),
         (_, Some(time), _) => At::Time(time),
-        (_, _, Some(Place::Start)) => At::Start,
-        (_, _, Some(Place::Peak)) => At::Peak,
-        (_, _, Some(Place::End)) => At::End,
-        (None, None, None) => unless_told,
+        (_, _, Some(NamedMoment::Start)) => At::Start,
+        (_, _, Some(NamedMoment::Peak)) => At::Peak,
+        (_, _, Some(NamedMoment::End)) => At::End,
+        (None, None, None) => default,
     };
     at.slot(target.trace()).map_err(Failure::Usage)
 }
 
+/// The weight of a block in flame graphs and folded stacks.
 fn weight(target: Target<'_>, weight: FlameWeight, moment: &Moment) -> Result<Weight, Failure> {
     Ok(match weight {
         FlameWeight::Peak => Weight::Bytes(slot(target, moment, At::Peak)?),
@@ -63,7 +64,8 @@ fn band(band: Band) -> BandKind {
     }
 }
 
-fn categories(out: &mut dyn Write, shares: &[CategoryShare]) -> io::Result<()> {
+/// Writes the table of categories.
+fn write_categories(out: &mut dyn Write, shares: &[CategoryShare]) -> io::Result<()> {
     let total: u64 = shares.iter().map(|s| s.bytes).sum();
     let mut table = crate::output::Table::new(
         &["category", "bytes", "share", "blocks"],

@@ -1,7 +1,7 @@
 //! `vramscope peak`.
 
 use crate::Failure;
-use crate::arguments::{By, Format, Peak as Arguments};
+use crate::arguments::{Format, Peak as Arguments, PeakRows};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
@@ -9,51 +9,51 @@ use vramscope_report::Category;
 use vramscope_report::peak::{Peak, peak};
 use vramscope_units::{Bytes, grouped};
 
-const TOP: usize = 15;
+/// Rows in text when `--top` is absent.
+const DEFAULT_TOP: usize = 15;
 
-/// Who holds memory at a band's peak.
+/// Prints the call stacks that hold memory at a band's peak.
 ///
 /// # Errors
-/// When the file cannot be read, has no such device, or the output cannot be written.
+/// The file cannot be read, the device does not exist, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    read::device(&arguments.one, |target| {
-        let format = arguments.one.common.format;
+    read::with_device(&arguments.input, |target| {
+        let format = arguments.input.common.format;
         let band = super::band(arguments.band);
-        let top = arguments.top.or((format == Format::Text).then_some(TOP));
-        let by = arguments.by;
-        // Which frames are left out of the text is decided there.
-        let told = if format == Format::Text && by == By::Frame { None } else { top };
-        output::print(&peak(target, band, told), format, |out, peak| {
-            text(out, peak, by, top.unwrap_or(usize::MAX))
-        })
+        let top = arguments.top.or((format == Format::Text).then_some(DEFAULT_TOP));
+        let rows = arguments.by;
+        // The text table of frames hides framework frames before it applies the limit.
+        let text_limits = format == Format::Text && rows == PeakRows::Frame;
+        let report = peak(target, band, if text_limits { None } else { top });
+        output::print(&report, format, |out, peak| text(out, peak, rows, top.unwrap_or(usize::MAX)))
     })
 }
 
-fn text(out: &mut dyn Write, peak: &Peak<'_>, by: By, top: usize) -> io::Result<()> {
-    let what = if peak.band == "reserved_bytes" { "segments" } else { "blocks" };
+fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, top: usize) -> io::Result<()> {
+    let unit = if peak.band == "reserved_bytes" { "segments" } else { "blocks" };
     writeln!(out, "{}  device {}", styled(STRONG, peak.path), peak.device)?;
     writeln!(
         out,
-        "{} peaks at {} ({}), {}, in {} {what}{}\n",
+        "{} peaks at {} ({}), {}, in {} {unit}{}\n",
         peak.band,
         styled(STRONG, Bytes(peak.total)),
         Bytes(peak.total).exact(),
         output::event(peak.event),
         grouped(peak.blocks.into()),
-        if peak.exactness == "exact" { "" } else { " (estimate)" },
+        output::estimate_note(peak.exactness),
     )?;
-    match by {
-        By::Stack => stacks(out, peak, what)?,
-        By::Frame => frames(out, peak, top)?,
+    match rows {
+        PeakRows::Stack => write_stacks(out, peak, unit)?,
+        PeakRows::Frame => write_frames(out, peak, top)?,
     }
     if !peak.categories.is_empty() {
         writeln!(out)?;
-        super::categories(out, &peak.categories)?;
+        super::write_categories(out, &peak.categories)?;
     }
     if peak.peaks.len() > 1 {
         writeln!(out)?;
         let mut table =
-            Table::new(&["separate peaks", "bytes", "stands out by"], &[false, true, true]);
+            Table::new(&["separate peaks", "bytes", "prominence"], &[false, true, true]);
         for p in &peak.peaks {
             table.row(vec![
                 output::event(p.event),
@@ -66,14 +66,14 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, by: By, top: usize) -> io::Result<
     Ok(())
 }
 
-fn stacks(out: &mut dyn Write, peak: &Peak<'_>, what: &str) -> io::Result<()> {
+fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<()> {
     let mut table = Table::new(
-        &["bytes", "share", what, "category", "call site"],
+        &["bytes", "share", unit, "category", "call site"],
         &[true, true, true, false, false],
     );
     let named: Vec<_> =
         peak.stacks.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
-    for (stack, site) in peak.stacks.iter().zip(output::sites(&named)) {
+    for (stack, site) in peak.stacks.iter().zip(output::site_labels(&named)) {
         table.row(vec![
             Bytes(stack.bytes).to_string(),
             percent(stack.bytes.into(), peak.total.into()),
@@ -87,7 +87,7 @@ fn stacks(out: &mut dyn Write, peak: &Peak<'_>, what: &str) -> io::Result<()> {
         let shown: u64 = peak.stacks.iter().map(|s| s.bytes).sum();
         writeln!(
             out,
-            "  and {} more call stacks with {} (--top)",
+            "  and {} more call stacks with {} (--top N shows more)",
             grouped(peak.stacks_left_out as u64),
             Bytes(peak.total - shown)
         )?;
@@ -95,9 +95,9 @@ fn stacks(out: &mut dyn Write, peak: &Peak<'_>, what: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The user's own frames: those of PyTorch and of the allocator are in every stack, and say
-/// nothing.
-fn frames(out: &mut dyn Write, peak: &Peak<'_>, top: usize) -> io::Result<()> {
+/// Writes the user's own frames. Frames of PyTorch and the allocator are in every stack, so they are
+/// left out.
+fn write_frames(out: &mut dyn Write, peak: &Peak<'_>, top: usize) -> io::Result<()> {
     let mut table =
         Table::new(&["inclusive", "share", "exclusive", "frame"], &[true, true, true, false]);
     let own: Vec<_> = peak.frames.iter().filter(|f| !f.frame.is_framework()).collect();
@@ -111,7 +111,11 @@ fn frames(out: &mut dyn Write, peak: &Peak<'_>, top: usize) -> io::Result<()> {
     }
     table.write(out)?;
     if own.len() > top {
-        writeln!(out, "  and {} more frames (--top)", grouped((own.len() - top) as u64))?;
+        writeln!(
+            out,
+            "  and {} more frames (--top N shows more)",
+            grouped((own.len() - top) as u64)
+        )?;
     }
     Ok(())
 }

@@ -9,17 +9,18 @@ use vramscope_report::segments::{FreeRow, Segments, segments};
 use vramscope_report::state::At;
 use vramscope_units::{Bytes, grouped};
 
-const TOP: usize = 20;
+/// Rows in text when `--top` is absent.
+const DEFAULT_TOP: usize = 20;
 
-/// What is reserved at a moment.
+/// Prints reserved memory after an event.
 ///
 /// # Errors
-/// When the file cannot be read, has no such device or event, or the output cannot be written.
+/// The file cannot be read, the device or event does not exist, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    read::device(&arguments.one, |target| {
+    read::with_device(&arguments.input, |target| {
         let slot = super::slot(target, &arguments.moment, At::End)?;
-        let top = arguments.top.unwrap_or(TOP);
-        output::print(&segments(target, slot), arguments.one.common.format, |out, s| {
+        let top = arguments.top.unwrap_or(DEFAULT_TOP);
+        output::print(&segments(target, slot), arguments.input.common.format, |out, s| {
             text(out, s, top)
         })
     })
@@ -31,11 +32,11 @@ fn text(out: &mut dyn Write, report: &Segments<'_>, top: usize) -> io::Result<()
         "{}  device {}, {}\n",
         styled(STRONG, report.path),
         report.device,
-        output::event(report.event)
+        output::after_event(report.event)
     )?;
     let mut rows: Vec<_> = report.segments.iter().collect();
     rows.sort_by_key(|s| std::cmp::Reverse(s.total_size));
-    let head = ["address", "size", "in use", "free", "largest", "pool", "stream", "made by"];
+    let head = ["address", "size", "in use", "free", "largest", "pool", "stream", "created by"];
     let mut table = Table::new(&head, &[false, true, true, true, true, false, true, false]);
     for s in rows.iter().take(top) {
         table.row(vec![
@@ -46,43 +47,43 @@ fn text(out: &mut dyn Write, report: &Segments<'_>, top: usize) -> io::Result<()
             Bytes(s.largest_free).to_string(),
             pool(s.pool, s.segment_type),
             format!("{:#x}", s.stream),
-            output::site(&s.site, false),
+            output::site_label(&s.site, false),
         ]);
     }
     table.write(out)?;
     if rows.len() > top {
         writeln!(
             out,
-            "  and {} more segments (--top, --format json)",
+            "  and {} more segments (--top N or --format json shows more)",
             grouped((rows.len() - top) as u64)
         )?;
     }
     writeln!(out)?;
-    free_text(out, &report.free)?;
+    write_free(out, &report.free)?;
     let f = &report.fragmentation;
     writeln!(
         out,
-        "\n  fragmentation {:.2} (1 - largest free / free); most was free {}: {}",
+        "\n  fragmentation {:.2} (1 - largest free / free); most free memory: {} {}",
         f.ratio,
-        output::event(f.max_free_event),
-        Bytes(f.max_free)
+        Bytes(f.max_free),
+        output::after_event(f.max_free_event)
     )?;
     let c = &report.churn;
-    for (what, count, bytes) in [
+    for (action, count, bytes) in [
         ("segment_alloc", c.segment_allocs, c.segment_alloc_bytes),
         ("segment_free", c.segment_frees, c.segment_free_bytes),
         ("segment_map", c.segment_maps, c.segment_map_bytes),
         ("segment_unmap", c.segment_unmaps, c.segment_unmap_bytes),
     ] {
         if count > 0 {
-            writeln!(out, "  {:>8} {what} of {}", grouped(count.into()), Bytes(bytes))?;
+            writeln!(out, "  {:>8} {action}, {} in total", grouped(count.into()), Bytes(bytes))?;
         }
     }
     Ok(())
 }
 
-/// Free memory, one row a kind: blocks never move between these.
-pub(super) fn free_text(out: &mut dyn Write, free: &[FreeRow]) -> io::Result<()> {
+/// Writes free memory by pool, stream and size class. Blocks never move between these.
+pub(super) fn write_free(out: &mut dyn Write, free: &[FreeRow]) -> io::Result<()> {
     let head = ["pool", "stream", "reserved", "active", "free", "largest free"];
     let mut table = Table::new(&head, &[false, true, true, true, true, true]);
     for row in free {
@@ -98,6 +99,7 @@ pub(super) fn free_text(out: &mut dyn Write, free: &[FreeRow]) -> io::Result<()>
     table.write(out)
 }
 
+/// The segment type, followed by the pool unless it is the default pool or unknown.
 fn pool(pool: Option<[u64; 2]>, segment_type: &str) -> String {
     match pool {
         None | Some([0, 0]) => segment_type.to_owned(),

@@ -1,6 +1,6 @@
 //! `vramscope state`.
 
-use super::segments::free_text;
+use super::segments::write_free;
 use crate::Failure;
 use crate::arguments::State as Arguments;
 use crate::output::{self, STRONG, Table, styled};
@@ -9,28 +9,25 @@ use std::io::{self, Write};
 use vramscope_report::state::{At, State, state};
 use vramscope_units::{Bytes, grouped};
 
-const TOP: usize = 20;
+/// Rows in text when `--top` is absent.
+const DEFAULT_TOP: usize = 20;
 
-/// What is live after any event.
+/// Prints live blocks and segments after an event.
 ///
 /// # Errors
-/// When the file cannot be read, has no such device or event, or the output cannot be written.
+/// The file cannot be read, the device or event does not exist, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    read::device(&arguments.one, |target| {
+    read::with_device(&arguments.input, |target| {
         let slot = super::slot(target, &arguments.moment, At::End)?;
-        let top = arguments.top.unwrap_or(TOP);
-        output::print(&state(target, slot), arguments.one.common.format, |out, state| {
+        let top = arguments.top.unwrap_or(DEFAULT_TOP);
+        output::print(&state(target, slot), arguments.input.common.format, |out, state| {
             text(out, state, top)
         })
     })
 }
 
 fn text(out: &mut dyn Write, state: &State<'_>, top: usize) -> io::Result<()> {
-    let place = if state.event < 0 {
-        String::from("before the window")
-    } else {
-        format!("after {}", output::event(state.event))
-    };
+    let place = output::after_event(state.event);
     writeln!(out, "{}  device {}, {place}\n", styled(STRONG, state.path), state.device)?;
     for (band, bytes) in [
         ("requested_bytes", state.requested_bytes),
@@ -46,7 +43,7 @@ fn text(out: &mut dyn Write, state: &State<'_>, top: usize) -> io::Result<()> {
         )?;
     }
     writeln!(out)?;
-    super::categories(out, &state.categories)?;
+    super::write_categories(out, &state.categories)?;
     writeln!(out)?;
     let mut blocks: Vec<_> = state.blocks.iter().collect();
     blocks.sort_by_key(|b| std::cmp::Reverse(b.bytes));
@@ -59,17 +56,17 @@ fn text(out: &mut dyn Write, state: &State<'_>, top: usize) -> io::Result<()> {
             Bytes(block.block_bytes).to_string(),
             block.category.name().to_owned(),
             output::event(block.alloc_event.map_or(-1, i64::from)),
-            output::site(&block.site, block.of_free),
+            output::site_label(&block.site, block.of_free),
         ]);
     }
     table.write(out)?;
     if blocks.len() > top {
         writeln!(
             out,
-            "  and {} more blocks (--top, --format json)",
+            "  and {} more blocks (--top N or --format json shows more)",
             grouped((blocks.len() - top) as u64)
         )?;
     }
     writeln!(out)?;
-    free_text(out, &state.free)
+    write_free(out, &state.free)
 }

@@ -2,19 +2,19 @@
 
 use crate::Failure;
 use crate::arguments::Files;
-use crate::output::{self, FAINT, STRONG, signed, styled};
+use crate::output::{self, FAINT, STRONG, signed_bytes, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::summary::{BandSummary, DeviceSummary, FileSummary, Summary, summarize};
 use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 
-/// Print the summary of every snapshot.
+/// Prints the summary of every snapshot.
 ///
 /// # Errors
-/// When a folder cannot be listed, an input not be read, or the output not be written.
+/// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
     let (files, outcome) =
-        read::all(&arguments.paths, &arguments.common, |path, bytes, result| {
+        read::each_file(&arguments.paths, &arguments.common, |path, bytes, result| {
             summarize(&path.to_string_lossy(), bytes, &result)
         })?;
     let summary = Summary::new(files.into_iter().flatten().collect());
@@ -30,7 +30,7 @@ fn text(out: &mut dyn Write, file: &FileSummary) -> io::Result<()> {
     }
     writeln!(
         out,
-        "{}  {}, {} stacks of {} frames, {} annotations",
+        "{}  {}, {} stacks, {} frames, {} annotations",
         styled(STRONG, &file.path),
         Bytes(file.bytes),
         grouped(u64::from(file.stacks)),
@@ -38,16 +38,16 @@ fn text(out: &mut dyn Write, file: &FileSummary) -> io::Result<()> {
         grouped(file.annotations as u64),
     )?;
     for device in &file.devices {
-        device_text(out, device)?;
+        write_device(out, device)?;
     }
     if file.devices.is_empty() {
-        writeln!(out, "  nothing was allocated")?;
+        writeln!(out, "  no memory was allocated")?;
     }
     output::warnings(out, &file.warnings, file.devices.len() > 1)?;
     writeln!(out)
 }
 
-fn device_text(out: &mut dyn Write, device: &DeviceSummary) -> io::Result<()> {
+fn write_device(out: &mut dyn Write, device: &DeviceSummary) -> io::Result<()> {
     writeln!(
         out,
         "  device {}  {} events, {} allocations, {} segments, {} blocks live at the end",
@@ -59,16 +59,16 @@ fn device_text(out: &mut dyn Write, device: &DeviceSummary) -> io::Result<()> {
     )?;
     let head = format!("    {:<16} {:>11} {:>11} {:>11}", "", "start", "peak", "end");
     writeln!(out, "{}", styled(FAINT, head))?;
-    band_text(out, "requested_bytes", device, &device.requested_bytes)?;
-    band_text(out, "active_bytes", device, &device.active_bytes)?;
-    band_text(out, "allocated_bytes", device, &device.allocated_bytes)?;
-    band_text(out, "reserved_bytes", device, &device.reserved_bytes)?;
+    write_band(out, "requested_bytes", device, &device.requested_bytes)?;
+    write_band(out, "active_bytes", device, &device.active_bytes)?;
+    write_band(out, "allocated_bytes", device, &device.allocated_bytes)?;
+    write_band(out, "reserved_bytes", device, &device.reserved_bytes)?;
     for oom in &device.ooms {
         let free =
             oom.device_free.map_or(String::new(), |b| format!(", {} free on the device", Bytes(b)));
         writeln!(
             out,
-            "    out of memory at {}: {} wanted{free}",
+            "    out of memory at {}: {} requested{free}",
             EventIndex(oom.event),
             Bytes(oom.requested)
         )?;
@@ -76,7 +76,7 @@ fn device_text(out: &mut dyn Write, device: &DeviceSummary) -> io::Result<()> {
     Ok(())
 }
 
-fn band_text(
+fn write_band(
     out: &mut dyn Write,
     name: &str,
     device: &DeviceSummary,
@@ -87,14 +87,14 @@ fn band_text(
             format!("{}, +{}", EventIndex(event), Micros(peak - start))
         }
         (Ok(event), ..) => EventIndex(event).to_string(),
-        (Err(_), ..) => "before the window".to_owned(),
+        (Err(_), ..) => output::BEFORE_WINDOW.to_owned(),
     };
-    let estimate = if band.exactness == "exact" { "" } else { " (estimate)" };
+    let estimate = output::estimate_note(band.exactness);
     writeln!(
         out,
         "    {name:<16} {:>11} {:>11} {:>11}  peak {place}{estimate}",
-        signed(band.start),
-        signed(band.peak),
-        signed(band.end)
+        signed_bytes(band.start),
+        signed_bytes(band.peak),
+        signed_bytes(band.end)
     )
 }

@@ -47,7 +47,7 @@ impl Shelf {
     /// Lists the files, except those that may still be written.
     ///
     /// # Errors
-    /// When a folder cannot be listed.
+    /// A folder cannot be listed.
     pub(crate) fn index(&self) -> io::Result<Index> {
         let now = SystemTime::now();
         let mut files = Vec::new();
@@ -73,6 +73,7 @@ impl Shelf {
         Ok(Index { title: title.unwrap_or_default(), files, watch: true })
     }
 
+    /// The number of a file. A new file gets the next number.
     fn number(&self, path: &Path) -> usize {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.iter().position(|p| p == path).unwrap_or_else(|| {

@@ -1,6 +1,6 @@
-//! A comparison for a comment on a pull request, as GitHub writes its tables.
+//! A comparison as GitHub Markdown, for a pull request comment.
 
-use crate::output::{self, signed};
+use crate::output::{self, signed_bytes};
 use std::io::{self, Write};
 use vramscope_report::Category;
 use vramscope_report::Quantity;
@@ -8,7 +8,7 @@ use vramscope_report::diff::{Diff, Pair};
 use vramscope_report::text::signed_count;
 use vramscope_units::grouped;
 
-/// Failed checks first, then totals, then the call stacks that change most.
+/// Writes failed checks, passed checks, totals, then the call stacks that change most.
 pub(super) fn write(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     let failed = diff.checks.iter().filter(|c| c.holds).count();
     let title = match (failed, diff.checks.len()) {
@@ -19,31 +19,31 @@ pub(super) fn write(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     };
     writeln!(out, "### GPU memory{title}\n")?;
     for check in diff.checks.iter().filter(|c| c.holds) {
-        writeln!(out, "- :x: {}", code(&check.expression))?;
-        check.texts.iter().try_for_each(|text| writeln!(out, "  - {}", plain(text)))?;
+        writeln!(out, "- :x: {} holds", inline_code(&check.expression))?;
+        check.texts.iter().try_for_each(|text| writeln!(out, "  - {}", escape(text)))?;
     }
     for check in diff.checks.iter().filter(|c| !c.holds) {
-        writeln!(out, "- :white_check_mark: not {}", code(&check.expression))?;
+        writeln!(out, "- :white_check_mark: {} does not hold", inline_code(&check.expression))?;
     }
     if !diff.checks.is_empty() {
         writeln!(out)?;
     }
     if diff.pairs.len() > 1 {
-        writeln!(out, "{} → {}\n", code(&diff.a), code(&diff.b))?;
-        ranks(out, diff)?;
+        writeln!(out, "{} → {}\n", inline_code(&diff.a), inline_code(&diff.b))?;
+        write_ranks(out, diff)?;
     }
     if let Some(pair) = diff.largest() {
-        self::pair(out, diff, pair)?;
+        write_pair(out, diff, pair)?;
     }
     for (paths, which) in [(&diff.only_a, &diff.a), (&diff.only_b, &diff.b)] {
         for path in paths {
-            writeln!(out, "\n:warning: {} is only in {}.", code(path), code(which))?;
+            writeln!(out, "\n:warning: {} is only in {}.", inline_code(path), inline_code(which))?;
         }
     }
     Ok(())
 }
 
-fn ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
+fn write_ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     writeln!(out, "| | {} peak before | after | change | | OOMs | findings |", diff.band.name())?;
     writeln!(out, "|:--|--:|--:|--:|--:|--:|--:|")?;
     for pair in &diff.pairs {
@@ -51,9 +51,9 @@ fn ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} | {} |",
-            cell(&pair.name()),
-            signed(peak.a),
-            signed(peak.b),
+            code_cell(&pair.name()),
+            signed_bytes(peak.a),
+            signed_bytes(peak.b),
             Quantity::change_of_bytes(peak.change).text,
             peak.percent(),
             signed_count(pair.ooms.change),
@@ -63,10 +63,10 @@ fn ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     writeln!(out)
 }
 
-fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
-    writeln!(out, "{} → {}\n", code(&pair.a.path), code(&pair.b.path))?;
+fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
+    writeln!(out, "{} → {}\n", inline_code(&pair.a.path), inline_code(&pair.b.path))?;
     writeln!(out, "| | before | after | change | |\n|:--|--:|--:|--:|--:|")?;
-    for [name, before, after, change, percent] in super::figures(pair) {
+    for [name, before, after, change, percent] in super::total_rows(pair) {
         let (name, change) = if name.contains("_bytes peak") {
             (format!("**{name}**"), format!("**{change}**"))
         } else {
@@ -77,48 +77,48 @@ fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     for (findings, word) in [(&pair.findings.new, "New"), (&pair.findings.gone, "Gone")] {
         for (i, finding) in findings.iter().enumerate() {
             let gap = if i == 0 { "\n" } else { "" };
-            writeln!(out, "{gap}- {word}: {}", plain(&finding.text))?;
+            writeln!(out, "{gap}- {word}: {}", escape(&finding.text))?;
         }
     }
     let all = pair.stacks.as_deref().unwrap_or_default();
     let changed: Vec<_> =
         all.iter().filter(|s| s.bytes.change != 0 || s.blocks.change != 0).collect();
     if changed.is_empty() {
-        return writeln!(
-            out,
-            "\nNo call stack holds more or less at the peak of {}.",
-            diff.band.name()
-        );
+        return writeln!(out, "\nNo call stack changed at the peak of {}.", diff.band.name());
     }
-    let what = if diff.band.name() == "reserved_bytes" { "segments" } else { "blocks" };
+    let unit = if diff.band.name() == "reserved_bytes" { "segments" } else { "blocks" };
     writeln!(out, "\nCall stacks at the peak of {}:\n", diff.band.name())?;
     writeln!(
         out,
-        "| change | before | after | {what} | category | call site |\n|--:|--:|--:|--:|:--|:--|"
+        "| change | before | after | {unit} | category | call site |\n|--:|--:|--:|--:|:--|:--|"
     )?;
     let named: Vec<_> =
         changed.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
-    for (stack, site) in changed.iter().zip(output::sites(&named)) {
+    for (stack, site) in changed.iter().zip(output::site_labels(&named)) {
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} |",
             Quantity::change_of_bytes(stack.bytes.change).text,
-            signed(stack.bytes.a),
-            signed(stack.bytes.b),
+            signed_bytes(stack.bytes.a),
+            signed_bytes(stack.bytes.b),
             signed_count(stack.blocks.change),
             stack.category.map_or("", Category::name),
-            cell(&site),
+            code_cell(&site),
         )?;
     }
     if pair.stacks_left_out > 0 && changed.len() == all.len() {
-        writeln!(out, "\nand {} more call stacks.", grouped(pair.stacks_left_out as u64))?;
+        writeln!(
+            out,
+            "\n{} more call stacks are not listed.",
+            grouped(pair.stacks_left_out as u64)
+        )?;
     }
     Ok(())
 }
 
-/// Text as code. Names come from files: nothing in them may end the code, begin HTML or mention
-/// anybody.
-fn code(text: &str) -> String {
+/// Text as inline code. Names come from files, so they must not end the code span, open an HTML tag
+/// or mention a user.
+fn inline_code(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
@@ -126,21 +126,21 @@ fn code(text: &str) -> String {
     format!("{fence}{gap}{line}{gap}{fence}")
 }
 
-/// The same in a table, where a bar ends the cell even in code.
-fn cell(text: &str) -> String {
-    code(text).replace('|', "\\|")
+/// Inline code for a table cell, where a bar ends the cell even inside code.
+fn code_cell(text: &str) -> String {
+    inline_code(text).replace('|', "\\|")
 }
 
-/// A sentence, some words of which come from files.
-fn plain(text: &str) -> String {
+/// Escapes a sentence that contains names from files.
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' => {
-                out.extend(['\\', c])
+                out.extend(['\\', c]);
             }
             '&' => out.push_str("&amp;"),
-            // A space of no width keeps a name from being mentioned.
+            // A zero-width space prevents a mention.
             '@' => out.push_str("@\u{200b}"),
             c if c.is_control() => out.push(' '),
             c => out.push(c),
@@ -154,10 +154,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_from_files_stay_text() {
-        assert_eq!(code("a.py:3 f"), "`a.py:3 f`");
-        assert_eq!(code("`x``y"), "``` `x``y ```");
-        assert_eq!(cell("a|b\nc"), "`a\\|b c`");
-        assert_eq!(plain("<b> of @me, a_b"), "\\<b\\> of @\u{200b}me, a\\_b");
+    fn names_from_files_are_escaped() {
+        assert_eq!(inline_code("a.py:3 f"), "`a.py:3 f`");
+        assert_eq!(inline_code("`x``y"), "``` `x``y ```");
+        assert_eq!(code_cell("a|b\nc"), "`a\\|b c`");
+        assert_eq!(escape("<b> of @me, a_b"), "\\<b\\> of @\u{200b}me, a\\_b");
     }
 }

@@ -1,6 +1,6 @@
-//! A comparison for people in a terminal.
+//! A comparison as text.
 
-use crate::output::{self, FAINT, STRONG, Table, WARN, signed, styled};
+use crate::output::{self, FAINT, STRONG, Table, WARNING, signed_bytes, styled};
 use std::io::{self, Write};
 use vramscope_report::Category;
 use vramscope_report::Quantity;
@@ -8,10 +8,10 @@ use vramscope_report::diff::{Diff, Pair};
 use vramscope_report::text::signed_count;
 use vramscope_units::grouped;
 
-/// What was asked first, then a row a rank, then the pair that changes most.
+/// Writes the checks, then one row per rank, then the pair that changes most.
 pub(super) fn write(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     for check in &diff.checks {
-        let word = if check.holds { styled(WARN, "FAIL") } else { styled(FAINT, "ok  ") };
+        let word = if check.holds { styled(WARNING, "FAIL") } else { styled(FAINT, "ok  ") };
         writeln!(out, "{word} {}", check.expression)?;
         check.texts.iter().try_for_each(|text| writeln!(out, "     {text}"))?;
     }
@@ -19,20 +19,20 @@ pub(super) fn write(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
         writeln!(out)?;
     }
     if diff.pairs.len() > 1 {
-        ranks(out, diff)?;
+        write_ranks(out, diff)?;
     }
     if let Some(pair) = diff.largest() {
-        self::pair(out, diff, pair)?;
+        write_pair(out, diff, pair)?;
     }
     for (paths, which) in [(&diff.only_a, &diff.a), (&diff.only_b, &diff.b)] {
         for path in paths {
-            writeln!(out, "{} {path} is only in {which}", styled(WARN, "warning:"))?;
+            writeln!(out, "{} {path} is only in {which}", styled(WARNING, "warning:"))?;
         }
     }
     Ok(())
 }
 
-fn ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
+fn write_ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     writeln!(
         out,
         "{} -> {}, {} ranks\n",
@@ -49,8 +49,8 @@ fn ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
         let peak = pair.band(diff.band).peak;
         table.row(vec![
             pair.name(),
-            signed(peak.a),
-            signed(peak.b),
+            signed_bytes(peak.a),
+            signed_bytes(peak.b),
             Quantity::change_of_bytes(peak.change).text,
             peak.percent(),
             signed_count(pair.ooms.change),
@@ -61,7 +61,7 @@ fn ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     writeln!(out)
 }
 
-fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
+fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     let place = |device: u32| {
         if pair.a.device == pair.b.device { String::new() } else { format!(" device {device}") }
     };
@@ -80,7 +80,7 @@ fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     )?;
     let mut table =
         Table::new(&["", "before", "after", "change", ""], &[false, true, true, true, true]);
-    for row in super::figures(pair) {
+    for row in super::total_rows(pair) {
         table.row(row.into());
     }
     table.write(out)?;
@@ -89,7 +89,7 @@ fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
             writeln!(
                 out,
                 "  {} {}: {}",
-                styled(WARN, format_args!("{word}:")),
+                styled(WARNING, format_args!("{word}:")),
                 finding.kind.name(),
                 finding.text
             )?;
@@ -106,8 +106,8 @@ fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
             let by = Quantity::change_of_bytes(c.bytes.change).text;
             table.row(vec![
                 c.category.name().to_owned(),
-                signed(c.bytes.a),
-                signed(c.bytes.b),
+                signed_bytes(c.bytes.a),
+                signed_bytes(c.bytes.b),
                 by,
                 c.bytes.percent(),
             ]);
@@ -115,33 +115,29 @@ fn pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
         table.write(out)?;
     }
     writeln!(out)?;
-    stacks(out, diff, pair)
+    write_stacks(out, diff, pair)
 }
 
-/// Those that change.
-fn stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
+/// Writes the table of changed call stacks.
+fn write_stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     let all = pair.stacks.as_deref().unwrap_or_default();
     let changed: Vec<_> =
         all.iter().filter(|s| s.bytes.change != 0 || s.blocks.change != 0).collect();
-    let what = if diff.band.name() == "reserved_bytes" { "segments" } else { "blocks" };
+    let unit = if diff.band.name() == "reserved_bytes" { "segments" } else { "blocks" };
     if changed.is_empty() {
-        return writeln!(
-            out,
-            "  No call stack holds more or less at the peak of {}.",
-            diff.band.name()
-        );
+        return writeln!(out, "  No call stack changed at the peak of {}.", diff.band.name());
     }
     let mut table = Table::new(
-        &["change", "before", "after", what, "category", "call site"],
+        &["change", "before", "after", unit, "category", "call site"],
         &[true, true, true, true, false, false],
     );
     let named: Vec<_> =
         changed.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
-    for (stack, site) in changed.iter().zip(output::sites(&named)) {
+    for (stack, site) in changed.iter().zip(output::site_labels(&named)) {
         table.row(vec![
             Quantity::change_of_bytes(stack.bytes.change).text,
-            signed(stack.bytes.a),
-            signed(stack.bytes.b),
+            signed_bytes(stack.bytes.a),
+            signed_bytes(stack.bytes.b),
             signed_count(stack.blocks.change),
             stack.category.map_or("", Category::name).to_owned(),
             site,
@@ -149,7 +145,11 @@ fn stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     }
     table.write(out)?;
     if pair.stacks_left_out > 0 && changed.len() == all.len() {
-        writeln!(out, "  and {} more call stacks (--top)", grouped(pair.stacks_left_out as u64))?;
+        writeln!(
+            out,
+            "  and {} more call stacks (--top N shows more)",
+            grouped(pair.stacks_left_out as u64)
+        )?;
     }
     Ok(())
 }
