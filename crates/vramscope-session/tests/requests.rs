@@ -1,34 +1,25 @@
-//! The engine's answers about a file, as a page would ask for them.
+//! Requests about blocks, tiles and axes, and their order.
 
-use std::path::Path;
+#[expect(dead_code, reason = "this target needs a part of the harness")]
+mod harness;
+
+use harness::{GPT, TARGET, load_file_as, open_session, report_target};
 use vramscope_protocol::views::{ColorBy, Layer};
 use vramscope_protocol::{
-    AxisKind, BlockDetail, DeviceRef, Hit, Loaded, MERGED, Request, Response, TileKey,
+    AxisKind, BlockDetail, DeviceRef, Hit, MERGED, Request, Response, TileKey,
 };
 use vramscope_session::{Column, FileSession, Reply};
 
-const TARGET: DeviceRef = DeviceRef { part: 0, device: 0 };
-
-fn engine(name: &str) -> (FileSession, Loaded) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
-    let bytes = std::fs::read(path).expect("a file of test_data");
-    let mut engine = FileSession::new(name, bytes.len() as u64);
-    for chunk in bytes.chunks(50_000) {
-        engine.feed(chunk).expect("a snapshot");
-    }
-    let Response::Loaded(loaded) = engine.finish() else { panic!("{name} is a snapshot") };
-    (engine, loaded)
-}
-
-fn only(engine: &mut FileSession, request: Request) -> Response {
-    engine.post(request);
-    let Some(Reply { response, .. }) = engine.step() else { panic!("one answer") };
-    assert!(engine.step().is_none(), "one answer only");
+/// The only response to a request.
+fn only(session: &mut FileSession, request: Request) -> Response {
+    session.post(request);
+    let Some(Reply { response, .. }) = session.step() else { panic!("one response") };
+    assert!(session.step().is_none(), "only one response");
     response
 }
 
-fn find(engine: &mut FileSession, reference: &str) -> Option<BlockDetail> {
-    match only(engine, Request::Find { id: 7, part: 0, reference: reference.into() }) {
+fn find(session: &mut FileSession, reference: &str) -> Option<BlockDetail> {
+    match only(session, Request::Find { id: 7, part: 0, reference: reference.into() }) {
         Response::Block { id: 7, detail } => detail,
         other => panic!("{other:?}"),
     }
@@ -39,36 +30,36 @@ fn row<'a>(detail: &'a BlockDetail, key: &str) -> &'a str {
 }
 
 #[test]
-fn details_say_everything_about_a_block() {
+fn block_details_have_all_rows() {
     // A 1000 100; A 1200 200; A 1400 300; F 1200; A 1200 50 (hexadecimal addresses)
-    let (mut engine, _) = engine("scenarios/f02.pickle");
-    let second = find(&mut engine, "0:0x1200@5").expect("the second block at its address");
+    let (mut session, _) = open_session("scenarios/f02.pickle");
+    let second = find(&mut session, "0:0x1200@5").expect("the second block at its address");
     assert_eq!(second.address, "0x1200_1");
     assert_eq!((second.bytes.value, row(&second, "requested")), (50, "50 bytes"));
     assert_eq!(row(&second, "block_bytes"), "512 bytes");
-    assert_eq!(row(&second, "free_completed"), "live at the end");
-    let first = find(&mut engine, "0:0x1200@1").expect("the first");
+    assert_eq!(row(&second, "free_completed"), "not freed");
+    let first = find(&mut session, "0:0x1200@1").expect("the first block at its address");
     assert_eq!(first.address, "0x1200");
     assert!(row(&first, "alloc_event").starts_with("#1"), "{}", row(&first, "alloc_event"));
     assert!(row(&first, "free_requested").starts_with("#3"));
     assert!(row(&first, "free_completed").starts_with("#4"));
-    assert!(row(&first, "lifetime").starts_with("3 events"));
+    assert!(row(&first, "lifetime").ends_with(" (3 events)"));
     assert!(first.copy.contains("0:0x1200@1") && !first.stack.frames.is_empty());
-    assert!(find(&mut engine, "0:0x1200@2").is_none());
-    assert!(find(&mut engine, "1:0x1200@1").is_none());
-    assert!(find(&mut engine, "nonsense").is_none());
+    assert!(find(&mut session, "0:0x1200@2").is_none());
+    assert!(find(&mut session, "1:0x1200@1").is_none());
+    assert!(find(&mut session, "nonsense").is_none());
 }
 
 #[test]
-fn blocks_from_before_the_window_say_so() {
-    // A 1400 200; F 1000 (700); F 1400: the block at 1000 was there before, and its stack is that
+fn block_details_mark_blocks_from_before_the_window() {
+    // A 1400 200; F 1000 (700); F 1400. The block at 1000 was allocated before, and its stack is that
     // of its free.
-    let (mut engine, loaded) = engine("scenarios/f04.pickle");
+    let (mut session, loaded) = open_session("scenarios/f04.pickle");
     assert_eq!(loaded.parts[0].devices[0].start.value, 700);
-    let block = find(&mut engine, "0:0x1000@pre").expect("it was freed in the window");
+    let block = find(&mut session, "0:0x1000@pre").expect("a block freed in the window");
     assert_eq!(row(&block, "alloc_event"), "before the window");
     assert!(
-        block.stack.note.as_deref().is_some_and(|n| n.contains("stack of the free")),
+        block.stack.note.as_deref().is_some_and(|n| n.contains("call stack of the free")),
         "{:?}",
         block.stack.note
     );
@@ -76,35 +67,31 @@ fn blocks_from_before_the_window_say_so() {
 }
 
 #[test]
-fn hover_names_the_block_or_what_was_merged() {
-    let (mut engine, loaded) = engine("recorded/t26/gpt_small.pickle.gz");
+fn pick_finds_a_block_or_a_merged_strip() {
+    let (mut session, loaded) = open_session(GPT);
     let axis = loaded.parts[0].devices[0].axes[0];
-    let pick = |engine: &mut FileSession, kx, ky, slot, bytes| -> Option<Hit> {
+    let pick = |session: &mut FileSession, kx, ky, slot, bytes| -> Option<Hit> {
         let request =
             Request::Pick { id: 1, target: TARGET, axis: AxisKind::Event, kx, ky, slot, bytes };
-        match only(engine, request) {
+        match only(session, request) {
             Response::Picked { hit, .. } => hit,
             other => panic!("{other:?}"),
         }
     };
-    let fine = pick(&mut engine, 0, 0, axis.peak, 1.0).expect("the ground of the stack");
+    let fine = pick(&mut session, 0, 0, axis.peak, 1.0).expect("the bottom of the stack");
     assert_eq!(fine.count, 1);
-    assert!(
-        fine.lines[0].contains("lived") || fine.lines[0].contains("live at the end"),
-        "{:?}",
-        fine.lines
-    );
-    // Rows of 256 MiB: everything small is merged.
-    let coarse = pick(&mut engine, 6, 28, axis.peak, 1.0).expect("the ground of the stack");
+    assert!(fine.lines[0].contains("lifetime "), "{:?}", fine.lines);
+    // Rows of 256 MiB merge all small blocks.
+    let coarse = pick(&mut session, 6, 28, axis.peak, 1.0).expect("the bottom of the stack");
     assert!(coarse.count > 1 && coarse.title.contains("blocks, "), "{}", coarse.title);
-    assert_eq!(coarse.lines.len(), 3, "the largest members");
-    assert!(pick(&mut engine, 0, 0, axis.peak, 1e18).is_none());
-    assert!(pick(&mut engine, 0, 0, -5.0, 1.0).is_none());
+    assert_eq!(coarse.lines.len(), 3, "the largest blocks");
+    assert!(pick(&mut session, 0, 0, axis.peak, 1e18).is_none());
+    assert!(pick(&mut session, 0, 0, -5.0, 1.0).is_none());
 }
 
 #[test]
-fn newer_questions_replace_older_ones_and_the_pointer_comes_first() {
-    let (mut engine, _) = engine("scenarios/f01.pickle");
+fn newer_requests_cancel_older_ones_and_picks_come_first() {
+    let (mut session, _) = open_session("scenarios/f01.pickle");
     let tile = |ix| TileKey { kx: 0, ky: 4, ix, iy: 0 };
     let layer = Layer::Timeline { color: ColorBy::Stack, bands: false, search: String::new() };
     let tiles = |id, tiles| Request::Tiles {
@@ -123,12 +110,12 @@ fn newer_questions_replace_older_ones_and_the_pointer_comes_first() {
         slot: 2.0,
         bytes: 1.0,
     };
-    engine.post(tiles(1, vec![tile(0), tile(1)]));
-    engine.post(pick(2));
-    engine.post(tiles(3, vec![tile(0)]));
-    engine.post(pick(4));
-    assert!(matches!(engine.step().map(|r| r.response), Some(Response::Picked { id: 4, .. })));
-    let reply = engine.step().expect("the newer tiles");
+    session.post(tiles(1, vec![tile(0), tile(1)]));
+    session.post(pick(2));
+    session.post(tiles(3, vec![tile(0)]));
+    session.post(pick(4));
+    assert!(matches!(session.step().map(|r| r.response), Some(Response::Picked { id: 4, .. })));
+    let reply = session.step().expect("the newer tiles");
     let Response::Tile { id: 3, strips, .. } = reply.response else {
         panic!("{:?}", reply.response)
     };
@@ -145,73 +132,64 @@ fn newer_questions_replace_older_ones_and_the_pointer_comes_first() {
         (4 * strips as usize, strips as usize, strips as usize)
     );
     assert!(blocks.iter().all(|b| b & MERGED == 0 || b & !MERGED < 2));
-    assert!(engine.step().is_none());
+    assert!(session.step().is_none());
 }
 
 #[test]
-fn a_range_keeps_its_states_when_the_axis_changes() {
-    let (mut engine, loaded) = engine("recorded/t26/gpt_small.pickle.gz");
+fn map_range_keeps_the_states() {
+    let (mut session, loaded) = open_session(GPT);
     let axes = &loaded.parts[0].devices[0].axes;
     assert_eq!(axes.len(), 2);
-    let map = |engine: &mut FileSession, from, x0, x1| match only(
-        engine,
+    let map = |session: &mut FileSession, from, x0, x1| match only(
+        session,
         Request::MapRange { id: 1, target: TARGET, from, x0, x1 },
     ) {
         Response::Range { x0, x1, .. } => (x0, x1),
         other => panic!("{other:?}"),
     };
-    let (t0, t1) = map(&mut engine, AxisKind::Event, 1000.0, 2000.0);
+    let (t0, t1) = map(&mut session, AxisKind::Event, 1000.0, 2000.0);
     assert!(0.0 < t0 && t0 < t1 && t1 < axes[1].extent, "{t0} {t1}");
-    let (x0, x1) = map(&mut engine, AxisKind::Time, t0, t1);
-    // Events at the same microsecond cannot be told apart by time.
+    let (x0, x1) = map(&mut session, AxisKind::Time, t0, t1);
+    // Events of the same microsecond share a slot of the time axis.
     assert!((x0 - 1000.0).abs() < 20.0 && (x1 - 2000.0).abs() < 20.0, "{x0} {x1}");
-    let all = map(&mut engine, AxisKind::Event, 0.0, axes[0].extent);
+    let all = map(&mut session, AxisKind::Event, 0.0, axes[0].extent);
     assert_eq!(all, (0.0, axes[1].extent));
 }
 
 #[test]
-fn files_without_history_say_why() {
-    let (_, loaded) = engine("recorded/misc/norecord.pickle");
+fn files_without_history_have_a_note() {
+    let (_, loaded) = open_session("recorded/misc/norecord.pickle");
     let device = &loaded.parts[0].devices[0];
     assert!(device.note.as_deref().is_some_and(|n| n.contains("_record_memory_history")));
     assert_eq!(device.peak.value, 50_852_000);
     assert_eq!(device.axes.len(), 1, "no clock, no time axis");
-    let (_, loaded) = engine("recorded/misc/nothing.pickle");
+    let (_, loaded) = open_session("recorded/misc/nothing.pickle");
     assert!(loaded.parts[0].devices.is_empty() && loaded.parts[0].peak.is_none());
 }
 
 #[test]
-fn a_page_with_two_snapshots_has_two_parts() {
-    let (mut engine, loaded) = engine("containers/trace_plot.html");
+fn html_with_two_snapshots_has_two_parts() {
+    let (mut session, loaded) = open_session("containers/trace_plot.html");
     assert_eq!(loaded.parts.len(), 2);
     assert!(!loaded.parts[1].name.is_empty());
     let target = DeviceRef { part: 1, device: 0 };
     let request = Request::Block { id: 9, target, block: 0 };
-    assert!(matches!(only(&mut engine, request), Response::Block { id: 9, detail: Some(_) }));
+    assert!(matches!(only(&mut session, request), Response::Block { id: 9, detail: Some(_) }));
 }
 
 #[test]
-fn questions_before_the_load_are_refused() {
-    let mut engine = FileSession::new("x", 0);
-    let answer = only(&mut engine, Request::Block { id: 3, target: TARGET, block: 0 });
+fn requests_before_the_load_fail() {
+    let mut session = FileSession::new("x", 0);
+    let answer = only(&mut session, Request::Block { id: 3, target: TARGET, block: 0 });
     assert!(matches!(answer, Response::Failed(f) if f.id == Some(3)));
-    let Response::Failed(failure) = engine.finish() else { panic!("nothing was read") };
+    let Response::Failed(failure) = session.finish() else { panic!("an empty file") };
     assert_eq!((failure.id, failure.message.as_str()), (None, "the file is empty"));
 }
 
 #[test]
-fn a_rank_is_summed_up_in_little_memory() {
-    let bytes = std::fs::read(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../test_data/recorded/t26/oom_observer.pickle.gz"
-    ));
-    let bytes = bytes.expect("a file of test_data");
-    let mut loader = vramscope_session::Loader::new("rank7.pickle", 0);
-    loader.feed(&bytes).expect("a snapshot");
-    let file = loader.finish().expect("a snapshot");
-    let target =
-        vramscope_report::Target { path: "rank7.pickle", entry: &file.entries[0], index: 0 };
-    let summary = vramscope_report::rank::RankSummary::new(target);
+fn rank_summary_is_small() {
+    let file = load_file_as("rank7.pickle", "recorded/t26/oom_observer.pickle.gz");
+    let summary = vramscope_report::rank::RankSummary::new(report_target(&file));
     assert_eq!((summary.rank, summary.ooms.len()), (Some(7), 1));
     let whole: u64 = summary.categories.iter().map(|c| c.bytes).sum();
     assert_eq!(
@@ -219,7 +197,7 @@ fn a_rank_is_summed_up_in_little_memory() {
         summary.peaks.first().map(|p| p.1),
         "categories add up to the peak"
     );
-    // C++ stacks of fifty frames: a thousand such ranks are a gigabyte at most.
+    // The file has C++ stacks of 50 frames. A thousand such ranks take at most 1 GiB.
     let json = serde_json::to_string(&summary).expect("it serializes");
     assert!(json.len() < 1 << 20, "{} bytes", json.len());
 }
