@@ -50,7 +50,8 @@ fn common_folder(a: &str, b: &str) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// Natural order: numbers inside names compare as numbers. `iteration_9` comes before `iteration_10`.
+/// Natural order: numbers inside names compare as numbers, so `iteration_9` precedes
+/// `iteration_10`.
 pub(crate) fn natural(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {

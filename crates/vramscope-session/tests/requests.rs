@@ -52,8 +52,8 @@ fn block_details_have_all_rows() {
 
 #[test]
 fn block_details_mark_blocks_from_before_the_window() {
-    // A 1400 200; F 1000 (700); F 1400. The block at 1000 was allocated before, and its stack is that
-    // of its free.
+    // A 1400 200; F 1000 (700); F 1400. The block at 1000 was allocated before the window, and its
+    // stack is that of its free.
     let (mut session, loaded) = open_session("scenarios/f04.pickle");
     assert_eq!(loaded.parts[0].devices[0].start.value, 700);
     let block = find(&mut session, "0:0x1000@pre").expect("a block freed in the window");

@@ -207,8 +207,8 @@ fn requests_with_cached_data() -> [(Request, u32); 5] {
     let query = |query| Request::View { id: 1, target: TARGET, query };
     [
         (tiles(1, ColorBy::Stack, &[WHOLE]), 1),
-        // Block sizes cost at least 4 units for each event, categories 15 for each block. A slice has
-        // 2^18 units.
+        // Block sizes cost at least 4 units for each event, categories at least 15 for each block.
+        // A slice has 2^18 units.
         (tile(lines), 18),
         (tile(segments), 8),
         (query(Query::Card {}), 18),

@@ -176,8 +176,8 @@ fn note(block: &Block) -> Option<&'static str> {
         Some("No call stack: the block was allocated before recording began.")
     } else if has_no_stack {
         Some(
-            "No call stack was recorded. Record with context=\"all\". Memory that backward allocates \
-             in C++ threads has a stack only with stacks=\"all\".",
+            "No call stack was recorded. Record with context=\"all\". Memory that backward \
+             allocates in C++ threads has a stack only with stacks=\"all\".",
         )
     } else if block.has_stack_of_free() {
         Some("This is the call stack of the free. The alloc is not in the trace.")

@@ -67,8 +67,8 @@ pub(super) async fn blocks_below(
     Graph::sliced(at, &tree_key(flame), budget).await.blocks_below(at, node, budget).await
 }
 
-/// The fields of a spec that decide the tree: no root, no search, and of event and range only the one
-/// that the weight depends on.
+/// The fields of a spec that decide the tree: no root, no search, and only the one of event and
+/// range that the weight depends on.
 fn tree_key(flame: &FlameSpec) -> FlameSpec {
     let at_cursor = flame.weight == FlameWeight::Cursor;
     FlameSpec {

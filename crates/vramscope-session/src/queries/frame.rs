@@ -17,7 +17,8 @@ use vramscope_units::Bytes;
 const MAX_STACKS: usize = 20;
 
 /// The details of a frame at the peak of `requested_bytes`: blocks of all stacks that contain it at
-/// any level. Each stack counts once. `None` when no frame of the snapshot has this name, file and line.
+/// any level. A stack that contains it twice counts once. `None` when no frame of the snapshot has
+/// this name, file and line.
 pub(crate) async fn frame(
     at: Target<'_>,
     name: &str,

@@ -7,11 +7,11 @@ use vramscope_protocol::BlockDetail;
 use vramscope_protocol::views::Looked;
 use vramscope_report::{Target, slot_after};
 
-/// The next wanted block that enters after an event, or the previous one before it. The search wraps
-/// around at the ends of the trace.
+/// The next wanted block that enters after an event, or the previous one before it. Wraps around at
+/// the ends of the trace.
 ///
-/// Blocks are sorted by the slot at which they enter. Blocks from before the window share slot 0, so
-/// the search continues from block `from` if it enters at the event.
+/// Blocks are sorted by the slot at which they enter. Blocks from before the window share slot 0.
+/// So the search continues from block `from` if it enters at the event.
 pub(crate) async fn next(
     at: Target<'_>,
     of: &Looked,

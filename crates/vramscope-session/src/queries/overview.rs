@@ -1,6 +1,6 @@
 //! The overview of a run's ranks: the coordinator's side.
 //!
-//! The overview compares the cards of ranks. So a run of a thousand ranks needs none of their tables.
+//! The overview compares the cards of ranks, so a run of 1,000 ranks needs none of their tables.
 
 use super::card::{category_label, fraction};
 use super::findings;

@@ -45,7 +45,9 @@ pub(super) async fn picture(
     let (background, text_color) = (css(surfaces.ground), css(surfaces.mark));
     let name = vramscope_report::text::file_name(at.path);
     sheet.put(format_args!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{all_width}\" height=\"{all_height}\" viewBox=\"0 0 {all_width} {all_height}\" font-family=\"system-ui, sans-serif\" font-size=\"11\">"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{all_width}\" height=\"{all_height}\" \
+         viewBox=\"0 0 {all_width} {all_height}\" font-family=\"system-ui, sans-serif\" \
+         font-size=\"11\">"
     ));
     sheet.put(format_args!(
         "<title>{}</title>",

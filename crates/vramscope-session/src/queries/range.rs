@@ -94,8 +94,8 @@ pub(crate) async fn range(
     Some(detail_card("Range", title, rows, heading, stacks))
 }
 
-/// The states at the edges of a range, as slots of the event axis; `None` where the trace has no such
-/// axis.
+/// The states at the edges of a range, as slots of the event axis. `None` where the trace has no
+/// axis of this kind.
 pub(super) fn states(
     trace: &Trace,
     &MarkedRange { axis, x0, x1 }: &MarkedRange,

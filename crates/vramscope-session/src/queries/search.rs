@@ -73,8 +73,8 @@ impl Matcher {
         let text = text.trim();
         match Self::new(at, text, budget).await {
             None if !text.is_empty() => Err(format!(
-                "Cannot parse \"{text}\". Search by function, file, address (0x7f..), size (>512MiB) \
-                 or event (#3702)."
+                "Cannot parse \"{text}\". Search by function, file, address (0x7f..), size \
+                 (>512MiB) or event (#3702)."
             )),
             matcher => Ok(matcher),
         }

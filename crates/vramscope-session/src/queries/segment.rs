@@ -191,7 +191,7 @@ fn type_text(span: &Span) -> String {
     }
 }
 
-/// The event that reserved a span. The rest of a partly unmapped range keeps the event of the range.
+/// The event that reserved a span. The rest of a partly unmapped range keeps the range's event.
 fn created(trace: &Trace, span: &Span) -> String {
     let made = match span.event {
         Some(event) => text::event(trace, event),

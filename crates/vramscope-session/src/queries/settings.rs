@@ -109,16 +109,16 @@ fn expandable(at: Target<'_>, is_on: bool) -> String {
             format!("Segments grow by mapping more memory at their end. Here none did: {segments}.")
         }
         (true, _) => format!(
-            "Segments grow by mapping more memory at their end. Here: {ranges_text}, and {segments} \
-             of fixed size."
+            "Segments grow by mapping more memory at their end. Here: {ranges_text}, and \
+             {segments} of fixed size."
         ),
         (false, 0) => format!(
             "Segments have a fixed size. Free memory in one segment cannot extend another. Here: \
              {segments}."
         ),
         (false, _) => format!(
-            "New segments have a fixed size. Expandable segments were on for a while: {ranges_text}, \
-             and {segments}."
+            "New segments have a fixed size. Expandable segments were on for a while: \
+             {ranges_text}, and {segments}."
         ),
     }
 }
@@ -134,8 +134,8 @@ fn max_split_size(at: Target<'_>, key: &str, value: &str) -> SettingRow {
     let large: u64 = sizes.iter().filter(|size| size.0 >= limit).count() as u64;
     let all = Quantity::count(sizes.len() as u64, "block", "blocks").exact;
     let text = format!(
-        "Free memory of at least this size is never split: such blocks are only reused for requests \
-         of similar size. Here {} of {all} {} that large.",
+        "Free memory of at least this size is never split: such blocks are only reused for \
+         requests of similar size. Here {} of {all} {} that large.",
         grouped(large),
         if large == 1 { "is" } else { "are" },
     );
@@ -160,8 +160,8 @@ fn collection(at: Target<'_>, value: &str) -> String {
     }
 }
 
-/// The rounding of requests: `4` if it is the same for all sizes, else `4 from 1 MiB on, 8 from 2 MiB
-/// on`. `divisions` are the steps from each size in MiB on.
+/// The rounding of requests: `4` if all sizes share it, else `4 from 1 MiB on, 8 from 2 MiB on`.
+/// `divisions` are the steps from each size in MiB on.
 fn roundup(at: Target<'_>, divisions: &[(u64, u64)]) -> SettingRow {
     let steps = |d: u64| if d > 1 { grouped(d) } else { "off".to_owned() };
     let mut runs: Vec<(u64, u64)> = Vec::new();
@@ -181,8 +181,8 @@ fn roundup(at: Target<'_>, divisions: &[(u64, u64)]) -> SettingRow {
         }
     };
     let what = if divisions.iter().any(|d| d.1 > 1) {
-        "Requests are rounded up to one of this many equal steps between two powers of two, so that \
-         freed memory fits more later requests."
+        "Requests are rounded up to one of this many equal steps between two powers of two, so \
+         that freed memory fits more later requests."
     } else {
         "Requests are rounded up to 512 bytes (no power-of-two rounding)."
     };

@@ -18,7 +18,7 @@ use vramscope_units::{Bytes, EventIndex};
 /// Call stacks in the list.
 const MAX_STACKS: usize = 12;
 
-/// The state at a place on the time axis.
+/// The state after an event, or at a position on an axis.
 pub(crate) async fn state_at(at: Target<'_>, when: At, budget: &mut Budget) -> StateAt {
     let trace = at.trace();
     let (carving, categories) = (at.entry.carving(at.index), at.entry.categories(at.index));
