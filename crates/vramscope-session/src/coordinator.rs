@@ -5,7 +5,7 @@ use crate::run_order::plan;
 use vramscope_protocol::{RunRequest, RunResponse};
 use vramscope_report::Quantity;
 
-/// Sees all files of a run; in a browser it has a worker of its own.
+/// Answers requests about all files of a run. In a browser it runs in its own worker.
 #[derive(Debug, Default)]
 pub struct Coordinator {
     ranks: Ranks,
@@ -13,12 +13,12 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Answer a request.
+    /// Answers a request.
     pub fn handle(&mut self, request: &RunRequest) -> RunResponse {
         match request {
             RunRequest::Plan { id, files } => {
                 let (title, rows) = plan(files);
-                let many = if rows.iter().all(|r| r.rank.is_some()) {
+                let (one, many) = if rows.iter().all(|row| row.rank.is_some()) {
                     ("rank", "ranks")
                 } else {
                     ("file", "files")
@@ -26,7 +26,7 @@ impl Coordinator {
                 RunResponse::Planned {
                     id: *id,
                     title,
-                    count_text: Quantity::count(rows.len() as u64, many.0, many.1).exact,
+                    count_text: Quantity::count(rows.len() as u64, one, many).exact,
                     rows,
                 }
             }

@@ -15,7 +15,7 @@ pub(crate) struct DerivedBuilder {
 }
 
 impl DerivedBuilder {
-    /// Runs one slice of missing derived data. Returns true when all that is needed exists, also for
+    /// Runs one slice of missing derived data. Returns true when all needed data exists, and for
     /// an unknown device.
     pub(crate) fn is_ready(
         &mut self,

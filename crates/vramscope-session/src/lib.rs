@@ -1,16 +1,18 @@
 //! When answers are computed: loading, the scheduler, queries and their caches, the memory limit.
 //!
 //! A [`FileSession`] belongs to one file, from its first byte to its release. It takes chunks of
-//! bytes, then [`vramscope_protocol::Request`]s, and gives [`Reply`]s. Replies are rows whose values
-//! carry display text, and named columns of numbers. A [`Coordinator`] sees all files of a run.
-//! Neither knows messages, workers or the file system; the worker carries bytes and messages.
+//! bytes, then [`vramscope_protocol::Request`]s, and gives [`Reply`]s. Replies have rows whose
+//! values carry display text, and named columns of numbers. A [`Coordinator`] sees all files of a
+//! run. Neither knows messages, workers or the file system. The worker carries bytes and messages.
 //!
 //! ```
 //! use vramscope_protocol::views::{ColorBy, Layer};
 //! use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 //! use vramscope_session::FileSession;
 //!
-//! let json = br#"{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 2097152}]]}"#;
+//! let json = br#"{"segments": [], "device_traces": [[
+//!     {"action": "alloc", "addr": 4096, "size": 2097152}
+//! ]]}"#;
 //! let mut session = FileSession::new("rank0.json", json.len() as u64);
 //! session.feed(json).expect("JSON of a snapshot");
 //! assert_eq!(session.progress().expect("loading").fraction, 1.0);

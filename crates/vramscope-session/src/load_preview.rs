@@ -1,36 +1,37 @@
-//! The curve of a trace while its file is still being read.
+//! A preview of the curve while a file is still being read.
 //!
-//! It is the sum of what has been allocated and freed so far, and only a sketch: what was live
-//! before the window is known at the end, so there is no zero line and no peak in it.
+//! The curve is the running sum of allocated minus freed bytes. Memory that was live before the
+//! window is known only at the end of the file, so the preview has no zero line and no peak value.
 
 use std::fmt::Write as _;
 use vramscope_protocol::Provisional;
 use vramscope_report::Quantity;
 use vramscope_snapshot::{Action, Reader, TraceProgress};
 
-/// Columns of the sketch; as many again are kept for the time until they are halved.
-const COLUMNS: usize = 500;
-/// Width and height of its box.
-const BOX: [i64; 2] = [1000, 100];
+/// Columns after halving. At twice as many, neighbors are merged.
+const MIN_COLUMNS: usize = 500;
+/// Width and height of the path's view box.
+const VIEW_BOX: [i64; 2] = [1000, 100];
 
-/// What has been added up.
+/// The curve of the trace that is being read, and of the longest trace before it.
 #[derive(Debug, Default)]
-pub(crate) struct Sketch {
-    /// Which trace.
+pub(crate) struct CurvePreview {
+    /// The index of the trace.
     trace: u32,
-    /// Events that have been added up.
+    /// Events summed so far.
     done: usize,
     sum: i64,
-    low: i64,
-    /// The largest sum in each column, of `width` events.
+    lowest: i64,
+    /// The largest sum in each column of `width` events.
     columns: Vec<i64>,
     width: usize,
-    /// That of the longest trace before this one.
-    before: Option<Box<Self>>,
+    /// The longest trace before this one.
+    longest_before: Option<Box<Self>>,
 }
 
-impl Sketch {
-    /// Go on with what has been read. Every chunk has to be followed.
+impl CurvePreview {
+    /// Adds the events that the reader has read since the last call. Must be called after every
+    /// chunk.
     pub(crate) fn follow(&mut self, reader: &Reader) {
         for progress in reader.trace_progress(self.trace) {
             self.add(progress);
@@ -41,7 +42,7 @@ impl Sketch {
         if self.trace != progress.trace || self.width == 0 {
             let before = std::mem::take(self);
             *self = Self { trace: progress.trace, width: 1, ..Self::default() };
-            self.before = before.into_longest();
+            self.longest_before = before.into_longest();
         }
         let done = self.done.saturating_sub(progress.skipped);
         for (action, size) in progress.events_from(done) {
@@ -50,124 +51,119 @@ impl Sketch {
                 Action::FREE_COMPLETED => self.sum = self.sum.wrapping_sub(size as i64),
                 _ => {}
             }
-            self.low = self.low.min(self.sum);
+            self.lowest = self.lowest.min(self.sum);
             let column = self.done / self.width;
             self.done += 1;
             match self.columns.get_mut(column) {
-                Some(most) => *most = (*most).max(self.sum),
+                Some(largest) => *largest = (*largest).max(self.sum),
                 None => self.columns.push(self.sum),
             }
-            if self.columns.len() == 2 * COLUMNS {
-                self.halve();
+            if self.columns.len() == 2 * MIN_COLUMNS {
+                self.merge_columns();
             }
         }
     }
 
-    fn halve(&mut self) {
+    fn merge_columns(&mut self) {
         self.columns =
             self.columns.chunks(2).map(|pair| pair[0].max(pair[pair.len() - 1])).collect();
         self.width *= 2;
     }
 
-    /// The sketch as a picture; `None` while there is nothing in it.
+    /// The curve so far; `None` before the first event.
     pub(crate) fn picture(&self) -> Option<Provisional> {
         let path = self.path()?;
-        Some(Provisional {
-            path,
-            text: format!("{} so far", Quantity::count(self.done as u64, "event", "events").exact),
-        })
+        let events = Quantity::count(self.done as u64, "event", "events").exact;
+        Some(Provisional { path, text: format!("{events} so far") })
+    }
+
+    /// The curve of a trace that was read to its end; `None` without events.
+    pub(crate) fn complete_picture(&self) -> Option<Provisional> {
+        let path = self.path()?;
+        Some(Provisional { path, text: Quantity::count(self.done as u64, "event", "events").exact })
     }
 
     fn into_longest(mut self) -> Option<Box<Self>> {
-        let before = self.before.take().filter(|before| before.done > self.done);
+        let before = self.longest_before.take().filter(|before| before.done > self.done);
         before.or_else(|| Some(Box::new(self)))
     }
 
-    /// That of the longest trace so far.
+    /// The preview of the longest trace so far.
     pub(crate) fn longest(&self) -> &Self {
-        self.before.as_deref().filter(|before| before.done > self.done).unwrap_or(self)
+        self.longest_before.as_deref().filter(|before| before.done > self.done).unwrap_or(self)
     }
 
-    /// The same of a trace that has ended.
-    pub(crate) fn picture_of_all(&self) -> Option<Provisional> {
-        Some(Provisional {
-            path: self.path()?,
-            text: Quantity::count(self.done as u64, "event", "events").exact,
-        })
-    }
-
-    /// The first event of every column, then how many events there are.
+    /// The first event of every column, then the number of events.
     pub(crate) fn edges(&self, events: u32) -> Vec<u32> {
         let starts = (0..self.columns.len()).map(|column| (column * self.width) as u32);
         starts.chain([events]).collect()
     }
 
-    /// An event in the middle of the highest column.
-    pub(crate) fn top(&self) -> u32 {
+    /// The event in the middle of the highest column. Of equals the first.
+    pub(crate) fn highest_event(&self) -> u32 {
         let highest = (0..self.columns.len()).rev().max_by_key(|&column| self.columns[column]);
         (highest.unwrap_or(0) * self.width + self.width / 2) as u32
     }
 
+    /// The filled curve as an SVG path, from the lowest sum to the highest.
     fn path(&self) -> Option<String> {
-        let high = self.columns.iter().copied().max()?;
-        let [width, height] = BOX;
-        let span = high.wrapping_sub(self.low).max(1);
+        let highest = self.columns.iter().copied().max()?;
+        let [width, height] = VIEW_BOX;
+        let span = i128::from(highest.wrapping_sub(self.lowest).max(1));
         let (columns, mut path) = (self.columns.len() as i64, format!("M0 {height}"));
         for (i, &value) in (0..).zip(&self.columns) {
-            let (x, part) = (
-                i * width / columns,
-                i128::from(value.wrapping_sub(self.low)) * i128::from(height),
-            );
-            write!(path, "H{x}V{}", height - (part / i128::from(span)) as i64)
-                .expect("a String takes all text");
+            let x = i * width / columns;
+            let above = i128::from(value.wrapping_sub(self.lowest)) * i128::from(height);
+            write!(path, "H{x}V{}", height - (above / span) as i64)
+                .expect("writing to a String cannot fail");
         }
-        write!(path, "H{width}V{height}Z").expect("a String takes all text");
+        write!(path, "H{width}V{height}Z").expect("writing to a String cannot fail");
         Some(path)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Sketch;
+    use super::CurvePreview;
     use vramscope_snapshot::{Action, TraceProgress};
 
-    fn follow(sketch: &mut Sketch, trace: u32, actions: &[Action], sizes: &[u64]) {
+    fn add(preview: &mut CurvePreview, trace: u32, actions: &[Action], sizes: &[u64]) {
         let sizes = &sizes.iter().copied().collect();
-        sketch.add(TraceProgress { trace, skipped: 0, actions, sizes: (sizes, 0) });
+        preview.add(TraceProgress { trace, skipped: 0, actions, sizes: (sizes, 0) });
     }
 
     #[test]
-    fn the_sum_of_what_was_read_lifted_to_its_lowest() {
+    fn path_starts_at_the_lowest_sum() {
         let actions =
             [Action::FREE_COMPLETED, Action::ALLOC, Action::ALLOC, Action::FREE_REQUESTED];
-        let mut sketch = Sketch::default();
-        follow(&mut sketch, 0, &actions[..2], &[100, 100]);
-        follow(&mut sketch, 0, &actions, &[100, 100, 300, 300]);
-        let picture = sketch.picture().expect("four events");
+        let mut preview = CurvePreview::default();
+        add(&mut preview, 0, &actions[..2], &[100, 100]);
+        add(&mut preview, 0, &actions, &[100, 100, 300, 300]);
+        let picture = preview.picture().expect("four events");
         assert_eq!(picture.path, "M0 100H0V100H250V75H500V0H750V0H1000V100Z");
         assert_eq!(picture.text, "4 events so far");
     }
 
     #[test]
-    fn another_device_begins_anew_and_nothing_is_no_picture() {
-        let mut sketch = Sketch::default();
-        assert!(sketch.picture().is_none());
-        follow(&mut sketch, 0, &[Action::ALLOC; 3], &[1, 1, 1]);
-        follow(&mut sketch, 3, &[Action::ALLOC], &[8]);
-        assert_eq!(sketch.picture().map(|p| p.text), Some("1 event so far".to_owned()));
+    fn every_device_starts_a_new_preview() {
+        let mut preview = CurvePreview::default();
+        assert!(preview.picture().is_none(), "no event, no picture");
+        add(&mut preview, 0, &[Action::ALLOC; 3], &[1, 1, 1]);
+        add(&mut preview, 3, &[Action::ALLOC], &[8]);
+        assert_eq!(preview.picture().map(|p| p.text), Some("1 event so far".to_owned()));
     }
 
     #[test]
-    fn columns_stay_few_and_keep_their_largest() {
-        let mut sketch = Sketch::default();
+    fn merged_columns_keep_the_largest_sum() {
+        let mut preview = CurvePreview::default();
         let actions: Vec<Action> = (0..100_000)
             .map(|i| if i % 2 == 0 { Action::ALLOC } else { Action::FREE_COMPLETED })
             .collect();
         let sizes: Vec<u64> =
             (0..100_000).map(|i| if i / 2 == 20_000 { 1 << 40 } else { 512 }).collect();
-        follow(&mut sketch, 0, &actions, &sizes);
-        assert!(sketch.columns.len() < 1000);
-        assert_eq!(sketch.columns.iter().max(), Some(&(1 << 40)));
-        assert_eq!(sketch.done, 100_000);
+        add(&mut preview, 0, &actions, &sizes);
+        assert!(preview.columns.len() < 1000);
+        assert_eq!(preview.columns.iter().max(), Some(&(1 << 40)));
+        assert_eq!(preview.done, 100_000);
     }
 }

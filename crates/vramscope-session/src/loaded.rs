@@ -1,4 +1,4 @@
-//! What the page learns of a file once it is read.
+//! The `Loaded` response: what the page learns about a file when it is read.
 
 use crate::queries::layout_axis;
 use vramscope_analysis::{Coverage, Trace};
@@ -7,35 +7,35 @@ use vramscope_report::Quantity;
 use vramscope_report::{LoadedFile, SnapshotEntry};
 use vramscope_snapshot::Warning;
 
-/// The answer to a finished load.
+/// The response to a finished load.
 pub(crate) fn loaded(file: &LoadedFile) -> Loaded {
-    Loaded { protocol: PROTOCOL, parts: file.entries.iter().map(part).collect() }
+    Loaded { protocol: PROTOCOL, parts: file.entries.iter().map(part_of).collect() }
 }
 
-fn part(part: &SnapshotEntry) -> Part {
-    let default = part.default_trace();
+fn part_of(entry: &SnapshotEntry) -> Part {
+    let default = entry.default_trace();
     Part {
-        name: part.name.clone(),
-        devices: part.traces.iter().map(device).collect(),
+        name: entry.name.clone(),
+        devices: entry.traces.iter().map(device).collect(),
         default_device: default.map_or(0, |t| t.device.device),
         peak: default.map(|t| Quantity::signed_bytes(t.requested_band.peak)),
-        warnings: warnings(part),
-        annotations: part.snapshot.annotations.len() as u32,
+        warnings: warnings(entry),
+        annotations: entry.snapshot.annotations.len() as u32,
     }
 }
 
-/// All warnings of a snapshot: of its file, then of its devices.
-pub(crate) fn warnings(part: &SnapshotEntry) -> Vec<WarningRow> {
+/// All warnings of a snapshot: first those of the file, then those of each device.
+fn warnings(entry: &SnapshotEntry) -> Vec<WarningRow> {
     let row = |prefix: String, w: &Warning| WarningRow {
         code: w.kind.name().to_owned(),
         message: format!("{prefix}{}", w.message),
         count: w.count,
     };
-    let of_file = part.snapshot.report.warnings().iter().map(|w| row(String::new(), w));
-    let several = part.traces.len() > 1;
-    let of_devices = part.traces.iter().flat_map(|trace| {
+    let of_file = entry.snapshot.report.warnings().iter().map(|w| row(String::new(), w));
+    let has_several = entry.traces.len() > 1;
+    let of_devices = entry.traces.iter().flat_map(|trace| {
         let prefix =
-            if several { format!("device {}: ", trace.device.device) } else { String::new() };
+            if has_several { format!("device {}: ", trace.device.device) } else { String::new() };
         trace.warnings.iter().map(move |w| row(prefix.clone(), w))
     });
     of_file.chain(of_devices).collect()
@@ -76,20 +76,22 @@ fn axis(trace: &Trace, kind: AxisKind) -> Option<Axis> {
     })
 }
 
+/// Why the device has no timeline; `None` if it has one.
 fn note(trace: &Trace) -> Option<String> {
-    let only_one = trace.device.events.len() == 1;
+    let is_single_event = trace.device.events.len() == 1;
     match trace.coverage {
         Coverage::None if trace.blocks.is_empty() => Some(
-            "Nothing is live on this device, and no history was recorded for it.".to_owned(),
+            "No memory is in use on this device, and no history was recorded for it.".to_owned(),
         ),
         Coverage::None => Some(
-            "No history was recorded for this device, so there is no timeline: this is its final state. \
-             Call torch.cuda.memory._record_memory_history() before the part that you want to see."
+            "No history was recorded for this device. This is its final state, without a timeline. \
+             Call torch.cuda.memory._record_memory_history() before the code of interest."
                 .to_owned(),
         ),
-        // `_record_memory_history(enabled="state")` keeps one event.
-        Coverage::Partial if only_one => Some(
-            "This file holds a single event (recorded with enabled=\"state\"), so this is the final state and no history."
+        // `_record_memory_history(enabled="state")` records one event.
+        Coverage::Partial if is_single_event => Some(
+            "The trace has a single event (recorded with enabled=\"state\"). This is the final \
+             state, without a history."
                 .to_owned(),
         ),
         Coverage::Whole | Coverage::Partial => None,

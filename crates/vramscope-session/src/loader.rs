@@ -1,7 +1,7 @@
 //! Reads a file within a memory limit, with a preview of its curve.
 
-use crate::load_preview::Sketch;
-use crate::memory_limit::Limit;
+use crate::load_preview::CurvePreview;
+use crate::memory_limit::MemoryLimit;
 use std::ops::Range;
 use vramscope_protocol::{Failure, Progress, TooLarge};
 use vramscope_report::{LoadedFile, piece_len};
@@ -11,34 +11,36 @@ use vramscope_units::Bytes;
 /// Reads a file from chunks.
 pub struct Loader {
     path: String,
+    /// The file's size in bytes; 0 when unknown.
     total: u64,
+    /// Bytes of the file read so far, packed.
     read: u64,
     reader: Reader,
-    sketch: Sketch,
-    /// The part of the events that is read.
+    preview: CurvePreview,
+    /// The event range that is read; `None` for all events.
     events: Option<Range<u32>>,
-    limit: Option<Limit>,
+    limit: Option<MemoryLimit>,
 }
 
-/// Files from this size on show a preview of their curve while they load.
+/// Files of at least this size show a preview of their curve while they load.
 const PREVIEW_MIN_BYTES: u64 = 50 << 20;
 
 impl Loader {
-    /// For the file at `path`, of `total` bytes (0 when that is not known).
+    /// A loader for the file at `path`, of `total` bytes (0 when unknown).
     pub fn new(path: &str, total: u64) -> Self {
         Self {
             path: path.to_owned(),
             total,
             read: 0,
             reader: Reader::default(),
-            sketch: Sketch::default(),
+            preview: CurvePreview::default(),
             events: None,
             limit: None,
         }
     }
 
-    /// Of every trace read only these events, and those of what is live around them. Said before
-    /// the first byte.
+    /// Restricts every trace to an event range, and to the events of blocks that are live around
+    /// it. Must be called before the first byte.
     #[must_use]
     pub fn of_events(mut self, events: Range<u32>) -> Self {
         self.reader = Reader::for_event_range(events.clone());
@@ -46,32 +48,35 @@ impl Loader {
         self
     }
 
-    /// End in words before more than so many bytes of memory are needed. Said before the first
-    /// byte.
+    /// Sets a memory limit in bytes. A file beyond it fails with a message before memory runs out.
+    /// Must be called before the first byte.
     #[must_use]
     pub fn within(mut self, memory: u64) -> Self {
-        self.limit = Some(Limit::new(memory));
+        self.limit = Some(MemoryLimit::new(memory));
         self
     }
 
-    /// What can be opened of a file that needs more memory than there is; its bytes have ended.
+    /// The message for a file beyond the memory limit, and the event range that fits. Valid after
+    /// the last byte. `None` for a file within the limit.
     pub fn too_large(&self) -> Option<TooLarge> {
-        self.limit.as_ref()?.outcome(&self.path, self.events.as_ref(), &self.reader, &self.sketch)
+        let limit = self.limit.as_ref()?;
+        limit.too_large(&self.path, self.events.as_ref(), &self.reader, &self.preview)
     }
 
     fn take(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         self.reader.feed(chunk).map_err(|error| failure(&error))?;
         if let Some(limit) = &mut self.limit {
-            // People choose a part from the whole curve: it goes on when the rows do not.
-            self.sketch.follow(&self.reader);
+            // The page offers an event range of the whole curve, so the preview goes on after rows
+            // are dropped.
+            self.preview.follow(&self.reader);
             let fraction = if self.total == 0 { 0.0 } else { self.read as f64 / self.total as f64 };
-            limit.watch(
+            limit.check(
                 &self.path,
                 self.events.as_ref(),
                 (fraction, chunk.len()),
                 &mut self.reader,
             )?;
-            if limit.is_met() {
+            if limit.is_exceeded() {
                 return Ok(());
             }
         }
@@ -79,10 +84,11 @@ impl Loader {
         Ok(())
     }
 
-    /// Read the next bytes.
+    /// Reads the next bytes of the file.
     ///
     /// # Errors
-    /// When they show that the file is no snapshot.
+    /// The bytes show that the file is no snapshot, or the memory limit is exceeded and dropping
+    /// rows cannot help.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         chunk.chunks(piece_len(self.total)).try_for_each(|piece| {
             self.read += piece.len() as u64;
@@ -90,37 +96,38 @@ impl Loader {
         })
     }
 
-    /// Read the next bytes of what is in the file, which were unpacked elsewhere from its first
-    /// `read` bytes.
+    /// Reads the next unpacked bytes of a gzip file, after its first `read` packed bytes. Browsers
+    /// unpack gzip themselves.
     ///
     /// # Errors
-    /// When they show that the file holds no snapshot.
+    /// The bytes show that the file holds no snapshot, or the memory limit is exceeded and dropping
+    /// rows cannot help.
     pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<(), Failure> {
         self.read = read;
         self.take(chunk)?;
         if self.total >= PREVIEW_MIN_BYTES {
-            self.sketch.follow(&self.reader);
+            self.preview.follow(&self.reader);
         }
         Ok(())
     }
 
-    /// How far it is. That of a large file has its curve so far.
+    /// The progress. For files of at least 50 MiB it includes a preview of the curve.
     pub fn progress(&self) -> Progress {
         let progress = progress(self.read, self.total);
         if self.total < PREVIEW_MIN_BYTES {
             progress
         } else {
-            Progress { provisional: self.sketch.picture(), ..progress }
+            Progress { provisional: self.preview.picture(), ..progress }
         }
     }
 
-    /// The bytes have ended.
+    /// Ends the file.
     ///
     /// # Errors
-    /// When they are no whole snapshot.
+    /// The bytes are not a complete snapshot.
     pub fn finish(self) -> Result<LoadedFile, Failure> {
-        let named = self.reader.finish().map_err(|error| failure(&error))?;
-        Ok(LoadedFile::new(self.path, self.read, named))
+        let entries = self.reader.finish().map_err(|error| failure(&error))?;
+        Ok(LoadedFile::new(self.path, self.read, entries))
     }
 }
 

@@ -1,132 +1,138 @@
-//! A file that needs more memory than there is ends in words, before it ends in a crash: a browser
-//! tab has 4 GiB of addresses.
+//! The memory limit of a load: a file that is too large ends in a message before memory runs out.
 //!
-//! While a file is read its rows are counted, and what they and the trace that is made of them
-//! take. Once that is too much, rows are dropped and only the curve goes on to the end, so that
-//! people can choose a part from the whole of it.
+//! A browser tab has 4 GiB of addresses. While a file is read, [`MemoryLimit`] projects the memory
+//! of its tables and of the data derived from them. Beyond the limit the reader drops its rows and
+//! only counts. [`CurvePreview`] continues to the end, so that the page can offer an event range of
+//! the whole trace.
 
-use crate::load_preview::Sketch;
+use crate::load_preview::CurvePreview;
 use std::ops::Range;
 use vramscope_protocol::{Failure, PartChoice, TooLarge};
 use vramscope_report::Quantity;
 use vramscope_snapshot::{Reader, RowCounts};
 use vramscope_units::Bytes;
 
-/// Bytes for each event of what is made of the tables once they are read: blocks and their lives,
-/// and what the views need (`vramscope-bench memory` tells: 42 with block sizes, at most), and
-/// something to spare.
-const MADE: u64 = 54;
-/// From this part of a file on, or from so many bytes, what is to come is told from what has come.
-const TELLING: (f64, u64) = (0.1, 64 << 20);
-/// Parts of fewer events are no use.
-const FEWEST: u64 = 50;
+/// Bytes for each event of the data derived from the tables: blocks, their lives, and what views
+/// need. `vramscope-bench memory` measures at most 42 with block sizes. The rest is a reserve.
+const DERIVED_BYTES_PER_EVENT: u64 = 54;
+/// The total is extrapolated after this fraction of the events' bytes, or after
+/// [`EXTRAPOLATE_AFTER_BYTES`].
+const EXTRAPOLATE_AFTER_FRACTION: f64 = 0.1;
+/// The total is extrapolated after this many unpacked bytes.
+const EXTRAPOLATE_AFTER_BYTES: u64 = 64 << 20;
+/// An event range of fewer events is not offered.
+const MIN_OFFERED_EVENTS: u64 = 50;
 
-/// What there is, and how much of it is needed.
-pub(crate) struct Limit {
-    memory: u64,
-    /// Bytes read, unpacked.
-    fed: u64,
-    /// The part of the file before its first event.
+/// The memory limit, and the state of the projection.
+pub(crate) struct MemoryLimit {
+    /// The limit, in bytes.
+    limit: u64,
+    /// Unpacked bytes read.
+    unpacked: u64,
+    /// The fraction of the file before its first event.
     before_events: Option<f64>,
-    over: Option<Over>,
+    /// Bytes for each event, measured when the limit was exceeded.
+    exceeded_at: Option<u64>,
 }
 
-/// The limit has been met.
-struct Over {
-    /// Bytes that an event takes.
-    each: u64,
-}
-
-impl Limit {
-    pub(crate) fn new(memory: u64) -> Self {
-        Self { memory, fed: 0, before_events: None, over: None }
+impl MemoryLimit {
+    /// A limit of `limit` bytes.
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit, unpacked: 0, before_events: None, exceeded_at: None }
     }
 
-    /// Rows are dropped.
-    pub(crate) fn is_met(&self) -> bool {
-        self.over.is_some()
+    /// Whether the limit was exceeded, so that the reader only counts rows.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.exceeded_at.is_some()
     }
 
-    /// Another chunk was read, and this fraction of the file so far; of its events, this part.
+    /// Updates the projection after a chunk of `chunk` unpacked bytes, which ends at `fraction` of
+    /// the file. `events` is the event range that is read.
     ///
     /// # Errors
-    /// When memory runs out, and there are no rows that could be dropped.
-    pub(crate) fn watch(
+    /// The limit is exceeded, and dropping rows cannot help.
+    pub(crate) fn check(
         &mut self,
         path: &str,
-        part: Option<&Range<u32>>,
+        events: Option<&Range<u32>>,
         (fraction, chunk): (f64, usize),
         reader: &mut Reader,
     ) -> Result<(), Failure> {
-        self.fed += chunk as u64;
-        let (now, rows) = (reader.memory() as u64, reader.rows());
-        if self.over.is_none() && self.needs(part, fraction, now, rows) > self.memory {
-            self.over = Some(Over {
-                each: (rows.bytes as u64).checked_div(rows.held as u64).unwrap_or(0) + MADE,
-            });
+        self.unpacked += chunk as u64;
+        let (used, rows) = (reader.memory() as u64, reader.rows());
+        if self.exceeded_at.is_none() && self.projected(events, fraction, used, rows) > self.limit {
+            let bytes_per_row = (rows.bytes as u64).checked_div(rows.held as u64).unwrap_or(0);
+            self.exceeded_at = Some(bytes_per_row + DERIVED_BYTES_PER_EVENT);
             if !reader.only_count() {
-                return Err(self.failure(path, part, now, false));
+                return Err(self.failure(path, events, used, false));
             }
-        } else if self.over.is_some() && now > self.memory {
-            return Err(self.failure(path, part, now, false));
+        } else if self.exceeded_at.is_some() && used > self.limit {
+            return Err(self.failure(path, events, used, false));
         }
         Ok(())
     }
 
-    /// Bytes that the whole file needs at the least, as far as can be told.
-    fn needs(
+    /// A lower bound of the bytes that the whole file needs.
+    fn projected(
         &mut self,
-        part: Option<&Range<u32>>,
+        events: Option<&Range<u32>>,
         fraction: f64,
-        now: u64,
+        used: u64,
         rows: RowCounts,
     ) -> u64 {
         let held = rows.held as u64;
-        // What only reading needs is given back before the rest is made.
-        let so_far = now.max(rows.bytes as u64 + MADE * held);
+        // Memory that only reading needs is released before derived data is computed.
+        let so_far = used.max(rows.bytes as u64 + DERIVED_BYTES_PER_EVENT * held);
         if held == 0 {
             return so_far;
         }
         let before = *self.before_events.get_or_insert(fraction);
         let read = (fraction - before) / (1.0 - before);
-        // What comes of a part of the events is not told by the bytes.
-        if part.is_some()
+        // The bytes read say nothing about the rows of an event range.
+        if events.is_some()
             || !read.is_finite()
             || read <= 0.0
-            || (read < TELLING.0 && self.fed < TELLING.1)
+            || (read < EXTRAPOLATE_AFTER_FRACTION && self.unpacked < EXTRAPOLATE_AFTER_BYTES)
         {
             return so_far;
         }
-        let each = rows.bytes as u64 / held + MADE;
-        so_far.max((held as f64 / read * each as f64) as u64)
+        let per_event = rows.bytes as u64 / held + DERIVED_BYTES_PER_EVENT;
+        so_far.max((held as f64 / read * per_event as f64) as u64)
     }
 
-    /// The file has been read to its end, and it is too large.
-    pub(crate) fn outcome(
+    /// The message for a file that was read to its end; `None` if it is within the limit.
+    pub(crate) fn too_large(
         &self,
         path: &str,
-        part: Option<&Range<u32>>,
+        events: Option<&Range<u32>>,
         reader: &Reader,
-        sketch: &Sketch,
+        preview: &CurvePreview,
     ) -> Option<TooLarge> {
-        let over = self.over.as_ref()?;
-        let (base, events) = (reader.memory() as u64, reader.rows().longest_trace);
-        let choice = self.choice(base, over.each, events, sketch.longest());
-        let asked = part.map_or(events, |part| part.end.min(events).saturating_sub(part.start));
-        let needs = base.max(over.each * u64::from(asked));
-        Some(TooLarge { failure: self.failure(path, part, needs, choice.is_some()), choice })
+        let per_event = self.exceeded_at?;
+        let (base, total) = (reader.memory() as u64, reader.rows().longest_trace);
+        let choice = self.choice(base, per_event, total, preview.longest());
+        let read = events.map_or(total, |range| range.end.min(total).saturating_sub(range.start));
+        let needs = base.max(per_event * u64::from(read));
+        Some(TooLarge { failure: self.failure(path, events, needs, choice.is_some()), choice })
     }
 
-    fn choice(&self, base: u64, each: u64, events: u32, sketch: &Sketch) -> Option<PartChoice> {
-        // A part has events around it as well.
-        let fits = self.memory.checked_sub(base)? / each / 2;
+    /// The event range to offer, around the highest column of the curve.
+    fn choice(
+        &self,
+        base: u64,
+        per_event: u64,
+        events: u32,
+        preview: &CurvePreview,
+    ) -> Option<PartChoice> {
+        // Reading an event range also keeps events around it, hence half.
+        let fits = self.limit.checked_sub(base)? / per_event / 2;
         let fits = round_down(fits.min(u64::from(events)));
-        if fits < FEWEST {
+        if fits < MIN_OFFERED_EVENTS {
             return None;
         }
-        let curve = sketch.picture_of_all()?;
-        let edges = sketch.edges(events);
-        let (first, last) = around(sketch.top(), fits as u32, events);
+        let curve = preview.complete_picture()?;
+        let edges = preview.edges(events);
+        let (first, last) = centered_range(preview.highest_event(), fits as u32, events);
         let text = format!(
             "About {} can be opened at once.",
             Quantity::count(fits, "event", "events").exact
@@ -144,56 +150,57 @@ impl Limit {
     fn failure(
         &self,
         path: &str,
-        part: Option<&Range<u32>>,
+        events: Option<&Range<u32>>,
         needs: u64,
         has_choice: bool,
     ) -> Failure {
-        // What is known to be too much is never said to be less.
-        let needs = Bytes(needs.max(self.memory + self.memory / 100));
-        let what = if part.is_some() { "This part of the snapshot" } else { "This snapshot" };
-        let choose = if has_choice { "Choose a part of it here, or use" } else { "Use" };
+        // A lower bound can be below the limit. The message never says so.
+        let needs = Bytes(needs.max(self.limit + self.limit / 100));
+        let what = if events.is_some() { "This part of the snapshot" } else { "This snapshot" };
+        let remedy = if has_choice { "Choose a part of it here, or use" } else { "Use" };
         let name = vramscope_report::text::file_name(path);
+        let limit = Bytes(self.limit);
         Failure {
             id: None,
             message: format!(
-                "{what} needs about {needs} of memory for its tables, and there are {} for them in a browser tab.",
-                Bytes(self.memory)
+                "{what} needs about {needs} of memory, but at most {limit} are available in a \
+                 browser tab."
             ),
             hint: Some(format!(
-                "{choose} the program, which has no such limit: vramscope summary {name}"
+                "{remedy} the command line, which has no such limit: vramscope summary {name}"
             )),
         }
     }
 }
 
-/// Two digits, as befits an estimate.
+/// Rounds down to two digits.
 fn round_down(n: u64) -> u64 {
     let unit = 10u64.pow(n.checked_ilog10().unwrap_or(0).saturating_sub(1));
     n / unit * unit
 }
 
-/// The first and last of `fits` events with this one in their middle, as far as there are any on
-/// both sides.
-fn around(event: u32, fits: u32, events: u32) -> (u32, u32) {
-    let first = event.saturating_sub(fits / 2).min(events.saturating_sub(fits));
-    (first, (first + fits.max(1) - 1).min(events.saturating_sub(1)))
+/// The first and last event of a range of `count` events around `center`, shifted to fit into
+/// `events`.
+fn centered_range(center: u32, count: u32, events: u32) -> (u32, u32) {
+    let first = center.saturating_sub(count / 2).min(events.saturating_sub(count));
+    (first, (first + count.max(1) - 1).min(events.saturating_sub(1)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{around, round_down};
+    use super::{centered_range, round_down};
 
     #[test]
-    fn a_part_lies_around_an_event_and_within_the_trace() {
-        assert_eq!(around(500, 100, 1000), (450, 549));
-        assert_eq!(around(10, 100, 1000), (0, 99));
-        assert_eq!(around(990, 100, 1000), (900, 999));
-        assert_eq!(around(5, 10, 10), (0, 9));
-        assert_eq!(around(0, 0, 0), (0, 0));
+    fn centered_range_stays_within_the_trace() {
+        assert_eq!(centered_range(500, 100, 1000), (450, 549));
+        assert_eq!(centered_range(10, 100, 1000), (0, 99));
+        assert_eq!(centered_range(990, 100, 1000), (900, 999));
+        assert_eq!(centered_range(5, 10, 10), (0, 9));
+        assert_eq!(centered_range(0, 0, 0), (0, 0));
     }
 
     #[test]
-    fn an_estimate_has_two_digits() {
+    fn round_down_keeps_two_digits() {
         let rounded = [0, 7, 99, 128, 1_299_999].map(round_down);
         assert_eq!(rounded, [0, 7, 99, 120, 1_200_000]);
     }

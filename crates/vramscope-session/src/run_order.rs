@@ -1,4 +1,4 @@
-//! The files of a drop, in the order in which they are shown.
+//! The order of a run's files in the file list.
 
 use std::cmp::Ordering;
 use vramscope_protocol::{FileEntry, PlannedRow};
@@ -6,7 +6,9 @@ use vramscope_report::rank_of;
 use vramscope_report::text::file_name;
 use vramscope_units::Bytes;
 
-/// The run's name and its rows.
+/// The run's title and one row for each file, by folder, then rank, then path.
+///
+/// Numbers inside names compare as numbers.
 pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
     let folder_of =
         |path: &str| path.rsplit_once(['/', '\\']).map_or("", |(folder, _)| folder).to_owned();
@@ -48,7 +50,8 @@ fn common_folder(a: &str, b: &str) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// Numbers inside names count as numbers: `iteration_9` comes before `iteration_10`.
+/// Natural order: numbers inside names compare as numbers, so `iteration_9` precedes
+/// `iteration_10`.
 pub(crate) fn natural(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {
@@ -85,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_ordered_as_numbers_within_their_folders() {
+    fn plan_sorts_ranks_as_numbers_within_folders() {
         let (title, rows) = plan(&files(&[
             "run/iteration_10/rank0.pickle",
             "run/iteration_9/rank10.pickle",
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_file_gives_its_name() {
+    fn plan_titles_a_single_file_by_its_name() {
         let (title, rows) = plan(&files(&["snapshot.pickle"]));
         assert_eq!(
             (title.as_str(), rows[0].label.as_str()),
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_with_a_common_start_of_their_names_are_apart() {
+    fn plan_compares_whole_folder_names() {
         let (title, rows) = plan(&files(&["run1/a.pickle", "run10/b.pickle"]));
         assert_eq!(title, "files");
         assert_eq!(rows[1].group, "run10");

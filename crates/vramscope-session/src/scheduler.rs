@@ -318,7 +318,7 @@ impl FileSession {
                 let hit = queries::target(file, target).and_then(|at| {
                     let axis = layout_axis(at.trace(), axis)?;
                     let timeline = self.queries.tiles.timeline(file, target)?;
-                    Some(queries::picked(at, &timeline.pick(axis, place)?))
+                    Some(queries::tooltip(at, &timeline.pick(axis, place)?))
                 });
                 Response::Picked { id, hit }
             }

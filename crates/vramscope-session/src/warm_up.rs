@@ -1,8 +1,9 @@
 //! Work without a result, before the first file.
 //!
-//! A browser compiles WebAssembly quickly at first, and optimizes a function after many calls. So a
-//! worker reads a small synthetic snapshot many times, and answers what a page asks of a file, while
-//! the user looks for a file. `cargo xtask warm-up` writes the snapshot.
+//! A browser compiles WebAssembly quickly at first, and optimizes a function after many calls.
+//! While the user looks for a file, a worker reads a small synthetic snapshot many times, and
+//! answers the requests that a page sends for a new file. `cargo xtask warm-up` writes the
+//! snapshot.
 
 use flate2::read::GzDecoder;
 use std::io::Read as _;
@@ -32,7 +33,7 @@ pub fn snapshot() -> Vec<u8> {
     unpacked
 }
 
-/// What a page asks of a file that it opens: first the tile of the timeline.
+/// The requests that a page sends for a new file: first the tile of the timeline.
 pub fn requests() -> Vec<Request> {
     let target = DeviceRef { part: 0, device: 0 };
     let axis = AxisKind::Event;

@@ -1,11 +1,11 @@
-//! Several threads say what one says, to the letter.
+//! The answers and tiles of several threads equal those of one thread.
 
 #![cfg(feature = "parallel")]
 
-#[expect(dead_code, reason = "this test asks for less than others")]
-mod asking;
+#[expect(dead_code, reason = "this target needs a part of the harness")]
+mod harness;
 
-use asking::{TARGET, all_files, open, table, test_data};
+use harness::{TARGET, all_files, open, table, test_data};
 use vramscope_protocol::views::{
     At, BlockSort, BlockTable, ColorBy, FlameSpec, Layer, Query, SegmentSpec,
 };
@@ -28,32 +28,32 @@ const SORTS: [BlockSort; 10] = [
     BlockSort::Site,
 ];
 
-/// What the program prints of a file, and what the page is answered about it.
+/// The reports about a file, and answers to queries.
 fn answers(name: &str) -> Vec<String> {
     let mut opened = open(name);
-    let mut said = vec![serde_json::to_string(&opened.loaded).expect("JSON")];
+    let mut answers = vec![serde_json::to_string(&opened.loaded).expect("JSON")];
     if !opened.loaded.parts[0].devices.is_empty() {
         for query in
             [Query::Card {}, Query::Findings {}, Query::StateAt { at: At::Event { event: 100 } }]
         {
-            said.push(serde_json::to_string(&opened.ask(query)).expect("JSON"));
+            answers.push(serde_json::to_string(&opened.ask(query)).expect("JSON"));
         }
         for sort in SORTS {
             for descending in [false, true] {
                 let order = opened.order(&BlockTable { sort, descending, ..table("") });
-                said.push(format!("{sort:?} {descending} {order:?}"));
+                answers.push(format!("{sort:?} {descending} {order:?}"));
             }
         }
     }
     let file: Result<LoadedFile, _> = Ok(opened.file);
-    said.push(serde_json::to_string(&summarize(name, 1, &file)).expect("JSON"));
+    answers.push(serde_json::to_string(&summarize(name, 1, &file)).expect("JSON"));
     for entry in file.iter().flat_map(|file| &file.entries) {
         let ranks = (0..entry.traces.len())
             .map(|index| RankSummary::new(Target { path: name, entry, index }))
             .collect();
-        said.push(serde_json::to_string(&across(ranks)).expect("JSON"));
+        answers.push(serde_json::to_string(&across(ranks)).expect("JSON"));
     }
-    said
+    answers
 }
 
 fn with_threads<T: Send>(count: usize, answers: impl Fn() -> T + Sync) -> T {
@@ -64,9 +64,9 @@ fn with_threads<T: Send>(count: usize, answers: impl Fn() -> T + Sync) -> T {
     })
 }
 
-/// Tiles of all layers, with what is asked of one half way, in the order of the answers.
+/// Tiles of all layers, in the order of their replies.
 fn tiles(name: &str) -> Vec<String> {
-    let mut engine = open(name).engine;
+    let mut session = open(name).session;
     let search = String::new;
     let layers = [
         Layer::Timeline { color: ColorBy::Stack, bands: false, search: search() },
@@ -74,29 +74,29 @@ fn tiles(name: &str) -> Vec<String> {
         Layer::Segments { color: ColorBy::Segment, rows: SegmentSpec::default(), search: search() },
         Layer::Flame { flame: FlameSpec::default() },
     ];
-    let mut said = Vec::new();
+    let mut answers = Vec::new();
     for (id, layer) in (0..).zip(layers) {
         for (kx, ky) in [(4, 19), (0, 12)] {
             let keys = [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0)];
             let tiles = keys.into_iter().map(|(ix, iy)| TileKey { kx, ky, ix, iy }).collect();
-            engine.post(Request::Tiles {
+            session.post(Request::Tiles {
                 id,
                 target: TARGET,
                 axis: AxisKind::Event,
                 layer: layer.clone(),
                 tiles,
             });
-            while let Some(reply) = engine.step() {
-                said.push(format!("{:?} {:?}", reply.response, reply.columns));
+            while let Some(reply) = session.step() {
+                answers.push(format!("{:?} {:?}", reply.response, reply.columns));
             }
         }
     }
-    said
+    answers
 }
 
 #[test]
-fn several_threads_draw_what_one_draws_in_the_same_order() {
-    for name in [asking::GPT, "recorded/t26/pools.pickle", "recorded/gpt_late.pickle.gz"] {
+fn tiles_of_several_threads_equal_those_of_one() {
+    for name in [harness::GPT, "recorded/t26/pools.pickle", "recorded/gpt_late.pickle.gz"] {
         let one = with_threads(1, || tiles(name));
         assert!(one.len() == 40 && one.iter().any(|tile| tile.len() > 10_000), "{name}");
         for count in [2, 5] {
@@ -106,7 +106,7 @@ fn several_threads_draw_what_one_draws_in_the_same_order() {
 }
 
 #[test]
-fn several_threads_say_what_one_says() {
+fn answers_of_several_threads_equal_those_of_one() {
     let mut files = all_files();
     files.extend(
         ["gpt_ring10000", "gpt_leak", "t26/gpt_small", "t26/two_devices"]

@@ -1,4 +1,4 @@
-//! Tiles that take long are drawn in slices: what is asked meanwhile does not wait for them.
+//! Long work runs in slices, so that urgent requests do not wait for it.
 
 use std::fmt::Write as _;
 use vramscope_protocol::views::{
@@ -11,41 +11,41 @@ use vramscope_session::{Column, FileSession, Slice};
 const TARGET: DeviceRef = DeviceRef { part: 0, device: 0 };
 const BLOCKS: u32 = 200_000;
 const LIVE: u32 = 10_000;
-/// All events in a tile's columns: 2^10 slots in each of 512.
+/// A tile of all events: 512 columns of 2^10 slots.
 const WHOLE: TileKey = TileKey { kx: 10, ky: 14, ix: 0, iy: 0 };
-/// As much, and so fine that it takes several slices.
+/// A finer tile of all events, which takes several slices.
 const FINE: TileKey = TileKey { ky: 12, ..WHOLE };
 const ABOVE: TileKey = TileKey { iy: 1, ..WHOLE };
 const NEAR: TileKey = TileKey { kx: 0, ..WHOLE };
 
-/// Blocks that come and, when many others have come, go.
-fn engine() -> FileSession {
+/// A file of 200,000 blocks, of which 10,000 are live at a time.
+fn open_large() -> FileSession {
     let mut json = String::from("{\"segments\":[],\"device_traces\":[[");
     let mut put = |action, block: u32| {
         let comma = if json.ends_with('[') { "" } else { "," };
-        // Ever the same 40,000 places, and sizes from 512 bytes to 5 KiB.
+        // 40,000 addresses in turn, and sizes from 512 bytes to 5 KiB.
         let (address, size) =
             (4096 + 8192 * u64::from(block % 40_000), 512 * (1 + block * 7919 % 10));
         write!(json, "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":{size}}}")
-            .expect("a String takes all text");
+            .expect("writing to a String cannot fail");
     };
     for block in 0..BLOCKS {
         put("alloc", block);
         if block >= LIVE {
-            // The oldest two take turns, so that a later one goes first.
+            // Of two neighbors the later block is freed first.
             put("free_completed", (block - LIVE) ^ 1);
         }
     }
     json.push_str("]]}");
-    opened(&json)
+    open_json(&json)
 }
 
-/// A file in JSON, whole.
-fn opened(json: &str) -> FileSession {
-    let mut engine = FileSession::new("made.json", json.len() as u64);
-    engine.feed(json.as_bytes()).expect("a snapshot");
-    assert!(matches!(engine.finish(), Response::Loaded(_)));
-    engine
+/// A session with a loaded JSON file.
+fn open_json(json: &str) -> FileSession {
+    let mut session = FileSession::new("made.json", json.len() as u64);
+    session.feed(json.as_bytes()).expect("a snapshot");
+    assert!(matches!(session.finish(), Response::Loaded(_)));
+    session
 }
 
 fn tiles(id: u32, color: ColorBy, tiles: &[TileKey]) -> Request {
@@ -53,32 +53,32 @@ fn tiles(id: u32, color: ColorBy, tiles: &[TileKey]) -> Request {
     Request::Tiles { id, target: TARGET, axis: AxisKind::Event, layer, tiles: tiles.to_vec() }
 }
 
-/// Goes on until there is an answer: which it is, its columns, and the number of slices.
-fn next(engine: &mut FileSession) -> (Response, Vec<(&'static str, Column)>, u32) {
+/// Runs slices until the next reply: the response, its columns, and the number of slices.
+fn next(session: &mut FileSession) -> (Response, Vec<(&'static str, Column)>, u32) {
     for slices in 1.. {
-        match engine.slice() {
+        match session.slice() {
             Slice::Working => {}
             Slice::Answer(reply) => return (reply.response, reply.columns, slices),
             Slice::Idle => break,
         }
     }
-    panic!("nothing was asked");
+    panic!("no work is left");
 }
 
-fn working(engine: &mut FileSession) {
-    assert!(matches!(engine.slice(), Slice::Working));
+/// Runs a slice without a reply.
+fn working(session: &mut FileSession) {
+    assert!(matches!(session.slice(), Slice::Working));
 }
 
 #[test]
-fn a_question_is_answered_before_the_tile_that_is_half_drawn() {
-    let mut engine = engine();
-    // In one go.
-    engine.post(tiles(1, ColorBy::Stack, &[WHOLE]));
-    let all = engine.step().expect("a tile");
-    // The engine's own timeline, and that of the views.
+fn pick_is_answered_before_a_partial_tile() {
+    let mut session = open_large();
+    // Without interruption.
+    session.post(tiles(1, ColorBy::Stack, &[WHOLE]));
+    let all = session.step().expect("a tile");
     for color in [ColorBy::Stack, ColorBy::Size] {
-        engine.post(tiles(2, color, &[WHOLE]));
-        working(&mut engine);
+        session.post(tiles(2, color, &[WHOLE]));
+        working(&mut session);
         let pick = Request::Pick {
             id: 3,
             target: TARGET,
@@ -88,106 +88,109 @@ fn a_question_is_answered_before_the_tile_that_is_half_drawn() {
             slot: 5e4,
             bytes: 1e6,
         };
-        engine.post(pick);
-        let (response, _, slices) = next(&mut engine);
+        session.post(pick);
+        let (response, _, slices) = next(&mut session);
         assert!(
             matches!(response, Response::Picked { id: 3, hit: Some(_) }) && slices == 1,
             "{response:?}"
         );
-        let (response, columns, slices) = next(&mut engine);
+        let (response, columns, slices) = next(&mut session);
         assert!(matches!(response, Response::Tile { id: 2, key: WHOLE, .. }), "{response:?}");
         assert!(slices > 1, "{slices}");
         for at in [0, 2] {
-            assert_eq!(columns[at], all.columns[at], "the same strips of the same blocks");
+            assert_eq!(
+                columns[at], all.columns[at],
+                "strips and blocks do not depend on the color"
+            );
         }
-        assert!(matches!(engine.slice(), Slice::Idle));
+        assert!(matches!(session.slice(), Slice::Idle));
     }
 }
 
 #[test]
-fn the_first_picture_comes_before_what_is_said_about_it() {
+fn first_picture_comes_before_queries() {
     let short = Query::Range(MarkedRange { axis: AxisKind::Event, x0: 0.0, x1: 10.0 });
-    let question = || Request::View { id: 1, target: TARGET, query: short.clone() };
-    let mut engine = engine();
+    let query = || Request::View { id: 1, target: TARGET, query: short.clone() };
+    let mut session = open_large();
     for first in [true, false] {
-        engine.post(question());
-        engine.post(tiles(2, ColorBy::Stack, &[WHOLE, ABOVE]));
+        session.post(query());
+        session.post(tiles(2, ColorBy::Stack, &[WHOLE, ABOVE]));
         let order: Vec<bool> =
-            (0..3).map(|_| matches!(next(&mut engine).0, Response::Tile { id: 2, .. })).collect();
+            (0..3).map(|_| matches!(next(&mut session).0, Response::Tile { id: 2, .. })).collect();
         assert_eq!(order, if first { [true, true, false] } else { [false, true, true] });
     }
-    // Without one nobody waits for it.
-    let mut engine = self::engine();
-    engine.post(question());
-    assert!(matches!(next(&mut engine).0, Response::View { id: 1, .. }));
+    // Without tiles, the query comes at once.
+    let mut session = open_large();
+    session.post(query());
+    assert!(matches!(next(&mut session).0, Response::View { id: 1, .. }));
 }
 
 #[test]
-fn a_tile_that_is_no_longer_asked_for_is_dropped_half_way() {
-    let mut engine = engine();
-    engine.post(tiles(1, ColorBy::Stack, &[WHOLE, ABOVE]));
-    working(&mut engine);
-    engine.post(tiles(2, ColorBy::Stack, &[NEAR]));
-    let (response, _, _) = next(&mut engine);
+fn partial_tile_is_cancelled_by_newer_tiles() {
+    let mut session = open_large();
+    session.post(tiles(1, ColorBy::Stack, &[WHOLE, ABOVE]));
+    working(&mut session);
+    session.post(tiles(2, ColorBy::Stack, &[NEAR]));
+    let (response, _, _) = next(&mut session);
     assert!(matches!(response, Response::Tile { id: 2, key: NEAR, .. }), "{response:?}");
-    assert!(matches!(engine.slice(), Slice::Idle));
-    // Another color is another tile.
-    engine.post(tiles(3, ColorBy::Stack, &[WHOLE]));
-    working(&mut engine);
-    engine.post(tiles(4, ColorBy::Size, &[WHOLE]));
-    let (response, _, slices) = next(&mut engine);
+    assert!(matches!(session.slice(), Slice::Idle));
+    // A tile of another color cancels it, too.
+    session.post(tiles(3, ColorBy::Stack, &[WHOLE]));
+    working(&mut session);
+    session.post(tiles(4, ColorBy::Size, &[WHOLE]));
+    let (response, _, slices) = next(&mut session);
     assert!(
         matches!(response, Response::Tile { id: 4, key: WHOLE, .. }) && slices > 1,
         "{response:?}"
     );
-    assert!(matches!(engine.slice(), Slice::Idle));
+    assert!(matches!(session.slice(), Slice::Idle));
 }
 
 #[test]
-fn a_tile_that_is_asked_for_again_goes_on() {
-    let mut engine = engine();
-    // What is made once is no part of what is counted.
-    engine.post(tiles(0, ColorBy::Stack, &[NEAR]));
-    next(&mut engine);
-    engine.post(tiles(1, ColorBy::Stack, &[FINE]));
-    let (_, all, whole) = next(&mut engine);
+fn partial_tile_continues_when_requested_again() {
+    let mut session = open_large();
+    // Computes the cached data first, so that it is not counted.
+    session.post(tiles(0, ColorBy::Stack, &[NEAR]));
+    next(&mut session);
+    session.post(tiles(1, ColorBy::Stack, &[FINE]));
+    let (_, all, whole) = next(&mut session);
     assert!(whole > 2, "{whole} slices");
-    engine.post(tiles(2, ColorBy::Stack, &[FINE]));
+    session.post(tiles(2, ColorBy::Stack, &[FINE]));
     for id in 3..whole + 2 {
-        working(&mut engine);
-        engine.post(tiles(id, ColorBy::Stack, &[NEAR, FINE]));
+        working(&mut session);
+        session.post(tiles(id, ColorBy::Stack, &[NEAR, FINE]));
     }
-    let (response, columns, slices) = next(&mut engine);
+    let (response, columns, slices) = next(&mut session);
     assert!(
         matches!(response, Response::Tile { id, key: FINE, .. } if id == whole + 1),
         "{response:?}"
     );
     assert!(slices == 1 && columns == all);
-    let (response, _, _) = next(&mut engine);
+    let (response, _, _) = next(&mut session);
     assert!(matches!(response, Response::Tile { key: NEAR, .. }), "{response:?}");
-    assert!(matches!(engine.slice(), Slice::Idle));
-    // Tiles of another kind do not replace it.
-    engine.post(tiles(1, ColorBy::Stack, &[FINE]));
-    working(&mut engine);
+    assert!(matches!(session.slice(), Slice::Idle));
+    // Tiles of another kind of layer do not cancel it.
+    session.post(tiles(1, ColorBy::Stack, &[FINE]));
+    working(&mut session);
     let layer = Layer::Flame { flame: vramscope_protocol::views::FlameSpec::default() };
     let flame = vec![TileKey { kx: 24, ky: 8, ix: 0, iy: 0 }];
-    engine.post(Request::Tiles {
+    session.post(Request::Tiles {
         id: 9,
         target: TARGET,
         axis: AxisKind::Event,
         layer,
         tiles: flame,
     });
-    let (response, columns, _) = next(&mut engine);
+    let (response, columns, _) = next(&mut session);
     assert!(
         matches!(response, Response::Tile { id: 1, key: FINE, .. }) && columns == all,
         "{response:?}"
     );
-    assert!(matches!(next(&mut engine).0, Response::Tile { id: 9, .. }));
+    assert!(matches!(next(&mut session).0, Response::Tile { id: 9, .. }));
 }
 
-/// What is asked, and what of a device it is made of that is kept: so many slices at least.
-fn made_once() -> [(Request, u32); 5] {
+/// Requests, each with the minimum number of slices for the cached data that it needs.
+fn requests_with_cached_data() -> [(Request, u32); 5] {
     let lines = Layer::Timeline { color: ColorBy::Category, bands: true, search: String::new() };
     let segments = Layer::Segments {
         color: ColorBy::Segment,
@@ -204,7 +207,8 @@ fn made_once() -> [(Request, u32); 5] {
     let query = |query| Request::View { id: 1, target: TARGET, query };
     [
         (tiles(1, ColorBy::Stack, &[WHOLE]), 1),
-        // Block sizes cost at least 4 units an event, categories 15 a block; a slice is 2^18 units.
+        // Block sizes cost at least 4 units for each event, categories at least 15 for each block.
+        // A slice has 2^18 units.
         (tile(lines), 18),
         (tile(segments), 8),
         (query(Query::Card {}), 18),
@@ -213,7 +217,7 @@ fn made_once() -> [(Request, u32); 5] {
 }
 
 #[test]
-fn what_is_made_once_is_made_in_slices_and_a_pick_does_not_wait_for_it() {
+fn cached_data_is_computed_once_in_slices_between_picks() {
     let pick = || Request::Pick {
         id: 9,
         target: TARGET,
@@ -223,47 +227,46 @@ fn what_is_made_once_is_made_in_slices_and_a_pick_does_not_wait_for_it() {
         slot: 5e4,
         bytes: 1e6,
     };
-    for (asked, least) in made_once() {
-        let mut engine = engine();
-        engine.post(asked.clone());
-        let (all, columns, slices) = next(&mut engine);
-        assert!(slices > least, "{slices} slices of {asked:?}");
-        // With somebody who points at something all the time.
-        let mut engine = self::engine();
-        engine.post(pick());
-        assert!(matches!(next(&mut engine).0, Response::Picked { id: 9, .. }));
-        engine.post(asked.clone());
+    for (request, min_slices) in requests_with_cached_data() {
+        let mut session = open_large();
+        session.post(request.clone());
+        let (all, columns, slices) = next(&mut session);
+        assert!(slices > min_slices, "{slices} slices of {request:?}");
+        // With a pick before every slice.
+        let mut session = open_large();
+        session.post(pick());
+        assert!(matches!(next(&mut session).0, Response::Picked { id: 9, .. }));
+        session.post(request.clone());
         let mut answers = Vec::new();
         while answers.is_empty() {
-            engine.post(pick());
-            let (response, _, waited) = next(&mut engine);
+            session.post(pick());
+            let (response, _, waited) = next(&mut session);
             assert!(
                 matches!(response, Response::Picked { id: 9, hit: Some(_) }) && waited == 1,
                 "{response:?}"
             );
-            match engine.slice() {
+            match session.slice() {
                 Slice::Working => {}
                 Slice::Answer(reply) => answers.push(reply),
-                Slice::Idle => panic!("{asked:?} is not answered"),
+                Slice::Idle => panic!("{request:?} is not answered"),
             }
         }
         assert_eq!(
             (format!("{:?}", answers[0].response), &answers[0].columns),
             (format!("{all:?}"), &columns)
         );
-        // It is kept.
-        engine.post(asked.clone());
-        let (_, again, fewer) = next(&mut engine);
+        // The data is cached.
+        session.post(request.clone());
+        let (_, again, fewer) = next(&mut session);
         assert!(
-            again == columns && fewer + least <= slices + 1,
-            "{fewer} slices, {slices} before, of {asked:?}"
+            again == columns && fewer + min_slices <= slices + 1,
+            "{fewer} slices, {slices} before, of {request:?}"
         );
     }
 }
 
-/// Questions that take long on this file, each with the fewest slices that it takes when block
-/// sizes are there.
-fn long() -> [(Query, u32); 7] {
+/// Long queries about this file, each with its minimum number of slices when block sizes exist.
+fn long_queries() -> [(Query, u32); 7] {
     let table = |text: &str, sort| BlockTable {
         text: text.to_owned(),
         category: String::new(),
@@ -275,7 +278,7 @@ fn long() -> [(Query, u32); 7] {
     let page = |table| Query::Blocks { table, from: 0, count: 10, near: None };
     let flame = FlameSpec { weight: FlameWeight::ByteSeconds, ..FlameSpec::default() };
     let all_blocks = Table::Blocks { table: table("", BlockSort::Allocated) };
-    // A block costs at least so many units in each: 200,000 of them, in slices of 2^18.
+    // From the minimum cost of a block: 200,000 blocks, in slices of 2^18 units.
     [
         (Query::Findings {}, 12),
         (Query::Card {}, 2),
@@ -288,7 +291,7 @@ fn long() -> [(Query, u32); 7] {
 }
 
 #[test]
-fn a_pick_and_tiles_do_not_wait_for_a_long_answer() {
+fn picks_and_tiles_do_not_wait_for_long_queries() {
     let pick = || Request::Pick {
         id: 9,
         target: TARGET,
@@ -299,30 +302,29 @@ fn a_pick_and_tiles_do_not_wait_for_a_long_answer() {
         bytes: 1e6,
     };
     let query = |id, query: &Query| Request::View { id, target: TARGET, query: query.clone() };
-    // What tiles and answers are made of is there before; the findings are left to the first
-    // question.
+    // Computes the cached data of tiles and answers first, but not the findings.
     let prepared = || {
-        let mut engine = engine();
-        engine.post(pick());
-        next(&mut engine);
-        engine.post(tiles(1, ColorBy::Category, &[NEAR]));
-        next(&mut engine);
-        engine.post(query(1, &Query::Segments { rows: SegmentSpec::default() }));
-        next(&mut engine);
-        engine
+        let mut session = open_large();
+        session.post(pick());
+        next(&mut session);
+        session.post(tiles(1, ColorBy::Category, &[NEAR]));
+        next(&mut session);
+        session.post(query(1, &Query::Segments { rows: SegmentSpec::default() }));
+        next(&mut session);
+        session
     };
     let (mut alone, mut disturbed) = (prepared(), prepared());
     alone.post(tiles(1, ColorBy::Category, &[WHOLE]));
     let (_, of_tile, tile_slices) = next(&mut alone);
-    for (asked, fewest) in long() {
-        alone.post(query(2, &asked));
+    for (long_query, min_slices) in long_queries() {
+        alone.post(query(2, &long_query));
         let (expected, _, slices) = next(&mut alone);
-        // Several threads do more in a slice.
-        let fewest = if cfg!(feature = "parallel") { 2 } else { fewest };
-        assert!(slices >= fewest, "{slices} slices of {asked:?}");
-        disturbed.post(query(2, &asked));
+        // Several threads do more work in a slice.
+        let min_slices = if cfg!(feature = "parallel") { 2 } else { min_slices };
+        assert!(slices >= min_slices, "{slices} slices of {long_query:?}");
+        disturbed.post(query(2, &long_query));
         working(&mut disturbed);
-        // It has a few slices before tiles, and then none until they are there.
+        // A query has a few slices before tiles, and then none until they are drawn.
         disturbed.post(tiles(3, ColorBy::Category, &[WHOLE]));
         disturbed.post(pick());
         let (response, _, waited) = next(&mut disturbed);
@@ -332,11 +334,11 @@ fn a_pick_and_tiles_do_not_wait_for_a_long_answer() {
         );
         let (response, columns, waited) = next(&mut disturbed);
         let response = if slices > 8
-            || matches!(asked, Query::Findings {} | Query::Card {} | Query::Export { .. })
+            || matches!(long_query, Query::Findings {} | Query::Card {} | Query::Export { .. })
         {
             assert!(
                 matches!(response, Response::Tile { id: 3, key: WHOLE, .. }),
-                "{response:?} before {asked:?}"
+                "{response:?} before {long_query:?}"
             );
             assert!(
                 waited <= tile_slices + 8 && columns == of_tile,
@@ -355,8 +357,8 @@ fn a_pick_and_tiles_do_not_wait_for_a_long_answer() {
 }
 
 #[test]
-fn short_questions_do_not_wait_for_long_ones_and_a_newer_one_takes_their_place() {
-    let mut engine = engine();
+fn short_queries_do_not_wait_for_long_ones_and_newer_searches_replace_older_ones() {
+    let mut session = open_large();
     let query = |id, query: Query| Request::View { id, target: TARGET, query };
     let search = |text: &str| Query::Search { text: text.to_owned() };
     let blocks = || Query::Blocks {
@@ -372,77 +374,77 @@ fn short_questions_do_not_wait_for_long_ones_and_a_newer_one_takes_their_place()
         count: 1,
         near: None,
     };
-    engine.post(query(1, Query::Card {}));
-    engine.post(query(2, blocks()));
-    working(&mut engine);
-    // Each has its turn.
-    engine.post(query(3, Query::Hit { block: 7 }));
-    let (response, _, waited) = next(&mut engine);
+    session.post(query(1, Query::Card {}));
+    session.post(query(2, blocks()));
+    working(&mut session);
+    // Queries take turns.
+    session.post(query(3, Query::Hit { block: 7 }));
+    let (response, _, waited) = next(&mut session);
     assert!(
         matches!(response, Response::View { id: 3, answer: Answer::Hit(Some(_)) }) && waited <= 2,
         "{response:?}"
     );
-    engine.post(query(4, search(">1024")));
-    working(&mut engine);
-    working(&mut engine);
-    // What it has of the older one is dropped, and its answer never comes.
-    engine.post(query(5, search(">2048")));
-    let ids: Vec<u32> = std::iter::from_fn(|| engine.step())
+    session.post(query(4, search(">1024")));
+    working(&mut session);
+    working(&mut session);
+    // A newer search cancels the older one, which is never answered.
+    session.post(query(5, search(">2048")));
+    let ids: Vec<u32> = std::iter::from_fn(|| session.step())
         .map(|reply| match reply.response {
             Response::View { id, .. } => id,
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(ids, [5, 2, 1], "those that are known to be long are last");
+    assert_eq!(ids, [5, 2, 1], "long queries are last");
 }
 
-/// So many segments come and go, a block in each.
+/// Segments that are reserved and released in turn, with a block in each.
 const SEGMENTS: u32 = 30_000;
-/// They come back to so many places.
-const PLACES: u32 = 1000;
+/// Rows that the segments share by address and size.
+const ROWS: u32 = 1000;
 
 #[test]
-fn rows_of_many_segments_are_put_in_order_in_slices_and_told_a_page_at_a_time() {
+fn rows_of_many_segments_are_sorted_in_slices_and_sent_in_pages() {
     let mut json = String::from("{\"segments\":[],\"device_traces\":[[");
     for segment in 0..SEGMENTS {
-        let (address, mib) = (u64::from(segment % 100) << 30, 2 + segment * 7919 % PLACES);
+        let (address, mib) = (u64::from(segment % 100) << 30, 2 + segment * 7919 % ROWS);
         for (action, size) in
             [("segment_alloc", mib), ("alloc", 1), ("free_completed", 1), ("segment_free", mib)]
         {
             let comma = if json.ends_with('[') { "" } else { "," };
             let size = u64::from(size) << 20;
             write!(json, "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":{size}}}")
-                .expect("a String takes all text");
+                .expect("writing to a String cannot fail");
         }
     }
     json.push_str("]]}");
-    let mut engine = opened(&json);
+    let mut session = open_json(&json);
     let ask = |query| Request::View { id: 1, target: TARGET, query };
-    // Block sizes are there before.
-    engine.post(ask(Query::SegmentOf { block: 0 }));
-    next(&mut engine);
+    // Computes block sizes first.
+    session.post(ask(Query::SegmentOf { block: 0 }));
+    next(&mut session);
     let spec = SegmentSpec { sort: SegmentSort::Occupancy, event: 1, grown: Some(17) };
-    engine.post(ask(Query::Segments { rows: spec.clone() }));
-    let (response, _, slices) = next(&mut engine);
+    session.post(ask(Query::Segments { rows: spec.clone() }));
+    let (response, _, slices) = next(&mut session);
     let Response::View { answer: Answer::Segments(info), .. } = response else {
         panic!("{response:?}")
     };
-    assert_eq!(info.units, f64::from((PLACES + GROWN - 1) * ROW_UNITS));
-    assert!(info.text.starts_with("30,000 segments in 1,000 rows, "), "{}", info.text);
+    assert_eq!(info.units, f64::from((ROWS + GROWN - 1) * ROW_UNITS));
+    assert!(info.text.starts_with("30,000 segments in 1,000 rows · "), "{}", info.text);
     assert!(cfg!(feature = "parallel") || slices > 1, "{slices} slices");
-    // The order is kept, whichever row is higher.
+    // The cached order does not depend on the enlarged row.
     let (high, page) = (info.units, f64::from(40 * ROW_UNITS));
-    for (y0, y1, least, most) in
+    for (y0, y1, min, max) in
         [(0.0, page, 37, 40), (high - page, high, 37, 40), (0.0, high, 500, 500)]
     {
         let rows = SegmentSpec { grown: Some(18), ..spec.clone() };
-        engine.post(ask(Query::SegmentRows { rows, y0, y1 }));
-        let (response, _, slices) = next(&mut engine);
+        session.post(ask(Query::SegmentRows { rows, y0, y1 }));
+        let (response, _, slices) = next(&mut session);
         let Response::View { answer: Answer::SegmentRows(rows), .. } = response else {
             panic!("{response:?}")
         };
         assert!(
-            slices == 1 && (least..=most).contains(&rows.len()),
+            slices == 1 && (min..=max).contains(&rows.len()),
             "{slices} slices, {} rows",
             rows.len()
         );

@@ -70,7 +70,7 @@ test("segments that were freed have rows, and segments at one address share a ro
     await views.show(again(5));
     const pane = await views.drawer("Segments");
     await expect(pane.locator(".segment-label")).toHaveCount(1);
-    await expect(pane.getByTestId("segments-text")).toContainText("5 segments in 1 row, ");
+    await expect(pane.getByTestId("segments-text")).toContainText("5 segments in 1 row · ");
     await expect(pane.locator(".segment-label")).toHaveAttribute(
       "title",
       /5 .*segments at 0x.* from #0 to #19/,
@@ -81,7 +81,7 @@ test("segments that were freed have rows, and segments at one address share a ro
     await expect(card).toBeVisible();
     const shows = async (turn: number, active: number | null) => {
       await expect(views.fact("turn")).toHaveAttribute("data-value", String(turn));
-      if (active === null) await expect(views.fact("now")).toHaveText("given back already");
+      if (active === null) await expect(views.fact("now")).toHaveText("already released");
       else
         await expect(views.fact("active_bytes")).toHaveAttribute(
           "data-value",

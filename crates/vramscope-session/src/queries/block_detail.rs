@@ -1,5 +1,6 @@
-//! The details of a block.
+//! The details of a block: its rows, call stack and text for the clipboard.
 
+use super::hover::lifetime;
 use super::tiles::layout_axis;
 use std::fmt::Write as _;
 use vramscope_analysis::{Block, Origin, Trace};
@@ -10,7 +11,7 @@ use vramscope_report::{Quantity, text};
 use vramscope_snapshot::{Events, Frame, PoolIndex, SegmentType, Snapshot, StackId, StrId};
 use vramscope_units::EventIndex;
 
-/// The block that a reference names.
+/// The details of the block that a reference names: `<device>:<address>@<event|pre>`.
 pub(crate) fn find_block(file: &LoadedFile, part: u32, reference: &str) -> Option<BlockDetail> {
     let (device, rest) = reference.split_once(':')?;
     let (address, event) = rest.split_once('@')?;
@@ -23,7 +24,7 @@ pub(crate) fn find_block(file: &LoadedFile, part: u32, reference: &str) -> Optio
     block(at, at.trace().find(address, event)?)
 }
 
-/// The details of the block at `index`.
+/// The details of a block by its index.
 pub(crate) fn block(at: Target<'_>, index: u32) -> Option<BlockDetail> {
     let (snapshot, trace) = (at.snapshot(), at.trace());
     let block = trace.blocks.get(index as usize)?;
@@ -47,7 +48,7 @@ pub(crate) fn block(at: Target<'_>, index: u32) -> Option<BlockDetail> {
     })
 }
 
-/// From the beginning of one state to that of another, on each axis that the trace has.
+/// The range from slot `enters` to slot `leaves`, on each axis that the trace has.
 pub(crate) fn spans(trace: &Trace, enters: u32, leaves: u32) -> Vec<Span> {
     let kinds = [AxisKind::Event, AxisKind::Time];
     let span = |kind: AxisKind| {
@@ -74,7 +75,7 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
             row(
                 "alloc_event",
                 "allocated",
-                "not recorded: lost between two events of the trace".into(),
+                "not recorded: the event is missing in the trace".into(),
                 None,
             );
         }
@@ -82,7 +83,7 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
     }
     match block.free_requested() {
         Some(event) => {
-            row("free_requested", "free requested", text::event(trace, event), raw(event))
+            row("free_requested", "free requested", text::event(trace, event), raw(event));
         }
         None if block.free_completed().is_some() => {
             row("free_requested", "free requested", "before the window".into(), Some("-1".into()));
@@ -92,27 +93,29 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
     let is_pending = || !carving.is_allocated(trace, index, trace.slots() - 1);
     match block.free_completed() {
         Some(event) => {
-            row("free_completed", "free completed", text::event(trace, event), raw(event))
+            row("free_completed", "free completed", text::event(trace, event), raw(event));
         }
         None if block.leaves < trace.slots() => {
             let event = EventIndex(block.leaves - 1);
             row(
                 "free_completed",
                 "ended",
-                format!("{event}, where its address is allocated again: its free was lost"),
+                format!(
+                    "{event}: its address is allocated again, the free is missing in the trace"
+                ),
                 raw(event),
             );
         }
-        // The final segments tell of a free that was asked for before the window.
+        // The final segments show a free that was requested before the window.
         None if block.free_requested().is_some() || is_pending() => {
-            row("free_completed", "free completed", "pending at the end".into(), None);
+            row("free_completed", "free completed", "pending".into(), None);
         }
-        None => row("free_completed", "freed", "live at the end".into(), None),
+        None => row("free_completed", "freed", "not freed".into(), None),
     }
     row(
         "lifetime",
-        "lived",
-        text::lifetime(trace, block),
+        "lifetime",
+        lifetime(trace, block),
         Some((block.leaves - block.enters).to_string()),
     );
     let handle = snapshot.stream(block.stream);
@@ -136,8 +139,7 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
     rows
 }
 
-/// The pool, and which of the two by size, as far as an event or the final segment at the address
-/// tells.
+/// The pool and its size class, from the alloc event or from the final segment at the address.
 fn pool(snapshot: &Snapshot, trace: &Trace, block: &Block) -> String {
     let segments = snapshot.segments_of(&trace.device);
     let at = segments.partition_point(|s| s.address <= block.address);
@@ -156,7 +158,7 @@ fn pool(snapshot: &Snapshot, trace: &Trace, block: &Block) -> String {
     }
 }
 
-/// A call stack for people, and what is to be said of it.
+/// A call stack with display texts, and a note about it.
 pub(crate) fn stack(snapshot: &Snapshot, stack: StackId, note: Option<&str>) -> StackDetail {
     let row = |frame: Frame| FrameRow {
         name: snapshot.text(frame.name).into_owned(),
@@ -168,24 +170,24 @@ pub(crate) fn stack(snapshot: &Snapshot, stack: StackId, note: Option<&str>) -> 
     StackDetail { frames: snapshot.stack(stack).map(row).collect(), note: note.map(str::to_owned) }
 }
 
-/// What the reader must know of a block's stack.
+/// A note when the stack is missing or is that of the free.
 fn note(block: &Block) -> Option<&'static str> {
-    let none = block.stack == StackId::EMPTY;
-    if none && block.is_preexisting() {
+    let has_no_stack = block.stack == StackId::EMPTY;
+    if has_no_stack && block.is_preexisting() {
         Some("No call stack: the block was allocated before recording began.")
-    } else if none {
+    } else if has_no_stack {
         Some(
-            "No call stack was recorded. Record with context=\"all\"; memory that backward allocates from C++ threads \
-             has a stack only with stacks=\"all\".",
+            "No call stack was recorded. Record with context=\"all\". Memory that backward \
+             allocates in C++ threads has a stack only with stacks=\"all\".",
         )
     } else if block.has_stack_of_free() {
-        Some("This is the stack of the free: the alloc is not in the trace.")
+        Some("This is the call stack of the free. The alloc is not in the trace.")
     } else {
         None
     }
 }
 
-/// A detail as text, for the clipboard.
+/// Details as text for the clipboard.
 pub(crate) fn copy(
     exact: &str,
     reference: &str,
@@ -194,7 +196,7 @@ pub(crate) fn copy(
 ) -> String {
     let mut out = format!("{exact}  {reference}\n");
     let mut line = |text: std::fmt::Arguments<'_>| {
-        out.write_fmt(text).expect("a String takes all text");
+        out.write_fmt(text).expect("writing to a String cannot fail");
         out.push('\n');
     };
     for row in rows.iter().filter(|row| row.key != "requested") {

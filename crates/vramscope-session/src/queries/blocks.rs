@@ -1,44 +1,48 @@
-//! All blocks as a table.
+//! The blocks of a trace as a table.
 
-use super::events::{PAGE, site};
+mod sort;
+
+use self::sort::sort_blocks;
+use super::events::{MAX_PAGE_ROWS, site};
 use super::lru_cache::LruCache;
-use super::picked::Picked;
-use super::search::{Matcher, part_of};
+use super::ranked_bitmap::RankedBitmap;
+use super::search::{Matcher, count_of_total};
 use super::{flame, target as target_of};
 use crate::scheduler::SLICE;
-use std::ops::{Not, Range};
+use std::ops::Range;
 use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion};
-use vramscope_analysis::{Block, Category, Origin, Trace, lifetime, parallel, sort};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{Block, Origin, Trace, parallel};
 use vramscope_layout::site_color;
 use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{BlockLine, BlockPage, BlockSort, BlockTable};
+use vramscope_protocol::views::{BlockLine, BlockPage, BlockTable};
 use vramscope_report::LoadedFile;
 use vramscope_report::{Quantity, text};
 use vramscope_report::{Target, slot_after};
-use vramscope_snapshot::{Snapshot, StackId, StreamId};
+use vramscope_snapshot::{Snapshot, StreamId};
 use vramscope_units::{Bytes, EventIndex};
 
-/// What is kept so that scrolling costs nothing.
+/// Caches the last table, so that scrolling needs no new sort.
 pub(crate) struct Cache {
-    found: LruCache<(DeviceRef, BlockTable), Found>,
+    tables: LruCache<(DeviceRef, BlockTable), FilteredBlocks>,
 }
 
 impl Default for Cache {
     fn default() -> Self {
-        Self { found: LruCache::new(1) }
+        Self { tables: LruCache::new(1) }
     }
 }
 
-/// The blocks of a table.
-pub(super) struct Found {
-    /// In the order of its rows.
+/// The blocks that pass the filter of a table.
+pub(super) struct FilteredBlocks {
+    /// Block indices in the order of the rows.
     pub(super) order: Vec<u32>,
+    /// The number of blocks and their bytes, or the message when the search cannot be parsed.
     text: String,
 }
 
 impl Cache {
-    /// Whether a table is there; if not, makes a slice of it.
+    /// Whether a table is cached. If not, runs a slice of computing it.
     pub(crate) fn is_ready(
         &mut self,
         file: &Arc<LoadedFile>,
@@ -46,9 +50,10 @@ impl Cache {
         table: &BlockTable,
     ) -> bool {
         let wanted = (target, table.clone());
-        self.found.is_ready(&wanted, || found(file.clone(), wanted.clone()))
+        self.tables.is_ready(&wanted, || filtered(file.clone(), wanted.clone()))
     }
 
+    /// A page of at most [`MAX_PAGE_ROWS`] rows, and the row of the block `near`.
     pub(crate) fn page(
         &mut self,
         at: Target<'_>,
@@ -57,11 +62,12 @@ impl Cache {
         rows: Range<u32>,
         near: Option<u32>,
     ) -> BlockPage {
-        let make = || run_to_completion(Found::sliced(at, table, &mut Budget::unlimited()));
-        let Found { order, text } = self.found.get(&(target, table.clone()), make);
+        let make =
+            || run_to_completion(FilteredBlocks::sliced(at, table, &mut Budget::unlimited()));
+        let FilteredBlocks { order, text } = self.tables.get(&(target, table.clone()), make);
         let total = order.len() as u32;
         let from = rows.start.min(total);
-        let until = rows.end.min(total).min(from.saturating_add(PAGE)).max(from);
+        let until = rows.end.min(total).min(from.saturating_add(MAX_PAGE_ROWS)).max(from);
         BlockPage {
             total,
             text: text.clone(),
@@ -72,15 +78,21 @@ impl Cache {
     }
 }
 
-async fn found(file: Arc<LoadedFile>, (target, table): (DeviceRef, BlockTable)) -> Option<Found> {
-    Some(Found::sliced(target_of(&file, target)?, &table, &mut Budget::of(SLICE)).await)
+async fn filtered(
+    file: Arc<LoadedFile>,
+    (target, table): (DeviceRef, BlockTable),
+) -> Option<FilteredBlocks> {
+    let at = target_of(&file, target)?;
+    Some(FilteredBlocks::sliced(at, &table, &mut Budget::of(SLICE)).await)
 }
 
-/// So many blocks for each thread are looked at in one go, and what one costs.
-const BLOCKS: usize = 1 << 14;
-const COST: u64 = 8;
+/// Blocks for each thread between two budget charges.
+const STRIDE_PER_THREAD: usize = 1 << 14;
+/// Work units of a block.
+const UNITS_PER_BLOCK: u64 = 8;
 
-impl Found {
+impl FilteredBlocks {
+    /// Filters and sorts the blocks of a table.
     pub(super) async fn sliced(at: Target<'_>, table: &BlockTable, budget: &mut Budget) -> Self {
         let trace = at.trace();
         let matcher = match Matcher::of_table(at, &table.text, budget).await {
@@ -100,13 +112,11 @@ impl Found {
                 && below.as_ref().is_none_or(|list| list.binary_search(&i).is_ok())
                 && matcher.as_ref().is_none_or(|m| m.block(at, i))
         };
-        let sites =
-            if table.sort == BlockSort::Site { site_ranks(at, budget).await } else { Vec::new() };
-        // Rows show both: they are made before the work is shared.
+        // Rows show both. Computed here, so that no filter thread waits for them.
         parallel::join(|| at.entry.carving(at.index), || at.entry.categories(at.index));
-        let mut wanted = Picked::default();
+        let mut wanted = RankedBitmap::default();
         let mut bytes = 0u64;
-        let stride = (BLOCKS * parallel::threads()) as u32;
+        let stride = (STRIDE_PER_THREAD * parallel::threads()) as u32;
         let count = trace.blocks.len() as u32;
         for from in (0..count).step_by(stride as usize) {
             let is_wanted = |i: u32| Some(from + i).filter(|&i| is_wanted(i));
@@ -114,98 +124,12 @@ impl Found {
                 wanted.push(i);
                 bytes = bytes.saturating_add(trace.blocks[i as usize].bytes.0);
             }
-            budget.charge(COST * BLOCKS as u64).await;
+            budget.charge(UNITS_PER_BLOCK * STRIDE_PER_THREAD as u64).await;
         }
-        let order = match table.sort {
-            // Twice as wide as all others: what is sorted takes twice as much memory.
-            BlockSort::ByteSeconds => {
-                let key = |i: u32| {
-                    let block = &trace.blocks[i as usize];
-                    u128::from(block.bytes.0) * u128::from(lifetime(trace, block))
-                };
-                sorted(wanted, table.descending, key, budget).await
-            }
-            of => sorted(wanted, table.descending, |i| key(at, of, &sites, i), budget).await,
-        };
-        let count = part_of(order.len(), trace.blocks.len(), "block", "blocks");
+        let order = sort_blocks(at, wanted, (table.sort, table.descending), budget).await;
+        let count = count_of_total(order.len(), trace.blocks.len(), "block", "blocks");
         Self { order, text: format!("{count}, {}", Bytes(bytes)) }
     }
-}
-
-/// Blocks by what they are sorted by, equals in the order of the stack.
-async fn sorted<K: Ord + Copy + Send + Not<Output = K>>(
-    blocks: Picked,
-    descending: bool,
-    key: impl Fn(u32) -> K + Sync,
-    budget: &mut Budget,
-) -> Vec<u32> {
-    // They have their room from the start: a copy of so many would be a long slice.
-    let mut rows: Vec<(K, u32)> = Vec::with_capacity(blocks.len() as usize);
-    let stride = (BLOCKS * parallel::threads()) as u32;
-    for from in (0..blocks.len()).step_by(stride as usize) {
-        let few: Vec<u32> = blocks.range(from..from + stride).collect();
-        rows.extend(parallel::map(&few, |&i| {
-            let key = key(i);
-            (if descending { !key } else { key }, i)
-        }));
-        budget.charge(COST * BLOCKS as u64).await;
-    }
-    drop(blocks);
-    sort(&mut rows, budget).await;
-    let mut order = Vec::with_capacity(rows.len());
-    for part in rows.chunks(BLOCKS) {
-        order.extend(part.iter().map(|&(_, i)| i));
-        budget.charge(part.len() as u64).await;
-    }
-    order
-}
-
-/// What a block is sorted by, as a number; byte-seconds as far as they fit into it.
-fn key(at: Target<'_>, sort: BlockSort, sites: &[u32], index: u32) -> u64 {
-    let trace = at.trace();
-    let block = &trace.blocks[index as usize];
-    match sort {
-        BlockSort::Size => block.bytes.0,
-        BlockSort::BlockSize => at.entry.carving(at.index).sizes[index as usize].0,
-        BlockSort::Category => {
-            let name = at.entry.categories(at.index).get(index).category.name();
-            Category::ALL.iter().filter(|c| c.name() < name).count() as u64
-        }
-        BlockSort::Allocated => block.enters.into(),
-        // Of what is there at the end, what waits for its free goes first.
-        BlockSort::Freed => {
-            u64::from(block.leaves) << 1 | u64::from(block.free_requested().is_none())
-        }
-        BlockSort::Lifetime => lifetime(trace, block),
-        BlockSort::ByteSeconds => block.bytes.0.saturating_mul(lifetime(trace, block)),
-        BlockSort::Address => block.address.0,
-        // The order of signed numbers, moved above zero.
-        BlockSort::Stream => at.snapshot().stream(block.stream) as u64 ^ 1 << 63,
-        BlockSort::Site => sites[block.stack.0 as usize].into(),
-    }
-}
-
-/// The place of each stack's call site among all of them, by name.
-async fn site_ranks(at: Target<'_>, budget: &mut Budget) -> Vec<u32> {
-    let count = at.snapshot().stacks.len() as u32;
-    let mut names: Vec<(String, u32)> = Vec::with_capacity(count as usize);
-    let stride = (STRIDE * parallel::threads()) as u32;
-    for from in (0..count).step_by(stride as usize) {
-        names.extend(parallel::filter_map(stride.min(count - from), |i| {
-            Some((site(at, StackId(from + i)), from + i))
-        }));
-        budget.charge(32 * STRIDE as u64).await;
-    }
-    sort(&mut names, budget).await;
-    let mut ranks = vec![0; names.len()];
-    let mut rank = 0;
-    for (i, (name, stack)) in names.iter().enumerate() {
-        if i > 0 && *name != names[i - 1].0 {
-            rank += 1;
-        }
-        ranks[*stack as usize] = rank;
-    }
-    ranks
 }
 
 fn line(at: Target<'_>, index: u32) -> BlockLine {
@@ -236,19 +160,20 @@ fn freed(trace: &Trace, block: &Block) -> String {
         Some(event) => event.to_string(),
         None if block.leaves < trace.slots() => format!("before {}", EventIndex(block.leaves - 1)),
         None if block.free_requested().is_some() => "pending".to_owned(),
-        None => "live at end".to_owned(),
+        None => "not freed".to_owned(),
     }
 }
 
-/// A stream where there is little room: of the handle only its end.
+/// A stream for a narrow column: the last digits of its handle.
 fn short_stream(snapshot: &Snapshot, id: StreamId) -> Quantity {
     let handle = snapshot.stream(id);
-    let short = if handle == 0 { "0".to_owned() } else { end_of(handle as u64, &snapshot.streams) };
+    let short =
+        if handle == 0 { "0".to_owned() } else { last_digits(handle as u64, &snapshot.streams) };
     Quantity { value: handle.into(), text: short, exact: text::stream(snapshot, id) }
 }
 
-/// `…9ab0`: as many of a handle's last digits as tell it from all others; four at least.
-fn end_of(handle: u64, all: &[i64]) -> String {
+/// `…9ab0`: the last digits of a handle, as many as distinguish it from all others, at least four.
+fn last_digits(handle: u64, all: &[i64]) -> String {
     let others =
         all.iter().map(|&other| other as u64).filter(|&other| other != handle && other != 0);
     let digits = others.map(|other| (other ^ handle).trailing_zeros() / 4 + 1).fold(4, u32::max);
@@ -262,16 +187,16 @@ fn end_of(handle: u64, all: &[i64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::end_of;
+    use super::last_digits;
 
     #[test]
-    fn a_handle_is_told_by_its_end() {
+    fn last_digits_distinguish_a_handle_from_all_others() {
         let all = [0, 0x55bd_0000_9ab0, 0x55bd_0001_9ab0, 0x55bd_0000_0010, 0x7, -0x10];
         let ends: Vec<String> =
-            all[1..].iter().map(|&handle| end_of(handle as u64, &all)).collect();
+            all[1..].iter().map(|&handle| last_digits(handle as u64, &all)).collect();
         assert_eq!(ends, ["…09ab0", "…19ab0", "…0010", "0x7", "…fff0"]);
-        // Another handle of that end, but for the highest digit.
-        assert_eq!(end_of(0x1000_0000_0000_0001, &[1]), "0x1000000000000001");
-        assert_eq!(end_of(0x1234_5678, &[0x1234_5678]), "…5678");
+        // All digits but the highest are those of another handle.
+        assert_eq!(last_digits(0x1000_0000_0000_0001, &[1]), "0x1000000000000001");
+        assert_eq!(last_digits(0x1234_5678, &[0x1234_5678]), "…5678");
     }
 }

@@ -1,7 +1,7 @@
-//! A rank's row in the overview.
+//! The card of a rank: what the overview shows of it and compares it by.
 
 use super::findings;
-use super::minimap::{area, columns, most_reserved};
+use super::minimap::{area, columns, full_height};
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Category, Exactness};
 use vramscope_layout::{Axis, AxisKind, Color};
@@ -12,7 +12,7 @@ use vramscope_report::peak::BandKind;
 use vramscope_report::rank::{RankSummary, StackShare};
 use vramscope_units::Bytes;
 
-/// The bands, in the order in which they are told.
+/// The bands with their labels, in the order of the card.
 pub(super) const BANDS: [(BandKind, &str); 4] = [
     (BandKind::Requested, "requested"),
     (BandKind::Active, "active"),
@@ -20,7 +20,7 @@ pub(super) const BANDS: [(BandKind, &str); 4] = [
     (BandKind::Reserved, "reserved"),
 ];
 
-/// All that the overview needs of one device of one rank.
+/// The card of one device of one rank.
 pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
     let trace = at.trace();
     let summary = RankSummary::sliced(at, budget).await;
@@ -50,45 +50,45 @@ pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
             "out-of-memory events",
         ),
         findings: findings::rows(at, summary.findings, budget).await,
-        spark: spark(at, budget).await,
-        stacks: summary.stacks.into_iter().map(fact).collect(),
+        spark: sparkline(at, budget).await,
+        stacks: summary.stacks.into_iter().map(stack_fact).collect(),
         path: summary.path,
         rank: summary.rank,
         device: summary.device,
     }
 }
 
-fn fact(share: StackShare) -> StackFact {
+fn stack_fact(share: StackShare) -> StackFact {
     StackFact { hash: share.hash, site: share.site, bytes: share.bytes }
 }
 
-/// Requested bytes over the events; its full height is the most that was reserved.
-async fn spark(at: Target<'_>, budget: &mut Budget) -> String {
+/// Requested bytes over the events, as an SVG path. Its full height is the peak of reserved bytes.
+async fn sparkline(at: Target<'_>, budget: &mut Budget) -> String {
     let trace = at.trace();
     let tops = match Axis::new(trace, AxisKind::Event) {
         Some(axis) => columns(axis, &trace.requested, SPARK[0] / 2, budget).await,
         None => Vec::new(),
     };
-    area(&tops, SPARK, most_reserved(trace))
+    area(&tops, SPARK, full_height(trace))
 }
 
-/// A category's part of a whole.
+/// A category's row, with its fraction of `whole` bytes.
 pub(super) fn category_row(category: Category, bytes: u64, whole: u64) -> CategoryRow {
     CategoryRow {
         name: category,
         label: category_label(category).to_owned(),
         bytes: Quantity::bytes(Bytes(bytes)),
-        share: share(bytes, whole),
+        share: fraction(bytes, whole),
         color: Color::category(category as u8).word(),
     }
 }
 
-/// A part of a whole, from 0 to 1; of nothing it is 0.
-pub(super) fn share(bytes: u64, whole: u64) -> f64 {
+/// `bytes` as a fraction of `whole`, from 0 to 1; 0 if `whole` is 0.
+pub(super) fn fraction(bytes: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { bytes as f64 / whole as f64 }
 }
 
-/// A category in words.
+/// The label of a category.
 pub(super) fn category_label(category: Category) -> &'static str {
     match category {
         Category::Parameter => "parameters",

@@ -1,4 +1,4 @@
-//! What tells call stacks apart that have one call site.
+//! Distinguishes call stacks that share a call site.
 
 use vramscope_analysis::is_distinctive;
 use vramscope_protocol::views::StackShareRow;
@@ -6,10 +6,11 @@ use vramscope_report::disambiguate::partings;
 use vramscope_report::text;
 use vramscope_snapshot::{Frame, Snapshot, StackId};
 
-/// Says of rows which have the site of another row where they part from those: an optimizer has a
-/// call stack for each of its states, and all of them are one line of the program. `stacks` are
-/// those of the rows.
-pub(super) fn tell(snapshot: &Snapshot, rows: &mut [StackShareRow], stacks: &[StackId]) {
+/// Sets `via` of rows that share their call site with another row: the frame that distinguishes
+/// them. For example, an optimizer has a call stack for each of its states, all with one call site.
+///
+/// `stacks` are the stacks of the rows, in the same order.
+pub(super) fn add_vias(snapshot: &Snapshot, rows: &mut [StackShareRow], stacks: &[StackId]) {
     let sites: Vec<&str> = rows.iter().map(|row| row.site.as_str()).collect();
     let key = |frame: Frame| (frame.name, frame.file, frame.line);
     let keys: Vec<Vec<_>> =
@@ -27,61 +28,61 @@ pub(super) fn tell(snapshot: &Snapshot, rows: &mut [StackShareRow], stacks: &[St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queries::state_at::{live, stack_rows};
+    use crate::queries::state_at::{live_blocks, stack_rows};
     use crate::queries::tests::load;
     use vramscope_analysis::slicing::{Budget, run_to_completion};
     use vramscope_report::Target;
 
     #[test]
-    fn rows_of_one_site_say_where_they_part_and_others_say_nothing() {
+    fn add_vias_distinguishes_rows_that_share_a_site() {
         let file = load("recorded/t26/gpt_small.pickle.gz");
         let at = Target { path: "", entry: &file.entries[0], index: 0 };
         let (trace, snapshot) = (at.trace(), at.snapshot());
-        let mut told = 0;
+        let mut vias = 0;
         for slot in (0..trace.slots()).step_by(97) {
             let budget = &mut Budget::unlimited();
-            let blocks = run_to_completion(live(trace, slot, budget));
+            let blocks = run_to_completion(live_blocks(trace, slot, budget));
             let rows = run_to_completion(stack_rows(at, &blocks, 12, budget));
             for row in &rows {
                 let same: Vec<_> = rows.iter().filter(|other| other.site == row.site).collect();
                 assert!(same.len() > 1 || row.via.is_empty(), "{row:?}");
-                // A stack that all others go on from has nothing of its own.
+                // A stack that is a prefix of all others has no distinguishing frame.
                 assert!(same.iter().filter(|other| other.via.is_empty()).count() <= 1, "{same:?}");
                 if !row.via.is_empty() {
                     let stack = trace.blocks[row.block as usize].stack;
-                    let is_it = |f: Frame| {
+                    let is_via = |f: Frame| {
                         text::frame_label(&snapshot.text(f.name), &snapshot.text(f.file), f.line)
                             == row.via
                     };
-                    assert!(snapshot.stack(stack).any(is_it), "{row:?}");
-                    told += 1;
+                    assert!(snapshot.stack(stack).any(is_via), "{row:?}");
+                    vias += 1;
                 }
             }
             let mut all: Vec<_> = rows.iter().map(|row| (&row.site, &row.via)).collect();
             all.sort();
             assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{rows:?}");
         }
-        assert!(told > 100, "{told}");
+        assert!(vias > 100, "{vias}");
     }
 
     #[test]
-    fn rows_with_stacks_of_c_say_what_is_computed() {
+    fn add_vias_prefers_operators_and_python_to_interpreter_frames() {
         let file = load("recorded/t29/gpt_small_all.pickle.gz");
         let at = Target { path: "", entry: &file.entries[0], index: 0 };
-        let mut told = Vec::new();
+        let mut vias = Vec::new();
         for slot in (0..at.trace().slots()).step_by(29) {
             let budget = &mut Budget::unlimited();
-            let blocks = run_to_completion(live(at.trace(), slot, budget));
-            told.extend(
+            let blocks = run_to_completion(live_blocks(at.trace(), slot, budget));
+            vias.extend(
                 run_to_completion(stack_rows(at, &blocks, 12, budget))
                     .into_iter()
                     .map(|row| row.via),
             );
         }
-        told.retain(|via| !via.is_empty());
-        let says = |what: &str| told.iter().filter(|via| via.contains(what)).count();
-        assert!(says("at::_ops::") > 0, "{told:?}");
-        assert!(says(".py:") > 0, "{told:?}");
-        assert_eq!(says(".c:"), 0, "{told:?}");
+        vias.retain(|via| !via.is_empty());
+        let count = |part: &str| vias.iter().filter(|via| via.contains(part)).count();
+        assert!(count("at::_ops::") > 0, "{vias:?}");
+        assert!(count(".py:") > 0, "{vias:?}");
+        assert_eq!(count(".c:"), 0, "{vias:?}");
     }
 }

@@ -1,8 +1,8 @@
-//! The trace as a list.
+//! The events of a trace as a table.
 
 use super::lru_cache::LruCache;
-use super::picked::Picked;
-use super::search::{Matcher, part_of};
+use super::ranked_bitmap::RankedBitmap;
+use super::search::{Matcher, count_of_total};
 use super::target as target_of;
 use crate::scheduler::SLICE;
 use std::ops::Range;
@@ -17,40 +17,42 @@ use vramscope_report::{Quantity, text};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 
-/// The most rows of a page of a table.
-pub(super) const PAGE: u32 = 500;
+/// The maximum number of rows on a page of a table.
+pub(super) const MAX_PAGE_ROWS: u32 = 500;
 
-/// What is kept so that scrolling costs nothing.
+/// Caches the last filter and the blocks of events, so that scrolling needs no pass over the trace.
 pub(crate) struct Cache {
-    found: LruCache<(DeviceRef, EventFilter), Found>,
-    subjects: LruCache<DeviceRef, Vec<u32>>,
+    filtered: LruCache<(DeviceRef, EventFilter), FilteredEvents>,
+    blocks: LruCache<DeviceRef, EventBlocks>,
 }
 
 impl Default for Cache {
     fn default() -> Self {
-        Self { found: LruCache::new(1), subjects: LruCache::new(1) }
+        Self { filtered: LruCache::new(1), blocks: LruCache::new(1) }
     }
 }
 
-/// The events that a filter leaves.
-pub(super) struct Found {
-    /// In order; `None` for all of them.
-    list: Option<Picked>,
+/// The events that pass a filter.
+pub(super) struct FilteredEvents {
+    /// The event indices; `None` for all events.
+    events: Option<RankedBitmap>,
     total: u32,
-    /// Why there are none, when the search cannot be understood.
-    unclear: Option<String>,
+    /// The message when the search cannot be parsed.
+    error: Option<String>,
 }
 
-impl Found {
+impl FilteredEvents {
+    /// Applies a filter.
     pub(super) async fn sliced(at: Target<'_>, filter: &EventFilter, budget: &mut Budget) -> Self {
         let total = at.trace().device.events.len() as u32;
-        let of = |list: Picked, unclear| Self { total: list.len(), list: Some(list), unclear };
+        let only =
+            |events: RankedBitmap, error| Self { total: events.len(), events: Some(events), error };
         let matcher = match Matcher::of_table(at, &filter.text, budget).await {
             Ok(None) if filter.actions.is_empty() => {
-                return Self { list: None, total, unclear: None };
+                return Self { events: None, total, error: None };
             }
             Ok(matcher) => matcher,
-            Err(unclear) => return of(Picked::default(), Some(unclear)),
+            Err(error) => return only(RankedBitmap::default(), Some(error)),
         };
         let snapshot = at.snapshot();
         let mut wanted = [filter.actions.is_empty(); 256];
@@ -63,48 +65,52 @@ impl Found {
             wanted[usize::from(snapshot.events.action(start + event).0)]
                 && matcher.as_ref().is_none_or(|m| m.event(at, event))
         };
-        let mut list = Picked::default();
+        let mut events = RankedBitmap::default();
         for part in strides(total as usize) {
             budget.charge(2 * part.len() as u64).await;
-            part.map(|event| event as u32).filter(is_wanted).for_each(|event| list.push(event));
+            part.map(|event| event as u32).filter(is_wanted).for_each(|event| events.push(event));
         }
-        of(list, None)
+        only(events, None)
     }
 
-    /// The events in some rows.
+    /// The events in these rows, clamped to the total.
     pub(super) fn rows(&self, rows: Range<u32>) -> impl Iterator<Item = u32> {
         let end = rows.end.min(self.total);
         let rows = rows.start.min(end)..end;
-        let mut left = self.list.as_ref().map(|list| list.range(rows.clone()));
-        // Where no filter is, a row is an event.
-        rows.map(move |row| left.as_mut().and_then(Iterator::next).unwrap_or(row))
+        let mut events = self.events.as_ref().map(|events| events.range(rows.clone()));
+        // Without a filter, a row number is an event index.
+        rows.map(move |row| events.as_mut().and_then(Iterator::next).unwrap_or(row))
     }
 
-    /// How many there are.
+    /// The number of events.
     pub(super) fn total(&self) -> u32 {
         self.total
     }
 
     /// The last row at or before an event.
     fn row_near(&self, event: u32) -> Option<u32> {
-        let before = match &self.list {
-            Some(list) => list.up_to(event),
+        let rows = match &self.events {
+            Some(events) => events.count_up_to(event),
             None => event.saturating_add(1).min(self.total),
         };
-        before.checked_sub(1)
+        rows.checked_sub(1)
     }
 }
 
-async fn found(file: Arc<LoadedFile>, (target, filter): (DeviceRef, EventFilter)) -> Option<Found> {
-    Some(Found::sliced(target_of(&file, target)?, &filter, &mut Budget::of(SLICE)).await)
+async fn filtered(
+    file: Arc<LoadedFile>,
+    (target, filter): (DeviceRef, EventFilter),
+) -> Option<FilteredEvents> {
+    let at = target_of(&file, target)?;
+    Some(FilteredEvents::sliced(at, &filter, &mut Budget::of(SLICE)).await)
 }
 
-async fn subjects_of(file: Arc<LoadedFile>, target: DeviceRef) -> Option<Vec<u32>> {
-    Some(subjects(target_of(&file, target)?, &mut Budget::of(SLICE)).await)
+async fn event_blocks(file: Arc<LoadedFile>, target: DeviceRef) -> Option<EventBlocks> {
+    Some(EventBlocks::sliced(target_of(&file, target)?, &mut Budget::of(SLICE)).await)
 }
 
 impl Cache {
-    /// Whether the rows that a filter leaves are there; if not, makes a slice of them.
+    /// Whether the rows of a filter are cached. If not, runs a slice of computing them.
     pub(crate) fn is_ready(
         &mut self,
         file: &Arc<LoadedFile>,
@@ -112,10 +118,11 @@ impl Cache {
         filter: &EventFilter,
     ) -> bool {
         let wanted = (target, filter.clone());
-        self.found.is_ready(&wanted, || found(file.clone(), wanted.clone()))
-            && self.subjects.is_ready(&target, || subjects_of(file.clone(), target))
+        self.filtered.is_ready(&wanted, || filtered(file.clone(), wanted.clone()))
+            && self.blocks.is_ready(&target, || event_blocks(file.clone(), target))
     }
 
+    /// A page of at most [`MAX_PAGE_ROWS`] rows, and the row near an event.
     pub(crate) fn page(
         &mut self,
         at: Target<'_>,
@@ -124,56 +131,66 @@ impl Cache {
         rows: Range<u32>,
         near: Option<u32>,
     ) -> EventPage {
-        let endless = &mut Budget::unlimited();
-        let found = self.found.get(&(target, filter.clone()), || {
-            run_to_completion(Found::sliced(at, filter, endless))
+        let unlimited = &mut Budget::unlimited();
+        let filtered = self.filtered.get(&(target, filter.clone()), || {
+            run_to_completion(FilteredEvents::sliced(at, filter, unlimited))
         });
-        let subjects = self.subjects.get(&target, || run_to_completion(subjects(at, endless)));
-        let trace = at.trace();
-        let from = rows.start.min(found.total);
-        let until = rows.end.min(from.saturating_add(PAGE));
-        let all = part_of(found.total as usize, trace.device.events.len(), "event", "events");
+        let blocks =
+            self.blocks.get(&target, || run_to_completion(EventBlocks::sliced(at, unlimited)));
+        let from = rows.start.min(filtered.total);
+        let until = rows.end.min(from.saturating_add(MAX_PAGE_ROWS));
+        let all = at.trace().device.events.len();
+        let text = match &filtered.error {
+            Some(error) => error.clone(),
+            None => count_of_total(filtered.total as usize, all, "event", "events"),
+        };
         EventPage {
-            total: found.total,
-            text: found.unclear.clone().unwrap_or(all),
+            total: filtered.total,
+            text,
             from,
-            rows: found.rows(from..until).map(|event| row(at, subjects, event)).collect(),
-            at: near.and_then(|event| found.row_near(event)),
+            rows: filtered.rows(from..until).map(|event| row(at, blocks, event)).collect(),
+            at: near.and_then(|event| filtered.row_near(event)),
             actions: actions(at),
         }
     }
 }
 
-/// Stands for an event that is about no block.
-const NONE: u32 = u32::MAX;
+/// Marks an event that is not about a block.
+const NO_BLOCK: u32 = u32::MAX;
 
-/// The block that each event allocates or frees.
-pub(super) async fn subjects(at: Target<'_>, budget: &mut Budget) -> Vec<u32> {
-    let trace = at.trace();
-    let mut subjects = Vec::with_capacity(trace.device.events.len());
-    for part in strides(trace.device.events.len()) {
-        budget.charge(part.len() as u64).await;
-        subjects.resize(part.end, NONE);
-    }
-    for part in strides(trace.blocks.len()) {
-        budget.charge(3 * part.len() as u64).await;
-        for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-            for event in [block.alloc_event(), block.free_requested(), block.free_completed()]
-                .into_iter()
-                .flatten()
-            {
-                subjects[event.0 as usize] = i;
+/// The block that each event allocates or frees, by event.
+pub(super) struct EventBlocks(Vec<u32>);
+
+impl EventBlocks {
+    /// Finds the blocks of all events of a trace.
+    pub(super) async fn sliced(at: Target<'_>, budget: &mut Budget) -> Self {
+        let trace = at.trace();
+        let mut of_event = Vec::with_capacity(trace.device.events.len());
+        for part in strides(trace.device.events.len()) {
+            budget.charge(part.len() as u64).await;
+            of_event.resize(part.end, NO_BLOCK);
+        }
+        for part in strides(trace.blocks.len()) {
+            budget.charge(3 * part.len() as u64).await;
+            for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
+                for event in [block.alloc_event(), block.free_requested(), block.free_completed()]
+                    .into_iter()
+                    .flatten()
+                {
+                    of_event[event.0 as usize] = i;
+                }
             }
         }
+        Self(of_event)
     }
-    subjects
+
+    /// The block of an event.
+    pub(super) fn get(&self, event: u32) -> Option<u32> {
+        self.0.get(event as usize).copied().filter(|&block| block != NO_BLOCK)
+    }
 }
 
-/// The block of an event, from [`subjects`].
-pub(super) fn subject(subjects: &[u32], event: u32) -> Option<u32> {
-    subjects.get(event as usize).copied().filter(|&block| block != NONE)
-}
-
+/// All actions of the trace with their counts, for the filter menu.
 fn actions(at: Target<'_>) -> Vec<DetailRow> {
     let row = |&(action, count): &(_, u32)| {
         let name = at.snapshot().action_name(action).into_owned();
@@ -187,15 +204,15 @@ fn actions(at: Target<'_>) -> Vec<DetailRow> {
     at.trace().actions.iter().map(row).collect()
 }
 
-/// The call site that names a stack.
+/// The label of a stack's call site.
 pub(super) fn site(at: Target<'_>, stack: StackId) -> String {
     text::site_label(at.snapshot(), at.entry.sites.get(stack).frame)
 }
 
-fn row(at: Target<'_>, subjects: &[u32], event: u32) -> EventRow {
+fn row(at: Target<'_>, blocks: &EventBlocks, event: u32) -> EventRow {
     let (trace, events) = (at.trace(), &at.snapshot().events);
     let row = trace.device.events.start + event;
-    let block = subject(subjects, event);
+    let block = blocks.get(event);
     let address = match block {
         Some(block) => text::block_address(&trace.blocks[block as usize]),
         None if events.addr(row).0 == 0 => String::new(),

@@ -1,7 +1,7 @@
-//! Whole tables as text.
+//! Exports: complete tables as CSV or JSON.
 
-use super::blocks;
-use super::events::{self, subject, subjects};
+use super::blocks::FilteredBlocks;
+use super::events::{EventBlocks, FilteredEvents};
 use serde::Serialize;
 use std::io;
 use vramscope_analysis::slicing::Budget;
@@ -18,7 +18,7 @@ use vramscope_report::segments::{rows_sliced, segments_sliced, states_sliced};
 use vramscope_report::text::block_reference;
 use vramscope_report::{Derived, Target, site, slot_after, slot_of, time_of};
 
-/// A table as text.
+/// A table with all its rows, as text.
 pub(crate) async fn export(
     at: Target<'_>,
     what: &Table,
@@ -26,8 +26,8 @@ pub(crate) async fn export(
     budget: &mut Budget,
 ) -> String {
     let mut out = Vec::new();
-    write(at, what, form, &mut out, budget).await.expect("memory takes all text");
-    String::from_utf8(out).expect("tables are text")
+    write(at, what, form, &mut out, budget).await.expect("writing to a Vec cannot fail");
+    String::from_utf8(out).expect("tables are UTF-8")
 }
 
 /// A device in the format of another tool.
@@ -59,7 +59,7 @@ async fn write(
 ) -> io::Result<()> {
     match what {
         Table::Blocks { table } => {
-            let order = blocks::Found::sliced(at, table, budget).await.order.into_iter();
+            let order = FilteredBlocks::sliced(at, table, budget).await.order.into_iter();
             let trace = at.trace();
             match form {
                 TextForm::Csv => block_csv(at, order, out, budget).await,
@@ -74,10 +74,10 @@ async fn write(
             }
         }
         Table::Events { filter } => {
-            let found = events::Found::sliced(at, filter, budget).await;
-            let subjects = subjects(at, budget).await;
+            let filtered = FilteredEvents::sliced(at, filter, budget).await;
+            let blocks = EventBlocks::sliced(at, budget).await;
             let rows =
-                found.rows(0..found.total()).map(|event| EventLine::new(at, &subjects, event));
+                filtered.rows(0..filtered.total()).map(|event| EventLine::new(at, &blocks, event));
             match form {
                 TextForm::Csv => csv(rows, out, budget).await,
                 TextForm::Json => {
@@ -88,11 +88,11 @@ async fn write(
         }
         Table::Findings {} => {
             at.entry.derive(Derived::Findings, at.index, budget).await;
-            let found = of_device(at);
+            let findings = of_device(at);
             match form {
-                TextForm::Csv => csv(found.iter().map(FindingLine::new), out, budget).await,
+                TextForm::Csv => csv(findings.iter().map(FindingLine::new), out, budget).await,
                 TextForm::Json => {
-                    json_list(&NoHead {}, "anomalies", found.iter(), out, budget).await
+                    json_list(&NoHead {}, "anomalies", findings.iter(), out, budget).await
                 }
             }
         }
@@ -105,15 +105,15 @@ async fn write(
                     csv(rows.iter().map(SegmentLine::new), out, budget).await
                 }
                 TextForm::Json => {
-                    let mut found = segments_sliced(at, slot, budget).await;
-                    let rows = std::mem::take(&mut found.segments);
+                    let mut state = segments_sliced(at, slot, budget).await;
+                    let rows = std::mem::take(&mut state.segments);
                     let head = SegmentsHead {
-                        device: found.device,
-                        event: found.event,
-                        time_us: found.time_us,
-                        free: &found.free,
-                        fragmentation: &found.fragmentation,
-                        churn: &found.churn,
+                        device: state.device,
+                        event: state.event,
+                        time_us: state.time_us,
+                        free: &state.free,
+                        fragmentation: &state.fragmentation,
+                        churn: &state.churn,
                     };
                     json_list(&head, "segments", rows.iter(), out, budget).await
                 }
@@ -156,10 +156,10 @@ csv_line! {
         action: String,
         address: Option<String>,
         bytes: u64,
-        /// After the event.
+        /// Requested bytes in total after the event.
         requested_bytes: u64,
         stream: i64,
-        /// The reference of its block.
+        /// The reference of the event's block.
         block: Option<String>,
         #[serde(serialize_with = "spreadsheet_text")]
         site: String,
@@ -167,7 +167,7 @@ csv_line! {
 }
 
 impl EventLine {
-    fn new(at: Target<'_>, subjects: &[u32], event: u32) -> Self {
+    fn new(at: Target<'_>, blocks: &EventBlocks, event: u32) -> Self {
         let (trace, snapshot) = (at.trace(), at.snapshot());
         let (events, row) = (&snapshot.events, trace.device.events.start + event);
         Self {
@@ -178,8 +178,7 @@ impl EventLine {
             bytes: events.size(row).0,
             requested_bytes: trace.requested.at(event + 1),
             stream: snapshot.stream(events.stream(row)),
-            block: subject(subjects, event)
-                .map(|i| block_reference(trace, &trace.blocks[i as usize])),
+            block: blocks.get(event).map(|i| block_reference(trace, &trace.blocks[i as usize])),
             site: site(at.entry, events.stack(row)),
         }
     }

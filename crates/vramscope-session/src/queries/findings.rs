@@ -18,10 +18,10 @@ pub(crate) async fn findings(at: Target<'_>, budget: &mut Budget) -> Vec<Finding
     rows(at, of_device(at), budget).await
 }
 
-/// Rows of these findings, with the call stack and the block that show each.
+/// Rows of these findings, with a call stack and an example block for each.
 pub(super) async fn rows(
     at: Target<'_>,
-    found: Vec<FindingRecord>,
+    findings: Vec<FindingRecord>,
     budget: &mut Budget,
 ) -> Vec<FindingRow> {
     let (trace, snapshot) = (at.trace(), at.snapshot());
@@ -32,7 +32,7 @@ pub(super) async fn rows(
             .then_some("This is the call stack of the frees.");
         FindingRow {
             spans: match (first, last) {
-                // From the state after the first event to past that after the last.
+                // From the state after the first event to the state after the last, included.
                 (Some(first), Some(last)) => {
                     detail::spans(trace, first + 1, (last + 2).min(trace.slots()))
                 }
@@ -40,19 +40,19 @@ pub(super) async fn rows(
             },
             reference,
             stack: detail::stack(snapshot, finding.stack.unwrap_or(StackId::EMPTY), note),
-            ..plain(finding)
+            ..without_tables(finding)
         }
     };
-    let mut rows: Vec<FindingRow> = Vec::with_capacity(found.len());
-    for finding in found {
+    let mut rows: Vec<FindingRow> = Vec::with_capacity(findings.len());
+    for finding in findings {
         let reference = reference(at, &finding, budget).await;
         rows.push(row(finding, reference));
     }
     rows
 }
 
-/// A row without what only the file's tables tell.
-pub(super) fn plain(finding: FindingRecord) -> FindingRow {
+/// The fields of a row that need no tables of the file.
+pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
     FindingRow {
         severity: finding.severity,
         id: finding.id,
@@ -83,8 +83,8 @@ pub(super) fn sort(rows: &mut [FindingRow]) {
     });
 }
 
-/// A block that shows the finding: the largest block of its call stack that is live at the end. For
-/// frees that wait, the first of them if none is live.
+/// The reference of an example block: the largest block of the finding's call stack that is live at
+/// the end. For pending frees without such a block, the block of the first free.
 async fn reference(at: Target<'_>, finding: &FindingRecord, budget: &mut Budget) -> Option<String> {
     match finding.kind {
         FindingKind::Growth | FindingKind::NeverFreed | FindingKind::PendingFree => {}
@@ -95,25 +95,26 @@ async fn reference(at: Target<'_>, finding: &FindingRecord, budget: &mut Budget)
         | FindingKind::Outlier => return None,
     }
     let trace = at.trace();
-    let first = finding
+    let first_free = finding
         .events
         .first()
         .copied()
         .filter(|_| finding.kind == FindingKind::PendingFree)
         .map(EventIndex);
-    let (mut largest, mut waits): (Option<&Block>, Option<&Block>) = (None, None);
+    let (mut largest, mut pending): (Option<&Block>, Option<&Block>) = (None, None);
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64).await;
         for block in &trace.blocks[part] {
-            let stays = block.leaves == trace.slots() && Some(block.stack) == finding.stack;
+            let is_live_at_end =
+                block.leaves == trace.slots() && Some(block.stack) == finding.stack;
             // Of equals the oldest.
-            if stays && largest.is_none_or(|largest| largest.bytes < block.bytes) {
+            if is_live_at_end && largest.is_none_or(|largest| largest.bytes < block.bytes) {
                 largest = Some(block);
             }
-            if waits.is_none() && first.is_some() && block.free_requested() == first {
-                waits = Some(block);
+            if pending.is_none() && first_free.is_some() && block.free_requested() == first_free {
+                pending = Some(block);
             }
         }
     }
-    largest.or(waits).map(|block| text::block_reference(trace, block))
+    largest.or(pending).map(|block| text::block_reference(trace, block))
 }

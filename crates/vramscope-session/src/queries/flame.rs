@@ -1,9 +1,10 @@
-//! Flame graphs.
+//! Flame graphs, and their cache.
 
 mod graph;
+mod nodes;
 #[cfg(test)]
 mod tests;
-mod words;
+mod weight;
 
 pub(crate) use graph::Graph;
 
@@ -17,10 +18,10 @@ use vramscope_protocol::views::{FlameSpec, FlameWeight};
 use vramscope_report::LoadedFile;
 use vramscope_report::Target;
 
-/// How many graphs are kept.
+/// Cached graphs.
 const MAX_GRAPHS: usize = 4;
 
-/// The graphs that were asked for last.
+/// The most recently used graphs. The root and the search are not part of their key.
 pub(crate) struct Graphs(LruCache<(DeviceRef, FlameSpec), Graph>);
 
 impl Default for Graphs {
@@ -30,20 +31,20 @@ impl Default for Graphs {
 }
 
 impl Graphs {
-    /// Whether a graph is there; if not, makes a slice of it.
+    /// Whether a graph is cached. If not, runs a slice of computing it.
     pub(crate) fn is_ready(
         &mut self,
         file: &Arc<LoadedFile>,
         target: DeviceRef,
         flame: &FlameSpec,
     ) -> bool {
-        let wanted = (target, tree_of(flame));
+        let wanted = (target, tree_key(flame));
         self.0.is_ready(&wanted, || graph(file.clone(), wanted.clone()))
     }
 
-    /// A graph, with its root and its search.
+    /// The cached graph with the spec's root and search; a missing graph is computed at once.
     pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, flame: &FlameSpec) -> &Graph {
-        let wanted = (target, tree_of(flame));
+        let wanted = (target, tree_key(flame));
         let graph = self.0.get(&wanted, || {
             run_to_completion(Graph::sliced(at, &wanted.1, &mut Budget::unlimited()))
         });
@@ -56,18 +57,19 @@ async fn graph(file: Arc<LoadedFile>, (target, spec): (DeviceRef, FlameSpec)) ->
     Some(Graph::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
 }
 
-/// The blocks that a node of a graph adds up, by index, ascending.
+/// The blocks that a node of a graph sums, by ascending index.
 pub(super) async fn blocks_below(
     at: Target<'_>,
     flame: &FlameSpec,
     node: u32,
     budget: &mut Budget,
 ) -> Vec<u32> {
-    Graph::sliced(at, &tree_of(flame), budget).await.blocks_below(at, node, budget).await
+    Graph::sliced(at, &tree_key(flame), budget).await.blocks_below(at, node, budget).await
 }
 
-/// What decides the tree: neither what of it is shown, nor what its weight does not look at.
-fn tree_of(flame: &FlameSpec) -> FlameSpec {
+/// The fields of a spec that decide the tree: no root, no search, and only the one of event and
+/// range that the weight depends on.
+fn tree_key(flame: &FlameSpec) -> FlameSpec {
     let at_cursor = flame.weight == FlameWeight::Cursor;
     FlameSpec {
         event: if at_cursor { flame.event } else { 0 },

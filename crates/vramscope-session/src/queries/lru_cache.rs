@@ -1,72 +1,74 @@
-//! An LRU cache whose values are made in slices, before the first answer that needs them.
+//! An LRU cache whose values are computed in slices, before the first answer that needs them.
 
 use vramscope_analysis::slicing::SlicedTask;
 
-/// The most recently used values, each with the key that it was made from.
+/// The most recently used values by key, and the tasks that compute missing values.
 pub(crate) struct LruCache<K, T> {
     capacity: usize,
     /// The most recently used last.
-    made: Vec<(K, T)>,
-    making: Vec<(K, SlicedTask<Option<T>>)>,
+    values: Vec<(K, T)>,
+    /// At most `capacity` tasks, the oldest first.
+    tasks: Vec<(K, SlicedTask<Option<T>>)>,
 }
 
 impl<K: PartialEq + Clone, T> LruCache<K, T> {
     /// An empty cache of at most `capacity` values.
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { capacity, made: Vec::new(), making: Vec::new() }
+        Self { capacity, values: Vec::new(), tasks: Vec::new() }
     }
 
-    /// Whether the value exists, or cannot be made. If not, runs a slice of making it.
+    /// Whether the value is cached, or cannot be computed. If not, runs a slice of the task that
+    /// computes it. `begin` starts that task.
     pub(crate) fn is_ready<F>(&mut self, key: &K, begin: impl FnOnce() -> F) -> bool
     where
         F: Future<Output = Option<T>> + Send + 'static,
     {
-        if self.made.iter().any(|(of, _)| of == key) {
+        if self.values.iter().any(|(cached, _)| cached == key) {
             return true;
         }
-        let known = self.making.iter().position(|(of, _)| of == key);
-        let at = known.unwrap_or_else(|| {
-            if self.making.len() == self.capacity {
-                self.making.remove(0);
+        let task = self.tasks.iter().position(|(cached, _)| cached == key);
+        let at = task.unwrap_or_else(|| {
+            if self.tasks.len() == self.capacity {
+                self.tasks.remove(0);
             }
-            self.making.push((key.clone(), SlicedTask::New));
-            self.making.len() - 1
+            self.tasks.push((key.clone(), SlicedTask::New));
+            self.tasks.len() - 1
         });
-        self.making[at].1.advance(begin);
-        if self.making[at].1.done().is_none() {
+        self.tasks[at].1.advance(begin);
+        if self.tasks[at].1.done().is_none() {
             return false;
         }
-        if let (key, SlicedTask::Done(Some(made))) = self.making.remove(at) {
-            self.put(key, made);
+        if let (key, SlicedTask::Done(Some(value))) = self.tasks.remove(at) {
+            self.put(key, value);
         }
         true
     }
 
-    /// The cached value; a missing one is made at once.
+    /// The cached value, marked as most recently used. A missing value is computed at once.
     pub(crate) fn get(&mut self, key: &K, make: impl FnOnce() -> T) -> &mut T {
-        match self.made.iter().position(|(of, _)| of == key) {
-            Some(known) => self.made[known..].rotate_left(1),
+        match self.values.iter().position(|(cached, _)| cached == key) {
+            Some(hit) => self.values[hit..].rotate_left(1),
             None => self.put(key.clone(), make()),
         }
-        let last = self.made.len() - 1;
-        &mut self.made[last].1
+        let last = self.values.len() - 1;
+        &mut self.values[last].1
     }
 
-    /// The cached value, if it exists. Its age stays.
+    /// The cached value, without marking it as used.
     pub(crate) fn peek(&self, key: &K) -> Option<&T> {
-        self.made.iter().find(|(of, _)| of == key).map(|(_, value)| value)
+        self.values.iter().find(|(cached, _)| cached == key).map(|(_, value)| value)
     }
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.made.len()
+        self.values.len()
     }
 
-    fn put(&mut self, key: K, made: T) {
-        if self.made.len() == self.capacity {
-            self.made.remove(0);
+    fn put(&mut self, key: K, value: T) {
+        if self.values.len() == self.capacity {
+            self.values.remove(0);
         }
-        self.made.push((key, made));
+        self.values.push((key, value));
     }
 }
 
@@ -75,12 +77,13 @@ mod tests {
     use super::*;
     use vramscope_analysis::slicing::Budget;
 
-    async fn square(of: u32) -> Option<u32> {
+    /// The square of numbers below 9, after `n` slices.
+    async fn square(n: u32) -> Option<u32> {
         let mut budget = Budget::of(1);
-        for _ in 0..of {
+        for _ in 0..n {
             budget.charge(1).await;
         }
-        (of < 9).then_some(of * of)
+        (n < 9).then_some(n * n)
     }
 
     #[test]
@@ -93,10 +96,10 @@ mod tests {
         assert!(cache.is_ready(&3, || square(3)) && !cache.is_ready(&4, || square(4)));
         assert!(cache.is_ready(&4, || square(4)));
         assert_eq!((*cache.get(&3, || 0), *cache.get(&4, || 0)), (9, 16));
-        // A synchronous caller makes the value at once; the least recently used value goes.
+        // `get` computes a missing value at once and evicts the least recently used one.
         assert_eq!((*cache.get(&5, || 25), *cache.get(&4, || 0)), (25, 16));
         assert!(!cache.is_ready(&3, || square(3)));
-        // A value that cannot be made counts as ready.
+        // A value that cannot be computed counts as ready.
         assert!((0..10).any(|_| cache.is_ready(&9, || square(9))));
     }
 }

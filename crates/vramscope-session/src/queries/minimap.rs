@@ -1,4 +1,4 @@
-//! The whole of a trace, for the minimap, and what is marked on it.
+//! The minimap: the curve of a whole trace, with marks.
 
 use super::findings::findings;
 use super::tiles::layout_axis;
@@ -11,10 +11,10 @@ use vramscope_report::Target;
 use vramscope_report::peak::separate;
 use vramscope_units::{Bytes, EventIndex};
 
-/// Columns of the minimap: more than its picture has on most screens would be text for nothing.
+/// Columns of the curve. Most screens show no more.
 const COLUMNS: u32 = MINIMAP[0] / 2;
 
-/// The curve and its marks; nothing on an axis that the trace does not have.
+/// The curve and its marks. Both are empty on an axis that the trace does not have.
 pub(crate) async fn minimap(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> Minimap {
     let trace = at.trace();
     let pools = at.entry.pools(at.index).map_or(0, |p| p.pools.len() as u32);
@@ -26,7 +26,7 @@ pub(crate) async fn minimap(at: Target<'_>, axis: AxisKind, budget: &mut Budget)
             marks: Vec::new(),
         };
     };
-    let scale = most_reserved(trace);
+    let scale = full_height(trace);
     let requested = columns(axis, &trace.requested, COLUMNS, budget).await;
     let reserved = trace.reserved_sliced(at.snapshot(), budget).await;
     let reserved = columns(axis, &reserved, COLUMNS, budget).await;
@@ -38,13 +38,13 @@ pub(crate) async fn minimap(at: Target<'_>, axis: AxisKind, budget: &mut Budget)
     }
 }
 
-/// What pictures of a whole trace are scaled to: the most that was reserved, or requested where
-/// that is more.
-pub(super) fn most_reserved(trace: &Trace) -> u64 {
+/// The bytes at the full height of a whole trace's picture: the peak of reserved bytes, or of
+/// requested bytes if that is higher.
+pub(super) fn full_height(trace: &Trace) -> u64 {
     trace.reserved_band.peak.max(trace.requested_band.peak).max(0) as u64
 }
 
-/// OOMs and findings along the axis, then the separate peaks, the highest first.
+/// Marks of OOMs and findings by event, then of the separate peaks, the highest first.
 async fn marks(at: Target<'_>, axis: Axis<'_>, budget: &mut Budget) -> Vec<Mark> {
     let trace = at.trace();
     let mark = |kind: MarkKind, slot: u32, text: String, id: String| Mark {
@@ -54,11 +54,11 @@ async fn marks(at: Target<'_>, axis: Axis<'_>, budget: &mut Budget) -> Vec<Mark>
         text,
         id,
     };
-    let found = findings(at, budget).await;
+    let findings = findings(at, budget).await;
     let mut marks: Vec<Mark> = Vec::new();
     for oom in &trace.ooms {
         let finding =
-            found.iter().find(|f| f.kind == FindingKind::Oom && f.event == Some(oom.event.0));
+            findings.iter().find(|f| f.kind == FindingKind::Oom && f.event == Some(oom.event.0));
         marks.push(mark(
             MarkKind::Oom,
             oom.event.0 + 1,
@@ -66,7 +66,7 @@ async fn marks(at: Target<'_>, axis: Axis<'_>, budget: &mut Budget) -> Vec<Mark>
             finding.map(|f| f.id.clone()).unwrap_or_default(),
         ));
     }
-    for finding in found.into_iter().filter(|f| f.kind != FindingKind::Oom) {
+    for finding in findings.into_iter().filter(|f| f.kind != FindingKind::Oom) {
         if let Some(event) = finding.event {
             let text = format!("{}: {}", finding.label, finding.text);
             marks.push(mark(MarkKind::Finding, event + 1, text, finding.id));
@@ -89,11 +89,12 @@ async fn marks(at: Target<'_>, axis: Axis<'_>, budget: &mut Budget) -> Vec<Mark>
 }
 
 fn oom_text(oom: &Oom) -> String {
-    let free = oom.device_free.map(|free| format!(", {free} free")).unwrap_or_default();
-    format!("out of memory: {} requested{free} at {}", oom.requested, oom.event)
+    let free =
+        oom.device_free.map(|free| format!(", {free} free on the device")).unwrap_or_default();
+    format!("out of memory at {}: {} requested{free}", oom.event, oom.requested)
 }
 
-/// The largest value in each of so many equal parts of an axis.
+/// The largest value in each of `columns` equal parts of an axis.
 pub(super) async fn columns(
     axis: Axis<'_>,
     series: &Series,
@@ -106,34 +107,34 @@ pub(super) async fn columns(
     for column in 0..columns {
         let start = edge(column);
         let states = axis.states_in(start..edge(column + 1).max(start + 1));
-        let (_, most) = series.largest_sliced(states, budget).await.unwrap_or_default();
-        tops.push(most);
+        let (_, top) = series.largest_sliced(states, budget).await.unwrap_or_default();
+        tops.push(top);
     }
     tops
 }
 
-/// Columns filled to the base line, as an SVG path.
+/// A filled SVG path of columns. `scale` is the value at the full height.
 pub(super) fn area(columns: &[u64], size: [u32; 2], scale: u64) -> String {
     steps(columns, [0, size[0] * 10], size[1], scale, true)
 }
 
-/// The tops of columns between two tenths of the box's units as one line, in a box of this height.
+/// The tops of columns as one line, between two x positions in tenths of a unit.
 pub(super) fn outline(columns: &[u64], between: [u32; 2], height: u32, scale: u64) -> String {
     steps(columns, between, height, scale, false)
 }
 
-/// The tops of columns as one line.
+/// The tops of columns as one line over the full width.
 fn line(columns: &[u64], size: [u32; 2], scale: u64) -> String {
     steps(columns, [0, size[0] * 10], size[1], scale, false)
 }
 
-/// Steps over the tops of columns between two tenths of units, y down. A step that leads nowhere is
-/// left out.
+/// A stepped SVG path over the tops of columns. `left` and `right` are in tenths of a unit, and y
+/// points down. Equal neighbors share a step.
 fn steps(columns: &[u64], [left, right]: [u32; 2], height: u32, scale: u64, fill: bool) -> String {
     let width = u64::from(right.saturating_sub(left));
     let y = |value: u64| {
-        let part = if scale == 0 { 0.0 } else { (value as f64 / scale as f64).min(1.0) };
-        ((1.0 - part) * f64::from(height * 10)).round() as u32
+        let fraction = if scale == 0 { 0.0 } else { (value as f64 / scale as f64).min(1.0) };
+        ((1.0 - fraction) * f64::from(height * 10)).round() as u32
     };
     let x = |column: usize| left + (width * column as u64 / columns.len().max(1) as u64) as u32;
     let mut path = String::new();
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(area(&[1, 0], [8, 10], 3), "M0 10V6.7H4V10H8V10Z");
         assert_eq!(line(&[3, 1, 1], [9, 3], 3), "M0 0H3V2H9");
         assert_eq!(outline(&[3, 1], [15, 40], 3, 3), "M1.5 0H2.7V2H4");
-        // Nothing at all, and more than the scale.
+        // No columns, and a value above the scale.
         assert_eq!(area(&[], [8, 4], 0), "M0 4H8V4Z");
         assert_eq!(line(&[9], [8, 4], 3), "M0 0H8");
     }

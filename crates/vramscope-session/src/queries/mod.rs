@@ -1,30 +1,32 @@
 //! Handlers of queries: one file for each kind of answer.
 //!
-//! Answers come from the reports that the program prints. [`Queries`] holds the caches between two
-//! answers. [`overview`] and [`compare`] also have the coordinator's side, where ranks are compared.
+//! Answers come from the reports of the command line. [`Queries`] holds the caches. [`overview`]
+//! and [`compare`] also have the coordinator's side, where ranks are compared.
 
 mod block_detail;
 mod blocks;
 mod card;
 mod compare;
-mod detail;
+mod detail_card;
 mod disambiguate;
 mod events;
 mod export;
 mod findings;
 mod flame;
+mod frame;
 mod hover;
 mod lru_cache;
 mod minimap;
 mod next;
 mod overview;
-mod picked;
 mod picture;
 mod range;
+mod ranked_bitmap;
 mod search;
 mod segment;
 mod segments;
 mod settings;
+mod stack_shares;
 mod state_at;
 #[cfg(test)]
 mod tests;
@@ -33,7 +35,7 @@ mod tracks;
 
 pub(crate) use block_detail::{block, find_block};
 pub(crate) use compare::Compared;
-pub(crate) use hover::picked;
+pub(crate) use hover::tooltip;
 pub(crate) use overview::Ranks;
 pub(crate) use tiles::{PartialTile, TileStep, Tiles, layout_axis};
 
@@ -46,7 +48,7 @@ use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{Answer, At, Query};
 use vramscope_report::{LoadedFile, Target};
 
-/// What is kept between answers.
+/// The caches that queries share.
 pub(crate) struct Queries {
     /// Work of one slice of an answer without a cache.
     slice: u64,
@@ -216,10 +218,10 @@ impl Queries {
                 ))
             }
             Query::Hit { block } => {
-                task!(on, |at, budget| Answer::Hit(detail::hit(at, block).map(Box::new)))
+                task!(on, |at, budget| Answer::Hit(hover::block_tooltip(at, block).map(Box::new)))
             }
             Query::Names { blocks } => task!(on, |at, budget| Answer::Names(
-                blocks.iter().map(|&block| detail::names(at, block)).collect()
+                blocks.iter().map(|&block| hover::block_labels(at, block)).collect()
             )),
             Query::Search { text } => {
                 task!(on, |at, budget| Answer::Search(search::search(at, &text, budget).await))
@@ -231,7 +233,7 @@ impl Queries {
                 task!(on, |at, budget| Answer::SegmentOf(segment::segment_of(at, block)))
             }
             Query::Frame { name, file: path, line } => task!(on, |at, budget| {
-                Answer::Detail(detail::frame(at, &name, &path, line, budget).await.map(Box::new))
+                Answer::Detail(frame::frame(at, &name, &path, line, budget).await.map(Box::new))
             }),
             Query::Side { band } => {
                 task!(on, |at, budget| Answer::Text(compare::side(at, band, budget).await))

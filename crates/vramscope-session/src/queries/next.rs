@@ -1,4 +1,4 @@
-//! From one block to the next of its kind.
+//! Steps from one block to the next of a search or of a call stack.
 
 use super::block_detail as detail;
 use super::search::Matcher;
@@ -7,10 +7,11 @@ use vramscope_protocol::BlockDetail;
 use vramscope_protocol::views::Looked;
 use vramscope_report::{Target, slot_after};
 
-/// The next block that enters after an event, or before it; at the ends it goes round.
+/// The next wanted block that enters after an event, or the previous one before it. Wraps around at
+/// the ends of the trace.
 ///
-/// Blocks stand in the order in which they enter. Those from before the window all enter together:
-/// from one of them it goes on from the block itself.
+/// Blocks are sorted by the slot at which they enter. Blocks from before the window share slot 0.
+/// So the search continues from block `from` if it enters at the event.
 pub(crate) async fn next(
     at: Target<'_>,
     of: &Looked,
@@ -33,19 +34,19 @@ pub(crate) async fn next(
                 .await
         }
         &Looked::Stack { block } => {
-            let like = blocks.get(block as usize)?;
-            let kind = (like.stack, like.has_stack_of_free());
-            let is_like = |i: u32| {
+            let block = blocks.get(block as usize)?;
+            let stack = (block.stack, block.has_stack_of_free());
+            let has_stack = |i: u32| {
                 let block = &blocks[i as usize];
-                (block.stack, block.has_stack_of_free()) == kind
+                (block.stack, block.has_stack_of_free()) == stack
             };
-            around(before, after, blocks.len() as u32, backwards, is_like, budget).await
+            around(before, after, blocks.len() as u32, backwards, has_stack, budget).await
         }
     };
     detail::block(at, found?)
 }
 
-/// The first that is wanted from `after` on and round to it, or the same from `before` backwards.
+/// The first wanted block from `after` on, or backwards from `before`; wraps around.
 async fn around(
     before: u32,
     after: u32,
@@ -54,15 +55,15 @@ async fn around(
     is_wanted: impl Fn(u32) -> bool,
     budget: &mut Budget,
 ) -> Option<u32> {
-    let round = if backwards { [0..before, before..end] } else { [after..end, 0..after] };
-    for blocks in round {
+    let ranges = if backwards { [0..before, before..end] } else { [after..end, 0..after] };
+    for blocks in ranges {
         for part in strides(blocks.len()) {
             budget.charge(2 * part.len() as u64).await;
-            let of_part = part.map(|i| i as u32);
+            let offsets = part.map(|i| i as u32);
             let found = if backwards {
-                of_part.map(|i| blocks.end - 1 - i).find(|&i| is_wanted(i))
+                offsets.map(|i| blocks.end - 1 - i).find(|&i| is_wanted(i))
             } else {
-                of_part.map(|i| blocks.start + i).find(|&i| is_wanted(i))
+                offsets.map(|i| blocks.start + i).find(|&i| is_wanted(i))
             };
             if found.is_some() {
                 return found;

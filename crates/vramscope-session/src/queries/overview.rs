@@ -1,9 +1,8 @@
-//! The ranks of a run beside each other: the coordinator's side.
+//! The overview of a run's ranks: the coordinator's side.
 //!
-//! What is compared is what every rank's card says, so that a run of a thousand ranks needs none of
-//! their tables.
+//! The overview compares the cards of ranks, so a run of 1,000 ranks needs none of their tables.
 
-use super::card::{category_label, share};
+use super::card::{category_label, fraction};
 use super::findings;
 use crate::run_order::natural;
 use std::cmp::Ordering;
@@ -14,14 +13,14 @@ use vramscope_report::findings::outlier;
 use vramscope_report::peak::BandKind;
 use vramscope_report::text::file_name;
 
-/// The cards of a run, and the order that was asked for last.
+/// The cards of a run, and the sort order of the overview.
 #[derive(Debug, Default)]
 pub(crate) struct Ranks {
-    /// By folder, then rank, then path.
+    /// Sorted by folder, then rank, then path.
     rows: Vec<Rank>,
-    /// What each of them is compared by, in the same order.
+    /// The facts that each rank is compared by, in the order of `rows`.
     facts: Vec<RankFacts>,
-    /// What only shows when they are compared: whose, by its place in `rows`, and what.
+    /// Findings of the comparison, with the index in `rows` of their rank.
     outliers: Vec<(usize, Finding)>,
     sort: RankSort,
     descending: bool,
@@ -37,7 +36,7 @@ struct Rank {
 }
 
 impl Ranks {
-    /// Take what is new, and put all in order.
+    /// Applies a query, and returns the whole overview.
     pub(crate) fn answer(&mut self, query: &RunQuery) -> Overview {
         match query {
             RunQuery::Clear {} => {
@@ -47,7 +46,7 @@ impl Ranks {
             }
             RunQuery::Card { key, group, card } => self.insert(*key, group, card),
             RunQuery::Sort { sort, descending } => {
-                (self.sort, self.descending) = (*sort, *descending)
+                (self.sort, self.descending) = (*sort, *descending);
             }
         }
         self.overview()
@@ -75,7 +74,7 @@ impl Ranks {
         let largest =
             self.rows.iter().map(|r| r.requested.max(r.reserved)).max().unwrap_or(0).max(0) as u64;
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
-        // They stand in the order by rank, which decides among equals either way round.
+        // `rows` are sorted by rank, and the sorts are stable: equals stay in the order of ranks.
         let value = |i: usize| -> [i64; 2] {
             let rank = &self.rows[i];
             match self.sort {
@@ -100,9 +99,9 @@ impl Ranks {
             OverviewRow {
                 key: rank.key,
                 group: if is_new { rank.group.clone() } else { String::new() },
-                requested: share(rank.requested.max(0) as u64, largest),
-                reserved: share(rank.reserved.max(0) as u64, largest),
-                categories: ends(&rank.card, largest),
+                requested: fraction(rank.requested.max(0) as u64, largest),
+                reserved: fraction(rank.reserved.max(0) as u64, largest),
+                categories: category_ends(&rank.card, largest),
                 outlier: self.outlier(i),
             }
         };
@@ -121,17 +120,19 @@ impl Ranks {
         }
     }
 
-    /// `peaks from 610.2 MiB to 1.16 GiB`.
+    /// `Peak per rank: 610.2 MiB to 1.16 GiB`.
     fn text(&self) -> String {
         let of = |r: &Rank| Quantity::signed_bytes(r.requested).text;
-        let least = self.rows.iter().min_by_key(|r| r.requested).map(of);
-        let most = self.rows.iter().max_by_key(|r| r.requested).map(of);
-        match (least, most) {
-            (Some(least), Some(most)) if least == most && self.rows.len() == 1 => {
-                format!("peak {most}")
+        let lowest = self.rows.iter().min_by_key(|r| r.requested).map(of);
+        let highest = self.rows.iter().max_by_key(|r| r.requested).map(of);
+        match (lowest, highest) {
+            (Some(lowest), Some(highest)) if lowest == highest && self.rows.len() == 1 => {
+                format!("Peak: {highest}")
             }
-            (Some(least), Some(most)) if least == most => format!("all peaks at {most}"),
-            (Some(least), Some(most)) => format!("peaks from {least} to {most}"),
+            (Some(lowest), Some(highest)) if lowest == highest => {
+                format!("Peak per rank: {highest}")
+            }
+            (Some(lowest), Some(highest)) => format!("Peak per rank: {lowest} to {highest}"),
             _ => String::new(),
         }
     }
@@ -139,11 +140,10 @@ impl Ranks {
     fn outlier_rows(&self) -> Vec<FindingRow> {
         let row = |(index, finding): &(usize, Finding)| {
             let rank = &self.rows[*index];
-            let mut row = findings::plain(outlier(&rank.card.path, finding, Vec::new()));
+            let mut row = findings::without_tables(outlier(&rank.card.path, finding, Vec::new()));
             if let Facts::Outlier { item: OutlierItem::Stack { site, .. }, .. } = &finding.facts {
-                row.stack.note = Some(format!(
-                    "The call site is {site}. The rank's own timeline has the whole call stack."
-                ));
+                row.stack.note =
+                    Some(format!("Call site: {site}. Open the rank to see the whole call stack."));
             }
             row
         };
@@ -152,7 +152,7 @@ impl Ranks {
         rows
     }
 
-    /// `480.0 MiB more at train.py:88 step`: the one about most bytes; empty when there is none.
+    /// The largest outlier of a rank: `480.0 MiB more at train.py:88 step`. Empty without one.
     fn outlier(&self, index: usize) -> String {
         let Some((_, finding)) = self.outliers.iter().find(|(i, _)| *i == index) else {
             return String::new();
@@ -172,7 +172,7 @@ impl Ranks {
     }
 }
 
-/// By folder, then rank; those without one by path.
+/// Compares by folder, then rank. Files without a rank come last, by path.
 fn by_rank(a: &Rank, b: &Rank) -> Ordering {
     let rank = |r: &Rank| r.card.rank.unwrap_or(u32::MAX);
     natural(&a.group, &b.group)
@@ -189,17 +189,17 @@ fn peak(card: &RankCard, band: BandKind) -> i64 {
     card.bands.iter().find(|b| b.name == band).map_or(0, |b| number(&b.peak))
 }
 
-/// Where the bars of a card's categories end.
-fn ends(card: &RankCard, largest: u64) -> Vec<f64> {
+/// The ends of the bars of a card's categories, as fractions of `largest` bytes.
+fn category_ends(card: &RankCard, largest: u64) -> Vec<f64> {
     let mut end = 0u64;
     let bar = |bytes: i64| {
         end = end.saturating_add(bytes.max(0) as u64);
-        share(end, largest)
+        fraction(end, largest)
     };
     card.categories.iter().map(|c| number(&c.bytes)).map(bar).collect()
 }
 
-/// The facts that ranks are compared by.
+/// The facts of a card that ranks are compared by.
 fn facts(card: &RankCard) -> RankFacts {
     let bytes = |quantity: &Quantity| u64::try_from(quantity.value).unwrap_or(0);
     RankFacts {

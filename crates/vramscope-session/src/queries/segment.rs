@@ -1,8 +1,8 @@
-//! A segment in words.
+//! The details of a segment: its data, its occupancy and what it holds.
 
 use super::block_detail as detail;
-use super::segments::{extent, freed_by, is_there, pool_text, spans};
-use super::state_at::{live, stack_rows};
+use super::segments::{extent, is_reserved, pool_text, released_by, spans};
+use super::state_at::{live_blocks, stack_rows};
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Span, Trace};
 use vramscope_layout::RowOrder;
@@ -14,11 +14,11 @@ use vramscope_report::{Target, slot_after};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex};
 
-/// How many call stacks of a segment are listed.
-const STACKS: usize = 12;
+/// Call stacks in the list.
+const MAX_STACKS: usize = 12;
 
-/// One segment at a moment, of those that share a row with this one: what is known of it, how full
-/// it is, and what holds it.
+/// The details of the segment that is reserved after an event, among those that share the row of
+/// `segment`; `None` for an unknown segment.
 pub(crate) async fn segment(
     at: Target<'_>,
     segment: u32,
@@ -28,7 +28,7 @@ pub(crate) async fn segment(
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let slot = slot_after(trace, event);
     let sharing = RowOrder::row_with(spans(at), segment)?;
-    // The one that is there; where none is, the one before, and before the first the first.
+    // If none is reserved, the one before; before the first, the first.
     let turn = sharing.partition_point(|&s| spans(at)[s as usize].enters <= slot).saturating_sub(1);
     let span = &spans(at)[sharing[turn] as usize];
     let mut rows: Vec<DetailRow> = Vec::new();
@@ -47,7 +47,7 @@ pub(crate) async fn segment(
     if sharing.len() > 1 {
         row(
             "turn",
-            "in its row",
+            "position in row",
             format!("{} of {}", turn + 1, sharing.len()),
             Some((turn + 1).to_string()),
         );
@@ -58,38 +58,41 @@ pub(crate) async fn segment(
         created(trace, span),
         Some(span.event.map_or(-1, |e| i64::from(e.0)).to_string()),
     );
-    match freed_by(trace, span) {
+    match released_by(trace, span) {
         Some(event) => {
-            row("freed", "given back", text::event(trace, event), Some(event.0.to_string()))
+            row("freed", "released", text::event(trace, event), Some(event.0.to_string()));
         }
-        None => row("freed", "given back", "there at the end".to_owned(), None),
+        None => row("freed", "released", "not released".to_owned(), None),
     }
-    let inside =
-        if is_there(span, slot) { inside(at, span, slot, budget).await } else { Vec::new() };
-    if is_there(span, slot) {
-        let fill = Fill::new(at, span, slot, &inside);
+    let inside = if is_reserved(span, slot) {
+        blocks_in_span(at, span, slot, budget).await
+    } else {
+        Vec::new()
+    };
+    if is_reserved(span, slot) {
+        let occupancy = Occupancy::new(at, span, slot, &inside);
         let mut bytes = |key: &str, label: &str, bytes: u64| {
             row(key, label, Bytes(bytes).to_string(), Some(bytes.to_string()));
         };
-        bytes("allocated_bytes", "allocated", fill.allocated);
-        bytes("active_bytes", "active", fill.active);
-        bytes("requested_bytes", "requested", fill.requested);
-        bytes("free", "free", fill.free);
-        bytes("largest_free", "largest free piece", fill.largest_free);
+        bytes("allocated_bytes", "allocated", occupancy.allocated);
+        bytes("active_bytes", "active", occupancy.active);
+        bytes("requested_bytes", "requested", occupancy.requested);
+        bytes("free", "free", occupancy.free);
+        bytes("largest_free", "largest free piece", occupancy.largest_free);
         let blocks = Quantity::count(inside.len() as u64, "block", "blocks");
         row("blocks", "blocks", blocks.text, Some(blocks.value.to_string()));
     } else {
-        let text = if slot < span.enters { "not reserved yet" } else { "given back already" };
+        let text = if slot < span.enters { "not reserved yet" } else { "already released" };
         row("now", "at the cursor", text.to_owned(), None);
     }
-    // A block that begins in the range before is counted there.
-    let own: Vec<u32> = inside.iter().filter(|i| i.is_own).map(|i| i.block).collect();
-    let stacks = stack_rows(at, &own, STACKS, budget).await;
+    // A block that starts in the preceding mapped range counts there.
+    let own: Vec<u32> = inside.iter().filter(|i| i.starts_here).map(|i| i.block).collect();
+    let stacks = stack_rows(at, &own, MAX_STACKS, budget).await;
     let stack = (span.stack != StackId::EMPTY).then(|| detail::stack(snapshot, span.stack, None));
     let title = Quantity::bytes(span.size);
     let none = detail::stack(snapshot, StackId::EMPTY, None);
     let mut copy = detail::copy(&title.exact, "Segment", &rows, stack.as_ref().unwrap_or(&none));
-    let heading = if stacks.is_empty() { "" } else { "Holds it at the cursor" };
+    let heading = if stacks.is_empty() { "" } else { "Blocks in it at the cursor, by call stack" };
     let lines =
         stacks.iter().map(|row| format!("  {}  {}  {}\n", row.bytes.text, row.site, row.note));
     copy.extend((!stacks.is_empty()).then(|| format!("{heading}:\n")).into_iter().chain(lines));
@@ -104,43 +107,49 @@ pub(crate) async fn segment(
     })
 }
 
-/// The segment that holds a block when it enters.
+/// The segment that contains a block when it is allocated.
 pub(crate) fn segment_of(at: Target<'_>, block: u32) -> Option<u32> {
     let block = at.trace().blocks.get(block as usize)?;
     let holds = |s: &Span| {
-        s.address <= block.address && block.address.0 < s.end() && is_there(s, block.enters)
+        s.address <= block.address && block.address.0 < s.end() && is_reserved(s, block.enters)
     };
     spans(at).iter().position(holds).map(|i| i as u32)
 }
 
-/// What of a block lies in a span.
-struct Inside {
+/// The part of a block within a span.
+struct BlockPart {
     from: u64,
     to: u64,
     block: u32,
-    /// Whether it begins there: in expandable segments a block can lie over several mapped ranges.
-    is_own: bool,
+    /// Whether the block starts in the span. In expandable segments a block can extend over several
+    /// mapped ranges.
+    starts_here: bool,
 }
 
-/// What lies in a span in a slot, by address.
-async fn inside(at: Target<'_>, span: &Span, slot: u32, budget: &mut Budget) -> Vec<Inside> {
+/// The blocks within a span in a slot, by address.
+async fn blocks_in_span(
+    at: Target<'_>,
+    span: &Span,
+    slot: u32,
+    budget: &mut Budget,
+) -> Vec<BlockPart> {
     let (low, high) = (span.address.0, span.end());
     let part = |block: u32| {
         let (from, to) = extent(at, block);
-        let is_own = low <= from && from < high;
-        let is_in = is_own || from < high && low < to;
-        is_in.then(|| Inside { from: from.max(low), to: to.min(high), block, is_own })
+        let starts_here = low <= from && from < high;
+        let is_in = starts_here || from < high && low < to;
+        is_in.then(|| BlockPart { from: from.max(low), to: to.min(high), block, starts_here })
     };
-    let live = live(at.trace(), slot, budget).await;
+    let live = live_blocks(at.trace(), slot, budget).await;
     budget.charge(4 * live.len() as u64).await;
-    let mut inside: Vec<Inside> = live.into_iter().filter_map(part).collect();
+    let mut inside: Vec<BlockPart> = live.into_iter().filter_map(part).collect();
     inside.sort_unstable_by_key(|i| (i.from, i.block));
     inside
 }
 
-/// How full a segment is.
+/// The occupancy of a segment in a slot, in bytes.
 #[derive(Default)]
-struct Fill {
+struct Occupancy {
     allocated: u64,
     active: u64,
     requested: u64,
@@ -148,25 +157,25 @@ struct Fill {
     largest_free: u64,
 }
 
-impl Fill {
-    fn new(at: Target<'_>, span: &Span, slot: u32, inside: &[Inside]) -> Self {
+impl Occupancy {
+    fn new(at: Target<'_>, span: &Span, slot: u32, inside: &[BlockPart]) -> Self {
         let (trace, carving) = (at.trace(), at.entry.carving(at.index));
-        let mut fill = Self::default();
+        let mut sums = Self::default();
         let mut end = span.address.0;
         for part in inside {
-            fill.gap(end, part.from);
+            sums.add_free(end, part.from);
             end = end.max(part.to);
             let bytes = part.to - part.from;
-            fill.active += bytes;
-            fill.allocated += if carving.is_allocated(trace, part.block, slot) { bytes } else { 0 };
-            fill.requested +=
-                if part.is_own { trace.blocks[part.block as usize].bytes.0 } else { 0 };
+            sums.active += bytes;
+            sums.allocated += if carving.is_allocated(trace, part.block, slot) { bytes } else { 0 };
+            sums.requested +=
+                if part.starts_here { trace.blocks[part.block as usize].bytes.0 } else { 0 };
         }
-        fill.gap(end, span.end());
-        fill
+        sums.add_free(end, span.end());
+        sums
     }
 
-    fn gap(&mut self, from: u64, to: u64) {
+    fn add_free(&mut self, from: u64, to: u64) {
         let free = to.saturating_sub(from);
         self.free += free;
         self.largest_free = self.largest_free.max(free);
@@ -182,7 +191,7 @@ fn type_text(span: &Span) -> String {
     }
 }
 
-/// When it was reserved. What an unmap left over of a larger range is as old as that.
+/// The event that reserved a span. The rest of a partly unmapped range keeps the range's event.
 fn created(trace: &Trace, span: &Span) -> String {
     let made = match span.event {
         Some(event) => text::event(trace, event),
@@ -193,6 +202,6 @@ fn created(trace: &Trace, span: &Span) -> String {
         made
     } else {
         let since = enters.map(|event| event.to_string()).unwrap_or_default();
-        format!("{made}; left over at {since}, where the rest was given back")
+        format!("{made}, split at {since} when the rest was released")
     }
 }

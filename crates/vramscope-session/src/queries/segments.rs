@@ -1,8 +1,8 @@
-//! The rows of the segments view.
+//! The rows of the segments view, in their order.
 
-use super::events::PAGE;
+use super::events::MAX_PAGE_ROWS;
 use super::lru_cache::LruCache;
-use super::state_at::live;
+use super::state_at::live_blocks;
 use super::target as target_of;
 use crate::scheduler::SLICE;
 use std::sync::Arc;
@@ -20,55 +20,56 @@ use vramscope_report::{Target, slot_after};
 use vramscope_snapshot::{PoolId, PoolIndex, Snapshot};
 use vramscope_units::EventIndex;
 
-/// How many orders are kept: those of the view and of what was there before.
-const ORDERS: usize = 2;
+/// Cached orders: that of the view, and the one before it.
+const MAX_ORDERS: usize = 2;
 
-/// The orders of rows that were asked for last. Which row is higher does not change them.
+/// The most recently used orders of rows. The enlarged row is not part of their key.
 pub(crate) struct Orders(LruCache<(DeviceRef, SegmentSpec), Order>);
 
 impl Default for Orders {
     fn default() -> Self {
-        Self(LruCache::new(ORDERS))
+        Self(LruCache::new(MAX_ORDERS))
     }
 }
 
 impl Orders {
-    /// Whether an order is there; if not, makes a slice of it.
+    /// Whether an order is cached. If not, runs a slice of computing it.
     pub(crate) fn is_ready(
         &mut self,
         file: &Arc<LoadedFile>,
         target: DeviceRef,
         spec: &SegmentSpec,
     ) -> bool {
-        let wanted = (target, order_of(spec));
-        self.0.is_ready(&wanted, || made(file.clone(), wanted.clone()))
+        let wanted = (target, order_key(spec));
+        self.0.is_ready(&wanted, || order(file.clone(), wanted.clone()))
     }
 
-    /// An order; made in one go if it is not there.
+    /// The cached order; a missing one is computed at once.
     pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, spec: &SegmentSpec) -> &Order {
-        let wanted = (target, order_of(spec));
+        let wanted = (target, order_key(spec));
         self.0.get(&wanted, || run_to_completion(Order::sliced(at, spec, &mut Budget::unlimited())))
     }
 }
 
-async fn made(file: Arc<LoadedFile>, (target, spec): (DeviceRef, SegmentSpec)) -> Option<Order> {
+async fn order(file: Arc<LoadedFile>, (target, spec): (DeviceRef, SegmentSpec)) -> Option<Order> {
     Some(Order::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
 }
 
-/// What decides the order: no row's height, and of the cursor only what it looks at.
-fn order_of(spec: &SegmentSpec) -> SegmentSpec {
+/// The fields of a spec that decide the order: the cursor matters only for occupancy.
+fn order_key(spec: &SegmentSpec) -> SegmentSpec {
     let event = if spec.sort == SegmentSort::Occupancy { spec.event } else { -1 };
     SegmentSpec { event, grown: None, ..spec.clone() }
 }
 
-/// Every segment of the window, and every mapped range of an expandable one, in the order of the
-/// rows.
+/// The order of rows: all segments of the window, and all mapped ranges of expandable segments.
 pub(crate) struct Order {
     rows: RowOrder,
+    /// The counts and the peak of reserved bytes.
     text: String,
 }
 
 impl Order {
+    /// Sorts the rows of a device.
     pub(super) async fn sliced(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> Self {
         let expandable = spans(at).iter().filter(|s| s.is_expandable).count();
         let segments =
@@ -79,28 +80,29 @@ impl Order {
             (0, _) => ranges,
             _ => format!("{segments} and {ranges}"),
         };
-        let most = Quantity::signed_bytes(at.trace().reserved_band.peak).text;
-        let rows = order(at, spec, budget).await;
+        let peak = Quantity::signed_bytes(at.trace().reserved_band.peak).text;
+        let rows = sorted_rows(at, spec, budget).await;
         let shared = if rows.len() == rows.spans() {
             String::new()
         } else {
             format!(" in {}", Quantity::count(rows.len() as u64, "row", "rows").exact)
         };
-        Self { rows, text: format!("{what}{shared}, {most} reserved at most") }
+        Self { rows, text: format!("{what}{shared} · peak reserved {peak}") }
     }
 
-    /// Where the rows are.
+    /// The positions of the rows.
     pub(crate) fn places(&self, spec: &SegmentSpec) -> SegmentRows<'_> {
         SegmentRows::new(&self.rows, f64::from(ROW_UNITS), spec.grown.map(|span| (span, GROWN)))
     }
 
+    /// The text and the height of all rows.
     pub(crate) fn info(&self, spec: &SegmentSpec) -> SegmentsInfo {
         let places = self.places(spec);
         let grown = places.grown().map(|[low, high]| (low, high));
         SegmentsInfo { units: places.units(), text: self.text.clone(), grown }
     }
 
-    /// Those between two heights, from the top.
+    /// The rows between two heights, from the top, at most [`MAX_PAGE_ROWS`].
     pub(crate) fn rows(
         &self,
         at: Target<'_>,
@@ -110,34 +112,34 @@ impl Order {
     ) -> Vec<SegmentRow> {
         let places = self.places(spec);
         let row = |row: usize| {
-            let inside = self.rows.row(row);
-            let span = &spans(at)[inside[0] as usize];
+            let sharing = self.rows.row(row);
+            let span = &spans(at)[sharing[0] as usize];
             let [y0, y1] = places.edges(row);
             SegmentRow {
-                segment: inside[0],
+                segment: sharing[0],
                 y0,
                 y1,
                 label: label(span).to_owned(),
                 size: Quantity::bytes(span.size),
                 address: span.address.to_string(),
-                title: title(at, inside),
+                title: title(at, sharing),
             }
         };
-        places.between(y0, y1).take(PAGE as usize).map(row).collect()
+        places.between(y0, y1).take(MAX_PAGE_ROWS as usize).map(row).collect()
     }
 }
 
-/// The rows in their order.
-async fn order(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> RowOrder {
+/// The rows, sorted.
+async fn sorted_rows(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> RowOrder {
     let (snapshot, spans) = (at.snapshot(), spans(at));
     let slot = slot_after(at.trace(), spec.event);
     let active = if spec.sort == SegmentSort::Occupancy {
-        active(at, slot, budget).await
+        active_bytes(at, slot, budget).await
     } else {
         Vec::new()
     };
     let rows = RowOrder::shared(spans, budget).await;
-    // One kind of key for all orders; the largest first is the smallest complement first.
+    // All orders share one key type. The complement of a size sorts the largest first.
     let key = |row: &[u32]| -> [u64; 6] {
         let span = &spans[row[0] as usize];
         let (largest, address, enters) = (!span.size.0, span.address.0, u64::from(span.enters));
@@ -145,7 +147,7 @@ async fn order(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> RowOr
             SegmentSort::Size => [largest, address, enters, 0, 0, 0],
             SegmentSort::Address => [address, enters, 0, 0, 0, 0],
             SegmentSort::Pool => {
-                // The last one's is known in every file that tells of the state at the end.
+                // Files with final segments know the pool of the row's last segment.
                 let pool = row.last().and_then(|&last| snapshot.pool(spans[last as usize].pool));
                 let PoolId(a, b) = pool.unwrap_or(PoolId::DEFAULT);
                 [
@@ -159,10 +161,10 @@ async fn order(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> RowOr
             }
             SegmentSort::Occupancy => {
                 let next = row.get(row.partition_point(|&s| spans[s as usize].leaves <= slot));
-                let there = next.filter(|&&s| is_there(&spans[s as usize], slot));
-                let active = there.map_or(0, |&s| active[s as usize]);
-                let parts = (u128::from(active) << 32) / u128::from(span.size.0.max(1));
-                [u64::from(there.is_none()), parts as u64, largest, address, enters, 0]
+                let reserved = next.filter(|&&s| is_reserved(&spans[s as usize], slot));
+                let active = reserved.map_or(0, |&s| active[s as usize]);
+                let occupancy = (u128::from(active) << 32) / u128::from(span.size.0.max(1));
+                [u64::from(reserved.is_none()), occupancy as u64, largest, address, enters, 0]
             }
         }
     };
@@ -180,39 +182,40 @@ async fn order(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> RowOr
     order
 }
 
+/// The segments of a device, and the mapped ranges of its expandable segments.
 pub(super) fn spans(at: Target<'_>) -> &[Span] {
     &at.entry.carving(at.index).segments.spans
 }
 
-pub(super) fn is_there(span: &Span, slot: u32) -> bool {
+/// Whether a span is reserved in a slot.
+pub(super) fn is_reserved(span: &Span, slot: u32) -> bool {
     span.enters <= slot && slot < span.leaves
 }
 
-/// Where a block lies.
+/// The first address of a block, and the address after its last byte.
 pub(super) fn extent(at: Target<'_>, block: u32) -> (u64, u64) {
     let address = at.trace().blocks[block as usize].address.0;
     (address, address.saturating_add(at.entry.carving(at.index).sizes[block as usize].0))
 }
 
-/// Block bytes in each span in a slot, by the span's index.
-async fn active(at: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<u64> {
+/// The bytes of active blocks in each span in a slot, by span.
+async fn active_bytes(at: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<u64> {
     let spans = spans(at);
     let mut active = vec![0; spans.len()];
-    let mut there: Vec<u32> =
-        (0..spans.len() as u32).filter(|&s| is_there(&spans[s as usize], slot)).collect();
-    there.sort_unstable_by_key(|&s| spans[s as usize].address);
-    for part in live(at.trace(), slot, budget).await.chunks(STRIDE) {
+    let mut reserved: Vec<u32> =
+        (0..spans.len() as u32).filter(|&s| is_reserved(&spans[s as usize], slot)).collect();
+    reserved.sort_unstable_by_key(|&s| spans[s as usize].address);
+    for part in live_blocks(at.trace(), slot, budget).await.chunks(STRIDE) {
         budget.charge(16 * part.len() as u64).await;
         for &block in part {
             let (from, to) = extent(at, block);
-            let first = there.partition_point(|&s| spans[s as usize].end() <= from);
-            for &s in &there[first..] {
+            let first = reserved.partition_point(|&s| spans[s as usize].end() <= from);
+            for &s in &reserved[first..] {
                 let span = &spans[s as usize];
                 if span.address.0 >= to {
                     break;
                 }
-                // Spans of a damaged file overlap: then one that ends before the block may stand
-                // among those that do not.
+                // Spans of a damaged file can overlap. Then this span can end before the block.
                 active[s as usize] += to.min(span.end()).saturating_sub(from.max(span.address.0));
             }
         }
@@ -220,21 +223,23 @@ async fn active(at: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<u64> {
     active
 }
 
+/// The short kind of a span.
 fn label(span: &Span) -> &'static str {
     if span.is_expandable { "expandable" } else { segment_type(span.segment_type) }
 }
 
+/// The label of a pool.
 pub(super) fn pool_text(snapshot: &Snapshot, pool: PoolIndex) -> String {
     snapshot.pool(pool).map_or_else(|| "unknown".to_owned(), |p| p.to_string())
 }
 
-/// The event that gave it back; `None` if it is there at the end.
-pub(super) fn freed_by(trace: &Trace, span: &Span) -> Option<EventIndex> {
+/// The event that releases a span; `None` if it is reserved at the end.
+pub(super) fn released_by(trace: &Trace, span: &Span) -> Option<EventIndex> {
     (span.leaves < trace.slots()).then(|| EventIndex(span.leaves.saturating_sub(1)))
 }
 
-/// `large segment at 0x7600_2a00_0000, pool default, stream 0 (default), from #12 to the end`; of a
-/// row that some share `12 large segments at 0x7600_2a00_0000 one after the other, pool ...`.
+/// The tooltip of a row: `large segment at 0x7600_2a00_0000, pool default, stream 0 (default), from
+/// #12 to the end`. A shared row starts with `12 large segments at 0x7600_2a00_0000 in turn`.
 fn title(at: Target<'_>, row: &[u32]) -> String {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let [first, last] =
@@ -246,10 +251,10 @@ fn title(at: Target<'_>, row: &[u32]) -> String {
     };
     let place = match row.len() as u64 {
         1 => format!("{kind} at {}", first.address),
-        many => {
+        count => {
             format!(
-                "{} at {} one after the other",
-                Quantity::count(many, &kind, &format!("{kind}s")).exact,
+                "{} at {} in turn",
+                Quantity::count(count, &kind, &format!("{kind}s")).exact,
                 first.address
             )
         }
@@ -258,7 +263,8 @@ fn title(at: Target<'_>, row: &[u32]) -> String {
         0 => "before the window".to_owned(),
         slot => EventIndex(slot - 1).to_string(),
     };
-    let to = freed_by(trace, last).map_or_else(|| "the end".to_owned(), |event| event.to_string());
+    let to =
+        released_by(trace, last).map_or_else(|| "the end".to_owned(), |event| event.to_string());
     let (pool, stream) = (pool_text(snapshot, last.pool), text::stream(snapshot, first.stream));
     format!("{place}, pool {pool}, stream {stream}, from {from} to {to}")
 }

@@ -1,7 +1,7 @@
-//! The state after an event.
+//! The state after an event: live and reserved memory, and markers of events.
 
 use super::block_detail as detail;
-use super::card::{category_label, category_row, share};
+use super::card::{category_label, category_row, fraction};
 use super::disambiguate;
 use super::tiles::layout_axis;
 use std::cmp::Reverse;
@@ -15,15 +15,15 @@ use vramscope_report::{Target, by_category, event_of, slot_after};
 use vramscope_snapshot::Action;
 use vramscope_units::{Bytes, EventIndex};
 
-/// How many call stacks are listed.
-const STACKS: usize = 12;
+/// Call stacks in the list.
+const MAX_STACKS: usize = 12;
 
-/// What is live and what is reserved.
+/// The state after an event, or at a position on an axis.
 pub(crate) async fn state_at(at: Target<'_>, when: At, budget: &mut Budget) -> StateAt {
     let trace = at.trace();
     let (carving, categories) = (at.entry.carving(at.index), at.entry.categories(at.index));
     let slot = slot(trace, when);
-    let live = live(trace, slot, budget).await;
+    let live = live_blocks(trace, slot, budget).await;
     let event = slot.checked_sub(1).map(EventIndex);
     let requested = trace.requested.at(slot);
     let (active, allocated) = (carving.active.at(slot), carving.allocated.at(slot));
@@ -45,7 +45,7 @@ pub(crate) async fn state_at(at: Target<'_>, when: At, budget: &mut Budget) -> S
     if let Some(pools) = at.entry.pools(at.index) {
         bands.push(band("private_pools", "private pools", pools.size.at(slot) as i64));
     }
-    let stacks = stack_rows(at, &live, STACKS, budget).await;
+    let stacks = stack_rows(at, &live, MAX_STACKS, budget).await;
     let block = match event {
         Some(event) => block_of(trace, event, budget).await,
         None => None,
@@ -57,12 +57,12 @@ pub(crate) async fn state_at(at: Target<'_>, when: At, budget: &mut Budget) -> S
         shares.iter().map(|s| category_row(s.category, s.bytes, requested)).collect();
     let blocks = Quantity::count(live.len() as u64, "block", "blocks");
     let Marker { event: after, spans, label } = marker(trace, slot);
-    let most = categories
+    let largest = categories
         .first()
-        .map(|c| format!("; {} of it are {}", c.bytes.text, c.label))
+        .map(|c| format!("; largest category: {}, {}", c.label, c.bytes.text))
         .unwrap_or_default();
     let spoken = format!(
-        "{}: {} requested in {}, {} reserved{most}.",
+        "{}: {} requested in {}, {} reserved{largest}.",
         event.map_or_else(|| "Before the window".to_owned(), |_| format!("After event {label}")),
         Bytes(requested),
         blocks.exact,
@@ -82,13 +82,13 @@ pub(crate) async fn state_at(at: Target<'_>, when: At, budget: &mut Budget) -> S
     }
 }
 
-/// What is at these events.
+/// The markers of these events. Events outside the trace have none.
 pub(super) fn markers(trace: &Trace, events: &[i64]) -> Vec<Marker> {
     let slots = events.iter().filter_map(|event| u32::try_from(event.checked_add(1)?).ok());
     slots.filter(|&slot| slot < trace.slots()).map(|slot| marker(trace, slot)).collect()
 }
 
-/// Where a slot is, and what it is called.
+/// The position and label of a slot.
 fn marker(trace: &Trace, slot: u32) -> Marker {
     let event = slot.checked_sub(1).map(EventIndex);
     Marker {
@@ -109,18 +109,18 @@ fn band(key: &str, label: &str, bytes: i64) -> DetailRow {
     }
 }
 
-/// The slot that a moment means; beyond the trace it is the nearest.
+/// The slot of a place, clamped to the trace.
 fn slot(trace: &Trace, when: At) -> u32 {
     match when {
         At::Event { event } => slot_after(trace, event),
         At::Slot { axis, slot } => {
-            // Neither a place before the axis nor one that is no number is more than its start.
+            // `max` maps NaN and places before the axis to its start.
             layout_axis(trace, axis).map_or(0, |axis| axis.state_at(slot.max(0.0) as u64))
         }
     }
 }
 
-/// `alloc 2.00 MiB`; what has no size is its name alone.
+/// An event's action and size: `alloc 2.00 MiB`. Actions without a size show their name only.
 fn action(at: Target<'_>, event: EventIndex) -> String {
     let events = &at.snapshot().events;
     let row = at.trace().device.events.start + event.0;
@@ -129,17 +129,17 @@ fn action(at: Target<'_>, event: EventIndex) -> String {
     if size.0 == 0 && action > Action::OOM { name.into_owned() } else { format!("{name} {size}") }
 }
 
-/// The block that an event allocates, or whose free it asks for or completes.
+/// The block that an event allocates, requests to free, or frees.
 async fn block_of(trace: &Trace, event: EventIndex, budget: &mut Budget) -> Option<u32> {
     let entered = trace.blocks.partition_point(|b| b.enters <= event.0 + 1);
-    let is_it = |b: &vramscope_analysis::Block| {
+    let has_event = |b: &vramscope_analysis::Block| {
         b.alloc_event() == Some(event)
             || b.free_requested() == Some(event)
             || b.free_completed() == Some(event)
     };
     for part in strides(entered) {
         budget.charge(part.len() as u64).await;
-        if let Some(at) = trace.blocks[part.clone()].iter().position(is_it) {
+        if let Some(at) = trace.blocks[part.clone()].iter().position(has_event) {
             return Some((part.start + at) as u32);
         }
     }
@@ -147,8 +147,8 @@ async fn block_of(trace: &Trace, event: EventIndex, budget: &mut Budget) -> Opti
 }
 
 /// The blocks that are live in a slot, in stack order.
-pub(super) async fn live(trace: &Trace, slot: u32, budget: &mut Budget) -> Vec<u32> {
-    // Blocks stand in the order in which they enter.
+pub(super) async fn live_blocks(trace: &Trace, slot: u32, budget: &mut Budget) -> Vec<u32> {
+    // Blocks are sorted by the slot at which they enter.
     let entered = trace.blocks.partition_point(|b| b.enters <= slot);
     let mut live = Vec::new();
     for part in strides(entered) {
@@ -159,11 +159,11 @@ pub(super) async fn live(trace: &Trace, slot: u32, budget: &mut Budget) -> Vec<u
     live
 }
 
-/// Requested bytes of some blocks by call stack, most first.
+/// Requested bytes of blocks by call stack, the largest first, at most `max` rows.
 pub(super) async fn stack_rows(
     at: Target<'_>,
     blocks: &[u32],
-    most: usize,
+    max: usize,
     budget: &mut Budget,
 ) -> Vec<StackShareRow> {
     let (trace, entry) = (at.trace(), at.entry);
@@ -171,7 +171,7 @@ pub(super) async fn stack_rows(
     let of = |i: u32| &trace.blocks[i as usize];
     let key = |i: u32| (of(i).stack, of(i).has_stack_of_free());
     let sum = |blocks: &[u32]| blocks.iter().map(|&i| of(i).bytes.0).sum::<u64>();
-    // What asks for nothing holds nothing.
+    // Zero-sized requests hold no memory.
     let holding = blocks.iter().filter(|&&i| of(i).bytes.0 > 0);
     let mut blocks: Vec<_> = holding.map(|&i| (key(i), i)).collect();
     budget.charge(4 * blocks.len() as u64).await;
@@ -182,7 +182,7 @@ pub(super) async fn stack_rows(
     let mut groups: Vec<(u64, &[u32])> =
         blocks.chunk_by(|&a, &b| key(a) == key(b)).map(|group| (sum(group), group)).collect();
     groups.sort_unstable_by_key(|&(bytes, group)| (Reverse(bytes), key(group[0])));
-    groups.truncate(most);
+    groups.truncate(max);
     let row = |&(bytes, group): &(u64, &[u32])| {
         let (stack, is_of_free) = key(group[0]);
         let mut sums = [0u64; Category::ALL.len()];
@@ -193,22 +193,26 @@ pub(super) async fn stack_rows(
                 largest = i;
             }
         }
-        // Of equals the first, as in the program's report.
-        let mostly = (0..sums.len()).rev().max_by_key(|&c| sums[c]).unwrap_or(0);
-        let category = category_label(Category::ALL[mostly]);
+        // Of equals the first, as in the report of the command line.
+        let largest_category = (0..sums.len()).rev().max_by_key(|&c| sums[c]).unwrap_or(0);
+        let category = category_label(Category::ALL[largest_category]);
         StackShareRow {
             site: text::site_label(&entry.snapshot, entry.sites.get(stack).frame),
             via: String::new(),
             bytes: Quantity::bytes(Bytes(bytes)),
             blocks: Quantity::count(group.len() as u64, "block", "blocks"),
-            share: share(bytes, whole),
+            share: fraction(bytes, whole),
             color: site_color(&entry.sites, stack).word(),
             block: largest,
-            note: if is_of_free { format!("{category}; freed here") } else { category.to_owned() },
+            note: if is_of_free {
+                format!("{category}, stack of the free")
+            } else {
+                category.to_owned()
+            },
         }
     };
     let mut rows: Vec<_> = groups.iter().map(row).collect();
     let stacks: Vec<_> = groups.iter().map(|(_, group)| key(group[0]).0).collect();
-    disambiguate::tell(&entry.snapshot, &mut rows, &stacks);
+    disambiguate::add_vias(&entry.snapshot, &mut rows, &stacks);
     rows
 }

@@ -1,6 +1,8 @@
 //! Answers do not depend on the size of slices.
 
-use super::{Answering, Queries, Step, blocks, events, flame, segments, target};
+use super::blocks::FilteredBlocks;
+use super::events::FilteredEvents;
+use super::{Answering, Queries, Step, flame, segments, target};
 use crate::loader::Loader;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,6 +31,7 @@ pub(super) fn load(name: &str) -> Arc<LoadedFile> {
     Arc::new(loader.finish().expect("a snapshot"))
 }
 
+/// A table of blocks. The text `node` filters by a node of a flame graph instead.
 fn table(text: &str, sort: BlockSort) -> BlockTable {
     let node = (text == "node").then(|| (flame(FlameWeight::Churn), 1));
     let text = if node.is_some() { "" } else { text }.to_owned();
@@ -39,8 +42,8 @@ fn flame(weight: FlameWeight) -> FlameSpec {
     FlameSpec { weight, event: 5, ..FlameSpec::default() }
 }
 
-/// Queries without a cache.
-fn questions(slots: f64) -> Vec<Query> {
+/// One query of every kind without a cache, for a trace of this many slots.
+fn uncached_queries(slots: f64) -> Vec<Query> {
     let (axis, event) = (AxisKind::Event, (slots / 2.0) as i64);
     let rows = |sort| SegmentSpec { sort, event, grown: None };
     let next = |of, backwards| Query::Next { of, event, block: None, backwards };
@@ -104,8 +107,8 @@ fn questions(slots: f64) -> Vec<Query> {
     all
 }
 
-/// The answer in slices of this much work, and the number of slices.
-fn sliced(
+/// The answer in slices of `slice` work units, and the number of slices.
+fn answer_in_slices(
     file: &Arc<LoadedFile>,
     device: DeviceRef,
     query: &Query,
@@ -126,27 +129,27 @@ fn sliced(
 #[test]
 fn answers_in_the_smallest_slices_equal_those_in_one_slice() {
     for name in FILES {
-        // Two copies: derived data of one must not serve the other.
+        // Two copies, so that they share no derived data.
         let (whole, file) = (load(name), load(name));
         let trace = &file.entries[0].traces[0];
         let (device, slots) = (trace.device.device, trace.slots());
         let device = DeviceRef { part: 0, device };
-        let mut paused = 0;
-        for query in questions(slots.into()) {
-            let (expected, once) = sliced(&whole, device, &query, u64::MAX);
-            let (answer, slices) = sliced(&file, device, &query, 1);
+        let mut in_several_slices = 0;
+        for query in uncached_queries(slots.into()) {
+            let (expected, slices_of_whole) = answer_in_slices(&whole, device, &query, u64::MAX);
+            let (answer, slices) = answer_in_slices(&file, device, &query, 1);
             assert_eq!(format!("{answer:?}"), format!("{expected:?}"), "{name}: {query:?}");
-            assert!(answer.is_some() && once == 1, "{name}: {query:?}");
-            paused += usize::from(slices > 1);
+            assert!(answer.is_some() && slices_of_whole == 1, "{name}: {query:?}");
+            in_several_slices += usize::from(slices > 1);
         }
-        assert!(paused > 12 || slots < 2, "{name}: {paused} answers paused");
+        assert!(in_several_slices > 12 || slots < 2, "{name}: {in_several_slices}");
         let unknown = DeviceRef { part: 7, device: 0 };
-        assert!(sliced(&file, unknown, &Query::Card {}, 1).0.is_none());
+        assert!(answer_in_slices(&file, unknown, &Query::Card {}, 1).0.is_none());
     }
 }
 
 #[test]
-fn tables_and_graphs_in_the_smallest_slices_equal_those_in_one_slice() {
+fn cached_values_in_the_smallest_slices_equal_those_in_one_slice() {
     for name in FILES {
         let file = load(name);
         let device = file.entries[0].traces[0].device.device;
@@ -161,16 +164,21 @@ fn tables_and_graphs_in_the_smallest_slices_equal_those_in_one_slice() {
         for (text, sort) in
             ["", "py", "node"].iter().flat_map(|text| sorts.map(|sort| (text, sort)))
         {
-            let of = |mut budget: Budget| {
-                run_to_completion(blocks::Found::sliced(at, &table(text, sort), &mut budget)).order
+            let order = |mut budget: Budget| {
+                let table = table(text, sort);
+                run_to_completion(FilteredBlocks::sliced(at, &table, &mut budget)).order
             };
-            assert_eq!(of(Budget::of(1)), of(Budget::unlimited()), "{name}: {text:?} {sort:?}");
+            assert_eq!(
+                order(Budget::of(1)),
+                order(Budget::unlimited()),
+                "{name}: {text:?} {sort:?}"
+            );
         }
         for text in ["", "py", "(("] {
             let filter = EventFilter { actions: vec!["alloc".into()], text: text.into() };
             let rows = |mut budget: Budget| {
-                let found = run_to_completion(events::Found::sliced(at, &filter, &mut budget));
-                found.rows(0..found.total()).collect::<Vec<u32>>()
+                let filtered = run_to_completion(FilteredEvents::sliced(at, &filter, &mut budget));
+                filtered.rows(0..filtered.total()).collect::<Vec<u32>>()
             };
             assert_eq!(rows(Budget::of(1)), rows(Budget::unlimited()), "{name}: {text:?}");
         }
@@ -187,13 +195,13 @@ fn tables_and_graphs_in_the_smallest_slices_equal_those_in_one_slice() {
         for weight in
             [FlameWeight::Peak, FlameWeight::Cursor, FlameWeight::ByteSeconds, FlameWeight::Count]
         {
-            let said = |mut budget: Budget| {
+            let nodes = |mut budget: Budget| {
                 let graph =
                     run_to_completion(flame::Graph::sliced(at, &flame(weight), &mut budget));
                 let nodes: Vec<_> = (0..).map_while(|node| graph.node(at, node)).collect();
                 format!("{:?} {nodes:?}", graph.info(at))
             };
-            assert_eq!(said(Budget::of(1)), said(Budget::unlimited()), "{name}: {weight:?}");
+            assert_eq!(nodes(Budget::of(1)), nodes(Budget::unlimited()), "{name}: {weight:?}");
         }
     }
 }

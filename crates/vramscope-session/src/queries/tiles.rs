@@ -15,14 +15,14 @@ use vramscope_protocol::views::{ColorBy, Layer};
 use vramscope_protocol::{AxisKind, DeviceRef, TileKey};
 use vramscope_report::{Derived, LoadedFile, Target};
 
-/// Cached colorings: those of two views, and those from before a search.
+/// Cached colorings: two views, each with and without a search.
 const MAX_COLORINGS: usize = 4;
 
-/// What tiles are drawn from; each part is made when a tile first needs it.
+/// The data that tiles are drawn from. Each part is computed when a tile first needs it.
 pub(crate) struct Tiles {
     devices: Vec<(DeviceRef, DeviceTiles)>,
     colors: LruCache<Coloring, Colors>,
-    /// The order of the segments' rows, which the page also lists as text.
+    /// The orders of segment rows, which the page also lists as text.
     pub(super) orders: segments::Orders,
 }
 
@@ -36,12 +36,12 @@ impl Default for Tiles {
     }
 }
 
-/// What colors depend on: the device, what they say, the search.
+/// The key of colors: the device, the attribute that they show, the search.
 type Coloring = (DeviceRef, ColorBy, String);
 
 #[derive(Default)]
 struct DeviceTiles {
-    /// One for each tile that is drawn at the same time: a timeline keeps the state it drew last.
+    /// One timeline for each tile that is drawn at the same time. A timeline caches its last state.
     timelines: SlicedTask<Vec<Timeline>>,
     segments: SlicedTask<Option<Arc<SegmentTiles>>>,
     /// `reserved_bytes` in every slot.
@@ -51,7 +51,7 @@ struct DeviceTiles {
 /// A tile that is being drawn.
 pub(crate) struct PartialTile {
     pub(crate) timeline: Drawing,
-    /// A timeline whose blocks are drawn and whose lines are not.
+    /// The drawn blocks of a timeline whose lines are not drawn yet.
     lines: Option<(Strips, States)>,
     segments: Option<SegmentDrawing>,
     /// The finished tile.
@@ -91,7 +91,7 @@ impl PartialTile {
     }
 }
 
-/// The cell that a key names. Scales and places beyond every file give an empty cell.
+/// The cell of a key. Scales and positions beyond every file give an empty cell.
 fn cell(key: TileKey) -> Cell {
     let TileKey { kx, ky, ix, iy } = key;
     let (kx, ky) = (kx.min(44), ky.min(44));
@@ -127,7 +127,7 @@ pub(crate) enum TileStep {
 }
 
 impl Queries {
-    /// Draws a slice of tiles of one layer, or of what they need.
+    /// Runs a slice of drawing tiles of one layer, or of computing the data that they need.
     pub(crate) fn draw(
         &mut self,
         file: &Arc<LoadedFile>,
@@ -151,7 +151,7 @@ impl Queries {
             return TileStep::Drawn;
         }
         let Some(axis) = layout_axis(at.trace(), axis) else { return TileStep::NoSuchTrace };
-        // `None` says that the slice went into what the tiles need.
+        // `None` means that the slice computed data that the tiles need.
         let _: Option<()> = self.tiles.draw(file, at, device, axis, layer, partial);
         TileStep::Drawn
     }
@@ -174,8 +174,8 @@ fn needs(layer: &Layer) -> Vec<Derived> {
 }
 
 impl Tiles {
-    /// The timeline that finds blocks under the pointer; `None` while it is being made. Runs a slice
-    /// of that.
+    /// The timeline that finds blocks under the pointer. Runs a slice of computing it; `None` until
+    /// it is complete.
     pub(crate) fn timeline(
         &mut self,
         file: &Arc<LoadedFile>,
@@ -186,7 +186,7 @@ impl Tiles {
         made.done_mut()?.first_mut()
     }
 
-    /// Draws a slice of tiles; `None` when the slice went into what they need.
+    /// Runs a slice of drawing tiles; `None` when the slice computed data that they need.
     fn draw(
         &mut self,
         file: &Arc<LoadedFile>,
@@ -245,14 +245,14 @@ impl Tiles {
         Some(())
     }
 
-    /// The blocks of each segment; `None` while they are being found.
+    /// The blocks of each segment; `None` while they are computed.
     fn segments(&mut self, file: &Arc<LoadedFile>, device: DeviceRef) -> Option<Arc<SegmentTiles>> {
         let made = &mut entry_of(&mut self.devices, device).segments;
         made.advance(|| segment_tiles(file.clone(), device)).then_some(())?;
         made.done()?.clone()
     }
 
-    /// The key of a coloring in the cache; `None` while it is being made.
+    /// The key of a cached coloring; `None` while it is computed.
     fn color(
         &mut self,
         file: &Arc<LoadedFile>,
@@ -381,8 +381,8 @@ mod tests {
         }
         assert_ne!(drawn[0].colors, drawn[1].colors);
         let again = draw(&timeline(ColorBy::Category, false)).expect("a tile");
-        assert_eq!(again, drawn[1], "an evicted coloring is made again");
-        // Lines come after the stack, which stays as it is.
+        assert_eq!(again, drawn[1], "an evicted coloring is computed again");
+        // Lines are drawn after the stack, which does not change.
         let lines = draw(&timeline(ColorBy::Category, true)).expect("a tile");
         let stack = drawn[0].len();
         assert_eq!(&lines.positions[..stack], &drawn[0].positions[..]);
@@ -390,11 +390,11 @@ mod tests {
         for color in [Color::ALLOCATED, Color::ACTIVE, Color::RESERVED] {
             assert!(lines.colors[stack..].contains(&color.word()));
         }
-        assert!(!lines.colors.contains(&Color::POOLS.word()), "it has no private pools");
+        assert!(!lines.colors.contains(&Color::POOLS.word()), "no private pools");
     }
 
     #[test]
-    fn private_pools_are_a_line_where_there_are_any() {
+    fn private_pools_have_a_line() {
         let file = load("recorded/t26/pools.pickle");
         let mut queries = Queries::default();
         let key = whole(&file, file.entries[0].traces[0].reserved_band.peak as u64);
@@ -404,9 +404,8 @@ mod tests {
         };
         let (plain, lines) = (draw(false), draw(true));
         assert!(!plain.colors.contains(&Color::POOLS.word()));
-        // Where the last state is shown the line is as high as the envelope there, give or take its
-        // own two rows.
-        let pools = file.entries[0].pools(0).expect("it has private pools");
+        // At the last state, the line is at the height of the envelope, within its two rows.
+        let pools = file.entries[0].pools(0).expect("private pools");
         let of_line =
             lines.colors.iter().zip(&lines.positions).filter(|(c, _)| **c == Color::POOLS.word());
         let [_, low, _, high] =
@@ -436,7 +435,7 @@ mod tests {
         assert_eq!(tile(&mut queries, &file, beyond, AxisKind::Event, &segments, key), None);
         for layer in [&segments, &flame, &timeline(ColorBy::Size, true)] {
             let strips = tile(&mut queries, &file, DEVICE, AxisKind::Event, layer, key);
-            assert!(strips.is_some_and(|s| s.is_empty()), "nothing is so far away: {layer:?}");
+            assert!(strips.is_some_and(|s| s.is_empty()), "no strips beyond the file: {layer:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Annotated ranges in view.
+//! Tracks: annotated ranges in view.
 
 use super::tiles::layout_axis;
 use vramscope_analysis::{Clock, NamedRange, named_ranges};
@@ -10,20 +10,19 @@ use vramscope_report::Target;
 use vramscope_snapshot::Snapshot;
 use vramscope_units::Micros;
 
-/// A range, or several that begin in one column.
+/// A range, or several narrow ranges that start in one column.
 struct Item {
     lane: u32,
     x0: f64,
     x1: f64,
-    /// Whether what began it is narrower than a column: only such are put together.
+    /// Whether the first range is narrower than a column. Only narrow ranges are merged.
     is_narrow: bool,
-    /// The one that lasts longest.
+    /// The longest of the merged ranges.
     longest: NamedRange,
     count: u64,
 }
 
-/// The ranges between two slots. Without a clock it is not known where they lie, and there are
-/// none.
+/// The ranges between two slots. Without a clock their positions are unknown, and there are none.
 pub(crate) fn tracks(at: Target<'_>, kind: AxisKind, x0: f64, x1: f64, columns: u32) -> Tracks {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let (Some(clock), Some(axis)) = (&trace.clock, layout_axis(trace, kind)) else {
@@ -33,19 +32,19 @@ pub(crate) fn tracks(at: Target<'_>, kind: AxisKind, x0: f64, x1: f64, columns: 
     let (lanes, count) = lanes(&ranges);
     let column = (x1 - x0) / f64::from(columns.max(1));
     let mut items: Vec<Item> = Vec::new();
-    // The last item of each lane, in whose column others may begin.
+    // The last item of each lane: the next range merges into it when both start in one column.
     let mut last: Vec<Option<usize>> = vec![None; count as usize];
     for (&range, &lane) in ranges.iter().zip(&lanes) {
-        let Some((a, b)) = place(clock, axis, kind, &range) else { continue };
+        let Some((a, b)) = extent(clock, axis, kind, &range) else { continue };
         let in_view = a <= x1 && b >= x0 && column > 0.0;
         if !in_view {
             continue;
         }
-        let of = |x: f64| ((x - x0) / column).floor();
+        let column_of = |x: f64| ((x - x0) / column).floor();
         let is_narrow = b - a < column;
         let before = last[lane as usize].map(|i| &mut items[i]);
         if let Some(item) =
-            before.filter(|item| is_narrow && item.is_narrow && of(item.x0) == of(a))
+            before.filter(|item| is_narrow && item.is_narrow && column_of(item.x0) == column_of(a))
         {
             item.x1 = item.x1.max(b);
             item.count += 1;
@@ -63,7 +62,7 @@ pub(crate) fn tracks(at: Target<'_>, kind: AxisKind, x0: f64, x1: f64, columns: 
         x0,
         x1,
         columns,
-        items: items.iter().map(|item| words(snapshot, item)).collect(),
+        items: items.iter().map(|item| track_item(snapshot, item)).collect(),
     }
 }
 
@@ -71,14 +70,14 @@ fn length(range: &NamedRange) -> i64 {
     range.end.0.saturating_sub(range.start.0)
 }
 
-fn words(snapshot: &Snapshot, item: &Item) -> TrackItem {
+fn track_item(snapshot: &Snapshot, item: &Item) -> TrackItem {
     let name = snapshot.text(item.longest.name);
     let title = format!("{name}, {}", Micros(length(&item.longest)));
     let (text, title) = match item.count {
-        1 => (plain(&name).to_owned(), title),
-        several => {
-            let several = Quantity::count(several, "range", "ranges").exact;
-            (several.clone(), format!("{several}, the longest {title}"))
+        1 => (short_name(&name).to_owned(), title),
+        count => {
+            let ranges = Quantity::count(count, "range", "ranges").exact;
+            (ranges.clone(), format!("{ranges}, longest: {title}"))
         }
     };
     TrackItem {
@@ -91,18 +90,19 @@ fn words(snapshot: &Snapshot, item: &Item) -> TrackItem {
     }
 }
 
-/// A name without what is around it in PyTorch's examples, `record_function("## forward ##")`:
-/// little of it would be seen.
-fn plain(name: &str) -> &str {
+/// A name without the `#` signs around it. PyTorch's examples have names such as
+/// `record_function("## forward ##")`, which do not fit into short items.
+fn short_name(name: &str) -> &str {
     match name.trim_matches(|c: char| c == '#' || c.is_whitespace()) {
         "" => name,
-        plain => plain,
+        short => short,
     }
 }
 
-/// A lane for every range in which it lies alone, and how many lanes there are. What nests in one
-/// lane of the analysis gets one a level: drawn over each other, the outer ones would lose their
-/// names.
+/// The lane of every range, and the number of lanes.
+///
+/// Nested ranges share a lane in the analysis. Here every nesting level has its own lane, so that
+/// inner ranges do not cover the names of outer ones.
 fn lanes(ranges: &[NamedRange]) -> (Vec<u32>, u32) {
     let mut open: Vec<Vec<Micros>> = Vec::new();
     let mut levels: Vec<usize> = Vec::new();
@@ -128,8 +128,8 @@ fn lanes(ranges: &[NamedRange]) -> (Vec<u32>, u32) {
     (ranges.iter().zip(depths).map(lane).collect(), total as u32)
 }
 
-/// Where a range lies on an axis: what of it is in the window, if anything.
-fn place(clock: &Clock, axis: Axis<'_>, kind: AxisKind, range: &NamedRange) -> Option<(f64, f64)> {
+/// The part of a range within the window, on an axis; `None` if it is outside.
+fn extent(clock: &Clock, axis: Axis<'_>, kind: AxisKind, range: &NamedRange) -> Option<(f64, f64)> {
     let offset = |time: Micros| time.0.saturating_sub(clock.start.0);
     let (from, to) = (offset(range.start).max(0) as u64, u64::try_from(offset(range.end)).ok()?);
     let span = clock.span();
@@ -139,7 +139,7 @@ fn place(clock: &Clock, axis: Axis<'_>, kind: AxisKind, range: &NamedRange) -> O
     let slots = match kind {
         AxisKind::Weight => return None,
         AxisKind::Time => (axis.origin() + from, axis.origin() + to.min(span)),
-        // From its first event to the first one behind it.
+        // From its first event to the first event after it.
         AxisKind::Event if to >= span => {
             (axis.origin() + u64::from(clock.events_before(from)), axis.extent())
         }

@@ -1,4 +1,4 @@
-//! Flame graphs against what the program prints.
+//! Flame graphs, compared with the report of the command line.
 
 use super::*;
 use crate::loader::Loader;
@@ -31,47 +31,48 @@ fn target(file: &LoadedFile) -> Target<'_> {
     Target { path: &file.path, entry: &file.entries[0], index: 0 }
 }
 
-fn of(weight: FlameWeight) -> FlameSpec {
+fn spec(weight: FlameWeight) -> FlameSpec {
     FlameSpec { weight, ..FlameSpec::default() }
 }
 
-/// The range in which these events happen, both included, as the axis of events has it: slot `n +
-/// 1` is after event `n`.
+/// The range of these events on the event axis, both included. Slot `n + 1` is after event `n`.
 fn events(first: u32, last: u32) -> MarkedRange {
     MarkedRange { axis: AxisKind::Event, x0: f64::from(first), x1: f64::from(last) + 2.0 }
 }
 
-fn below(graph: &Graph, at: Target<'_>, node: u32) -> Vec<u32> {
+/// The blocks of a node.
+fn blocks_below(graph: &Graph, at: Target<'_>, node: u32) -> Vec<u32> {
     run_to_completion(graph.blocks_below(at, node, &mut Budget::unlimited()))
 }
 
-fn all(graph: &Graph, at: Target<'_>) -> Vec<FlameNode> {
+/// All nodes of a graph.
+fn all_nodes(graph: &Graph, at: Target<'_>) -> Vec<FlameNode> {
     (0..).map_while(|node| graph.node(at, node)).collect()
 }
 
 #[test]
-fn totals_and_nodes_are_those_that_the_program_prints() {
+fn nodes_equal_the_flame_report() {
     for name in FILES {
         let file = load(name);
         let at = target(&file);
         let trace = at.trace();
         let peak = trace.requested_band.peak_event.map_or(0, |e| e + 1);
         let middle = trace.slots() / 2;
-        let cursor = FlameSpec { event: i64::from(middle) - 1, ..of(FlameWeight::Cursor) };
+        let cursor = FlameSpec { event: i64::from(middle) - 1, ..spec(FlameWeight::Cursor) };
         let whole =
-            FlameSpec { range: Some(events(0, trace.slots())), ..of(FlameWeight::ByteSeconds) };
+            FlameSpec { range: Some(events(0, trace.slots())), ..spec(FlameWeight::ByteSeconds) };
         let pairs = [
-            (of(FlameWeight::Peak), Weight::Bytes(peak)),
+            (spec(FlameWeight::Peak), Weight::Bytes(peak)),
             (cursor, Weight::Bytes(middle)),
-            (of(FlameWeight::ByteSeconds), Weight::ByteSeconds),
+            (spec(FlameWeight::ByteSeconds), Weight::ByteSeconds),
             (whole, Weight::ByteSeconds),
-            (of(FlameWeight::Count), Weight::Count),
-            (of(FlameWeight::Churn), Weight::Churn),
+            (spec(FlameWeight::Count), Weight::Count),
+            (spec(FlameWeight::Churn), Weight::Churn),
         ];
-        let mut kept = Graphs::default();
+        let mut graphs = Graphs::default();
         for (spec, weight) in pairs {
             let printed: Flame<'_> = flame(at, weight);
-            let graph = kept.get(at, DEVICE, &spec);
+            let graph = graphs.get(at, DEVICE, &spec);
             let info = graph.info(at);
             assert_eq!(info.total.value, printed.total as i128, "{name} {spec:?}");
             assert_eq!(
@@ -79,7 +80,7 @@ fn totals_and_nodes_are_those_that_the_program_prints() {
                 printed.nodes.iter().map(|n| n.depth).max().unwrap_or(0) + 1,
                 "{name} {spec:?}"
             );
-            let nodes = all(graph, at);
+            let nodes = all_nodes(graph, at);
             assert_eq!(nodes.len(), printed.nodes.len(), "{name} {spec:?}");
             for (node, row) in nodes.iter().zip(&printed.nodes) {
                 assert_eq!(node.total.value, row.total as i128, "{name} {spec:?} {}", node.node);
@@ -90,11 +91,11 @@ fn totals_and_nodes_are_those_that_the_program_prints() {
                     row.depth
                 );
             }
-            // The blocks below a node are as many as it counts.
+            // A node has as many blocks as the report says.
             for row in (0..printed.nodes.len()).step_by(printed.nodes.len() / 10 + 1) {
-                let below = below(graph, at, row as u32);
+                let blocks = blocks_below(graph, at, row as u32);
                 assert_eq!(
-                    below.len() as u32,
+                    blocks.len() as u32,
                     printed.nodes[row].blocks,
                     "{name} {spec:?} node {row}"
                 );
@@ -104,7 +105,7 @@ fn totals_and_nodes_are_those_that_the_program_prints() {
 }
 
 #[test]
-fn a_range_of_time_is_that_of_its_events_and_has_a_peak_of_its_own() {
+fn time_range_equals_the_range_of_its_events_and_has_its_own_peak() {
     for name in ["recorded/t26/linear_seed_all.pickle", "truth/gpt_backward.pickle.gz"] {
         let file = load(name);
         let at = target(&file);
@@ -120,9 +121,9 @@ fn a_range_of_time_is_that_of_its_events_and_has_a_peak_of_its_own() {
         let end = (2 * last / 3..last).find(apart).expect("times differ");
         let of_time =
             MarkedRange { axis: AxisKind::Time, x0: time(first - 1), x1: time(end) + 1.0 };
-        let mut kept = Graphs::default();
+        let mut graphs = Graphs::default();
         let mut info = |weight, range| {
-            kept.get(at, DEVICE, &FlameSpec { range: Some(range), ..of(weight) }).info(at)
+            graphs.get(at, DEVICE, &FlameSpec { range: Some(range), ..spec(weight) }).info(at)
         };
         for weight in
             [FlameWeight::Peak, FlameWeight::ByteSeconds, FlameWeight::Count, FlameWeight::Churn]
@@ -153,13 +154,13 @@ fn a_range_of_time_is_that_of_its_events_and_has_a_peak_of_its_own() {
             info(FlameWeight::Count, MarkedRange { axis: AxisKind::Event, x0: 5.2, x1: 5.8 });
         assert_eq!(
             (none.total.value, none.text.as_str()),
-            (0, "allocations in the range, which has no event")
+            (0, "allocations in the range (no events)")
         );
     }
 }
 
 #[test]
-fn a_range_counts_what_is_in_it_and_its_parts_add_up() {
+fn parts_of_a_range_add_up() {
     for name in [
         "edge/no_time.pickle",
         "recorded/t26/linear_seed_all.pickle",
@@ -169,11 +170,11 @@ fn a_range_counts_what_is_in_it_and_its_parts_add_up() {
         let at = target(&file);
         let trace = at.trace();
         let last = trace.slots() - 2;
-        let mut kept = Graphs::default();
+        let mut graphs = Graphs::default();
         let mut total = |weight, of_events: Option<(u32, u32)>| -> i128 {
             let range = of_events.map(|(first, last)| events(first, last));
-            let spec = FlameSpec { range, ..of(weight) };
-            kept.get(at, DEVICE, &spec).info(at).total.value
+            let spec = FlameSpec { range, ..spec(weight) };
+            graphs.get(at, DEVICE, &spec).info(at).total.value
         };
         let cut = last / 3;
         for weight in [FlameWeight::Count, FlameWeight::Churn] {
@@ -183,8 +184,8 @@ fn a_range_counts_what_is_in_it_and_its_parts_add_up() {
         let allocs =
             trace.blocks.iter().filter(|b| b.alloc_event().is_some_and(|e| e.0 <= cut)).count();
         assert_eq!(total(FlameWeight::Count, Some((0, cut))), allocs as i128, "{name}");
-        // Time lies between events: parts that share one share no time. Without a clock an event is
-        // a piece of it.
+        // Time passes between events, so parts that share an event share no time. Without a clock,
+        // an event itself is a unit of time.
         let next = if trace.clock.is_some() { cut } else { cut + 1 };
         let parts = total(FlameWeight::ByteSeconds, Some((0, cut)))
             + total(FlameWeight::ByteSeconds, Some((next, last)));
@@ -195,24 +196,24 @@ fn a_range_counts_what_is_in_it_and_its_parts_add_up() {
             .map(|b| i128::from(b.bytes.0) * i128::from(lifetime(trace, b)))
             .sum();
         assert_eq!(parts, sum, "{name}");
-        // A range that none of the events is in.
+        // A range behind the last event.
         assert_eq!(total(FlameWeight::Churn, Some((u32::MAX, u32::MAX))), 0, "{name}");
     }
 }
 
 #[test]
-fn other_orders_add_up_to_the_same() {
-    // In some of them some stacks have only C++ frames.
+fn inverted_and_filtered_graphs_have_the_same_total() {
+    // Some files have stacks of C++ frames only.
     let hidden = ["truth/gpt_backward.pickle.gz", "recorded/t26/oom_observer.pickle.gz"]
-        .map(|name| other_orders(&load(name)));
+        .map(|name| check_orders(&load(name)));
     assert!(hidden.iter().any(|&n| n > 0));
 }
 
-/// The number of blocks that have only frames which can be left out.
-fn other_orders(file: &LoadedFile) -> usize {
+/// Compares the totals of all orders. Returns the number of blocks with framework frames only.
+fn check_orders(file: &LoadedFile) -> usize {
     let at = target(file);
-    let mut kept = Graphs::default();
-    let total = kept.get(at, DEVICE, &of(FlameWeight::Churn)).info(at).total;
+    let mut graphs = Graphs::default();
+    let total = graphs.get(at, DEVICE, &spec(FlameWeight::Churn)).info(at).total;
     let frames_of = |stack| vramscope_report::frames(at.snapshot(), stack);
     let only_framework = |stack| {
         !frames_of(stack).is_empty()
@@ -221,18 +222,21 @@ fn other_orders(file: &LoadedFile) -> usize {
     let allocs = || at.trace().blocks.iter().filter(|b| b.alloc_event().is_some());
     let hidden = allocs().filter(|b| only_framework(b.stack)).count();
     for (inverted, hide_framework) in [(true, false), (false, true), (true, true)] {
-        let graph =
-            kept.get(at, DEVICE, &FlameSpec { inverted, hide_framework, ..of(FlameWeight::Churn) });
+        let graph = graphs.get(
+            at,
+            DEVICE,
+            &FlameSpec { inverted, hide_framework, ..spec(FlameWeight::Churn) },
+        );
         assert_eq!(graph.info(at).total, total);
-        let nodes = all(graph, at);
+        let nodes = all_nodes(graph, at);
         let own_files = nodes
             .iter()
             .all(|n| n.file.is_empty() || !vramscope_analysis::is_framework_file(&n.file));
         assert!(own_files || !hide_framework);
         let top: i128 = nodes.iter().filter(|n| n.above == Some(0)).map(|n| n.total.value).sum();
-        assert_eq!(top, total.value, "all stacks begin below the root");
+        assert_eq!(top, total.value, "all stacks start at children of the root");
         let framework = nodes.iter().find(|n| n.title == "(framework only)").map(|n| n.node);
-        let blocks = |node| below(graph, at, node).len();
+        let blocks = |node| blocks_below(graph, at, node).len();
         let sum: usize = nodes.iter().filter(|n| n.above == Some(0)).map(|n| blocks(n.node)).sum();
         assert_eq!(sum, blocks(0));
         assert_eq!(framework.map(blocks), (hide_framework && hidden > 0).then_some(hidden));
@@ -241,24 +245,24 @@ fn other_orders(file: &LoadedFile) -> usize {
 }
 
 #[test]
-fn a_root_and_a_search_change_what_is_shown() {
+fn root_and_search_change_the_shown_part() {
     let file = load("truth/gpt_backward.pickle.gz");
     let at = target(&file);
-    let mut kept = Graphs::default();
-    let graph = kept.get(at, DEVICE, &FlameSpec::default());
+    let mut graphs = Graphs::default();
+    let graph = graphs.get(at, DEVICE, &FlameSpec::default());
     let info = graph.info(at);
     assert_eq!((info.path.len(), info.matched.is_none()), (1, true));
     assert!(info.text.starts_with("requested bytes live at the peak, #"), "{}", info.text);
-    let nodes = all(graph, at);
+    let nodes = all_nodes(graph, at);
     let deep = nodes.iter().find(|n| n.path.split('.').count() == 4).expect("a deep node");
     let found = deep.title.to_uppercase();
     let spec = FlameSpec { root: deep.path.clone(), ..FlameSpec::default() };
-    let graph = kept.get(at, DEVICE, &spec);
+    let graph = graphs.get(at, DEVICE, &spec);
     let info = graph.info(at);
     assert_eq!((info.total.clone(), info.path.len()), (deep.total.clone(), 5));
     assert_eq!(info.path[4].path, deep.path);
     assert_eq!(info.path[4].text, deep.title);
-    let shown = graph.node(at, deep.node).expect("it is there");
+    let shown = graph.node(at, deep.node).expect("a node");
     assert_eq!((shown.x0, shown.x1), (0.0, info.extent));
     let boxes = graph.boxes(at, 0.0, info.extent, info.extent / 100.0);
     assert!(
@@ -270,16 +274,16 @@ fn a_root_and_a_search_change_what_is_shown() {
             .iter()
             .all(|b| b.x1 - b.x0 >= info.extent / 100.0 && b.y1 <= f64::from(info.rows * 4096))
     );
-    let whole = |b: &FlameBox| format!("{} {}", b.place, b.text).trim_start().to_owned();
-    let title = |node: u32| graph.node(at, node).expect("it is there").title;
+    let label = |b: &FlameBox| format!("{} {}", b.place, b.text).trim_start().to_owned();
+    let title = |node: u32| graph.node(at, node).expect("a node").title;
     assert!(
-        boxes.iter().all(|b| whole(b) == title(b.node))
+        boxes.iter().all(|b| label(b) == title(b.node))
             && boxes.iter().any(|b| b.place.contains(".py:"))
     );
     assert!(graph.boxes(at, f64::NAN, 1.0, 0.0).is_empty());
 
     let spec = FlameSpec { search: found, ..FlameSpec::default() };
-    let graph = kept.get(at, DEVICE, &spec);
+    let graph = graphs.get(at, DEVICE, &spec);
     let matched = graph.info(at).matched.expect("a search").value;
     let snapshot = at.snapshot();
     let peak = at.trace().requested_band.peak_event.map_or(0, |e| e + 1);
@@ -288,42 +292,48 @@ fn a_root_and_a_search_change_what_is_shown() {
     };
     let live = at.trace().blocks.iter().filter(|b| b.enters <= peak && peak < b.leaves);
     let expected: u64 = live.filter(|b| holds(b.stack)).map(|b| b.bytes.0).sum();
-    assert_eq!(matched, i128::from(expected), "each stack once");
+    assert_eq!(matched, i128::from(expected), "each stack counts once");
     let cell = Cell { kx: 30, ky: 12, slot: 0, columns: 512, low: 0, rows: 1024 };
     let strips = graph.strips(cell);
     assert!(strips.colors.contains(&Color::DIMMED.word()) && !strips.blocks.contains(&NO_BLOCK));
-    let none =
-        kept.get(at, DEVICE, &FlameSpec { search: "no such frame".into(), ..FlameSpec::default() });
+    let none = graphs.get(
+        at,
+        DEVICE,
+        &FlameSpec { search: "no such frame".into(), ..FlameSpec::default() },
+    );
     assert_eq!(none.info(at).matched.map(|q| q.value), Some(0));
-    // A path that leads nowhere is the whole.
-    let lost = kept.get(at, DEVICE, &FlameSpec { root: "0.999.x".into(), ..FlameSpec::default() });
+    // An invalid path shows the whole graph.
+    let lost =
+        graphs.get(at, DEVICE, &FlameSpec { root: "0.999.x".into(), ..FlameSpec::default() });
     assert_eq!(lost.info(at).path.len(), 1);
-    assert!(lost.node(at, u32::MAX).is_none() && below(lost, at, u32::MAX).is_empty());
-    assert_eq!(kept.0.len(), 1, "one tree for all of them");
+    assert!(lost.node(at, u32::MAX).is_none() && blocks_below(lost, at, u32::MAX).is_empty());
+    assert_eq!(graphs.0.len(), 1, "root and search share a cached tree");
 }
 
 #[test]
-fn every_weight_says_its_unit() {
+fn every_weight_has_its_unit() {
     let file = load("truth/gpt_backward.pickle.gz");
     let at = target(&file);
-    let mut kept = Graphs::default();
-    let mut words = |weight| {
-        let info = kept.get(at, DEVICE, &of(weight)).info(at);
+    let mut graphs = Graphs::default();
+    let mut texts = |weight| {
+        let info = graphs.get(at, DEVICE, &spec(weight)).info(at);
         (info.total.text, info.total.exact, info.text)
     };
-    let (text, exact, says) = words(FlameWeight::Count);
+    let (text, exact, description) = texts(FlameWeight::Count);
     assert!(
-        text.ends_with(" allocations") && text == exact && says == "allocations in the window",
-        "{text} {says}"
+        text.ends_with(" allocations")
+            && text == exact
+            && description == "allocations in the window",
+        "{text} {description}"
     );
-    let (text, exact, says) = words(FlameWeight::ByteSeconds);
+    let (text, exact, description) = texts(FlameWeight::ByteSeconds);
     assert!(text.ends_with("iB·s") && exact.ends_with(" B·µs"), "{text} {exact}");
-    assert_eq!(says, "requested bytes times seconds of life in the window");
-    let (text, exact, _) = words(FlameWeight::Churn);
+    assert_eq!(description, "requested bytes × seconds of lifetime in the window");
+    let (text, exact, _) = texts(FlameWeight::Churn);
     assert!(text.ends_with("iB") && exact.ends_with(" bytes"), "{text} {exact}");
-    let weight = run_to_completion(super::words::Weight::sliced(
+    let weight = run_to_completion(super::weight::Weight::sliced(
         at.trace(),
-        &of(FlameWeight::Churn),
+        &spec(FlameWeight::Churn),
         &mut Budget::unlimited(),
     ));
     assert_eq!(weight.quantity(u128::MAX).value, i128::MAX);

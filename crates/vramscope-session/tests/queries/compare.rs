@@ -1,51 +1,30 @@
-//! The comparison on the page, against the one that the program prints.
+//! The comparison of two recordings, compared with the report of the command line.
 
-use std::path::Path;
-use vramscope_protocol::FrameRow;
+use super::harness::{GPT, TARGET, ask, load_file, open_session, report_target};
 use vramscope_protocol::views::{
     Answer, CompareAnswer, CompareQuery, ComparedCurves, ComparedStacks, Comparison, DetailCard,
     Query,
 };
-use vramscope_protocol::{DeviceRef, Request, Response, RunRequest, RunResponse};
-use vramscope_report::Target;
+use vramscope_protocol::{FrameRow, RunRequest, RunResponse};
 use vramscope_report::diff::{Diff, Pair};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side};
-use vramscope_session::{Coordinator, FileSession, Loader};
+use vramscope_session::Coordinator;
 
-const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
 const LEAK: &str = "recorded/gpt_leak.pickle.gz";
 
-fn bytes(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
-    std::fs::read(path).expect("a file of test_data")
-}
-
-/// What a worker gives of a file.
+/// The side of a file that a worker sends.
 fn side(name: &str, band: BandKind) -> String {
-    let mut engine = FileSession::new(name, 0);
-    engine.feed(&bytes(name)).expect("a snapshot");
-    assert!(matches!(engine.finish(), Response::Loaded(_)));
-    engine.post(Request::View {
-        id: 1,
-        target: DeviceRef { part: 0, device: 0 },
-        query: Query::Side { band },
-    });
-    match engine.step().map(|reply| reply.response) {
-        Some(Response::View { id: 1, answer: Answer::Text(text) }) => text,
-        other => panic!("{other:?}"),
-    }
+    let (mut session, _) = open_session(name);
+    answer!(session, Query::Side { band }, Text)
 }
 
-/// What the program compares.
-fn of_program(name: &str, band: BandKind) -> Side {
-    let mut loader = Loader::new(name, 0);
-    loader.feed(&bytes(name)).expect("a snapshot");
-    let file = loader.finish().expect("a snapshot");
-    Side::new(Target { path: name, entry: &file.entries[0], index: 0 }, band)
+/// The side of a file that the command line compares.
+fn report_side(name: &str, band: BandKind) -> Side {
+    Side::new(report_target(&load_file(name)), band)
 }
 
-fn ask(coordinator: &mut Coordinator, query: CompareQuery) -> CompareAnswer {
+fn ask_coordinator(coordinator: &mut Coordinator, query: CompareQuery) -> CompareAnswer {
     match coordinator.handle(&RunRequest::Compare { id: 5, query }) {
         RunResponse::Compared { id: 5, answer } => answer,
         other => panic!("{other:?}"),
@@ -54,32 +33,34 @@ fn ask(coordinator: &mut Coordinator, query: CompareQuery) -> CompareAnswer {
 
 fn compare(coordinator: &mut Coordinator, a: &str, b: &str, band: BandKind) -> Box<Comparison> {
     let query = CompareQuery::Sides { a: side(a, band), b: side(b, band) };
-    match ask(coordinator, query) {
+    match ask_coordinator(coordinator, query) {
         CompareAnswer::Comparison(Some(comparison)) => comparison,
         other => panic!("{other:?}"),
     }
 }
 
 fn stacks(coordinator: &mut Coordinator, text: &str, from: u32, count: u32) -> ComparedStacks {
-    match ask(coordinator, CompareQuery::Stacks { text: text.to_owned(), from, count }) {
+    match ask_coordinator(coordinator, CompareQuery::Stacks { text: text.to_owned(), from, count })
+    {
         CompareAnswer::Stacks(page) => page,
         other => panic!("{other:?}"),
     }
 }
 
 fn detail(coordinator: &mut Coordinator, row: u32) -> Option<Box<DetailCard>> {
-    match ask(coordinator, CompareQuery::Stack { row }) {
+    match ask_coordinator(coordinator, CompareQuery::Stack { row }) {
         CompareAnswer::Detail(card) => card,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn the_page_says_what_the_program_prints() {
+fn totals_and_stacks_equal_the_report() {
     for band in [BandKind::Requested, BandKind::Reserved] {
         let mut coordinator = Coordinator::default();
         let shown = compare(&mut coordinator, GPT, LEAK, band);
-        let named = |name: &str| (name.to_owned(), vec![(name.to_owned(), of_program(name, band))]);
+        let named =
+            |name: &str| (name.to_owned(), vec![(name.to_owned(), report_side(name, band))]);
         let diff = Diff::new(named(GPT), named(LEAK), band, None);
         let pair: &Pair = diff.largest().expect("two files");
         let total = |key: &str| shown.totals.iter().find(|t| t.key == key).expect(key);
@@ -118,34 +99,33 @@ fn stacks_of_one_site_name_the_frame_that_distinguishes_them() {
     let mut coordinator = Coordinator::default();
     compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
     let rows = stacks(&mut coordinator, "", 0, u32::MAX).rows;
-    let said = rows.iter().filter(|row| !row.via.is_empty()).count();
-    assert!(said > 10 && said < rows.len(), "{said} of {}", rows.len());
+    let with_via = rows.iter().filter(|row| !row.via.is_empty()).count();
+    assert!(with_via > 10 && with_via < rows.len(), "{with_via} of {}", rows.len());
     for row in &rows {
         let same: Vec<_> = rows.iter().filter(|other| other.site == row.site).collect();
         assert!(same.len() > 1 || row.via.is_empty(), "{row:?}");
-        // It is a frame of the stack, and one that all others of the site do not have at that
-        // place: no two rows read the same.
+        // `via` is a frame of the stack, and no two rows have equal labels.
         let frames =
             detail(&mut coordinator, row.row).and_then(|card| card.stack).expect("a stack").frames;
-        let is_it =
+        let is_via =
             |f: &FrameRow| row.via == f.name || row.via == format!("{} {}", f.place, f.name);
-        assert!(row.via.is_empty() || frames.iter().any(is_it), "{row:?}");
+        assert!(row.via.is_empty() || frames.iter().any(is_via), "{row:?}");
     }
     let mut names: Vec<_> = rows.iter().map(|row| (&row.site, &row.via)).collect();
     names.sort();
     assert!(names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
-    // What is said is found, too.
-    let some = rows.iter().find(|row| !row.via.is_empty()).expect("one of them");
+    // The filter finds `via`.
+    let some = rows.iter().find(|row| !row.via.is_empty()).expect("a row with `via`");
     let found = stacks(&mut coordinator, &some.via, 0, u32::MAX);
     assert!(found.rows.iter().any(|row| row.row == some.row), "{some:?}");
 }
 
 #[test]
-fn stacks_come_in_pages_are_filtered_and_open() {
+fn stacks_have_pages_a_filter_and_details() {
     let mut coordinator = Coordinator::default();
     let size = side(LEAK, BandKind::Requested).len();
-    assert!(size < 1 << 17, "a side is small beside its file: {size} bytes");
-    assert_eq!(stacks(&mut coordinator, "", 0, 9).total, 0, "nothing is compared yet");
+    assert!(size < 1 << 17, "a side is much smaller than its file: {size} bytes");
+    assert_eq!(stacks(&mut coordinator, "", 0, 9).total, 0, "no comparison yet");
     assert!(detail(&mut coordinator, 0).is_none());
     compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
     let all = stacks(&mut coordinator, "", 0, u32::MAX);
@@ -164,13 +144,13 @@ fn stacks_come_in_pages_are_filtered_and_open() {
     assert_eq!((frames[0].name.as_str(), frames[0].line), ("train_step", 31));
     assert!(card.copy.contains("p_gpt.py:31"), "{}", card.copy);
     assert!(detail(&mut coordinator, all.total).is_none());
-    // What is no side is no comparison, and the one before is gone.
+    // An invalid side gives no comparison, and drops the previous one.
     let nothing = CompareQuery::Sides { a: "{}".to_owned(), b: String::new() };
-    assert!(matches!(ask(&mut coordinator, nothing), CompareAnswer::Comparison(None)));
+    assert!(matches!(ask_coordinator(&mut coordinator, nothing), CompareAnswer::Comparison(None)));
     assert_eq!(stacks(&mut coordinator, "", 0, 9).total, 0);
 }
 
-/// The points of a path, in order: `M x y`, then `H x` and `V y`.
+/// The points of a path of `M x y`, `H x` and `V y` commands.
 fn points(path: &str) -> Vec<(f64, f64)> {
     let (mut x, mut y, mut all) = (0.0, 0.0, Vec::new());
     let starts: Vec<usize> =
@@ -192,37 +172,33 @@ fn points(path: &str) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn curves_lie_on_one_axis() {
+fn curves_share_their_axes() {
     let mut coordinator = Coordinator::default();
     let shown = compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
     let curves = |align: Align| -> &ComparedCurves {
-        shown.curves.iter().find(|c| c.align == align).expect("it")
+        shown.curves.iter().find(|c| c.align == align).expect("curves")
     };
-    let extent = |name: &str| {
-        let mut loader = Loader::new(name, 0);
-        loader.feed(&bytes(name)).expect("a snapshot");
-        let file = loader.finish().expect("a snapshot");
-        f64::from(file.entries[0].traces[0].slots())
-    };
+    let extent = |name: &str| f64::from(report_target(&load_file(name)).trace().slots());
     let by_event = curves(Align::Event);
     let (a, b) = (points(&by_event.a), points(&by_event.b));
     let right = |p: &[(f64, f64)]| p.iter().map(|p| p.0).fold(0.0, f64::max);
-    // The longer one fills the box, the other its part of it.
+    // The longer curve fills the box, the other one its part.
     let parts = extent(GPT) / extent(LEAK);
     let (longer, shorter) =
         if parts < 1.0 { (right(&b), right(&a)) } else { (right(&a), right(&b)) };
     assert!((longer - 1200.0).abs() < 0.2, "{longer}");
     assert!((shorter / longer - parts.min(1.0 / parts)).abs() < 1e-3, "{shorter} of {longer}");
-    // The higher peak is just below the top, the other lower by as much as they differ.
+    // The higher peak is just below the top. The heights have the ratio of the peaks.
     let top = |p: &[(f64, f64)]| 200.0 - p.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
-    let peaks = [GPT, LEAK]
-        .map(|name| of_program(name, BandKind::Requested).figures(BandKind::Requested).peak as f64);
+    let peaks = [GPT, LEAK].map(|name| {
+        report_side(name, BandKind::Requested).figures(BandKind::Requested).peak as f64
+    });
     assert!((top(&a) / top(&b) - peaks[0] / peaks[1]).abs() < 2e-3);
     assert!(top(&b) > 185.0 && top(&b) < 200.0);
     for align in [Align::Time, Align::Step] {
         let curves = curves(align);
         assert!(curves.missing.is_empty(), "{}", curves.missing);
-        assert!((top(&points(&curves.b)) - top(&b)).abs() < 0.2, "the peak is on every axis");
+        assert!((top(&points(&curves.b)) - top(&b)).abs() < 0.2, "every axis shows the peak");
         assert!(curves.x.iter().all(|m| (0.0..=1.0).contains(&m.at)) && curves.x.len() > 1);
         assert!(curves.y.iter().all(|m| (0.0..=1.0).contains(&m.at)) && curves.y.len() > 1);
     }
@@ -234,9 +210,9 @@ fn curves_lie_on_one_axis() {
 }
 
 #[test]
-fn an_axis_that_one_does_not_have_says_so() {
+fn missing_axis_has_a_reason() {
     let mut coordinator = Coordinator::default();
-    // A recording of a release that wrote no times, and one of a few allocations.
+    // A recording of a release without times, and with a few allocations only.
     let shown = compare(
         &mut coordinator,
         "recorded/t20/linear_seed_python.pickle",

@@ -1,4 +1,4 @@
-//! Asking an engine as the page does, beside the reports that the program prints.
+//! Test harness: a session that answers as for the page, and the reports of the command line.
 
 use std::path::{Path, PathBuf};
 use vramscope_protocol::views::{Answer, BlockPage, BlockSort, BlockTable, Query};
@@ -13,9 +13,9 @@ pub(crate) const TARGET: DeviceRef = DeviceRef { part: 0, device: 0 };
 /// A recording with a clock.
 pub(crate) const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
 
-/// A file, in an engine and as the reports read it.
+/// A file, opened in a session and for reports.
 pub(crate) struct Opened {
-    pub(crate) engine: FileSession,
+    pub(crate) session: FileSession,
     pub(crate) loaded: Loaded,
     pub(crate) file: LoadedFile,
 }
@@ -24,33 +24,70 @@ pub(crate) fn test_data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
 }
 
-pub(crate) fn open(name: &str) -> Opened {
-    let bytes = std::fs::read(test_data().join(name)).expect("a file of test_data");
-    let mut engine = FileSession::new(name, bytes.len() as u64);
-    engine.feed(&bytes).expect("a snapshot");
-    let Response::Loaded(loaded) = engine.finish() else { panic!("{name} is a snapshot") };
-    let mut loader = Loader::new(name, bytes.len() as u64);
+/// The bytes of a file in `test_data`.
+pub(crate) fn read(name: &str) -> Vec<u8> {
+    std::fs::read(test_data().join(name)).expect("a file of test_data")
+}
+
+/// A session with a loaded file, and its `Loaded` response.
+pub(crate) fn open_session(name: &str) -> (FileSession, Loaded) {
+    open_session_as(name, name)
+}
+
+/// [`open_session`] under another path.
+pub(crate) fn open_session_as(path: &str, name: &str) -> (FileSession, Loaded) {
+    let bytes = read(name);
+    let mut session = FileSession::new(path, bytes.len() as u64);
+    session.feed(&bytes).expect("a snapshot");
+    let Response::Loaded(loaded) = session.finish() else { panic!("{name} is a snapshot") };
+    (session, loaded)
+}
+
+/// A file for reports.
+pub(crate) fn load_file(name: &str) -> LoadedFile {
+    load_file_as(name, name)
+}
+
+/// [`load_file`] under another path.
+pub(crate) fn load_file_as(path: &str, name: &str) -> LoadedFile {
+    let bytes = read(name);
+    let mut loader = Loader::new(path, bytes.len() as u64);
     loader.feed(&bytes).expect("a snapshot");
-    Opened { engine, loaded, file: loader.finish().expect("a snapshot") }
+    loader.finish().expect("a snapshot")
+}
+
+/// The first device of a file, for reports.
+pub(crate) fn report_target(file: &LoadedFile) -> Target<'_> {
+    Target { path: &file.path, entry: &file.entries[0], index: 0 }
+}
+
+/// The answer of a session to a query about a device.
+pub(crate) fn ask(session: &mut FileSession, target: DeviceRef, query: Query) -> Answer {
+    session.post(Request::View { id: 5, target, query });
+    match session.step().expect("an answer").response {
+        Response::View { id: 5, answer } => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn open(name: &str) -> Opened {
+    let (session, loaded) = open_session(name);
+    Opened { session, loaded, file: load_file(name) }
 }
 
 impl Opened {
     pub(crate) fn ask_of(&mut self, target: DeviceRef, query: Query) -> Answer {
-        self.engine.post(Request::View { id: 3, target, query });
-        match self.engine.step().expect("an answer").response {
-            Response::View { id: 3, answer } => answer,
-            other => panic!("{other:?}"),
-        }
+        ask(&mut self.session, target, query)
     }
 
+    /// The answer about the first device, which reports are about.
     pub(crate) fn ask(&mut self, query: Query) -> Answer {
-        // The reports look at the first device.
         let device = self.loaded.parts[0].devices.first().map_or(0, |d| d.device);
         self.ask_of(DeviceRef { part: 0, device }, query)
     }
 
     pub(crate) fn report(&self) -> Target<'_> {
-        Target { path: &self.file.path, entry: &self.file.entries[0], index: 0 }
+        report_target(&self.file)
     }
 
     pub(crate) fn blocks(
@@ -66,7 +103,7 @@ impl Opened {
         }
     }
 
-    /// All rows of a table, page by page, by index.
+    /// The block indices of all rows of a table, page by page.
     pub(crate) fn order(&mut self, table: &BlockTable) -> Vec<u32> {
         let mut order = Vec::new();
         loop {
@@ -82,6 +119,7 @@ impl Opened {
     }
 }
 
+/// A table of all blocks that match a search, the largest first.
 pub(crate) fn table(text: &str) -> BlockTable {
     BlockTable {
         text: text.into(),
@@ -97,6 +135,7 @@ pub(crate) fn number(quantity: &Quantity) -> i64 {
     quantity.value.try_into().expect("an integer")
 }
 
+/// The tooltip of a block.
 pub(crate) fn hit(opened: &mut Opened, block: u32) -> Option<Hit> {
     match opened.ask(Query::Hit { block }) {
         Answer::Hit(hit) => hit.map(|h| *h),
@@ -104,7 +143,7 @@ pub(crate) fn hit(opened: &mut Opened, block: u32) -> Option<Hit> {
     }
 }
 
-/// Every hand-made file, and a choice of recordings.
+/// Every hand-made file, and some recordings.
 pub(crate) fn all_files() -> Vec<String> {
     let mut files = Vec::new();
     for folder in ["scenarios", "edge", "recorded/misc"] {

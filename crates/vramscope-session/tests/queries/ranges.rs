@@ -1,9 +1,6 @@
-//! Ranges, frames, tooltips and the way from one block to the next, against what the program
-//! prints.
+//! Ranges, frames, tooltips, markers and steps between blocks, compared with reports.
 
-mod asking;
-
-use asking::{GPT, Opened, TARGET, all_files, hit, number, open, table};
+use super::harness::{GPT, Opened, TARGET, all_files, hit, number, open, table};
 use vramscope_protocol::views::{
     Answer, At, BlockSort, BlockTable, DetailCard, Looked, MarkedRange, Query,
 };
@@ -53,21 +50,21 @@ fn raw(card: &DetailCard, key: &str) -> i64 {
 }
 
 #[test]
-fn a_search_goes_through_blocks_from_before_the_window_one_by_one() {
+fn next_visits_every_block_from_before_the_window() {
     let mut opened = open("recorded/gpt_late.pickle.gz");
     let search = || Looked::Search { text: ">=1".into() };
     let before = opened.file.entries[0].traces[0].blocks.iter().filter(|b| b.enters == 0).count();
     let mut seen = vec![0];
     for _ in 1..before {
         let from = seen.last().copied();
-        seen.push(opened.next_from(search(), -1, from, false).expect("there are some").block);
+        seen.push(opened.next_from(search(), -1, from, false).expect("a block").block);
     }
     assert!(before > 10);
     assert_eq!(seen, (0..before as u32).collect::<Vec<_>>());
 }
 
 #[test]
-fn the_next_block_of_a_kind_goes_round() {
+fn next_wraps_around() {
     let mut opened = open(GPT);
     let search = || Looked::Search { text: "forward >100KiB".into() };
     let mut order = opened.order(&BlockTable {
@@ -80,12 +77,12 @@ fn the_next_block_of_a_kind_goes_round() {
     assert!(order.len() > 3 && order.iter().all(|&i| enters[i as usize] > 0));
     let mut event = -1;
     for &block in order.iter().chain(&order[..2]) {
-        let detail = opened.next(search(), event, false).expect("there are some");
+        let detail = opened.next(search(), event, false).expect("a block");
         assert_eq!(detail.block, block);
         event = i64::from(enters[block as usize]) - 1;
     }
     for &block in [order[0]].iter().chain(order.iter().rev().take(4)) {
-        let detail = opened.next(search(), event, true).expect("there are some");
+        let detail = opened.next(search(), event, true).expect("a block");
         assert_eq!(detail.block, block);
         event = i64::from(enters[block as usize]) - 1;
     }
@@ -93,7 +90,7 @@ fn the_next_block_of_a_kind_goes_round() {
     assert!(opened.next(Looked::Search { text: "no such thing".into() }, 0, false).is_none());
     assert!(opened.next(Looked::Stack { block: u32::MAX }, 0, false).is_none());
 
-    // Every block of a stack is met once on the way round, those from before the window too.
+    // A full turn visits every block of a stack once, also blocks from before the window.
     for name in [GPT, "recorded/gpt_late.pickle.gz"] {
         let mut opened = open(name);
         let trace = opened.report().trace();
@@ -103,18 +100,18 @@ fn the_next_block_of_a_kind_goes_round() {
             let kind = |i: u32| (blocks[i as usize].0, blocks[i as usize].1);
             let same = (0..blocks.len() as u32).filter(|&i| kind(i) == kind(first)).count().min(40);
             for backwards in [false, true] {
-                let (mut at, mut met) = (first, Vec::new());
+                let (mut at, mut visited) = (first, Vec::new());
                 for _ in 0..same {
                     let event = i64::from(blocks[at as usize].2) - 1;
                     at = opened
                         .next(Looked::Stack { block: at }, event, backwards)
-                        .expect("itself at least")
+                        .expect("at least the block itself")
                         .block;
                     assert_eq!(kind(at), kind(first));
-                    assert!(!met.contains(&at), "{name}: {at} is met twice");
-                    met.push(at);
+                    assert!(!visited.contains(&at), "{name}: {at} is visited twice");
+                    visited.push(at);
                 }
-                assert!(same == 40 || met.last() == Some(&first), "{name}: all the way round");
+                assert!(same == 40 || visited.last() == Some(&first), "{name}: a full turn");
             }
         }
     }
@@ -142,13 +139,13 @@ fn check_range(name: &str, card: &DetailCard, curve: &[u64]) {
         "{name}: {sum} of {allocated}"
     );
     assert_eq!(card.heading.is_empty(), card.stacks.is_empty());
-    assert!(card.stacks.iter().all(|s| s.note == "all freed again" || s.note.ends_with(" kept")));
-    let all_freed = card.stacks.iter().all(|s| s.note == "all freed again");
+    assert!(card.stacks.iter().all(|s| s.note == "all freed" || s.note.ends_with(" still live")));
+    let all_freed = card.stacks.iter().all(|s| s.note == "all freed");
     assert!(survived == 0 || card.stacks.len() == 50 || !all_freed, "{name}");
 }
 
 #[test]
-fn ranges_add_up() {
+fn ranges_add_up_to_the_curve() {
     let mut checked = 0;
     for name in all_files().into_iter().chain([GPT.to_owned()]) {
         let mut opened = open(&name);
@@ -164,7 +161,6 @@ fn ranges_add_up() {
                     let Answer::Detail(Some(card)) = opened.ask_of(target, query) else {
                         panic!("a range")
                     };
-                    // The curve can only be told apart from others in sums that fit.
                     check_range(&name, &card, &curve);
                     checked += 1;
                 }
@@ -175,7 +171,7 @@ fn ranges_add_up() {
 }
 
 #[test]
-fn ranges_know_their_edges_and_what_is_kept() {
+fn range_has_exact_edges_and_live_bytes() {
     // A 1000 100; A 1200 200; A 1400 300; F 1200 (two events); A 1200 50 (hexadecimal addresses)
     let mut opened = open("scenarios/f02.pickle");
     let event = AxisKind::Event;
@@ -193,20 +189,21 @@ fn ranges_know_their_edges_and_what_is_kept() {
     assert_eq!(text(&all, "survived").as_deref(), Some("450 B, 3 blocks"));
     assert_eq!(text(&all, "from").as_deref(), Some("before the window"));
     assert!(all.copy.starts_with("Range  +450 bytes\nfrom: before the window\n"), "{}", all.copy);
-    // Slots 2 to 5: after event 1 to after event 4. The free alone is left of 200 bytes.
+    // Slots 2 to 5: from the state after event 1 to the state after event 4. Of the block of 200
+    // bytes, only the free is in the range.
     let some = opened.range(event, 2.2, 5.5).expect("a range");
     assert_eq!((raw(&some, "from"), raw(&some, "to")), (1, 4));
     assert_eq!(
         (raw(&some, "allocated"), raw(&some, "freed"), raw(&some, "survived")),
         (300, 200, 300)
     );
-    assert_eq!(opened.range(event, 5.5, 2.2).expect("either way round"), some);
+    assert_eq!(opened.range(event, 5.5, 2.2).expect("a reversed range"), some);
     let down = opened.range(event, 4.0, 6.0).expect("a range");
     assert_eq!((down.title.text.as_str(), down.title.value), ("-200 B", -200));
     assert!(down.stacks.is_empty() && down.heading.is_empty());
     let nowhere = opened.range(event, 3.0, 3.0).expect("a state");
     assert_eq!((nowhere.title.text.as_str(), raw(&nowhere, "from")), ("0 B", raw(&nowhere, "to")));
-    let beyond = opened.range(event, -1e300, f64::INFINITY).expect("it is cut");
+    let beyond = opened.range(event, -1e300, f64::INFINITY).expect("a clamped range");
     assert_eq!(beyond, all);
     assert!(opened.range(event, f64::NAN, 1.0).is_none());
     assert!(
@@ -216,7 +213,7 @@ fn ranges_know_their_edges_and_what_is_kept() {
 }
 
 #[test]
-fn frames_hold_what_the_program_says() {
+fn frame_details_equal_the_peak_report() {
     for name in [
         GPT,
         "recorded/gpt_late.pickle.gz",
@@ -266,7 +263,7 @@ fn frames_hold_what_the_program_says() {
 }
 
 #[test]
-fn a_tooltip_is_the_same_wherever_the_block_is_drawn() {
+fn tooltip_does_not_depend_on_the_view() {
     let mut opened = open(GPT);
     let peak = opened.loaded.parts[0].devices[0].axes[0].peak;
     for height in [1.0, 1e6, 5e6, 2e7] {
@@ -279,9 +276,9 @@ fn a_tooltip_is_the_same_wherever_the_block_is_drawn() {
             slot: peak,
             bytes: height,
         };
-        opened.engine.post(request);
+        opened.session.post(request);
         let Some(Response::Picked { hit: Some(picked), .. }) =
-            opened.engine.step().map(|r| r.response)
+            opened.session.step().map(|r| r.response)
         else {
             panic!("a block")
         };
@@ -291,7 +288,7 @@ fn a_tooltip_is_the_same_wherever_the_block_is_drawn() {
 }
 
 #[test]
-fn a_marker_is_where_the_moment_is_and_has_its_name() {
+fn marker_has_the_position_and_label_of_the_state() {
     let mut opened = open(GPT);
     let last = opened.file.entries[0].traces[0].device.events.len() as i64 - 1;
     let there = [last, -1, 0, 1234];
@@ -303,14 +300,14 @@ fn a_marker_is_where_the_moment_is_and_has_its_name() {
     };
     assert_eq!(markers.len(), there.len());
     for (marker, event) in markers.iter().zip(there) {
-        let Answer::StateAt(moment) = opened.ask(Query::StateAt { at: At::Event { event } }) else {
-            panic!("a moment")
+        let Answer::StateAt(state) = opened.ask(Query::StateAt { at: At::Event { event } }) else {
+            panic!("a state")
         };
         assert_eq!(
             (marker.event, &marker.spans, &marker.label),
-            (event, &moment.spans, &moment.label)
+            (event, &state.spans, &state.label)
         );
-        let [by_event, by_time] = &marker.spans[..] else { panic!("a place on each axis") };
+        let [by_event, by_time] = &marker.spans[..] else { panic!("a span on each axis") };
         assert_eq!([by_event.x0, by_event.x1], [event + 1, event + 2].map(|slot| slot as f64));
         assert!(by_time.x0 >= 0.0 && by_time.x0 <= by_time.x1);
     }

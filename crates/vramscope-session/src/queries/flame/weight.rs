@@ -1,4 +1,4 @@
-//! Weights in words: each with its unit, so that no two measures are taken for each other.
+//! The weight of a flame graph: what it sums, and its unit in texts.
 
 use crate::queries::range::{peak_of, states};
 use vramscope_analysis::slicing::Budget;
@@ -7,12 +7,13 @@ use vramscope_protocol::views::{FlameSpec, FlameWeight};
 use vramscope_report::Quantity;
 use vramscope_units::{Bytes, EventIndex, grouped};
 
-/// Every event.
-const WHOLE: (u32, u32) = (0, u32::MAX);
+/// The range of all events.
+const ALL_EVENTS: (u32, u32) = (0, u32::MAX);
 
-/// What a graph adds up.
+/// What a graph sums.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weight {
+    /// The measure of a block.
     pub(super) measure: Measure,
     /// The events that count, both included.
     pub(super) events: (u32, u32),
@@ -28,6 +29,7 @@ enum Unit {
 }
 
 impl Weight {
+    /// The weight of a spec. Finding the peak of a range takes slices.
     pub(super) async fn sliced(trace: &Trace, spec: &FlameSpec, budget: &mut Budget) -> Self {
         let last = i64::from(trace.slots()) - 1;
         let between = spec.range.and_then(|marked| states(trace, &marked));
@@ -50,18 +52,18 @@ impl Weight {
             FlameWeight::Count => (Measure::Count, Unit::Allocations),
             FlameWeight::Churn => (Measure::Churn, Unit::Bytes),
         };
-        // What happens between two states are the events after the first, up to the second.
+        // State `from` precedes event `from`, and event `to - 1` leads to state `to`.
         let events = match between {
             Some((from, to)) if from < to => (from, to - 1),
             Some(_) => (1, 0),
-            None => WHOLE,
+            None => ALL_EVENTS,
         };
         Self { measure, events, unit }
     }
 
     /// `1.20 GiB`, `2,431 allocations` or `1.20 GiB·s`.
     pub(super) fn quantity(&self, weight: u128) -> Quantity {
-        // Beyond 64 bits there is no telling numbers apart by their groups.
+        // Numbers of more than 64 bits are not grouped.
         let whole = u64::try_from(weight).map_or_else(|_| weight.to_string(), grouped);
         let value = i128::try_from(weight).unwrap_or(i128::MAX);
         let bytes = Bytes(u64::try_from(weight).unwrap_or(u64::MAX));
@@ -84,19 +86,19 @@ impl Weight {
         Quantity { value, text, exact }
     }
 
-    /// `requested bytes live at the peak, #3,737`.
+    /// The description of the total: `requested bytes live at the peak, #3,737`.
     pub(super) fn text(&self, trace: &Trace, spec: &FlameSpec) -> String {
         let what = match spec.weight {
             FlameWeight::Peak => "requested bytes live at the peak",
             FlameWeight::Cursor => "requested bytes live at the cursor",
             FlameWeight::ByteSeconds if trace.clock.is_some() => {
-                "requested bytes times seconds of life"
+                "requested bytes × seconds of lifetime"
             }
-            FlameWeight::ByteSeconds => "requested bytes times events of life",
+            FlameWeight::ByteSeconds => "requested bytes × events of lifetime",
             FlameWeight::Count => "allocations",
-            FlameWeight::Churn => "requested bytes of allocations",
+            FlameWeight::Churn => "requested bytes of all allocations",
         };
-        let is_ranged = self.events != WHOLE;
+        let is_ranged = self.events != ALL_EVENTS;
         match self.measure {
             Measure::Requested(slot) => {
                 let of = if is_ranged { " of the range" } else { "" };
@@ -107,7 +109,7 @@ impl Weight {
             }
             _ if !is_ranged => format!("{what} in the window"),
             _ => match self.events {
-                (first, last) if first > last => format!("{what} in the range, which has no event"),
+                (first, last) if first > last => format!("{what} in the range (no events)"),
                 (first, last) => {
                     format!("{what} in the range, {} to {}", EventIndex(first), EventIndex(last))
                 }

@@ -1,45 +1,31 @@
-//! The overview of a run, against the comparison that the program prints.
+//! The overview of a run, compared with the report of the command line.
 
-use std::path::Path;
+use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
+use super::number;
 use vramscope_protocol::views::{Answer, Overview, Query, RankCard, RankSort, RunQuery};
-use vramscope_protocol::{DeviceRef, Quantity, Request, Response, RunRequest, RunResponse};
-use vramscope_report::FindingKind;
-use vramscope_report::LoadedFile;
-use vramscope_report::Target;
+use vramscope_protocol::{RunRequest, RunResponse};
 use vramscope_report::findings::across;
 use vramscope_report::rank::RankSummary;
-use vramscope_session::{Coordinator, FileSession, Loader};
+use vramscope_report::{FindingKind, LoadedFile};
+use vramscope_session::Coordinator;
 
-fn bytes(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
-    std::fs::read(path).expect("a file of test_data")
+/// The file of a rank of the sample run.
+fn sample_name(rank: u32) -> String {
+    format!("../web/site/public/sample/{}.gz", sample_path(rank))
 }
 
-fn number(quantity: &Quantity) -> u64 {
-    quantity.value.try_into().expect("an integer")
+fn sample_path(rank: u32) -> String {
+    format!("rank{rank}_memory_snapshot.pickle")
 }
 
 /// The eight ranks of the sample run.
-fn sample() -> Vec<(String, LoadedFile)> {
-    let rank = |rank: u32| {
-        let path = format!("rank{rank}_memory_snapshot.pickle");
-        let mut loader = Loader::new(&path, 0);
-        loader.feed(&bytes(&format!("../web/site/public/sample/{path}.gz"))).expect("a snapshot");
-        (path, loader.finish().expect("a snapshot"))
-    };
-    (0..8).map(rank).collect()
+fn sample() -> Vec<LoadedFile> {
+    (0..8).map(|rank| load_file_as(&sample_path(rank), &sample_name(rank))).collect()
 }
 
 fn card_of(path: &str, name: &str) -> Box<RankCard> {
-    let mut engine = FileSession::new(path, 0);
-    engine.feed(&bytes(name)).expect("a snapshot");
-    assert!(matches!(engine.finish(), Response::Loaded(_)));
-    let target = DeviceRef { part: 0, device: 0 };
-    engine.post(Request::View { id: 1, target, query: Query::Card {} });
-    match engine.step().map(|reply| reply.response) {
-        Some(Response::View { id: 1, answer: Answer::Card(card) }) => card,
-        other => panic!("{other:?}"),
-    }
+    let (mut session, _) = open_session_as(path, name);
+    answer!(session, Query::Card {}, Card)
 }
 
 fn run(coordinator: &mut Coordinator, query: RunQuery) -> Overview {
@@ -50,25 +36,21 @@ fn run(coordinator: &mut Coordinator, query: RunQuery) -> Overview {
 }
 
 #[test]
-fn ranks_are_compared_as_by_the_program() {
+fn outliers_equal_the_report() {
     let files = sample();
-    let summaries: Vec<RankSummary> = files
-        .iter()
-        .map(|(path, file)| RankSummary::new(Target { path, entry: &file.entries[0], index: 0 }))
-        .collect();
-    let told: Vec<_> = across(summaries)
+    let summaries = files.iter().map(|file| RankSummary::new(report_target(file))).collect();
+    let reported: Vec<_> = across(summaries)
         .anomalies
         .into_iter()
         .filter(|a| a.kind == FindingKind::Outlier)
         .collect();
-    assert!(!told.is_empty(), "one rank of the sample holds more than the others");
+    assert!(!reported.is_empty(), "one rank of the sample holds more than the others");
 
     let mut coordinator = Coordinator::default();
     let mut overview = None;
-    // In another order than that of the ranks, and one of them twice.
+    // Not in the order of ranks, and one rank twice.
     for rank in [5, 0, 7, 3, 1, 6, 2, 4, 3] {
-        let path = format!("rank{rank}_memory_snapshot.pickle");
-        let card = card_of(&path, &format!("../web/site/public/sample/{path}.gz"));
+        let card = card_of(&sample_path(rank), &sample_name(rank));
         overview = Some(run(
             &mut coordinator,
             RunQuery::Card { key: 100 + rank, group: "run".into(), card },
@@ -78,7 +60,8 @@ fn ranks_are_compared_as_by_the_program() {
     let mut found: Vec<_> =
         overview.outliers.iter().map(|f| (&*f.id, &*f.path, number(&f.bytes), &*f.text)).collect();
     found.sort_unstable();
-    let mut expected: Vec<_> = told.iter().map(|a| (&*a.id, &*a.path, a.bytes, &*a.text)).collect();
+    let mut expected: Vec<_> =
+        reported.iter().map(|a| (&*a.id, &*a.path, a.bytes, &*a.text)).collect();
     expected.sort_unstable();
     assert_eq!(found, expected);
 
@@ -89,17 +72,17 @@ fn ranks_are_compared_as_by_the_program() {
         ["run", "", "", "", "", "", "", ""]
     );
     assert!(
-        overview.text.starts_with("peaks from ") && overview.text.contains(" to "),
+        overview.text.starts_with("Peak per rank: ") && overview.text.contains(" to "),
         "{}",
         overview.text
     );
     let largest = overview.rows.iter().map(|r| r.requested.max(r.reserved)).fold(0.0, f64::max);
     assert_eq!(largest, 1.0);
     for row in &overview.rows {
-        let path = format!("rank{}_memory_snapshot.pickle", row.key - 100);
-        let named = told.iter().filter(|a| a.path == path).max_by_key(|a| a.bytes);
-        assert_eq!(row.outlier.is_empty(), named.is_none(), "{row:?}");
-        assert!(named.is_none() || row.outlier.contains(" more "), "{row:?}");
+        let path = sample_path(row.key - 100);
+        let largest = reported.iter().filter(|a| a.path == path).max_by_key(|a| a.bytes);
+        assert_eq!(row.outlier.is_empty(), largest.is_none(), "{row:?}");
+        assert!(largest.is_none() || row.outlier.contains(" more "), "{row:?}");
         assert!(
             (row.categories.last().expect("some") - row.requested).abs() < 1e-9
                 && row.categories.is_sorted()
@@ -108,7 +91,7 @@ fn ranks_are_compared_as_by_the_program() {
 }
 
 #[test]
-fn rows_are_sorted_and_ranks_decide_among_equals() {
+fn rows_are_sorted_and_equals_stay_in_rank_order() {
     let mut coordinator = Coordinator::default();
     let a = card_of("b/rank2_x.pickle", "recorded/t26/linear_seed_python.pickle");
     let b = card_of("a/rank3_x.pickle", "recorded/t26/linear_seed_python.pickle");

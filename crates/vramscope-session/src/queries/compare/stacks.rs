@@ -1,0 +1,138 @@
+//! The call stacks of a comparison: a table, and the details of a row.
+
+use super::Compared;
+use crate::queries::detail_card::detail_card;
+use vramscope_protocol::views::{ComparedStack, ComparedStacks, DetailCard};
+use vramscope_protocol::{DetailRow, FrameRow, StackDetail};
+use vramscope_report::diff::StackDiff;
+use vramscope_report::disambiguate::apart;
+use vramscope_report::{FrameRecord, Quantity, text};
+use vramscope_units::grouped;
+
+impl Compared {
+    /// The rows whose site, frames or category contain a text, case-insensitively.
+    pub(super) fn page(&self, text: &str, from: u32, count: u32) -> ComparedStacks {
+        let wanted = text.trim().to_lowercase();
+        let has = |text: &str| text.to_lowercase().contains(&wanted);
+        let is_wanted = |i: &usize| {
+            let (s, [site, via]) = (&self.stacks[*i], &self.names[*i]);
+            let category = s.category.is_some_and(|category| has(category.name()));
+            let in_labels = category || has(&s.site) || has(site) || has(via);
+            wanted.is_empty() || in_labels || s.frames.iter().any(|f| has(&f.name) || has(&f.file))
+        };
+        let found: Vec<usize> = (0..self.stacks.len()).filter(is_wanted).collect();
+        let change =
+            found.iter().fold(0i64, |sum, &i| sum.saturating_add(self.stacks[i].bytes.change));
+        let all = Quantity::count(self.stacks.len() as u64, "call stack", "call stacks").exact;
+        let count_text = if wanted.is_empty() {
+            all
+        } else {
+            format!("{} of {all}", grouped(found.len() as u64))
+        };
+        let largest = self.stacks.first().map_or(0, |s| s.bytes.change.unsigned_abs()).max(1);
+        let row = |&i: &usize| {
+            let (stack, [site, via]) = (&self.stacks[i], &self.names[i]);
+            ComparedStack {
+                row: i as u32,
+                site: site.clone(),
+                via: via.clone(),
+                category: stack.category.map(|c| c.name().to_owned()).unwrap_or_default(),
+                a: Quantity::signed_bytes(stack.bytes.a),
+                b: Quantity::signed_bytes(stack.bytes.b),
+                change: Quantity::change_of_bytes(stack.bytes.change),
+                share: stack.bytes.change as f64 / largest as f64,
+                blocks: count_change(stack.blocks.change),
+                note: note(stack).to_owned(),
+            }
+        };
+        ComparedStacks {
+            total: found.len() as u32,
+            text: format!("{count_text}, {}", Quantity::change_of_bytes(change).text),
+            from,
+            rows: found.iter().skip(from as usize).take(count as usize).map(row).collect(),
+        }
+    }
+
+    /// The details of a row of the unfiltered table.
+    pub(super) fn detail(&self, row: u32) -> Option<DetailCard> {
+        let stack = self.stacks.get(row as usize)?;
+        let line = |key: &str, label: &str, text: String, raw: i64| DetailRow {
+            key: key.to_owned(),
+            label: label.to_owned(),
+            text,
+            raw: Some(raw.to_string()),
+        };
+        let (bytes, blocks) = (stack.bytes, stack.blocks);
+        let counts = |n: i64| Quantity::count(n.unsigned_abs(), "block", "blocks").exact;
+        let held = |bytes: i64, blocks: i64| {
+            format!("{}, {}", Quantity::signed_bytes(bytes).exact, counts(blocks))
+        };
+        let mut rows = vec![
+            line("a", "in A", held(bytes.a, blocks.a), bytes.a),
+            line("b", "in B", held(bytes.b, blocks.b), bytes.b),
+            line("percent", "change", bytes.percent(), bytes.change),
+        ];
+        let texts = [
+            ("category", "category", stack.category.map(|c| c.name().to_owned())),
+            ("matched", "call stack", matched(stack).map(str::to_owned)),
+        ];
+        rows.extend(texts.into_iter().filter_map(|(key, label, text)| {
+            Some(DetailRow { key: key.to_owned(), label: label.to_owned(), text: text?, raw: None })
+        }));
+        let frame = |f: &FrameRecord<'_>| FrameRow {
+            name: f.name.to_string(),
+            file: f.file.to_string(),
+            line: f.line,
+            place: text::place(&f.file, f.line),
+            framework: f.is_framework(),
+        };
+        let note = match (stack.frames.is_empty(), stack.of_free) {
+            (true, _) => Some("No call stack was recorded for these blocks.".to_owned()),
+            (_, true) => Some(
+                "This is the call stack of the free. The alloc is not in the trace.".to_owned(),
+            ),
+            _ => None,
+        };
+        let change = Quantity::change_of_bytes(bytes.change);
+        let mut card = detail_card("Change", change, rows, "", Vec::new());
+        let line = |f: &FrameRecord<'_>| format!("  {}  {}:{}\n", f.name, f.file, f.line);
+        card.copy.extend(stack.frames.iter().map(line));
+        card.stack = Some(StackDetail { frames: stack.frames.iter().map(frame).collect(), note });
+        Some(card)
+    }
+}
+
+/// A change of a count, with its sign.
+pub(super) fn count_change(n: i64) -> Quantity {
+    let text = text::signed_count(n);
+    Quantity { value: n.into(), exact: text.clone(), text }
+}
+
+/// The note in a row of the table.
+fn note(stack: &StackDiff) -> &'static str {
+    match (stack.matched, stack.of_free) {
+        ("only_a", _) => "only in A",
+        ("only_b", _) => "only in B",
+        (_, true) => "stack of the free",
+        ("moved", _) => "lines moved",
+        _ => "",
+    }
+}
+
+/// How the stack was matched, in the details; `None` for equal frames.
+fn matched(stack: &StackDiff) -> Option<&'static str> {
+    Some(match stack.matched {
+        "only_a" => "only in A",
+        "only_b" => "only in B",
+        "moved" => "same functions, but lines or folders differ. Shown: B",
+        _ => return None,
+    })
+}
+
+/// The call site of each stack, and the frame that distinguishes it from stacks of the same site.
+pub(super) fn names(stacks: &[StackDiff]) -> Vec<[String; 2]> {
+    let keys: Vec<_> = stacks.iter().map(|stack| (stack.site.as_str(), &*stack.frames)).collect();
+    let via = |frame: Option<&FrameRecord<'_>>| frame.map_or_else(String::new, FrameRecord::label);
+    let sites = stacks.iter().map(|stack| stack.site.clone());
+    sites.zip(apart(&keys).into_iter().map(via)).map(<[String; 2]>::from).collect()
+}

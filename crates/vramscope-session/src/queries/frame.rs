@@ -1,0 +1,125 @@
+//! The details of a frame: what it holds at the peak.
+
+use super::card::fraction;
+use super::detail_card::detail_card;
+use super::range::slot_label;
+use super::stack_shares::{StackShares, share_rows};
+use vramscope_analysis::Block;
+use vramscope_analysis::slicing::{Budget, STRIDE, strides};
+use vramscope_protocol::DetailRow;
+use vramscope_protocol::views::DetailCard;
+use vramscope_report::{Quantity, text};
+use vramscope_report::{Target, by_category, slot_of};
+use vramscope_snapshot::{FrameId, StackId};
+use vramscope_units::Bytes;
+
+/// Call stacks in the list.
+const MAX_STACKS: usize = 20;
+
+/// The details of a frame at the peak of `requested_bytes`: blocks of all stacks that contain it at
+/// any level. A stack that contains it twice counts once. `None` when no frame of the snapshot has
+/// this name, file and line.
+pub(crate) async fn frame(
+    at: Target<'_>,
+    name: &str,
+    file: &str,
+    line: u32,
+    budget: &mut Budget,
+) -> Option<DetailCard> {
+    let (trace, snapshot) = (at.trace(), at.snapshot());
+    // Damaged texts of several frames can decode to the same text, so a frame can have several ids.
+    let is_frame = |id: FrameId| {
+        let frame = snapshot.frame(id);
+        frame.line == line && snapshot.text(frame.name) == name && snapshot.text(frame.file) == file
+    };
+    let mut ids: Vec<FrameId> = Vec::new();
+    for part in strides(snapshot.frames.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        ids.extend(part.map(|id| FrameId(id as u32)).filter(|&id| is_frame(id)));
+    }
+    let frame = snapshot.frame(*ids.first()?);
+    let has_frame = |stack: usize| {
+        snapshot.stacks.frames(StackId(stack as u32)).iter().any(|f| ids.contains(f))
+    };
+    let mut with_frame: Vec<bool> = Vec::with_capacity(snapshot.stacks.len());
+    for part in strides(snapshot.stacks.len()) {
+        budget.charge(16 * part.len() as u64).await;
+        with_frame.extend(part.map(has_frame));
+    }
+    let is_innermost =
+        |stack: StackId| snapshot.stacks.frames(stack).first().is_some_and(|f| ids.contains(f));
+
+    let slot = slot_of(trace.requested_band.peak_event);
+    let mut live: Vec<u32> = Vec::new();
+    for part in strides(trace.blocks.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        let blocks = (part.start as u32..).zip(&trace.blocks[part]);
+        let is_live =
+            |b: &Block| b.enters <= slot && slot < b.leaves && with_frame[b.stack.0 as usize];
+        live.extend(blocks.filter(|(_, b)| is_live(b)).map(|(i, _)| i));
+    }
+    let mut shares = StackShares::new(at, slot);
+    for part in live.chunks(STRIDE) {
+        budget.charge(4 * part.len() as u64).await;
+        for &i in part {
+            shares.add(i);
+        }
+    }
+    let shares = shares.finish();
+    let inclusive = shares.iter().fold(0u64, |sum, s| sum.saturating_add(s.bytes));
+    let own = shares.iter().filter(|s| is_innermost(s.stack));
+    let exclusive = own.fold(0u64, |sum, s| sum.saturating_add(s.bytes));
+    let whole = trace.requested.at(slot);
+
+    let row = |key: &str, label: &str, text: String, raw: Option<String>| DetailRow {
+        key: key.to_owned(),
+        label: label.to_owned(),
+        text,
+        raw,
+    };
+    let blocks = Quantity::count(live.len() as u64, "block", "blocks");
+    let mut rows = vec![
+        row("frame", "frame", text::full_label(snapshot, frame), None),
+        row("file", "file", file.to_owned(), None),
+        row(
+            "peak",
+            "at the peak",
+            slot_label(trace, slot),
+            Some(vramscope_report::event_of(slot).to_string()),
+        ),
+        row(
+            "inclusive",
+            "total (all stacks with the frame)",
+            Bytes(inclusive).exact(),
+            Some(inclusive.to_string()),
+        ),
+        row(
+            "exclusive",
+            "self (innermost frame)",
+            Bytes(exclusive).exact(),
+            Some(exclusive.to_string()),
+        ),
+        row("blocks", "blocks", blocks.text, Some(blocks.value.to_string())),
+        row(
+            "share",
+            "share of the peak",
+            format!("{:.1} %", 100.0 * fraction(inclusive, whole)),
+            None,
+        ),
+    ];
+    let categories = at.entry.categories(at.index);
+    let weights =
+        live.iter().map(|&i| (categories.get(i).category, trace.blocks[i as usize].bytes.0));
+    rows.extend(by_category(weights).into_iter().map(|c| {
+        let blocks = Quantity::count(c.blocks.into(), "block", "blocks").exact;
+        let name = c.category.name();
+        let label = name.replace('_', " ");
+        row(name, &label, format!("{}, {blocks}", Bytes(c.bytes)), Some(c.bytes.to_string()))
+    }));
+
+    let stacks = share_rows(at, &shares, MAX_STACKS, inclusive, |share| {
+        if share.is_of_free { "stack of the free".to_owned() } else { String::new() }
+    });
+    let heading = if stacks.is_empty() { "" } else { "Call stacks with the frame at the peak" };
+    Some(detail_card("Frame", Quantity::bytes(Bytes(inclusive)), rows, heading, stacks))
+}

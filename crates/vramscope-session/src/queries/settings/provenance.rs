@@ -1,0 +1,105 @@
+//! How a file was recorded: history, clock, ring buffer, coverage, steps.
+
+use vramscope_analysis::{Coverage, Trace};
+use vramscope_protocol::DetailRow;
+use vramscope_report::info::{FileInfo, has_overflowed};
+use vramscope_report::{Quantity, Target};
+use vramscope_units::{Micros, grouped};
+
+/// Names of annotated ranges in the list.
+const MAX_NAMES: usize = 6;
+
+/// The rows about the recording.
+pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
+    let trace = at.trace();
+    let mut rows = Vec::new();
+    let mut row = |key: &str, label: &str, text: String, raw: Option<u64>| {
+        rows.push(DetailRow {
+            key: key.to_owned(),
+            label: label.to_owned(),
+            text,
+            raw: raw.map(|n| n.to_string()),
+        });
+    };
+    let number = |n: usize| Some(n as u64);
+    if let Some(device) = info.devices.get(at.index) {
+        row("recorded", "recorded", device.provenance.clone(), None);
+        row("events", "events", grouped(device.events as u64), number(device.events));
+        let clock = match device.window_us {
+            Some(us) => format!("{} from the first to the last event", Micros(us as i64)),
+            None if device.events == 0 => "none: the trace has no events".to_owned(),
+            None => "none: PyTorch records times since 2.2".to_owned(),
+        };
+        row("clock", "clock", clock, device.window_us);
+        row("ring_buffer", "ring buffer", ring_buffer(trace, &info.settings), None);
+        let coverage = match trace.coverage {
+            Coverage::Whole => "complete: nothing was allocated before the window".to_owned(),
+            Coverage::Partial => format!(
+                "partial: {} allocated before the window",
+                Quantity::count(
+                    u64::from(trace.preexisting_freed) + u64::from(trace.preexisting_live),
+                    "block was",
+                    "blocks were"
+                )
+                .exact
+            ),
+            Coverage::None => "none: only the final state was recorded".to_owned(),
+        };
+        row("coverage", "coverage", coverage, None);
+        let steps = match device.steps_by {
+            Some(by) => {
+                format!("{}, inferred from {}", grouped(device.steps as u64), step_source(by))
+            }
+            None => "none detected".to_owned(),
+        };
+        row("steps", "training steps", steps, number(device.steps));
+    }
+    let devices: Vec<String> =
+        info.devices.iter().map(|d| format!("device {}", d.device)).collect();
+    row("devices", "devices", devices.join(", "), number(devices.len()));
+    row("stacks", "call stacks", grouped(u64::from(info.stacks)), Some(u64::from(info.stacks)));
+    row("frames", "frames", grouped(u64::from(info.frames)), Some(u64::from(info.frames)));
+    let ranges = info.annotations.values().map(|&n| u64::from(n)).sum();
+    row("annotations", "annotated ranges", annotations(info, ranges), Some(ranges));
+    let warnings: u64 = info.warnings.iter().map(|w| u64::from(w.count)).sum();
+    row("warnings", "warnings", grouped(warnings), Some(warnings));
+    rows
+}
+
+/// A source of steps in words: `optimizer_step` is `optimizer steps`.
+fn step_source(source: &str) -> String {
+    match source {
+        "periodicity" => source.to_owned(),
+        _ => format!("{}s", source.replace('_', " ")),
+    }
+}
+
+/// The number of annotated ranges and their names: `12: forward (4), backward (4), optimizer (4)`.
+fn annotations(info: &FileInfo, ranges: u64) -> String {
+    if ranges == 0 {
+        return "none".to_owned();
+    }
+    let names: Vec<String> =
+        info.annotations.iter().take(MAX_NAMES).map(|(name, n)| format!("{name} ({n})")).collect();
+    let more = info.annotations.len().saturating_sub(MAX_NAMES);
+    let rest = if more > 0 { format!(" and {} more", grouped(more as u64)) } else { String::new() };
+    format!("{}: {}{rest}", grouped(ranges), names.join(", "))
+}
+
+/// Whether the ring buffer was full, so that the oldest events were overwritten.
+fn ring_buffer(trace: &Trace, settings: &[(String, String)]) -> String {
+    let events = trace.device.events.len();
+    match (trace.coverage, has_overflowed(settings)) {
+        (Coverage::None, _) => "no history was recorded".to_owned(),
+        (_, Some(true)) => {
+            "full: the oldest events were overwritten (trace_alloc_overflowed)".to_owned()
+        }
+        (_, Some(false)) => "not full (trace_alloc_overflowed)".to_owned(),
+        (Coverage::Whole, _) => "not full: nothing was allocated before the window".to_owned(),
+        // `max_entries` is nearly always a round number.
+        (Coverage::Partial, _) if events.is_multiple_of(1000) => {
+            format!("probably full: {} events is a round number", grouped(events as u64))
+        }
+        (Coverage::Partial, _) => "probably not full: recording probably started late".to_owned(),
+    }
+}

@@ -1,0 +1,167 @@
+//! The card, the findings and the minimap of a device, compared with reports.
+
+use super::harness::{TARGET, ask, load_file, open_session, report_target};
+use super::{FILES, number};
+use vramscope_protocol::views::{Answer, FindingRow, MarkKind, Query};
+use vramscope_protocol::{AxisKind, Request, Response};
+use vramscope_report::peak::{BandKind, peak};
+use vramscope_report::rank::RankSummary;
+use vramscope_report::{FindingKind, Severity};
+
+#[test]
+fn card_equals_the_rank_summary() {
+    for name in FILES {
+        let (mut session, _) = open_session(name);
+        let card = answer!(session, Query::Card {}, Card);
+        let file = load_file(name);
+        let at = report_target(&file);
+        let summary = RankSummary::new(at);
+        let peaks: Vec<(&str, i128)> =
+            card.bands.iter().map(|b| (b.name.name(), b.peak.value)).collect();
+        assert_eq!(
+            peaks,
+            summary.peaks.iter().map(|p| (p.0, p.1.into())).collect::<Vec<_>>(),
+            "{name}"
+        );
+        assert_eq!(
+            card.bands.iter().map(|b| &*b.label).collect::<Vec<_>>(),
+            ["requested", "active", "allocated", "reserved"]
+        );
+        // Categories add up to the peak, and keep their fixed order.
+        let whole: u64 = card.categories.iter().map(|c| number(&c.bytes)).sum();
+        assert_eq!(whole, number(&card.bands[0].peak), "{name}");
+        let shares: f64 = card.categories.iter().map(|c| c.share).sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{name}: {shares}");
+        assert!(card.categories.is_sorted_by_key(|c| c.color), "{name}");
+        assert_eq!(card.stacks.len(), summary.stacks.len());
+        assert_eq!(number(&card.ooms), summary.ooms.len() as u64);
+        let mut found: Vec<&str> = card.findings.iter().map(|f| &*f.id).collect();
+        let mut expected: Vec<&str> = summary.findings.iter().map(|a| &*a.id).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{name}");
+        assert!(
+            card.spark.starts_with("M0 32") && card.spark.ends_with("H200V32Z"),
+            "{name}: {}",
+            card.spark
+        );
+        let json = serde_json::to_string(&card).expect("it serializes");
+        assert!(json.len() < 1 << 20, "{name}: {} bytes", json.len());
+    }
+}
+
+#[test]
+fn finding_has_an_example_block_and_a_position() {
+    let name = "recorded/gpt_leak.pickle.gz";
+    let (mut session, loaded) = open_session(name);
+    let extents: Vec<f64> = loaded.parts[0].devices[0].axes.iter().map(|a| a.extent).collect();
+    let findings = answer!(session, Query::Findings {}, Findings);
+    let growth = findings.first().expect("a leak");
+    assert_eq!(
+        (growth.kind, &*growth.label, growth.severity),
+        (FindingKind::Growth, "Growth", Severity::High)
+    );
+    assert!(growth.stack.frames.iter().any(|f| !f.framework), "{:?}", growth.stack);
+    let event = growth.event.expect("a first event");
+    assert_eq!(growth.spans.len(), 2);
+    assert_eq!((growth.spans[0].kind, growth.spans[0].x0), (AxisKind::Event, f64::from(event + 1)));
+    for (span, extent) in growth.spans.iter().zip(extents) {
+        assert!(span.x0 < span.x1 && span.x1 <= extent, "{span:?}");
+    }
+    let reference = growth.reference.clone().expect("an example block");
+    session.post(Request::Find { id: 1, part: 0, reference });
+    let Some(Response::Block { detail: Some(block), .. }) = session.step().map(|r| r.response)
+    else {
+        panic!("the example block")
+    };
+    assert_eq!(block.stack.frames, growth.stack.frames);
+    assert!(block.rows.iter().any(|r| r.text == "not freed"));
+}
+
+#[test]
+fn findings_are_sorted_by_severity_then_bytes() {
+    for name in [
+        "recorded/oom_expandable.pickle.gz",
+        "recorded/gpt_max_split.pickle.gz",
+        "recorded/t26/streams.pickle.gz",
+    ] {
+        let (mut session, _) = open_session(name);
+        let findings = answer!(session, Query::Findings {}, Findings);
+        assert!(!findings.is_empty(), "{name}");
+        let key = |f: &FindingRow| (f.severity, std::cmp::Reverse(number(&f.bytes)));
+        let keys: Vec<_> = findings.iter().map(key).collect();
+        assert!(keys.is_sorted(), "{name}: {keys:?}");
+        for finding in &findings {
+            assert!(
+                finding.kind != FindingKind::Oom || finding.severity == Severity::High,
+                "{finding:?}"
+            );
+            assert_eq!(finding.event.is_some(), !finding.spans.is_empty(), "{finding:?}");
+        }
+    }
+}
+
+/// The smallest y of a path, in units of its view box.
+fn top(path: &str) -> f64 {
+    let parts = path
+        .split(|c: char| c.is_ascii_alphabetic())
+        .skip(2)
+        .zip(path.matches(|c: char| c.is_ascii_alphabetic()).skip(1));
+    let start =
+        path[3..].split(|c: char| c.is_ascii_alphabetic()).next().and_then(|y| y.parse().ok());
+    let tops = parts
+        .filter(|(_, command)| *command == "V")
+        .map(|(y, _)| y.parse::<f64>().expect("a number"));
+    tops.chain(start).fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn minimap_reaches_the_peaks_and_has_all_marks() {
+    for name in FILES {
+        let (mut session, loaded) = open_session(name);
+        let file = load_file(name);
+        let trace = &file.entries[0].traces[0];
+        let scale = trace.reserved_band.peak.max(trace.requested_band.peak) as f64;
+        for axis in &loaded.parts[0].devices[0].axes {
+            let minimap = answer!(session, Query::Minimap { axis: axis.kind }, Minimap);
+            for (path, peak) in [
+                (&minimap.requested, trace.requested_band.peak),
+                (&minimap.reserved, trace.reserved_band.peak),
+            ] {
+                let y = 100.0 * (1.0 - peak as f64 / scale);
+                assert!((top(path) - y).abs() <= 0.051, "{name}: {} instead of {y}", top(path));
+                assert!(
+                    path.split(|c: char| !c.is_ascii_digit() && c != '.')
+                        .all(|n| n.split('.').nth(1).is_none_or(|d| d.len() == 1)),
+                    "{path}"
+                );
+            }
+            let kinds = |kind: MarkKind| {
+                minimap.marks.iter().filter(|m| m.kind == kind).collect::<Vec<_>>()
+            };
+            assert_eq!(kinds(MarkKind::Oom).len(), trace.ooms.len(), "{name}");
+            let peaks = peak(report_target(&file), BandKind::Requested, Some(0)).peaks;
+            let marked: Vec<i64> = kinds(MarkKind::Peak).iter().map(|m| m.event).collect();
+            assert_eq!(marked, peaks.iter().map(|p| p.event).collect::<Vec<_>>(), "{name}");
+            assert!(kinds(MarkKind::Peak).first().is_none_or(|m| m.slot == axis.peak), "{name}");
+            for mark in &minimap.marks {
+                assert!((0.0..axis.extent).contains(&mark.slot), "{name}: {mark:?}");
+            }
+        }
+    }
+    let (mut session, _) = open_session("recorded/t26/oom_observer.pickle.gz");
+    let minimap = answer!(session, Query::Minimap { axis: AxisKind::Event }, Minimap);
+    let oom = minimap.marks.iter().find(|m| m.kind == MarkKind::Oom).expect("an OOM");
+    assert!(
+        oom.text.starts_with("out of memory at #")
+            && oom.text.contains(" requested, ")
+            && oom.text.ends_with(" free on the device"),
+        "{}",
+        oom.text
+    );
+    assert!(oom.id.starts_with("oom-0-"), "{}", oom.id);
+    // Without a clock there is no time axis.
+    let (mut session, _) = open_session("recorded/t20/gpt_small.pickle.gz");
+    let minimap = answer!(session, Query::Minimap { axis: AxisKind::Time }, Minimap);
+    assert!(minimap.requested.is_empty() && minimap.marks.is_empty());
+}
