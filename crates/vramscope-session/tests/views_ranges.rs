@@ -226,7 +226,7 @@ fn frames_hold_what_the_program_says() {
         let mut opened = open(name);
         let report = |opened: &Opened| {
             let found = peak(opened.report(), BandKind::Requested, None);
-            let frame = |f: &vramscope_report::peak::FrameShareRow<'_>| {
+            let frame = |f: &vramscope_report::peak::FrameShareRecord<'_>| {
                 let (name, file) =
                     (f.frame.name.clone().into_owned(), f.frame.file.clone().into_owned());
                 (name, file, f.frame.line, f.inclusive, f.exclusive)

@@ -14,7 +14,7 @@ use vramscope_protocol::views::{
 use vramscope_protocol::{DetailRow, FrameRow, StackDetail};
 use vramscope_report::Target;
 use vramscope_report::diff::{Change, Pair, StackDiff, stacks};
-use vramscope_report::disambiguate::apart;
+use vramscope_report::disambiguate::distinguishing_frames;
 use vramscope_report::finding_text;
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side, SideCurve, SideFinding};
@@ -377,5 +377,5 @@ fn names(stacks: &[StackDiff]) -> Vec<[String; 2]> {
         frame.map_or_else(String::new, vramscope_report::FrameRecord::label)
     };
     let sites = stacks.iter().map(|stack| stack.site.clone());
-    sites.zip(apart(&keys).into_iter().map(via)).map(<[String; 2]>::from).collect()
+    sites.zip(distinguishing_frames(&keys).into_iter().map(via)).map(<[String; 2]>::from).collect()
 }
