@@ -1,5 +1,5 @@
-//! Findings on recordings whose programs are known. Both ways: what is there is found, and healthy
-//! runs are left in peace.
+//! Findings on recordings of known programs: known faults are found, and healthy runs have no
+//! findings.
 
 use std::path::{Path, PathBuf};
 use vramscope_analysis::{
@@ -33,7 +33,7 @@ fn found(snapshot: &Snapshot) -> Vec<Finding> {
 }
 
 fn of_kind(snapshot: &Snapshot, kind: FindingKind) -> Vec<Finding> {
-    found(snapshot).into_iter().filter(|a| a.kind() == kind).collect()
+    found(snapshot).into_iter().filter(|f| f.kind() == kind).collect()
 }
 
 /// File, line and function of the innermost frame.
@@ -42,16 +42,17 @@ fn site(snapshot: &Snapshot, finding: &Finding) -> (String, u32, String) {
     (snapshot.text(frame.file).into_owned(), frame.line, snapshot.text(frame.name).into_owned())
 }
 
-/// The logits that the leaking programs keep: the last 32 tokens of every sequence. That an entry
-/// of the vocabulary has four bytes and the vocabulary 50,304 of them (GPT-2's, padded), and how
-/// many sequences a batch has, is what the recorded sizes factor into; the programs' own numbers
-/// are not beside the recordings.
+/// Bytes of the logits that the leaking programs keep: 32 tokens per sequence, 50,304 entries of
+/// the vocabulary (GPT-2's, padded), 4 bytes per entry.
+///
+/// These factors and the sequences per batch are inferred from the recorded sizes. The programs'
+/// own numbers are not in the recordings.
 fn kept_logits(sequences: u64) -> u64 {
     sequences * 32 * 50_304 * 4
 }
 
 #[test]
-fn a_gpt_that_keeps_its_logits_grows_by_them_in_every_step() {
+fn growth_finds_logits_kept_in_every_step() {
     let snapshot = recorded("gpt_leak.pickle.gz");
     let growth = of_kind(&snapshot, FindingKind::Growth);
     let [leak] = growth.as_slice() else { panic!("one leak, not {growth:?}") };
@@ -68,18 +69,18 @@ fn a_gpt_that_keeps_its_logits_grows_by_them_in_every_step() {
 }
 
 #[test]
-fn the_same_leak_is_found_without_named_ranges() {
+fn growth_is_found_without_named_ranges() {
     let mut snapshot = recorded("gpt_leak.pickle.gz");
     snapshot.annotations.clear();
     let steps = Steps::find(&snapshot, &Trace::all(&snapshot)[0]).expect("steps");
     // Twelve beginnings bound eleven whole steps.
     assert_eq!((steps.source, steps.whole()), (StepSource::Periodicity, 11));
     let growth = of_kind(&snapshot, FindingKind::Growth);
-    assert_eq!(growth.iter().map(|a| a.bytes).collect::<Vec<_>>(), [12 * kept_logits(8)]);
+    assert_eq!(growth.iter().map(|f| f.bytes).collect::<Vec<_>>(), [12 * kept_logits(8)]);
 }
 
 #[test]
-fn one_rank_of_a_sharded_run_grows_and_its_neighbor_does_not() {
+fn growth_is_found_in_the_leaking_rank_only() {
     let leaking = recorded("ranks_fsdp/rank3_memory_snapshot.pickle.gz");
     let growth = of_kind(&leaking, FindingKind::Growth);
     let [leak] = growth.as_slice() else { panic!("one leak, not {growth:?}") };
@@ -96,7 +97,7 @@ fn one_rank_of_a_sharded_run_grows_and_its_neighbor_does_not() {
 }
 
 #[test]
-fn healthy_recordings_do_not_grow() {
+fn healthy_recordings_have_no_growth() {
     let mut count = 0;
     for folder in ["", "t20", "t26", "t29", "misc"] {
         let mut paths: Vec<PathBuf> = std::fs::read_dir(test_data().join("recorded").join(folder))
@@ -115,16 +116,15 @@ fn healthy_recordings_do_not_grow() {
                 let found = found(&snapshot);
                 let wrong = [FindingKind::Growth, FindingKind::NeverFreed];
                 assert!(
-                    !found.iter().any(|a| wrong.contains(&a.kind())),
+                    !found.iter().any(|f| wrong.contains(&f.kind())),
                     "{}: {found:#?}",
                     path.display()
                 );
-                // One of the recordings uses record_stream, one survives OOMs with expandable
-                // segments.
-                let streams = path.to_string_lossy().contains("streams.");
+                // One recording uses record_stream.
+                let uses_streams = path.to_string_lossy().contains("streams.");
                 assert_eq!(
-                    found.iter().any(|a| a.kind() == FindingKind::PendingFree),
-                    streams,
+                    found.iter().any(|f| f.kind() == FindingKind::PendingFree),
+                    uses_streams,
                     "{}",
                     path.display()
                 );
@@ -132,20 +132,20 @@ fn healthy_recordings_do_not_grow() {
             }
         }
     }
-    assert!(count > 60, "only {count} were looked at");
+    assert!(count > 60, "only {count} recordings were checked");
 }
 
 #[test]
-fn an_oom_says_what_was_asked_and_who_held_memory() {
+fn oom_has_request_free_memory_and_holders() {
     let snapshot = recorded("t26/oom_observer.pickle.gz");
     let sites = Sites::new(&snapshot);
     let trace = &Trace::all(&snapshot)[0];
     let free = |slot| Some(FreeMemory { free: u64::from(slot), largest: 5 * MIB });
     let found = findings(&snapshot, trace, &sites, &free);
-    let ooms: Vec<&Finding> = found.iter().filter(|a| a.kind() == FindingKind::Oom).collect();
+    let ooms: Vec<&Finding> = found.iter().filter(|f| f.kind() == FindingKind::Oom).collect();
     let [oom] = ooms.as_slice() else { panic!("one OOM, not {ooms:?}") };
-    // The observer was told 413,138,944 bytes and 71,303,168 free; the event has the request before
-    // it is rounded to 2 MiB.
+    // PyTorch's OOM observer got a request of 413,138,944 bytes and 71,303,168 bytes free. The
+    // event has the request before it is rounded to 2 MiB.
     assert_eq!(
         (oom.bytes, oom.id.as_str(), oom.events.as_slice()),
         (412_090_368, "oom-0-7396", [7396].as_slice())
@@ -164,7 +164,7 @@ fn an_oom_says_what_was_asked_and_who_held_memory() {
 }
 
 #[test]
-fn frees_that_wait_for_a_stream_are_counted() {
+fn pending_frees_of_one_stream_are_one_finding() {
     let snapshot = recorded("t26/streams.pickle.gz");
     let pending = of_kind(&snapshot, FindingKind::PendingFree);
     let [pending] = pending.as_slice() else { panic!("one group, not {pending:?}") };

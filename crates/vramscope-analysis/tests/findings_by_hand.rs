@@ -1,4 +1,4 @@
-//! Findings on hand-made traces, one at a time.
+//! Findings on hand-made traces, one kind at a time.
 
 use serde_json::{Value, json};
 use vramscope_analysis::{
@@ -18,7 +18,7 @@ fn of_kind(snapshot: &Snapshot, kind: FindingKind) -> Vec<Finding> {
     found.filter(|a| a.kind() == kind).collect()
 }
 
-/// A trace in the making: events with addresses that are never used twice.
+/// Builds a trace. Every allocation gets a new address.
 #[derive(Default)]
 struct Program {
     events: Vec<Value>,
@@ -38,7 +38,7 @@ impl Program {
         self.events.push(event);
     }
 
-    /// An alloc at a line of `train.py`; line 0 is no stack.
+    /// Allocates at a line of `train.py`; line 0 means no call stack.
     fn alloc(&mut self, size: u64, line: u32) -> (u64, u64) {
         self.next += 1;
         let block = (self.next << 32, size);
@@ -51,7 +51,7 @@ impl Program {
         self.event("free_completed", addr, size, 0);
     }
 
-    /// Activations of ten lines, freed at once.
+    /// Allocates activations at ten lines, then frees them.
     fn work(&mut self) {
         let blocks: Vec<_> = (1..=10).map(|line| self.alloc(8 * MIB, line)).collect();
         blocks.into_iter().rev().for_each(|block| self.free(block));
@@ -82,7 +82,7 @@ impl Program {
     }
 }
 
-/// Growth by the same bytes in each step, in blocks that are kept.
+/// Growth by `per_step` bytes in each step, in blocks that are kept.
 fn kept(per_step: u64, every: usize, steps: usize) -> Facts {
     let per_step = Bytes(per_step);
     let at_end = Bytes(per_step.0 * steps as u64);
@@ -90,7 +90,7 @@ fn kept(per_step: u64, every: usize, steps: usize) -> Facts {
 }
 
 #[test]
-fn five_steps_are_enough_with_and_without_stacks() {
+fn growth_needs_five_steps_and_no_stacks() {
     for line in [77, 0] {
         let mut program = Program::default();
         for _ in 0..5 {
@@ -105,7 +105,7 @@ fn five_steps_are_enough_with_and_without_stacks() {
 }
 
 #[test]
-fn what_is_kept_at_every_third_step_grows_too() {
+fn growth_at_every_third_step_is_found() {
     let mut program = Program::default();
     for step in 0..18 {
         program.work();
@@ -120,7 +120,7 @@ fn what_is_kept_at_every_third_step_grows_too() {
 }
 
 #[test]
-fn a_buffer_replaced_by_a_larger_one_grows() {
+fn growth_by_replaced_buffers_is_found() {
     let mut program = Program::default();
     let mut history = None;
     for step in 1..=12 {
@@ -138,7 +138,7 @@ fn a_buffer_replaced_by_a_larger_one_grows() {
 }
 
 #[test]
-fn the_last_few_of_something_and_the_last_gradients_do_not_grow() {
+fn ring_buffers_and_last_gradients_are_not_growth() {
     let mut program = Program::default();
     let mut recent = std::collections::VecDeque::new();
     let mut gradients = Vec::new();
@@ -156,7 +156,7 @@ fn the_last_few_of_something_and_the_last_gradients_do_not_grow() {
 }
 
 #[test]
-fn making_a_model_layer_by_layer_is_no_step() {
+fn model_construction_has_no_steps() {
     let mut program = Program::default();
     for _ in 0..24 {
         for line in 1..=12 {
@@ -169,7 +169,7 @@ fn making_a_model_layer_by_layer_is_no_step() {
 }
 
 #[test]
-fn a_one_off_in_the_middle_of_steady_work_is_named() {
+fn never_freed_finds_one_block_in_the_steady_part() {
     let mut program = Program::default();
     for step in 0..12 {
         program.work();
@@ -188,7 +188,7 @@ fn a_one_off_in_the_middle_of_steady_work_is_named() {
 }
 
 #[test]
-fn segments_given_back_and_reserved_again_are_counted() {
+fn retries_count_segments_reserved_again() {
     let mut program = Program::default();
     for _ in 0..3 {
         program.event("segment_alloc", 1 << 40, 64 * MIB, 5);
@@ -201,12 +201,12 @@ fn segments_given_back_and_reserved_again_are_counted() {
     }
     let retries = of_kind(&program.snapshot(), FindingKind::Retry);
     let [retry] = retries.as_slice() else { panic!("one finding, not {retries:?}") };
-    // The first of each size is new, two more of each come again.
+    // The first segment of each size is new, the other two of each size are reserved again.
     assert_eq!(retry.bytes, 2 * (64 + 96) * MIB);
 }
 
 #[test]
-fn a_call_site_that_is_reached_by_many_ways_grows_as_one() {
+fn growth_of_one_site_with_many_callers_is_one_finding() {
     let mut program = Program::default();
     for step in 0..12 {
         program.work();
@@ -222,7 +222,7 @@ fn a_call_site_that_is_reached_by_many_ways_grows_as_one() {
 }
 
 #[test]
-fn steps_hold_micro_batches_and_evaluations() {
+fn profiler_steps_may_contain_micro_batches_and_evaluations() {
     let mut program = Program::default();
     for step in 0..9 {
         let time = program.events.len() as u64 * 10;
@@ -246,29 +246,35 @@ fn steps_hold_micro_batches_and_evaluations() {
     let steps = Steps::find(&snapshot, &Trace::all(&snapshot)[0]).expect("steps");
     assert_eq!((steps.source, steps.whole()), (StepSource::ProfilerStep, 8));
     assert_eq!(steps.begins[..3], [0, 121, 242]);
-    // The ninth step has begun, and its block stays too.
+    // The ninth step is not whole, but its block stays too.
     assert_eq!(program.growth().iter().map(|g| g.bytes).collect::<Vec<_>>(), [9 * MIB]);
 }
 
 #[test]
-fn a_failed_allocation_beside_free_memory_blames_fixed_segments() {
+fn oom_beside_unused_memory_reports_expandable_segments_off() {
     let mut program = Program::default();
     for segment in 1..=8 {
         program.event("segment_alloc", segment << 32, 128 * MIB, 5);
         let (address, size) = program.alloc(64 * MIB, 5);
-        let used = json!({"address": address, "size": size, "requested_size": size, "state": "active_allocated"});
-        let free = json!({"address": address + size, "size": size, "requested_size": 0, "state": "inactive"});
-        let segment = json!({"device": 0, "address": address, "total_size": 2 * size, "blocks": [used, free]});
+        let block = |address: u64, requested: u64, state: &str| json!({"address": address, "size": size, "requested_size": requested, "state": state});
+        let blocks =
+            [block(address, size, "active_allocated"), block(address + size, 0, "inactive")];
+        let segment = json!({
+            "device": 0,
+            "address": address,
+            "total_size": 2 * size,
+            "blocks": blocks,
+        });
         program.segments.push(segment);
     }
     program.event("oom", 0, 256 * MIB, 6);
-    for (setting, hurts) in [("false", true), ("true", false)] {
+    for (setting, is_found) in [("false", true), ("true", false)] {
         let mut snapshot = program.snapshot();
         snapshot.settings.push(("expandable_segments".to_owned(), setting.to_owned()));
         let settings = of_kind(&snapshot, FindingKind::Settings);
         assert_eq!(
             settings.iter().any(|a| a.bytes == 512 * MIB && a.events == [16]),
-            hurts,
+            is_found,
             "{settings:?}"
         );
     }
@@ -280,7 +286,7 @@ fn a_failed_allocation_beside_free_memory_blames_fixed_segments() {
 }
 
 #[test]
-fn a_rank_with_a_stack_of_its_own_stands_out_and_small_differences_do_not() {
+fn outliers_find_a_stack_of_one_rank_and_ignore_small_differences() {
     let rank = |i: u64| {
         let mut facts = RankFacts { name: format!("rank {i}"), ..RankFacts::default() };
         let batch = 6 + i % 3;
@@ -307,7 +313,7 @@ fn a_rank_with_a_stack_of_its_own_stands_out_and_small_differences_do_not() {
         ranks: 8,
     };
     assert_eq!(found[0].1.facts, expected);
-    // A last stage of a pipeline runs other code: it is compared with nobody.
+    // The last stage of a pipeline runs other code, so no rank is compared with it.
     ranks[7].by_stack = (100..140).map(|s| (s, String::new(), 100 * MIB)).collect();
     assert_eq!(outliers(&ranks).len(), 1);
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::fmt;
 use std::io::{self, Write};
 use vramscope_report::FrameRecord;
-use vramscope_report::disambiguate::apart;
+use vramscope_report::disambiguate::distinguishing_frames;
 use vramscope_report::summary::WarningSummary;
 use vramscope_units::{Bytes, grouped};
 
@@ -137,10 +137,12 @@ pub(crate) fn site_label(site: &str, of_free: bool) -> String {
 /// `model.py:59 forward > linear.py:125 forward`.
 pub(crate) fn site_labels(stacks: &[(&str, &[FrameRecord<'_>], bool)]) -> Vec<String> {
     let named: Vec<_> = stacks.iter().map(|&(site, frames, _)| (site, frames)).collect();
-    let labels = stacks.iter().zip(apart(&named)).map(|(&(site, _, of_free), via)| match via {
-        Some(via) => site_label(&format!("{site} > {}", via.label()), of_free),
-        None => site_label(site, of_free),
-    });
+    let labels = stacks.iter().zip(distinguishing_frames(&named)).map(
+        |(&(site, _, of_free), via)| match via {
+            Some(via) => site_label(&format!("{site} > {}", via.label()), of_free),
+            None => site_label(site, of_free),
+        },
+    );
     labels.collect()
 }
 

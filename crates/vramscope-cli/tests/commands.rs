@@ -240,7 +240,7 @@ fn anomalies_finds_growth_and_oom_in_their_files() {
     // rounds the request up to 2 MiB.
     let requested = oom["bytes"].as_u64().expect("a number");
     assert_eq!(requested.next_multiple_of(2 << 20), 413_138_944);
-    assert!(oom["text"].as_str().is_some_and(|t| t.contains("largest free block")), "{oom}");
+    assert!(oom["text"].as_str().is_some_and(|t| t.contains("Largest free block")), "{oom}");
 }
 
 #[test]

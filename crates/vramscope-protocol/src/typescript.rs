@@ -1,6 +1,7 @@
-//! The TypeScript twin of the protocol. `UPDATE_GENERATED=1 cargo test -p vramscope-protocol
-//! typescript` rewrites it (`cargo xtask types` does); without the variable the test fails when the
-//! committed file is stale.
+//! Generates the TypeScript types of the protocol.
+//!
+//! `cargo xtask types` runs `UPDATE_GENERATED=1 cargo test -p vramscope-protocol typescript`, which
+//! writes the file. Without the variable the test fails if the committed file is stale.
 
 use super::views::*;
 use super::*;
@@ -33,14 +34,16 @@ fn declarations() -> String {
     let categories = Category::ALL.map(Category::name);
     writeln!(out, "export const CATEGORIES = {categories:?} as const;")
         .expect("writing to a string");
-    // A variant is called as its field is, but for the first letter.
+    // In JSON, the first letter of a variant is lowercase.
     let kinds = Query::replaced()
         .iter()
         .map(|kind| kind[..1].to_lowercase() + &kind[1..])
         .collect::<Vec<_>>();
     writeln!(out, "export const REPLACED = {kinds:?} as const;").expect("writing to a string");
     macro_rules! types {
-        ($($t:ty),* $(,)?) => { $(write!(out, "\nexport {}\n", <$t>::decl(&config)).expect("writing to a string");)* };
+        ($($t:ty),* $(,)?) => {
+            $(write!(out, "\nexport {}\n", <$t>::decl(&config)).expect("writing to a string");)*
+        };
     }
     types!(
         Quantity,

@@ -1,4 +1,4 @@
-//! `vramscope blocks`: every block of the window, sorted.
+//! `vramscope blocks`: all blocks of the window, sorted.
 
 use super::{FrameRecord, Target, frames, site};
 use serde::Serialize;
@@ -6,72 +6,72 @@ use std::cmp::Reverse;
 use vramscope_analysis::{Category, lifetime};
 use vramscope_units::EventIndex;
 
-/// What blocks are sorted by, largest first.
+/// The sort key of blocks, largest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// Requested bytes.
     Size,
-    /// How long they lived within the window.
+    /// Lifetime within the window.
     Lifetime,
-    /// The product of the two.
+    /// Requested bytes times lifetime.
     ByteSeconds,
 }
 
 /// `vramscope.blocks/1`.
 #[derive(Debug, Serialize)]
 pub struct Blocks<'a> {
-    /// The name and version of this form.
+    /// The schema's name and version.
     pub schema: &'static str,
-    /// The file.
+    /// The file's path.
     pub path: &'a str,
-    /// The device.
+    /// The device's ordinal.
     pub device: u32,
-    /// How many blocks there are in all.
+    /// The number of all blocks, before `--limit`.
     pub total: usize,
-    /// `us` (microseconds), or `events` where there is no clock: the unit of `lifetime`.
+    /// The unit of `lifetime`: `us` (microseconds), or `events` without a clock.
     pub lifetime_unit: &'static str,
-    /// Sorted, and cut at `--limit`.
+    /// The sorted blocks, at most `--limit`.
     pub blocks: Vec<BlockRecord<'a>>,
 }
 
-/// One block's life.
+/// One block over its lifetime.
 #[derive(Debug, Serialize)]
 pub struct BlockRecord<'a> {
-    /// `0x...`.
+    /// The address: `0x...`.
     pub address: String,
-    /// How many earlier blocks of the window had this address.
+    /// The number of earlier blocks of the window at this address.
     pub reuse: u32,
     /// Requested bytes.
     pub bytes: u64,
-    /// Bytes carved out for it.
+    /// The block size: bytes that the allocator carved out of a segment.
     pub block_bytes: u64,
-    /// What it is.
+    /// The category.
     pub category: Category,
-    /// How sure that is, from 0 to 1.
+    /// Confidence in the category, from 0 to 1.
     pub confidence: f32,
-    /// The event that allocated it; null when that was before the window or is lost.
+    /// The event that allocated the block; null if it was before the window or is lost.
     pub alloc_event: Option<u32>,
-    /// The event that asked for its free; null when there is none.
+    /// The event that requested the free; null if there is none.
     pub free_requested_event: Option<u32>,
-    /// The event that completed it; null when there is none.
+    /// The event that completed the free; null if there is none.
     pub free_completed_event: Option<u32>,
-    /// How long it lived within the window, in `lifetime_unit`.
+    /// Lifetime within the window, in `lifetime_unit`.
     pub lifetime: u64,
-    /// Whether it was there before the window.
+    /// True if the block was live before the window.
     pub preexisting: bool,
-    /// Whether it is live at the end.
+    /// True if the block is live at the end of the window.
     pub live_at_end: bool,
-    /// The stream's handle.
+    /// The stream's handle; 0 is the default stream.
     pub stream: i64,
-    /// Whether `frames` are those of its free.
+    /// True if `frames` is the stack of the free, not of the alloc.
     pub of_free: bool,
-    /// The call site that names the stack: its innermost frame that is the user's own.
+    /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
-    /// Innermost first.
+    /// The call stack, innermost frame first.
     pub frames: Vec<FrameRecord<'a>>,
 }
 
-/// A device's blocks.
+/// The blocks of a device.
 pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_> {
     let trace = target.trace();
     let mut order: Vec<u32> = (0..trace.blocks.len() as u32).collect();

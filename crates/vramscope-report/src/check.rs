@@ -1,4 +1,6 @@
-//! What `vramscope diff --fail-on` asks: `peak>+2%`.
+//! Expressions of `vramscope diff --fail-on`, such as `peak>+2%`.
+
+mod parse;
 
 use crate::Quantity;
 use crate::diff::{Change, Pair};
@@ -6,7 +8,7 @@ use crate::peak::BandKind;
 use crate::text::signed_count;
 use serde::Serialize;
 
-/// A question to a pair of snapshots.
+/// A condition on a pair of snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
     text: String,
@@ -15,6 +17,7 @@ pub struct Expression {
     amount: Amount,
 }
 
+/// The figure that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Metric {
     Band(BandKind, When),
@@ -23,6 +26,7 @@ enum Metric {
     Findings,
 }
 
+/// The position in the window at which a band is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Start,
@@ -30,6 +34,7 @@ enum When {
     End,
 }
 
+/// `>`, `>=`, `<` or `<=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operator {
     More,
@@ -38,47 +43,50 @@ enum Operator {
     AtMost,
 }
 
-/// In millionths, so that `0.1%` and `1.5GiB` are what they say.
+/// The limit, in millionths, so that `0.1%` and `1.5GiB` are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Amount {
-    /// The value in `b`.
+    /// An absolute value in `b`.
     Value(i128),
-    /// The change.
+    /// A change from `a` to `b`.
     By(i128),
-    /// The change in percent of the value in `a`.
+    /// A change in percent of the value in `a`.
     Percent(i128),
 }
 
 const MILLION: i128 = 1_000_000;
 
-/// An expression that was asked, and whether it holds.
+/// A checked expression and its result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// As it was given.
+    /// The expression as given by the user.
     pub expression: String,
-    /// Whether it holds for any pair: then the program exits with 1.
+    /// True if the expression holds for any pair. The exit code is then 1.
     pub holds: bool,
-    /// For each pair for which it holds, the values in words.
+    /// The values in words, for each pair for which the expression holds.
     pub texts: Vec<String>,
 }
 
 impl Expression {
-    /// Reads `METRIC[.start|.peak|.end] > [+|-]AMOUNT`.
+    /// Parses `METRIC[.start|.peak|.end] > [+|-]AMOUNT`.
     ///
     /// ```
     /// use vramscope_report::check::Expression;
     ///
     /// assert!(Expression::parse("peak>+2%").is_ok());
     /// assert!(Expression::parse("reserved.end >= 20GiB").is_ok());
-    /// assert!(Expression::parse("peak>2%").is_err_and(|why| why.contains("+2%")));
+    /// assert!(Expression::parse("peak>2%").is_err_and(|error| error.contains("+2%")));
     /// ```
     ///
     /// # Errors
-    /// What is wrong with it, and what would be right.
+    /// The text is not an expression. The error is a message for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |what: String| format!("--fail-on '{text}': {what}");
+        let error = |what: String| format!("--fail-on '{text}': {what}");
         let at = text.find(['<', '>']).ok_or_else(|| {
-            wrong("there is no < or > in it; expected for instance 'peak>+2%' (in quotes: > is the shell's)".to_owned())
+            error(
+                "no < or > found. Example: 'peak>+2%' (in quotes, because > is special in shells)"
+                    .to_owned(),
+            )
         })?;
         let (name, rest) = text.split_at(at);
         let (operator, amount) =
@@ -88,22 +96,23 @@ impl Expression {
                 (.., Some(amount)) => (Operator::More, amount),
                 _ => (Operator::Less, &rest[1..]),
             };
-        let metric = metric(name.trim()).ok_or_else(|| {
-            wrong(format!(
-                "there is no {:?}; expected peak, requested, active, allocated or reserved (with .start, .peak or .end), \
-                 blocks, ooms or findings",
+        let metric = parse::metric(name.trim()).ok_or_else(|| {
+            error(format!(
+                "unknown metric {:?}. Expected peak, requested, active, allocated or reserved \
+                 (with .start, .peak or .end), blocks, ooms or findings",
                 name.trim()
             ))
         })?;
-        let amount = amount_of(amount.trim(), matches!(metric, Metric::Band(..))).map_err(wrong)?;
+        let is_bytes = matches!(metric, Metric::Band(..));
+        let amount = parse::amount(amount.trim(), is_bytes).map_err(error)?;
         Ok(Self { text: text.trim().to_owned(), metric, operator, amount })
     }
 
-    /// Asks it of every pair.
+    /// Checks the expression on every pair.
     pub fn check(&self, pairs: &[Pair]) -> Check {
         let several = pairs.len() > 1;
-        let held = pairs.iter().filter(|pair| self.holds(self.metric.of(pair)));
-        let texts: Vec<String> = held
+        let holding = pairs.iter().filter(|pair| self.holds(self.metric.of(pair)));
+        let texts: Vec<String> = holding
             .map(|pair| {
                 let name = if several { format!("{}: ", pair.name()) } else { String::new() };
                 format!("{name}{}", self.metric.text(self.metric.of(pair)))
@@ -114,85 +123,20 @@ impl Expression {
 
     fn holds(&self, value: Change) -> bool {
         let change = i128::from(value.b) - i128::from(value.a);
-        let (is, asked) = match self.amount {
-            Amount::Value(asked) => (i128::from(value.b) * MILLION, asked),
-            Amount::By(asked) => (change * MILLION, asked),
-            Amount::Percent(asked) => {
-                (change * 100 * MILLION, asked.saturating_mul(value.a.unsigned_abs().into()))
+        let (actual, limit) = match self.amount {
+            Amount::Value(limit) => (i128::from(value.b) * MILLION, limit),
+            Amount::By(limit) => (change * MILLION, limit),
+            Amount::Percent(limit) => {
+                (change * 100 * MILLION, limit.saturating_mul(value.a.unsigned_abs().into()))
             }
         };
         match self.operator {
-            Operator::More => is > asked,
-            Operator::AtLeast => is >= asked,
-            Operator::Less => is < asked,
-            Operator::AtMost => is <= asked,
+            Operator::More => actual > limit,
+            Operator::AtLeast => actual >= limit,
+            Operator::Less => actual < limit,
+            Operator::AtMost => actual <= limit,
         }
     }
-}
-
-fn metric(name: &str) -> Option<Metric> {
-    match name {
-        // What people mean by the peak is torch.cuda.max_memory_allocated().
-        "peak" => return Some(Metric::Band(BandKind::Allocated, When::Peak)),
-        "blocks" => return Some(Metric::Blocks),
-        "ooms" => return Some(Metric::Ooms),
-        "findings" => return Some(Metric::Findings),
-        _ => {}
-    }
-    let (band, when) = name.split_once('.').unwrap_or((name, "peak"));
-    let band = BandKind::ALL
-        .into_iter()
-        .find(|kind| kind.name() == band || kind.name().strip_suffix("_bytes") == Some(band))?;
-    let when = match when {
-        "start" => When::Start,
-        "peak" => When::Peak,
-        "end" => When::End,
-        _ => return None,
-    };
-    Some(Metric::Band(band, when))
-}
-
-fn amount_of(text: &str, is_bytes: bool) -> Result<Amount, String> {
-    let (sign, rest) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
-        (Some(rest), _) => (Some(1), rest),
-        (_, Some(rest)) => (Some(-1), rest),
-        _ => (None, text),
-    };
-    let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    let (number, unit) = (millionths(&rest[..digits]), rest[digits..].trim());
-    let Some(number) = number else {
-        return Err(format!("{text:?} is no amount; expected for instance +2%, -100MiB or 20GiB"));
-    };
-    let scale = match unit {
-        "%" => {
-            return match sign {
-                Some(sign) => Ok(Amount::Percent(sign * number)),
-                None => Err(format!("a percentage is of a change; expected +{rest} or -{rest}")),
-            };
-        }
-        "" => 1,
-        _ if !is_bytes => return Err(format!("{unit:?} is of bytes, and this is a count")),
-        "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "TiB" => 1 << 40,
-        _ => return Err(format!("{unit:?} is no unit; expected %, B, KiB, MiB, GiB or TiB")),
-    };
-    let number = number.saturating_mul(scale);
-    Ok(match sign {
-        Some(sign) => Amount::By(sign * number),
-        None => Amount::Value(number),
-    })
-}
-
-/// A decimal number, to six places.
-fn millionths(text: &str) -> Option<i128> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let is_number =
-        !whole.is_empty() && part.len() <= 6 && !part.contains('.') && whole.len() <= 20;
-    let padded = is_number.then(|| format!("{whole}{part:0<6}"))?;
-    padded.parse().ok()
 }
 
 impl Metric {
@@ -212,7 +156,7 @@ impl Metric {
         }
     }
 
-    /// `allocated_bytes' peak went from 4.00 GiB to 4.13 GiB (+130.0 MiB, +3.2 %)`.
+    /// The change in words: `allocated_bytes peak: 4.00 GiB to 4.13 GiB (+130.0 MiB, +3.2 %)`.
     fn text(self, value: Change) -> String {
         let (what, from, to, by) = match self {
             Self::Band(band, when) => {
@@ -236,7 +180,7 @@ impl Metric {
             }
         };
         match value.change {
-            0 => format!("{what}: {to}, as before"),
+            0 => format!("{what}: {to}, unchanged"),
             _ => format!("{what}: {from} to {to} ({by}, {})", value.percent()),
         }
     }
@@ -251,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn percentages_are_of_the_value_before_and_exact() {
+    fn percentages_are_exact_and_relative_to_a() {
         assert!(
             !holds("peak>+2%", 100, 102)
                 && holds("peak>+2%", 100, 103)
@@ -263,15 +207,15 @@ mod tests {
                 && !holds("allocated>+0%", 7, 7)
                 && !holds("allocated>+0%", 8, 7)
         );
-        // Of nothing every growth is more than any share.
+        // Any growth from zero exceeds any percentage.
         assert!(holds("peak>+500%", 0, 1) && !holds("peak>+500%", 0, 0));
         assert!(holds("peak<-5%", 100, 94) && !holds("peak<-5%", 100, 95));
-        // Beyond what 64 bits hold.
+        // The limit exceeds 64 bits.
         assert!(!holds("peak>+99999999999999999999%", i64::MAX, i64::MAX));
     }
 
     #[test]
-    fn amounts_are_of_the_change_with_a_sign_and_of_the_value_without() {
+    fn signed_amounts_limit_the_change_and_unsigned_ones_the_value() {
         assert!(holds("peak>+1KiB", 0, 1025) && !holds("peak>+1KiB", 1, 1025));
         assert!(holds("reserved > 1.5 KiB", 0, 1537) && !holds("reserved > 1.5KiB", 5000, 1536));
         assert!(holds("requested.end>-10", 100, 95) && !holds("requested.end>-10", 100, 90));
@@ -281,29 +225,29 @@ mod tests {
     }
 
     #[test]
-    fn what_is_meant_is_told() {
-        let band = |text: &str| Expression::parse(text).map(|e| e.metric);
-        assert_eq!(band("peak>1"), Ok(Metric::Band(BandKind::Allocated, When::Peak)));
+    fn parse_reads_metrics_and_explains_errors() {
+        let metric = |text: &str| Expression::parse(text).map(|e| e.metric);
+        assert_eq!(metric("peak>1"), Ok(Metric::Band(BandKind::Allocated, When::Peak)));
         assert_eq!(
-            band("requested_bytes.start>1"),
+            metric("requested_bytes.start>1"),
             Ok(Metric::Band(BandKind::Requested, When::Start))
         );
-        assert_eq!(band(" blocks > +1 "), Ok(Metric::Blocks));
-        for (text, says) in [
+        assert_eq!(metric(" blocks > +1 "), Ok(Metric::Blocks));
+        for (text, expected) in [
             ("peak", "no < or >"),
-            ("peek>1", "there is no \"peek\""),
-            ("peak.end>1", "there is no \"peak.end\""),
-            ("peak>", "no amount"),
-            ("peak>1..2", "no amount"),
-            ("peak>+2%%", "no unit"),
-            ("peak>1GB", "no unit"),
-            ("peak>2%", "expected +2%"),
-            ("ooms>1MiB", "is a count"),
-            ("peak>0.1234567%", "no amount"),
-            ("peak>é", "no amount"),
+            ("peek>1", "unknown metric \"peek\""),
+            ("peak.end>1", "unknown metric \"peak.end\""),
+            ("peak>", "not an amount"),
+            ("peak>1..2", "not an amount"),
+            ("peak>+2%%", "unknown unit"),
+            ("peak>1GB", "unknown unit"),
+            ("peak>2%", "+2% or -2%"),
+            ("ooms>1MiB", "with a count"),
+            ("peak>0.1234567%", "not an amount"),
+            ("peak>é", "not an amount"),
         ] {
-            let why = Expression::parse(text).expect_err(text);
-            assert!(why.contains(says) && why.contains(text), "{why}");
+            let error = Expression::parse(text).expect_err(text);
+            assert!(error.contains(expected) && error.contains(text), "{error}");
         }
     }
 }

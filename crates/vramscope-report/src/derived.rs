@@ -1,7 +1,8 @@
-//! Data derived from a device's trace: computed once, when first needed, at once or in slices.
+//! Data derived from a device's trace. It is computed once, when first needed, either synchronously
+//! or in slices.
 //!
-//! To add one: a variant of [`Derived`], a field of `DeviceData`, an arm in `SnapshotEntry::derive`
-//! and a getter.
+//! To add a kind: a variant of [`Derived`], a field of `DeviceData`, an arm in
+//! `SnapshotEntry::derive` and a getter.
 
 use crate::loaded_file::SnapshotEntry;
 use std::sync::OnceLock;
@@ -25,7 +26,7 @@ pub enum Derived {
 }
 
 impl Derived {
-    /// All kinds; each after the kinds that it needs.
+    /// All kinds. Each kind follows the kinds that it needs.
     pub const ALL: [Self; 4] = [Self::Carving, Self::Categories, Self::Pools, Self::Findings];
 
     /// The kinds that must exist before this one is computed in slices.
@@ -85,7 +86,7 @@ impl SnapshotEntry {
         data.categories.get_or_init(|| Categories::new(&self.snapshot, trace, &self.rules))
     }
 
-    /// Bytes that private pools hold, in the trace at `index`; `None` without such a pool.
+    /// Bytes held by private pools in the trace at `index`; `None` without private pools.
     pub fn pools(&self, index: usize) -> Option<&PoolEnvelope> {
         let (data, trace) = (&self.data[index], &self.traces[index]);
         let make = || pool_envelope(trace, self.carving(index), &self.snapshot);
@@ -98,7 +99,7 @@ impl SnapshotEntry {
         self.data[index].findings.get_or_init(find)
     }
 
-    /// Replaces the rules for categories. Categories computed before are dropped.
+    /// Replaces the category rules and drops categories computed with the old rules.
     pub fn set_rules(&mut self, rules: Rules) {
         for data in &mut self.data {
             data.categories = OnceLock::new();

@@ -1,92 +1,97 @@
-//! `vramscope diff`: two snapshots, or the ranks of two runs, beside each other.
+//! `vramscope diff`: the difference between two snapshots, or between the ranks of two runs.
+//!
+//! Fields named `a` are before the change, fields named `b` after it.
 
-use crate::FrameRecord;
+mod stacks;
+
+pub use stacks::{StackDiff, stacks};
+
 use crate::check::Check;
 use crate::peak::BandKind;
 use crate::side::{Side, SideFinding};
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::{Category, HeldBy, NamedFrame, match_stacks};
+use vramscope_analysis::Category;
 use vramscope_units::grouped;
 
 /// `vramscope.diff/1`.
 #[derive(Debug, Serialize)]
 pub struct Diff {
-    /// The name and version of this form.
+    /// The schema's name and version.
     pub schema: &'static str,
-    /// The file or folder before.
+    /// The file or folder A, before the change.
     pub a: String,
-    /// The file or folder after.
+    /// The file or folder B, after the change.
     pub b: String,
     /// The band at whose peaks categories and call stacks are compared.
     pub band: BandKind,
-    /// What `--fail-on` asks.
+    /// The `--fail-on` expressions with their results.
     pub checks: Vec<Check>,
-    /// One for two files; one a rank for two folders.
+    /// One pair for two files; one pair per rank for two folders.
     pub pairs: Vec<Pair>,
-    /// Files of `a` that have no counterpart.
+    /// Files of A without a counterpart.
     pub only_a: Vec<String>,
-    /// Files of `b` that have none.
+    /// Files of B without a counterpart.
     pub only_b: Vec<String>,
 }
 
-/// Two devices beside each other.
+/// The difference between two devices.
 #[derive(Debug, Serialize)]
 pub struct Pair {
-    /// The rank that both names tell.
+    /// The rank, if it is equal in both paths; else null.
     pub rank: Option<u32>,
-    /// The one before.
-    pub a: Place,
-    /// The one after.
-    pub b: Place,
-    /// What programs asked for.
+    /// The device of A.
+    pub a: SideSource,
+    /// The device of B.
+    pub b: SideSource,
+    /// Bytes requested by the program.
     pub requested_bytes: BandDiff,
-    /// Block sizes of what was not yet free.
+    /// Block sizes of blocks that are not yet free.
     pub active_bytes: BandDiff,
-    /// Block sizes of what the program had not asked to free; its peak is
+    /// Block sizes of blocks whose free was not yet requested. The peak is
     /// `torch.cuda.max_memory_allocated()`.
     pub allocated_bytes: BandDiff,
-    /// What the allocator took from the device.
+    /// Bytes that the allocator reserved from the driver.
     pub reserved_bytes: BandDiff,
     /// Blocks that are live at the band's peak (segments, for `reserved_bytes`).
     pub blocks: Change,
     /// Out-of-memory events.
     pub ooms: Change,
-    /// How many findings each has, and which came and went.
+    /// The number of findings, and the findings that are in one side only.
     pub findings: FindingsDiff,
-    /// What is live at the peak by category, the largest change first; empty for `reserved_bytes`.
+    /// Live memory at the peak by category, the largest change first; empty for `reserved_bytes`.
     pub categories: Vec<CategoryDiff>,
-    /// The same by call stack, the largest change first. They add up to the peaks. Null but for the
-    /// pair whose peak changes most.
+    /// Live memory at the peak by call stack, the largest change first. The stacks add up to the
+    /// peaks. Null except for the pair whose peak changes most.
     pub stacks: Option<Vec<StackDiff>>,
-    /// Stacks that `--top` left out.
+    /// The number of stacks left out by `--top`.
     pub stacks_left_out: usize,
 }
 
-/// Where a side comes from.
+/// The source of a side.
 #[derive(Clone, Debug, Serialize)]
-pub struct Place {
-    /// The file.
+pub struct SideSource {
+    /// The file's path.
     pub path: String,
-    /// The device.
+    /// The device's ordinal.
     pub device: u32,
     /// The event of the band's peak; -1 is the state before the window.
     pub event: i64,
 }
 
-/// A number before and after.
+/// A number in A and in B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Before.
+    /// The value in A.
     pub a: i64,
-    /// After.
+    /// The value in B.
     pub b: i64,
     /// `b` - `a`.
     pub change: i64,
 }
 
 impl Change {
-    /// From one to the other.
+    /// The change from `a` to `b`.
     pub fn new(a: i64, b: i64) -> Self {
         Self { a, b, change: b.saturating_sub(a) }
     }
@@ -96,8 +101,8 @@ impl Change {
         Self::new(signed(a), signed(b))
     }
 
-    /// `+2.3 %`; `x 12` from ten times as much on; `new` where there was nothing, `0.0 %` where
-    /// nothing changed.
+    /// The change relative to A: `+2.3 %`, or `x 12` from a factor of ten on. `new` if A is zero
+    /// and B is not, `0.0 %` if both are equal.
     pub fn percent(self) -> String {
         match self.a {
             _ if self.change == 0 => "0.0 %".to_owned(),
@@ -108,7 +113,7 @@ impl Change {
     }
 }
 
-/// A band before and after.
+/// A band in A and in B.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct BandDiff {
     /// Before the first event.
@@ -117,26 +122,26 @@ pub struct BandDiff {
     pub peak: Change,
     /// After the last event.
     pub end: Change,
-    /// `exact`, or `estimate` where one of the two is.
+    /// `exact`, or `estimate` if either side is an estimate.
     pub exactness: &'static str,
 }
 
-/// Findings before and after.
+/// Findings in A and in B.
 #[derive(Debug, Serialize)]
 pub struct FindingsDiff {
-    /// How many there are.
+    /// The number of findings.
     #[serde(flatten)]
     pub count: Change,
-    /// Those of `b` that `a` does not have: of the same kind, about the same function or setting.
+    /// Findings of B without a match in A. Findings match by kind, and by function or setting.
     pub new: Vec<SideFinding>,
-    /// Those of `a` that `b` does not have.
+    /// Findings of A without a match in B.
     pub gone: Vec<SideFinding>,
 }
 
-/// A category before and after.
+/// A category in A and in B.
 #[derive(Clone, Debug, Serialize)]
 pub struct CategoryDiff {
-    /// Its name.
+    /// The category.
     pub category: Category,
     /// Bytes.
     #[serde(flatten)]
@@ -145,36 +150,18 @@ pub struct CategoryDiff {
     pub blocks: Change,
 }
 
-/// A call stack before and after.
-#[derive(Clone, Debug, Serialize)]
-pub struct StackDiff {
-    /// Bytes.
-    #[serde(flatten)]
-    pub bytes: Change,
-    /// Blocks.
-    pub blocks: Change,
-    /// What most of its bytes are, in `b` where it is there; null for `reserved_bytes`.
-    pub category: Option<Category>,
-    /// `same` frames; `moved`: the same but for lines or folders; `only_a`; `only_b`.
-    pub matched: &'static str,
-    /// Whether it is the stack of the free: the blocks were allocated before the window.
-    pub of_free: bool,
-    /// The call site that names it, as in `b` where it is there.
-    pub site: String,
-    /// As in `b` where it is there; innermost first.
-    pub frames: Vec<FrameRecord<'static>>,
-}
-
-/// A side, and what its file is called within the folder that was given.
-pub type Named = (String, Side);
+/// A side, and the name of its file within the given folder.
+pub type NamedSide = (String, Side);
 
 impl Diff {
-    /// Of what was given as `a` and as `b`: one of each belong together whatever they are called;
-    /// else those with the same name, then those of the same rank. The stacks are those of the pair
-    /// whose peak changes most, at most `top` of them.
+    /// Compares A with B.
+    ///
+    /// A single side of A and of B form a pair. Otherwise sides with equal names form pairs, then
+    /// sides with equal ranks. The pair whose peak changes most gets its call stacks, at most
+    /// `top`.
     pub fn new(
-        (a, in_a): (String, Vec<Named>),
-        (b, in_b): (String, Vec<Named>),
+        (a, in_a): (String, Vec<NamedSide>),
+        (b, in_b): (String, Vec<NamedSide>),
         band: BandKind,
         top: Option<usize>,
     ) -> Self {
@@ -182,38 +169,40 @@ impl Diff {
         let sides: Vec<(&Side, &Side)> =
             matched.iter().map(|&(i, j)| (&in_a[i].1, &in_b[j].1)).collect();
         let mut pairs: Vec<Pair> = sides.iter().map(|(a, b)| Pair::new(a, b)).collect();
-        if let Some(at) = largest(&pairs, band) {
+        if let Some(at) = largest_change(&pairs, band) {
             let mut all = stacks(sides[at].0, sides[at].1);
             let shown = top.unwrap_or(all.len()).min(all.len());
             pairs[at].stacks_left_out = all.len() - shown;
             all.truncate(shown);
             pairs[at].stacks = Some(all);
         }
-        let paths =
-            |sides: &[Named], of: &[usize]| of.iter().map(|&i| sides[i].1.path.clone()).collect();
+        let paths = |sides: &[NamedSide], of: &[usize]| {
+            of.iter().map(|&i| sides[i].1.path.clone()).collect()
+        };
         let (only_a, only_b) = (paths(&in_a, &only_a), paths(&in_b, &only_b));
         Self { schema: "vramscope.diff/1", a, b, band, checks: Vec::new(), pairs, only_a, only_b }
     }
 
-    /// The pair whose peak changes most: the one with stacks.
+    /// The pair whose peak changes most. It is the pair with call stacks.
     pub fn largest(&self) -> Option<&Pair> {
-        largest(&self.pairs, self.band).map(|at| &self.pairs[at])
+        largest_change(&self.pairs, self.band).map(|at| &self.pairs[at])
     }
 }
 
-/// Places of what belongs together, by rank, and of what has no counterpart.
-fn counterparts(a: &[Named], b: &[Named]) -> (Vec<(usize, usize)>, Vec<usize>, Vec<usize>) {
+/// Indices of the sides that form pairs, by rank, then of sides of A and of B without a
+/// counterpart.
+fn counterparts(a: &[NamedSide], b: &[NamedSide]) -> (Vec<(usize, usize)>, Vec<usize>, Vec<usize>) {
     if let ([_], [_]) = (a, b) {
         return (vec![(0, 0)], Vec::new(), Vec::new());
     }
     let mut matched: Vec<(usize, usize)> = Vec::new();
     let (mut left_a, mut left_b): (Vec<usize>, Vec<usize>) =
         ((0..a.len()).collect(), (0..b.len()).collect());
-    let by_name = |a: &Named, b: &Named| a.0 == b.0;
-    let by_rank = |a: &Named, b: &Named| a.1.rank.is_some() && a.1.rank == b.1.rank;
-    for same in [&by_name as &dyn Fn(&Named, &Named) -> bool, &by_rank] {
+    let by_name = |a: &NamedSide, b: &NamedSide| a.0 == b.0;
+    let by_rank = |a: &NamedSide, b: &NamedSide| a.1.rank.is_some() && a.1.rank == b.1.rank;
+    for matches in [&by_name as &dyn Fn(&NamedSide, &NamedSide) -> bool, &by_rank] {
         left_a.retain(|&i| {
-            let at = left_b.iter().position(|&j| same(&a[i], &b[j]));
+            let at = left_b.iter().position(|&j| matches(&a[i], &b[j]));
             matched.extend(at.map(|at| (i, left_b.remove(at))));
             at.is_none()
         });
@@ -222,16 +211,19 @@ fn counterparts(a: &[Named], b: &[Named]) -> (Vec<(usize, usize)>, Vec<usize>, V
     (matched, left_a, left_b)
 }
 
-/// Of equals the first.
-fn largest(pairs: &[Pair], band: BandKind) -> Option<usize> {
+/// The index of the pair whose peak changes most; the first one of equals.
+fn largest_change(pairs: &[Pair], band: BandKind) -> Option<usize> {
     (0..pairs.len()).rev().max_by_key(|&i| pairs[i].band(band).peak.change.unsigned_abs())
 }
 
 impl Pair {
-    /// Without its stacks.
+    /// Compares two sides, without call stacks.
     pub fn new(a: &Side, b: &Side) -> Self {
-        let place =
-            |side: &Side| Place { path: side.path.clone(), device: side.device, event: side.event };
+        let source = |side: &Side| SideSource {
+            path: side.path.clone(),
+            device: side.device,
+            event: side.event,
+        };
         let band = |kind: BandKind| {
             let (a, b) = (a.figures(kind), b.figures(kind));
             BandDiff {
@@ -243,8 +235,8 @@ impl Pair {
         };
         Self {
             rank: a.rank.filter(|_| a.rank == b.rank),
-            a: place(a),
-            b: place(b),
+            a: source(a),
+            b: source(b),
             requested_bytes: band(BandKind::Requested),
             active_bytes: band(BandKind::Active),
             allocated_bytes: band(BandKind::Allocated),
@@ -262,7 +254,7 @@ impl Pair {
         }
     }
 
-    /// One of its bands.
+    /// A band of the pair.
     pub fn band(&self, band: BandKind) -> &BandDiff {
         match band {
             BandKind::Requested => &self.requested_bytes,
@@ -272,19 +264,19 @@ impl Pair {
         }
     }
 
-    /// What to call it: `rank 3`, or the path of `b`.
+    /// The name for texts: `rank 3`, or the path of B if the rank is unknown.
     pub fn name(&self) -> String {
         self.rank.map_or_else(|| self.b.path.clone(), |rank| format!("rank {rank}"))
     }
 }
 
-/// Those that the others do not have, each of which stands for one.
+/// The findings without a match in `others`. Each finding of `others` matches at most once.
 fn without(findings: &[SideFinding], others: &[SideFinding]) -> Vec<SideFinding> {
     let mut others: Vec<&SideFinding> = others.iter().collect();
     let is_new = |finding: &&SideFinding| {
-        let same =
+        let matching =
             others.iter().position(|o| (&o.kind, &o.about) == (&finding.kind, &finding.about));
-        same.map(|at| others.swap_remove(at)).is_none()
+        matching.map(|at| others.swap_remove(at)).is_none()
     };
     findings.iter().filter(is_new).cloned().collect()
 }
@@ -310,77 +302,25 @@ fn categories(a: &Side, b: &Side) -> Vec<CategoryDiff> {
     rows
 }
 
-/// What two sides hold at their peaks by call stack, the largest change first.
-pub fn stacks(a: &Side, b: &Side) -> Vec<StackDiff> {
-    let frames = |side: &Side| -> Vec<Vec<FrameRecord<'static>>> {
-        let owned = FrameRecord::into_owned;
-        side.stacks.iter().map(|s| side.frames_of(s).into_iter().map(owned).collect()).collect()
-    };
-    let (frames_a, frames_b) = (frames(a), frames(b));
-    let matched = match_stacks(&held(a, &frames_a), &held(b, &frames_b));
-    let row = |(i, j): (Option<usize>, Option<usize>)| {
-        let (in_a, in_b) = (i.map(|i| &a.stacks[i]), j.map(|j| &b.stacks[j]));
-        let shown = in_b.or(in_a)?;
-        let shown_frames = j.map(|j| &frames_b[j]).or(i.map(|i| &frames_a[i]))?;
-        Some(StackDiff {
-            bytes: Change::bytes(in_a.map_or(0, |s| s.bytes), in_b.map_or(0, |s| s.bytes)),
-            blocks: Change::new(
-                in_a.map_or(0, |s| s.blocks.into()),
-                in_b.map_or(0, |s| s.blocks.into()),
-            ),
-            category: shown.category,
-            matched: match (i, j) {
-                (Some(i), Some(j)) if frames_a[i] == frames_b[j] => "same",
-                (Some(_), Some(_)) => "moved",
-                (_, None) => "only_a",
-                (None, _) => "only_b",
-            },
-            of_free: shown.of_free,
-            site: shown.site.clone(),
-            frames: shown_frames.clone(),
-        })
-    };
-    let mut rows: Vec<StackDiff> = matched.into_iter().filter_map(row).collect();
-    let size =
-        |r: &StackDiff| (Reverse(r.bytes.change.unsigned_abs()), Reverse(r.bytes.b.max(r.bytes.a)));
-    rows.sort_by(|x, y| {
-        size(x)
-            .cmp(&size(y))
-            .then_with(|| x.site.cmp(&y.site))
-            .then_with(|| x.frames.cmp(&y.frames))
-    });
-    rows
-}
-
-fn held<'a>(side: &Side, frames: &'a [Vec<FrameRecord<'static>>]) -> Vec<HeldBy<'a>> {
-    let named =
-        |f: &'a FrameRecord<'static>| NamedFrame { name: &f.name, file: &f.file, line: f.line };
-    let stacks = side.stacks.iter().zip(frames);
-    stacks
-        .map(|(stack, frames)| HeldBy {
-            bytes: stack.bytes,
-            is_of_free: stack.of_free,
-            frames: frames.iter().map(named).collect(),
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn percentages_are_of_what_was_before() {
-        let told = |a, b| Change::new(a, b).percent();
+    fn percent_is_relative_to_a() {
+        let percent = |a, b| Change::new(a, b).percent();
         assert_eq!(
-            [told(0, 0), told(7, 7), told(0, 5), told(5, 0)],
+            [percent(0, 0), percent(7, 7), percent(0, 5), percent(5, 0)],
             ["0.0 %", "0.0 %", "new", "-100.0 %"]
         );
         assert_eq!(
-            [told(1000, 1023), told(200, 100), told(-100, -50)],
+            [percent(1000, 1023), percent(200, 100), percent(-100, -50)],
             ["+2.3 %", "-50.0 %", "+50.0 %"]
         );
-        assert_eq!([told(10, 99), told(10, 100), told(3, 9_999)], ["+890.0 %", "x 10", "x 3,333"]);
+        assert_eq!(
+            [percent(10, 99), percent(10, 100), percent(3, 9_999)],
+            ["+890.0 %", "x 10", "x 3,333"]
+        );
         assert_eq!(Change::new(i64::MIN, i64::MAX).change, i64::MAX);
     }
 }

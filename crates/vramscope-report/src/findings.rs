@@ -19,14 +19,14 @@ pub struct Findings {
     pub anomalies: Vec<FindingRecord>,
 }
 
-/// A finding as JSON and CSV have it.
+/// A finding in JSON and CSV.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FindingRecord {
-    /// A stable id: equal for the same file everywhere.
+    /// A stable id: one file gives one id on every machine.
     pub id: String,
     /// The kind.
     pub kind: FindingKind,
-    /// The file.
+    /// The file's path.
     pub path: String,
     /// The device's ordinal.
     pub device: u32,
@@ -40,7 +40,7 @@ pub struct FindingRecord {
     pub events: Vec<u32>,
     /// The call stack that the finding is about, innermost frame first; empty if there is none.
     pub frames: Vec<FrameRecord<'static>>,
-    /// That stack in the file's tables; `None` if there is none, or for findings across ranks.
+    /// The call stack in the file's tables; `None` without a stack, and for findings across ranks.
     #[serde(skip)]
     pub stack: Option<StackId>,
     /// The allocator setting that the finding is about.
@@ -48,26 +48,26 @@ pub struct FindingRecord {
     pub setting: Option<&'static str>,
 }
 
-/// The findings of one device by itself, by severity, then bytes.
+/// The findings of one device, by severity, then bytes. Outliers need a comparison of ranks.
 pub fn of_device(target: Target<'_>) -> Vec<FindingRecord> {
     let found = target.entry.findings(target.index).iter();
-    let of = |finding: &Finding| {
+    let row = |finding: &Finding| {
         let frames = finding.stack.map(|stack| owned_frames(target.snapshot(), stack));
         let text = finding_text::text(target.entry, &finding.facts, finding.stack);
         record(target.path, finding, text, frames.unwrap_or_default())
     };
-    found.map(of).collect()
+    found.map(row).collect()
 }
 
-/// A finding across ranks. `frames` are those of the call stack that it is about.
+/// The record of an outlier. `frames` is the call stack that it is about.
 pub fn outlier(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>) -> FindingRecord {
     record(path, finding, finding_text::outlier_text(&finding.facts), frames)
 }
 
-/// All findings: those of each device, and those that only a comparison of ranks shows.
+/// The findings of all devices, and the outliers among them.
 pub fn across(ranks: Vec<RankSummary>) -> Findings {
     let facts: Vec<RankFacts> = ranks.iter().map(RankSummary::facts).collect();
-    let beside = outliers(&facts).into_iter().map(|(index, finding)| {
+    let outliers = outliers(&facts).into_iter().map(|(index, finding)| {
         let rank = &ranks[index];
         let stack = match &finding.facts {
             Facts::Outlier { item: OutlierItem::Stack { hash, .. }, .. } => {
@@ -77,9 +77,9 @@ pub fn across(ranks: Vec<RankSummary>) -> Findings {
         };
         outlier(&rank.path, &finding, stack.map(|s| s.frames.clone()).unwrap_or_default())
     });
-    let beside: Vec<FindingRecord> = beside.collect();
+    let outliers: Vec<FindingRecord> = outliers.collect();
     let mut all: Vec<FindingRecord> =
-        ranks.into_iter().flat_map(|r| r.findings).chain(beside).collect();
+        ranks.into_iter().flat_map(|r| r.findings).chain(outliers).collect();
     all.sort_unstable_by(|a, b| {
         (a.severity, b.bytes, &a.path, &a.id).cmp(&(b.severity, a.bytes, &b.path, &b.id))
     });

@@ -1,67 +1,67 @@
-//! `vramscope flame`: call stacks rolled up, outermost frame first.
+//! `vramscope flame`: bytes or allocations by call stack, as a tree with outermost frames first.
 
 use super::{Target, event_of, frame};
 use serde::Serialize;
 use std::borrow::Cow;
 use vramscope_analysis::{Flame as Tree, FlameNode, Measure, by_stack};
 
-/// What a block counts for.
+/// The weight of a block in a flame graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Requested bytes, if live in the slot.
+    /// Requested bytes of blocks that are live in this slot.
     Bytes(u32),
-    /// Requested bytes times microseconds within the window (times events where there is no clock).
+    /// Requested bytes times microseconds within the window (times events without a clock).
     ByteSeconds,
-    /// One allocation.
+    /// The number of allocations.
     Count,
-    /// Requested bytes, however short it lived.
+    /// Requested bytes of all allocations, whatever their lifetime.
     Churn,
 }
 
 /// `vramscope.flame/1`.
 #[derive(Debug, Serialize)]
 pub struct Flame<'a> {
-    /// The name and version of this form.
+    /// The schema's name and version.
     pub schema: &'static str,
-    /// The file.
+    /// The file's path.
     pub path: &'a str,
-    /// The device.
+    /// The device's ordinal.
     pub device: u32,
-    /// `bytes`, `byte_us`, `byte_events` or `allocations`.
+    /// The unit of weights: `bytes`, `byte_us`, `byte_events` or `allocations`.
     pub unit: &'static str,
-    /// The event after which blocks are counted, -1 before the window; null when all of the window
-    /// counts.
+    /// The event after which live blocks count; -1 is the state before the window. Null if the
+    /// whole window counts.
     pub event: Option<i64>,
-    /// The sum over all blocks.
+    /// The weight of all blocks.
     pub total: u128,
-    /// Depth first, the root first, children by weight.
-    pub nodes: Vec<NodeRow<'a>>,
+    /// The tree in depth-first order from the root. Children are sorted by weight.
+    pub nodes: Vec<NodeRecord<'a>>,
 }
 
-/// A frame under the frames that lead to it.
+/// A node of the tree: a frame below its callers.
 #[derive(Debug, Serialize)]
-pub struct NodeRow<'a> {
-    /// Index of the node that it is under; the root's own is 0.
+pub struct NodeRecord<'a> {
+    /// Index of the parent node; 0 for the root.
     pub parent: u32,
-    /// 0 for the root.
+    /// The number of ancestors; 0 for the root.
     pub depth: u32,
     /// The function; `(all)` for the root, `(no call stack)` for blocks without one.
     pub name: Cow<'a, str>,
-    /// The file.
+    /// The file's path.
     pub file: Cow<'a, str>,
     /// The line; 0 when unknown.
     pub line: u32,
-    /// Whether the stack is that of frees: the blocks were allocated before the window.
+    /// True if this is the stack of the frees: the blocks were allocated before the window.
     pub of_free: bool,
-    /// Of stacks that end here.
+    /// The weight of stacks that end at this node.
     pub own: u128,
-    /// Of all stacks that come through here.
+    /// The weight of all stacks through this node.
     pub total: u128,
-    /// Blocks that those stacks count.
+    /// Blocks of all stacks through this node.
     pub blocks: u32,
 }
 
-/// A device's call stacks as a tree.
+/// The call stacks of a device as a tree.
 pub fn flame(target: Target<'_>, weight: Weight) -> Flame<'_> {
     let (measure, unit, event) = match weight {
         Weight::Bytes(slot) => (Measure::Requested(slot), "bytes", Some(event_of(slot))),
@@ -85,7 +85,7 @@ pub fn flame(target: Target<'_>, weight: Weight) -> Flame<'_> {
     }
 }
 
-fn node<'a>(target: Target<'a>, node: &FlameNode) -> NodeRow<'a> {
+fn node<'a>(target: Target<'a>, node: &FlameNode) -> NodeRecord<'a> {
     let (name, file, line) = match node.frame {
         Some(id) => {
             let row = frame(target.snapshot(), id);
@@ -94,7 +94,7 @@ fn node<'a>(target: Target<'a>, node: &FlameNode) -> NodeRow<'a> {
         None if node.depth == 0 => (Cow::Borrowed("(all)"), Cow::Borrowed(""), 0),
         None => (Cow::Borrowed("(no call stack)"), Cow::Borrowed(""), 0),
     };
-    NodeRow {
+    NodeRecord {
         parent: node.parent,
         depth: node.depth,
         name,

@@ -11,9 +11,9 @@ use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
 pub struct FrameRecord<'a> {
     /// The function.
     pub name: Cow<'a, str>,
-    /// The file.
+    /// The file's path.
     pub file: Cow<'a, str>,
-    /// The line; 0 when unknown.
+    /// The line; 0 if unknown.
     pub line: u32,
 }
 
@@ -43,22 +43,23 @@ fn record(snapshot: &Snapshot, frame: Frame) -> FrameRecord<'_> {
     FrameRecord { name, file, line: frame.line }
 }
 
-/// A frame's record.
+/// The record of a frame.
 pub fn frame(snapshot: &Snapshot, id: FrameId) -> FrameRecord<'_> {
     record(snapshot, snapshot.frame(id))
 }
 
-/// A stack's frames, innermost first.
+/// The frames of a stack, innermost first.
 pub fn frames(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRecord<'_>> {
     snapshot.stack(stack).map(|f| record(snapshot, f)).collect()
 }
 
-/// A stack's frames, innermost first, as copies that outlive the snapshot's tables.
+/// The frames of a stack, innermost first, as copies that outlive the snapshot's tables.
 pub fn owned_frames(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRecord<'static>> {
     frames(snapshot, stack).into_iter().map(FrameRecord::into_owned).collect()
 }
 
-/// The call site of a stack, by its innermost frame in the user's program: `model.py:212 forward`.
+/// The call site of a stack, from its innermost frame in the user's program:
+/// `model.py:212 forward`, or [`NO_STACK`].
 pub fn site(entry: &SnapshotEntry, stack: StackId) -> String {
     let frame = entry.sites.get(stack).frame;
     frame.map_or_else(|| NO_STACK.to_owned(), |f| record(&entry.snapshot, f).label())

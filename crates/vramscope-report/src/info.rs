@@ -1,4 +1,4 @@
-//! `vramscope info`: what was recorded, and how: settings, pools, streams, steps, provenance.
+//! `vramscope info`: how a snapshot was recorded: settings, pools, streams, steps, provenance.
 
 use crate::SnapshotEntry;
 use crate::Target;
@@ -8,77 +8,78 @@ use std::collections::BTreeMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Coverage, StepSource, Steps};
 use vramscope_snapshot::Stage;
+use vramscope_units::grouped;
 
 /// `vramscope.info/1`.
 #[derive(Debug, Serialize)]
 pub struct Info {
-    /// The name and version of this form.
+    /// The schema's name and version.
     pub schema: &'static str,
-    /// One a snapshot.
+    /// One record per snapshot.
     pub files: Vec<FileInfo>,
 }
 
 impl Info {
-    /// Over these files.
+    /// Collects the records of files.
     pub fn new(files: Vec<FileInfo>) -> Self {
         Self { schema: "vramscope.info/1", files }
     }
 }
 
-/// What was recorded in a file.
+/// The recording of one snapshot.
 #[derive(Debug, Serialize)]
 pub struct FileInfo {
-    /// The file.
+    /// The file's path.
     pub path: String,
-    /// Bytes of the pickle (or JSON), unpacked.
+    /// Size of the decompressed pickle or JSON in bytes.
     pub bytes: u64,
     /// Distinct call stacks in use.
     pub stacks: u32,
     /// Distinct frames in use.
     pub frames: u32,
-    /// `allocator_settings` as dotted keys, with their values as JSON text; empty before PyTorch
+    /// `allocator_settings` as dotted keys, with their values as JSON text. Empty before PyTorch
     /// 2.3.
     pub settings: Vec<(String, String)>,
     /// Stream handles; 0 is the default stream.
     pub streams: Vec<i64>,
     /// Memory pools; `[0, 0]` is the default pool.
     pub pools: Vec<[u64; 2]>,
-    /// Annotated ranges by name, with how often each was begun.
+    /// Annotated ranges by name, with the number of times each was started.
     pub annotations: BTreeMap<String, u32>,
-    /// What was odd about the file and its devices.
+    /// Warnings about the file and its devices.
     pub warnings: Vec<WarningSummary>,
     /// Devices with events or segments.
     pub devices: Vec<DeviceInfo>,
 }
 
-/// What was recorded of one device.
+/// The recording of one device.
 #[derive(Debug, Serialize)]
 pub struct DeviceInfo {
-    /// The ordinal.
+    /// The device's ordinal.
     pub device: u32,
-    /// Trace entries.
+    /// The number of trace events.
     pub events: usize,
-    /// Whether events have times (PyTorch 2.2 and later).
+    /// True if events have times (PyTorch 2.2 and later).
     pub has_clock: bool,
     /// Microseconds from the first event to the last; null without a clock.
     pub window_us: Option<u64>,
     /// `whole`, `partial` or `none`.
     pub coverage: &'static str,
-    /// What that means, in words.
+    /// The coverage in words.
     pub provenance: String,
-    /// How training steps can be told: `profiler_step`, `optimizer_step`, `periodicity`; null when
-    /// they cannot.
+    /// The evidence for training steps: `profiler_step`, `optimizer_step` or `periodicity`; null if
+    /// no steps were found.
     pub steps_by: Option<&'static str>,
-    /// Whole steps in the window.
+    /// The number of whole training steps in the window.
     pub steps: usize,
 }
 
-/// What is known of a file beside its numbers.
+/// How a snapshot was recorded.
 pub fn info(path: &str, entry: &SnapshotEntry) -> FileInfo {
     run_to_completion(info_sliced(path, entry, &mut Budget::unlimited()))
 }
 
-/// The same in slices.
+/// [`info`] in slices.
 pub async fn info_sliced(path: &str, entry: &SnapshotEntry, budget: &mut Budget) -> FileInfo {
     let snapshot = &entry.snapshot;
     let mut annotations = BTreeMap::new();
@@ -122,32 +123,40 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
     }
 }
 
-/// Whether the ring buffer (`max_entries`) has lost events, where the file tells:
-/// `trace_alloc_overflowed` among the allocator's settings is proposed for PyTorch
-/// (docs/recording.md).
+/// Whether the ring buffer (`max_entries`) has overwritten events; `None` if not recorded.
+///
+/// The setting `trace_alloc_overflowed` is proposed for PyTorch (docs/recording.md).
 pub fn has_overflowed(settings: &[(String, String)]) -> Option<bool> {
-    let (_, told) = settings.iter().find(|(key, _)| key.ends_with("trace_alloc_overflowed"))?;
-    told.parse().ok()
+    let (_, value) = settings.iter().find(|(key, _)| key.ends_with("trace_alloc_overflowed"))?;
+    value.parse().ok()
 }
 
+const NO_HISTORY: &str = "No history was recorded: this is the state when the snapshot was taken.";
+const ONE_EVENT: &str = "Only one event was recorded (enabled=\"state\"): this is the state when \
+                         the snapshot was taken.";
+const COMPLETE: &str = "Recording started with no memory in use, so it is complete.";
+const STARTED_LATE: &str = "Recording started when memory was already in use.";
+const OVERWRITTEN: &str =
+    "The ring buffer (max_entries) was full according to the file, so earlier events are lost.";
+const RECONSTRUCTED: &str = "Blocks from before the window are reconstructed from their frees and \
+                             from the final state.";
+
+/// The coverage of a trace in words, with its cause.
 fn provenance(target: Target<'_>) -> String {
     let trace = target.trace();
     let events = trace.device.events.len();
-    let told = has_overflowed(&target.snapshot().settings);
+    let overflowed = has_overflowed(&target.snapshot().settings);
     match trace.coverage {
-        Coverage::None => "No history was recorded: this is the state when the snapshot was taken.".to_owned(),
-        Coverage::Partial if events == 1 => {
-            "A single event (enabled=\"state\"): this is the state when the snapshot was taken.".to_owned()
-        }
-        Coverage::Partial if told == Some(true) => {
-            "The ring buffer (max_entries) was full, says the file, and what came before the window is lost. Blocks from before it are told by their frees and by the final state.".to_owned()
-        }
-        // A ring buffer holds a round number of entries; one that is full has lost what came
-        // before.
-        Coverage::Partial if told.is_none() && events.is_multiple_of(1000) => format!(
-            "The window holds {events} events, a round number: the ring buffer (max_entries) was probably full, and what came before is lost. Blocks from before the window are told by their frees and by the final state."
+        Coverage::None => NO_HISTORY.to_owned(),
+        Coverage::Whole => COMPLETE.to_owned(),
+        Coverage::Partial if events == 1 => ONE_EVENT.to_owned(),
+        Coverage::Partial if overflowed == Some(true) => format!("{OVERWRITTEN} {RECONSTRUCTED}"),
+        // `max_entries` is usually a round number.
+        Coverage::Partial if overflowed.is_none() && events.is_multiple_of(1000) => format!(
+            "The window has {} events, a round number. The ring buffer (max_entries) was probably \
+             full, so earlier events are lost. {RECONSTRUCTED}",
+            grouped(events as u64)
         ),
-        Coverage::Partial => "Recording began when memory was already in use. Blocks from before the window are told by their frees and by the final state.".to_owned(),
-        Coverage::Whole => "Nothing was live before the window: recording covers all that is in it.".to_owned(),
+        Coverage::Partial => format!("{STARTED_LATE} {RECONSTRUCTED}"),
     }
 }

@@ -1,14 +1,15 @@
-//! What is said of a snapshot: reports with documented JSON forms (docs/cli.md), labels, texts of
-//! findings, and exports.
+//! Reports about a snapshot: values with documented JSON forms (docs/cli.md), labels, finding texts
+//! and exports.
 //!
-//! The program prints these reports, and the page shows the same values. A report is a function
-//! from a [`Target`], one device of a [`LoadedFile`], to a value that serializes. Nothing here knows
-//! the page, the protocol or the scheduler.
+//! The command line prints these reports, and the page shows the same values. A report is a
+//! function from a [`Target`], one device of a [`LoadedFile`], to a serializable value. This crate
+//! does not depend on the page, the protocol or the scheduler.
 //!
 //! ```
 //! use vramscope_report::{FileReader, peak};
 //!
-//! let json = br#"{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 100}]]}"#;
+//! let json = br#"{"segments": [],
+//!     "device_traces": [[{"action": "alloc", "addr": 4096, "size": 100}]]}"#;
 //! let mut reader = FileReader::new("rank0.json", json.len() as u64);
 //! reader.feed(json).expect("JSON of a snapshot");
 //! let file = reader.finish().expect("a whole snapshot");
@@ -16,6 +17,7 @@
 //! assert_eq!(peak::peak(target, peak::BandKind::Requested, None).total, 100);
 //! ```
 
+mod band;
 pub mod blocks;
 pub mod check;
 mod derived;

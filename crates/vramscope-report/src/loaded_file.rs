@@ -1,4 +1,4 @@
-//! A file that was read: its snapshots, with the call sites and traces that every report needs.
+//! A loaded file: its snapshots, with the call sites and traces that every report needs.
 
 use crate::derived::DeviceData;
 use crate::summary::ErrorSummary;
@@ -7,25 +7,25 @@ use std::ops::Range;
 use vramscope_analysis::{Rules, Sites, Trace};
 use vramscope_snapshot::{CAPACITY_CHECKS_PER_FILE, LoadError, NamedSnapshot, Reader, Snapshot};
 
-/// A file that was read.
+/// A loaded file.
 pub struct LoadedFile {
-    /// Its path, as the user gave it.
+    /// The path as given by the user.
     pub path: String,
-    /// Bytes of the file as stored.
+    /// Stored size of the file in bytes.
     pub bytes: u64,
-    /// Its snapshots. HTML pages may hold several, all other files hold one.
+    /// The snapshots. An HTML page may contain several, all other files contain one.
     pub entries: Vec<SnapshotEntry>,
 }
 
 /// One snapshot of a file.
 pub struct SnapshotEntry {
-    /// The file's path, followed by `#name` where the file holds several snapshots.
+    /// The file's path, followed by `#name` if the file contains several snapshots.
     pub path: String,
-    /// Its name inside the file; empty when the file is the snapshot.
+    /// The snapshot's name inside the file; empty if the file is the snapshot.
     pub name: String,
     /// The tables.
     pub snapshot: Snapshot,
-    /// The call sites of its stacks.
+    /// The call sites of the snapshot's stacks.
     pub sites: Sites,
     /// One trace for each device with events or segments.
     pub traces: Vec<Trace>,
@@ -41,7 +41,7 @@ impl LoadedFile {
         Self { path, bytes, entries }
     }
 
-    /// A device by its ordinal, in the snapshot at index `entry`. `None` if either does not exist.
+    /// A device by its ordinal, in the snapshot at index `entry`; `None` if either does not exist.
     pub fn target(&self, entry: u32, device: u32) -> Option<Target<'_>> {
         let entry = self.entries.get(entry as usize)?;
         let index = entry.traces.iter().position(|t| t.device.device == device)?;
@@ -73,7 +73,7 @@ pub struct FileReader {
     reader: Reader,
 }
 
-/// The fewest bytes between two projections of the row count.
+/// The minimum number of bytes between two projections of the row count.
 const MIN_PIECE_BYTES: usize = 1 << 16;
 
 /// Bytes to feed between two projections of the row count, for a file of `total` bytes.
@@ -100,7 +100,7 @@ impl FileReader {
     /// Reads the next bytes.
     ///
     /// # Errors
-    /// The bytes show that the file is no snapshot.
+    /// The file is not a snapshot.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), ErrorSummary> {
         for piece in chunk.chunks(piece_len(self.total)) {
             self.read += piece.len() as u64;
@@ -110,10 +110,10 @@ impl FileReader {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     ///
     /// # Errors
-    /// The bytes are no whole snapshot.
+    /// The file is not a complete snapshot.
     pub fn finish(self) -> Result<LoadedFile, ErrorSummary> {
         let named = self.reader.finish().map_err(|error| ErrorSummary::from(&error))?;
         Ok(LoadedFile::new(self.path, self.read, named))

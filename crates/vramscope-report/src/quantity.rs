@@ -3,23 +3,23 @@
 use serde::{Deserialize, Serialize};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
-/// A quantity: its exact value and the texts that are shown.
+/// An exact value with its display texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Quantity {
-    /// The exact integer (bytes, microseconds, a count or an event index). It crosses as decimal
-    /// digits, because a JavaScript number does not hold every u64.
+    /// The exact integer: bytes, microseconds, a count or an event index. It is serialized as
+    /// decimal digits, because a JavaScript number cannot represent every u64.
     #[serde(rename = "raw", with = "digits")]
     #[cfg_attr(feature = "typescript", ts(type = "string"))]
     pub value: i128,
     /// The short text: `42.48 GiB`.
     pub text: String,
-    /// The exact value in words, for a title: `45,609,994,504 bytes`.
+    /// The exact value with its unit, for tooltips: `45,609,994,504 bytes`.
     pub exact: String,
 }
 
-/// Integers as decimal digits, for JavaScript.
+/// Serializes integers as decimal digits, for JavaScript.
 pub mod digits {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::fmt::Display;
@@ -36,7 +36,7 @@ pub mod digits {
     /// Reads an integer from decimal digits.
     ///
     /// # Errors
-    /// The text is no such integer.
+    /// The text is not such an integer.
     pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
         from: D,
     ) -> Result<T, D::Error> {
@@ -50,7 +50,7 @@ impl Quantity {
         Self { value: b.0.into(), text: b.to_string(), exact: b.exact() }
     }
 
-    /// Bytes that a damaged file may put below zero.
+    /// Bytes that may be negative, which happens in damaged files.
     pub fn signed_bytes(b: i64) -> Self {
         let magnitude = Self::bytes(Bytes(b.unsigned_abs()));
         if b >= 0 {
@@ -67,14 +67,14 @@ impl Quantity {
         Self { value: plain.value, text: plus(plain.text), exact: plus(plain.exact) }
     }
 
-    /// A count: `1,204`, exactly `1,204 blocks`.
+    /// A count: the text `1,204`, the exact text `1,204 blocks`.
     pub fn count(n: u64, one: &str, many: &str) -> Self {
         let text = grouped(n);
         let noun = if n == 1 { one } else { many };
         Self { value: n.into(), exact: format!("{text} {noun}"), text }
     }
 
-    /// The event at a peak; `None` stands for the state before the window.
+    /// The event at a peak; `None` is the state before the window.
     pub fn peak_event(event: Option<u32>) -> Self {
         match event {
             Some(event) => {

@@ -1,5 +1,5 @@
-//! A rank in a few kilobytes: what is kept of it when its tables are released, and what ranks are
-//! compared by.
+//! A compact summary of a rank. It remains when the rank's tables are unloaded, and is the input
+//! for the comparison of ranks.
 
 use crate::derived::Derived;
 use crate::findings::{FindingRecord, of_device};
@@ -8,65 +8,67 @@ use crate::peak::BandKind;
 use crate::shares::{CategoryShare, by_category};
 use crate::summary::OomSummary;
 use crate::target::{Target, slot_of};
+use crate::text::rank_name;
 use serde::Serialize;
 use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
 use vramscope_analysis::{Measure, RankFacts, by_stack_sliced, parallel};
 
-/// One device of one rank. At most a few hundred kilobytes, whatever the file: a thousand ranks
-/// fit.
+/// One device of one rank. The size is at most a few hundred kilobytes for any file, so the
+/// summaries of 1,000 ranks fit in memory.
 #[derive(Clone, Debug, Serialize)]
 pub struct RankSummary {
-    /// The file.
+    /// The file's path.
     pub path: String,
-    /// The rank that its name tells.
+    /// The rank in the path; null if there is none.
     pub rank: Option<u32>,
-    /// The device.
+    /// The device's ordinal.
     pub device: u32,
-    /// The four bands and their peaks in bytes.
+    /// The four bands by name, with their peaks in bytes.
     pub peaks: Vec<(&'static str, i64)>,
-    /// What was live when `requested_bytes` was largest, by category, most bytes first.
+    /// Live bytes at the peak of `requested_bytes` by category, most bytes first.
     pub categories: Vec<CategoryShare>,
-    /// The same by call stack; only the largest.
+    /// Live bytes at the peak of `requested_bytes` by call stack: the 200 largest.
     pub stacks: Vec<StackShare>,
     /// Out-of-memory events.
     pub ooms: Vec<OomSummary>,
-    /// Its own findings, the most severe first.
+    /// The rank's own findings, by severity, then bytes.
     pub findings: Vec<FindingRecord>,
 }
 
-/// What a call stack holds at the peak.
+/// The live bytes of a call stack at the peak of `requested_bytes`.
 #[derive(Clone, Debug, Serialize)]
 pub struct StackShare {
-    /// A hash of its frames' names, files and lines: the same in every rank.
+    /// A hash of the frames' names, files and lines, equal in all ranks.
     pub hash: u64,
-    /// The call site that names it.
+    /// The call site.
     pub site: String,
     /// Requested bytes.
     pub bytes: u64,
-    /// Innermost first.
+    /// The call stack, innermost frame first.
     pub frames: Vec<FrameRecord<'static>>,
 }
 
-/// How many call stacks are kept of a rank.
-const STACKS: usize = 200;
+/// The maximum number of call stacks in a summary.
+const MAX_STACKS: usize = 200;
 
 impl RankSummary {
-    /// Of one device.
+    /// Summarizes one device.
     pub fn new(target: Target<'_>) -> Self {
         run_to_completion(Self::sliced(target, &mut Budget::unlimited()))
     }
 
-    /// The same in slices; block sizes and categories are made before.
+    /// [`Self::new`] in slices. Derive block sizes and categories first: otherwise they are
+    /// computed here at once.
     pub async fn sliced(target: Target<'_>, budget: &mut Budget) -> Self {
         let (trace, entry, snapshot) = (target.trace(), target.entry, target.snapshot());
         let slot = slot_of(trace.requested_band.peak_event);
         let (categories, carving) =
             parallel::join(|| entry.categories(target.index), || entry.carving(target.index));
-        // Findings need block sizes, which are there now.
-        let mut beside = budget.fork();
+        // Findings need block sizes, which exist now.
+        let mut findings_budget = budget.fork();
         let shares =
             by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
-        let findings = entry.derive(Derived::Findings, target.index, &mut beside);
+        let findings = entry.derive(Derived::Findings, target.index, &mut findings_budget);
         let (shares, ()) = slicing::join(shares, findings).await;
         let mut live = Vec::new();
         for part in strides(trace.blocks.len()) {
@@ -83,7 +85,7 @@ impl RankSummary {
             categories: by_category(live.into_iter()),
             stacks: shares
                 .iter()
-                .take(STACKS)
+                .take(MAX_STACKS)
                 .map(|s| StackShare {
                     hash: entry.sites.get(s.stack).stack_hash,
                     site: site(entry, s.stack),
@@ -96,10 +98,10 @@ impl RankSummary {
         }
     }
 
-    /// What the comparison of ranks needs.
+    /// The figures that are compared across ranks.
     pub fn facts(&self) -> RankFacts {
         RankFacts {
-            name: crate::text::file_name(&self.path).to_owned(),
+            name: rank_name(self.rank, &self.path),
             device: self.device,
             peaks: self.peaks.clone(),
             by_stack: self.stacks.iter().map(|s| (s.hash, s.site.clone(), s.bytes)).collect(),

@@ -1,9 +1,9 @@
-//! The rank that a path names.
+//! Finds the rank in a path.
 
 use crate::text::file_name;
 
-/// The rank that a path names: the digits after the last `rank` of the file's name, else of the
-/// nearest folder's.
+/// The rank in a path: the digits after the last `rank` in the file's name, else in the nearest
+/// folder's name.
 ///
 /// ```
 /// use vramscope_report::rank_of;
@@ -26,7 +26,8 @@ pub fn rank_of(path: &str) -> Option<u32> {
     named.or_else(|| before_step(path))
 }
 
-/// What torchtitan names a file since 2026 (its `tools/profiler.py`): the rank, then the step.
+/// The rank in a file name `RANK_step_STEP`, which torchtitan writes since 2026 (its
+/// `tools/profiler.py`).
 fn before_step(path: &str) -> Option<u32> {
     let (rank, step) = file_name(path).split_once("_step_")?;
     step.starts_with(|c: char| c.is_ascii_digit()).then(|| rank.parse().ok())?

@@ -1,5 +1,5 @@
-//! `vramscope segments`: what is reserved at a moment, what is free in it, and what it cost over
-//! the window.
+//! `vramscope segments`: reserved and free memory at one event, and the segment events of the whole
+//! window.
 
 use super::{FrameRecord, Target, event_of, frames, site, time_of};
 use crate::text::{pool, segment_type};
@@ -11,137 +11,139 @@ use vramscope_snapshot::Snapshot;
 /// `vramscope.segments/1`.
 #[derive(Debug, Serialize)]
 pub struct Segments<'a> {
-    /// The name and version of this form.
+    /// The schema's name and version.
     pub schema: &'static str,
-    /// The file.
+    /// The file's path.
     pub path: &'a str,
-    /// The device.
+    /// The device's ordinal.
     pub device: u32,
-    /// The event after which this is so, from 0; -1 before the window.
+    /// The event after which this state holds, from 0; -1 is the state before the window.
     pub event: i64,
-    /// That event's time; null without a clock.
+    /// The time of `event`; null without a clock.
     pub time_us: Option<i64>,
-    /// By address.
+    /// The segments by address.
     pub segments: Vec<SegmentRecord<'a>>,
-    /// Free memory by pool, stream and size class: blocks never move between these.
-    pub free: Vec<FreeRow>,
+    /// Free memory by pool, stream and size class. Blocks never move between these.
+    pub free: Vec<FreeRecord>,
     /// Free memory over the window.
-    pub fragmentation: FragmentationRow,
+    pub fragmentation: FragmentationRecord,
     /// Segment events of the window.
-    pub churn: ChurnRow,
+    pub churn: ChurnRecord,
 }
 
 /// A segment.
 #[derive(Debug, Serialize)]
 pub struct SegmentRecord<'a> {
-    /// `0x...`.
+    /// The address: `0x...`.
     pub address: String,
     /// Bytes reserved.
     pub total_size: u64,
     /// `small` (requests up to 1 MiB) or `large`.
     pub segment_type: &'static str,
-    /// The stream's handle.
+    /// The stream's handle; 0 is the default stream.
     pub stream: i64,
-    /// `[0, 0]` is the default pool; null where the file does not tell.
+    /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
     pub pool: Option<[u64; 2]>,
-    /// Whether it is a mapped range of an expandable segment.
+    /// True for a mapped range of an expandable segment.
     pub is_expandable: bool,
-    /// Block sizes of what the program holds.
+    /// Block sizes of allocated blocks.
     pub allocated: u64,
-    /// The same with what waits for its free.
+    /// Block sizes of allocated blocks and of blocks whose free is pending.
     pub active: u64,
     /// Requested bytes of the active blocks.
     pub requested: u64,
-    /// Bytes that are free to use.
+    /// Free bytes.
     pub free: u64,
-    /// The largest free piece.
+    /// Bytes of the largest free piece.
     pub largest_free: u64,
-    /// Blocks and free pieces, by address, without gaps.
-    pub blocks: Vec<PieceRow>,
-    /// The call site that names the stack: its innermost frame that is the user's own.
+    /// Blocks and free pieces by address, without gaps.
+    pub blocks: Vec<PieceRecord>,
+    /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
-    /// The stack of the allocation that made it, innermost first.
+    /// The call stack of the allocation that reserved the segment, innermost frame first.
     pub frames: Vec<FrameRecord<'a>>,
 }
 
-/// A piece of a segment.
+/// A piece of a segment: a block or free memory.
 #[derive(Debug, Serialize)]
-pub struct PieceRow {
-    /// `0x...`.
+pub struct PieceRecord {
+    /// The address: `0x...`.
     pub address: String,
-    /// Bytes of it.
+    /// Size in bytes.
     pub size: u64,
     /// `active_allocated`, `active_pending_free` or `inactive`.
     pub state: &'static str,
-    /// Requested bytes; 0 when it is free.
+    /// Requested bytes; 0 for free memory.
     pub requested_size: u64,
 }
 
 /// Free memory of one pool, stream and size class.
 #[derive(Debug, Serialize)]
-pub struct FreeRow {
-    /// `[0, 0]` is the default pool; null where the file does not tell.
+pub struct FreeRecord {
+    /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
     pub pool: Option<[u64; 2]>,
-    /// The stream's handle.
+    /// The stream's handle; 0 is the default stream.
     pub stream: i64,
     /// `small` or `large`.
     pub segment_type: &'static str,
-    /// Bytes reserved for it.
+    /// Reserved bytes.
     pub reserved: u64,
-    /// Bytes of blocks that are not yet free.
+    /// Bytes of active blocks.
     pub active: u64,
-    /// Cached-free bytes.
+    /// Free bytes that the allocator caches.
     pub free: u64,
-    /// The largest free piece.
+    /// Bytes of the largest free piece.
     pub largest_free: u64,
 }
 
 /// Free memory over the window.
 #[derive(Debug, Serialize)]
-pub struct FragmentationRow {
-    /// Cached-free bytes after this event.
+pub struct FragmentationRecord {
+    /// Free bytes that the allocator caches after the event.
     pub free: u64,
-    /// The largest free piece then.
+    /// Bytes of the largest free piece after the event.
     pub largest_free: u64,
-    /// 1 - largest / free: 0 when all of it is one piece.
+    /// 1 - largest / free: 0 if all free memory is one piece.
     pub ratio: f64,
-    /// The most that was ever free.
+    /// The maximum of free bytes over the window.
     pub max_free: u64,
-    /// The first event after which that was so.
+    /// The first event after which that maximum is reached.
     pub max_free_event: i64,
 }
 
-/// How often memory was taken from the device and given back.
+/// The segment events of the window: memory reserved from the driver and returned to it.
 #[derive(Debug, Serialize)]
-pub struct ChurnRow {
+pub struct ChurnRecord {
     /// `segment_alloc` events.
     pub segment_allocs: u32,
-    /// Their bytes.
+    /// Bytes of the `segment_alloc` events.
     pub segment_alloc_bytes: u64,
     /// `segment_free` events.
     pub segment_frees: u32,
-    /// Their bytes.
+    /// Bytes of the `segment_free` events.
     pub segment_free_bytes: u64,
     /// `segment_map` events.
     pub segment_maps: u32,
-    /// Their bytes.
+    /// Bytes of the `segment_map` events.
     pub segment_map_bytes: u64,
     /// `segment_unmap` events.
     pub segment_unmaps: u32,
-    /// Their bytes.
+    /// Bytes of the `segment_unmap` events.
     pub segment_unmap_bytes: u64,
 }
 
-/// What writing out a segment costs, with its stack, and one piece of it.
-const ROW: u64 = 512;
-const PIECE: u64 = 16;
+/// The cost of a segment's record with its call stack, in units of [`Budget`].
+const RECORD_COST: u64 = 512;
 
-/// The segments in a slot.
+/// The cost of a piece of a segment, in units of [`Budget`].
+const PIECE_COST: u64 = 16;
+
+/// The segments of a device in a slot.
 pub fn segments(target: Target<'_>, slot: u32) -> Segments<'_> {
     run_to_completion(segments_sliced(target, slot, &mut Budget::unlimited()))
 }
 
-/// The same in slices.
+/// [`segments`] in slices.
 pub async fn segments_sliced<'a>(
     target: Target<'a>,
     slot: u32,
@@ -151,7 +153,7 @@ pub async fn segments_sliced<'a>(
         (target.trace(), target.snapshot(), target.entry.carving(target.index));
     let states = states_sliced(target, slot, budget).await;
     let cached = Fragmentation::sliced(snapshot, trace, carving, budget).await;
-    let (most, max_free) =
+    let (max_slot, max_free) =
         cached.free.largest_sliced(0..trace.slots(), budget).await.unwrap_or_default();
     let churn = cached.churn;
     Segments {
@@ -160,16 +162,16 @@ pub async fn segments_sliced<'a>(
         device: target.device(),
         event: event_of(slot),
         time_us: time_of(trace, slot),
-        free: free_rows(snapshot, &states),
-        segments: rows_sliced(target, &states, budget).await,
-        fragmentation: FragmentationRow {
+        free: free_records(snapshot, &states),
+        segments: records_sliced(target, &states, budget).await,
+        fragmentation: FragmentationRecord {
             free: cached.free.at(slot),
             largest_free: cached.largest.at(slot),
             ratio: cached.ratio(slot),
             max_free,
-            max_free_event: event_of(most),
+            max_free_event: event_of(max_slot),
         },
-        churn: ChurnRow {
+        churn: ChurnRecord {
             segment_allocs: churn.allocs,
             segment_alloc_bytes: churn.alloc_bytes.0,
             segment_frees: churn.frees,
@@ -182,7 +184,7 @@ pub async fn segments_sliced<'a>(
     }
 }
 
-/// How segments were laid out in a slot, in slices.
+/// The layout of the segments in a slot, in slices.
 pub async fn states_sliced(
     target: Target<'_>,
     slot: u32,
@@ -191,22 +193,22 @@ pub async fn states_sliced(
     LiveSet::sliced(target.trace(), slot, budget).await.segments(target.entry.carving(target.index))
 }
 
-/// A row for each of them, in slices.
-pub async fn rows_sliced<'a>(
+/// The records of segments, in slices.
+pub async fn records_sliced<'a>(
     target: Target<'a>,
     states: &[SegmentState],
     budget: &mut Budget,
 ) -> Vec<SegmentRecord<'a>> {
-    let mut rows = Vec::with_capacity(states.len());
+    let mut records = Vec::with_capacity(states.len());
     for state in states {
-        budget.charge(ROW + PIECE * state.pieces.len() as u64).await;
-        rows.push(segment_row(target, state));
+        budget.charge(RECORD_COST + PIECE_COST * state.pieces.len() as u64).await;
+        records.push(segment_record(target, state));
     }
-    rows
+    records
 }
 
-/// A segment with all that lies in it.
-pub fn segment_row<'a>(target: Target<'a>, state: &SegmentState) -> SegmentRecord<'a> {
+/// The record of a segment, with its pieces.
+pub(crate) fn segment_record<'a>(target: Target<'a>, state: &SegmentState) -> SegmentRecord<'a> {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let piece = |p: &vramscope_analysis::Piece| {
         let (state, requested_size) = match p.content {
@@ -216,7 +218,7 @@ pub fn segment_row<'a>(target: Target<'a>, state: &SegmentState) -> SegmentRecor
                 trace.blocks[block as usize].bytes.0,
             ),
         };
-        PieceRow { address: p.address.plain(), size: p.size.0, state, requested_size }
+        PieceRecord { address: p.address.plain(), size: p.size.0, state, requested_size }
     };
     SegmentRecord {
         address: state.address.plain(),
@@ -237,8 +239,8 @@ pub fn segment_row<'a>(target: Target<'a>, state: &SegmentState) -> SegmentRecor
 }
 
 /// Free memory by pool, stream and size class.
-pub fn free_rows(snapshot: &Snapshot, states: &[SegmentState]) -> Vec<FreeRow> {
-    let row = |f: vramscope_analysis::FreeShare| FreeRow {
+pub(crate) fn free_records(snapshot: &Snapshot, states: &[SegmentState]) -> Vec<FreeRecord> {
+    let record = |f: vramscope_analysis::FreeShare| FreeRecord {
         pool: pool(snapshot, f.kind.pool),
         stream: snapshot.stream(f.kind.stream),
         segment_type: if f.kind.is_small { "small" } else { "large" },
@@ -247,5 +249,5 @@ pub fn free_rows(snapshot: &Snapshot, states: &[SegmentState]) -> Vec<FreeRow> {
         free: f.free.0,
         largest_free: f.largest.0,
     };
-    free_shares(states).into_iter().map(row).collect()
+    free_shares(states).into_iter().map(record).collect()
 }

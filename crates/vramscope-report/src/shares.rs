@@ -3,7 +3,7 @@
 use serde::Serialize;
 use vramscope_analysis::Category;
 
-/// Bytes and blocks of a category.
+/// The bytes and blocks of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CategoryShare {
     /// The category.
@@ -14,7 +14,7 @@ pub struct CategoryShare {
     pub blocks: u32,
 }
 
-/// Sums blocks by category, most bytes first.
+/// Sums bytes and blocks by category, most bytes first.
 pub fn by_category(blocks: impl Iterator<Item = (Category, u64)>) -> Vec<CategoryShare> {
     let mut shares: Vec<CategoryShare> =
         Category::ALL.iter().map(|c| CategoryShare { category: *c, bytes: 0, blocks: 0 }).collect();

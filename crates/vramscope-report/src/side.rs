@@ -1,8 +1,8 @@
-//! One side of a comparison: what is kept of a device so that it can be laid beside another,
-//! however large its file is.
+//! One side of a comparison: a compact extract of one device.
 //!
-//! Texts stand in it once. A rank's worker writes it as JSON, which the page carries to the
-//! coordinator unread: byte counts stay exact, and the files need not be open together.
+//! Each text is stored once. A rank's worker writes the side as JSON, and the page passes that JSON
+//! to the coordinator without parsing it. So byte counts stay exact, and the two files need not be
+//! open at the same time.
 
 use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;
@@ -14,95 +14,95 @@ use std::collections::BTreeMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, Exactness, FindingKind};
 
-/// One device of one file.
+/// One device of one file, as one side of a comparison.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Side {
-    /// The file.
+    /// The file's path.
     pub path: String,
-    /// The rank that its name tells.
+    /// The rank in the path; null if there is none.
     pub rank: Option<u32>,
-    /// The device.
+    /// The device's ordinal.
     pub device: u32,
     /// The band at whose peak the live set is compared.
     pub band: BandKind,
-    /// The event of that peak; -1 is the state before the window.
+    /// The event of the band's peak; -1 is the state before the window.
     pub event: i64,
     /// The four bands, in the order of [`BandKind::ALL`].
-    pub bands: [Figures; 4],
+    pub bands: [BandFigures; 4],
     /// Blocks that are live at the peak (segments, for `reserved_bytes`).
     pub blocks: u32,
     /// Out-of-memory events.
     pub ooms: u32,
-    /// Its own findings, the most severe first.
+    /// The device's own findings, by severity, then bytes.
     pub findings: Vec<SideFinding>,
-    /// What is live at the peak, by category: name, bytes, blocks.
+    /// Live memory at the peak by category: category, bytes, blocks.
     pub categories: Vec<(Category, u64, u32)>,
-    /// The same by call stack, most bytes first.
+    /// Live memory at the peak by call stack, most bytes first.
     pub stacks: Vec<SideStack>,
-    /// What the stacks' frames are: function, file, line.
+    /// The distinct frames of the stacks: function, file, line.
     pub frames: Vec<(String, String, u32)>,
-    /// The band over the window along each axis that the trace has; empty where nobody draws it.
+    /// The band over the window along each axis of the trace; empty on the command line.
     pub curves: Vec<SideCurve>,
 }
 
-/// A band.
+/// The figures of a band, in bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Figures {
+pub struct BandFigures {
     /// Before the first event.
     pub start: i64,
     /// The largest value.
     pub peak: i64,
     /// After the last event.
     pub end: i64,
-    /// Whether they are to the byte.
+    /// True if the figures are exact to the byte.
     pub exact: bool,
 }
 
-/// A finding.
+/// A finding of a side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SideFinding {
     /// The kind.
     pub kind: FindingKind,
-    /// What it is about, without lines: the function and file of its call site, a setting's name,
-    /// or nothing.
+    /// The subject that identifies it in another recording: the function and file of its call site,
+    /// a setting's key, or an empty text.
     pub about: String,
-    /// How much memory it is about.
+    /// Bytes that the finding is about.
     pub bytes: u64,
-    /// What an engineer should know.
+    /// The finding in words.
     pub text: String,
 }
 
-/// What a call stack holds at the peak.
+/// The live memory of a call stack at the peak.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SideStack {
     /// Bytes.
     pub bytes: u64,
     /// Blocks.
     pub blocks: u32,
-    /// What most of these bytes are; `None` for segments.
+    /// The category with most of the bytes; `None` for segments.
     pub category: Option<Category>,
-    /// Whether it is the stack of the free.
+    /// True if this is the stack of the frees.
     pub of_free: bool,
-    /// The call site that names it.
+    /// The call site.
     pub site: String,
-    /// Innermost first: indices into the side's frames.
+    /// Indices into [`Side::frames`], innermost frame first.
     pub frames: Vec<u32>,
 }
 
 /// A band along an axis.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SideCurve {
-    /// `event`, `time` or `step`.
+    /// The axis.
     pub align: Align,
-    /// Where it begins, counted from the first event, its time, or the first step.
+    /// Start of the curve, relative to the first event, its time, or the first step.
     pub from: f64,
-    /// Where it ends.
+    /// End of the curve, in the same unit.
     pub to: f64,
-    /// The largest value in each of so many equal parts.
+    /// The largest value in each of the equally wide columns.
     pub tops: Vec<u64>,
 }
 
-/// What two recordings are laid over each other by.
+/// The axis by which two recordings are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -111,20 +111,20 @@ pub enum Align {
     Event,
     /// Time from the first event.
     Time,
-    /// Training steps, each as wide as the others.
+    /// Training steps, all equally wide.
     Step,
 }
 
 impl Side {
-    /// Of one device, without its curves.
+    /// Extracts one device, without its curves.
     pub fn new(target: Target<'_>, band: BandKind) -> Self {
         run_to_completion(Self::sliced(target, band, &mut Budget::unlimited()))
     }
 
-    /// The same in slices.
+    /// [`Self::new`] in slices.
     pub async fn sliced<'a>(target: Target<'a>, band: BandKind, budget: &mut Budget) -> Self {
         let summary = RankSummary::sliced(target, budget).await;
-        let set = peak_sliced(target, band, None, budget).await;
+        let peak = peak_sliced(target, band, None, budget).await;
         let mut frames: Vec<(String, String, u32)> = Vec::new();
         let mut known: BTreeMap<FrameRecord<'_>, u32> = BTreeMap::new();
         let mut intern = |frame: FrameRecord<'a>| {
@@ -136,7 +136,7 @@ impl Side {
             }
             index
         };
-        let stacks = set.stacks.into_iter().map(|stack| SideStack {
+        let stacks = peak.stacks.into_iter().map(|stack| SideStack {
             bytes: stack.bytes,
             blocks: stack.blocks,
             category: stack.category,
@@ -148,7 +148,7 @@ impl Side {
         Self {
             bands: BandKind::ALL.map(|kind| {
                 let (band, exactness) = kind.of(target);
-                Figures {
+                BandFigures {
                     start: band.start,
                     peak: band.peak,
                     end: band.end,
@@ -156,9 +156,9 @@ impl Side {
                 }
             }),
             band,
-            event: set.event,
-            blocks: set.blocks,
-            categories: set
+            event: peak.event,
+            blocks: peak.blocks,
+            categories: peak
                 .categories
                 .into_iter()
                 .map(|c| (c.category, c.bytes, c.blocks))
@@ -174,12 +174,12 @@ impl Side {
         }
     }
 
-    /// A band's figures.
-    pub fn figures(&self, band: BandKind) -> Figures {
+    /// The figures of a band.
+    pub fn figures(&self, band: BandKind) -> BandFigures {
         self.bands[band as usize]
     }
 
-    /// A stack's frames.
+    /// The frames of a stack, innermost first.
     pub fn frames_of(&self, stack: &SideStack) -> Vec<FrameRecord<'_>> {
         let row = |&i: &u32| {
             self.frames.get(i as usize).map(|(name, file, line)| FrameRecord {
@@ -191,14 +191,14 @@ impl Side {
         stack.frames.iter().filter_map(row).collect()
     }
 
-    /// What to call it: `rank 3`, or the path.
+    /// The name for texts: `rank 3`, or the path if the rank is unknown.
     pub fn name(&self) -> String {
         self.rank.map_or_else(|| self.path.clone(), |rank| format!("rank {rank}"))
     }
 }
 
-/// What a finding is about must be the same in two recordings although lines shift and events have
-/// other numbers.
+/// Extracts a finding. Its subject must match in another recording, where lines may have shifted
+/// and events have other numbers.
 fn finding(row: &FindingRecord) -> SideFinding {
     let own = row.frames.iter().find(|f| !f.is_framework()).or_else(|| row.frames.first());
     let about = match own {

@@ -1,50 +1,57 @@
-//! `vramscope state`: what is live, and how segments are laid out, after any event.
+//! `vramscope state`: live blocks and the layout of segments after any event.
 
 use super::{
     CategoryShare, FrameRecord, Target, by_category, event_of, frames, site, slot_of, time_of,
 };
-use crate::segments::{FreeRow, SegmentRecord, free_rows, segment_row};
+use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
 use crate::text::pool;
 use serde::Serialize;
 use vramscope_analysis::{Category, LiveSet, Trace};
 use vramscope_units::EventIndex;
 
-/// A place in the window.
+/// A position in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// Before the first event.
     Start,
-    /// Where `requested_bytes` is largest.
+    /// The peak of `requested_bytes`.
     Peak,
     /// After the last event.
     End,
-    /// After this event; -1 is before the first.
+    /// After this event; -1 is the state before the window.
     Event(i64),
     /// After the last event up to this time, in microseconds since the Unix epoch.
     Time(i64),
 }
 
 impl At {
-    /// The slot that it means.
+    /// The slot of this position.
     ///
     /// # Errors
-    /// When there is no such event, or no clock; in words.
+    /// The event does not exist, or the trace has no clock. The error is a message for the user.
     pub fn slot(self, trace: &Trace) -> Result<u32, String> {
         let events = trace.slots() - 1;
         match self {
             Self::Start => Ok(0),
             Self::End => Ok(events),
             Self::Peak => Ok(slot_of(trace.requested_band.peak_event)),
-            Self::Event(event) => u32::try_from(event + 1).ok().filter(|&slot| slot <= events).ok_or_else(|| {
-                format!(
-                    "there is no event {event}: device {} has {events}, counted from 0 (-1 is before the first)",
-                    trace.device.device
-                )
-            }),
+            Self::Event(event) => {
+                let slot = u32::try_from(event + 1).ok().filter(|&slot| slot <= events);
+                slot.ok_or_else(|| {
+                    format!(
+                        "there is no event {event}: device {} has {events} events, numbered from \
+                         0 (-1 is the state before the window)",
+                        trace.device.device
+                    )
+                })
+            }
             Self::Time(time) => {
-                let clock = trace.clock.as_ref().ok_or("this file has no times (PyTorch before 2.2): use --event")?;
-                // The first event that is later is not there yet.
-                Ok(u64::try_from(time - clock.start.0).map_or(0, |offset| clock.events_before(offset + 1)))
+                let clock = trace.clock.as_ref().ok_or(
+                    "this file has no times (recorded before PyTorch 2.2). Use --event instead.",
+                )?;
+                let offset = u64::try_from(time - clock.start.0);
+                // Events at exactly this time are included.
+                Ok(offset.map_or(0, |offset| clock.events_before(offset + 1)))
             }
         }
     }
@@ -53,64 +60,64 @@ impl At {
 /// `vramscope.state/1`.
 #[derive(Debug, Serialize)]
 pub struct State<'a> {
-    /// The name and version of this form.
+    /// The schema's name and version.
     pub schema: &'static str,
-    /// The file.
+    /// The file's path.
     pub path: &'a str,
-    /// The device.
+    /// The device's ordinal.
     pub device: u32,
-    /// The event after which this is so, from 0; -1 before the window.
+    /// The event after which this state holds, from 0; -1 is the state before the window.
     pub event: i64,
-    /// That event's time; null without a clock.
+    /// The time of `event`; null without a clock.
     pub time_us: Option<i64>,
-    /// Requested bytes of the blocks below.
+    /// Requested bytes of `blocks`.
     pub requested_bytes: u64,
-    /// Their block sizes.
+    /// Block sizes of `blocks`.
     pub active_bytes: u64,
-    /// The same without those that wait for their free.
+    /// Block sizes of `blocks` without pending frees.
     pub allocated_bytes: u64,
-    /// Sizes of the segments below.
+    /// Sizes of `segments`.
     pub reserved_bytes: u64,
-    /// Live blocks, by address.
-    pub blocks: Vec<BlockRecord<'a>>,
-    /// What they are, most bytes first.
+    /// Live blocks by address.
+    pub blocks: Vec<LiveBlockRecord<'a>>,
+    /// Requested bytes by category, most bytes first.
     pub categories: Vec<CategoryShare>,
-    /// Segments, by address, with all that lies in them.
+    /// Segments by address, with their blocks and free pieces.
     pub segments: Vec<SegmentRecord<'a>>,
     /// Free memory by pool, stream and size class.
-    pub free: Vec<FreeRow>,
+    pub free: Vec<FreeRecord>,
 }
 
 /// A live block.
 #[derive(Debug, Serialize)]
-pub struct BlockRecord<'a> {
-    /// `0x...`.
+pub struct LiveBlockRecord<'a> {
+    /// The address: `0x...`.
     pub address: String,
     /// Requested bytes.
     pub bytes: u64,
-    /// Bytes carved out for it.
+    /// The block size: bytes that the allocator carved out of a segment.
     pub block_bytes: u64,
-    /// What it is.
+    /// The category.
     pub category: Category,
-    /// How sure that is, from 0 to 1.
+    /// Confidence in the category, from 0 to 1.
     pub confidence: f32,
-    /// The event that allocated it; null when that was before the window.
+    /// The event that allocated the block; null if it was before the window.
     pub alloc_event: Option<u32>,
-    /// `active_allocated`, or `active_pending_free` while it waits for its free.
+    /// `active_allocated`, or `active_pending_free` while the free is pending.
     pub state: &'static str,
-    /// The stream's handle.
+    /// The stream's handle; 0 is the default stream.
     pub stream: i64,
-    /// `[0, 0]` is the default pool; null where the file does not tell.
+    /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
     pub pool: Option<[u64; 2]>,
-    /// Whether `frames` are those of its free.
+    /// True if `frames` is the stack of the free, not of the alloc.
     pub of_free: bool,
-    /// The call site that names the stack: its innermost frame that is the user's own.
+    /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
-    /// Innermost first.
+    /// The call stack, innermost frame first.
     pub frames: Vec<FrameRecord<'a>>,
 }
 
-/// The state in a slot.
+/// The state of a device in a slot.
 pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
     let (trace, entry, snapshot) = (target.trace(), target.entry, target.snapshot());
     let carving = entry.carving(target.index);
@@ -121,7 +128,7 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
     let row = |&i: &u32| {
         let block = &trace.blocks[i as usize];
         let guess = categories.get(i);
-        BlockRecord {
+        LiveBlockRecord {
             address: block.address.plain(),
             bytes: block.bytes.0,
             block_bytes: carving.sizes[i as usize].0,
@@ -140,7 +147,7 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
             frames: frames(snapshot, block.stack),
         }
     };
-    let of = |i: &u32| trace.blocks[*i as usize].bytes.0;
+    let bytes = |i: &u32| trace.blocks[*i as usize].bytes.0;
     State {
         schema: "vramscope.state/1",
         path: target.path,
@@ -151,9 +158,9 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
         active_bytes: carving.active.at(slot),
         allocated_bytes: carving.allocated.at(slot),
         reserved_bytes: segments.iter().map(|s| s.size.0).sum(),
-        categories: by_category(blocks.iter().map(|i| (categories.get(*i).category, of(i)))),
+        categories: by_category(blocks.iter().map(|i| (categories.get(*i).category, bytes(i)))),
         blocks: blocks.iter().map(row).collect(),
-        free: free_rows(snapshot, &segments),
-        segments: segments.iter().map(|s| segment_row(target, s)).collect(),
+        free: free_records(snapshot, &segments),
+        segments: segments.iter().map(|s| segment_record(target, s)).collect(),
     }
 }

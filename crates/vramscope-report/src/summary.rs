@@ -1,4 +1,4 @@
-//! `vramscope summary`: what a program prints of a file, with its documented JSON form.
+//! `vramscope summary`: the key figures of each file, with a documented JSON form.
 
 use crate::{LoadedFile, SnapshotEntry, rank_of};
 use serde::Serialize;
@@ -8,37 +8,37 @@ use vramscope_analysis::{Band, Coverage, Exactness, Trace};
 /// `vramscope.summary/1`.
 #[derive(Debug, Serialize)]
 pub struct Summary {
-    /// The name and version of this form.
+    /// The schema's name and version.
     pub schema: &'static str,
-    /// One a file; one a snapshot where a file holds several.
+    /// One summary per snapshot. Most files contain one snapshot.
     pub files: Vec<FileSummary>,
 }
 
 impl Summary {
-    /// Over these files.
+    /// Collects the summaries of files.
     pub fn new(files: Vec<FileSummary>) -> Self {
         Self { schema: "vramscope.summary/1", files }
     }
 }
 
-/// One snapshot.
+/// The summary of one snapshot.
 #[derive(Debug, Default, Serialize)]
 pub struct FileSummary {
-    /// As given; with `#name` behind it where a file holds several snapshots.
+    /// The path as given, followed by `#name` if the file contains several snapshots.
     pub path: String,
-    /// The rank that the path names.
+    /// The rank in the path; null if there is none.
     pub rank: Option<u32>,
-    /// Bytes of the file.
+    /// Stored size of the file in bytes.
     pub bytes: u64,
-    /// Why it could not be read.
+    /// Why the file could not be read; null if it was read.
     pub error: Option<ErrorSummary>,
-    /// What was odd about it.
+    /// Warnings about the file and its devices.
     pub warnings: Vec<WarningSummary>,
-    /// Ends of annotated ranges.
+    /// The number of starts and ends of annotated ranges.
     pub annotations: usize,
-    /// Distinct frames.
+    /// Distinct frames in use.
     pub frames: u32,
-    /// Distinct stacks, the empty one not counted.
+    /// Distinct call stacks in use, without the empty one.
     pub stacks: u32,
     /// Devices with events or segments.
     pub devices: Vec<DeviceSummary>,
@@ -47,43 +47,44 @@ pub struct FileSummary {
 /// Why a file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ErrorSummary {
-    /// What happened, where, and what was expected.
+    /// What failed, where, and what was expected.
     pub message: String,
-    /// What to do.
+    /// A remedy; null if there is none.
     pub hint: Option<String>,
 }
 
-/// A warning.
+/// A warning about a file or a device.
 #[derive(Debug, Serialize)]
 pub struct WarningSummary {
-    /// A stable name.
+    /// The stable name of the kind.
     pub code: &'static str,
-    /// In words, with the place of the first.
+    /// The warning in words, with the place of its first occurrence.
     pub message: String,
-    /// The device whose trace it is about; null when it is about the file.
+    /// The device whose trace it is about; null if it is about the file.
     pub device: Option<u32>,
-    /// Where in the pickle it was met first.
+    /// Byte offset in the pickle of the first occurrence; null if unknown.
     pub byte_offset: Option<u64>,
-    /// How often.
+    /// The number of occurrences.
     pub count: u32,
 }
 
-/// One device.
+/// The summary of one device.
 #[derive(Debug, Serialize)]
 pub struct DeviceSummary {
-    /// The ordinal.
+    /// The device's ordinal.
     pub device: u32,
-    /// Trace entries.
+    /// The number of trace events.
     pub events: usize,
-    /// Trace entries by action.
+    /// The number of trace events by action.
     pub actions: BTreeMap<String, u32>,
-    /// `time_us` of the first and the last event (the running maximum); null without a clock.
+    /// Times of the first and the last event in microseconds since the Unix epoch, as running
+    /// maxima of `time_us`; null without a clock.
     pub window_us: Option<[i64; 2]>,
-    /// Final segments.
+    /// The number of segments at the end.
     pub segments: usize,
     /// `whole`, `partial` or `none`.
     pub coverage: &'static str,
-    /// `alloc` events.
+    /// The number of `alloc` events.
     pub allocations_in_window: u32,
     /// Blocks from before the window that are freed in it.
     pub preexisting_freed: u32,
@@ -91,30 +92,29 @@ pub struct DeviceSummary {
     pub preexisting_live: u32,
     /// Active blocks of the final segments.
     pub end_live_blocks: u32,
-    /// What programs asked for.
+    /// Bytes requested by the program.
     pub requested_bytes: BandSummary,
-    /// Block sizes of what was not yet free.
+    /// Block sizes of blocks that are not yet free.
     pub active_bytes: BandSummary,
-    /// Block sizes of what the program had not asked to free; its peak is
+    /// Block sizes of blocks whose free was not yet requested. The peak is
     /// `torch.cuda.max_memory_allocated()`.
     pub allocated_bytes: BandSummary,
-    /// What the allocator took from the device.
+    /// Bytes that the allocator reserved from the driver.
     pub reserved_bytes: BandSummary,
     /// Out-of-memory events.
     pub ooms: Vec<OomSummary>,
 }
 
-/// One band.
+/// The figures of one band, in bytes.
 #[derive(Debug, Serialize)]
 pub struct BandSummary {
     /// Before the first event.
     pub start: i64,
     /// The largest value.
     pub peak: i64,
-    /// The first event after which it is reached, from 0; -1 when that is the state before the
-    /// window.
+    /// The first event after which the peak is reached, from 0; -1 is the state before the window.
     pub peak_event: i64,
-    /// That event's time; null without a clock, and before the window.
+    /// The time of `peak_event`; null without a clock, and before the window.
     pub peak_us: Option<i64>,
     /// After the last event.
     pub end: i64,
@@ -125,15 +125,15 @@ pub struct BandSummary {
 /// An out-of-memory event.
 #[derive(Clone, Debug, Serialize)]
 pub struct OomSummary {
-    /// Its place in the trace.
+    /// The event's index in the trace.
     pub event: u32,
-    /// Bytes asked for.
+    /// Requested bytes.
     pub requested: u64,
-    /// Bytes that the driver reported free.
+    /// Free bytes reported by the driver; null if not recorded.
     pub device_free: Option<u64>,
 }
 
-/// The rows of a file: one for each of its snapshots, or one with the error.
+/// The summaries of a file: one per snapshot, or one with the error.
 pub fn summarize(
     path: &str,
     bytes: u64,
@@ -166,7 +166,7 @@ fn entry_summary(file: &LoadedFile, entry: &SnapshotEntry) -> FileSummary {
     }
 }
 
-/// What was odd about a snapshot: about the file first, then about each device.
+/// The warnings of a snapshot: first about the file, then about each device.
 pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {
     let warning = |device: Option<u32>, w: &vramscope_snapshot::Warning| WarningSummary {
         code: w.kind.name(),
@@ -175,14 +175,14 @@ pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {
         byte_offset: w.byte_offset,
         count: w.count,
     };
-    let of_file = entry.snapshot.report.warnings().iter().map(|w| warning(None, w));
-    let of_devices = entry.traces.iter().enumerate().flat_map(|(i, t)| {
+    let file_warnings = entry.snapshot.report.warnings().iter().map(|w| warning(None, w));
+    let device_warnings = entry.traces.iter().enumerate().flat_map(|(i, t)| {
         t.warnings
             .iter()
             .chain(&entry.carving(i).warnings)
             .map(move |w| warning(Some(t.device.device), w))
     });
-    of_file.chain(of_devices).collect()
+    file_warnings.chain(device_warnings).collect()
 }
 
 /// The name of a coverage in JSON.

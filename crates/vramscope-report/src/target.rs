@@ -1,13 +1,13 @@
-//! One device of one snapshot, and the conventions of slots and events.
+//! One device of one snapshot, and conversions between slots and events.
 
 use crate::SnapshotEntry;
 use vramscope_analysis::{Exactness, Trace};
 use vramscope_snapshot::Snapshot;
 
-/// One device of one snapshot of a file: what a report is about.
+/// The subject of a report: one device of one snapshot of a file.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
-    /// The file's path, followed by `#name` where the file holds several snapshots.
+    /// The file's path, followed by `#name` if the file contains several snapshots.
     pub path: &'a str,
     /// The snapshot.
     pub entry: &'a SnapshotEntry,
@@ -16,7 +16,7 @@ pub struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// The tables.
+    /// The snapshot's tables.
     pub fn snapshot(&self) -> &'a Snapshot {
         &self.entry.snapshot
     }
@@ -42,8 +42,8 @@ pub fn event_of(slot: u32) -> i64 {
     i64::from(slot) - 1
 }
 
-/// Microseconds since the Unix epoch of the event before a slot. `None` without a clock, and before
-/// the window.
+/// The time of the event before a slot, in microseconds since the Unix epoch. `None` without a
+/// clock, and for the state before the window.
 pub fn time_of(trace: &Trace, slot: u32) -> Option<i64> {
     let clock = trace.clock.as_ref()?;
     slot.checked_sub(1).map(|event| clock.start.0 + clock.offset(event) as i64)

@@ -1,11 +1,11 @@
-//! Labels that reports and page share: places, call sites, events, lifetimes.
+//! Labels shared by reports and page: places, call sites, ranks, events, lifetimes.
 
 use crate::quantity::Quantity;
 use vramscope_analysis::{Block, Origin, Trace, is_framework_file};
 use vramscope_snapshot::{Frame, PoolIndex, SegmentType, Snapshot, StreamId};
 use vramscope_units::{Addr, EventIndex, Micros, signed_grouped};
 
-/// A change of a count, with its sign.
+/// A change of a count with its sign: `+1,204`.
 pub fn signed_count(n: i64) -> String {
     format!("{}{}", if n > 0 { "+" } else { "" }, signed_grouped(n))
 }
@@ -15,12 +15,17 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// `model.py:212`, or the file alone where the line is unknown.
+/// A rank as texts name it: `rank 3`, or the file's name if the rank is unknown.
+pub fn rank_name(rank: Option<u32>, path: &str) -> String {
+    rank.map_or_else(|| file_name(path).to_owned(), |rank| format!("rank {rank}"))
+}
+
+/// `model.py:212`, or the file alone if the line is unknown.
 pub fn place(file: &str, line: u32) -> String {
     place_if_known(file, line).unwrap_or_else(|| with_line("(unknown file)", line))
 }
 
-/// [`place`]; `None` where the file is unknown.
+/// [`place`]; `None` if the file is unknown.
 pub fn place_if_known(file: &str, line: u32) -> Option<String> {
     let name = file_name(file);
     (!matches!(name, "" | "??")).then(|| with_line(name, line))
@@ -30,15 +35,15 @@ fn with_line(name: &str, line: u32) -> String {
     if line == 0 { name.to_owned() } else { format!("{name}:{line}") }
 }
 
-/// [`place_if_known`] of a frame.
+/// [`place_if_known`] for a frame.
 pub fn place_of(snapshot: &Snapshot, frame: Frame) -> Option<String> {
     place_if_known(&snapshot.text(frame.file), frame.line)
 }
 
-/// The wording for a call stack that was not recorded.
+/// The text for a call stack that was not recorded.
 pub const NO_STACK: &str = "no call stack";
 
-/// A call site by its frame: `model.py:212 forward`, or [`NO_STACK`].
+/// A call site from its frame: `model.py:212 forward`, or [`NO_STACK`].
 pub fn site_label(snapshot: &Snapshot, frame: Option<Frame>) -> String {
     frame.map_or_else(|| NO_STACK.to_owned(), |frame| label_of(snapshot, frame))
 }
@@ -48,33 +53,35 @@ pub fn label_of(snapshot: &Snapshot, frame: Frame) -> String {
     frame_label(&snapshot.text(frame.name), &snapshot.text(frame.file), frame.line)
 }
 
-/// A frame as a call site: `model.py:212 forward`. C++ functions lose their arguments. The function
-/// stands alone where its file is unknown, as for most C++ frames.
+/// A frame as a call site: `model.py:212 forward`.
+///
+/// The arguments of C++ functions are removed. Without a known file, as in most C++ frames, only
+/// the function remains.
 pub fn frame_label(name: &str, file: &str, line: u32) -> String {
     let name = without_arguments(name);
     place_if_known(file, line).map_or_else(|| name.to_owned(), |place| format!("{place} {name}"))
 }
 
-/// A frame with all of its name: `(unknown file) at::empty(c10::ArrayRef<long>)`.
+/// A frame with its full name: `(unknown file) at::empty(c10::ArrayRef<long>)`.
 pub fn full_label(snapshot: &Snapshot, frame: Frame) -> String {
     format!("{} {}", place(&snapshot.text(frame.file), frame.line), snapshot.text(frame.name))
 }
 
-/// `at::(anonymous namespace)::run` of `at::(anonymous namespace)::run(int) const`. Names in Python
-/// have no arguments.
+/// Removes the arguments from a C++ function's name: `at::(anonymous namespace)::run(int) const`
+/// becomes `at::(anonymous namespace)::run`. Names in Python have no arguments.
 pub fn without_arguments(name: &str) -> &str {
     let mut depth = 0;
     for (at, byte) in name.bytes().enumerate().rev() {
         match byte {
             b')' => depth += 1,
             b'(' => depth -= 1,
-            // What is in a function is named behind its arguments.
+            // Names nested in a function, such as lambdas, follow that function's arguments.
             b':' if depth == 0 => break,
             _ => continue,
         }
         if depth == 0 {
             let before = &name[..at];
-            // `call::operator()` and `at::(anonymous namespace)` are names.
+            // `call::operator()` and `at::(anonymous namespace)` are names without arguments.
             let is_name =
                 before.is_empty() || before.ends_with(':') || before.ends_with("operator");
             return if is_name { name } else { before };
@@ -96,9 +103,9 @@ pub fn event(trace: &Trace, event: EventIndex) -> String {
     }
 }
 
-/// How long a block is live within the window: `412 events, 38.2 ms`.
+/// A block's lifetime within the window: `412 events, 38.2 ms`.
 pub fn lifetime(trace: &Trace, block: &Block) -> String {
-    match life(trace, block) {
+    match lifetime_parts(trace, block) {
         (events, Some(time)) => format!("{events}, {time}"),
         (events, None) => events,
     }
@@ -106,18 +113,19 @@ pub fn lifetime(trace: &Trace, block: &Block) -> String {
 
 /// A short lifetime: `38.2 ms`, or `412 events` without a clock.
 pub fn short_lifetime(trace: &Trace, block: &Block) -> Quantity {
-    let (events, time) = life(trace, block);
+    let (events, time) = lifetime_parts(trace, block);
     let value = vramscope_analysis::lifetime(trace, block).into();
     let text = time.map_or_else(|| events.clone(), |time| time.to_string());
     let exact = if time.is_some() { format!("{events}, {text}") } else { events };
     Quantity { value, text, exact }
 }
 
-fn life(trace: &Trace, block: &Block) -> (String, Option<Micros>) {
+/// A block's lifetime as `412 events`, and its time if the trace has a clock.
+fn lifetime_parts(trace: &Trace, block: &Block) -> (String, Option<Micros>) {
     let events = Quantity::count(u64::from(block.leaves - block.enters), "event", "events").exact;
     let last = trace.slots() - 1;
     let clock = trace.clock.as_ref().filter(|_| last > 0);
-    // A state begins with its event; the state before the window begins with the first.
+    // A state begins at its event's time. The state before the window has the first event's time.
     let time = clock.map(|clock| {
         let at = |slot: u32| clock.offset(slot.clamp(1, last) - 1) as i64;
         Micros(at(block.leaves.min(last)) - at(block.enters))
@@ -125,7 +133,7 @@ fn life(trace: &Trace, block: &Block) -> (String, Option<Micros>) {
     (events, time)
 }
 
-/// A pool as JSON has it: `[0, 0]` is the default pool; `None` where the file does not record pools.
+/// A pool in JSON: `[0, 0]` is the default pool; `None` if the file does not record pools.
 pub fn pool(snapshot: &Snapshot, index: PoolIndex) -> Option<[u64; 2]> {
     snapshot.pool(index).map(|p| [p.0, p.1])
 }
@@ -141,8 +149,7 @@ pub fn segment_type(of: SegmentType) -> &'static str {
 
 /// The stable reference of a block: `<device>:<address>@<event|pre>`.
 ///
-/// A block whose alloc was lost has its address and the event from which it counts, marked with
-/// `~`.
+/// A block whose alloc is lost has `~` before the event from which it counts.
 pub fn block_reference(trace: &Trace, block: &Block) -> String {
     let (device, address) = (trace.device.device, block.address.plain());
     match block.origin() {
@@ -160,7 +167,7 @@ pub fn block_address(block: &Block) -> String {
     }
 }
 
-/// A stream's handle, with a mark for the default stream.
+/// A stream's handle; `0 (default)` for the default stream.
 pub fn stream(snapshot: &Snapshot, id: StreamId) -> String {
     match snapshot.stream(id) {
         0 => "0 (default)".to_owned(),
@@ -173,7 +180,7 @@ mod tests {
     use super::{frame_label, without_arguments};
 
     #[test]
-    fn a_call_site_is_a_place_and_a_name() {
+    fn frame_label_has_place_and_function() {
         assert_eq!(frame_label("forward", "/train/model.py", 212), "model.py:212 forward");
         assert_eq!(
             frame_label("at::_ops::mul::call(at::Tensor const&)", "??", 0),
@@ -186,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_told_from_other_parentheses() {
+    fn without_arguments_keeps_other_parentheses() {
         for (name, without) in [
             ("forward", "forward"),
             ("<lambda>", "<lambda>"),

@@ -1,5 +1,5 @@
-//! `summary` against readings that do not come from vramscope: `scripts/oracle.py`'s, and the
-//! allocator's own `memory_stats()`.
+//! Compares `summary` with two independent sources: `scripts/oracle.py`, and the allocator's own
+//! `memory_stats()`.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn expected(folder: &str) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The summary of a file, as JSON: a row a snapshot.
+/// The summary of a file as JSON, one row per snapshot.
 fn summary(path: &Path) -> Vec<Value> {
     let bytes = std::fs::read(path).expect("a file of test_data");
     let mut loader = FileReader::new("file", bytes.len() as u64);
@@ -28,7 +28,7 @@ fn summary(path: &Path) -> Vec<Value> {
     rows.iter().map(|row| serde_json::to_value(row).expect("it serializes")).collect()
 }
 
-fn against_the_oracle(folder: &str) {
+fn assert_equals_oracle(folder: &str) {
     let mut figures = 0;
     for (file, expected) in expected(folder).as_object().expect("a table") {
         let path = [file.clone(), format!("{file}.gz")].map(|f| test_data().join(folder).join(f));
@@ -43,7 +43,7 @@ fn against_the_oracle(folder: &str) {
         );
         for (found, want) in found["devices"].as_array().expect("a list").iter().zip(devices) {
             let device = &want["device"];
-            let mut same = |what: &str, found: &Value, want: &Value| {
+            let mut assert_equal = |what: &str, found: &Value, want: &Value| {
                 assert_eq!(found, want, "{file} device {device}: {what}");
                 figures += 1;
             };
@@ -56,14 +56,14 @@ fn against_the_oracle(folder: &str) {
                 "preexisting_live",
                 "end_live_blocks",
             ] {
-                same(key, &found[key], &want[key]);
+                assert_equal(key, &found[key], &want[key]);
             }
-            // An entry without an action is named by the oracle as Python names nothing.
+            // The oracle writes an event without an action as Python's `None`.
             let mut actions = want["actions"].clone();
             if let Some(none) = actions.as_object_mut().and_then(|a| a.remove("None")) {
                 actions["(no action)"] = none;
             }
-            same("actions", &found["actions"], &actions);
+            assert_equal("actions", &found["actions"], &actions);
             for (ours, theirs) in [("requested_bytes", "active"), ("reserved_bytes", "reserved")] {
                 for (a, b) in [
                     ("start", "start_bytes"),
@@ -71,7 +71,7 @@ fn against_the_oracle(folder: &str) {
                     ("peak_event", "peak_event"),
                     ("end", "end_bytes"),
                 ] {
-                    same(&format!("{ours}.{a}"), &found[ours][a], &want[theirs][b]);
+                    assert_equal(&format!("{ours}.{a}"), &found[ours][a], &want[theirs][b]);
                 }
             }
         }
@@ -80,23 +80,23 @@ fn against_the_oracle(folder: &str) {
 }
 
 #[test]
-fn recordings_equal_the_independent_reading() {
-    against_the_oracle("recorded");
+fn summary_of_recordings_equals_oracle() {
+    assert_equals_oracle("recorded");
 }
 
 #[test]
-fn edge_cases_equal_the_independent_reading() {
-    against_the_oracle("edge");
+fn summary_of_edge_cases_equals_oracle() {
+    assert_equals_oracle("edge");
 }
 
 #[test]
-fn protocols_equal_the_independent_reading() {
-    against_the_oracle("protocols");
+fn summary_of_pickle_protocols_equals_oracle() {
+    assert_equals_oracle("protocols");
 }
 
 #[test]
-fn recordings_equal_what_the_allocator_counted() {
-    // What each of these files cannot tell is said beside them in test_data/README.md.
+fn summary_of_recordings_equals_memory_stats() {
+    // test_data/README.md says what each of these files lacks.
     let without_peaks = ["gpt_state_only.pickle", "misc/norecord.pickle"];
     let mut figures = 0;
     for (file, expected) in expected("recorded").as_object().expect("a table") {
@@ -136,14 +136,14 @@ fn recordings_equal_what_the_allocator_counted() {
 }
 
 #[test]
-fn containers_and_damage_are_told_by_content() {
+fn containers_are_detected_and_damage_is_reported() {
     for folder in ["containers", "damaged"] {
         for (file, expected) in expected(folder).as_object().expect("a table") {
             let found = summary(&test_data().join(folder).join(file));
             let failed = |row: &Value| !row["error"].is_null();
             let warned = |row: &Value| row["warnings"].as_array().is_some_and(|w| !w.is_empty());
             match expected["peaks"].as_array() {
-                // Ends early: an error or a warning must say so.
+                // A truncated file must have an error or a warning.
                 None => assert!(
                     found.iter().all(|r| failed(r) || warned(r)),
                     "{folder}/{file}: {found:?}"

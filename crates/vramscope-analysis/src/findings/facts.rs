@@ -57,14 +57,14 @@ impl FindingKind {
     }
 }
 
-/// What was found, by kind.
+/// The facts of a finding, by kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Facts {
     /// See [`FindingKind::Growth`].
     Growth(Growth),
     /// See [`FindingKind::NeverFreed`].
     NeverFreed {
-        /// The alloc of the oldest block that stays.
+        /// The alloc event of the oldest block that stays.
         first: EventIndex,
         /// Blocks that stay.
         blocks: usize,
@@ -81,18 +81,18 @@ pub enum Facts {
         event: EventIndex,
         /// Bytes requested.
         requested: Bytes,
-        /// Bytes that the driver had free, where the event records them.
+        /// Free bytes that the driver reported; `None` if the event has none.
         device_free: Option<Bytes>,
         /// `reserved_bytes` at the event.
         reserved: Bytes,
         /// `requested_bytes` at the event.
         in_use: Bytes,
-        /// The largest free block, where the replay of the allocator knows it.
+        /// The largest free block; `None` if the replay of the allocator does not know it.
         largest_free: Option<Bytes>,
-        /// The call sites that held most, largest first: one call stack of the site, and its bytes.
-        /// [`StackId::EMPTY`] stands for blocks whose own call stack was not recorded.
+        /// The call sites with most live bytes, largest first: one call stack of the site, and the
+        /// site's bytes. [`StackId::EMPTY`] stands for blocks without their own recorded stack.
         holders: Vec<(StackId, Bytes)>,
-        /// Call sites that held memory but are not among the holders.
+        /// Further call sites with live bytes.
         other_sites: usize,
     },
     /// See [`FindingKind::Fragmentation`].
@@ -103,14 +103,14 @@ pub enum Facts {
         reserved_peak: Bytes,
         /// Reserved bytes that were not in use then. An upper bound without `largest_free`.
         unused: Bytes,
-        /// The largest free block, where the replay of the allocator knows it.
+        /// The largest free block; `None` if the replay of the allocator does not know it.
         largest_free: Option<Bytes>,
         /// The peak of `requested_bytes`.
         requested_peak: Bytes,
     },
     /// See [`FindingKind::Retry`].
     Retry {
-        /// The allocator returned the segments to make room; otherwise the program did.
+        /// True if the allocator returned the segments to make room; false if the program did.
         by_allocator: bool,
         /// Bytes returned.
         returned: Bytes,
@@ -125,7 +125,7 @@ pub enum Facts {
     Settings(SettingCost),
     /// See [`FindingKind::Outlier`].
     Outlier {
-        /// What to call the rank.
+        /// The rank as texts name it: `rank 3`, or the file's name.
         rank: String,
         /// The figure that stands out.
         item: OutlierItem,
@@ -133,7 +133,7 @@ pub enum Facts {
         bytes: Bytes,
         /// The median among the compared ranks.
         usual: Bytes,
-        /// Ranks compared.
+        /// The number of compared ranks, this one included.
         ranks: usize,
     },
 }
@@ -178,18 +178,18 @@ pub struct PendingFrees {
     pub stream: StreamId,
     /// The longest wait in events.
     pub longest_events: u32,
-    /// Where the longest wait begins.
+    /// The event at which the longest wait begins.
     pub longest_from: EventIndex,
-    /// The longest wait in time, where the trace has a clock.
+    /// The longest wait in time; `None` without a clock.
     pub longest_time: Option<Micros>,
 }
 
-/// An allocator setting and its cost. Names are the keys of `allocator_settings`.
+/// An allocator setting and its cost. Variants are named after the keys of `allocator_settings`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingCost {
     /// `garbage_collection_threshold` returned segments that were needed again.
     GarbageCollectionThreshold {
-        /// The setting's value as the file has it.
+        /// The setting's value as recorded.
         threshold: String,
         /// Segments returned.
         segments: usize,
@@ -198,15 +198,15 @@ pub enum SettingCost {
     },
     /// `expandable_segments` is off.
     ExpandableSegments(FixedSegments),
-    /// `max_split_size`: segments above it are never split.
+    /// `max_split_size` prevents the reuse of segments above it, which are never split.
     MaxSplitSize {
-        /// The setting.
+        /// The setting's value.
         limit: Bytes,
         /// Segments above it.
         segments: usize,
         /// Blocks that were allocated in them.
         allocations: u32,
-        /// Reserved bytes that were not in use, at most.
+        /// An upper bound of the reserved bytes that were not in use.
         unused: Bytes,
         /// The peak of `reserved_bytes`.
         reserved_peak: Bytes,
@@ -232,12 +232,12 @@ impl SettingCost {
     }
 }
 
-/// What segments of fixed size cost.
+/// The cost of segments of fixed size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FixedSegments {
-    /// An allocation failed beside free memory.
+    /// An allocation failed although enough reserved memory was not in use.
     FailedBesideFree {
-        /// Reserved bytes that were not in use, at most.
+        /// An upper bound of the reserved bytes that were not in use.
         unused: Bytes,
     },
     /// Segments were returned to make room for other sizes, and reserved again.
@@ -259,7 +259,7 @@ pub enum OutlierItem {
         /// Its call site.
         site: String,
     },
-    /// Bytes of a category at the same peak.
+    /// Bytes of a category at the peak of `requested_bytes`.
     Category(Category),
     /// The peak of a band, by name.
     Band(&'static str),

@@ -1,5 +1,5 @@
-//! Memory that is reserved but not in use at the peak of `reserved_bytes`, beyond all that was ever
-//! in use.
+//! Reserved memory that is not in use at the peak of `reserved_bytes`, and that exceeds the peak of
+//! `requested_bytes`.
 
 use super::{Context, Facts, Finding};
 use vramscope_snapshot::Action;
@@ -20,7 +20,7 @@ pub(super) fn fragmentation(cx: &Context) -> Option<Finding> {
     let memory = (cx.free_at)(slot);
     // Without a replay, rounding counts as free too: an upper bound.
     let unused = memory.map_or(band.peak - requested as i64, |m| m.free as i64);
-    // Free memory that another moment needs is no loss.
+    // Free memory that is in use at another moment is no loss.
     let never_used = unused.min(band.peak - cx.trace.requested_band.peak);
     if never_used < MIN_BYTES || never_used * 100 < band.peak * MIN_PERCENT {
         return None;
@@ -35,8 +35,10 @@ pub(super) fn fragmentation(cx: &Context) -> Option<Finding> {
     Some(cx.finding(event, never_used as u64, vec![event], None, facts))
 }
 
-/// The slot in which a segment that was just reserved is in use: the block that it was reserved for
-/// is the next event (PyTorch records `segment_alloc` and `alloc` of one call one after the other).
+/// The slot in which a segment reserved at `event` is in use.
+///
+/// PyTorch records `segment_alloc` and `alloc` of one call one after the other, so the block that
+/// the segment was reserved for is the next event.
 pub(super) fn slot_in_use(cx: &Context, event: u32) -> u32 {
     let row = cx.trace.device.events.start + event + 1;
     let serves =

@@ -1,8 +1,8 @@
 //! Memory that grows from step to step, by call stack.
 //!
-//! Two things are looked at, at the boundaries of steps, where activations are dead: blocks that
-//! are made in a step and never freed, and the live bytes of a stack. The first finds what
-//! accumulates; the second also finds a buffer that is replaced by a larger one in every step.
+//! Memory is compared at step boundaries, where activations are freed. Two series are tested per
+//! call stack. Bytes allocated in a step and never freed show accumulation. Net live bytes also
+//! show a buffer that is replaced by a larger one in every step.
 
 use super::{Context, Facts, Finding, Growth, StepSource, Steps};
 use crate::blocks::Origin;
@@ -12,35 +12,42 @@ use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
 
-/// Growth below this in a step is left alone: a list of scalar losses is 400 MB after 100,000 steps
-/// at the most.
-const LEAST_PER_STEP: u64 = 4096;
+/// The smallest median growth per step to report. Smaller growth, such as a list of scalar losses,
+/// adds up to at most 400 MB in 100,000 steps.
+const MIN_BYTES_PER_STEP: u64 = 4096;
 
-/// A buffer that is replaced by a larger one so many times grows.
-const LEAST_REPLACED: usize = 8;
+/// The fewest steps with growth of a series.
+const MIN_GROWING_STEPS: usize = 4;
 
-/// And by so much in all.
-const LEAST_REPLACED_BYTES: u64 = 16 << 20;
+/// The fewest replacements by a larger buffer that count as growth.
+const MIN_REPLACEMENTS: usize = 8;
 
-/// A block as the steps see it.
+/// The fewest bytes of growth by replacement to report.
+const MIN_REPLACED_BYTES: u64 = 16 << 20;
+
+/// The allocation of a block in a step, or (with negative bytes) its free.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    /// What it is grouped by.
+struct StepChange {
+    /// A call stack, or the hash of a call site.
     group: u64,
-    /// The step in which it appears, or (negative bytes) is gone.
+    /// The step of the allocation or free; -1 is before the first step.
     step: i64,
+    /// Index into the trace's blocks.
     block: u32,
+    /// Bytes added in the step.
     bytes: i64,
-    /// Made in the window and live at its end.
+    /// The block was allocated in the window and is live at its end.
     stays: bool,
 }
 
-/// How a series of steps grows.
-struct Rhythm {
-    /// Grows in every step (1), every second step (2) ...
+/// The growth of a series of steps.
+struct Pattern {
+    /// Grows in every step (1), every second step (2), and so on.
     every: usize,
-    least: u64,
-    most: u64,
+    /// The smallest growth in one step.
+    min_bytes: u64,
+    /// The largest growth in one step.
+    max_bytes: u64,
 }
 
 pub(super) async fn growth(
@@ -54,8 +61,8 @@ pub(super) async fn growth(
     let rotating = rotating(cx, steps, warm_up, budget).await;
     let mut found = Vec::new();
     let mut reported = vec![false; cx.snapshot.stacks.len()];
-    // By stack first. What remains goes by call site: one line may be reached by different ways in
-    // different steps.
+    // Stacks that do not grow by themselves are grouped by call site, because different steps may
+    // reach one line through different callers.
     for by_site in [false, true] {
         let group_of = |stack: StackId| {
             if !by_site {
@@ -64,9 +71,9 @@ pub(super) async fn growth(
             let site = cx.sites.get(stack);
             (site.frame.is_some() && !reported[stack.0 as usize]).then_some(site.site_hash)
         };
-        let entries = entries(cx, steps, group_of, budget).await;
-        for group in entries.chunk_by(|a, b| a.group == b.group) {
-            if let Some(finding) = grown(cx, steps, warm_up, group, &rotating) {
+        let changes = step_changes(cx, steps, group_of, budget).await;
+        for group in changes.chunk_by(|a, b| a.group == b.group) {
+            if let Some(finding) = find_in_group(cx, steps, warm_up, group, &rotating) {
                 if let Some(stack) = finding.stack {
                     reported[stack.0 as usize] = true;
                 }
@@ -78,14 +85,15 @@ pub(super) async fn growth(
     found
 }
 
-/// Blocks that are live at a boundary or at the end, by group and step.
-async fn entries(
+/// Allocations and frees of the blocks that are live at a step boundary or at the end, sorted by
+/// group, then step.
+async fn step_changes(
     cx: &Context<'_>,
     steps: &Steps,
     group_of: impl Fn(StackId) -> Option<u64>,
     budget: &mut Budget,
-) -> Vec<Entry> {
-    let (mut entries, mut enters) = (Vec::new(), 0);
+) -> Vec<StepChange> {
+    let (mut changes, mut enters) = (Vec::new(), 0);
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(4 * part.len() as u64).await;
         for (block, b) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
@@ -97,9 +105,9 @@ async fn entries(
             }
             let Some(group) = group_of(b.stack) else { continue };
             let bytes = b.bytes.0 as i64;
-            entries.push(Entry { group, step: enters as i64 - 1, block, bytes, stays });
+            changes.push(StepChange { group, step: enters as i64 - 1, block, bytes, stays });
             if leaves < steps.begins.len() {
-                entries.push(Entry {
+                changes.push(StepChange {
                     group,
                     step: leaves as i64 - 1,
                     block,
@@ -109,13 +117,15 @@ async fn entries(
             }
         }
     }
-    sort(&mut entries, budget).await;
-    entries
+    sort(&mut changes, budget).await;
+    changes
 }
 
-/// Sizes of blocks from before the window that are freed in its steady steps, and how many: a fixed
-/// number of buffers that are handed on from step to step looks like growth until the first of them
-/// is freed.
+/// The number of blocks of each size that were allocated before the window and freed in its steady
+/// steps.
+///
+/// A fixed number of buffers that are handed on from step to step looks like growth until the first
+/// of them is freed.
 async fn rotating(
     cx: &Context<'_>,
     steps: &Steps,
@@ -136,103 +146,107 @@ async fn rotating(
     sizes
 }
 
-fn grown(
+/// The finding for one group of changes, if the group grows.
+fn find_in_group(
     cx: &Context,
     steps: &Steps,
     warm_up: usize,
-    group: &[Entry],
+    group: &[StepChange],
     rotating: &FxHashMap<u64, usize>,
 ) -> Option<Finding> {
-    let series = |of: &dyn Fn(&Entry) -> bool| -> Vec<(usize, i64)> {
+    let series = |of: &dyn Fn(&StepChange) -> bool| -> Vec<(usize, i64)> {
         let steady =
-            |e: &&Entry| e.step >= warm_up as i64 && e.step < steps.whole() as i64 && of(e);
+            |c: &&StepChange| c.step >= warm_up as i64 && c.step < steps.whole() as i64 && of(c);
         let mut sums: Vec<(usize, i64)> = Vec::new();
-        for entry in group.iter().filter(steady) {
-            match sums.last_mut().filter(|last| last.0 == entry.step as usize) {
-                Some(last) => last.1 += entry.bytes,
-                None => sums.push((entry.step as usize, entry.bytes)),
+        for change in group.iter().filter(steady) {
+            match sums.last_mut().filter(|last| last.0 == change.step as usize) {
+                Some(last) => last.1 += change.bytes,
+                None => sums.push((change.step as usize, change.bytes)),
             }
         }
         sums.retain(|s| s.1 != 0);
         sums
     };
-    let (kept, net) = (series(&|e| e.stays), series(&|_| true));
+    let (kept, net) = (series(&|c| c.stays), series(&|_| true));
     let total = |series: &[(usize, i64)]| series.iter().map(|s| s.1).sum::<i64>();
-    let staying: Vec<&Entry> = group.iter().filter(|e| e.stays && e.step >= 0).collect();
-    let rotates = |entry: &&&Entry| {
-        rotating.get(&(entry.bytes as u64)).is_some_and(|&freed| freed * 2 >= kept.len())
+    let staying: Vec<&StepChange> = group.iter().filter(|c| c.stays && c.step >= 0).collect();
+    let rotates = |change: &&&StepChange| {
+        rotating.get(&(change.bytes as u64)).is_some_and(|&freed| freed * 2 >= kept.len())
     };
     let is_ring = staying.iter().filter(rotates).count() * 2 > staying.len();
     if total(&kept) <= total(&net) * 2
         && !is_ring
-        && let Some(rhythm) = rhythm(&kept, warm_up, steps.whole())
+        && let Some(pattern) = pattern(&kept, warm_up, steps.whole())
     {
-        let bytes = staying.iter().map(|e| e.bytes as u64).sum();
-        let mut grew: Vec<i64> = staying.iter().map(|e| e.step).collect();
-        grew.dedup();
+        let bytes = staying.iter().map(|c| c.bytes as u64).sum();
+        let mut growing_steps: Vec<i64> = staying.iter().map(|c| c.step).collect();
+        growing_steps.dedup();
         let facts = Growth::Kept {
-            per_step: rhythm.per_step(),
-            every: rhythm.every,
-            steps: grew.len(),
+            per_step: pattern.per_step(),
+            every: pattern.every,
+            steps: growing_steps.len(),
             at_end: Bytes(bytes),
         };
         return Some(finding(cx, &staying, bytes, facts));
     }
-    // Between generated tokens a cache grows on purpose, so this needs steps that the program
-    // named; and a batch may well be larger than the one before a few times in a row.
-    if steps.source == StepSource::Periodicity || net.len() < LEAST_REPLACED {
+    // A cache grows between generated tokens on purpose, so this needs steps that the program
+    // named. Batches may also grow a few times in a row by chance.
+    if steps.source == StepSource::Periodicity || net.len() < MIN_REPLACEMENTS {
         return None;
     }
-    let rhythm = rhythm(&net, warm_up, steps.whole())?;
-    let bytes = u64::try_from(total(&net)).ok().filter(|&bytes| bytes >= LEAST_REPLACED_BYTES)?;
+    let pattern = pattern(&net, warm_up, steps.whole())?;
+    let bytes = u64::try_from(total(&net)).ok().filter(|&bytes| bytes >= MIN_REPLACED_BYTES)?;
     let facts = Growth::Replaced {
-        per_step: rhythm.per_step(),
-        every: rhythm.every,
+        per_step: pattern.per_step(),
+        every: pattern.every,
         steps: net.len(),
         in_all: Bytes(bytes),
     };
-    let all: Vec<&Entry> = group.iter().filter(|e| e.bytes > 0 && e.step >= 0).collect();
-    Some(finding(cx, &all, bytes, facts))
+    let allocs: Vec<&StepChange> = group.iter().filter(|c| c.bytes > 0 && c.step >= 0).collect();
+    Some(finding(cx, &allocs, bytes, facts))
 }
 
-fn finding(cx: &Context, entries: &[&Entry], bytes: u64, facts: Growth) -> Finding {
-    let block = |e: &&Entry| &cx.trace.blocks[e.block as usize];
-    // Where a site was reached by several stacks, the one with most bytes stands for it.
+fn finding(cx: &Context, allocs: &[&StepChange], bytes: u64, facts: Growth) -> Finding {
+    let block = |c: &&StepChange| &cx.trace.blocks[c.block as usize];
+    // The stack with most bytes represents a call site with several stacks.
     let mut stacks: Vec<(StackId, i64)> =
-        entries.iter().map(|e| (block(e).stack, e.bytes)).collect();
+        allocs.iter().map(|c| (block(c).stack, c.bytes)).collect();
     stacks.sort_unstable();
     let stack = stacks
         .chunk_by(|a, b| a.0 == b.0)
-        .max_by_key(|chunk| (chunk.iter().map(|c| c.1).sum::<i64>(), std::cmp::Reverse(chunk[0].0)))
+        .max_by_key(|chunk| (chunk.iter().map(|s| s.1).sum::<i64>(), std::cmp::Reverse(chunk[0].0)))
         .map_or(StackId::EMPTY, |chunk| chunk[0].0);
-    let events = entries.iter().filter_map(|e| block(e).alloc_event()).map(|event| event.0);
+    let events = allocs.iter().filter_map(|c| block(c).alloc_event()).map(|event| event.0);
     cx.stack_finding(stack, bytes, events.collect(), Facts::Growth(facts))
 }
 
-/// Whether a series (steps with their changes, other steps have none) grows by about the same again
-/// and again.
-fn rhythm(series: &[(usize, i64)], from: usize, to: usize) -> Option<Rhythm> {
+/// The growth of a series between two steps, if it grows regularly by similar amounts.
+///
+/// `series` has the steps with a change. All other steps have none.
+fn pattern(series: &[(usize, i64)], from: usize, to: usize) -> Option<Pattern> {
     let count = series.len();
-    if count < 4 || series.iter().any(|s| s.1 < 0) {
+    if count < MIN_GROWING_STEPS || series.iter().any(|s| s.1 < 0) {
         return None;
     }
     let every = if count * 5 >= (to - from) * 4 { 1 } else { spacing(series, from, to)? };
     let mut sizes: Vec<u64> = series.iter().map(|s| s.1 as u64).collect();
     sizes.sort_unstable();
-    let middle = sizes[count / 2];
-    let alike = sizes
+    let median = sizes[count / 2];
+    let similar = sizes
         .iter()
-        .filter(|&&size| size >= middle.div_ceil(4) && size <= middle.saturating_mul(4))
+        .filter(|&&size| size >= median.div_ceil(4) && size <= median.saturating_mul(4))
         .count();
-    (alike * 4 >= count * 3 && middle >= LEAST_PER_STEP).then(|| Rhythm {
+    (similar * 4 >= count * 3 && median >= MIN_BYTES_PER_STEP).then(|| Pattern {
         every,
-        least: sizes[0],
-        most: sizes[count - 1],
+        min_bytes: sizes[0],
+        max_bytes: sizes[count - 1],
     })
 }
 
-/// The distance at which a series grows, where it grows every so many steps from the beginning to
-/// the end: something that is kept at every evaluation, or steps that are parts of steps.
+/// The number of steps between two growths, if it is nearly constant from the first step to the
+/// last.
+///
+/// Examples are outputs kept at every evaluation, and detected steps that are parts of real steps.
 fn spacing(series: &[(usize, i64)], from: usize, to: usize) -> Option<usize> {
     let mut gaps: Vec<usize> = series.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     gaps.sort_unstable();
@@ -243,9 +257,9 @@ fn spacing(series: &[(usize, i64)], from: usize, to: usize) -> Option<usize> {
     (gap > 1 && even && reaches).then_some(gap)
 }
 
-impl Rhythm {
+impl Pattern {
     /// The smallest and the largest growth in one step.
     fn per_step(&self) -> (Bytes, Bytes) {
-        (Bytes(self.least), Bytes(self.most))
+        (Bytes(self.min_bytes), Bytes(self.max_bytes))
     }
 }

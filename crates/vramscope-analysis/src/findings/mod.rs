@@ -1,8 +1,8 @@
-//! Findings: memory that grows, frees that wait, segments returned in vain, allocations that fail.
+//! Findings: growing memory, delayed frees, retries, failed allocations, costly settings, outliers.
 //!
-//! A finding carries typed facts and the events that prove it. It claims only what the trace shows:
-//! a block that is live at the end is no leak, but a call stack whose live bytes grow in every
-//! training step is growth.
+//! A finding carries typed facts and the events that prove it. It claims only what the trace shows.
+//! A block that is live at the end is not called a leak. A call stack whose live bytes grow in
+//! every training step is called growth.
 
 mod facts;
 mod fragmentation;
@@ -35,8 +35,8 @@ use vramscope_snapshot::{Snapshot, StackId};
 /// It carries data, not sentences. `vramscope-report` writes the text of each kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// A stable id: equal for the same file on every machine. Kind, device, and an event, the hash
-    /// of a call stack, or a name.
+    /// A stable id, equal for one file on every machine: kind, device, and an event, the hash of a
+    /// call stack, or a name.
     pub id: String,
     /// The device's ordinal.
     pub device: u32,
@@ -101,9 +101,9 @@ pub async fn findings_sliced(
     budget: &mut Budget,
 ) -> Vec<Finding> {
     let cx = Context { snapshot, trace, sites, free_at };
-    let mut beside = budget.fork();
+    let mut allocator_budget = budget.fork();
     let (mut found, others) =
-        slicing::join(of_steps(&cx, budget), of_allocator(&cx, &mut beside)).await;
+        slicing::join(of_steps(&cx, budget), of_allocator(&cx, &mut allocator_budget)).await;
     found.extend(others);
     sort(&mut found);
     found
@@ -112,15 +112,15 @@ pub async fn findings_sliced(
 /// The number of leading slots for which findings need free-memory data.
 pub fn free_slots(trace: &Trace) -> u32 {
     let oom = trace.ooms.last().map_or(0, |oom| oom.event.0 + 2);
-    let most = trace.reserved_band.peak_event.map_or(0, |event| event + 3);
-    oom.max(most).min(trace.slots())
+    let reserved_peak = trace.reserved_band.peak_event.map_or(0, |event| event + 3);
+    oom.max(reserved_peak).min(trace.slots())
 }
 
 /// Findings that need training steps.
 async fn of_steps(cx: &Context<'_>, budget: &mut Budget) -> Vec<Finding> {
     let steps = Steps::sliced(cx.snapshot, cx.trace, budget).await;
     let mut found = growth::growth(cx, steps.as_ref(), budget).await;
-    let growing: Vec<StackId> = found.iter().filter_map(|a| a.stack).collect();
+    let growing: Vec<StackId> = found.iter().filter_map(|f| f.stack).collect();
     found.extend(never_freed::never_freed(cx, steps.as_ref(), &growing, budget).await);
     found
 }
@@ -129,9 +129,9 @@ async fn of_steps(cx: &Context<'_>, budget: &mut Budget) -> Vec<Finding> {
 async fn of_allocator(cx: &Context<'_>, budget: &mut Budget) -> Vec<Finding> {
     let mut found = pending::pending_frees(cx, budget).await;
     found.extend(oom::ooms(cx, budget).await);
-    let given_back = retry::GivenBack::find(cx, budget).await;
-    found.extend(retry::retries(cx, &given_back));
-    found.extend(settings::settings(cx, &given_back, budget).await);
+    let returned = retry::ReturnedByCause::find(cx, budget).await;
+    found.extend(retry::retries(cx, &returned));
+    found.extend(settings::settings(cx, &returned, budget).await);
     found.extend(fragmentation::fragmentation(cx));
     found
 }
@@ -185,10 +185,10 @@ impl Context<'_> {
     }
 }
 
-/// The most events that a finding names: enough to step through, not a second trace.
+/// The maximum number of events in a finding: enough to step through as evidence.
 const MAX_EVENTS: usize = 50;
 
-/// At most 50 of these, in order and evenly chosen, the first and the last among them.
+/// At most [`MAX_EVENTS`] of these events, in order and evenly spaced, with the first and the last.
 fn sample(mut events: Vec<u32>) -> Vec<u32> {
     events.sort_unstable();
     events.dedup();
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_events_are_thinned_evenly() {
+    fn sample_thins_many_events_evenly() {
         assert_eq!(sample(vec![3, 1, 1]), [1, 3]);
         let thinned = sample((0..1000).rev().collect());
         assert_eq!((thinned.len(), thinned[0], thinned[49]), (MAX_EVENTS, 0, 999));

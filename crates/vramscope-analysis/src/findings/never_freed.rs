@@ -1,7 +1,7 @@
-//! One-offs: a block that stayed although the other blocks of its call stack are freed.
+//! Blocks that stay live although the other blocks of their call stack are freed.
 //!
-//! Being alive at the end is no fault: parameters are. This looks only at blocks made in the middle
-//! of steady work, at stacks whose blocks otherwise live shortly.
+//! Parameters are live at the end too, and rightly so. Only blocks count that were allocated in the
+//! steady part of the run, by call stacks whose other blocks have short lives.
 
 use super::{Context, Facts, Finding, Steps};
 use crate::blocks::{Block, Origin};
@@ -9,19 +9,23 @@ use crate::slicing::{Budget, strides};
 use std::ops::Range;
 use vramscope_snapshot::StackId;
 
-/// Smaller blocks are not worth a line.
-const LEAST: u64 = 1 << 20;
+/// The smallest block to report.
+const MIN_BYTES: u64 = 1 << 20;
 
-/// So many blocks of the stack must have been freed for that to be the rule.
-const FREED: u32 = 8;
+/// The fewest freed blocks of a call stack that show that its blocks are normally freed.
+const MIN_FREED: u32 = 8;
 
-/// More blocks that stay are no one-off.
-const MOST_STAYING: usize = 3;
+/// The maximum number of blocks that stay. More of them are no exception.
+const MAX_STAYING: usize = 3;
 
+/// The lives of the blocks of one call stack.
 #[derive(Clone, Default)]
-struct Habit {
+struct StackLives {
+    /// Blocks that are freed in the window.
     freed: u32,
+    /// The longest life of a freed block, in events.
     longest: u32,
+    /// Blocks that are live at the end.
     staying: Vec<u32>,
 }
 
@@ -33,36 +37,36 @@ pub(super) async fn never_freed(
 ) -> Vec<Finding> {
     let slots = cx.trace.slots();
     let steady = steady(steps, slots);
-    let mut habits = vec![Habit::default(); cx.snapshot.stacks.len()];
+    let mut stacks = vec![StackLives::default(); cx.snapshot.stacks.len()];
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
         let blocks = (part.start as u32..).zip(&cx.trace.blocks[part]);
         for (i, block) in blocks.filter(|(_, b)| b.origin() == Origin::Alloc) {
-            let habit = &mut habits[block.stack.0 as usize];
+            let lives = &mut stacks[block.stack.0 as usize];
             if block.leaves < slots {
-                habit.freed += 1;
-                habit.longest = habit.longest.max(block.leaves - block.enters);
+                lives.freed += 1;
+                lives.longest = lives.longest.max(block.leaves - block.enters);
             } else {
-                habit.staying.push(i);
+                lives.staying.push(i);
             }
         }
     }
-    let least = LEAST.max(cx.trace.requested_band.peak as u64 / 1000);
+    let min_bytes = MIN_BYTES.max(cx.trace.requested_band.peak as u64 / 1000);
     let mut found = Vec::new();
-    for (stack, habit) in (0..).map(StackId).zip(&habits) {
-        // Without a stack, blocks have nothing in common. The others come in (age, so the first is
-        // the oldest) order.
+    for (stack, lives) in (0..).map(StackId).zip(&stacks) {
         let few =
-            habit.staying.len() <= MOST_STAYING && habit.staying.len() as u32 * 8 <= habit.freed;
-        if stack == StackId::EMPTY || habit.freed < FREED || !few || growing.contains(&stack) {
+            lives.staying.len() <= MAX_STAYING && lives.staying.len() as u32 * 8 <= lives.freed;
+        // Blocks without a call stack have nothing in common.
+        if stack == StackId::EMPTY || lives.freed < MIN_FREED || !few || growing.contains(&stack) {
             continue;
         }
-        let outlived = |b: &&Block| slots - b.enters > habit.longest.saturating_mul(4);
-        let blocks: Vec<&Block> = habit
+        let outlived = |b: &&Block| slots - b.enters > lives.longest.saturating_mul(4);
+        // Blocks are in the order of their allocs, so the first one is the oldest.
+        let blocks: Vec<&Block> = lives
             .staying
             .iter()
             .map(|&i| &cx.trace.blocks[i as usize])
-            .filter(|b| b.bytes.0 >= least && steady.contains(&b.enters))
+            .filter(|b| b.bytes.0 >= min_bytes && steady.contains(&b.enters))
             .filter(outlived)
             .collect();
         let Some(first) = blocks.first().and_then(|b| b.alloc_event()) else { continue };
@@ -70,8 +74,8 @@ pub(super) async fn never_freed(
         let facts = Facts::NeverFreed {
             first,
             blocks: blocks.len(),
-            freed: habit.freed,
-            longest_life: habit.longest,
+            freed: lives.freed,
+            longest_life: lives.longest,
         };
         let events = blocks.iter().filter_map(|b| b.alloc_event()).map(|e| e.0).collect();
         found.push(cx.stack_finding(stack, bytes, events, facts));
@@ -79,8 +83,8 @@ pub(super) async fn never_freed(
     found
 }
 
-/// Where work is steady: after warm-up, and long enough before the end that what lives for a step
-/// or two has gone.
+/// The steady slots of the run: after warm-up, and early enough that blocks which live for one or
+/// two steps are freed before the end.
 fn steady(steps: Option<&Steps>, slots: u32) -> Range<u32> {
     let Some(steps) = steps else { return slots / 4..slots / 4 * 3 };
     match steps.warm_up() {

@@ -1,4 +1,4 @@
-//! Allocations that failed, and who held memory then.
+//! Failed allocations, and the call sites that held most memory at that time.
 
 use super::{Context, Facts, Finding};
 use crate::blocks::Block;
@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
 
-/// The most holders that a finding names.
+/// The maximum number of holders in a finding.
 const MAX_HOLDERS: usize = 3;
 
-/// A call site, and the stack that was met first there.
+/// A call site, the first call stack seen with it, and its live bytes.
 struct Holder {
     stack: StackId,
     bytes: u64,
@@ -25,7 +25,7 @@ pub(super) async fn ooms(cx: &Context<'_>, budget: &mut Budget) -> Vec<Finding> 
     let mut found = Vec::new();
     let (mut event, mut slot, mut reserved) = (0, 0, cx.trace.reserved_band.start);
     for oom in &cx.trace.ooms {
-        // The state after the OOM, which is the one before it: an OOM changes nothing.
+        // An OOM changes nothing: the state after it is the state before it.
         let after = oom.event.0 + 1;
         let changes = cx.trace.changes_in(slot..after + 1);
         for part in strides(changes.len()) {
@@ -45,8 +45,9 @@ pub(super) async fn ooms(cx: &Context<'_>, budget: &mut Budget) -> Vec<Finding> 
     found
 }
 
-/// The holder of every block, and all holders with 0 bytes. The first one is for blocks whose own
-/// call stack is not known.
+/// The holder of every block as an index into the holders, and all holders with 0 bytes.
+///
+/// The first holder collects the blocks whose own call stack was not recorded.
 async fn holders(cx: &Context<'_>, budget: &mut Budget) -> (Vec<u32>, Vec<Holder>) {
     let mut known: FxHashMap<u64, u32> = FxHashMap::default();
     let mut holders = vec![Holder { stack: StackId::EMPTY, bytes: 0 }];
@@ -73,8 +74,8 @@ async fn holders(cx: &Context<'_>, budget: &mut Budget) -> (Vec<u32>, Vec<Holder
 fn finding(cx: &Context, oom: &Oom, reserved: i64, holders: &[Holder]) -> Finding {
     let slot = oom.event.0 + 1;
     let stack = cx.snapshot.events.stack(cx.trace.device.events.start + oom.event.0);
-    let mut most: Vec<&Holder> = holders.iter().filter(|h| h.bytes > 0).collect();
-    most.sort_unstable_by_key(|h| (std::cmp::Reverse(h.bytes), h.stack));
+    let mut largest: Vec<&Holder> = holders.iter().filter(|h| h.bytes > 0).collect();
+    largest.sort_unstable_by_key(|h| (std::cmp::Reverse(h.bytes), h.stack));
     let facts = Facts::Oom {
         event: oom.event,
         requested: oom.requested,
@@ -82,8 +83,8 @@ fn finding(cx: &Context, oom: &Oom, reserved: i64, holders: &[Holder]) -> Findin
         reserved: Bytes(reserved.max(0) as u64),
         in_use: Bytes(cx.trace.requested.at(slot)),
         largest_free: (cx.free_at)(slot).map(|memory| Bytes(memory.largest)),
-        holders: most.iter().take(MAX_HOLDERS).map(|h| (h.stack, Bytes(h.bytes))).collect(),
-        other_sites: most.len().saturating_sub(MAX_HOLDERS),
+        holders: largest.iter().take(MAX_HOLDERS).map(|h| (h.stack, Bytes(h.bytes))).collect(),
+        other_sites: largest.len().saturating_sub(MAX_HOLDERS),
     };
     let stack = (stack != StackId::EMPTY).then_some(stack);
     cx.finding(oom.event.0, oom.requested.0, vec![oom.event.0], stack, facts)

@@ -1,8 +1,8 @@
 //! Ranks that hold far more than similar ranks.
 //!
-//! Ranks need not be alike: pipeline stages run different code, and batches differ. So ranks are
-//! compared only with those that allocate from the same call stacks, and only what stands out from
-//! the spread among them counts.
+//! Ranks differ for good reasons: pipeline stages run different code, and batches differ. So a rank
+//! is compared only with ranks that allocate from the same call stacks. It is an outlier only if it
+//! exceeds the spread among them.
 
 use super::{Facts, Finding, OutlierItem, Severity, sort};
 use crate::category::Category;
@@ -10,18 +10,18 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use vramscope_units::Bytes;
 
-/// What is known of one device of one rank when ranks are compared.
+/// The figures of one device of one rank that are compared across ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankFacts {
-    /// What to call it.
+    /// The rank as texts name it: `rank 3`, or the file's name.
     pub name: String,
     /// The device's ordinal.
     pub device: u32,
-    /// Bands and their peaks in bytes.
+    /// Bands by name, and their peaks in bytes.
     pub peaks: Vec<(&'static str, i64)>,
-    /// At the peak of requested bytes: hash of a stack, its call site for people, bytes.
+    /// Live memory at the peak of `requested_bytes`: a stack's hash, its call site, its bytes.
     pub by_stack: Vec<(u64, String, u64)>,
-    /// At the same moment: category and bytes.
+    /// Live bytes by category at the peak of `requested_bytes`.
     pub by_category: Vec<(Category, u64)>,
 }
 
@@ -31,13 +31,13 @@ impl RankFacts {
     }
 }
 
-/// Fewer ranks than this have no usual value.
-const LEAST_RANKS: usize = 4;
+/// The fewest ranks in a group that have a meaningful median.
+const MIN_RANKS: usize = 4;
 
-/// An excess below this is left alone, whatever the spread.
-const LEAST: u64 = 16 << 20;
+/// The smallest excess over the median to report, whatever the spread.
+const MIN_EXCESS_BYTES: u64 = 16 << 20;
 
-/// One number to compare: what it is (kind and name), whose, and the value.
+/// A figure that is compared across ranks. Its order is the order of comparison.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Item {
     Stack(u64),
@@ -45,25 +45,26 @@ enum Item {
     Band(&'static str),
 }
 
-/// Ranks (by index) that hold far more than the others of their group, the most severe first within
-/// a rank. A rank that holds less is no outlier.
+/// Ranks (by index) that hold far more than other ranks of their group. Findings of one rank are
+/// sorted by severity. A rank that holds less is no outlier.
 pub fn outliers(ranks: &[RankFacts]) -> Vec<(usize, Finding)> {
     let mut found: Vec<Vec<Finding>> = vec![Vec::new(); ranks.len()];
     for group in groups(ranks) {
-        if group.len() >= LEAST_RANKS {
+        if group.len() >= MIN_RANKS {
             compare(ranks, &group, &mut found);
         }
     }
     let each = found.into_iter().enumerate().flat_map(|(rank, mut findings)| {
         sort(&mut findings);
-        findings.into_iter().map(move |a| (rank, a))
+        findings.into_iter().map(move |finding| (rank, finding))
     });
     each.collect()
 }
 
-/// Ranks whose stacks are mostly the same as those of the first of the group: at least four in five
-/// of all that either has. A rank that leaks has a stack or two of its own, a stage of a pipeline
-/// has many.
+/// Groups ranks whose call stacks overlap with those of the group's first rank: at least four in
+/// five of the stacks that either of them has.
+///
+/// A rank with a leak has one or two stacks of its own. A pipeline stage has many.
 fn groups(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
     let sets: Vec<FxHashSet<u64>> =
         ranks.iter().map(|r| r.by_stack.iter().map(|s| s.0).collect()).collect();
@@ -93,18 +94,18 @@ fn compare(ranks: &[RankFacts], group: &[usize], found: &mut [Vec<Finding>]) {
         }
     }
     let usual = |item: &Item| items.get(item).map_or(0, |values| median(values, group.len()));
-    // What a difference is measured by: the usual peak of the first band.
-    let whole = ranks[group[0]].peaks.first().map_or(0, |p| usual(&Item::Band(p.0)));
+    // Differences are relative to the median peak of the first band.
+    let usual_peak = ranks[group[0]].peaks.first().map_or(0, |p| usual(&Item::Band(p.0)));
     let mut explained = vec![0; ranks.len()];
-    // Stacks come first: a category or a band that is high because of them says nothing new.
+    // Stacks come first. A category or band that is high because of them adds no information.
     for (item, values) in &items {
         let middle = median(values, group.len());
         let spread = spread(values, middle, group.len());
         let share = if matches!(item, Item::Stack(_)) { middle / 2 } else { middle / 4 };
-        let limit = (spread * 6).max(share).max(whole / 50).max(LEAST);
+        let limit = (spread * 6).max(share).max(usual_peak / 50).max(MIN_EXCESS_BYTES);
         let beyond: Vec<(usize, u64)> =
             values.iter().filter(|v| v.1 > middle.saturating_add(limit)).copied().collect();
-        // What several ranks have is another kind of rank, not an accident.
+        // Several ranks above the limit are another kind of rank, not outliers.
         if beyond.len() > (group.len() / 8).max(1) {
             continue;
         }
@@ -120,12 +121,12 @@ fn compare(ranks: &[RankFacts], group: &[usize], found: &mut [Vec<Finding>]) {
     }
 }
 
-/// The middle value, where ranks without one have zero.
+/// The median over `ranks` ranks. Ranks without a value count as zero.
 fn median(values: &[(usize, u64)], ranks: usize) -> u64 {
     middle(values.iter().map(|v| v.1).collect(), ranks)
 }
 
-/// The median distance from the median, scaled as is usual to a standard deviation (1.4826).
+/// The median absolute deviation, scaled to a standard deviation (1.4826).
 fn spread(values: &[(usize, u64)], center: u64, ranks: usize) -> u64 {
     let mut distances: Vec<u64> = values.iter().map(|v| v.1.abs_diff(center)).collect();
     distances.resize(ranks.max(distances.len()), center);
@@ -133,6 +134,7 @@ fn spread(values: &[(usize, u64)], center: u64, ranks: usize) -> u64 {
     (middle(distances, count) as f64 * 1.4826) as u64
 }
 
+/// The middle value of `count` values. Missing values are zero.
 fn middle(mut values: Vec<u64>, count: usize) -> u64 {
     values.resize(count.max(values.len()), 0);
     values.sort_unstable();

@@ -1,5 +1,5 @@
-//! Frees that wait. `Tensor.record_stream` makes the allocator hold a block until the other stream
-//! has passed an event.
+//! Delayed frees. After `Tensor.record_stream` the allocator holds a freed block until the other
+//! stream has passed an event.
 
 use super::{Context, Facts, Finding, PendingFrees};
 use crate::slicing::{Budget, STRIDE, strides};
@@ -17,8 +17,8 @@ const MIN_WAIT_EVENTS: u32 = 16;
 /// Groups with fewer bytes waiting at once are not reported: half of a large-pool segment.
 const MIN_BYTES: u64 = 10 << 20;
 
-/// One free that waited: from the event that asks for it to the one that completes it (or to the
-/// end).
+/// One delayed free, from the event that requests it to the event that completes it, or to the end
+/// of the window.
 struct Wait {
     from: u32,
     to: u32,

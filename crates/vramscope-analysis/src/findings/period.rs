@@ -1,7 +1,7 @@
-//! Steps without names: the rhythm of the allocations' call stacks.
+//! Detects unnamed steps from the period of the allocations' call stacks.
 //!
 //! A training step allocates from many call stacks, and from some of them exactly once: the batch,
-//! the embedding, the loss. Stacks that occur equally often and take turns give the boundaries.
+//! the embedding, the loss. Stacks that occur equally often and take turns mark the boundaries.
 
 use crate::blocks::Origin;
 use crate::slicing::{Budget, STRIDE, filled, strides};
@@ -10,47 +10,48 @@ use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Action, Snapshot, StackId};
 
-/// A rhythm is believed from this many repetitions on.
-const FEWEST: usize = 3;
+/// The fewest repetitions of a period.
+const MIN_REPETITIONS: usize = 3;
 
-/// A loop over fewer allocations than this is no step of training or generation.
-const LEAST_ALLOCS: u32 = 8;
+/// The fewest allocations in a step of training or generation.
+const MIN_ALLOCS_PER_STEP: u32 = 8;
 
-/// Slots before the first event of every step; empty where there is no rhythm.
+/// Slots before the first event of every step; empty without a period.
 pub(super) async fn period(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Vec<u32> {
     let allocs = allocs(snapshot, trace, budget).await;
-    let places = places(&allocs, budget).await;
-    // Kinds by how often they occur; among equals the first to occur leads.
-    let mut order: Vec<&Vec<u32>> = places.iter().filter(|p| p.len() >= FEWEST).collect();
-    order.sort_by_key(|p| (p.len(), p[0]));
+    let occurrences = occurrences(&allocs, budget).await;
+    // Kinds are ordered by their number of occurrences, then by their first occurrence.
+    let mut order: Vec<&Vec<u32>> =
+        occurrences.iter().filter(|o| o.len() >= MIN_REPETITIONS).collect();
+    order.sort_by_key(|o| (o.len(), o[0]));
     let freed = freed_before(trace, &allocs, budget).await;
-    let mut rhythms: Vec<(usize, &Vec<u32>)> = Vec::new();
-    for class in order.chunk_by(|a, b| a.len() == b.len()) {
+    let mut periods: Vec<(usize, &Vec<u32>)> = Vec::new();
+    for equally_often in order.chunk_by(|a, b| a.len() == b.len()) {
         let mut leader = None;
-        for places in class {
-            if is_regular(places, budget).await && covers(places, &freed) {
-                leader = Some(*places);
+        for kind in equally_often {
+            if is_regular(kind, budget).await && covers(kind, &freed) {
+                leader = Some(*kind);
                 break;
             }
         }
         let Some(leader) = leader else { continue };
-        let mut voices = 0;
-        for other in class {
-            voices += usize::from(takes_turns(leader, other));
+        let mut members = 0;
+        for other in equally_often {
+            members += usize::from(takes_turns(leader, other));
             budget.charge(other.len() as u64).await;
         }
-        rhythms.push((voices, leader));
+        periods.push((members, leader));
     }
-    // Layers and micro-batches have a rhythm too, with about as many voices, and evaluations a
-    // longer one with few: the longest among those with many voices is the step.
-    let most = rhythms.iter().map(|r| r.0).max().unwrap_or(0);
-    let step = rhythms.into_iter().find(|r| r.0 * 2 >= most);
+    // Layers and micro-batches have shorter periods with about as many members. Evaluations have a
+    // longer period with few members. So the longest period with many members is the step.
+    let most_members = periods.iter().map(|p| p.0).max().unwrap_or(0);
+    let step = periods.into_iter().find(|p| p.0 * 2 >= most_members);
     step.map(|(_, leader)| leader.iter().map(|&alloc| allocs[alloc as usize].0).collect())
         .unwrap_or_default()
 }
 
-/// Events that allocate, each with what kind of allocation it is: its stack, or its size where
-/// stacks are mostly missing.
+/// The events that allocate, each with its kind: its call stack, or its size if most stacks are
+/// missing.
 async fn allocs(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Vec<(u32, u64)> {
     let (events, start) = (&snapshot.events, trace.device.events.start);
     let (mut of_events, mut without) =
@@ -75,25 +76,26 @@ async fn allocs(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Vec<
     allocs
 }
 
-/// Where each kind occurs: indices into `allocs`, kinds in the order of their first occurrence.
-async fn places(allocs: &[(u32, u64)], budget: &mut Budget) -> Vec<Vec<u32>> {
+/// The occurrences of each kind as indices into `allocs`. Kinds are in the order of their first
+/// occurrence.
+async fn occurrences(allocs: &[(u32, u64)], budget: &mut Budget) -> Vec<Vec<u32>> {
     let mut known: FxHashMap<u64, usize> = FxHashMap::default();
-    let mut places: Vec<Vec<u32>> = Vec::new();
+    let mut occurrences: Vec<Vec<u32>> = Vec::new();
     for part in strides(allocs.len()) {
         budget.charge(4 * part.len() as u64).await;
         for (i, &(_, kind)) in (part.start as u32..).zip(&allocs[part]) {
-            let next = places.len();
+            let next = occurrences.len();
             let at = *known.entry(kind).or_insert(next);
             if at == next {
-                places.push(Vec::new());
+                occurrences.push(Vec::new());
             }
-            places[at].push(i);
+            occurrences[at].push(i);
         }
     }
-    places
+    occurrences
 }
 
-/// Of the first `i` allocs, how many are freed in the window.
+/// At index `i`: the number of the first `i` allocs that are freed in the window.
 async fn freed_before(trace: &Trace, allocs: &[(u32, u64)], budget: &mut Budget) -> Vec<u32> {
     let mut is_freed = filled(false, trace.slots() as usize, budget).await;
     for part in strides(trace.blocks.len()) {
@@ -115,22 +117,25 @@ async fn freed_before(trace: &Trace, allocs: &[(u32, u64)], budget: &mut Budget)
     out
 }
 
-/// Steps are more than a few allocations, and about equally long but for evaluations between them.
-async fn is_regular(places: &[u32], budget: &mut Budget) -> bool {
-    let mut gaps: Vec<u32> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
+/// Whether occurrences can be steps: far enough apart, and at about equal distances except for
+/// evaluations between steps.
+async fn is_regular(occurrences: &[u32], budget: &mut Budget) -> bool {
+    let mut gaps: Vec<u32> = occurrences.windows(2).map(|pair| pair[1] - pair[0]).collect();
     sort(&mut gaps, budget).await;
     let median = gaps[gaps.len() / 2];
-    let alike = gaps
+    let similar = gaps
         .iter()
         .filter(|&&gap| gap >= median.div_ceil(2) && gap <= median.saturating_mul(2))
         .count();
-    median >= LEAST_ALLOCS && alike * 5 >= gaps.len() * 4
+    median >= MIN_ALLOCS_PER_STEP && similar * 5 >= gaps.len() * 4
 }
 
-/// Steps fill most of the window, and most of what they allocate is freed: making a model, layer by
-/// layer, has a rhythm too, but is shorter and keeps what it allocates.
-fn covers(places: &[u32], freed: &[u32]) -> bool {
-    let (first, last) = (places[0] as usize, places[places.len() - 1] as usize);
+/// Whether occurrences fill most of the window, and most allocations between them are freed.
+///
+/// The construction of a model, layer by layer, also has a period. It is shorter, and keeps what it
+/// allocates.
+fn covers(occurrences: &[u32], freed: &[u32]) -> bool {
+    let (first, last) = (occurrences[0] as usize, occurrences[occurrences.len() - 1] as usize);
     let span = last - first;
     span * 2 >= freed.len() - 1 && (freed[last] - freed[first]) as usize * 4 >= span * 3
 }

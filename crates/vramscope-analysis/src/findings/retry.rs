@@ -1,10 +1,10 @@
-//! Segments given back to the driver and reserved again. Both cost a call that waits for the
-//! device.
+//! Segments returned to the driver and reserved again. Each of the two is a driver call that waits
+//! for the device.
 //!
-//! The allocator gives cached segments back when the driver refuses a new one, or when
-//! `garbage_collection_threshold` is passed, and asks again at once
-//! (`DeviceCachingAllocator::malloc` in `c10/cuda/CUDACachingAllocator.cpp`); a program gives them
-//! back by `torch.cuda.empty_cache()`.
+//! The allocator returns cached segments when the driver refuses a new one, or when use exceeds
+//! `garbage_collection_threshold`. It then asks the driver again at once
+//! (`DeviceCachingAllocator::malloc` in `c10/cuda/CUDACachingAllocator.cpp`). A program returns
+//! cached segments with `torch.cuda.empty_cache()`.
 
 use super::{Context, Facts, Finding};
 use crate::slicing::{Budget, STRIDE};
@@ -12,96 +12,100 @@ use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Action, StackId};
 use vramscope_units::Bytes;
 
-/// One segment of the large pool: less than this is not worth a line.
-pub(super) const LEAST: u64 = 20 << 20;
+/// The fewest bytes reserved again to report: one segment of the large pool (`kLargeBuffer`).
+pub(super) const MIN_BYTES: u64 = 20 << 20;
 
-/// What one side, the allocator or the program, gave back.
+/// Memory returned to the driver for one cause.
 #[derive(Default)]
-pub(super) struct Side {
-    /// Events that give back.
+pub(super) struct Returned {
+    /// Events that return memory.
     pub(super) events: Vec<u32>,
-    /// Runs of them.
+    /// Runs of consecutive such events.
     bursts: usize,
+    /// Bytes returned.
     bytes: u64,
-    /// Events that reserve the same sizes again, and the bytes.
+    /// Events that reserve the returned sizes again.
     again: Vec<u32>,
+    /// Bytes reserved again.
     pub(super) again_bytes: u64,
-    /// The stack of the first burst.
+    /// The call stack of the first burst.
     stack: StackId,
 }
 
-/// Everything given back in the window.
+/// All memory returned in the window, by cause.
 #[derive(Default)]
-pub(super) struct GivenBack {
-    /// By the allocator, to make room.
-    pub(super) to_make_room: Side,
-    /// By the program, or when a pool ended.
-    on_request: Side,
+pub(super) struct ReturnedByCause {
+    /// Returned by the allocator, to make room.
+    pub(super) to_make_room: Returned,
+    /// Returned by the program, or when a pool ended.
+    on_request: Returned,
 }
 
-/// What lies with the driver: segments by size, and bytes of expandable segments, whose ranges have
-/// any size.
+/// Returned memory that was not yet reserved again.
 #[derive(Default)]
-struct Given {
+struct Outstanding {
+    /// The number of segments of each size.
     segments: FxHashMap<u64, u32>,
+    /// Bytes of expandable segments. Their mapped ranges have any size.
     mapped: u64,
 }
 
-impl Side {
-    /// Whether it is worth a line.
-    pub(super) fn is_worth_a_line(&self) -> bool {
-        self.again_bytes >= LEAST
+impl Returned {
+    /// Whether enough was reserved again to report it.
+    pub(super) fn is_reportable(&self) -> bool {
+        self.again_bytes >= MIN_BYTES
     }
 }
 
-impl GivenBack {
-    /// Walk over the trace once.
+impl ReturnedByCause {
+    /// Collects returns and new reservations in one pass over the trace.
     pub(super) async fn find(cx: &Context<'_>, budget: &mut Budget) -> Self {
         let (events, rows) = (&cx.snapshot.events, &cx.trace.device.events);
-        let gives =
+        let returns =
             |row: u32| matches!(events.action(row), Action::SEGMENT_FREE | Action::SEGMENT_UNMAP);
-        let mut sides = [Side::default(), Side::default()];
-        let mut given = [Given::default(), Given::default()];
+        let mut causes = [Returned::default(), Returned::default()];
+        let mut outstanding = [Outstanding::default(), Outstanding::default()];
         let mut row = rows.start;
         while row < rows.end {
-            if !gives(row) {
-                // Most events are neither.
+            if !returns(row) {
+                // Most events neither return nor reserve.
                 let until = rows.end.min(row + STRIDE as u32);
                 let from = row;
-                while row < until && !gives(row) {
-                    reserve_again(cx, row, &mut sides, &mut given);
+                while row < until && !returns(row) {
+                    reserve_again(cx, row, &mut causes, &mut outstanding);
                     row += 1;
                 }
                 budget.charge(u64::from(row - from)).await;
                 continue;
             }
-            let end = (row..rows.end).find(|&next| !gives(next)).unwrap_or(rows.end);
-            let side = usize::from(!makes_room(cx, row, end));
-            let (to, given) = (&mut sides[side], &mut given[side]);
-            if to.bursts == 0 {
-                to.stack = events.stack(row);
+            let end = (row..rows.end).find(|&next| !returns(next)).unwrap_or(rows.end);
+            let cause = usize::from(!makes_room(cx, row, end));
+            let (returned, outstanding) = (&mut causes[cause], &mut outstanding[cause]);
+            if returned.bursts == 0 {
+                returned.stack = events.stack(row);
             }
-            to.bursts += 1;
+            returned.bursts += 1;
             for row in row..end {
                 let bytes = events.size(row).0;
-                to.events.push(row - rows.start);
-                to.bytes += bytes;
+                returned.events.push(row - rows.start);
+                returned.bytes += bytes;
                 match events.action(row) {
-                    Action::SEGMENT_FREE => *given.segments.entry(bytes).or_default() += 1,
-                    _ => given.mapped += bytes,
+                    Action::SEGMENT_FREE => *outstanding.segments.entry(bytes).or_default() += 1,
+                    _ => outstanding.mapped += bytes,
                 }
             }
             budget.charge(4 * u64::from(end - row)).await;
             row = end;
         }
-        let [to_make_room, on_request] = sides;
+        let [to_make_room, on_request] = causes;
         Self { to_make_room, on_request }
     }
 }
 
-/// Whether a burst is the allocator's own: the call that frees segments asks the driver again at
-/// once, and all that one call does has one stack. Where no stacks are recorded, the order alone
-/// must do.
+/// Whether the allocator itself returned a burst, to make room.
+///
+/// Such a call asks the driver again at once, and all events of one call have one stack. Without
+/// recorded stacks only the order of events decides.
 fn makes_room(cx: &Context, row: u32, end: u32) -> bool {
     let events = &cx.snapshot.events;
     let asks = end < cx.trace.device.events.end
@@ -113,13 +117,19 @@ fn makes_room(cx: &Context, row: u32, end: u32) -> bool {
             .any(|f| cx.snapshot.text(f.name).contains("empty_cache"))
 }
 
-fn reserve_again(cx: &Context, row: u32, sides: &mut [Side; 2], given: &mut [Given; 2]) {
+/// Counts an event that reserves memory against the outstanding returns.
+fn reserve_again(
+    cx: &Context,
+    row: u32,
+    causes: &mut [Returned; 2],
+    outstanding: &mut [Outstanding; 2],
+) {
     let events = &cx.snapshot.events;
     let size = events.size(row).0;
-    for (side, given) in sides.iter_mut().zip(given) {
+    for (returned, outstanding) in causes.iter_mut().zip(outstanding) {
         let bytes = match events.action(row) {
             Action::SEGMENT_ALLOC => {
-                match given.segments.get_mut(&size).filter(|count| **count > 0) {
+                match outstanding.segments.get_mut(&size).filter(|count| **count > 0) {
                     Some(count) => {
                         *count -= 1;
                         size
@@ -127,42 +137,42 @@ fn reserve_again(cx: &Context, row: u32, sides: &mut [Side; 2], given: &mut [Giv
                     None => 0,
                 }
             }
-            Action::SEGMENT_MAP => size.min(given.mapped),
+            Action::SEGMENT_MAP => size.min(outstanding.mapped),
             _ => 0,
         };
         if bytes > 0 {
             if events.action(row) == Action::SEGMENT_MAP {
-                given.mapped -= bytes;
+                outstanding.mapped -= bytes;
             }
-            side.again.push(row - cx.trace.device.events.start);
-            side.again_bytes += bytes;
+            returned.again.push(row - cx.trace.device.events.start);
+            returned.again_bytes += bytes;
             return;
         }
     }
 }
 
-pub(super) fn retries(cx: &Context, given: &GivenBack) -> Vec<Finding> {
+pub(super) fn retries(cx: &Context, returned: &ReturnedByCause) -> Vec<Finding> {
     let mut found = Vec::new();
-    if given.to_make_room.is_worth_a_line() {
-        found.push(finding(cx, &given.to_make_room, true));
+    if returned.to_make_room.is_reportable() {
+        found.push(finding(cx, &returned.to_make_room, true));
     }
     // One return between two phases of a program is the purpose of empty_cache.
-    if given.on_request.is_worth_a_line() && given.on_request.bursts >= 2 {
-        found.push(finding(cx, &given.on_request, false));
+    if returned.on_request.is_reportable() && returned.on_request.bursts >= 2 {
+        found.push(finding(cx, &returned.on_request, false));
     }
     found
 }
 
-fn finding(cx: &Context, side: &Side, by_allocator: bool) -> Finding {
+fn finding(cx: &Context, returned: &Returned, by_allocator: bool) -> Finding {
     let facts = Facts::Retry {
         by_allocator,
-        returned: Bytes(side.bytes),
-        segments: side.events.len(),
-        bursts: side.bursts,
-        reserved_again: Bytes(side.again_bytes),
+        returned: Bytes(returned.bytes),
+        segments: returned.events.len(),
+        bursts: returned.bursts,
+        reserved_again: Bytes(returned.again_bytes),
     };
     let what = if by_allocator { "make-room" } else { "on-request" };
-    let events = [side.events.as_slice(), &side.again].concat();
-    let stack = (side.stack != StackId::EMPTY).then_some(side.stack);
-    cx.finding(what, side.again_bytes, events, stack, facts)
+    let events = [returned.events.as_slice(), &returned.again].concat();
+    let stack = (returned.stack != StackId::EMPTY).then_some(returned.stack);
+    cx.finding(what, returned.again_bytes, events, stack, facts)
 }

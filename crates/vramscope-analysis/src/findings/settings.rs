@@ -1,10 +1,10 @@
-//! Allocator settings that cost something in this run. A setting alone is no finding: only counts
-//! and bytes are.
+//! Allocator settings that cost memory or time in this run. Only measured counts and bytes make a
+//! finding, never a setting alone.
 //!
-//! Keys are those of `allocator_settings`, which snapshots have since PyTorch 2.3.
+//! Keys are those of `allocator_settings`, which snapshots contain since PyTorch 2.3.
 
 use super::fragmentation::slot_in_use;
-use super::retry::{GivenBack, LEAST};
+use super::retry::{MIN_BYTES, ReturnedByCause};
 use super::{Context, Facts, Finding, FixedSegments, SettingCost};
 use crate::blocks::Block;
 use crate::slicing::{Budget, strides};
@@ -12,20 +12,25 @@ use rustc_hash::FxHashMap;
 use vramscope_snapshot::Action;
 use vramscope_units::Bytes;
 
-/// Rounding that wastes less than this, or less than this share of what is in use, is left alone.
-const LEAST_WASTE: u64 = 128 << 20;
-const LEAST_WASTE_PERCENT: u64 = 8;
+/// The fewest bytes added by rounding to report.
+const MIN_ROUNDING_BYTES: u64 = 128 << 20;
 
-/// `kMinBlockSize` of the allocator: sizes are multiples of it.
-const MIN_BLOCK: u64 = 512;
+/// The smallest share of requested bytes added by rounding to report.
+const MIN_ROUNDING_PERCENT: u64 = 8;
+
+/// The fewest segments above `max_split_size` to report.
+const MIN_UNSPLIT_SEGMENTS: usize = 8;
+
+/// `kMinBlockSize` of the allocator. Block sizes are multiples of it.
+const MIN_BLOCK_BYTES: u64 = 512;
 
 pub(super) async fn settings(
     cx: &Context<'_>,
-    given: &GivenBack,
+    returned: &ReturnedByCause,
     budget: &mut Budget,
 ) -> Vec<Finding> {
-    let collects = garbage_collection(cx, given);
-    let fixed = if collects.is_some() { None } else { fixed_segments(cx, given, budget).await };
+    let collects = garbage_collection(cx, returned);
+    let fixed = if collects.is_some() { None } else { fixed_segments(cx, returned, budget).await };
     [collects, fixed, max_split_size(cx, budget).await, roundup(cx, budget).await]
         .into_iter()
         .flatten()
@@ -36,25 +41,25 @@ fn finding(cx: &Context, cost: SettingCost, bytes: u64, events: Vec<u32>) -> Fin
     cx.finding(cost.key(), bytes, events, None, Facts::Settings(cost))
 }
 
-/// Collecting segments that are needed again.
-fn garbage_collection(cx: &Context, given: &GivenBack) -> Option<Finding> {
+/// `garbage_collection_threshold` returned segments that were needed again.
+fn garbage_collection(cx: &Context, returned: &ReturnedByCause) -> Option<Finding> {
     let threshold = cx.setting("garbage_collection_threshold")?;
-    let side = &given.to_make_room;
-    if threshold.parse::<f64>().ok()? <= 0.0 || !side.is_worth_a_line() {
+    let returned = &returned.to_make_room;
+    if threshold.parse::<f64>().ok()? <= 0.0 || !returned.is_reportable() {
         return None;
     }
     let cost = SettingCost::GarbageCollectionThreshold {
         threshold: threshold.to_owned(),
-        segments: side.events.len(),
-        reserved_again: Bytes(side.again_bytes),
+        segments: returned.events.len(),
+        reserved_again: Bytes(returned.again_bytes),
     };
-    Some(finding(cx, cost, side.again_bytes, side.events.clone()))
+    Some(finding(cx, cost, returned.again_bytes, returned.events.clone()))
 }
 
-/// Segments that cannot grow, where free memory in them could not be used.
+/// `expandable_segments` is off, and free memory in segments of fixed size could not be used.
 async fn fixed_segments(
     cx: &Context<'_>,
-    given: &GivenBack,
+    returned: &ReturnedByCause,
     budget: &mut Budget,
 ) -> Option<Finding> {
     if cx.setting("expandable_segments")? != "false" {
@@ -64,19 +69,19 @@ async fn fixed_segments(
         let cost = FixedSegments::FailedBesideFree { unused: Bytes(unused) };
         return Some(finding(cx, SettingCost::ExpandableSegments(cost), unused, vec![event]));
     }
-    let side = &given.to_make_room;
-    side.is_worth_a_line().then(|| {
+    let returned = &returned.to_make_room;
+    returned.is_reportable().then(|| {
         let cost = FixedSegments::Returned {
-            segments: side.events.len(),
-            reserved_again: Bytes(side.again_bytes),
+            segments: returned.events.len(),
+            reserved_again: Bytes(returned.again_bytes),
         };
         let cost = SettingCost::ExpandableSegments(cost);
-        finding(cx, cost, side.again_bytes, side.events.clone())
+        finding(cx, cost, returned.again_bytes, returned.events.clone())
     })
 }
 
-/// The OOM with the most reserved memory that was not in use, where that is more than was asked
-/// for.
+/// The OOM with the most reserved memory that was not in use: its event and these bytes. Only OOMs
+/// that requested no more than that count.
 async fn failed_beside_free(cx: &Context<'_>, budget: &mut Budget) -> Option<(u32, u64)> {
     let (mut event, mut reserved) = (0, cx.trace.reserved_band.start);
     let mut found = Vec::new();
@@ -88,17 +93,18 @@ async fn failed_beside_free(cx: &Context<'_>, budget: &mut Budget) -> Option<(u3
         found.extend(
             unused
                 .ok()
-                .filter(|&unused| unused >= oom.requested.0.max(LEAST))
+                .filter(|&unused| unused >= oom.requested.0.max(MIN_BYTES))
                 .map(|u| (oom.event.0, u)),
         );
     }
     found.into_iter().max_by_key(|&(event, unused)| (unused, std::cmp::Reverse(event)))
 }
 
-/// Segments too large to be split: each serves one allocation at a time, of nearly its own size.
+/// Segments above `max_split_size` are never split. Each serves one allocation at a time, of nearly
+/// its own size.
 async fn max_split_size(cx: &Context<'_>, budget: &mut Budget) -> Option<Finding> {
     let text = cx.setting("max_split_size")?;
-    // -1 is no limit; the largest 64-bit numbers are what it becomes in later releases.
+    // No limit is -1. Later releases write one of the largest 64-bit numbers instead.
     let limit = text.parse::<u64>().ok().filter(|&limit| limit < 1 << 62)?;
     let events = &cx.snapshot.events;
     let mut uses: FxHashMap<u64, u32> = FxHashMap::default();
@@ -120,10 +126,12 @@ async fn max_split_size(cx: &Context<'_>, budget: &mut Budget) -> Option<Finding
     let used: u32 =
         large.iter().map(|&(_, row)| uses.get(&events.addr(row).0).copied().unwrap_or(0)).sum();
     let peak = u64::try_from(cx.trace.reserved_band.peak).ok()?;
-    let often = large.len() >= 8 && used as usize <= large.len() * 2 && bytes >= peak / 4;
+    let rarely_reused = large.len() >= MIN_UNSPLIT_SEGMENTS
+        && used as usize <= large.len() * 2
+        && bytes >= peak / 4;
     let slot = slot_in_use(cx, cx.trace.reserved_band.peak_event?);
     let unused = peak.saturating_sub(cx.trace.requested.at(slot));
-    (often && unused * 5 >= peak).then(|| {
+    (rarely_reused && unused * 5 >= peak).then(|| {
         let cost = SettingCost::MaxSplitSize {
             limit: Bytes(limit),
             segments: large.len(),
@@ -135,7 +143,7 @@ async fn max_split_size(cx: &Context<'_>, budget: &mut Budget) -> Option<Finding
     })
 }
 
-/// What rounding to steps of powers of two adds when most is requested.
+/// Bytes that `roundup_power2_divisions` adds at the peak of `requested_bytes`.
 async fn roundup(cx: &Context<'_>, budget: &mut Budget) -> Option<Finding> {
     let divisions: Vec<u64> = (0..16u32)
         .map(|i| {
@@ -159,7 +167,7 @@ async fn roundup(cx: &Context<'_>, budget: &mut Budget) -> Option<Finding> {
             .sum::<u64>();
     }
     let requested = cx.trace.requested.at(slot);
-    (wasted >= LEAST_WASTE && wasted * 100 >= requested * LEAST_WASTE_PERCENT).then(|| {
+    (wasted >= MIN_ROUNDING_BYTES && wasted * 100 >= requested * MIN_ROUNDING_PERCENT).then(|| {
         let cost = SettingCost::RoundupPower2Divisions {
             added: Bytes(wasted),
             requested: Bytes(requested),
@@ -169,18 +177,18 @@ async fn roundup(cx: &Context<'_>, budget: &mut Budget) -> Option<Finding> {
     })
 }
 
-/// What rounding to a power of two's steps adds to what rounding to whole blocks would
-/// (`DeviceCachingAllocator::round_size` and `roundup_power2_next_division`).
+/// Bytes that rounding to divisions of a power of two adds, compared with rounding to
+/// [`MIN_BLOCK_BYTES`] (`DeviceCachingAllocator::round_size` and `roundup_power2_next_division`).
 fn waste(size: u64, divisions: &[u64]) -> u64 {
     let Some(log) = size.checked_ilog2() else { return 0 };
     let interval = (log as usize).saturating_sub(20).min(divisions.len() - 1);
     let steps = divisions[interval];
     // Larger sizes do not exist, and would overflow.
-    if steps <= 1 || size <= MIN_BLOCK * steps || size > 1 << 62 {
+    if steps <= 1 || size <= MIN_BLOCK_BYTES * steps || size > 1 << 62 {
         return 0;
     }
     let step = ((1 << log) / steps).max(1);
-    size.next_multiple_of(step).saturating_sub(size.next_multiple_of(MIN_BLOCK))
+    size.next_multiple_of(step).saturating_sub(size.next_multiple_of(MIN_BLOCK_BYTES))
 }
 
 #[cfg(test)]
@@ -188,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounding_to_quarters_of_a_power_of_two() {
+    fn waste_of_rounding_to_quarter_powers_of_two() {
         let quarters = [4; 16];
         assert_eq!(waste(1 << 20, &quarters), 0);
         assert_eq!(waste((1 << 20) + 512, &quarters), (1 << 18) - 512);

@@ -17,7 +17,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// All of them, the most severe first.
+    /// All severities, the most severe first.
     pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
 
     /// The severity of a finding about `bytes`, on a device whose `reserved_bytes` peak at
@@ -42,7 +42,7 @@ impl Severity {
         }
     }
 
-    /// The name that programs read.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::High => "high",
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn little_memory_is_less_severe() {
+    fn severity_drops_one_level_below_one_percent_of_peak() {
         assert_eq!(Severity::of(FindingKind::Growth, 10, 1000), Severity::High);
         assert_eq!(Severity::of(FindingKind::Growth, 9, 1000), Severity::Medium);
         assert_eq!(Severity::of(FindingKind::Retry, 9, 1000), Severity::Low);

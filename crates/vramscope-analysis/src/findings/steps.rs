@@ -1,4 +1,4 @@
-//! Where training steps begin.
+//! Detects where training steps begin.
 
 use super::period::period;
 use crate::slicing::{Budget, run_to_completion};
@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use vramscope_snapshot::{Snapshot, Stage};
 use vramscope_units::Micros;
 
-/// How steps were told.
+/// The evidence that steps were inferred from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepSource {
-    /// By `ProfilerStep#N` ranges, which `torch.profiler` names at every call of its `step()`.
+    /// `ProfilerStep#N` ranges, which `torch.profiler` records at every call of its `step()`.
     ProfilerStep,
-    /// By `Optimizer.step#NAME.step` ranges, which every `torch.optim.Optimizer` names; a step ends
-    /// where one ends.
+    /// `Optimizer.step#NAME.step` ranges, which every `torch.optim.Optimizer` records. A step ends
+    /// where such a range ends.
     OptimizerStep,
-    /// By call stacks that allocate once a step. A step can then also be a micro-batch or a
+    /// Call stacks that allocate once per step. Such a step can also be a micro-batch or a
     /// generated token.
     Periodicity,
 }
@@ -23,24 +23,24 @@ pub enum StepSource {
 /// Training steps in one device's window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// The slot before the first event of every step, ascending. The last one ends the last whole
-    /// step: step `i` is what happens after `begins[i]`, up to and with `begins[i + 1]`.
+    /// The slot before the first event of every step, ascending. The last slot ends the last whole
+    /// step. Step `i` has the slots after `begins[i]`, up to and including `begins[i + 1]`.
     pub begins: Vec<u32>,
-    /// How they were told.
+    /// The evidence that the steps were inferred from.
     pub source: StepSource,
 }
 
 impl Steps {
-    /// Fewer whole steps than this say nothing about steps.
-    const FEWEST: usize = 2;
+    /// The fewest whole steps to accept.
+    const MIN_WHOLE: usize = 2;
 
-    /// From named ranges where there are, else from the rhythm of the allocations. `None` when
-    /// neither shows steps.
+    /// Infers steps from named ranges, or without those from the period of the allocations. `None`
+    /// if neither shows steps.
     pub fn find(snapshot: &Snapshot, trace: &Trace) -> Option<Self> {
         run_to_completion(Self::sliced(snapshot, trace, &mut Budget::unlimited()))
     }
 
-    /// The same in slices.
+    /// [`Self::find`] in slices.
     pub async fn sliced(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Option<Self> {
         for source in [StepSource::ProfilerStep, StepSource::OptimizerStep, StepSource::Periodicity]
         {
@@ -50,35 +50,35 @@ impl Steps {
                 StepSource::Periodicity => period(snapshot, trace, budget).await,
             };
             let steps = Self { begins, source };
-            if steps.whole() >= Self::FEWEST {
+            if steps.whole() >= Self::MIN_WHOLE {
                 return Some(steps);
             }
-            // A name is looked at for each.
+            // Each attempt reads the name of every annotation.
             budget.charge(4 * snapshot.annotations.len() as u64).await;
         }
         None
     }
 
-    /// How many whole steps there are.
+    /// The number of whole steps.
     pub fn whole(&self) -> usize {
         self.begins.len().saturating_sub(1)
     }
 
-    /// How many of them are warm-up: there, optimizer state, caches and workspaces appear. `None`
-    /// when there are too few steps to tell warm-up from what comes after.
+    /// The number of warm-up steps, in which optimizer state, caches and workspaces are allocated.
+    /// `None` if too few steps remain after the warm-up.
     pub(super) fn warm_up(&self) -> Option<usize> {
         let steady = self.whole().checked_sub(4).filter(|&rest| rest > 0)?;
         Some(steady.min(2))
     }
 
-    /// How many of the slots in `begins` are before `slot`: a block that enters there is live at
-    /// `begins[n]` at the earliest, and was made in step `n - 1`.
+    /// The number `n` of slots in `begins` that are before `slot`. A block that enters at `slot` is
+    /// live at `begins[n]` at the earliest, and was allocated in step `n - 1`.
     pub(super) fn before(&self, slot: u32) -> usize {
         self.begins.partition_point(|&b| b < slot)
     }
 
-    /// The same, which is mostly `near`: neighbors enter in one step, and most blocks leave in the
-    /// step in which they enter.
+    /// [`Self::before`], fast if the result is `near`. Consecutive blocks mostly enter in one step,
+    /// and most blocks leave in the step in which they enter.
     pub(super) fn before_near(&self, slot: u32, near: usize) -> usize {
         let is_behind = near == 0 || self.begins.get(near - 1).is_some_and(|&b| b < slot);
         if is_behind && self.begins.get(near).is_none_or(|&b| slot <= b) {
@@ -89,7 +89,7 @@ impl Steps {
     }
 }
 
-/// The slot of the state at a time.
+/// The slot of the state at a time; `None` without a clock.
 fn slot_at(trace: &Trace, time: Micros) -> Option<u32> {
     let clock = trace.clock.as_ref()?;
     let offset = u64::try_from(time.0.saturating_sub(clock.start.0)).unwrap_or(0);
@@ -110,11 +110,11 @@ fn profiler_steps(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
         }
     }
     begins.extend(last_end);
-    tidy(begins)
+    sorted(begins)
 }
 
 fn optimizer_steps(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
-    // Programs may have several optimizers: the one that steps most often gives the rhythm.
+    // A program may have several optimizers. The one that steps most often defines the steps.
     let mut by_name: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for mark in snapshot.annotations.iter().filter(|mark| mark.stage == Stage::End) {
         let name = snapshot.text(mark.name);
@@ -123,16 +123,16 @@ fn optimizer_steps(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
             by_name.entry(name.into_owned()).or_default().push(slot);
         }
     }
-    let most = by_name.into_values().rev().max_by_key(Vec::len).unwrap_or_default();
-    if most.is_empty() {
-        return most;
+    let ends = by_name.into_values().rev().max_by_key(Vec::len).unwrap_or_default();
+    if ends.is_empty() {
+        return ends;
     }
-    // The first step begins with the window: what made the model cannot be told from it.
-    tidy([vec![0], most].concat())
+    // The first step begins with the window, since nothing separates it from model construction.
+    sorted([vec![0], ends].concat())
 }
 
-/// Ranges from before or after the window all fall on its edges: one boundary each.
-fn tidy(mut begins: Vec<u32>) -> Vec<u32> {
+/// Sorts boundaries and merges equal ones. Ranges outside the window all fall on its two edges.
+fn sorted(mut begins: Vec<u32>) -> Vec<u32> {
     begins.sort_unstable();
     begins.dedup();
     begins
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn from_any_guess_the_step_is_the_same() {
+    fn before_near_equals_before_for_any_hint() {
         for begins in [vec![], vec![0], vec![3, 7, 8, 20]] {
             let steps = Steps { begins, source: StepSource::Periodicity };
             for slot in 0..25 {

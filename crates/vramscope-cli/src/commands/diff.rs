@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use vramscope_report::Quantity;
 use vramscope_report::check::Expression;
-use vramscope_report::diff::{Change, Diff, Named, Pair};
+use vramscope_report::diff::{Change, Diff, NamedSide, Pair};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Side;
 
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let name = |path: &PathBuf| {
             path.strip_prefix(given).unwrap_or(path).to_string_lossy().into_owned()
         };
-        let named: Vec<Named> =
+        let named: Vec<NamedSide> =
             files.iter().zip(sides).filter_map(|(path, side)| Some((name(path), side?))).collect();
         (given.to_string_lossy().into_owned(), named)
     };

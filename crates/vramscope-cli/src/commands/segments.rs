@@ -5,7 +5,7 @@ use crate::arguments::State as Arguments;
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_report::segments::{FreeRow, Segments, segments};
+use vramscope_report::segments::{FreeRecord, Segments, segments};
 use vramscope_report::state::At;
 use vramscope_units::{Bytes, grouped};
 
@@ -83,7 +83,7 @@ fn text(out: &mut dyn Write, report: &Segments<'_>, top: usize) -> io::Result<()
 }
 
 /// Writes free memory by pool, stream and size class. Blocks never move between these.
-pub(super) fn write_free(out: &mut dyn Write, free: &[FreeRow]) -> io::Result<()> {
+pub(super) fn write_free(out: &mut dyn Write, free: &[FreeRecord]) -> io::Result<()> {
     let head = ["pool", "stream", "reserved", "active", "free", "largest free"];
     let mut table = Table::new(&head, &[false, true, true, true, true, true]);
     for row in free {

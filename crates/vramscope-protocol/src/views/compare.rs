@@ -1,33 +1,35 @@
-//! Two recordings beside each other: what the coordinator is asked, and what it answers.
+//! The comparison of two recordings: queries to the coordinator, and its answers.
+//!
+//! A is the recording before the change, B the one after it.
 
 use super::DetailCard;
 use crate::Quantity;
 use serde::{Deserialize, Serialize};
 use vramscope_report::side::Align;
 
-/// What is asked of two devices. Both answered [`Query::Side`](super::Query::Side) before, each in
-/// its own worker.
+/// A query about two devices. Before, each device's worker answers
+/// [`Query::Side`](super::Query::Side).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum CompareQuery {
-    /// Lay these beside each other; the other questions are about them from now on.
+    /// Compares two sides. Later queries are about them.
     Sides {
-        /// The one before, as its worker answered.
+        /// A, as its worker answered.
         a: String,
-        /// The one after.
+        /// B, as its worker answered.
         b: String,
     },
     /// A page of the call stacks, the largest change first.
     Stacks {
-        /// Only those with this word in a function, a file or the category; empty for all.
+        /// A filter: a word in a function, a file or the category; empty for no filter.
         text: String,
         /// The first row.
         from: u32,
-        /// How many.
+        /// The maximum number of rows.
         count: u32,
     },
-    /// One of them, for the details.
+    /// The details of one call stack.
     Stack {
         /// [`ComparedStack::row`].
         row: u32,
@@ -39,49 +41,50 @@ pub enum CompareQuery {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum CompareAnswer {
-    /// Of `Sides`: null when one of them is none.
+    /// The answer to `Sides`; null if a side is invalid.
     Comparison(Option<Box<Comparison>>),
-    /// Of `Stacks`.
+    /// The answer to `Stacks`.
     Stacks(ComparedStacks),
-    /// Of `Stack`: null when there is no such row.
+    /// The answer to `Stack`; null if the row does not exist.
     Detail(Option<Box<DetailCard>>),
 }
 
-/// Two devices beside each other.
+/// The difference between two devices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
+    /// The headline:
     /// `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
     pub text: String,
-    /// Where the band peaks in each: `#1,234`.
+    /// The event of the band's peak in A and in B: `#1,234`.
     pub peaks: [String; 2],
-    /// Each band at its start where there was any, its peak and its end; blocks, OOMs and findings.
+    /// Each band at its start (if not zero), peak and end, then blocks, OOMs and findings.
     pub totals: Vec<ComparedRow>,
-    /// What is live at the peaks, by category, the largest change first.
+    /// Live bytes at the peaks by category, the largest change first.
     pub categories: Vec<ComparedRow>,
-    /// The band over both windows, by event, by time and by step.
+    /// The band over both windows by event, by time and by step.
     pub curves: Vec<ComparedCurves>,
-    /// Findings that are only in one of them.
+    /// Findings that are in one side only.
     pub findings: Vec<ComparedFinding>,
 }
 
-/// A number before and after.
+/// A number in A and in B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedRow {
-    /// `requested_bytes.peak`, `ooms`, `parameter`.
+    /// The stable name: `requested_bytes.peak`, `ooms`, `parameter`.
     pub key: String,
-    /// `requested peak`.
+    /// The label: `requested peak`.
     pub label: String,
-    /// Before.
+    /// The value in A.
     pub a: Quantity,
-    /// After.
+    /// The value in B.
     pub b: Quantity,
-    /// The change, with its sign.
+    /// The change with its sign.
     pub change: Quantity,
-    /// The same in percent of what was before.
+    /// The change in percent of A.
     pub percent: String,
 }
 
@@ -90,21 +93,21 @@ pub struct ComparedRow {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedCurves {
-    /// What they are laid over each other by.
+    /// The axis by which the curves are aligned.
     pub align: Align,
-    /// Why there are none; empty when there are.
+    /// Why there are no curves; empty if there are.
     pub missing: String,
-    /// The one before as an SVG path in a box of [`COMPARED`], y down.
+    /// The curve of A as an SVG path in a box of [`COMPARED`], y down.
     pub a: String,
-    /// The one after.
+    /// The curve of B.
     pub b: String,
-    /// Round places along x, as parts of the box from its left.
+    /// Labels of the x axis, relative to the box from its left edge.
     pub x: Vec<PlaceMark>,
-    /// Round places along y, from its bottom.
+    /// Labels of the y axis, relative to the box from its bottom edge.
     pub y: Vec<PlaceMark>,
 }
 
-/// Width and height of [`ComparedCurves`]' paths.
+/// Width and height of the box of [`ComparedCurves`]' paths.
 pub const COMPARED: [u32; 2] = [1200, 200];
 
 /// A label of an axis.
@@ -112,24 +115,24 @@ pub const COMPARED: [u32; 2] = [1200, 200];
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct PlaceMark {
-    /// 0 to 1.
+    /// The position, from 0 to 1.
     pub at: f64,
-    /// `2.00 GiB`.
+    /// The label: `2.00 GiB`.
     pub text: String,
 }
 
-/// A finding of one of them.
+/// A finding that is in one side only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedFinding {
-    /// Whether it came with B; else it went with A.
+    /// True if the finding is only in B, false if it is only in A.
     pub is_new: bool,
-    /// `Growth`.
+    /// The kind in words: `Growth`.
     pub label: String,
-    /// A sentence or two.
+    /// The finding in words.
     pub text: String,
-    /// How much memory it is about.
+    /// The memory that the finding is about.
     pub bytes: Quantity,
 }
 
@@ -138,39 +141,39 @@ pub struct ComparedFinding {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedStacks {
-    /// How many match.
+    /// The number of matching rows.
     pub total: u32,
-    /// `32 of 34 call stacks, +445.1 MiB`.
+    /// The number of rows and their change in words: `32 of 34 call stacks, +445.1 MiB`.
     pub text: String,
-    /// The first row's place among those that match.
+    /// Index of the first row among all matching rows.
     pub from: u32,
     /// The rows.
     pub rows: Vec<ComparedStack>,
 }
 
-/// A call stack before and after.
+/// A call stack in A and in B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedStack {
-    /// Its place among all, the largest change first.
+    /// Index among all call stacks, the largest change first.
     pub row: u32,
     /// The call site.
     pub site: String,
-    /// Where it parts from others of that site; empty where there is none.
+    /// The frame that distinguishes it from other stacks of the site; empty if there is none.
     pub via: String,
-    /// What most of it is.
+    /// The category with most of the bytes.
     pub category: String,
-    /// Bytes before.
+    /// Bytes in A.
     pub a: Quantity,
-    /// Bytes after.
+    /// Bytes in B.
     pub b: Quantity,
-    /// The change, with its sign.
+    /// The change with its sign.
     pub change: Quantity,
-    /// The change as a part of the largest, -1 to 1.
+    /// The change relative to the largest change, from -1 to 1.
     pub share: f64,
-    /// The change in blocks, with its sign.
+    /// The change in blocks with its sign.
     pub blocks: Quantity,
-    /// `only in A`, `only in B`, `other lines`; empty where its frames are the same.
+    /// `only in A`, `only in B` or `other lines`; empty for equal frames.
     pub note: String,
 }

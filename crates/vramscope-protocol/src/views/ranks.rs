@@ -1,4 +1,4 @@
-//! Ranks beside each other: what each tells of itself, and what the coordinator makes of that.
+//! The overview of a run: a card of each rank, and the coordinator's comparison of them.
 
 use super::FindingRow;
 use crate::Quantity;
@@ -6,38 +6,37 @@ use serde::{Deserialize, Serialize};
 use vramscope_analysis::Category;
 use vramscope_report::peak::BandKind;
 
-/// One rank in the overview. Goes from the rank's worker to the coordinator, which compares them.
+/// The card of one rank. The rank's worker sends it to the coordinator, which compares ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct RankCard {
     /// The file's path.
     pub path: String,
-    /// The rank that it names.
+    /// The rank in the path; null if there is none.
     pub rank: Option<u32>,
-    /// The device.
+    /// The device's ordinal.
     pub device: u32,
-    /// Requested, active, allocated and reserved bytes: their peaks.
+    /// The peaks of requested, active, allocated and reserved bytes.
     pub bands: Vec<BandRow>,
     /// Requested bytes after the last event.
     pub end: Quantity,
-    /// What was live at the peak of requested bytes, by category, in the fixed order of categories.
+    /// Live bytes at the peak of requested bytes by category, in the fixed order of categories.
     pub categories: Vec<CategoryRow>,
-    /// Out-of-memory events.
+    /// The number of out-of-memory events.
     pub ooms: Quantity,
-    /// Findings of its own.
+    /// The rank's own findings.
     pub findings: Vec<FindingRow>,
     /// The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
     pub spark: String,
-    /// What the comparison needs: bytes at the peak by the hash of the stack, with the call
-    /// site.
+    /// Live bytes at the peak of requested bytes by call stack, for the comparison of ranks.
     pub stacks: Vec<StackFact>,
 }
 
-/// Width and height of [`RankCard::spark`].
+/// Width and height of the box of [`RankCard::spark`].
 pub const SPARK: [u32; 2] = [200, 32];
 
-/// What one call stack holds at the peak of a rank.
+/// The live memory of one call stack at a rank's peak.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -46,7 +45,7 @@ pub struct StackFact {
     #[serde(with = "vramscope_report::digits")]
     #[cfg_attr(test, ts(type = "string"))]
     pub hash: u64,
-    /// Its call site.
+    /// The call site.
     pub site: String,
     /// Requested bytes, as decimal digits.
     #[serde(with = "vramscope_report::digits")]
@@ -61,13 +60,13 @@ pub struct StackFact {
 pub struct BandRow {
     /// The band.
     pub name: BandKind,
-    /// `requested`.
+    /// The label: `requested`.
     pub label: String,
     /// The peak.
     pub peak: Quantity,
-    /// `at #3,737`.
+    /// The event of the peak in words: `at #3,737`.
     pub at: String,
-    /// Whether it is an estimate.
+    /// True if the peak is an estimate.
     pub estimate: bool,
 }
 
@@ -78,11 +77,11 @@ pub struct BandRow {
 pub struct CategoryRow {
     /// The category.
     pub name: Category,
-    /// `parameters`.
+    /// The label: `parameters`.
     pub label: String,
-    /// Bytes.
+    /// Live bytes.
     pub bytes: Quantity,
-    /// The part of the whole, 0 to 1.
+    /// Share of the whole, from 0 to 1.
     pub share: f64,
     /// The color word.
     pub color: u32,
@@ -93,15 +92,15 @@ pub struct CategoryRow {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
-    /// In order.
+    /// The rows in the requested order.
     pub rows: Vec<OverviewRow>,
-    /// `peaks from 610.2 MiB to 1.16 GiB`.
+    /// The peaks in words: `peaks from 610.2 MiB to 1.16 GiB`.
     pub text: String,
-    /// Findings that only show when ranks are compared.
+    /// Outliers, which need a comparison of ranks.
     pub outliers: Vec<FindingRow>,
-    /// These and those of every rank, the most severe first.
+    /// Outliers and the findings of all ranks, by severity, then bytes.
     pub findings: Vec<FindingRow>,
-    /// How many of them are of more than low severity: what a mark on the page counts.
+    /// The number of findings above low severity, for the badge on the page.
     pub notable: u32,
 }
 
@@ -112,14 +111,57 @@ pub struct Overview {
 pub struct OverviewRow {
     /// The page's number for the row.
     pub key: u32,
-    /// Its folder, where that differs from the row before (in the order by rank); else empty.
+    /// The row's folder if it differs from the previous row's (in the order by rank); else empty.
     pub group: String,
-    /// The peak of requested bytes as a part of the largest reserved peak of all ranks.
+    /// The peak of requested bytes, relative to the largest peak of all ranks.
     pub requested: f64,
-    /// The peak of reserved bytes as a part of the same.
+    /// The peak of reserved bytes, relative to the largest peak of all ranks.
     pub reserved: f64,
-    /// Where its bars of categories end, as parts of the same, in the order of the card.
+    /// The right edges of the category bars, relative to the largest peak, in the card's order.
     pub categories: Vec<f64>,
-    /// How it differs from the other ranks: `480 MiB more at train.py:88`; empty when it does not.
+    /// The outlier in words: `480.0 MiB more at train.py:88 step`; empty if there is none.
     pub outlier: String,
+}
+
+/// A query to the coordinator about several ranks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RunQuery {
+    /// Removes all cards.
+    Clear {},
+    /// Adds or replaces a rank's card. The answer is an `Overview` in the current order.
+    Card {
+        /// The page's number for the row.
+        key: u32,
+        /// The file's folder, from the answer to `Plan`.
+        group: String,
+        /// The card.
+        card: Box<RankCard>,
+    },
+    /// Sorts the rows.
+    Sort {
+        /// The sort key.
+        sort: RankSort,
+        /// True for the largest first.
+        descending: bool,
+    },
+}
+
+/// The sort key of the overview's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum RankSort {
+    /// Folder, then rank.
+    #[default]
+    Rank,
+    /// Peak of requested bytes.
+    Peak,
+    /// Peak of reserved bytes.
+    Reserved,
+    /// Requested bytes at the end.
+    End,
+    /// The number of findings and OOMs.
+    Findings,
 }

@@ -1,32 +1,32 @@
-//! What each query costs, replaces and needs: one table.
+//! The scheduling of each query: its class, its cancellation and its requirements, in one table.
 
 use super::Query;
 use vramscope_report::Derived::{self, Carving, Categories, Findings, Pools};
 
-/// When a query is answered.
+/// The priority of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryClass {
-    /// Before tiles, for as long as it takes few slices.
+    /// Answered before tiles, as long as it takes few slices.
     Short,
-    /// Behind tiles: it is known to take many slices.
+    /// Answered after tiles, because it takes many slices.
     Long,
 }
 
-/// What the scheduler must know of a query.
+/// The scheduling of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct QuerySpec {
-    /// When it is answered.
+    /// The priority.
     pub class: QueryClass,
-    /// A newer query of this kind cancels older ones. The answers of those never come.
+    /// True if a newer query of this kind cancels older ones. Canceled queries are not answered.
     pub replaces: bool,
-    /// Derived data that the answer is made from.
+    /// Derived data that the answer needs.
     pub needs: &'static [Derived],
 }
 
 macro_rules! specs {
     ($($query:ident: $class:ident, $replaces:ident, [$($need:ident),*];)*) => {
         impl Query {
-            /// What the scheduler must know of this query.
+            /// The scheduling of this query.
             pub fn spec(&self) -> QuerySpec {
                 match self {
                     $(Self::$query { .. } => QuerySpec {
@@ -37,7 +37,7 @@ macro_rules! specs {
                 }
             }
 
-            /// The queries whose older ones a newer one cancels. The page must not wait for these.
+            /// Kinds of queries that newer ones cancel. The page must not wait for their answers.
             #[cfg(test)]
             pub(crate) fn replaced() -> Vec<&'static str> {
                 [$((stringify!($query), specs!(@$replaces))),*]

@@ -1,4 +1,4 @@
-//! Folded stacks: `outermost;...;innermost weight`, one stack per line.
+//! Folded stacks, one call stack per line: `outermost;...;innermost weight`.
 
 use super::measure;
 use crate::flame::Weight;
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use vramscope_analysis::by_stack_sliced;
 use vramscope_analysis::slicing::Budget;
 
-/// What a line costs, in units of [`Budget`].
+/// The cost of a line, in units of [`Budget`].
 const LINE_COST: u64 = 512;
 
 pub(super) async fn write(
@@ -35,7 +35,7 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// Removes what would end the frame or the line.
+/// Replaces the characters that would end the frame or the line.
 fn clean(frame: &str) -> String {
     frame.replace(';', ":").replace(['\n', '\r'], " ")
 }

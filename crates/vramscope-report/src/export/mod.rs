@@ -1,7 +1,7 @@
-//! Exports: whole tables as CSV or JSON, and the formats of other tools.
+//! Exports: tables as CSV or JSON, and the formats of other tools.
 //!
-//! The program and the page call the same writers, in slices. The program passes a budget without
-//! limit.
+//! The command line and the page call the same writers, which work in slices. The command line
+//! passes an unlimited budget.
 
 mod folded;
 mod perfetto;
@@ -32,7 +32,7 @@ pub enum ExportFormat {
     Perfetto,
 }
 
-/// Writes a device in a format.
+/// Exports a device in the given format.
 ///
 /// # Errors
 /// The output cannot be written.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use vramscope_analysis::named_ranges;
 use vramscope_analysis::slicing::Budget;
 
-/// What a slot of a band costs, in units of [`Budget`].
+/// The cost of a slot of a band, in units of [`Budget`].
 const SLOT_COST: u64 = 32;
 
 /// One entry of `traceEvents`. `ph` is the phase: `M` metadata, `C` counter, `X` complete slice,
@@ -59,7 +59,7 @@ pub(super) async fn write(
         None => i64::from(slot),
     };
     write!(out, "{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
-    // Perfetto takes process 0 for no process.
+    // Perfetto treats process 0 as no process.
     let mut writer = Writer { out, pid: target.device() + 1, comma: "" };
     let mut process = writer.event("M", "process_name", 0, 0);
     process.args =
@@ -70,7 +70,7 @@ pub(super) async fn write(
         let mut last = None;
         for slot in 0..trace.slots() {
             let value = series.at(slot);
-            // Of several values at one time only the last is seen.
+            // Perfetto shows only the last of several values at one time.
             let is_last = slot + 1 == trace.slots() || time(slot + 1) > time(slot) || slot == 0;
             if is_last && last != Some(value) {
                 let mut event = writer.event("C", band.name(), 0, time(slot));

@@ -1,6 +1,6 @@
-//! Tables as text, row by row: a large table exists once, as the text that it becomes.
+//! Writes tables as text, row by row, so that a large table is in memory only once, as text.
 //!
-//! CSV is RFC 4180 with whole numbers, for spreadsheets and data frames.
+//! CSV follows RFC 4180. Numbers are exact, for spreadsheets and data frames.
 
 use crate::blocks::{BlockRecord, record};
 use crate::findings::FindingRecord;
@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Category, FindingKind, Severity};
 
-/// What a row costs, in units of [`Budget`].
+/// The cost of a row, in units of [`Budget`].
 const ROW_COST: u64 = 256;
 
 /// A line of CSV: a struct whose fields are the columns.
@@ -23,7 +23,7 @@ pub trait CsvLine: Serialize {
     const HEAD: &'static [&'static str];
 }
 
-/// Declares a struct as a line of CSV: the names of its fields are the head.
+/// Declares a struct as a line of CSV. The names of its fields are the head line.
 #[macro_export]
 macro_rules! csv_line {
     ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$life:lifetime>)? {
@@ -60,7 +60,7 @@ pub async fn csv<R: CsvLine>(
     writer.flush()
 }
 
-/// Writes an object that ends with a list: the fields of `head`, then `key` with the rows.
+/// Writes a JSON object that ends with a list: the fields of `head`, then `key` with the rows.
 ///
 /// # Errors
 /// The output cannot be written.
@@ -98,8 +98,8 @@ pub async fn block_csv(
     csv(blocks.map(|block| BlockLine::new(target, block)), out, budget).await
 }
 
-/// Serializes text so that no spreadsheet takes it for a formula: an apostrophe precedes a leading
-/// `=`, `+`, `-`, `@`, tab or carriage return.
+/// Serializes text so that spreadsheets do not interpret it as a formula: an apostrophe is put
+/// before a leading `=`, `+`, `-`, `@`, tab or carriage return.
 ///
 /// # Errors
 /// The serializer fails.
@@ -211,7 +211,7 @@ crate::csv_line! {
         total_size: u64,
         segment_type: &'static str,
         stream: i64,
-        /// `(0, 0)` is the default pool; empty where the file does not record pools.
+        /// `(0, 0)` is the default pool; empty if the file does not record pools.
         pool: Option<String>,
         is_expandable: bool,
         allocated: u64,
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_quotes_text_and_disarms_formulas() {
+    fn csv_quotes_text_and_escapes_formulas() {
         let rows = [
             Row { n: Some(1), text: "=1+1" },
             Row { n: None, text: "a,\"b\"" },
@@ -271,16 +271,16 @@ mod tests {
         ];
         let (mut out, budget) = (Vec::new(), &mut Budget::unlimited());
         let written = csv(rows.into_iter(), &mut out, budget);
-        run_to_completion(written).expect("memory takes it");
+        run_to_completion(written).expect("writing to memory");
         let text = String::from_utf8(out).expect("text");
         assert_eq!(text, "n,text\r\n1,'=1+1\r\n,\"a,\"\"b\"\"\"\r\n2,plain\r\n");
     }
 
     #[test]
-    fn csv_without_rows_has_a_head() {
+    fn csv_without_rows_has_a_head_line() {
         let (mut out, budget) = (Vec::new(), &mut Budget::unlimited());
         let written = csv(std::iter::empty::<Row>(), &mut out, budget);
-        run_to_completion(written).expect("memory takes it");
+        run_to_completion(written).expect("writing to memory");
         assert_eq!(out, b"n,text\r\n");
     }
 
@@ -293,12 +293,12 @@ mod tests {
         let (mut out, budget) = (Vec::new(), &mut Budget::unlimited());
         let head = Head { device: 3 };
         let written = json_list(&head, "rows", [1, 2].iter(), &mut out, budget);
-        run_to_completion(written).expect("memory takes it");
+        run_to_completion(written).expect("writing to memory");
         assert_eq!(out, b"{\"device\":3,\"rows\":[1,2]}\n");
         let (mut out, empty) = (Vec::new(), serde_json::json!({}));
         let rows = std::iter::empty::<u32>();
         let written = json_list(&empty, "rows", rows, &mut out, budget);
-        run_to_completion(written).expect("memory takes it");
+        run_to_completion(written).expect("writing to memory");
         assert_eq!(out, b"{\"rows\":[]}\n");
     }
 }

@@ -2,7 +2,7 @@
 
 use vramscope_analysis::is_distinctive;
 use vramscope_protocol::views::StackShareRow;
-use vramscope_report::disambiguate::partings;
+use vramscope_report::disambiguate::first_differing_frames;
 use vramscope_report::text;
 use vramscope_snapshot::{Frame, Snapshot, StackId};
 
@@ -18,7 +18,7 @@ pub(super) fn add_vias(snapshot: &Snapshot, rows: &mut [StackShareRow], stacks: 
     let is_distinctive = |&(name, file, _): &(_, _, u32)| {
         is_distinctive(snapshot.strings.bytes(name), &snapshot.text(file))
     };
-    for (row, at) in partings(&sites, &keys, is_distinctive).into_iter().enumerate() {
+    for (row, at) in first_differing_frames(&sites, &keys, is_distinctive).into_iter().enumerate() {
         if let Some(&(name, file, line)) = at.and_then(|at| keys[row].get(at)) {
             rows[row].via = text::frame_label(&snapshot.text(name), &snapshot.text(file), line);
         }

@@ -14,7 +14,7 @@ use vramscope_report::export::{
 };
 use vramscope_report::findings::of_device;
 use vramscope_report::flame::Weight;
-use vramscope_report::segments::{rows_sliced, segments_sliced, states_sliced};
+use vramscope_report::segments::{records_sliced, segments_sliced, states_sliced};
 use vramscope_report::text::block_reference;
 use vramscope_report::{Derived, Target, site, slot_after, slot_of, time_of};
 
@@ -101,7 +101,7 @@ async fn write(
             match form {
                 TextForm::Csv => {
                     let states = states_sliced(at, slot, budget).await;
-                    let rows = rows_sliced(at, &states, budget).await;
+                    let rows = records_sliced(at, &states, budget).await;
                     csv(rows.iter().map(SegmentLine::new), out, budget).await
                 }
                 TextForm::Json => {

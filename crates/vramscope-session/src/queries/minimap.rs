@@ -8,7 +8,7 @@ use vramscope_layout::Axis;
 use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{MINIMAP, Mark, MarkKind, Minimap};
 use vramscope_report::Target;
-use vramscope_report::peak::separate;
+use vramscope_report::peak::separate_peaks;
 use vramscope_units::{Bytes, EventIndex};
 
 /// Columns of the curve. Most screens show no more.
@@ -73,7 +73,7 @@ async fn marks(at: Target<'_>, axis: Axis<'_>, budget: &mut Budget) -> Vec<Mark>
         }
     }
     marks.sort_by_key(|m| m.event);
-    for peak in separate(&trace.requested, trace.requested_band, budget).await {
+    for peak in separate_peaks(&trace.requested, trace.requested_band, budget).await {
         let place = match peak.slot.checked_sub(1) {
             Some(event) => format!("at {}", EventIndex(event)),
             None => "before the window".to_owned(),

@@ -11,7 +11,7 @@ use vramscope_protocol::views::{FindingRow, Overview, OverviewRow, RankCard, Ran
 use vramscope_report::Quantity;
 use vramscope_report::findings::outlier;
 use vramscope_report::peak::BandKind;
-use vramscope_report::text::file_name;
+use vramscope_report::text::rank_name;
 
 /// The cards of a run, and the sort order of the overview.
 #[derive(Debug, Default)]
@@ -203,7 +203,7 @@ fn category_ends(card: &RankCard, largest: u64) -> Vec<f64> {
 fn facts(card: &RankCard) -> RankFacts {
     let bytes = |quantity: &Quantity| u64::try_from(quantity.value).unwrap_or(0);
     RankFacts {
-        name: file_name(&card.path).to_owned(),
+        name: rank_name(card.rank, &card.path),
         device: card.device,
         peaks: card.bands.iter().map(|row| (row.name.name(), number(&row.peak))).collect(),
         by_stack: card.stacks.iter().map(|s| (s.hash, s.site.clone(), s.bytes)).collect(),

@@ -223,7 +223,7 @@ fn frame_details_equal_the_peak_report() {
         let mut opened = open(name);
         let report = |opened: &Opened| {
             let found = peak(opened.report(), BandKind::Requested, None);
-            let frame = |f: &vramscope_report::peak::FrameShareRow<'_>| {
+            let frame = |f: &vramscope_report::peak::FrameShareRecord<'_>| {
                 let (name, file) =
                     (f.frame.name.clone().into_owned(), f.frame.file.clone().into_owned());
                 (name, file, f.frame.line, f.inclusive, f.exclusive)

@@ -14,8 +14,8 @@ export const REPLACED = ["tracks", "stateAt", "markers", "range", "events", "blo
 
 export type Quantity = { 
 /**
- * The exact integer (bytes, microseconds, a count or an event index). It crosses as decimal
- * digits, because a JavaScript number does not hold every u64.
+ * The exact integer: bytes, microseconds, a count or an event index. It is serialized as
+ * decimal digits, because a JavaScript number cannot represent every u64.
  */
 raw: string, 
 /**
@@ -23,7 +23,7 @@ raw: string,
  */
 text: string, 
 /**
- * The exact value in words, for a title: `45,609,994,504 bytes`.
+ * The exact value with its unit, for tooltips: `45,609,994,504 bytes`.
  */
 exact: string, };
 
@@ -31,7 +31,7 @@ export type AxisKind = "event" | "time" | "weight";
 
 export type Axis = { 
 /**
- * What it counts.
+ * The unit of the axis.
  */
 kind: AxisKind, 
 /**
@@ -39,35 +39,35 @@ kind: AxisKind,
  */
 extent: number, 
 /**
- * The slot of event 0, or of the window's first microsecond: a label is `slot - origin`.
+ * The slot of event 0, or of the window's first microsecond. Labels show `slot - origin`.
  */
 origin: number, 
 /**
- * Where the peak of `requested_bytes` is: the first slot at which it is reached.
+ * The first slot at the peak of `requested_bytes`.
  */
 peak: number, };
 
 export type TileKey = { 
 /**
- * Log2 of the slots in a column.
+ * Log2 of the slots per column.
  */
 kx: number, 
 /**
- * Log2 of the bytes in a row.
+ * Log2 of the bytes per row.
  */
 ky: number, 
 /**
- * The tile's place along x.
+ * Index of the tile along x.
  */
 ix: number, 
 /**
- * The tile's place along y.
+ * Index of the tile along y.
  */
 iy: number, };
 
 export type DeviceRef = { 
 /**
- * Index into [`Loaded::parts`].
+ * Index into [`Loaded::parts`](crate::Loaded::parts).
  */
 part: number, 
 /**
@@ -77,43 +77,43 @@ device: number, };
 
 export type Request = { "tiles": { 
 /**
- * Comes back with every tile.
+ * The id, returned with every tile.
  */
 id: number, 
 /**
- * Which trace.
+ * The trace.
  */
 target: DeviceRef, 
 /**
- * Which axis.
+ * The axis.
  */
 axis: AxisKind, 
 /**
- * What they show. A newer request replaces only those of the same kind of layer.
+ * The layer that the tiles show.
  */
 layer: Layer, 
 /**
- * Which tiles.
+ * The tiles.
  */
 tiles: Array<TileKey>, } } | { "pick": { 
 /**
- * Comes back.
+ * The id, returned in the response.
  */
 id: number, 
 /**
- * Which trace.
+ * The trace.
  */
 target: DeviceRef, 
 /**
- * Which axis.
+ * The axis.
  */
 axis: AxisKind, 
 /**
- * The scale that is on screen: a column of `2^kx` slots ...
+ * Log2 of the slots per column on screen. With `ky` the answer matches the drawn strips.
  */
 kx: number, 
 /**
- * ... and rows of `2^ky` bytes, so that the answer is what was drawn.
+ * Log2 of the bytes per row on screen.
  */
 ky: number, 
 /**
@@ -125,11 +125,11 @@ slot: number,
  */
 bytes: number, } } | { "block": { 
 /**
- * Comes back.
+ * The id, returned in the response.
  */
 id: number, 
 /**
- * Which trace.
+ * The trace.
  */
 target: DeviceRef, 
 /**
@@ -137,27 +137,27 @@ target: DeviceRef,
  */
 block: number, } } | { "find": { 
 /**
- * Comes back.
+ * The id, returned in the response.
  */
 id: number, 
 /**
- * Index into [`Loaded::parts`].
+ * Index into [`Loaded::parts`](crate::Loaded::parts).
  */
 part: number, 
 /**
- * `0:0x7f5a00000000@1234`.
+ * The reference: `0:0x7f5a00000000@1234`.
  */
 reference: string, } } | { "mapRange": { 
 /**
- * Comes back.
+ * The id, returned in the response.
  */
 id: number, 
 /**
- * Which trace.
+ * The trace.
  */
 target: DeviceRef, 
 /**
- * The axis that `x0` and `x1` are on; the answer is on the other.
+ * The axis of `x0` and `x1`. The answer is on the other axis.
  */
 from: AxisKind, 
 /**
@@ -169,41 +169,41 @@ x0: number,
  */
 x1: number, } } | { "view": { 
 /**
- * Comes back.
+ * The id, returned in the response.
  */
 id: number, 
 /**
- * Which trace.
+ * The trace.
  */
 target: DeviceRef, 
 /**
- * The question.
+ * The query.
  */
 query: Query, } };
 
 export type Response = { "kind": "progress" } & Progress | { "kind": "loaded" } & Loaded | { "kind": "failed" } & Failure | { "kind": "tooLarge" } & TooLarge | { "kind": "tile", 
 /**
- * The request's.
+ * The request's id.
  */
 id: number, 
 /**
- * Which trace.
+ * The trace.
  */
 target: DeviceRef, 
 /**
- * Which axis.
+ * The axis.
  */
 axis: AxisKind, 
 /**
- * Which tile.
+ * The tile.
  */
 key: TileKey, 
 /**
- * How many strips.
+ * The number of strips.
  */
 strips: number, } | { "kind": "picked", 
 /**
- * The request's.
+ * The request's id.
  */
 id: number, 
 /**
@@ -211,7 +211,7 @@ id: number,
  */
 hit: Hit | null, } | { "kind": "block", 
 /**
- * The request's.
+ * The request's id.
  */
 id: number, 
 /**
@@ -219,11 +219,11 @@ id: number,
  */
 detail: BlockDetail | null, } | { "kind": "range", 
 /**
- * The request's.
+ * The request's id.
  */
 id: number, 
 /**
- * The axis that the range is on.
+ * The axis of the range.
  */
 axis: AxisKind, 
 /**
@@ -235,7 +235,7 @@ x0: number,
  */
 x1: number, } | { "kind": "view", 
 /**
- * The request's.
+ * The request's id.
  */
 id: number, 
 /**
@@ -245,49 +245,49 @@ answer: Answer, };
 
 export type Progress = { 
 /**
- * Between 0 and 1.
+ * The fraction that is read, from 0 to 1.
  */
 fraction: number, 
 /**
- * `12.3 of 45.0 MiB`.
+ * The progress in words: `12.3 of 45.0 MiB`.
  */
 text: string, 
 /**
- * The curve of what has been read of a large file; null for others.
+ * The curve of the events read so far; null for small files.
  */
 provisional: Provisional | null, };
 
 export type Provisional = { 
 /**
- * As a filled SVG path in a box of 1000 by 100, y down.
+ * The curve as a filled SVG path in a box of 1000 by 100, y down.
  */
 path: string, 
 /**
- * `1,204,000 events so far`.
+ * The number of events in words: `1,204,000 events so far`.
  */
 text: string, };
 
 export type Failure = { 
 /**
- * The request that failed; null when it is the load.
+ * The request that failed; null if loading failed.
  */
 id: number | null, 
 /**
- * What happened, where, and what was expected: one line.
+ * One line: what failed, where, and what was expected.
  */
 message: string, 
 /**
- * What the reader can do, if anything.
+ * A remedy; null if there is none.
  */
 hint: string | null, };
 
 export type TooLarge = { 
 /**
- * That it does.
+ * The error.
  */
 failure: Failure, 
 /**
- * The parts that there are to choose from; null where none is small enough.
+ * The choice of a part; null if no part is small enough.
  */
 choice: PartChoice | null, };
 
@@ -297,40 +297,40 @@ export type PartChoice = {
  */
 curve: Provisional, 
 /**
- * The first event of each of the curve's columns, which are equally wide; then how many events
- * there are.
+ * The first event of each column of the curve, then the number of events. Columns are equally
+ * wide.
  */
 edges: Array<number>, 
 /**
- * How many events there are.
+ * The number of events.
  */
 events: Quantity, 
 /**
- * The first of the events around the curve's top that can be opened together.
+ * The first event of the suggested range, which contains the curve's peak and can be opened.
  */
 first: number, 
 /**
- * The last of them.
+ * The last event of the suggested range.
  */
 last: number, 
 /**
- * `About 1,200,000 events can be opened at once.`
+ * The limit in words: `About 1,200,000 events can be opened at once.`
  */
 text: string, };
 
 export type Loaded = { 
 /**
- * [`PROTOCOL`].
+ * The worker's [`PROTOCOL`](crate::PROTOCOL).
  */
 protocol: number, 
 /**
- * The snapshots in it: one, but for HTML pages.
+ * The file's snapshots. An HTML page may contain several, all other files contain one.
  */
 parts: Array<Part>, };
 
 export type Part = { 
 /**
- * Its name inside the file; empty when the file is the snapshot.
+ * The snapshot's name inside the file; empty if the file is the snapshot.
  */
 name: string, 
 /**
@@ -338,37 +338,37 @@ name: string,
  */
 devices: Array<DeviceSummary>, 
 /**
- * The device to show first: the one with the most events, then segments.
+ * The device to show first: the one with the most events, then with the most segments.
  */
 defaultDevice: number, 
 /**
- * Peak of `requested_bytes` of that device.
+ * Peak of `requested_bytes` on the default device.
  */
 peak: Quantity | null, 
 /**
- * What was odd about the file, most severe first.
+ * Warnings about the file and its devices.
  */
 warnings: Array<WarningRow>, 
 /**
- * Starts and ends of annotated ranges.
+ * The number of starts and ends of annotated ranges.
  */
 annotations: number, };
 
 export type DeviceSummary = { 
 /**
- * The ordinal.
+ * The device's ordinal.
  */
 device: number, 
 /**
- * `device 0`.
+ * The device's name: `device 0`.
  */
 label: string, 
 /**
- * Events in its trace.
+ * The number of events in the trace.
  */
 events: Quantity, 
 /**
- * Blocks that the timeline stacks.
+ * The number of blocks on the timeline.
  */
 blocks: Quantity, 
 /**
@@ -376,11 +376,11 @@ blocks: Quantity,
  */
 peak: Quantity, 
 /**
- * The event after which it is reached; `-1` when that is the state before the window.
+ * The event after which the peak is reached; -1 is the state before the window.
  */
 peakEvent: Quantity, 
 /**
- * `peak 42.48 GiB at #16,465`, for the header.
+ * The peak in words, for the header: `peak 42.48 GiB at #16,465`.
  */
 peakText: string, 
 /**
@@ -388,39 +388,39 @@ peakText: string,
  */
 reservedPeak: Quantity, 
 /**
- * Memory live before the window.
+ * Requested bytes before the window.
  */
 start: Quantity, 
 /**
- * Memory live after the last event.
+ * Requested bytes after the last event.
  */
 end: Quantity, 
 /**
- * The axes that this trace has: always events, and time when it has a clock.
+ * The axes of the trace: events, and time if it has a clock.
  */
 axes: Array<Axis>, 
 /**
- * Why there is no history to show, when there is none.
+ * Why there is no history; null if there is one.
  */
 note: string | null, };
 
 export type WarningRow = { 
 /**
- * A stable name: `lost_free`.
+ * The stable name of the kind: `lost_free`.
  */
 code: string, 
 /**
- * In words, with the place of the first.
+ * The warning in words, with the place of its first occurrence.
  */
 message: string, 
 /**
- * How often.
+ * The number of occurrences.
  */
 count: number, };
 
 export type Hit = { 
 /**
- * The block; of a merged strip the largest.
+ * Index of the block, or of the largest block of a merged strip.
  */
 block: number, 
 /**
@@ -428,27 +428,27 @@ block: number,
  */
 reference: string, 
 /**
- * `329.2 MiB`, or `1,204 small blocks, 3.10 MiB`.
+ * The title: `329.2 MiB`, or `1,204 small blocks, 3.10 MiB`.
  */
 title: string, 
 /**
- * The exact bytes.
+ * Requested bytes of the block or of all merged blocks.
  */
 bytes: Quantity, 
 /**
- * The innermost frame that is the user's own: `forward model.py:212`.
+ * The call site: `model.py:212 forward`.
  */
 site: string, 
 /**
- * Further lines: lifetime, or a merged strip's largest members.
+ * Further lines: the lifetime, or the largest blocks of a merged strip.
  */
 lines: Array<string>, 
 /**
- * How many blocks the strip stands for.
+ * The number of blocks in the strip.
  */
 count: number, 
 /**
- * The color word of the strip.
+ * The strip's color word.
  */
 color: number, };
 
@@ -458,49 +458,50 @@ export type BlockDetail = {
  */
 block: number, 
 /**
- * The stable name: `<device>:<address>@<event|pre>`.
+ * The stable reference: `<device>:<address>@<event|pre>`.
  */
 reference: string, 
 /**
- * The device it is on.
+ * The device's ordinal.
  */
 device: number, 
 /**
- * The event of its alloc, or from which it counts; -1 is before the window.
+ * The event of the alloc, or the one from which the block counts; -1 is the state before the
+ * window.
  */
 event: number, 
 /**
- * Bytes requested.
+ * Requested bytes.
  */
 bytes: Quantity, 
 /**
- * `0x7600_2a00_0000_3`.
+ * The address, followed by the number of earlier blocks at it: `0x7600_2a00_0000_3`.
  */
 address: string, 
 /**
- * What is known of it, in reading order.
+ * The block's properties in display order.
  */
 rows: Array<DetailRow>, 
 /**
- * Its call stack, innermost first.
+ * The call stack, innermost frame first.
  */
 stack: StackDetail, 
 /**
- * The whole as text, for the clipboard.
+ * All of it as text, for the clipboard.
  */
 copy: string, 
 /**
- * The color word that it is drawn with.
+ * The block's color word on the timeline.
  */
 color: number, 
 /**
- * Where it begins and ends on each axis of its trace, in slots.
+ * The block's lifetime on each axis, in slots.
  */
 spans: Array<Span>, };
 
 export type Span = { 
 /**
- * Which axis.
+ * The axis.
  */
 kind: AxisKind, 
 /**
@@ -508,63 +509,63 @@ kind: AxisKind,
  */
 x0: number, 
 /**
- * One past its last slot.
+ * The slot after the last one.
  */
 x1: number, };
 
 export type DetailRow = { 
 /**
- * A stable name: `alloc_event`.
+ * The stable name: `alloc_event`.
  */
 key: string, 
 /**
- * `allocated`.
+ * The label: `allocated`.
  */
 label: string, 
 /**
- * `#3,702  +1.204 s`.
+ * The value in words: `#3,702  +1.204 s`.
  */
 text: string, 
 /**
- * The exact integer behind it, as digits, when there is one.
+ * The exact integer as decimal digits; null if the value is not an integer.
  */
 raw: string | null, };
 
 export type StackDetail = { 
 /**
- * Innermost first.
+ * The frames, innermost first.
  */
 frames: Array<FrameRow>, 
 /**
- * What the reader must know of it: that it is the stack of the free, or why there is none.
+ * A note: this is the stack of the free, or the reason why there is no stack.
  */
 note: string | null, };
 
 export type FrameRow = { 
 /**
- * Function.
+ * The function.
  */
 name: string, 
 /**
- * File as recorded.
+ * The file's path as recorded.
  */
 file: string, 
 /**
- * Line; 0 when unknown.
+ * The line; 0 if unknown.
  */
 line: number, 
 /**
- * `model.py:212`.
+ * The place: `model.py:212`.
  */
 place: string, 
 /**
- * True for PyTorch's own frames, Python's library and C++: dimmed and folded.
+ * True for frames of PyTorch, Python's library and C++, which are dimmed and folded.
  */
 framework: boolean, };
 
 export type RunRequest = { "plan": { 
 /**
- * Comes back.
+ * The id, returned in the response.
  */
 id: number, 
 /**
@@ -572,63 +573,63 @@ id: number,
  */
 files: Array<FileEntry>, } } | { "view": { 
 /**
- * Comes back.
+ * The id, returned in the response.
  */
 id: number, 
 /**
- * The question.
+ * The query.
  */
 query: RunQuery, } } | { "compare": { 
 /**
- * Comes back.
+ * The id, returned in the response.
  */
 id: number, 
 /**
- * The question.
+ * The query.
  */
 query: CompareQuery, } };
 
 export type FileEntry = { 
 /**
- * Path within the drop: `iteration_10/rank3_memory_snapshot.pickle`.
+ * The path within the drop: `iteration_10/rank3_memory_snapshot.pickle`.
  */
 path: string, 
 /**
- * Its size.
+ * The file's size in bytes.
  */
 bytes: number, };
 
 export type RunResponse = { "kind": "planned", 
 /**
- * The request's.
+ * The request's id.
  */
 id: number, 
 /**
- * What the run is called: the common folder, or the file.
+ * The run's name: the common folder, or the file.
  */
 title: string, 
 /**
- * `8 ranks`, `3 files`.
+ * The number of files in words: `8 ranks`, `3 files`.
  */
 countText: string, 
 /**
- * One a file.
+ * One row per file.
  */
 rows: Array<PlannedRow>, } | { "kind": "overview", 
 /**
- * The request's.
+ * The request's id.
  */
 id: number, 
 /**
- * The ranks beside each other.
+ * The overview.
  */
 overview: Overview, } | { "kind": "compared", 
 /**
- * The request's.
+ * The request's id.
  */
 id: number, 
 /**
- * What was asked of them.
+ * The answer.
  */
 answer: CompareAnswer, };
 
@@ -638,19 +639,19 @@ export type PlannedRow = {
  */
 file: number, 
 /**
- * The rank that the path names; null when it names none.
+ * The rank in the path; null if there is none.
  */
 rank: number | null, 
 /**
- * What stands in the row: the rank's number, or the file's name.
+ * The row's label: the rank's number, or the file's name.
  */
 label: string, 
 /**
- * The folder that it belongs to: `iteration_10`; empty at the top.
+ * The file's folder: `iteration_10`; empty for the top folder.
  */
 group: string, 
 /**
- * Its size in words.
+ * The file's size in words.
  */
 size: string, };
 
@@ -660,7 +661,7 @@ export type FlameWeight = "peak" | "cursor" | "byteSeconds" | "count" | "churn";
 
 export type MarkedRange = { 
 /**
- * On which axis.
+ * The axis.
  */
 axis: AxisKind, 
 /**
@@ -674,7 +675,7 @@ x1: number, };
 
 export type FlameSpec = { 
 /**
- * What is added up.
+ * The weight.
  */
 weight: FlameWeight, 
 /**
@@ -682,25 +683,25 @@ weight: FlameWeight,
  */
 event: number, 
 /**
- * Whose peak `Peak` is at, and in which `ByteSeconds`, `Count` and `Churn` count; null for the
- * whole window.
+ * The range with the peak of `Peak`, and in which `ByteSeconds`, `Count` and `Churn` count.
+ * Null for the whole window.
  */
 range: MarkedRange | null, 
 /**
- * Innermost frame first.
+ * True for an inverted graph, with innermost frames at the root.
  */
 inverted: boolean, 
 /**
- * Leave out frames of PyTorch, Python and C++.
+ * True to leave out frames of PyTorch, Python and C++.
  */
 hideFramework: boolean, 
 /**
- * Only this node and what is above and below it, by its path (see [`FlameNode::path`]); empty
- * for all.
+ * The path of a node (see [`FlameNode::path`](super::FlameNode::path)), to show only this node
+ * with its ancestors and descendants. Empty for all nodes.
  */
 root: string, 
 /**
- * Frames that hold this text keep their color, the others turn gray; empty for none.
+ * Frames with this text keep their color, other frames are gray. Empty for no search.
  */
 search: string, };
 
@@ -712,51 +713,53 @@ export type SegmentSpec = {
  */
 sort: SegmentSort, 
 /**
- * The event at which `Occupancy` is told; -1 is the state before the window.
+ * The event after which `Occupancy` is measured; -1 is the state before the window.
  */
 event: number, 
 /**
- * Whose row is [`GROWN`] times as high: any segment, as `SegmentOf` tells it.
+ * The segment (from [`Query::SegmentOf`](super::Query::SegmentOf)) whose row is [`GROWN`]
+ * times as high; null for none.
  */
 grown: number | null, };
 
 export type Layer = { "timeline": { 
 /**
- * What colors say.
+ * The property that colors show.
  */
 color: ColorBy, 
 /**
- * Draw allocated, active and reserved bytes as lines.
+ * True to draw allocated, active and reserved bytes as lines.
  */
 bands: boolean, 
 /**
- * Blocks that match this search keep their color, the others turn gray; empty for none.
+ * Blocks that match this search keep their color, other blocks are gray. Empty for no
+ * search.
  */
 search: string, } } | { "segments": { 
 /**
- * What colors say.
+ * The property that colors show.
  */
 color: ColorBy, 
 /**
- * Which rows.
+ * The rows.
  */
 rows: SegmentSpec, 
 /**
- * As in `Timeline`.
+ * The search, as in `Timeline`.
  */
 search: string, } } | { "flame": { 
 /**
- * Which graph.
+ * The graph.
  */
 flame: FlameSpec, } };
 
 export type Query = { "card": Record<symbol, never> } | { "findings": Record<symbol, never> } | { "minimap": { 
 /**
- * Which axis.
+ * The axis.
  */
 axis: AxisKind, } } | { "tracks": { 
 /**
- * Which axis.
+ * The axis.
  */
 axis: AxisKind, 
 /**
@@ -768,56 +771,55 @@ x0: number,
  */
 x1: number, 
 /**
- * How many can be told apart.
+ * The number of columns.
  */
 columns: number, } } | { "peak": Record<symbol, never> } | { "stateAt": { 
 /**
- * When.
+ * The position.
  */
 at: At, } } | { "markers": { 
 /**
- * The events, -1 for the state before the window; of one that is not there is no answer.
+ * The events; -1 is the state before the window. Events that do not exist have no answer.
  */
 events: number[], } } | { "range": MarkedRange } | { "events": { 
 /**
- * Which of them.
+ * The filter.
  */
 filter: EventFilter, 
 /**
- * The first row.
+ * Index of the first row.
  */
 from: number, 
 /**
- * How many.
+ * The maximum number of rows.
  */
 count: number, 
 /**
- * The event whose row is asked for: the answer's `at` is the last matching row at or
- * before it.
+ * An event to locate. The answer's `at` is the last matching row at or before it.
  */
 near: number | null, } } | { "blocks": { 
 /**
- * Which of them, in which order.
+ * The filter and the order.
  */
 table: BlockTable, 
 /**
- * The first row.
+ * Index of the first row.
  */
 from: number, 
 /**
- * How many.
+ * The maximum number of rows.
  */
 count: number, 
 /**
- * The block whose row is asked for.
+ * A block to locate. The answer's `at` is its row.
  */
 near: number | null, } } | { "export": { 
 /**
- * Of what.
+ * The table.
  */
 what: Table, 
 /**
- * How.
+ * The format.
  */
 form: TextForm, } } | { "convert": { 
 /**
@@ -825,56 +827,56 @@ form: TextForm, } } | { "convert": {
  */
 format: ExportFormat, } } | { "next": { 
 /**
- * What is looked for.
+ * The search.
  */
 of: Looked, 
 /**
- * From this event on; -1 is before the window.
+ * The event to start from; -1 is the state before the window.
  */
 event: number, 
 /**
- * From this block on, which enters with that event: of several that do, such as those from
+ * The block to start from, if several blocks enter with that event, such as blocks from
  * before the window.
  */
 block: number | null, 
 /**
- * Towards the start.
+ * True to search towards the start.
  */
 backwards: boolean, } } | { "hit": { 
 /**
- * Its index.
+ * Index into the block table.
  */
 block: number, } } | { "names": { 
 /**
- * Their indices.
+ * Indices into the block table.
  */
 blocks: Array<number>, } } | { "search": { 
 /**
- * A word of a frame or file, `0x...`, or a size: `>512MiB`.
+ * A word of a function or file, an address `0x...`, or a size `>512MiB`.
  */
 text: string, } } | { "segments": { 
 /**
- * Which.
+ * The rows.
  */
 rows: SegmentSpec, } } | { "segmentRows": { 
 /**
- * Of which.
+ * The rows of the view.
  */
 rows: SegmentSpec, 
 /**
- * The lower height, in units.
+ * The lower height in units.
  */
 y0: number, 
 /**
- * The upper height.
+ * The upper height in units.
  */
 y1: number, } } | { "segment": { 
 /**
- * [`SegmentRow::segment`], or what `SegmentOf` tells.
+ * [`SegmentRow::segment`], or the answer to `SegmentOf`.
  */
 segment: number, 
 /**
- * The event; -1 is the state before the window.
+ * The event after which the state holds; -1 is the state before the window.
  */
 event: number, } } | { "segmentOf": { 
 /**
@@ -882,11 +884,11 @@ event: number, } } | { "segmentOf": {
  */
 block: number, } } | { "flame": { 
 /**
- * Which graph.
+ * The graph.
  */
 flame: FlameSpec, } } | { "flameBoxes": { 
 /**
- * Which graph.
+ * The graph.
  */
 flame: FlameSpec, 
 /**
@@ -894,19 +896,19 @@ flame: FlameSpec,
  */
 x0: number, 
 /**
- * Right edge.
+ * Right edge in the same unit.
  */
 x1: number, 
 /**
- * The least width.
+ * The minimum width of a node, as a share of the distance between the edges.
  */
 least: number, } } | { "flameNode": { 
 /**
- * Which graph.
+ * The graph.
  */
 flame: FlameSpec, 
 /**
- * The node: a strip's block.
+ * The node, which is the strip's block.
  */
 node: number, } } | { "frame": { 
 /**
@@ -922,15 +924,15 @@ file: string,
  */
 line: number, } } | { "side": { 
 /**
- * The band at whose peaks they are compared.
+ * The band at whose peaks the live sets are compared.
  */
 band: BandKind, } } | { "settings": Record<symbol, never> } | { "picture": { 
 /**
- * What is drawn.
+ * The content.
  */
 layer: Layer, 
 /**
- * Along which axis.
+ * The x axis.
  */
 axis: AxisKind, 
 /**
@@ -938,77 +940,77 @@ axis: AxisKind,
  */
 x0: number, 
 /**
- * Right edge.
+ * Right edge in the same unit.
  */
 x1: number, 
 /**
- * Lower edge.
+ * Lower edge in the layer's units.
  */
 y0: number, 
 /**
- * Upper edge.
+ * Upper edge in the layer's units.
  */
 y1: number, 
 /**
- * CSS pixels of the plot.
+ * Width of the plot in CSS pixels.
  */
 width: number, 
 /**
- * The same.
+ * Height of the plot in CSS pixels.
  */
 height: number, 
 /**
- * On a dark ground.
+ * True for a dark background.
  */
 dark: boolean, } };
 
 export type At = { "event": { 
 /**
- * Its index.
+ * The event's index; -1 is the state before the window.
  */
 event: number, } } | { "slot": { 
 /**
- * Which axis.
+ * The axis.
  */
 axis: AxisKind, 
 /**
- * Where.
+ * The slot.
  */
 slot: number, } };
 
 export type EventFilter = { 
 /**
- * Names of actions: `alloc`; empty for all.
+ * Names of actions, such as `alloc`; empty for all actions.
  */
 actions: Array<string>, 
 /**
- * As in [`Query::Search`]; empty for all.
+ * A search as in [`Query::Search`](super::Query::Search); empty for no filter.
  */
 text: string, };
 
 export type BlockTable = { 
 /**
- * As in [`Query::Search`]; empty for all.
+ * A search as in [`Query::Search`](super::Query::Search); empty for no filter.
  */
 text: string, 
 /**
- * Only of this category; empty for all.
+ * A category; empty for all categories.
  */
 category: string, 
 /**
- * Only what is live after this event (-1: before the window).
+ * An event, to keep only blocks that are live after it; -1 is the state before the window.
  */
 liveAt: number | null, 
 /**
- * Only what is below this node of a flame graph.
+ * A node of a flame graph, to keep only blocks whose stacks contain it.
  */
 node: [FlameSpec, number] | null, 
 /**
- * The column.
+ * The column to sort by.
  */
 sort: BlockSort, 
 /**
- * Largest, or last, first.
+ * True for the largest or last first.
  */
 descending: boolean, };
 
@@ -1016,15 +1018,15 @@ export type BlockSort = "size" | "blockSize" | "category" | "allocated" | "freed
 
 export type Table = { "blocks": { 
 /**
- * Which.
+ * The filter and the order.
  */
 table: BlockTable, } } | { "events": { 
 /**
- * Which.
+ * The filter.
  */
 filter: EventFilter, } } | { "findings": Record<symbol, never> } | { "segments": { 
 /**
- * The event; -1 is the state before the window.
+ * The event after which the state holds; -1 is the state before the window.
  */
 event: number, } };
 
@@ -1032,7 +1034,7 @@ export type TextForm = "csv" | "json";
 
 export type ExportFormat = { "folded": { 
 /**
- * What a block counts for.
+ * The weight of a block.
  */
 weight: FlameWeight, 
 /**
@@ -1040,7 +1042,7 @@ weight: FlameWeight,
  */
 event: number, } } | { "speedscope": { 
 /**
- * What a block counts for.
+ * The weight of a block.
  */
 weight: FlameWeight, 
 /**
@@ -1050,11 +1052,11 @@ event: number, } } | { "perfetto": Record<symbol, never> };
 
 export type Looked = { "search": { 
 /**
- * As in [`Query::Search`].
+ * The search, as in [`Query::Search`].
  */
 text: string, } } | { "stack": { 
 /**
- * As this one, by its index.
+ * Index into the block table.
  */
 block: number, } };
 
@@ -1066,15 +1068,15 @@ export type RankCard = {
  */
 path: string, 
 /**
- * The rank that it names.
+ * The rank in the path; null if there is none.
  */
 rank: number | null, 
 /**
- * The device.
+ * The device's ordinal.
  */
 device: number, 
 /**
- * Requested, active, allocated and reserved bytes: their peaks.
+ * The peaks of requested, active, allocated and reserved bytes.
  */
 bands: Array<BandRow>, 
 /**
@@ -1082,15 +1084,15 @@ bands: Array<BandRow>,
  */
 end: Quantity, 
 /**
- * What was live at the peak of requested bytes, by category, in the fixed order of categories.
+ * Live bytes at the peak of requested bytes by category, in the fixed order of categories.
  */
 categories: Array<CategoryRow>, 
 /**
- * Out-of-memory events.
+ * The number of out-of-memory events.
  */
 ooms: Quantity, 
 /**
- * Findings of its own.
+ * The rank's own findings.
  */
 findings: Array<FindingRow>, 
 /**
@@ -1098,8 +1100,7 @@ findings: Array<FindingRow>,
  */
 spark: string, 
 /**
- * What the comparison needs: bytes at the peak by the hash of the stack, with the call
- * site.
+ * Live bytes at the peak of requested bytes by call stack, for the comparison of ranks.
  */
 stacks: Array<StackFact>, };
 
@@ -1109,7 +1110,7 @@ export type StackFact = {
  */
 hash: string, 
 /**
- * Its call site.
+ * The call site.
  */
 site: string, 
 /**
@@ -1123,7 +1124,7 @@ export type BandRow = {
  */
 name: BandKind, 
 /**
- * `requested`.
+ * The label: `requested`.
  */
 label: string, 
 /**
@@ -1131,11 +1132,11 @@ label: string,
  */
 peak: Quantity, 
 /**
- * `at #3,737`.
+ * The event of the peak in words: `at #3,737`.
  */
 at: string, 
 /**
- * Whether it is an estimate.
+ * True if the peak is an estimate.
  */
 estimate: boolean, };
 
@@ -1145,15 +1146,15 @@ export type CategoryRow = {
  */
 name: Category, 
 /**
- * `parameters`.
+ * The label: `parameters`.
  */
 label: string, 
 /**
- * Bytes.
+ * Live bytes.
  */
 bytes: Quantity, 
 /**
- * The part of the whole, 0 to 1.
+ * Share of the whole, from 0 to 1.
  */
 share: number, 
 /**
@@ -1169,7 +1170,8 @@ export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" |
 
 export type FindingRow = { 
 /**
- * The same for the same file everywhere; as in `vramscope anomalies --format json`.
+ * A stable id, as in `vramscope anomalies --format json`: one file gives one id on every
+ * machine.
  */
 id: string, 
 /**
@@ -1189,35 +1191,35 @@ severity: Severity,
  */
 path: string, 
 /**
- * The device.
+ * The device's ordinal.
  */
 device: number, 
 /**
- * How much memory it is about.
+ * The memory that the finding is about.
  */
 bytes: Quantity, 
 /**
- * A sentence or two.
+ * The finding in words.
  */
 text: string, 
 /**
- * The event that shows it first; null when it has none.
+ * The first event of the finding; null if it has none.
  */
 event: number | null, 
 /**
- * `#3,702`; empty when it has none.
+ * The first event in words: `#3,702`; empty if there is none.
  */
 at: string, 
 /**
- * From its first to past its last event, on each axis; empty when it has none.
+ * The range from the first to the last event on each axis; empty without events.
  */
 spans: Array<Span>, 
 /**
- * A block that it is about: its reference.
+ * The reference of a block that shows the finding; null if there is none.
  */
 reference: string | null, 
 /**
- * The call stack it is about.
+ * The call stack that the finding is about.
  */
 stack: StackDetail, };
 
@@ -1231,18 +1233,17 @@ requested: string,
  */
 reserved: string, 
 /**
- * How many private pools the device has: with any, their line is among those of the bands.
+ * The number of private pools. If it is not zero, the bands include a line for pools.
  */
 pools: number, 
 /**
- * What is marked, by slot: `oom`, `finding`, and the separate peaks (`peak`, the highest
- * first).
+ * Marks by slot: OOMs, findings, and separate peaks (the highest peak first).
  */
 marks: Array<Mark>, };
 
 export type Mark = { 
 /**
- * What is marked.
+ * The kind.
  */
 kind: MarkKind, 
 /**
@@ -1254,11 +1255,11 @@ slot: number,
  */
 event: number, 
 /**
- * In words.
+ * The mark in words.
  */
 text: string, 
 /**
- * The finding's id; empty for others.
+ * The finding's id; empty for other kinds.
  */
 id: string, };
 
@@ -1266,29 +1267,29 @@ export type MarkKind = "oom" | "finding" | "peak";
 
 export type Tracks = { 
 /**
- * How many lanes the file has.
+ * The number of lanes in the file.
  */
 lanes: number, 
 /**
- * Left edge in slots, as it was asked for.
+ * Left edge of the query in slots.
  */
 x0: number, 
 /**
- * Right edge in slots, as it was asked for.
+ * Right edge of the query in slots.
  */
 x1: number, 
 /**
- * How many are told apart between the two.
+ * The number of columns between the edges.
  */
 columns: number, 
 /**
- * By lane, then by place.
+ * The items by lane, then by position.
  */
 items: Array<TrackItem>, };
 
 export type TrackItem = { 
 /**
- * Which lane, from the top.
+ * The lane, from the top.
  */
 lane: number, 
 /**
@@ -1300,72 +1301,72 @@ x0: number,
  */
 x1: number, 
 /**
- * Its name, or `12 ranges`.
+ * The range's name, or `12 ranges`.
  */
 text: string, 
 /**
- * Name and duration.
+ * The tooltip: name and duration.
  */
 title: string, 
 /**
- * The color word, from the name.
+ * The color word, derived from the name.
  */
 color: number, };
 
 export type StateAt = { 
 /**
- * The event that it is after; -1 is before the window.
+ * The event after which the state holds; -1 is the state before the window.
  */
 event: number, 
 /**
- * Where it is on each axis: its slot, and the one after it.
+ * Its slot on each axis, as a range of one slot.
  */
 spans: Array<Span>, 
 /**
- * `#3,737  +1.204 s`.
+ * The event in words: `#3,737  +1.204 s`.
  */
 label: string, 
 /**
- * `alloc 2.00 MiB`.
+ * The event's action in words: `alloc 2.00 MiB`.
  */
 action: string, 
 /**
- * The block that the event is about, if any.
+ * The block that the event is about; null if there is none.
  */
 block: number | null, 
 /**
- * Requested, active, allocated and reserved bytes, rounding waste and cached-free; private
- * pools where there are any.
+ * Requested, active, allocated and reserved bytes, rounding waste and cached free bytes, and
+ * private pools if there are any.
  */
 bands: Array<DetailRow>, 
 /**
- * Live blocks.
+ * The number of live blocks.
  */
 blocks: Quantity, 
 /**
- * By category, most first.
+ * Live bytes by category, most bytes first.
  */
 categories: Array<CategoryRow>, 
 /**
- * The call stacks that hold most.
+ * The call stacks with most live bytes.
  */
 stacks: Array<StackShareRow>, 
 /**
- * In one sentence, for a screen reader.
+ * The state in one sentence, for screen readers.
  */
 spoken: string, };
 
 export type Marker = { 
 /**
- * Its number; -1 is before the window.
+ * The event's index; -1 is the state before the window.
  */
 event: number, 
 /**
- * Where it is on each axis: its slot, and the one after it.
+ * Its slot on each axis, as a range of one slot.
  */
 spans: Array<Span>, 
 /**
- * `#3,737  +1.204 s`.
+ * The event in words: `#3,737  +1.204 s`.
  */
 label: string, };
 
@@ -1375,8 +1376,8 @@ export type StackShareRow = {
  */
 site: string, 
 /**
- * `_init_group adam.py:183`: where it parts from other rows of that site; empty where none has
- * it.
+ * The frame that distinguishes it from other rows of the site: `adam.py:183 _init_group`;
+ * empty if there is none.
  */
 via: string, 
 /**
@@ -1384,11 +1385,11 @@ via: string,
  */
 bytes: Quantity, 
 /**
- * Blocks.
+ * The number of blocks.
  */
 blocks: Quantity, 
 /**
- * The part of the whole, 0 to 1.
+ * Share of the whole, from 0 to 1.
  */
 share: number, 
 /**
@@ -1396,55 +1397,55 @@ share: number,
  */
 color: number, 
 /**
- * A block of it.
+ * Index of a block with this call stack.
  */
 block: number, 
 /**
- * What else is to be said: `all freed again`.
+ * A note, such as `all freed again`.
  */
 note: string, };
 
 export type DetailCard = { 
 /**
- * `Segment`.
+ * The kind in words: `Segment`.
  */
 kind: string, 
 /**
- * `2.00 GiB`.
+ * The title: `2.00 GiB`.
  */
 title: Quantity, 
 /**
- * What is known of it.
+ * The properties in display order.
  */
 rows: Array<DetailRow>, 
 /**
- * The heading above `stacks`; empty when there are none.
+ * The heading above `stacks`; empty without stacks.
  */
 heading: string, 
 /**
- * By call stack.
+ * The memory by call stack.
  */
 stacks: Array<StackShareRow>, 
 /**
- * Its own stack, if it has one.
+ * The item's own call stack; null if it has none.
  */
 stack: StackDetail | null, 
 /**
- * The whole as text, for the clipboard.
+ * All of it as text, for the clipboard.
  */
 copy: string, };
 
 export type EventPage = { 
 /**
- * How many match.
+ * The number of matching rows.
  */
 total: number, 
 /**
- * `2,431 of 6,866 events`.
+ * The number of rows in words: `2,431 of 6,866 events`.
  */
 text: string, 
 /**
- * The first row's place among those that match.
+ * Index of the first row among all matching rows.
  */
 from: number, 
 /**
@@ -1452,25 +1453,25 @@ from: number,
  */
 rows: Array<EventRow>, 
 /**
- * The row that was asked for with `near`.
+ * Index of the row requested with `near`; null if there is none.
  */
 at: number | null, 
 /**
- * All actions of this trace, with how often each occurs.
+ * All actions of the trace with their numbers of events.
  */
 actions: Array<DetailRow>, };
 
 export type EventRow = { 
 /**
- * Its index.
+ * The event's index.
  */
 event: number, 
 /**
- * `#3,702`.
+ * The event in words: `#3,702`.
  */
 label: string, 
 /**
- * `+1.204 s`; empty without a clock.
+ * The time from the window's start: `+1.204 s`; empty without a clock.
  */
 time: string, 
 /**
@@ -1478,15 +1479,15 @@ time: string,
  */
 action: string, 
 /**
- * Its size.
+ * The event's size.
  */
 bytes: Quantity, 
 /**
- * The address; empty where there is none.
+ * The address; empty if there is none.
  */
 address: string, 
 /**
- * Requested bytes live after it.
+ * Requested bytes that are live after the event.
  */
 live: Quantity, 
 /**
@@ -1494,25 +1495,25 @@ live: Quantity,
  */
 site: string, 
 /**
- * The color word of its stack.
+ * The color word of the call stack.
  */
 color: number, 
 /**
- * The block it is about.
+ * The block that the event is about; null if there is none.
  */
 block: number | null, };
 
 export type BlockPage = { 
 /**
- * How many match.
+ * The number of matching rows.
  */
 total: number, 
 /**
- * `12 of 2,443 blocks, 1.20 GiB`.
+ * The number of rows and their bytes in words: `12 of 2,443 blocks, 1.20 GiB`.
  */
 text: string, 
 /**
- * The first row's place among those that match.
+ * Index of the first row among all matching rows.
  */
 from: number, 
 /**
@@ -1520,7 +1521,7 @@ from: number,
  */
 rows: Array<BlockLine>, 
 /**
- * The row that was asked for with `near`.
+ * Index of the row requested with `near`; null if there is none.
  */
 at: number | null, };
 
@@ -1530,7 +1531,7 @@ export type BlockLine = {
  */
 block: number, 
 /**
- * Its reference.
+ * The block's stable reference.
  */
 reference: string, 
 /**
@@ -1538,31 +1539,32 @@ reference: string,
  */
 bytes: Quantity, 
 /**
- * Bytes carved out for it.
+ * The block size: bytes that the allocator carved out of a segment.
  */
 blockBytes: Quantity, 
 /**
- * What it is.
+ * The category.
  */
 category: string, 
 /**
- * `#3,702`, `before window`, or `not recorded`.
+ * The alloc in words: `#3,702`, `before window`, or `not recorded`.
  */
 allocated: string, 
 /**
- * `#3,709`, `live at end`, `pending`, or `before #3,709`, where the free was lost.
+ * The free in words: `#3,709`, `live at end`, `pending`, or `before #3,709` if the free is
+ * lost.
  */
 freed: string, 
 /**
- * How long it lived: microseconds, or events where there is no clock.
+ * The lifetime in microseconds, or in events without a clock.
  */
 lifetime: Quantity, 
 /**
- * `0x7600_2a00_0000_3`.
+ * The address, followed by the number of earlier blocks at it: `0x7600_2a00_0000_3`.
  */
 address: string, 
 /**
- * The stream's handle, a signed number; of the text only its end where it is long.
+ * The stream's handle, a signed number. The text of a long handle is only its end.
  */
 stream: Quantity, 
 /**
@@ -1576,102 +1578,103 @@ color: number, };
 
 export type SearchResult = { 
 /**
- * Blocks.
+ * The number of blocks.
  */
 blocks: Quantity, 
 /**
- * Their bytes at the peak.
+ * Bytes of the matching blocks that are live at the peak.
  */
 bytes: Quantity, 
 /**
- * `112 blocks, 1.20 GiB of them at the peak`.
+ * The result in words: `112 blocks, 1.20 GiB of them at the peak`.
  */
 text: string, };
 
 export type SegmentsInfo = { 
 /**
- * The height of all rows in units; 0 when there are none.
+ * The height of all rows in units; 0 without rows.
  */
 units: number, 
 /**
- * `45 segments in 40 rows, 2.10 GiB reserved at most`.
+ * The rows in words: the number of segments and rows, and the peak of reserved bytes.
  */
 text: string, 
 /**
- * The lower and the upper edge of the higher row in units; null when there is no such row.
+ * The lower and upper edge of the higher row in units; null if there is none.
  */
 grown: [number, number] | null, };
 
 export type SegmentRow = { 
 /**
- * Its first one's index among the device's segments, whatever the order of rows.
+ * Index of the row's first segment among the device's segments. It does not depend on the
+ * order of rows.
  */
 segment: number, 
 /**
- * Its lower edge in units.
+ * The lower edge in units.
  */
 y0: number, 
 /**
- * Its upper edge in units.
+ * The upper edge in units.
  */
 y1: number, 
 /**
- * `large`, `small` or `expandable`.
+ * The type: `large`, `small` or `expandable`.
  */
 label: string, 
 /**
- * The size of each.
+ * The size of each segment.
  */
 size: Quantity, 
 /**
- * `0x...`.
+ * The address: `0x...`.
  */
 address: string, 
 /**
- * How many, address, pool, stream and life in words.
+ * The tooltip: number, address, pool, stream and lifetime.
  */
 title: string, };
 
 export type FlameInfo = { 
 /**
- * The sum of all.
+ * The weight of all stacks.
  */
 total: Quantity, 
 /**
- * The width of the x axis in the graph's units: the weight of what is shown, halved until it
+ * The width of the x axis in the graph's units: the weight of the shown nodes, halved until it
  * is below 2^40.
  */
 extent: number, 
 /**
- * Rows that the graph has.
+ * The number of rows.
  */
 rows: number, 
 /**
- * `requested bytes live at the peak, #3,737`.
+ * The weight in words: `requested bytes live at the peak, #3,737`.
  */
 text: string, 
 /**
- * What the search finds, each stack counted once; null without a search.
+ * The weight of stacks that match the search. Each stack counts once. Null without a search.
  */
 matched: Quantity | null, 
 /**
- * From the whole to the node that is the root: the breadcrumb.
+ * The breadcrumb from the whole graph to the root node.
  */
 path: Array<FlameStep>, };
 
 export type FlameStep = { 
 /**
- * The node's path: what [`FlameSpec::root`](super::FlameSpec::root) takes.
+ * The node's path, as [`FlameSpec::root`](super::FlameSpec::root) takes it.
  */
 path: string, 
 /**
- * `forward model.py:212`.
+ * The call site: `model.py:212 forward`.
  */
 text: string, };
 
 export type FlameBox = { 
 /**
- * The node.
+ * The node's index.
  */
 node: number, 
 /**
@@ -1679,51 +1682,50 @@ node: number,
  */
 x0: number, 
 /**
- * Right edge.
+ * Right edge in the same unit.
  */
 x1: number, 
 /**
- * Lower edge in units.
+ * The lower edge in units.
  */
 y0: number, 
 /**
- * Upper edge in units.
+ * The upper edge in units.
  */
 y1: number, 
 /**
- * `forward`.
+ * The function: `forward`.
  */
 text: string, 
 /**
- * `model.py:212`: what tells one `forward` from another. Empty where it is in `text`, or
- * nowhere.
+ * The place: `model.py:212`. Empty if `text` contains it or if it is unknown.
  */
 place: string, };
 
 export type FlameNode = { 
 /**
- * The node.
+ * The node's index.
  */
 node: number, 
 /**
- * What [`FlameSpec::root`](super::FlameSpec::root) takes: the place of the node among its
- * siblings, from the root: `0.2.1`.
+ * The node's path, as [`FlameSpec::root`](super::FlameSpec::root) takes it: the index among
+ * siblings at each level from the root, such as `0.2.1`.
  */
 path: string, 
 /**
- * The path of the node above; null for the root.
+ * The path of the parent node; null for the root.
  */
 parent: string | null, 
 /**
- * `forward model.py:212`.
+ * The call site: `model.py:212 forward`.
  */
 title: string, 
 /**
- * Its weight, with all below.
+ * The weight with all descendants.
  */
 total: Quantity, 
 /**
- * `12.3 % of all, 40 blocks; 1.2 MiB of its own`.
+ * The weight in words: share of all, number of blocks, and the node's own weight.
  */
 text: string, 
 /**
@@ -1735,7 +1737,7 @@ file: string,
  */
 x0: number, 
 /**
- * Right edge.
+ * Right edge in the same unit.
  */
 x1: number, 
 /**
@@ -1743,47 +1745,47 @@ x1: number,
  */
 color: number, 
 /**
- * Neighbors that the arrow keys go to: the first child, the one before, the one behind.
+ * The first child; null if there is none.
  */
 child: number | null, 
 /**
- * See `child`.
+ * The previous sibling; null if there is none.
  */
 before: number | null, 
 /**
- * See `child`.
+ * The next sibling; null if there is none.
  */
 behind: number | null, 
 /**
- * The node above; null for the root.
+ * The parent node; null for the root.
  */
 above: number | null, };
 
 export type SettingsCard = { 
 /**
- * What is known of the recording.
+ * The properties of the recording.
  */
 provenance: Array<DetailRow>, 
 /**
- * Settings: the key, its value, and what it means for this run.
+ * The allocator settings.
  */
 settings: Array<SettingRow>, 
 /**
- * Said when there are no settings in the file.
+ * A note if the file has no settings; else null.
  */
 note: string | null, };
 
 export type SettingRow = { 
 /**
- * `expandable_segments`.
+ * The key: `expandable_segments`.
  */
 key: string, 
 /**
- * `true`.
+ * The value: `true`.
  */
 value: string, 
 /**
- * What it does, and what that means here.
+ * The effect of the setting, and its meaning for this run.
  */
 text: string, };
 
@@ -1793,7 +1795,7 @@ export type RunQuery = { "clear": Record<symbol, never> } | { "card": {
  */
 key: number, 
 /**
- * The folder that its file is in, as planned.
+ * The file's folder, from the answer to `Plan`.
  */
 group: string, 
 /**
@@ -1801,11 +1803,11 @@ group: string,
  */
 card: RankCard, } } | { "sort": { 
 /**
- * By what.
+ * The sort key.
  */
 sort: RankSort, 
 /**
- * The largest first.
+ * True for the largest first.
  */
 descending: boolean, } };
 
@@ -1813,23 +1815,23 @@ export type RankSort = "rank" | "peak" | "reserved" | "end" | "findings";
 
 export type Overview = { 
 /**
- * In order.
+ * The rows in the requested order.
  */
 rows: Array<OverviewRow>, 
 /**
- * `peaks from 610.2 MiB to 1.16 GiB`.
+ * The peaks in words: `peaks from 610.2 MiB to 1.16 GiB`.
  */
 text: string, 
 /**
- * Findings that only show when ranks are compared.
+ * Outliers, which need a comparison of ranks.
  */
 outliers: Array<FindingRow>, 
 /**
- * These and those of every rank, the most severe first.
+ * Outliers and the findings of all ranks, by severity, then bytes.
  */
 findings: Array<FindingRow>, 
 /**
- * How many of them are of more than low severity: what a mark on the page counts.
+ * The number of findings above low severity, for the badge on the page.
  */
 notable: number, };
 
@@ -1839,23 +1841,23 @@ export type OverviewRow = {
  */
 key: number, 
 /**
- * Its folder, where that differs from the row before (in the order by rank); else empty.
+ * The row's folder if it differs from the previous row's (in the order by rank); else empty.
  */
 group: string, 
 /**
- * The peak of requested bytes as a part of the largest reserved peak of all ranks.
+ * The peak of requested bytes, relative to the largest peak of all ranks.
  */
 requested: number, 
 /**
- * The peak of reserved bytes as a part of the same.
+ * The peak of reserved bytes, relative to the largest peak of all ranks.
  */
 reserved: number, 
 /**
- * Where its bars of categories end, as parts of the same, in the order of the card.
+ * The right edges of the category bars, relative to the largest peak, in the card's order.
  */
 categories: Array<number>, 
 /**
- * How it differs from the other ranks: `480 MiB more at train.py:88`; empty when it does not.
+ * The outlier in words: `480.0 MiB more at train.py:88 step`; empty if there is none.
  */
 outlier: string, };
 
@@ -1865,15 +1867,15 @@ export type Align = "event" | "time" | "step";
 
 export type CompareQuery = { "sides": { 
 /**
- * The one before, as its worker answered.
+ * A, as its worker answered.
  */
 a: string, 
 /**
- * The one after.
+ * B, as its worker answered.
  */
 b: string, } } | { "stacks": { 
 /**
- * Only those with this word in a function, a file or the category; empty for all.
+ * A filter: a word in a function, a file or the category; empty for no filter.
  */
 text: string, 
 /**
@@ -1881,7 +1883,7 @@ text: string,
  */
 from: number, 
 /**
- * How many.
+ * The maximum number of rows.
  */
 count: number, } } | { "stack": { 
 /**
@@ -1893,121 +1895,122 @@ export type CompareAnswer = { "comparison": Comparison | null } | { "stacks": Co
 
 export type Comparison = { 
 /**
+ * The headline:
  * `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
  */
 text: string, 
 /**
- * Where the band peaks in each: `#1,234`.
+ * The event of the band's peak in A and in B: `#1,234`.
  */
 peaks: [string, string], 
 /**
- * Each band at its start where there was any, its peak and its end; blocks, OOMs and findings.
+ * Each band at its start (if not zero), peak and end, then blocks, OOMs and findings.
  */
 totals: Array<ComparedRow>, 
 /**
- * What is live at the peaks, by category, the largest change first.
+ * Live bytes at the peaks by category, the largest change first.
  */
 categories: Array<ComparedRow>, 
 /**
- * The band over both windows, by event, by time and by step.
+ * The band over both windows by event, by time and by step.
  */
 curves: Array<ComparedCurves>, 
 /**
- * Findings that are only in one of them.
+ * Findings that are in one side only.
  */
 findings: Array<ComparedFinding>, };
 
 export type ComparedRow = { 
 /**
- * `requested_bytes.peak`, `ooms`, `parameter`.
+ * The stable name: `requested_bytes.peak`, `ooms`, `parameter`.
  */
 key: string, 
 /**
- * `requested peak`.
+ * The label: `requested peak`.
  */
 label: string, 
 /**
- * Before.
+ * The value in A.
  */
 a: Quantity, 
 /**
- * After.
+ * The value in B.
  */
 b: Quantity, 
 /**
- * The change, with its sign.
+ * The change with its sign.
  */
 change: Quantity, 
 /**
- * The same in percent of what was before.
+ * The change in percent of A.
  */
 percent: string, };
 
 export type ComparedCurves = { 
 /**
- * What they are laid over each other by.
+ * The axis by which the curves are aligned.
  */
 align: Align, 
 /**
- * Why there are none; empty when there are.
+ * Why there are no curves; empty if there are.
  */
 missing: string, 
 /**
- * The one before as an SVG path in a box of [`COMPARED`], y down.
+ * The curve of A as an SVG path in a box of [`COMPARED`], y down.
  */
 a: string, 
 /**
- * The one after.
+ * The curve of B.
  */
 b: string, 
 /**
- * Round places along x, as parts of the box from its left.
+ * Labels of the x axis, relative to the box from its left edge.
  */
 x: Array<PlaceMark>, 
 /**
- * Round places along y, from its bottom.
+ * Labels of the y axis, relative to the box from its bottom edge.
  */
 y: Array<PlaceMark>, };
 
 export type PlaceMark = { 
 /**
- * 0 to 1.
+ * The position, from 0 to 1.
  */
 at: number, 
 /**
- * `2.00 GiB`.
+ * The label: `2.00 GiB`.
  */
 text: string, };
 
 export type ComparedFinding = { 
 /**
- * Whether it came with B; else it went with A.
+ * True if the finding is only in B, false if it is only in A.
  */
 isNew: boolean, 
 /**
- * `Growth`.
+ * The kind in words: `Growth`.
  */
 label: string, 
 /**
- * A sentence or two.
+ * The finding in words.
  */
 text: string, 
 /**
- * How much memory it is about.
+ * The memory that the finding is about.
  */
 bytes: Quantity, };
 
 export type ComparedStacks = { 
 /**
- * How many match.
+ * The number of matching rows.
  */
 total: number, 
 /**
- * `32 of 34 call stacks, +445.1 MiB`.
+ * The number of rows and their change in words: `32 of 34 call stacks, +445.1 MiB`.
  */
 text: string, 
 /**
- * The first row's place among those that match.
+ * Index of the first row among all matching rows.
  */
 from: number, 
 /**
@@ -2017,7 +2020,7 @@ rows: Array<ComparedStack>, };
 
 export type ComparedStack = { 
 /**
- * Its place among all, the largest change first.
+ * Index among all call stacks, the largest change first.
  */
 row: number, 
 /**
@@ -2025,34 +2028,34 @@ row: number,
  */
 site: string, 
 /**
- * Where it parts from others of that site; empty where there is none.
+ * The frame that distinguishes it from other stacks of the site; empty if there is none.
  */
 via: string, 
 /**
- * What most of it is.
+ * The category with most of the bytes.
  */
 category: string, 
 /**
- * Bytes before.
+ * Bytes in A.
  */
 a: Quantity, 
 /**
- * Bytes after.
+ * Bytes in B.
  */
 b: Quantity, 
 /**
- * The change, with its sign.
+ * The change with its sign.
  */
 change: Quantity, 
 /**
- * The change as a part of the largest, -1 to 1.
+ * The change relative to the largest change, from -1 to 1.
  */
 share: number, 
 /**
- * The change in blocks, with its sign.
+ * The change in blocks with its sign.
  */
 blocks: Quantity, 
 /**
- * `only in A`, `only in B`, `other lines`; empty where its frames are the same.
+ * `only in A`, `only in B` or `other lines`; empty for equal frames.
  */
 note: string, };

@@ -5,7 +5,7 @@ use crate::queries::detail_card::detail_card;
 use vramscope_protocol::views::{ComparedStack, ComparedStacks, DetailCard};
 use vramscope_protocol::{DetailRow, FrameRow, StackDetail};
 use vramscope_report::diff::StackDiff;
-use vramscope_report::disambiguate::apart;
+use vramscope_report::disambiguate::distinguishing_frames;
 use vramscope_report::{FrameRecord, Quantity, text};
 use vramscope_units::grouped;
 
@@ -134,5 +134,5 @@ pub(super) fn names(stacks: &[StackDiff]) -> Vec<[String; 2]> {
     let keys: Vec<_> = stacks.iter().map(|stack| (stack.site.as_str(), &*stack.frames)).collect();
     let via = |frame: Option<&FrameRecord<'_>>| frame.map_or_else(String::new, FrameRecord::label);
     let sites = stacks.iter().map(|stack| stack.site.clone());
-    sites.zip(apart(&keys).into_iter().map(via)).map(<[String; 2]>::from).collect()
+    sites.zip(distinguishing_frames(&keys).into_iter().map(via)).map(<[String; 2]>::from).collect()
 }

@@ -1,0 +1,92 @@
+//! Messages between the page and the coordinator of a run.
+
+use crate::views;
+use serde::{Deserialize, Serialize};
+
+/// A request from the page to the coordinator, which compares the files of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RunRequest {
+    /// Sorts dropped files and finds their ranks. The answer is `Planned`.
+    Plan {
+        /// The id, returned in the response.
+        id: u32,
+        /// The files, in any order.
+        files: Vec<FileEntry>,
+    },
+    /// A query of the overview. The answer is `Overview`.
+    View {
+        /// The id, returned in the response.
+        id: u32,
+        /// The query.
+        query: views::RunQuery,
+    },
+    /// A query about two recordings. The answer is `Compared`.
+    Compare {
+        /// The id, returned in the response.
+        id: u32,
+        /// The query.
+        query: views::CompareQuery,
+    },
+}
+
+/// A file before it is read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FileEntry {
+    /// The path within the drop: `iteration_10/rank3_memory_snapshot.pickle`.
+    pub path: String,
+    /// The file's size in bytes.
+    pub bytes: f64,
+}
+
+/// A response of the coordinator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RunResponse {
+    /// The rows in display order.
+    Planned {
+        /// The request's id.
+        id: u32,
+        /// The run's name: the common folder, or the file.
+        title: String,
+        /// The number of files in words: `8 ranks`, `3 files`.
+        count_text: String,
+        /// One row per file.
+        rows: Vec<PlannedRow>,
+    },
+    /// The overview of the run.
+    Overview {
+        /// The request's id.
+        id: u32,
+        /// The overview.
+        overview: views::Overview,
+    },
+    /// The comparison of two recordings.
+    Compared {
+        /// The request's id.
+        id: u32,
+        /// The answer.
+        answer: views::CompareAnswer,
+    },
+}
+
+/// A row in the list of ranks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedRow {
+    /// Index into the request's `files`.
+    pub file: u32,
+    /// The rank in the path; null if there is none.
+    pub rank: Option<u32>,
+    /// The row's label: the rank's number, or the file's name.
+    pub label: String,
+    /// The file's folder: `iteration_10`; empty for the top folder.
+    pub group: String,
+    /// The file's size in words.
+    pub size: String,
+}

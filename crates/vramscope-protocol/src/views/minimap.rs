@@ -1,0 +1,88 @@
+//! The minimap and the lanes of annotated ranges.
+
+use serde::{Deserialize, Serialize};
+
+/// The curve of the whole window along an axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Minimap {
+    /// Requested bytes as a filled SVG path in a box of [`MINIMAP`], y down.
+    pub requested: String,
+    /// Reserved bytes as a line in the same box.
+    pub reserved: String,
+    /// The number of private pools. If it is not zero, the bands include a line for pools.
+    pub pools: u32,
+    /// Marks by slot: OOMs, findings, and separate peaks (the highest peak first).
+    pub marks: Vec<Mark>,
+}
+
+/// Width and height of the box of [`Minimap`]'s paths.
+pub const MINIMAP: [u32; 2] = [1000, 100];
+
+/// The kind of a mark on the minimap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum MarkKind {
+    /// An out-of-memory event.
+    Oom,
+    /// A finding.
+    Finding,
+    /// A separate peak of requested bytes.
+    Peak,
+}
+
+/// A mark on the minimap.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Mark {
+    /// The kind.
+    pub kind: MarkKind,
+    /// The slot.
+    pub slot: f64,
+    /// The event.
+    #[cfg_attr(test, ts(type = "number"))]
+    pub event: i64,
+    /// The mark in words.
+    pub text: String,
+    /// The finding's id; empty for other kinds.
+    pub id: String,
+}
+
+/// Annotated ranges in view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Tracks {
+    /// The number of lanes in the file.
+    pub lanes: u32,
+    /// Left edge of the query in slots.
+    pub x0: f64,
+    /// Right edge of the query in slots.
+    pub x1: f64,
+    /// The number of columns between the edges.
+    pub columns: u32,
+    /// The items by lane, then by position.
+    pub items: Vec<TrackItem>,
+}
+
+/// An annotated range, or several ranges merged in one column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TrackItem {
+    /// The lane, from the top.
+    pub lane: u32,
+    /// Left edge in slots.
+    pub x0: f64,
+    /// Right edge in slots.
+    pub x1: f64,
+    /// The range's name, or `12 ranges`.
+    pub text: String,
+    /// The tooltip: name and duration.
+    pub title: String,
+    /// The color word, derived from the name.
+    pub color: u32,
+}

@@ -1,0 +1,128 @@
+//! Figures and labels of the segments view and of flame graphs.
+
+use crate::Quantity;
+use serde::{Deserialize, Serialize};
+
+/// The figures of the segments view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SegmentsInfo {
+    /// The height of all rows in units; 0 without rows.
+    pub units: f64,
+    /// The rows in words: the number of segments and rows, and the peak of reserved bytes.
+    pub text: String,
+    /// The lower and upper edge of the higher row in units; null if there is none.
+    pub grown: Option<(f64, f64)>,
+}
+
+/// A row of the segments view: a segment, or several segments of one size that were reserved at one
+/// address one after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SegmentRow {
+    /// Index of the row's first segment among the device's segments. It does not depend on the
+    /// order of rows.
+    pub segment: u32,
+    /// The lower edge in units.
+    pub y0: f64,
+    /// The upper edge in units.
+    pub y1: f64,
+    /// The type: `large`, `small` or `expandable`.
+    pub label: String,
+    /// The size of each segment.
+    pub size: Quantity,
+    /// The address: `0x...`.
+    pub address: String,
+    /// The tooltip: number, address, pool, stream and lifetime.
+    pub title: String,
+}
+
+/// The figures of a flame graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FlameInfo {
+    /// The weight of all stacks.
+    pub total: Quantity,
+    /// The width of the x axis in the graph's units: the weight of the shown nodes, halved until it
+    /// is below 2^40.
+    pub extent: f64,
+    /// The number of rows.
+    pub rows: u32,
+    /// The weight in words: `requested bytes live at the peak, #3,737`.
+    pub text: String,
+    /// The weight of stacks that match the search. Each stack counts once. Null without a search.
+    pub matched: Option<Quantity>,
+    /// The breadcrumb from the whole graph to the root node.
+    pub path: Vec<FlameStep>,
+}
+
+/// A step of the breadcrumb.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FlameStep {
+    /// The node's path, as [`FlameSpec::root`](super::FlameSpec::root) takes it.
+    pub path: String,
+    /// The call site: `model.py:212 forward`.
+    pub text: String,
+}
+
+/// The label of a node that is wide enough for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FlameBox {
+    /// The node's index.
+    pub node: u32,
+    /// Left edge in the graph's units.
+    pub x0: f64,
+    /// Right edge in the same unit.
+    pub x1: f64,
+    /// The lower edge in units.
+    pub y0: f64,
+    /// The upper edge in units.
+    pub y1: f64,
+    /// The function: `forward`.
+    pub text: String,
+    /// The place: `model.py:212`. Empty if `text` contains it or if it is unknown.
+    pub place: String,
+}
+
+/// A node of a flame graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FlameNode {
+    /// The node's index.
+    pub node: u32,
+    /// The node's path, as [`FlameSpec::root`](super::FlameSpec::root) takes it: the index among
+    /// siblings at each level from the root, such as `0.2.1`.
+    pub path: String,
+    /// The path of the parent node; null for the root.
+    pub parent: Option<String>,
+    /// The call site: `model.py:212 forward`.
+    pub title: String,
+    /// The weight with all descendants.
+    pub total: Quantity,
+    /// The weight in words: share of all, number of blocks, and the node's own weight.
+    pub text: String,
+    /// The frame's file.
+    pub file: String,
+    /// Left edge in the graph's units.
+    pub x0: f64,
+    /// Right edge in the same unit.
+    pub x1: f64,
+    /// The color word.
+    pub color: u32,
+    /// The first child; null if there is none.
+    pub child: Option<u32>,
+    /// The previous sibling; null if there is none.
+    pub before: Option<u32>,
+    /// The next sibling; null if there is none.
+    pub behind: Option<u32>,
+    /// The parent node; null for the root.
+    pub above: Option<u32>,
+}

@@ -1,0 +1,84 @@
+//! The four bands: memory totals over time, named as in `torch.cuda.memory_stats()`.
+
+use crate::Target;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{Band, Exactness, Measure, Series};
+
+/// A band of `torch.cuda.memory_stats()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub enum BandKind {
+    /// `requested_bytes`.
+    #[serde(rename = "requested_bytes")]
+    Requested,
+    /// `active_bytes`.
+    #[serde(rename = "active_bytes")]
+    Active,
+    /// `allocated_bytes`.
+    #[serde(rename = "allocated_bytes")]
+    Allocated,
+    /// `reserved_bytes`.
+    #[serde(rename = "reserved_bytes")]
+    Reserved,
+}
+
+impl BandKind {
+    /// All bands in display order, from the program's requests to the memory taken from the device.
+    pub const ALL: [Self; 4] = [Self::Requested, Self::Active, Self::Allocated, Self::Reserved];
+
+    /// The band's name in PyTorch.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Requested => "requested_bytes",
+            Self::Active => "active_bytes",
+            Self::Allocated => "allocated_bytes",
+            Self::Reserved => "reserved_bytes",
+        }
+    }
+
+    /// The band's figures on a device, and their exactness.
+    pub fn of(self, target: Target<'_>) -> (Band, Exactness) {
+        let (trace, carving) = (target.trace(), target.entry.carving(target.index));
+        match self {
+            Self::Requested => (trace.requested_band, trace.exactness),
+            Self::Active => (carving.active_band, carving.exactness),
+            Self::Allocated => (carving.allocated_band, carving.exactness),
+            Self::Reserved => (trace.reserved_band, trace.reserved_exactness()),
+        }
+    }
+
+    /// The band's value in every slot.
+    pub fn series(self, target: Target<'_>) -> Cow<'_, Series> {
+        run_to_completion(self.series_sliced(target, &mut Budget::unlimited()))
+    }
+
+    /// [`Self::series`] in slices.
+    pub async fn series_sliced<'a>(
+        self,
+        target: Target<'a>,
+        budget: &mut Budget,
+    ) -> Cow<'a, Series> {
+        let carving = target.entry.carving(target.index);
+        match self {
+            Self::Requested => Cow::Borrowed(&target.trace().requested),
+            Self::Active => Cow::Borrowed(&carving.active),
+            Self::Allocated => Cow::Borrowed(&carving.allocated),
+            Self::Reserved => {
+                Cow::Owned(target.trace().reserved_sliced(target.snapshot(), budget).await)
+            }
+        }
+    }
+
+    /// The measure of a block in a slot; `None` for `reserved_bytes`, which has segments, not
+    /// blocks.
+    pub(crate) fn measure(self, slot: u32) -> Option<Measure> {
+        match self {
+            Self::Requested => Some(Measure::Requested(slot)),
+            Self::Active => Some(Measure::Active(slot)),
+            Self::Allocated => Some(Measure::Allocated(slot)),
+            Self::Reserved => None,
+        }
+    }
+}
