@@ -256,7 +256,11 @@ fn oom_beside_unused_memory_reports_expandable_segments_off() {
     for segment in 1..=8 {
         program.event("segment_alloc", segment << 32, 128 * MIB, 5);
         let (address, size) = program.alloc(64 * MIB, 5);
-        let block = |address: u64, requested: u64, state: &str| json!({"address": address, "size": size, "requested_size": requested, "state": state});
+        let block = |address: u64, requested: u64, state: &str| {
+            let mut block = json!({"address": address, "size": size, "state": state});
+            block["requested_size"] = requested.into();
+            block
+        };
         let blocks =
             [block(address, size, "active_allocated"), block(address + size, 0, "inactive")];
         let segment = json!({

@@ -130,8 +130,8 @@ pub(crate) fn site_label(site: &str, of_free: bool) -> String {
     if of_free { format!("{site} (of its free)") } else { site.to_owned() }
 }
 
-/// The labels of a table's call stacks. Each stack is given by its call site, its frames, and whether
-/// it is the stack of a free.
+/// The labels of a table's call stacks. Each stack is given by its call site, its frames, and
+/// whether it is the stack of a free.
 ///
 /// Where several rows have one site, each label adds a distinguishing frame:
 /// `model.py:59 forward > linear.py:125 forward`.

@@ -32,7 +32,8 @@ pub(crate) fn each_file<T: Send>(
     let files = paths::expand(given)?;
     if files.is_empty() {
         eprintln!(
-            "vramscope: no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, .html \
+            "vramscope: no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, \
+             .html \
              and .json files."
         );
     }

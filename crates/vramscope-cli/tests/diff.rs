@@ -170,7 +170,8 @@ fn snapshot_of(stacks: &[Value], frame: impl Fn(&Value) -> Value) -> Value {
     let allocs = stacks.iter().map(|stack| {
         let size = stack["bytes"].as_u64().expect("a number");
         let frames: Vec<Value> = list(&stack["frames"]).iter().map(&frame).collect();
-        let event = json!({"action": "alloc", "addr": address, "size": size, "stream": 0, "frames": frames});
+        let mut event = json!({"action": "alloc", "addr": address, "size": size, "stream": 0});
+        event["frames"] = frames.into();
         address += size.next_multiple_of(512);
         event
     });

@@ -62,10 +62,10 @@ impl RankWorker {
 
     /// Reads a file with a limit of `memory` bytes. Without one, the limit is 3,600 MiB.
     ///
-    /// For a file that needs more, `finish` returns `tooLarge`. `feed` fails if the file exceeds the
-    /// limit even without its event rows. With `first` or `last`, the session keeps only the events
-    /// from `first` to `last` (inclusive) of each trace, and the events of blocks that are live in
-    /// that range.
+    /// For a file that needs more, `finish` returns `tooLarge`. `feed` fails if the file exceeds
+    /// the limit even without its event rows. With `first` or `last`, the session keeps only the
+    /// events from `first` to `last` (inclusive) of each trace, and the events of blocks that are
+    /// live in that range.
     pub fn within(
         path: &str,
         total: f64,

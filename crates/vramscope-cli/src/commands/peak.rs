@@ -95,8 +95,8 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
     Ok(())
 }
 
-/// Writes the user's own frames. Frames of PyTorch and the allocator are in every stack, so they are
-/// left out.
+/// Writes the user's own frames. Frames of PyTorch and the allocator are in every stack, so they
+/// are left out.
 fn write_frames(out: &mut dyn Write, peak: &Peak<'_>, top: usize) -> io::Result<()> {
     let mut table =
         Table::new(&["inclusive", "share", "exclusive", "frame"], &[true, true, true, false]);
