@@ -2,7 +2,7 @@
 //!
 //! CSV follows RFC 4180. Numbers are exact, for spreadsheets and data frames.
 
-use crate::blocks::{BlockRecord, record};
+use crate::blocks::{BlockRecord, record_without_frames};
 use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;
 use crate::segments::SegmentRecord;
@@ -131,15 +131,13 @@ crate::csv_line! {
         stack_of_free: bool,
         #[serde(serialize_with = "spreadsheet_text")]
         site: String,
-        #[serde(serialize_with = "spreadsheet_text")]
-        stack: String,
     }
 }
 
 impl BlockLine {
     /// The line of the block at `index`.
     pub fn new(target: Target<'_>, index: u32) -> Self {
-        let row: BlockRecord<'_> = record(target, index);
+        let row: BlockRecord<'_> = record_without_frames(target, index);
         let trace = target.trace();
         Self {
             device: target.device(),
@@ -159,7 +157,6 @@ impl BlockLine {
             stream: row.stream,
             stack_of_free: row.of_free,
             site: row.site,
-            stack: joined(&row.frames),
         }
     }
 }
