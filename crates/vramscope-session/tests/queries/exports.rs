@@ -7,7 +7,6 @@ use vramscope_protocol::views::{
     Answer, BlockSort, BlockTable, EventFilter, Query, Table, TextForm,
 };
 use vramscope_protocol::{Request, Response};
-use vramscope_report::FrameRecord;
 use vramscope_report::blocks::{Sort, blocks};
 use vramscope_report::segments::segments;
 use vramscope_session::FileSession;
