@@ -1,23 +1,16 @@
 //! Compares categories with those that the recorded programs themselves wrote down
 //! (`test_data/truth`).
 
+use crate::{bytes_of, load};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use vramscope_analysis::{Categories, Rules, Trace};
-use vramscope_snapshot::Reader;
-
-fn truth() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/truth")
-}
 
 /// The confusion matrix: bytes by category in the truth file and guessed category.
 fn confusion(name: &str) -> BTreeMap<(String, String), u64> {
-    let read = |file: String| std::fs::read(truth().join(file)).expect("a file of test_data/truth");
-    let mut reader = Reader::default();
-    reader.feed(&read(format!("{name}.pickle.gz"))).expect("a snapshot");
-    let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
-    let truth: Value = serde_json::from_slice(&read(format!("{name}.truth.json"))).expect("JSON");
+    let snapshot = load(format!("truth/{name}.pickle.gz"));
+    let truth = bytes_of(format!("truth/{name}.truth.json"));
+    let truth: Value = serde_json::from_slice(&truth).expect("JSON");
     let trace = &Trace::all(&snapshot)[0];
     let categories = Categories::new(&snapshot, trace, &Rules::default());
     let mut confusion: BTreeMap<(String, String), u64> = BTreeMap::new();

@@ -1,17 +1,12 @@
 //! Excerpts: files of which only a range of events is read. Every state in the range equals that of
 //! the whole file.
 
+use crate::bytes_of;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::Path;
 use vramscope_analysis::{Carving, Exactness, Segments, Trace};
 use vramscope_snapshot::{Action, Reader, SegmentType, Snapshot};
-
-fn bytes_of(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
-    std::fs::read(path).expect("a file of test_data")
-}
 
 fn load(bytes: &[u8], events: Option<Range<u32>>, chunk: usize) -> Snapshot {
     let mut reader = events.map_or_else(Reader::default, Reader::for_event_range);

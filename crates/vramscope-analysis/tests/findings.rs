@@ -1,27 +1,18 @@
 //! Findings on recordings of known programs: known faults are found, and healthy runs have no
 //! findings.
 
-use std::path::{Path, PathBuf};
+use crate::{load, test_data};
+use std::path::PathBuf;
 use vramscope_analysis::{
     Facts, Finding, FindingKind, FreeMemory, Growth, Sites, StepSource, Steps, Trace, findings,
 };
-use vramscope_snapshot::{Reader, Snapshot};
+use vramscope_snapshot::Snapshot;
 use vramscope_units::{Bytes, EventIndex};
 
 const MIB: u64 = 1 << 20;
 
-fn test_data() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
-}
-
-fn read(bytes: &[u8]) -> Snapshot {
-    let mut reader = Reader::default();
-    reader.feed(bytes).expect("a snapshot");
-    reader.finish().expect("a snapshot").remove(0).snapshot
-}
-
 fn recorded(name: &str) -> Snapshot {
-    read(&std::fs::read(test_data().join("recorded").join(name)).expect("a file of test_data"))
+    load(format!("recorded/{name}"))
 }
 
 fn found(snapshot: &Snapshot) -> Vec<Finding> {
@@ -108,7 +99,7 @@ fn healthy_recordings_have_no_growth() {
             .collect();
         paths.sort();
         for path in paths {
-            let mut snapshot = read(&std::fs::read(&path).expect("a file"));
+            let mut snapshot = load(&path);
             for named in [true, false] {
                 if !named {
                     snapshot.annotations.clear();

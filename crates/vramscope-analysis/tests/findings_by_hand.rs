@@ -1,11 +1,12 @@
 //! Findings on hand-made traces, one kind at a time.
 
+use crate::parse;
 use serde_json::{Value, json};
 use vramscope_analysis::{
     Category, Facts, Finding, FindingKind, Growth, OutlierItem, RankFacts, Sites, StepSource,
     Steps, Trace, findings, outliers,
 };
-use vramscope_snapshot::{Reader, Snapshot};
+use vramscope_snapshot::Snapshot;
 use vramscope_units::{Bytes, EventIndex};
 
 const MIB: u64 = 1 << 20;
@@ -72,9 +73,7 @@ impl Program {
             "device_traces": [self.events],
             "external_annotations": self.annotations,
         });
-        let mut reader = Reader::default();
-        reader.feed(file.to_string().as_bytes()).expect("a snapshot");
-        reader.finish().expect("a snapshot").remove(0).snapshot
+        parse(file.to_string().as_bytes())
     }
 
     fn growth(&self) -> Vec<Finding> {

@@ -1,16 +1,8 @@
 //! Recordings cut at the front, as if recording had started later. The rest must give the same
 //! block sizes as the whole recording.
 
-use std::path::Path;
+use crate::load;
 use vramscope_analysis::{Carving, Series, Trace};
-use vramscope_snapshot::{Reader, Snapshot};
-
-fn load(name: &str) -> Snapshot {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/recorded").join(name);
-    let mut reader = Reader::default();
-    reader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
-    reader.finish().expect("a snapshot").remove(0).snapshot
-}
 
 /// The largest difference between a late series and the whole one. The late series starts at slot
 /// `first`.
@@ -36,7 +28,7 @@ fn late_recordings_give_the_same_block_sizes() {
         "t26/oom_observer.pickle.gz",
         "t29/two_devices.pickle.gz",
     ] {
-        let snapshot = load(name);
+        let snapshot = load(format!("recorded/{name}"));
         for device in &snapshot.devices {
             let whole = Carving::new(&snapshot, &Trace::new(&snapshot, device));
             let events = device.events.len() as u32;

@@ -1,23 +1,9 @@
 //! Private pools: exact numbers of hand-written traces, and recordings against the state of their
 //! segments.
 
-use std::path::{Path, PathBuf};
+use crate::{load, parse, test_data};
 use vramscope_analysis::{Carving, LiveSet, PoolEnvelope, Trace, pool_envelope};
-use vramscope_snapshot::{PoolId, Reader, Snapshot};
-
-fn test_data() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
-}
-
-fn read(bytes: &[u8]) -> Snapshot {
-    let mut reader = Reader::default();
-    reader.feed(bytes).expect("a snapshot");
-    reader.finish().expect("a snapshot").remove(0).snapshot
-}
-
-fn load(path: &Path) -> Snapshot {
-    read(&std::fs::read(path).expect("a file of test_data"))
-}
+use vramscope_snapshot::{PoolId, Snapshot};
 
 /// Analyzes the first device.
 fn analyze(snapshot: &Snapshot) -> (Trace, Carving, Option<PoolEnvelope>) {
@@ -37,7 +23,7 @@ fn peaks(snapshot: &Snapshot, envelope: &PoolEnvelope) -> Vec<(String, u64, u64)
 fn envelope_has_the_expected_height_in_every_slot() {
     // Pool (1, 0) is created in the window, and only the final segments name it. Pool (0, 2) is
     // from before the window and full. It is released, and the event of the release names it.
-    let snapshot = read(
+    let snapshot = parse(
         br#"{"device_traces": [[
             {"action": "segment_alloc", "addr": 65536, "size": 4096},
             {"action": "alloc", "addr": 65536, "size": 1000},
@@ -94,7 +80,7 @@ fn envelope_has_the_expected_height_in_every_slot() {
 
 #[test]
 fn a_pool_without_segments_is_as_large_as_its_blocks() {
-    let snapshot = read(
+    let snapshot = parse(
         br#"{"segments": [], "device_traces": [[
             {"action": "alloc", "addr": 4096, "size": 700, "pool_id": [0, 3]},
             {"action": "alloc", "addr": 8192, "size": 100, "pool_id": [0, 0]},
@@ -119,7 +105,7 @@ fn envelope_matches_the_segments_of_every_slot() {
         ("scenarios/f13.pickle", 1),
         ("scenarios/f14.pickle", 1),
     ] {
-        let snapshot = load(&test_data().join(name));
+        let snapshot = load(name);
         let (trace, carving, envelope) = analyze(&snapshot);
         let envelope = envelope.unwrap_or_else(|| panic!("{name} has private pools"));
         assert_eq!(envelope.pools.len(), count, "{name}");

@@ -1,20 +1,13 @@
 //! Compares replays with a model of the allocator at every event. The recording starts at the first
 //! event, or later.
 
-mod model;
-
-use model::{Block, Model, Segment, Settings, Use};
+use crate::model::{Block, Model, Segment, Settings, Use};
+use crate::parse;
 use proptest::prelude::*;
 use vramscope_analysis::{
     Carving, Content, Exactness, Fragmentation, LiveSet, SegmentState, Trace,
 };
-use vramscope_snapshot::{Reader, SegmentType, Snapshot};
-
-fn load(text: &str) -> Snapshot {
-    let mut reader = Reader::default();
-    reader.feed(text.as_bytes()).expect("a snapshot");
-    reader.finish().expect("a snapshot").remove(0).snapshot
-}
+use vramscope_snapshot::{SegmentType, Snapshot};
 
 /// Converts the analysis' segments to the model's.
 fn to_model(trace: &Trace, snapshot: &Snapshot, segments: &[SegmentState]) -> Vec<Segment> {
@@ -76,7 +69,7 @@ fn check(model: &Model, from: usize) {
     if from > 0 && has_undetermined_size(model, from) {
         return;
     }
-    let snapshot = load(&model.snapshot(from));
+    let snapshot = parse(model.snapshot(from).as_bytes());
     let Some(trace) = &Trace::all(&snapshot).into_iter().next() else { return };
     let carving = Carving::new(&snapshot, trace);
     assert_eq!(carving.warnings, [], "from event {from}");

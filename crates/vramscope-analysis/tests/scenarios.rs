@@ -1,19 +1,10 @@
 //! Scenarios small enough to check by hand: expected bytes before the window and after every event.
 
+use crate::{load, parse, test_data};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use vramscope_analysis::{LiveSet, Trace};
-use vramscope_snapshot::{Reader, Snapshot};
-
-fn test_data() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data")
-}
-
-fn load(path: &Path) -> Snapshot {
-    let mut reader = Reader::default();
-    reader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
-    reader.finish().expect("a snapshot").remove(0).snapshot
-}
+use vramscope_snapshot::Snapshot;
 
 fn expected() -> Value {
     let text = std::fs::read_to_string(test_data().join("scenarios/expected.json"))
@@ -31,7 +22,7 @@ fn all_twenty_scenarios_match_the_hand_computed_numbers() {
     let scenarios = expected.as_object().expect("a table");
     assert_eq!(scenarios.len(), 20);
     for (name, scenario) in scenarios {
-        let snapshot = load(&test_data().join(format!("scenarios/{name}.pickle")));
+        let snapshot = load(format!("scenarios/{name}.pickle"));
         let traces = Trace::all(&snapshot);
         let devices = scenario["devices"].as_array().expect("a list");
         assert_eq!(traces.len(), devices.len(), "{name}");
@@ -187,8 +178,6 @@ fn impossibly_large_sizes_are_kept() {
     let json =
         br#"{"device_traces": [[{"action": "alloc", "addr": 4096, "size": 9223372036854775808}]],
             "segments": []}"#;
-    let mut reader = Reader::default();
-    reader.feed(json).expect("JSON");
-    let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+    let snapshot = parse(json);
     assert_eq!(Trace::all(&snapshot)[0].requested.to_vec(), [0, 1 << 63]);
 }

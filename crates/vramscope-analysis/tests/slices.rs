@@ -1,7 +1,6 @@
 //! Analyses in slices: results equal those without slices, and the number of slices grows with the
 //! work.
 
-use std::path::Path;
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, SlicedTask, run_to_completion};
 use vramscope_analysis::{
@@ -9,7 +8,7 @@ use vramscope_analysis::{
     Trace, by_stack, by_stack_sliced, findings, findings_sliced, free_slots, peaks, peaks_sliced,
     pool_envelope, pool_envelope_sliced,
 };
-use vramscope_snapshot::{Reader, Snapshot};
+use vramscope_snapshot::Snapshot;
 
 const FILES: [&str; 6] = [
     "recorded/t26/gpt_small.pickle.gz",
@@ -27,10 +26,7 @@ struct Loaded {
 }
 
 fn load(name: &str) -> Arc<Loaded> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
-    let mut reader = Reader::default();
-    reader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
-    let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
+    let snapshot = crate::load(name);
     let trace = Trace::all(&snapshot).remove(0);
     let carving = Carving::new(&snapshot, &trace);
     Arc::new(Loaded { snapshot, trace, carving })
