@@ -65,6 +65,19 @@ fn next(session: &mut FileSession) -> (Response, Vec<(&'static str, Column)>, u3
     panic!("no work is left");
 }
 
+/// A pick at a place in the first picture that has a block.
+fn pick(id: u32) -> Request {
+    Request::Pick {
+        id,
+        target: TARGET,
+        axis: AxisKind::Event,
+        kx: 10,
+        ky: 14,
+        slot: 5e4,
+        bytes: 1e6,
+    }
+}
+
 /// Runs a slice without a reply.
 fn working(session: &mut FileSession) {
     assert!(matches!(session.slice(), Slice::Working));
@@ -79,16 +92,7 @@ fn pick_is_answered_before_a_partial_tile() {
     for color in [ColorBy::Stack, ColorBy::Size] {
         session.post(tiles(2, color, &[WHOLE]));
         working(&mut session);
-        let pick = Request::Pick {
-            id: 3,
-            target: TARGET,
-            axis: AxisKind::Event,
-            kx: 10,
-            ky: 14,
-            slot: 5e4,
-            bytes: 1e6,
-        };
-        session.post(pick);
+        session.post(pick(3));
         let (response, _, slices) = next(&mut session);
         assert!(
             matches!(response, Response::Picked { id: 3, hit: Some(_) }) && slices == 1,
@@ -218,15 +222,6 @@ fn requests_with_cached_data() -> [(Request, u32); 5] {
 
 #[test]
 fn cached_data_is_computed_once_in_slices_between_picks() {
-    let pick = || Request::Pick {
-        id: 9,
-        target: TARGET,
-        axis: AxisKind::Event,
-        kx: 10,
-        ky: 14,
-        slot: 5e4,
-        bytes: 1e6,
-    };
     for (request, min_slices) in requests_with_cached_data() {
         let mut session = open_large();
         session.post(request.clone());
@@ -234,12 +229,12 @@ fn cached_data_is_computed_once_in_slices_between_picks() {
         assert!(slices > min_slices, "{slices} slices of {request:?}");
         // With a pick before every slice.
         let mut session = open_large();
-        session.post(pick());
+        session.post(pick(9));
         assert!(matches!(next(&mut session).0, Response::Picked { id: 9, .. }));
         session.post(request.clone());
         let mut answers = Vec::new();
         while answers.is_empty() {
-            session.post(pick());
+            session.post(pick(9));
             let (response, _, waited) = next(&mut session);
             assert!(
                 matches!(response, Response::Picked { id: 9, hit: Some(_) }) && waited == 1,
@@ -292,20 +287,11 @@ fn long_queries() -> [(Query, u32); 7] {
 
 #[test]
 fn picks_and_tiles_do_not_wait_for_long_queries() {
-    let pick = || Request::Pick {
-        id: 9,
-        target: TARGET,
-        axis: AxisKind::Event,
-        kx: 10,
-        ky: 14,
-        slot: 5e4,
-        bytes: 1e6,
-    };
     let query = |id, query: &Query| Request::View { id, target: TARGET, query: query.clone() };
     // Computes the cached data of tiles and answers first, but not the findings.
     let prepared = || {
         let mut session = open_large();
-        session.post(pick());
+        session.post(pick(9));
         next(&mut session);
         session.post(tiles(1, ColorBy::Category, &[NEAR]));
         next(&mut session);
@@ -326,7 +312,7 @@ fn picks_and_tiles_do_not_wait_for_long_queries() {
         working(&mut disturbed);
         // A query has a few slices before tiles, and then none until they are drawn.
         disturbed.post(tiles(3, ColorBy::Category, &[WHOLE]));
-        disturbed.post(pick());
+        disturbed.post(pick(9));
         let (response, _, waited) = next(&mut disturbed);
         assert!(
             matches!(response, Response::Picked { id: 9, hit: Some(_) }) && waited == 1,
@@ -344,7 +330,7 @@ fn picks_and_tiles_do_not_wait_for_long_queries() {
                 waited <= tile_slices + 8 && columns == of_tile,
                 "{waited} slices, {tile_slices} alone"
             );
-            disturbed.post(pick());
+            disturbed.post(pick(9));
             assert!(matches!(next(&mut disturbed), (Response::Picked { .. }, _, 1)));
             next(&mut disturbed).0
         } else {

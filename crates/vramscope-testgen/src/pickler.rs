@@ -1,6 +1,7 @@
 //! Writes plain data as CPython's pickler does with protocol 4: CPython reads such a file and
 //! pickles it into the same bytes, which a test checks.
 
+use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
 /// A frame ends with the object in which it reaches this length, in bytes
@@ -14,6 +15,8 @@ pub(crate) struct Pickler<W> {
     frame: Vec<u8>,
     /// The next memo number.
     memo: u32,
+    /// Memo numbers of interned strings.
+    words: FxHashMap<&'static str, u32>,
     written: u64,
 }
 
@@ -27,7 +30,8 @@ pub(crate) struct List {
 impl<W: Write> Pickler<W> {
     pub(crate) fn new(mut out: W) -> io::Result<Self> {
         out.write_all(b"\x80\x04")?;
-        Ok(Self { out, frame: Vec::with_capacity(2 * FRAME_BYTES), memo: 0, written: 2 })
+        let frame = Vec::with_capacity(2 * FRAME_BYTES);
+        Ok(Self { out, frame, memo: 0, words: FxHashMap::default(), written: 2 })
     }
 
     /// Call before each object: frames end between objects.
@@ -75,6 +79,16 @@ impl<W: Write> Pickler<W> {
         }
         self.frame.extend(text.as_bytes());
         Ok(self.memoize())
+    }
+
+    /// Writes an interned string: a new object the first time, then a reference to it.
+    pub(crate) fn word(&mut self, word: &'static str) -> io::Result<()> {
+        if let Some(&memo) = self.words.get(word) {
+            return self.get(memo);
+        }
+        let memo = self.string(word)?;
+        self.words.insert(word, memo);
+        Ok(())
     }
 
     pub(crate) fn int(&mut self, value: i64) -> io::Result<()> {

@@ -46,21 +46,13 @@ pub(crate) fn write(
     let pickler = Pickler::new(out)?;
     let frames = vec![None; stacks.frames.len()];
     let empty = FxHashMap::default();
-    let mut writer = Writer {
-        pickler,
-        stacks,
-        words: FxHashMap::default(),
-        frames,
-        kept: empty,
-        last: None,
-        none: None,
-    };
+    let mut writer = Writer { pickler, stacks, frames, kept: empty, last: None, none: None };
     writer.pickler.dict()?;
-    writer.word("segments")?;
+    writer.pickler.word("segments")?;
     let (segments, live) = writer.segments(&allocator)?;
     drop(allocator);
 
-    writer.word("device_traces")?;
+    writer.pickler.word("device_traces")?;
     let (mut devices, _) = writer.pickler.list(1)?;
     writer.pickler.item(&mut devices);
     let (trace, _) = writer.pickler.list(usize::try_from(events).map_err(io::Error::other)?)?;
@@ -70,9 +62,9 @@ pub(crate) fn write(
     writer.pickler.end_list(&trace);
     writer.pickler.end_list(&devices);
 
-    writer.word("allocator_settings")?;
+    writer.pickler.word("allocator_settings")?;
     writer.settings()?;
-    writer.word("external_annotations")?;
+    writer.pickler.word("external_annotations")?;
     writer.annotations(&annotations)?;
     writer.pickler.end_dict();
     let bytes = writer.pickler.finish()?;
@@ -82,8 +74,6 @@ pub(crate) fn write(
 struct Writer<'a, W> {
     pickler: Pickler<W>,
     stacks: &'a Stacks,
-    /// Memo numbers of interned strings.
-    words: FxHashMap<&'static str, u32>,
     /// Memo number of each frame, by the frame's number.
     frames: Vec<Option<u32>>,
     /// Memo numbers of the lists of frames in the final state.
@@ -95,17 +85,8 @@ struct Writer<'a, W> {
 }
 
 impl<W: Write> Writer<'_, W> {
-    fn word(&mut self, word: &'static str) -> io::Result<()> {
-        if let Some(&memo) = self.words.get(word) {
-            return self.pickler.get(memo);
-        }
-        let memo = self.pickler.string(word)?;
-        self.words.insert(word, memo);
-        Ok(())
-    }
-
     fn number(&mut self, key: &'static str, value: u64) -> io::Result<()> {
-        self.word(key)?;
+        self.pickler.word(key)?;
         self.pickler.int(value as i64)
     }
 
@@ -122,12 +103,12 @@ impl<W: Write> Writer<'_, W> {
             }
             let frame = &stacks.frames[number as usize];
             self.frames[number as usize] = Some(self.pickler.dict()?);
-            self.word("name")?;
+            self.pickler.word("name")?;
             self.pickler.string(&frame.name)?;
-            self.word("filename")?;
+            self.pickler.word("filename")?;
             // CPython interns the empty string.
             match frame.file.as_str() {
-                "" => self.word("")?,
+                "" => self.pickler.word("")?,
                 file => {
                     self.pickler.string(file)?;
                 }
@@ -140,7 +121,7 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn kept_stack(&mut self, capture: Capture) -> io::Result<()> {
-        self.word("frames")?;
+        self.pickler.word("frames")?;
         if let Some(&memo) = self.kept.get(&capture) {
             return self.pickler.get(memo);
         }
@@ -150,7 +131,7 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn no_stack(&mut self) -> io::Result<()> {
-        self.word("frames")?;
+        self.pickler.word("frames")?;
         if let Some(memo) = self.none {
             return self.pickler.get(memo);
         }
@@ -179,13 +160,13 @@ impl<W: Write> Writer<'_, W> {
             self.number("active_size", held().map(|b| b.size).sum())?;
             self.number("requested_size", held().map(|b| b.requested).sum())?;
             self.number("stream", segment.stream)?;
-            self.word("segment_type")?;
-            self.word(if segment.small { "small" } else { "large" })?;
-            self.word("segment_pool_id")?;
+            self.pickler.word("segment_type")?;
+            self.pickler.word(if segment.small { "small" } else { "large" })?;
+            self.pickler.word("segment_pool_id")?;
             self.pickler.pair(0, 0)?;
-            self.word("is_expandable")?;
+            self.pickler.word("is_expandable")?;
             self.pickler.bool(segment.expandable)?;
-            self.word("blocks")?;
+            self.pickler.word("blocks")?;
             let (mut of, _) = self.pickler.list(blocks.len())?;
             for (address, block) in &blocks {
                 self.pickler.item(&mut of);
@@ -193,8 +174,8 @@ impl<W: Write> Writer<'_, W> {
                 self.number("address", *address)?;
                 self.number("size", block.size)?;
                 self.number("requested_size", block.requested)?;
-                self.word("state")?;
-                self.word(match block.used {
+                self.pickler.word("state")?;
+                self.pickler.word(match block.used {
                     Use::Free => "inactive",
                     Use::Live => "active_allocated",
                     Use::Pending => "active_pending_free",
@@ -215,13 +196,13 @@ impl<W: Write> Writer<'_, W> {
 
     fn settings(&mut self) -> io::Result<()> {
         self.pickler.dict()?;
-        self.word("PYTORCH_CUDA_ALLOC_CONF")?;
-        self.word("")?;
-        self.word("max_split_size")?;
+        self.pickler.word("PYTORCH_CUDA_ALLOC_CONF")?;
+        self.pickler.word("")?;
+        self.pickler.word("max_split_size")?;
         self.pickler.int(-1)?;
-        self.word("garbage_collection_threshold")?;
+        self.pickler.word("garbage_collection_threshold")?;
         self.pickler.float(0.0)?;
-        self.word("expandable_segments")?;
+        self.pickler.word("expandable_segments")?;
         self.pickler.bool(false)?;
         self.number("pinned_num_register_threads", 1)?;
         for no in [
@@ -229,10 +210,10 @@ impl<W: Write> Writer<'_, W> {
             "pinned_use_cuda_host_register",
             "graph_capture_record_stream_reuse",
         ] {
-            self.word(no)?;
+            self.pickler.word(no)?;
             self.pickler.bool(false)?;
         }
-        self.word("roundup_power2_divisions")?;
+        self.pickler.word("roundup_power2_divisions")?;
         self.pickler.dict()?;
         for size in DIVISIONS {
             self.number(size, 0)?;
@@ -276,16 +257,16 @@ impl<W: Write> Sink for Recorder<'_, W> {
         let writer = &mut self.writer;
         writer.pickler.item(&mut self.trace);
         writer.pickler.dict()?;
-        writer.word("action")?;
-        writer.word(event.action)?;
+        writer.pickler.word("action")?;
+        writer.pickler.word(event.action)?;
         writer.number("addr", event.address)?;
         writer.number("size", event.size)?;
         writer.number("stream", event.stream)?;
         writer.number("time_us", time)?;
-        writer.word("compile_context")?;
+        writer.pickler.word("compile_context")?;
         // PyTorch makes a new string for each event.
         writer.pickler.string("N/A")?;
-        writer.word("frames")?;
+        writer.pickler.word("frames")?;
         let known = writer.last.filter(|last| last.0 == capture).map(|last| last.1);
         match known.or_else(|| writer.kept.get(&capture).copied()) {
             Some(memo) => writer.pickler.get(memo)?,

@@ -6,7 +6,6 @@
 //! not optimize the code for an opcode that is missing here.
 
 use crate::pickler::{List, Pickler};
-use rustc_hash::FxHashMap;
 use std::io;
 
 /// Distinct frames of all call stacks.
@@ -41,20 +40,16 @@ pub fn warm_up(blocks: u32) -> Vec<u8> {
 }
 
 fn write(blocks: u32, out: &mut Vec<u8>) -> io::Result<()> {
-    let mut writer = Writer {
-        pickler: Pickler::new(out)?,
-        words: FxHashMap::default(),
-        frames: [None; FRAMES as usize],
-    };
+    let mut writer = Writer { pickler: Pickler::new(out)?, frames: [None; FRAMES as usize] };
     writer.pickler.dict()?;
-    writer.word("segments")?;
+    writer.pickler.word("segments")?;
     let (mut segments, _) = writer.pickler.list(SEGMENTS as usize)?;
     for segment in 0..SEGMENTS {
         writer.pickler.item(&mut segments);
         writer.segment(segment, blocks)?;
     }
     writer.pickler.end_list(&segments);
-    writer.word("device_traces")?;
+    writer.pickler.word("device_traces")?;
     let (mut devices, _) = writer.pickler.list(1)?;
     writer.pickler.item(&mut devices);
     let events: Vec<_> = events(blocks).collect();
@@ -65,9 +60,9 @@ fn write(blocks: u32, out: &mut Vec<u8>) -> io::Result<()> {
     }
     writer.pickler.end_list(&trace);
     writer.pickler.end_list(&devices);
-    writer.word("allocator_settings")?;
+    writer.pickler.word("allocator_settings")?;
     writer.settings()?;
-    writer.word("external_annotations")?;
+    writer.pickler.word("external_annotations")?;
     writer.annotations()?;
     writer.pickler.end_dict();
     writer.pickler.finish().map(drop)
@@ -99,33 +94,22 @@ fn time(number: u32) -> u64 {
 
 struct Writer<'a> {
     pickler: Pickler<&'a mut Vec<u8>>,
-    /// Memo numbers of interned strings.
-    words: FxHashMap<&'static str, u32>,
     /// Memo number of each frame.
     frames: [Option<u32>; FRAMES as usize],
 }
 
 impl Writer<'_> {
-    fn word(&mut self, word: &'static str) -> io::Result<()> {
-        if let Some(&memo) = self.words.get(word) {
-            return self.pickler.get(memo);
-        }
-        let memo = self.pickler.string(word)?;
-        self.words.insert(word, memo);
-        Ok(())
-    }
-
     fn words(&mut self, pairs: &[(&'static str, &'static str)]) -> io::Result<()> {
         for (key, word) in pairs {
-            self.word(key)?;
-            self.word(word)?;
+            self.pickler.word(key)?;
+            self.pickler.word(word)?;
         }
         Ok(())
     }
 
     fn numbers(&mut self, pairs: &[(&'static str, u64)]) -> io::Result<()> {
         for (key, number) in pairs {
-            self.word(key)?;
+            self.pickler.word(key)?;
             self.pickler.int(*number as i64)?;
         }
         Ok(())
@@ -133,7 +117,7 @@ impl Writer<'_> {
 
     /// The call stack of a block; each is a new list, and one has a single frame.
     fn stack(&mut self, block: u32) -> io::Result<()> {
-        self.word("frames")?;
+        self.pickler.word("frames")?;
         let stack = block % STACKS;
         let depth = if stack == 0 { 1 } else { MIN_DEPTH + stack % DEPTHS };
         let (mut list, _) = self.pickler.list(depth as usize)?;
@@ -177,12 +161,12 @@ impl Writer<'_> {
             ("stream", 0),
         ])?;
         self.words(&[("segment_type", "large")])?;
-        self.word("segment_pool_id")?;
+        self.pickler.word("segment_pool_id")?;
         self.pickler.pair(0, 0)?;
-        self.word("is_expandable")?;
+        self.pickler.word("is_expandable")?;
         self.pickler.bool(false)?;
         self.stack(segment)?;
-        self.word("blocks")?;
+        self.pickler.word("blocks")?;
         let (mut list, _) = self.pickler.list(live.len().max(1))?;
         if live.is_empty() {
             self.pickler.item(&mut list);
@@ -228,10 +212,10 @@ impl Writer<'_> {
         ])?;
         // PyTorch 2.9 writes more keys, and a new string and a new tuple in each event.
         if number / EVENTS_PER_FORM % 2 == 1 {
-            self.word("compile_context")?;
+            self.pickler.word("compile_context")?;
             self.pickler.string("N/A")?;
             self.words(&[("user_metadata", "")])?;
-            self.word("segment_pool_id")?;
+            self.pickler.word("segment_pool_id")?;
             self.pickler.pair(0, 0)?;
         }
         self.stack(block)?;
@@ -241,12 +225,12 @@ impl Writer<'_> {
 
     fn settings(&mut self) -> io::Result<()> {
         self.pickler.dict()?;
-        self.word("expandable_segments")?;
+        self.pickler.word("expandable_segments")?;
         self.pickler.bool(false)?;
-        self.word("max_split_size")?;
+        self.pickler.word("max_split_size")?;
         self.pickler.int(-1)?;
         self.words(&[("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:False")])?;
-        self.word("roundup_power2_divisions")?;
+        self.pickler.word("roundup_power2_divisions")?;
         self.pickler.dict_of_one()?;
         self.numbers(&[("256", 4)])?;
         self.pickler.end_pair();

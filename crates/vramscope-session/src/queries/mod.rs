@@ -94,15 +94,14 @@ enum Work {
     Task(Task),
 }
 
-/// A task over a device. It owns the file and its arguments.
+/// A task over a device. It owns the file and its arguments. An answer that needs one slice charges
+/// nothing: its budget is called `_budget`.
 macro_rules! task {
     ($of:expr, |$at:ident, $budget:ident| $answer:expr) => {{
         let (file, device, slice): (&Arc<LoadedFile>, DeviceRef, u64) = $of;
         let file = file.clone();
         Work::Task(Box::pin(async move {
             let ($at, $budget) = (target(&file, device)?, &mut Budget::of(slice));
-            // Answers that need one slice charge nothing.
-            let _ = &$budget;
             Some($answer)
         }))
     }};
@@ -189,7 +188,7 @@ impl Queries {
             Query::Minimap { axis } => {
                 task!(on, |at, budget| Answer::Minimap(minimap::minimap(at, axis, budget).await))
             }
-            Query::Tracks { axis, x0, x1, columns } => task!(on, |at, budget| {
+            Query::Tracks { axis, x0, x1, columns } => task!(on, |at, _budget| {
                 Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns))
             }),
             Query::StateAt { at: moment } => task!(on, |at, budget| Answer::StateAt(Box::new(
@@ -201,7 +200,7 @@ impl Queries {
                 Answer::StateAt(Box::new(state_at::state_at(at, moment, budget).await))
             }),
             Query::Markers { events } => {
-                task!(on, |at, budget| Answer::Markers(state_at::markers(at.trace(), &events)))
+                task!(on, |at, _budget| Answer::Markers(state_at::markers(at.trace(), &events)))
             }
             Query::Range(marked) => task!(on, |at, budget| Answer::Detail(
                 range::range(at, &marked, budget).await.map(Box::new)
@@ -218,9 +217,9 @@ impl Queries {
                 ))
             }
             Query::Hit { block } => {
-                task!(on, |at, budget| Answer::Hit(hover::block_tooltip(at, block).map(Box::new)))
+                task!(on, |at, _budget| Answer::Hit(hover::block_tooltip(at, block).map(Box::new)))
             }
-            Query::Names { blocks } => task!(on, |at, budget| Answer::Names(
+            Query::Names { blocks } => task!(on, |at, _budget| Answer::Names(
                 blocks.iter().map(|&block| hover::block_labels(at, block)).collect()
             )),
             Query::Search { text } => {
@@ -230,7 +229,7 @@ impl Queries {
                 Answer::Detail(segment::segment(at, segment, event, budget).await.map(Box::new))
             }),
             Query::SegmentOf { block } => {
-                task!(on, |at, budget| Answer::SegmentOf(segment::segment_of(at, block)))
+                task!(on, |at, _budget| Answer::SegmentOf(segment::segment_of(at, block)))
             }
             Query::Frame { name, file: path, line } => task!(on, |at, budget| {
                 Answer::Detail(frame::frame(at, &name, &path, line, budget).await.map(Box::new))
@@ -243,10 +242,8 @@ impl Queries {
             }
             Query::Picture { .. } => {
                 let shared = file.clone();
-                task!(on, |at, budget| {
-                    let picture = picture::picture(&shared, device, &query, budget);
-                    let _ = at;
-                    Answer::Text(picture.await)
+                task!(on, |_at, budget| {
+                    Answer::Text(picture::picture(&shared, device, &query, budget).await)
                 })
             }
         }
