@@ -1,0 +1,216 @@
+// Overlays of plots.
+
+export const overlays = `
+.overlay { position: absolute; inset: 0; overflow: hidden; contain: strict; pointer-events: none; }
+.overlay > * { position: absolute; top: 0; left: 0; }
+.mark { pointer-events: none; }
+/* Only the knob takes the pointer, because the line below it covers blocks. */
+button.mark { padding: 0; border: 0; background: none; cursor: pointer; }
+button.mark::after { pointer-events: auto; }
+.mark[data-kind="cursor"] { width: 1px !important; background: var(--accent); z-index: 3; }
+.mark[data-kind="cursor"] .mark-text {
+  bottom: 0;
+  left: 0;
+  transform: translate(-50%, 0);
+  background: var(--accent-solid);
+  color: var(--on-accent);
+}
+.mark[data-kind="range"] {
+  background: var(--tint);
+  box-shadow: inset 1px 0 var(--accent), inset -1px 0 var(--accent);
+}
+.mark-text {
+  position: absolute;
+  padding: 1px 6px;
+  border-radius: 4px;
+  background: var(--raised);
+  color: var(--text);
+  font: 400 var(--small) / 1.4 var(--mono);
+  white-space: nowrap;
+}
+.mark[data-kind="ruler-x"] {
+  border-bottom: 1px solid var(--text);
+  box-shadow: inset 1px 0 var(--text), inset -1px 0 var(--text);
+}
+.mark[data-kind="ruler-y"] {
+  border-left: 1px solid var(--text);
+  box-shadow: inset 0 1px var(--text), inset 0 -1px var(--text);
+}
+.mark[data-kind^="ruler"] .mark-text { top: 50%; left: 50%; transform: translate(-50%, -50%); }
+.mark[data-kind="oom"], .mark[data-kind="finding"], .mark[data-kind="marker"] {
+  width: 9px !important;
+  margin-left: -4px;
+}
+.mark[data-kind="oom"]::before,
+.mark[data-kind="finding"]::before,
+.mark[data-kind="marker"]::before {
+  content: "";
+  position: absolute;
+  inset: 0 auto 0 4px;
+  border-left: 1px dashed var(--mark);
+}
+.mark[data-kind="oom"]::after,
+.mark[data-kind="finding"]::after,
+.mark[data-kind="marker"]::after {
+  content: "";
+  position: absolute;
+  top: 0;
+  left: 0;
+  width: 9px;
+  height: 9px;
+  border-radius: 2px;
+  background: var(--mark);
+}
+.mark[data-kind="oom"] { --mark: var(--error); z-index: 2; }
+.mark[data-kind="finding"] { --mark: var(--warn); }
+.mark[data-kind="finding"]::before { border-left-style: none; }
+.mark[data-kind="finding"]::after { border-radius: 50%; }
+.mark[data-kind="marker"] { --mark: var(--accent); z-index: 2; }
+.mark[data-kind="capacity"] .mark-text { right: 4px; bottom: 3px; color: var(--warn); }
+.mark[data-kind="name"] { display: flex; align-items: center; overflow: hidden; }
+.mark[data-kind="name"] .mark-text {
+  position: static;
+  padding: 0 4px;
+  background: none;
+  color: #14181d;
+  font-family: var(--sans);
+  white-space: pre;
+}
+.draft { position: absolute; top: 0; left: 0; z-index: 4; }
+.draft[data-kind="box"] { border: 1px solid var(--accent); background: var(--tint); }
+.draft[data-kind="range"] {
+  top: 8px;
+  height: auto !important;
+  bottom: 24px;
+  transform-origin: 0 0;
+  background: var(--tint);
+  box-shadow: inset 1px 0 var(--accent), inset -1px 0 var(--accent);
+  translate: none;
+}
+.rows-bar {
+  position: absolute;
+  top: 8px;
+  right: 0;
+  bottom: 24px;
+  z-index: 3;
+  width: 11px;
+  overflow: hidden scroll;
+  scrollbar-width: thin;
+  scrollbar-color: var(--faint) transparent;
+}
+.names { z-index: 1; }
+.flame-name {
+  display: flex;
+  padding: 0 4px;
+  border: 0;
+  background: none;
+  color: #14181d;
+  font: 400 var(--small) / 20px var(--sans);
+  text-align: left;
+  pointer-events: auto;
+  cursor: pointer;
+}
+.flame-name > span {
+  flex: none;
+  max-width: 100%;
+  overflow: hidden;
+  text-overflow: ellipsis;
+  white-space: pre;
+}
+.flame-name > .flame-place {
+  flex: 0 1 auto;
+  min-width: 0;
+  font: 400 var(--small) / 20px var(--mono);
+}
+.flame-name:focus-visible { outline-offset: -2px; outline-color: var(--text); }
+.segment-label {
+  left: 0;
+  padding: 0;
+  border: 0;
+  background: none;
+  color: var(--faint);
+  font: 400 10px / 1 var(--mono);
+  text-align: right;
+  overflow: hidden;
+  white-space: nowrap;
+  pointer-events: auto;
+  cursor: pointer;
+}
+.segment-label:hover { color: var(--text); }
+.rows-overlay .segment-label { width: 58px; }
+.tracks {
+  position: relative;
+  contain: content;
+  max-height: 62px;
+  overflow: hidden auto;
+  padding-left: var(--left);
+}
+.tracks-inner { position: relative; width: var(--width); margin: 3px 0; overflow: clip; }
+.tracks-laid { position: relative; height: 100%; will-change: transform; }
+.track {
+  position: absolute;
+  height: 14px;
+  min-width: 1px;
+  padding: 0;
+  overflow: hidden;
+  border: 0;
+  border-radius: 2px;
+  background: color-mix(in oklab, var(--hue) 30%, var(--surface));
+  box-shadow: inset 2px 0 var(--hue);
+  color: var(--text);
+  font: 400 10px / 14px var(--sans);
+  text-align: left;
+  cursor: pointer;
+}
+.track span {
+  display: block;
+  padding: 0 4px;
+  overflow: hidden;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
+.minimap { contain: content; height: 61px; padding: 3px 0 5px var(--left); }
+.tracks + .minimap { height: 40px; }
+.minimap svg {
+  display: block;
+  width: var(--width);
+  height: 100%;
+  background: var(--sunk);
+  border-radius: 2px;
+  cursor: crosshair;
+  touch-action: none;
+}
+.minimap-fill { fill: var(--line-strong); }
+.minimap-line {
+  fill: none;
+  stroke: var(--faint);
+  stroke-width: 1;
+  vector-effect: non-scaling-stroke;
+}
+.minimap-out { fill: var(--veil); opacity: 0.62; }
+.minimap-brush {
+  fill: transparent;
+  stroke: var(--accent);
+  stroke-width: 1;
+  vector-effect: non-scaling-stroke;
+  cursor: grab;
+}
+.minimap-mark[data-kind="oom"] { fill: var(--error); }
+.minimap-mark[data-kind="finding"] { fill: var(--warn); }
+.minimap-cursor { fill: var(--accent); }
+.breadcrumb {
+  display: flex;
+  align-items: baseline;
+  justify-content: space-between;
+  gap: 16px;
+  flex: none;
+  padding: 4px 14px;
+  border-bottom: 1px solid var(--line);
+  font-size: 12px;
+  white-space: nowrap;
+}
+.breadcrumb ol { display: flex; min-width: 0; overflow: hidden; }
+.breadcrumb li { min-width: 24px; overflow: hidden; text-overflow: ellipsis; }
+.breadcrumb li + li::before { content: "\\203a"; padding: 0 5px; color: var(--faint); }
+.matched { color: var(--dim); font-family: var(--mono); font-size: 12px; }
+`;
