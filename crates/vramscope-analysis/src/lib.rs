@@ -58,6 +58,7 @@ mod site;
 pub mod slicing;
 mod sort;
 mod state;
+mod steps;
 mod trace;
 
 pub use band::Band;
@@ -68,9 +69,8 @@ pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
-    Facts, Finding, FindingKind, FixedSegments, FreeAt, FreeMemory, Growth, OutlierItem,
-    PendingFrees, RankFacts, SettingCost, Severity, StepSource, Steps, findings, findings_sliced,
-    free_slots, outliers,
+    Basis, Evidence, Facts, Finding, FindingKind, Growth, OutlierItem, Part, PendingFrees,
+    RankFacts, Severity, findings, findings_sliced, outliers,
 };
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
@@ -84,5 +84,6 @@ pub use segments::{Segments, Span};
 pub use series::Series;
 pub use site::{Site, Sites, is_distinctive, is_framework_file, name_hash};
 pub use sort::sort;
+pub use steps::{StepSource, Steps};
 pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use trace::{Coverage, Exactness, Oom, Trace};

@@ -96,6 +96,7 @@ fn declarations() -> String {
         FindingKind,
         Severity,
         Category,
+        FindingPart,
         FindingRow,
         Minimap,
         Mark,

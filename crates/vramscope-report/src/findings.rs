@@ -1,12 +1,12 @@
 //! `vramscope anomalies`: the findings of each file and across ranks.
 
-use crate::finding_text;
-use crate::frames::{FrameRecord, owned_frames};
+use crate::finding_text::{self, Words};
+use crate::frames::{FrameRecord, owned_frames, site};
 use crate::rank::RankSummary;
 use crate::target::Target;
 use serde::Serialize;
 use vramscope_analysis::{
-    Facts, Finding, FindingKind, OutlierItem, RankFacts, SettingCost, Severity, outliers,
+    Basis, Facts, Finding, FindingKind, OutlierItem, Phase, RankFacts, Severity, outliers,
 };
 use vramscope_snapshot::StackId;
 
@@ -26,42 +26,108 @@ pub struct FindingRecord {
     pub id: String,
     /// The kind.
     pub kind: FindingKind,
-    /// The file's path.
-    pub path: String,
-    /// The device's ordinal.
-    pub device: u32,
     /// The severity.
     pub severity: Severity,
+    /// The file's path.
+    pub path: String,
+    /// The rank in the path; null if there is none.
+    pub rank: Option<u32>,
+    /// The device's ordinal.
+    pub device: u32,
+    /// The finding in a few words.
+    pub title: String,
+    /// Subject, numbers and cause.
+    pub text: String,
+    /// What to do.
+    pub action: String,
     /// Bytes that the finding is about.
     pub bytes: u64,
-    /// The finding in words.
-    pub text: String,
+    /// The training step, from 0; null if the finding is about several or none.
+    pub step: Option<u32>,
+    /// The phase; null if the finding is about several or none.
+    pub phase: Option<&'static str>,
+    /// How the numbers were obtained.
+    pub basis: Basis,
     /// Evidence: event indices from 0.
     pub events: Vec<u32>,
-    /// The call stack that the finding is about, innermost frame first; empty if there is none.
+    /// The call sites that the finding is about, most bytes first.
+    pub sites: Vec<String>,
+    /// The number of blocks that the finding is about.
+    pub blocks: u32,
+    /// The shares of the call sites, if there are several.
+    pub children: Vec<FindingChild>,
+    /// The largest call stack, innermost frame first; empty if there is none.
+    #[serde(skip)]
     pub frames: Vec<FrameRecord<'static>>,
-    /// The call stack in the file's tables; `None` without a stack, and for findings across ranks.
+    /// The largest call stack in the file's tables; `None` without a stack, and for findings across
+    /// ranks.
     #[serde(skip)]
     pub stack: Option<StackId>,
-    /// The allocator setting that the finding is about.
-    #[serde(skip)]
-    pub setting: Option<&'static str>,
 }
 
-/// The findings of one device, by severity, then bytes. Outliers need a comparison of ranks.
+/// The share of one call site in a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FindingChild {
+    /// The call site.
+    pub site: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its blocks.
+    pub blocks: u32,
+}
+
+/// The maximum number of children. The rest is in the text's sum.
+const MAX_CHILDREN: usize = 20;
+
+/// The findings of one device, by severity, then bytes. Rank skew needs a comparison of ranks.
 pub fn of_device(target: Target<'_>) -> Vec<FindingRecord> {
     let found = target.entry.findings(target.index).iter();
-    let row = |finding: &Finding| {
-        let frames = finding.stack.map(|stack| owned_frames(target.snapshot(), stack));
-        let text = finding_text::text(target.entry, &finding.facts, finding.stack);
-        record(target.path, finding, text, frames.unwrap_or_default())
+    let row = |finding: &Finding| FindingRecord {
+        children: children(target, finding),
+        frames: finding
+            .stack()
+            .map(|stack| owned_frames(target.snapshot(), stack))
+            .unwrap_or_default(),
+        ..record(target.path, finding, finding_text::words(target.entry, finding))
     };
-    found.map(row).collect()
+    let with_sites = |mut record: FindingRecord| {
+        record.sites = record.children.iter().map(|child| child.site.clone()).collect();
+        if record.children.len() == 1 {
+            record.children.clear();
+        }
+        record
+    };
+    found.map(row).map(with_sites).collect()
 }
 
-/// The record of an outlier. `frames` is the call stack that it is about.
+/// The shares of call sites, most bytes first. Call stacks with one label are one site.
+fn children(target: Target<'_>, finding: &Finding) -> Vec<FindingChild> {
+    let mut children: Vec<FindingChild> = Vec::new();
+    for part in &finding.parts {
+        let site = site(target.entry, part.stack);
+        match children.iter_mut().find(|child| child.site == site) {
+            Some(child) => {
+                child.bytes += part.bytes.0;
+                child.blocks += part.blocks;
+            }
+            None => {
+                children.push(FindingChild { site, bytes: part.bytes.0, blocks: part.blocks });
+            }
+        }
+    }
+    children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
+    children.truncate(MAX_CHILDREN);
+    children
+}
+
+/// The record of a finding across ranks. `frames` is the call stack that it is about.
 pub fn outlier(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>) -> FindingRecord {
-    record(path, finding, finding_text::outlier_text(&finding.facts), frames)
+    let sites = frames.first().map(FrameRecord::label).into_iter().collect();
+    FindingRecord {
+        frames,
+        sites,
+        ..record(path, finding, finding_text::rank_words(&finding.facts))
+    }
 }
 
 /// The findings of all devices, and the outliers among them.
@@ -70,7 +136,7 @@ pub fn across(ranks: Vec<RankSummary>) -> Findings {
     let outliers = outliers(&facts).into_iter().map(|(index, finding)| {
         let rank = &ranks[index];
         let stack = match &finding.facts {
-            Facts::Outlier { item: OutlierItem::Stack { hash, .. }, .. } => {
+            Facts::RankSkew { item: OutlierItem::Stack { hash, .. }, .. } => {
                 rank.stacks.iter().find(|s| s.hash == *hash)
             }
             _ => None,
@@ -86,27 +152,27 @@ pub fn across(ranks: Vec<RankSummary>) -> Findings {
     Findings { schema: "vramscope.anomalies/1", anomalies: all }
 }
 
-fn record(
-    path: &str,
-    finding: &Finding,
-    text: String,
-    frames: Vec<FrameRecord<'static>>,
-) -> FindingRecord {
-    let setting = match &finding.facts {
-        Facts::Settings(cost) => Some(SettingCost::key(cost)),
-        _ => None,
-    };
+/// A record without call sites.
+fn record(path: &str, finding: &Finding, words: Words) -> FindingRecord {
     FindingRecord {
         id: finding.id.clone(),
         kind: finding.kind(),
-        path: path.to_owned(),
-        device: finding.device,
         severity: finding.severity,
+        path: path.to_owned(),
+        rank: crate::rank_of(path),
+        device: finding.device,
+        title: words.title,
+        text: words.text,
+        action: words.action,
         bytes: finding.bytes,
-        text,
+        step: finding.step,
+        phase: finding.phase.map(Phase::name),
+        basis: finding.basis,
         events: finding.events.clone(),
-        frames,
-        stack: finding.stack,
-        setting,
+        sites: Vec::new(),
+        blocks: finding.blocks,
+        children: Vec::new(),
+        frames: Vec::new(),
+        stack: finding.stack(),
     }
 }

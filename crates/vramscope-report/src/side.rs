@@ -203,7 +203,7 @@ fn finding(row: &FindingRecord) -> SideFinding {
     let own = row.frames.iter().find(|f| !f.is_framework()).or_else(|| row.frames.first());
     let about = match own {
         Some(frame) => format!("{} {}", frame.name, crate::text::file_name(&frame.file)),
-        None => row.setting.unwrap_or_default().to_owned(),
+        None => String::new(),
     };
     SideFinding { kind: row.kind, about, bytes: row.bytes, text: row.text.clone() }
 }

@@ -13,6 +13,18 @@ pub enum Phase {
     Other,
 }
 
+impl Phase {
+    /// The name in JSON and texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Optimizer => "optimizer",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// A maximal part of the window in one phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseSpan {

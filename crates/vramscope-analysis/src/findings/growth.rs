@@ -4,10 +4,11 @@
 //! call stack. Bytes allocated in a step and never freed show accumulation. Net live bytes also
 //! show a buffer that is replaced by a larger one in every step.
 
-use super::{Context, Facts, Finding, Growth, StepSource, Steps};
+use super::{Evidence, Facts, Finding, Growth, Part};
 use crate::blocks::Origin;
 use crate::slicing::{Budget, strides};
 use crate::sort;
+use crate::steps::Steps;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
@@ -51,11 +52,10 @@ struct Pattern {
 }
 
 pub(super) async fn growth(
-    cx: &Context<'_>,
-    steps: Option<&Steps>,
+    cx: Evidence<'_>,
     budget: &mut Budget,
 ) -> Vec<Finding> {
-    let Some((steps, warm_up)) = steps.and_then(|steps| Some((steps, steps.warm_up()?))) else {
+    let Some((steps, warm_up)) = cx.steps.and_then(|steps| Some((steps, steps.warm_up()?))) else {
         return Vec::new();
     };
     let rotating = rotating(cx, steps, warm_up, budget).await;
@@ -74,7 +74,7 @@ pub(super) async fn growth(
         let changes = step_changes(cx, steps, group_of, budget).await;
         for group in changes.chunk_by(|a, b| a.group == b.group) {
             if let Some(finding) = find_in_group(cx, steps, warm_up, group, &rotating) {
-                if let Some(stack) = finding.stack {
+                if let Some(stack) = finding.stack() {
                     reported[stack.0 as usize] = true;
                 }
                 found.push(finding);
@@ -88,7 +88,7 @@ pub(super) async fn growth(
 /// Allocations and frees of the blocks that are live at a step boundary or at the end, sorted by
 /// group, then step.
 async fn step_changes(
-    cx: &Context<'_>,
+    cx: Evidence<'_>,
     steps: &Steps,
     group_of: impl Fn(StackId) -> Option<u64>,
     budget: &mut Budget,
@@ -127,7 +127,7 @@ async fn step_changes(
 /// A fixed number of buffers that are handed on from step to step looks like growth until the first
 /// of them is freed.
 async fn rotating(
-    cx: &Context<'_>,
+    cx: Evidence<'_>,
     steps: &Steps,
     warm_up: usize,
     budget: &mut Budget,
@@ -148,7 +148,7 @@ async fn rotating(
 
 /// The finding for one group of changes, if the group grows.
 fn find_in_group(
-    cx: &Context,
+    cx: Evidence<'_>,
     steps: &Steps,
     warm_up: usize,
     group: &[StepChange],
@@ -191,7 +191,7 @@ fn find_in_group(
     }
     // A cache grows between generated tokens on purpose, so this needs steps that the program
     // named. Batches may also grow a few times in a row by chance.
-    if steps.source == StepSource::Periodicity || net.len() < MIN_REPLACEMENTS {
+    if !steps.are_training() || net.len() < MIN_REPLACEMENTS {
         return None;
     }
     let pattern = pattern(&net, warm_up, steps.whole())?;
@@ -206,7 +206,7 @@ fn find_in_group(
     Some(finding(cx, &allocs, bytes, facts))
 }
 
-fn finding(cx: &Context, allocs: &[&StepChange], bytes: u64, facts: Growth) -> Finding {
+fn finding(cx: Evidence<'_>, allocs: &[&StepChange], bytes: u64, facts: Growth) -> Finding {
     let block = |c: &&StepChange| &cx.trace.blocks[c.block as usize];
     // The stack with most bytes represents a call site with several stacks.
     let mut stacks: Vec<(StackId, i64)> =
@@ -217,7 +217,12 @@ fn finding(cx: &Context, allocs: &[&StepChange], bytes: u64, facts: Growth) -> F
         .max_by_key(|chunk| (chunk.iter().map(|s| s.1).sum::<i64>(), std::cmp::Reverse(chunk[0].0)))
         .map_or(StackId::EMPTY, |chunk| chunk[0].0);
     let events = allocs.iter().filter_map(|c| block(c).alloc_event()).map(|event| event.0);
-    cx.stack_finding(stack, bytes, events.collect(), Facts::Growth(facts))
+    let part = Part { stack, bytes: Bytes(bytes), blocks: allocs.len() as u32 };
+    Finding {
+        parts: vec![part],
+        blocks: part.blocks,
+        ..cx.finding(cx.hash(stack), bytes, bytes, events.collect(), Facts::Growth(facts))
+    }
 }
 
 /// The growth of a series between two steps, if it grows regularly by similar amounts.

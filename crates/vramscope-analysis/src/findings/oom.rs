@@ -1,6 +1,6 @@
 //! Failed allocations, and the call sites that held most memory at that time.
 
-use super::{Context, Facts, Finding};
+use super::{Evidence, Facts, Finding, Part};
 use crate::blocks::Block;
 use crate::slicing::{Budget, strides};
 use crate::trace::Oom;
@@ -17,7 +17,7 @@ struct Holder {
     bytes: u64,
 }
 
-pub(super) async fn ooms(cx: &Context<'_>, budget: &mut Budget) -> Vec<Finding> {
+pub(super) async fn ooms(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     if cx.trace.ooms.is_empty() {
         return Vec::new();
     }
@@ -48,7 +48,7 @@ pub(super) async fn ooms(cx: &Context<'_>, budget: &mut Budget) -> Vec<Finding> 
 /// The holder of every block as an index into the holders, and all holders with 0 bytes.
 ///
 /// The first holder collects the blocks whose own call stack was not recorded.
-async fn holders(cx: &Context<'_>, budget: &mut Budget) -> (Vec<u32>, Vec<Holder>) {
+async fn holders(cx: Evidence<'_>, budget: &mut Budget) -> (Vec<u32>, Vec<Holder>) {
     let mut known: FxHashMap<u64, u32> = FxHashMap::default();
     let mut holders = vec![Holder { stack: StackId::EMPTY, bytes: 0 }];
     let mut of_block = |block: &Block| {
@@ -71,7 +71,7 @@ async fn holders(cx: &Context<'_>, budget: &mut Budget) -> (Vec<u32>, Vec<Holder
     (of_blocks, holders)
 }
 
-fn finding(cx: &Context, oom: &Oom, reserved: i64, holders: &[Holder]) -> Finding {
+fn finding(cx: Evidence<'_>, oom: &Oom, reserved: i64, holders: &[Holder]) -> Finding {
     let slot = oom.event.0 + 1;
     let stack = cx.snapshot.events.stack(cx.trace.device.events.start + oom.event.0);
     let mut largest: Vec<&Holder> = holders.iter().filter(|h| h.bytes > 0).collect();
@@ -82,10 +82,16 @@ fn finding(cx: &Context, oom: &Oom, reserved: i64, holders: &[Holder]) -> Findin
         device_free: oom.device_free,
         reserved: Bytes(reserved.max(0) as u64),
         in_use: Bytes(cx.trace.requested.at(slot)),
-        largest_free: (cx.free_at)(slot).map(|memory| Bytes(memory.largest)),
         holders: largest.iter().take(MAX_HOLDERS).map(|h| (h.stack, Bytes(h.bytes))).collect(),
         other_sites: largest.len().saturating_sub(MAX_HOLDERS),
     };
     let stack = (stack != StackId::EMPTY).then_some(stack);
-    cx.finding(oom.event.0, oom.requested.0, vec![oom.event.0], stack, facts)
+    let parts = stack.map(|stack| Part { stack, bytes: oom.requested, blocks: 0 });
+    let requested = oom.requested.0;
+    Finding {
+        step: cx.step_at(oom.event.0),
+        phase: cx.phase_at(oom.event.0),
+        parts: parts.into_iter().collect(),
+        ..cx.finding(oom.event.0, requested, requested, vec![oom.event.0], facts)
+    }
 }

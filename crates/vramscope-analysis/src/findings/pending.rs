@@ -1,7 +1,7 @@
 //! Delayed frees. After `Tensor.record_stream` the allocator holds a freed block until the other
 //! stream has passed an event.
 
-use super::{Context, Facts, Finding, PendingFrees};
+use super::{Evidence, Facts, Finding, Part, PendingFrees};
 use crate::slicing::{Budget, STRIDE, strides};
 use crate::sort;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ struct Wait {
     bytes: u64,
 }
 
-pub(super) async fn pending_frees(cx: &Context<'_>, budget: &mut Budget) -> Vec<Finding> {
+pub(super) async fn pending_frees(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     let mut groups: BTreeMap<(StackId, StreamId), Vec<Wait>> = BTreeMap::new();
     let rows = &cx.trace.device.events;
     for part in strides(cx.trace.blocks.len()) {
@@ -55,7 +55,7 @@ pub(super) async fn pending_frees(cx: &Context<'_>, budget: &mut Budget) -> Vec<
 
 /// The finding for the frees of one call stack and stream.
 fn group(
-    cx: &Context,
+    cx: Evidence<'_>,
     stack: StackId,
     stream: StreamId,
     waits: &[Wait],
@@ -77,7 +77,12 @@ fn group(
     });
     let (hash, handle) = (cx.sites.get(stack).stack_hash, cx.snapshot.stream(stream));
     let events = waits.iter().map(|w| w.from).collect();
-    cx.finding(format_args!("{hash:016x}-{handle:x}"), most_at_once, events, Some(stack), facts)
+    let part = Part { stack, bytes: Bytes(most_at_once), blocks: waits.len() as u32 };
+    Finding {
+        parts: vec![part],
+        blocks: part.blocks,
+        ..cx.finding(format_args!("{hash:016x}-{handle:x}"), most_at_once, most_at_once, events, facts)
+    }
 }
 
 /// The most bytes that wait at the same time.

@@ -52,7 +52,11 @@ fn text(out: &mut dyn Write, report: &Findings) -> io::Result<()> {
             a.kind.name(),
             styled(STRONG, &a.path)
         )?;
+        writeln!(out, "             {}", styled(STRONG, &a.title))?;
         writeln!(out, "             {}", a.text)?;
+        if !a.action.is_empty() {
+            writeln!(out, "             {}", a.action)?;
+        }
         let own: Vec<String> =
             a.frames.iter().filter(|f| !f.is_framework()).map(FrameRecord::label).collect();
         if own.len() > 1 {

@@ -79,8 +79,16 @@ pub struct FindingRow {
     pub device: u32,
     /// The memory that the finding is about.
     pub bytes: Quantity,
-    /// The finding in words.
+    /// The finding in a few words.
+    pub title: String,
+    /// Subject, numbers and cause.
     pub text: String,
+    /// What to do; empty if nothing follows.
+    pub action: String,
+    /// The step and phase in words: `step 3, backward`. Empty if neither is known.
+    pub place: String,
+    /// The shares of call sites, if the finding is about several.
+    pub parts: Vec<FindingPart>,
     /// The first event of the finding; null if it has none.
     pub event: Option<u32>,
     /// The first event in words: `#3,702`; empty if there is none.
@@ -91,6 +99,19 @@ pub struct FindingRow {
     pub reference: Option<String>,
     /// The call stack that the finding is about.
     pub stack: StackDetail,
+}
+
+/// The share of a call site in a finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FindingPart {
+    /// The call site: `model.py:212 forward`.
+    pub site: String,
+    /// Its memory.
+    pub bytes: Quantity,
+    /// Its blocks.
+    pub blocks: Quantity,
 }
 
 /// The state after an event.

@@ -170,11 +170,18 @@ crate::csv_line! {
         severity: Severity,
         device: u32,
         bytes: u64,
+        step: Option<u32>,
+        phase: Option<&'static str>,
+        blocks: u32,
         events: usize,
         first_event: Option<u32>,
         last_event: Option<u32>,
         #[serde(serialize_with = "spreadsheet_text")]
+        title: &'a str,
+        #[serde(serialize_with = "spreadsheet_text")]
         text: &'a str,
+        #[serde(serialize_with = "spreadsheet_text")]
+        action: &'a str,
         #[serde(serialize_with = "spreadsheet_text")]
         stack: String,
         #[serde(serialize_with = "spreadsheet_text")]
@@ -191,10 +198,15 @@ impl<'a> FindingLine<'a> {
             severity: row.severity,
             device: row.device,
             bytes: row.bytes,
+            step: row.step,
+            phase: row.phase,
+            blocks: row.blocks,
             events: row.events.len(),
             first_event: row.events.first().copied(),
             last_event: row.events.last().copied(),
+            title: &row.title,
             text: &row.text,
+            action: &row.action,
             stack: joined(&row.frames),
             path: &row.path,
         }

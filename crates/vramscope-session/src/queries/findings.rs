@@ -5,13 +5,13 @@ use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Block, FindingKind};
 use vramscope_protocol::StackDetail;
-use vramscope_protocol::views::FindingRow;
+use vramscope_protocol::views::{FindingPart, FindingRow};
 use vramscope_report::Target;
 use vramscope_report::finding_text::label;
-use vramscope_report::findings::{FindingRecord, of_device};
+use vramscope_report::findings::{FindingChild, FindingRecord, of_device};
 use vramscope_report::{Quantity, text};
 use vramscope_snapshot::StackId;
-use vramscope_units::{Bytes, EventIndex};
+use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The findings of a device, by severity, then bytes.
 pub(crate) async fn findings(at: Target<'_>, budget: &mut Budget) -> Vec<FindingRow> {
@@ -27,7 +27,7 @@ pub(super) async fn rows(
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let row = |finding: FindingRecord, reference: Option<String>| {
         let (first, last) =
-            (finding.events.iter().min().copied(), finding.events.iter().max().copied());
+            (finding.events.first().copied(), finding.events.last().copied());
         let note = (finding.kind == FindingKind::PendingFree)
             .then_some("This is the call stack of the frees.");
         FindingRow {
@@ -61,17 +61,34 @@ pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
         path: finding.path,
         device: finding.device,
         bytes: Quantity::bytes(Bytes(finding.bytes)),
+        title: finding.title,
         text: finding.text,
-        event: finding.events.iter().min().copied(),
+        action: finding.action,
+        place: place(finding.step, finding.phase),
+        parts: finding.children.iter().map(part).collect(),
+        event: finding.events.first().copied(),
         at: finding
             .events
-            .iter()
-            .min()
+            .first()
             .map(|&event| EventIndex(event).to_string())
             .unwrap_or_default(),
         spans: Vec::new(),
         reference: None,
         stack: StackDetail { frames: Vec::new(), note: None },
+    }
+}
+
+/// `step 3, backward`; empty if neither is known.
+fn place(step: Option<u32>, phase: Option<&str>) -> String {
+    let step = step.map(|step| format!("step {}", grouped(step.into())));
+    step.into_iter().chain(phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")
+}
+
+fn part(child: &FindingChild) -> FindingPart {
+    FindingPart {
+        site: child.site.clone(),
+        bytes: Quantity::bytes(Bytes(child.bytes)),
+        blocks: Quantity::count(child.blocks.into(), "block", "blocks"),
     }
 }
 
@@ -87,12 +104,16 @@ pub(super) fn sort(rows: &mut [FindingRow]) {
 /// the end. For pending frees without such a block, the block of the first free.
 async fn reference(at: Target<'_>, finding: &FindingRecord, budget: &mut Budget) -> Option<String> {
     match finding.kind {
-        FindingKind::Growth | FindingKind::NeverFreed | FindingKind::PendingFree => {}
+        FindingKind::Growth
+        | FindingKind::Cycle
+        | FindingKind::GradientsHeld
+        | FindingKind::HeldTooLong
+        | FindingKind::PendingFree => {}
         FindingKind::Oom
-        | FindingKind::Fragmentation
-        | FindingKind::Retry
-        | FindingKind::Settings
-        | FindingKind::Outlier => return None,
+        | FindingKind::RankSkew
+        | FindingKind::Reserved
+        | FindingKind::StrandedPool
+        | FindingKind::Churn => return None,
     }
     let trace = at.trace();
     let first_free = finding

@@ -141,7 +141,7 @@ impl Ranks {
         let row = |(index, finding): &(usize, Finding)| {
             let rank = &self.rows[*index];
             let mut row = findings::without_tables(outlier(&rank.card.path, finding, Vec::new()));
-            if let Facts::Outlier { item: OutlierItem::Stack { site, .. }, .. } = &finding.facts {
+            if let Facts::RankSkew { item: OutlierItem::Stack { site, .. }, .. } = &finding.facts {
                 row.stack.note =
                     Some(format!("Call site: {site}. Open the rank to see the whole call stack."));
             }
@@ -159,11 +159,11 @@ impl Ranks {
         };
         let bytes = vramscope_units::Bytes(finding.bytes);
         let what = match &finding.facts {
-            Facts::Outlier { item: OutlierItem::Stack { site, .. }, .. } => format!("at {site}"),
-            Facts::Outlier { item: OutlierItem::Category(category), .. } => {
+            Facts::RankSkew { item: OutlierItem::Stack { site, .. }, .. } => format!("at {site}"),
+            Facts::RankSkew { item: OutlierItem::Category(category), .. } => {
                 format!("of {}", category_label(*category))
             }
-            Facts::Outlier { item: OutlierItem::Band(name), .. } => {
+            Facts::RankSkew { item: OutlierItem::Band(name), .. } => {
                 format!("of {name} at its peak")
             }
             _ => return String::new(),

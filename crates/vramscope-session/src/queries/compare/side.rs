@@ -2,10 +2,10 @@
 
 use crate::queries::minimap::columns;
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Series, Steps};
+use vramscope_analysis::Series;
 use vramscope_layout::{Axis, AxisKind};
 use vramscope_protocol::views::COMPARED;
-use vramscope_report::Target;
+use vramscope_report::{Derived, Target};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side, SideCurve};
 
@@ -44,7 +44,8 @@ async fn along_axis(
 /// The curve by training step; `None` without steps. All steps have the same width, and so have the
 /// parts before the first and after the last step.
 async fn by_step(at: Target<'_>, series: &Series, budget: &mut Budget) -> Option<SideCurve> {
-    let steps = Steps::sliced(at.snapshot(), at.trace(), budget).await?;
+    at.entry.derive(Derived::Steps, at.index, budget).await;
+    let steps = at.entry.steps(at.index)?;
     let (first, last) = (*steps.begins.first()?, *steps.begins.last()?);
     let end = series.len() as u32;
     let before = (first > 0).then_some(0);

@@ -152,7 +152,7 @@ fn finding(rank: &RankFacts, item: &Item, bytes: u64, usual: u64, ranks: usize) 
         Item::Band(name) => ((*name).to_owned(), OutlierItem::Band(name)),
     };
     let excess = bytes.saturating_sub(usual);
-    let facts = Facts::Outlier {
+    let facts = Facts::RankSkew {
         rank: rank.name.clone(),
         item,
         bytes: Bytes(bytes),
@@ -164,8 +164,12 @@ fn finding(rank: &RankFacts, item: &Item, bytes: u64, usual: u64, ranks: usize) 
         device: rank.device,
         severity: Severity::of(facts.kind(), excess, rank.reserved_peak()),
         bytes: excess,
+        step: None,
+        phase: None,
+        basis: super::Basis::Recorded,
         events: Vec::new(),
-        stack: None,
+        blocks: 0,
+        parts: Vec::new(),
         facts,
     }
 }

@@ -6,7 +6,7 @@
 //! (`DeviceCachingAllocator::malloc` in `c10/cuda/CUDACachingAllocator.cpp`). A program returns
 //! cached segments with `torch.cuda.empty_cache()`.
 
-use super::{Context, Facts, Finding};
+use super::{Evidence, Facts, Finding, Part};
 use crate::slicing::{Budget, STRIDE};
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Action, StackId};
@@ -59,7 +59,7 @@ impl Returned {
 
 impl ReturnedByCause {
     /// Collects returns and new reservations in one pass over the trace.
-    pub(super) async fn find(cx: &Context<'_>, budget: &mut Budget) -> Self {
+    pub(super) async fn find(cx: Evidence<'_>, budget: &mut Budget) -> Self {
         let (events, rows) = (&cx.snapshot.events, &cx.trace.device.events);
         let returns =
             |row: u32| matches!(events.action(row), Action::SEGMENT_FREE | Action::SEGMENT_UNMAP);
@@ -106,7 +106,7 @@ impl ReturnedByCause {
 ///
 /// Such a call asks the driver again at once, and all events of one call have one stack. Without
 /// recorded stacks only the order of events decides.
-fn makes_room(cx: &Context, row: u32, end: u32) -> bool {
+fn makes_room(cx: Evidence<'_>, row: u32, end: u32) -> bool {
     let events = &cx.snapshot.events;
     let asks = end < cx.trace.device.events.end
         && matches!(events.action(end), Action::SEGMENT_ALLOC | Action::SEGMENT_MAP | Action::OOM);
@@ -119,7 +119,7 @@ fn makes_room(cx: &Context, row: u32, end: u32) -> bool {
 
 /// Counts an event that reserves memory against the outstanding returns.
 fn reserve_again(
-    cx: &Context,
+    cx: Evidence<'_>,
     row: u32,
     causes: &mut [Returned; 2],
     outstanding: &mut [Outstanding; 2],
@@ -151,7 +151,8 @@ fn reserve_again(
     }
 }
 
-pub(super) fn retries(cx: &Context, returned: &ReturnedByCause) -> Vec<Finding> {
+pub(super) async fn churn(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+    let returned = ReturnedByCause::find(cx, budget).await;
     let mut found = Vec::new();
     if returned.to_make_room.is_reportable() {
         found.push(finding(cx, &returned.to_make_room, true));
@@ -163,8 +164,8 @@ pub(super) fn retries(cx: &Context, returned: &ReturnedByCause) -> Vec<Finding> 
     found
 }
 
-fn finding(cx: &Context, returned: &Returned, by_allocator: bool) -> Finding {
-    let facts = Facts::Retry {
+fn finding(cx: Evidence<'_>, returned: &Returned, by_allocator: bool) -> Finding {
+    let facts = Facts::Churn {
         by_allocator,
         returned: Bytes(returned.bytes),
         segments: returned.events.len(),
@@ -174,5 +175,9 @@ fn finding(cx: &Context, returned: &Returned, by_allocator: bool) -> Finding {
     let what = if by_allocator { "make-room" } else { "on-request" };
     let events = [returned.events.as_slice(), &returned.again].concat();
     let stack = (returned.stack != StackId::EMPTY).then_some(returned.stack);
-    cx.finding(what, returned.again_bytes, events, stack, facts)
+    let parts = stack.map(|stack| Part { stack, bytes: Bytes(returned.again_bytes), blocks: 0 });
+    Finding {
+        parts: parts.into_iter().collect(),
+        ..cx.finding(what, returned.again_bytes, returned.again_bytes, events, facts)
+    }
 }

@@ -1,8 +1,15 @@
 //! Detects where training steps begin.
+//!
+//! Named ranges come first, then the optimizer's updates, then forward passes that follow a backward
+//! pass. Allocations that repeat without a backward pass are repetitions: layers, generated tokens
+//! or requests. They are never called training steps.
 
-use super::period::period;
+mod period;
+
+use crate::category::{Phase, PhaseSpan};
 use crate::slicing::{Budget, run_to_completion};
 use crate::trace::Trace;
+use period::period;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{Snapshot, Stage};
 use vramscope_units::Micros;
@@ -15,12 +22,28 @@ pub enum StepSource {
     /// `Optimizer.step#NAME.step` ranges, which every `torch.optim.Optimizer` records. A step ends
     /// where such a range ends.
     OptimizerStep,
-    /// Call stacks that allocate once per step. Such a step can also be a micro-batch or a
-    /// generated token.
-    Periodicity,
+    /// Phases: a step ends where the optimizer's code after a backward pass ends.
+    OptimizerUpdate,
+    /// Phases: a step begins where a forward pass follows a backward pass. It can be a micro-batch.
+    Rhythm,
+    /// Call stacks that allocate once per repetition, without a backward pass.
+    Repetition,
 }
 
-/// Training steps in one device's window.
+impl StepSource {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ProfilerStep => "profiler_step",
+            Self::OptimizerStep => "optimizer_step",
+            Self::OptimizerUpdate => "optimizer_update",
+            Self::Rhythm => "rhythm",
+            Self::Repetition => "repetition",
+        }
+    }
+}
+
+/// The steps in one device's window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps {
     /// The slot before the first event of every step, ascending. The last slot ends the last whole
@@ -31,32 +54,59 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// The fewest whole steps to accept.
-    const MIN_WHOLE: usize = 2;
+    /// The fewest repetitions to accept.
+    const MIN_REPETITIONS: usize = 2;
 
-    /// Infers steps from named ranges, or without those from the period of the allocations. `None`
-    /// if neither shows steps.
-    pub fn find(snapshot: &Snapshot, trace: &Trace) -> Option<Self> {
-        run_to_completion(Self::sliced(snapshot, trace, &mut Budget::unlimited()))
+    /// Infers steps. `phases` are the phases of the same trace. `None` if nothing shows steps.
+    pub fn find(snapshot: &Snapshot, trace: &Trace, phases: &[PhaseSpan]) -> Option<Self> {
+        run_to_completion(Self::sliced(snapshot, trace, phases, &mut Budget::unlimited()))
     }
 
     /// [`Self::find`] in slices.
-    pub async fn sliced(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Option<Self> {
-        for source in [StepSource::ProfilerStep, StepSource::OptimizerStep, StepSource::Periodicity]
-        {
+    pub async fn sliced(
+        snapshot: &Snapshot,
+        trace: &Trace,
+        phases: &[PhaseSpan],
+        budget: &mut Budget,
+    ) -> Option<Self> {
+        for source in [
+            StepSource::ProfilerStep,
+            StepSource::OptimizerStep,
+            StepSource::OptimizerUpdate,
+            StepSource::Rhythm,
+        ] {
             let begins = match source {
                 StepSource::ProfilerStep => profiler_steps(snapshot, trace),
                 StepSource::OptimizerStep => optimizer_steps(snapshot, trace),
-                StepSource::Periodicity => period(snapshot, trace, budget).await,
+                StepSource::OptimizerUpdate => updates(phases),
+                _ => rhythm(phases),
             };
-            let steps = Self { begins, source };
-            if steps.whole() >= Self::MIN_WHOLE {
-                return Some(steps);
-            }
             // Each attempt reads the name of every annotation.
             budget.charge(4 * snapshot.annotations.len() as u64).await;
+            let steps = Self { begins, source };
+            if steps.whole() > 0 {
+                return Some(steps);
+            }
         }
-        None
+        // A window with a backward pass trains. What repeats in it without one is a layer.
+        if phases.iter().any(|span| span.phase == Phase::Backward) {
+            return None;
+        }
+        let begins = period(snapshot, trace, budget).await;
+        let steps = Self { begins, source: StepSource::Repetition };
+        (steps.whole() >= Self::MIN_REPETITIONS).then_some(steps)
+    }
+
+    /// Whether the steps are training steps.
+    pub fn are_training(&self) -> bool {
+        self.source != StepSource::Repetition
+    }
+
+    /// The step that contains the state of a slot. `None` after the last whole step and before the
+    /// first.
+    pub fn at(&self, slot: u32) -> Option<u32> {
+        let next = self.before(slot);
+        (next > 0 && next < self.begins.len()).then(|| next as u32 - 1)
     }
 
     /// The number of whole steps.
@@ -66,20 +116,20 @@ impl Steps {
 
     /// The number of warm-up steps, in which optimizer state, caches and workspaces are allocated.
     /// `None` if too few steps remain after the warm-up.
-    pub(super) fn warm_up(&self) -> Option<usize> {
+    pub(crate) fn warm_up(&self) -> Option<usize> {
         let steady = self.whole().checked_sub(4).filter(|&rest| rest > 0)?;
         Some(steady.min(2))
     }
 
     /// The number `n` of slots in `begins` that are before `slot`. A block that enters at `slot` is
     /// live at `begins[n]` at the earliest, and was allocated in step `n - 1`.
-    pub(super) fn before(&self, slot: u32) -> usize {
+    pub(crate) fn before(&self, slot: u32) -> usize {
         self.begins.partition_point(|&b| b < slot)
     }
 
     /// [`Self::before`], fast if the result is `near`. Consecutive blocks mostly enter in one step,
     /// and most blocks leave in the step in which they enter.
-    pub(super) fn before_near(&self, slot: u32, near: usize) -> usize {
+    pub(crate) fn before_near(&self, slot: u32, near: usize) -> usize {
         let is_behind = near == 0 || self.begins.get(near - 1).is_some_and(|&b| b < slot);
         if is_behind && self.begins.get(near).is_none_or(|&b| slot <= b) {
             near
@@ -131,6 +181,41 @@ fn optimizer_steps(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
     sorted([vec![0], ends].concat())
 }
 
+/// The slots at which the optimizer's code after a backward pass ends.
+fn updates(phases: &[PhaseSpan]) -> Vec<u32> {
+    let mut begins = vec![0];
+    let mut has_gradients = false;
+    for span in phases {
+        match span.phase {
+            Phase::Backward => has_gradients = true,
+            Phase::Optimizer if has_gradients => {
+                begins.push(span.end);
+                has_gradients = false;
+            }
+            _ => {}
+        }
+    }
+    begins
+}
+
+/// The slots at which a forward pass begins that leads to a backward pass.
+fn rhythm(phases: &[PhaseSpan]) -> Vec<u32> {
+    let mut begins = Vec::new();
+    let (mut forward, mut end) = (None, None);
+    for span in phases {
+        match span.phase {
+            Phase::Forward => forward = forward.or(Some(span.begin)),
+            Phase::Backward => {
+                begins.extend(forward.take());
+                end = Some(span.end);
+            }
+            _ => {}
+        }
+    }
+    begins.extend(end);
+    sorted(begins)
+}
+
 /// Sorts boundaries and merges equal ones. Ranges outside the window all fall on its two edges.
 fn sorted(mut begins: Vec<u32>) -> Vec<u32> {
     begins.sort_unstable();
@@ -145,7 +230,7 @@ mod tests {
     #[test]
     fn before_near_equals_before_for_any_hint() {
         for begins in [vec![], vec![0], vec![3, 7, 8, 20]] {
-            let steps = Steps { begins, source: StepSource::Periodicity };
+            let steps = Steps { begins, source: StepSource::Repetition };
             for slot in 0..25 {
                 for near in 0..7 {
                     assert_eq!(
