@@ -132,10 +132,16 @@ export interface BlockRow {
 export interface AnomalyRow {
   id: string;
   kind: string;
+  severity: "high" | "medium" | "low";
   path: string;
   bytes: number;
+  title: string;
   text: string;
+  action: string;
+  step: number | null;
+  phase: string | null;
   events: number[];
+  children: { site: string; bytes: number; blocks: number }[];
   frames: FrameRow[];
 }
 

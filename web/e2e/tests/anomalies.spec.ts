@@ -23,12 +23,17 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
       id: finding.getAttribute("data-id"),
       kind: finding.getAttribute("data-kind"),
       bytes: Number(finding.getAttribute("data-value")),
+      title: finding.querySelector(".finding-title")?.textContent,
       text: finding.querySelector(".finding-text")?.textContent,
+      action: finding.querySelector("[data-action]")?.textContent ?? "",
     })),
   );
   const byId = (a: { id: string | null }, b: { id: string | null }) =>
     String(a.id).localeCompare(String(b.id));
-  const told = anomalies.map(({ id, kind, bytes, text }) => ({ id, kind, bytes, text }));
+  const told = anomalies.map(({ id, kind, bytes, title, text, action }) => {
+    expect(title).not.toBe("");
+    return { id, kind, bytes, title, text, action };
+  });
   expect(shown.toSorted(byId)).toEqual(told.toSorted(byId));
   const severities = await list.evaluateAll((all) =>
     all.map((one) => one.getAttribute("data-severity") ?? ""),
@@ -37,9 +42,9 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
   expect(order).not.toContain(-1);
   expect(order, "the most severe first").toEqual(order.toSorted((a, b) => a - b));
 
-  for (const { id, events } of anomalies) {
+  for (const { id, events } of anomalies.filter((each) => each.events.length > 0)) {
     await views.main("Anomalies");
-    await pane.locator(`[data-testid=finding][data-id="${id}"]`).click();
+    await pane.locator(`[data-testid=finding][data-id="${id}"] .finding-open`).click();
     await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
     const first = Math.min(...events);
     await views.expectCursor(first);
@@ -67,7 +72,7 @@ test("findings are the command line's, open their place, and select their block"
   expect(kept.length, "blocks that stay").toBeGreaterThan(1);
   const views = await expectFindings(viewer, LEAK);
   await views.main("Timeline");
-  await (await views.drawer("Anomalies")).locator(`[data-id="${growth.id}"]`).click();
+  await (await views.drawer("Anomalies")).locator(`[data-id="${growth.id}"] .finding-text`).click();
   const references = kept.map(({ address, alloc_event }) => `0:${address}@${alloc_event}`);
   await expect.poll(async () => references.includes((await viewer.state()).sel ?? "")).toBe(true);
   await views.expectCursor(Math.min(...growth.events));
@@ -134,4 +139,34 @@ test("out-of-memory events are findings and marks, which O, N and a click visit"
   await marks.nth(lefts.indexOf(Math.max(...lefts))).focus();
   await page.keyboard.press("Enter");
   await views.expectCursor(Math.max(...ooms));
+});
+
+test("the place of a finding keeps the zoom, and its call sites open", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  await views.open(testData(LEAK));
+  const { anomalies } = cli("anomalies", LEAK);
+  const one = anomalies.find(({ events }) => events.length > 0);
+  if (!one) throw new Error("no finding with an event");
+  const whole = await views.range();
+  const pane = await views.main("Anomalies");
+  const row = (id: string) => pane.locator(`[data-testid=finding][data-id="${id}"]`);
+  const [first = -1] = one.events;
+  await row(one.id)
+    .getByRole("button", { name: `#${first.toLocaleString("en-US")}` })
+    .click();
+  await views.expectCursor(first);
+  await expect.poll(() => views.range()).toEqual(whole);
+  await views.main("Anomalies");
+  for (const { id, children } of anomalies) {
+    const sites = row(id).getByRole("list", { name: "Call sites" });
+    await expect(sites).toHaveCount(children.length === 0 ? 0 : 1);
+    if (children.length === 0) continue;
+    await expect(sites.getByRole("listitem")).toHaveCount(Math.min(3, children.length));
+    const more = row(id).locator(".parts-more");
+    await expect(more).toHaveCount(children.length > 3 ? 1 : 0);
+    if (children.length <= 3) continue;
+    await more.click();
+    await expect(sites.getByRole("listitem")).toHaveCount(children.length);
+    await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
+  }
 });

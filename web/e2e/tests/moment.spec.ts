@@ -137,9 +137,10 @@ test("an opened file says that it ran out of memory, or what is left when it has
     const list = viewer.details.getByRole("list", { name: "Findings" });
     const rows = list.locator(".finding-line");
     await expect(rows).toHaveCount(3);
-    const titles = await rows.evaluateAll((all) => all.map((row) => row.getAttribute("title")));
-    expect(titles).toEqual(ooms.slice(0, 3).map(({ text }) => text));
-    await expect(rows.first()).toContainText("Out of memory");
+    const titles = await rows.locator(".finding-name").allTextContents();
+    const notable = anomaliesOf(name).filter(({ severity }) => severity !== "low");
+    expect(titles).toEqual(notable.slice(0, 3).map(({ title }) => title));
+    expect(notable.slice(0, 3)).toEqual(ooms.slice(0, 3));
     await list.getByRole("button", { name: /^\d+ more$/ }).click();
     await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
     await rows.first().click();
