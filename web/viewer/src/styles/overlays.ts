@@ -197,6 +197,7 @@ button.mark::after { pointer-events: auto; }
 .phases .track[data-number]::before {
   content: attr(data-number);
   position: absolute;
+  top: 0;
   left: 4px;
   font-weight: 600;
   pointer-events: none;
