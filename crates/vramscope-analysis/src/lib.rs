@@ -69,8 +69,9 @@ pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
-    Basis, Evidence, Facts, Finding, FindingKind, Growth, OutlierItem, Part, PendingFrees,
-    RankFacts, Severity, findings, findings_sliced, outliers,
+    Basis, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld, Growth, GrowthKind,
+    HeldTooLong, OutlierItem, Part, PendingFrees, RankFacts, Severity, findings, findings_sliced,
+    outliers,
 };
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
@@ -84,6 +85,6 @@ pub use segments::{Segments, Span};
 pub use series::Series;
 pub use site::{Site, Sites, is_distinctive, is_framework_file, name_hash};
 pub use sort::sort;
-pub use steps::{StepSource, Steps};
 pub use state::{Content, LiveSet, Piece, SegmentState};
+pub use steps::{StepSource, Steps};
 pub use trace::{Coverage, Exactness, Oom, Trace};

@@ -52,6 +52,8 @@ pub struct FindingRecord {
     pub events: Vec<u32>,
     /// The call sites that the finding is about, most bytes first.
     pub sites: Vec<String>,
+    /// The callers of the first site, innermost first: frames outside of PyTorch.
+    pub called_from: Vec<String>,
     /// The number of blocks that the finding is about.
     pub blocks: u32,
     /// The shares of the call sites, if there are several.
@@ -84,11 +86,11 @@ pub fn of_device(target: Target<'_>) -> Vec<FindingRecord> {
     let found = target.entry.findings(target.index).iter();
     let row = |finding: &Finding| FindingRecord {
         children: children(target, finding),
-        frames: finding
-            .stack()
-            .map(|stack| owned_frames(target.snapshot(), stack))
-            .unwrap_or_default(),
         ..record(target.path, finding, finding_text::words(target.entry, finding))
+    };
+    let with_frames = |record: FindingRecord| {
+        let stack = record.stack.unwrap_or(StackId::EMPTY);
+        with_frames(record, owned_frames(target.snapshot(), stack))
     };
     let with_sites = |mut record: FindingRecord| {
         record.sites = record.children.iter().map(|child| child.site.clone()).collect();
@@ -97,7 +99,16 @@ pub fn of_device(target: Target<'_>) -> Vec<FindingRecord> {
         }
         record
     };
-    found.map(row).map(with_sites).collect()
+    found.map(row).map(with_sites).map(with_frames).collect()
+}
+
+/// The maximum number of callers of a finding's call site.
+const MAX_CALLERS: usize = 8;
+
+fn with_frames(record: FindingRecord, frames: Vec<FrameRecord<'static>>) -> FindingRecord {
+    let own = frames.iter().filter(|f| !f.is_framework()).map(FrameRecord::label);
+    let called_from = own.skip(1).take(MAX_CALLERS).collect();
+    FindingRecord { called_from, frames, ..record }
 }
 
 /// The shares of call sites, most bytes first. Call stacks with one label are one site.
@@ -123,11 +134,8 @@ fn children(target: Target<'_>, finding: &Finding) -> Vec<FindingChild> {
 /// The record of a finding across ranks. `frames` is the call stack that it is about.
 pub fn outlier(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>) -> FindingRecord {
     let sites = frames.first().map(FrameRecord::label).into_iter().collect();
-    FindingRecord {
-        frames,
-        sites,
-        ..record(path, finding, finding_text::rank_words(&finding.facts))
-    }
+    let words = finding_text::rank_words(&finding.facts);
+    with_frames(FindingRecord { sites, ..record(path, finding, words) }, frames)
 }
 
 /// The findings of all devices, and the outliers among them.
@@ -170,6 +178,7 @@ fn record(path: &str, finding: &Finding, words: Words) -> FindingRecord {
         basis: finding.basis,
         events: finding.events.clone(),
         sites: Vec::new(),
+        called_from: Vec::new(),
         blocks: finding.blocks,
         children: Vec::new(),
         frames: Vec::new(),

@@ -6,8 +6,8 @@ use crate::derived::Derived;
 use crate::summary::WarningSummary;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::Coverage;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_snapshot::Stage;
 use vramscope_units::grouped;
 

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 use vramscope_snapshot::{StackId, StreamId};
 use vramscope_units::{Bytes, EventIndex, Micros};
 
+use super::cycle::Cycle;
+use super::gradients::GradientsHeld;
+use super::growth::Growth;
+use super::held::HeldTooLong;
 use crate::category::Category;
 
 /// The kinds of findings.
@@ -68,6 +72,12 @@ pub enum Basis {
 pub enum Facts {
     /// See [`FindingKind::Growth`].
     Growth(Growth),
+    /// See [`FindingKind::Cycle`].
+    Cycle(Cycle),
+    /// See [`FindingKind::GradientsHeld`].
+    GradientsHeld(GradientsHeld),
+    /// See [`FindingKind::HeldTooLong`].
+    HeldTooLong(HeldTooLong),
     /// See [`FindingKind::PendingFree`].
     PendingFree(PendingFrees),
     /// See [`FindingKind::Oom`].
@@ -116,33 +126,6 @@ pub enum Facts {
     },
 }
 
-/// How the live bytes of a call site grow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// New blocks stay in each step.
-    Kept {
-        /// The smallest and the largest growth in one step.
-        per_step: (Bytes, Bytes),
-        /// Grows in every step (1), every second step (2), and so on.
-        every: usize,
-        /// Steps in which it grows.
-        steps: usize,
-        /// Bytes at the end of the window.
-        at_end: Bytes,
-    },
-    /// Blocks are replaced by larger ones.
-    Replaced {
-        /// The smallest and the largest growth in one step.
-        per_step: (Bytes, Bytes),
-        /// Grows in every step (1), every second step (2), and so on.
-        every: usize,
-        /// Steps in which it grows.
-        steps: usize,
-        /// Growth over the window.
-        in_all: Bytes,
-    },
-}
-
 /// Frees of one call stack that waited for another stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingFrees {
@@ -183,6 +166,9 @@ impl Facts {
     pub fn kind(&self) -> FindingKind {
         match self {
             Self::Growth(_) => FindingKind::Growth,
+            Self::Cycle(_) => FindingKind::Cycle,
+            Self::GradientsHeld(_) => FindingKind::GradientsHeld,
+            Self::HeldTooLong(_) => FindingKind::HeldTooLong,
             Self::PendingFree(_) => FindingKind::PendingFree,
             Self::Oom { .. } => FindingKind::Oom,
             Self::Churn { .. } => FindingKind::Churn,

@@ -5,14 +5,21 @@
 //! not be looked for.
 
 mod churn;
+mod cycle;
 mod facts;
+mod gradients;
 mod growth;
+mod held;
 mod oom;
 mod pending;
 mod ranks;
 mod severity;
 
-pub use facts::{Basis, Facts, FindingKind, Growth, OutlierItem, PendingFrees};
+pub use cycle::Cycle;
+pub use facts::{Basis, Facts, FindingKind, OutlierItem, PendingFrees};
+pub use gradients::GradientsHeld;
+pub use growth::{Growth, GrowthKind};
+pub use held::HeldTooLong;
 pub use ranks::{RankFacts, outliers};
 pub use severity::Severity;
 
@@ -113,7 +120,13 @@ pub async fn findings_sliced(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Findi
 
 /// Findings about the program's use of memory.
 async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    growth::growth(cx, budget).await
+    let mut found = growth::growth(cx, budget).await;
+    let growing: Vec<StackId> =
+        found.iter().flat_map(|finding| finding.parts.iter().map(|part| part.stack)).collect();
+    found.extend(cycle::cycle(cx, budget).await);
+    found.extend(gradients::gradients_held(cx, &growing, budget).await);
+    found.extend(held::held_too_long(cx, &growing, budget).await);
+    found
 }
 
 /// Findings about the allocator.
@@ -199,8 +212,7 @@ impl Evidence<'_> {
 fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
     let mut by_stack: std::collections::BTreeMap<StackId, Part> = std::collections::BTreeMap::new();
     for (stack, bytes) in blocks {
-        let part =
-            by_stack.entry(stack).or_insert(Part { stack, bytes: Bytes(0), blocks: 0 });
+        let part = by_stack.entry(stack).or_insert(Part { stack, bytes: Bytes(0), blocks: 0 });
         part.bytes.0 += bytes;
         part.blocks += 1;
     }

@@ -81,7 +81,13 @@ fn group(
     Finding {
         parts: vec![part],
         blocks: part.blocks,
-        ..cx.finding(format_args!("{hash:016x}-{handle:x}"), most_at_once, most_at_once, events, facts)
+        ..cx.finding(
+            format_args!("{hash:016x}-{handle:x}"),
+            most_at_once,
+            most_at_once,
+            events,
+            facts,
+        )
     }
 }
 

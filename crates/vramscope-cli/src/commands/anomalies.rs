@@ -6,9 +6,9 @@ use crate::output::{self, ERROR, FAINT, STRONG, WARNING, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::Severity;
+use vramscope_report::Target;
 use vramscope_report::findings::{Findings, across};
 use vramscope_report::rank::RankSummary;
-use vramscope_report::{FrameRecord, Target};
 use vramscope_units::Bytes;
 
 /// Prints the findings in each file and across ranks.
@@ -57,10 +57,8 @@ fn text(out: &mut dyn Write, report: &Findings) -> io::Result<()> {
         if !a.action.is_empty() {
             writeln!(out, "             {}", a.action)?;
         }
-        let own: Vec<String> =
-            a.frames.iter().filter(|f| !f.is_framework()).map(FrameRecord::label).collect();
-        if own.len() > 1 {
-            writeln!(out, "             called from {}", own[1..].join(", "))?;
+        if !a.called_from.is_empty() {
+            writeln!(out, "             called from {}", a.called_from.join(", "))?;
         }
     }
     Ok(())

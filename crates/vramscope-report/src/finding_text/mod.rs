@@ -44,6 +44,9 @@ pub fn label(kind: FindingKind) -> &'static str {
 pub fn words(entry: &SnapshotEntry, finding: &Finding) -> Words {
     match &finding.facts {
         Facts::Growth(growth) => program::growth(entry, finding, growth),
+        Facts::Cycle(cycle) => program::cycle(entry, finding, cycle),
+        Facts::GradientsHeld(held) => program::gradients(finding, held),
+        Facts::HeldTooLong(held) => program::held(entry, finding, held),
         Facts::Oom { .. } => allocator::oom(entry, finding),
         Facts::PendingFree(waits) => allocator::pending(entry, finding, waits),
         Facts::Churn { .. } => allocator::churn(entry, finding),

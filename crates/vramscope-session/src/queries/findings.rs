@@ -26,8 +26,7 @@ pub(super) async fn rows(
 ) -> Vec<FindingRow> {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let row = |finding: FindingRecord, reference: Option<String>| {
-        let (first, last) =
-            (finding.events.first().copied(), finding.events.last().copied());
+        let (first, last) = (finding.events.first().copied(), finding.events.last().copied());
         let note = (finding.kind == FindingKind::PendingFree)
             .then_some("This is the call stack of the frees.");
         FindingRow {
@@ -67,11 +66,7 @@ pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
         place: place(finding.step, finding.phase),
         parts: finding.children.iter().map(part).collect(),
         event: finding.events.first().copied(),
-        at: finding
-            .events
-            .first()
-            .map(|&event| EventIndex(event).to_string())
-            .unwrap_or_default(),
+        at: finding.events.first().map(|&event| EventIndex(event).to_string()).unwrap_or_default(),
         spans: Vec::new(),
         reference: None,
         stack: StackDetail { frames: Vec::new(), note: None },
