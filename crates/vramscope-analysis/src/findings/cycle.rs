@@ -11,6 +11,7 @@ use crate::slicing::{Budget, strides};
 use crate::sort;
 use crate::steps::Steps;
 use rustc_hash::FxHashSet;
+use vramscope_snapshot::Action;
 use vramscope_units::{Bytes, EventIndex};
 
 /// The fewest steps whose blocks a collection frees.
@@ -111,15 +112,21 @@ async fn late_frees(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec
 fn is_collection(cx: Evidence<'_>, burst: &[LateFree]) -> bool {
     let steps: FxHashSet<usize> = burst.iter().map(|free| free.step).collect();
     let bytes: u64 = burst.iter().map(|f| cx.trace.blocks[f.block as usize].bytes.0).sum();
-    let is_within_pass = |event: u32| {
-        let phases = cx.categories.phases();
-        let next = phases.partition_point(|span| span.begin <= event);
-        let span = next.checked_sub(1).map(|i| phases[i]);
-        span.is_some_and(|span| {
-            matches!(span.phase, Phase::Forward | Phase::Backward)
-                && span.begin + MAX_GAP < event
-                && event + MAX_GAP < span.end
-        })
+    steps.len() >= MIN_STEPS
+        && bytes >= MIN_BYTES
+        && is_within_pass(cx, burst[0].event, burst[burst.len() - 1].event)
+}
+
+/// Whether one forward or backward pass allocates both before `first` and after `last`.
+fn is_within_pass(cx: Evidence<'_>, first: u32, last: u32) -> bool {
+    let phases = cx.categories.phases();
+    let next = phases.partition_point(|span| span.begin <= first);
+    let Some(span) = next.checked_sub(1).map(|i| phases[i]) else { return false };
+    let rows = cx.trace.device.events.start;
+    let allocates = |mut events: std::ops::Range<u32>| {
+        events.any(|event| cx.snapshot.events.action(rows + event) == Action::ALLOC)
     };
-    steps.len() >= MIN_STEPS && bytes >= MIN_BYTES && burst.iter().any(|f| is_within_pass(f.event))
+    matches!(span.phase, Phase::Forward | Phase::Backward)
+        && allocates(span.begin..first)
+        && allocates(last..span.end.max(last))
 }
