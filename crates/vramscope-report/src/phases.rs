@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
-    Basis, Category, CategoryBytes, NextStep, PhasePeak, StepPhase, StepPhases,
+    Basis, Category, CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases,
 };
 
 /// `vramscope.phases/1`.
@@ -167,8 +167,10 @@ pub struct NextStepRecord {
     pub phase: &'static str,
     /// The estimated peak in bytes: the largest of `phases`.
     pub peak_bytes: u64,
-    /// Bytes of state that the optimizer allocated in the first step.
+    /// Bytes of optimizer state that the first step allocated, and that are live after it.
     pub new_state_bytes: u64,
+    /// The same of parameters, buffers and workspaces.
+    pub other_new_bytes: u64,
     /// What each phase of the first step needed.
     pub phases: Vec<NextPhaseRecord>,
     /// The peak of the second step in bytes, if the window has all of it.
@@ -180,9 +182,12 @@ pub struct NextStepRecord {
 pub struct NextPhaseRecord {
     /// The phase.
     pub phase: &'static str,
-    /// The most bytes of the phase in the first step, without the new state.
-    pub without_state_bytes: u64,
-    /// Those bytes and the new state.
+    /// The most bytes of the phase in the first step, without what is new in that step.
+    pub without_new_bytes: u64,
+    /// Bytes of activations and inputs of the first step that are live after it, and that the
+    /// second step replaces in this phase or later.
+    pub held_bytes: u64,
+    /// The estimate: those bytes, the new state and all else that is new.
     pub bytes: u64,
 }
 
@@ -351,22 +356,21 @@ fn formula(sum: &[SumRecord]) -> Option<Formula> {
 }
 
 fn next_step(next: &NextStep, parts: &[PhasePeak], whole_steps: usize) -> Option<NextStepRecord> {
-    let (phase, peak_bytes) = next.peak()?;
+    let peak = next.peak()?;
     let second = parts.iter().filter(|part| part.step == Some(1)).map(|part| part.bytes);
+    let record = |part: &NextPhase| NextPhaseRecord {
+        phase: part.phase.name(),
+        without_new_bytes: part.without_new,
+        held_bytes: part.held,
+        bytes: part.bytes,
+    };
     Some(NextStepRecord {
         basis: Basis::Estimate,
-        phase: phase.name(),
-        peak_bytes,
+        phase: peak.phase.name(),
+        peak_bytes: peak.bytes,
         new_state_bytes: next.new_state,
-        phases: next
-            .phases
-            .iter()
-            .map(|&(phase, bytes)| NextPhaseRecord {
-                phase: phase.name(),
-                without_state_bytes: bytes,
-                bytes: bytes + next.new_state,
-            })
-            .collect(),
+        other_new_bytes: next.other_new,
+        phases: next.phases.iter().map(record).collect(),
         recorded_bytes: second.max().filter(|_| whole_steps > 1),
     })
 }

@@ -6,7 +6,7 @@
 mod next;
 mod parts;
 
-pub use next::NextStep;
+pub use next::{NextPhase, NextStep};
 
 use crate::category::{Categories, Category, Phase};
 use crate::slicing::{Budget, run_to_completion, strides};

@@ -78,10 +78,9 @@ fn next_step(next: &NextStepRecord) -> Option<String> {
     }
     Some(format!(
         "The next step needs about {} in its {} phase (estimate): the optimizer allocated {} of \
-         state in the first step, and that phase needed {} without it.",
+         state in the first step, after that phase, or later in it.",
         Bytes(next.peak_bytes),
         next.phase,
         Bytes(next.new_state_bytes),
-        Bytes(next.peak_bytes - next.new_state_bytes),
     ))
 }
