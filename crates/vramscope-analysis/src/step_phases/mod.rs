@@ -223,6 +223,3 @@ impl Sweep<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -27,7 +27,7 @@ fn text(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
     let steps = report.steps.len() + report.omitted;
     write!(out, "{}  device {}", styled(STRONG, report.path), report.device)?;
     match report.steps_by {
-        Some(by) => writeln!(out, ", {} steps by {by}", grouped(steps as u64))?,
+        Some(by) => writeln!(out, ", {} by {by}", counted(steps))?,
         None => writeln!(out, ", no steps")?,
     }
     if report.sum.is_empty() {
@@ -39,6 +39,11 @@ fn text(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
     write_sum(out, &report.sum)?;
     writeln!(out)?;
     report.text.iter().try_for_each(|sentence| writeln!(out, "{sentence}"))
+}
+
+/// `1 step`, `12 steps`.
+fn counted(steps: usize) -> String {
+    format!("{} step{}", grouped(steps as u64), if steps == 1 { "" } else { "s" })
 }
 
 fn write_steps(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
@@ -63,8 +68,7 @@ fn write_steps(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
     }
     table.write(out)?;
     if report.omitted > 0 {
-        let omitted = grouped(report.omitted as u64);
-        writeln!(out, "  and {omitted} more steps (--limit N shows more)")?;
+        writeln!(out, "  {} omitted (--limit N shows more)", counted(report.omitted))?;
     }
     Ok(())
 }

@@ -7,10 +7,18 @@ use vramscope_units::Bytes;
 pub(super) fn sentences(report: &Phases<'_>) -> Vec<String> {
     let Some(limiting) = &report.limiting else { return Vec::new() };
     let mut texts = vec![limits(limiting, &report.sum)];
-    texts.extend(checkpointing(limiting, &report.sum));
+    // The window of a first step does not have the peak of the run.
+    match &report.next_step {
+        Some(next) if next.recorded_bytes.is_none() => texts.push(next_step(next)),
+        _ => texts.extend(checkpointing(limiting, &report.sum)),
+    }
     texts.extend(report.formula.as_ref().map(formula));
-    texts.extend(report.next_step.as_ref().and_then(next_step));
     texts
+}
+
+/// A phase as the subject of a sentence.
+fn named(phase: &str) -> String {
+    if phase == "other" { "other code".to_owned() } else { format!("the {phase} phase") }
 }
 
 /// ` of step 2`; empty outside of steps.
@@ -20,15 +28,15 @@ fn of_step(row: &SumRecord) -> String {
 
 fn limits(limiting: &Limiting, sum: &[SumRecord]) -> String {
     let peak = format!(
-        "The {} phase{} limits: it peaks at {}",
-        limiting.phase,
+        "The peak is {}, in {}{}",
+        Bytes(limiting.bytes),
+        named(limiting.phase),
         of_step(&sum[0]),
-        Bytes(limiting.bytes)
     );
     match (limiting.next_phase, limiting.next_bytes) {
         (Some(next), Some(bytes)) => {
-            let lower = Bytes(limiting.bytes - bytes);
-            format!("{peak}. The {next} phase peaks {lower} lower, at {}.", Bytes(bytes))
+            let (next, lower) = (named(next), Bytes(limiting.bytes - bytes));
+            format!("{peak}. The next lower is {}, in {next}: {lower} less.", Bytes(bytes))
         }
         _ => format!("{peak}."),
     }
@@ -42,18 +50,17 @@ fn checkpointing(limiting: &Limiting, sum: &[SumRecord]) -> Option<String> {
     if !has_backward || !has_activations {
         return None;
     }
-    let (bytes, phase) =
-        (limiting.without_activations_bytes, limiting.without_activations_phase);
+    let bytes = limiting.without_activations_bytes;
+    let phase = named(limiting.without_activations_phase);
     Some(if bytes == limiting.bytes {
         format!(
-            "Activation checkpointing gains nothing: the {phase} phase needs as much without \
-             activations."
+            "Activation checkpointing gains nothing: {phase} needs as much without activations."
         )
     } else {
+        let bytes = Bytes(bytes);
         format!(
-            "Activation checkpointing below {} gains nothing: the {phase} phase needs that much \
-             without activations.",
-            Bytes(bytes)
+            "Activation checkpointing below {bytes} gains nothing: {phase} needs that much without \
+             activations."
         )
     })
 }
@@ -61,26 +68,20 @@ fn checkpointing(limiting: &Limiting, sum: &[SumRecord]) -> Option<String> {
 fn formula(formula: &Formula) -> String {
     let error = Bytes(formula.error_bytes.unsigned_abs());
     let difference = match formula.error_bytes {
-        0 => "the peak".to_owned(),
+        0 => "which is the peak".to_owned(),
         1.. => format!("{error} more than the peak"),
         _ => format!("{error} less than the peak"),
     };
-    format!(
-        "The formula P + O + max(G + T, A) gives {}, {difference}.",
-        Bytes(formula.bytes)
-    )
+    format!("The formula P + O + max(G + T, A) gives {}, {difference}.", Bytes(formula.bytes))
 }
 
-/// The estimate of the second step, unless it was recorded.
-fn next_step(next: &NextStepRecord) -> Option<String> {
-    if next.recorded_bytes.is_some() {
-        return None;
-    }
-    Some(format!(
-        "The next step needs about {} in its {} phase (estimate): the optimizer allocated {} of \
-         state in the first step, after that phase, or later in it.",
+/// The estimate of the second step.
+fn next_step(next: &NextStepRecord) -> String {
+    format!(
+        "The next step peaks at about {} in {}, if it repeats the first (estimate): {} of \
+         optimizer state are then there from its start.",
         Bytes(next.peak_bytes),
-        next.phase,
+        named(next.phase),
         Bytes(next.new_state_bytes),
-    ))
+    )
 }
