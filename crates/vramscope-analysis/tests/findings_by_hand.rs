@@ -234,7 +234,8 @@ fn growth_in_the_same_steps_is_one_finding() {
     );
 }
 
-/// Activations that stay until the next step grow with the sequence length. So does everything else.
+/// Activations that stay until the next step grow with the sequence length. So does everything
+/// else.
 #[test]
 fn growth_with_the_inputs_is_none() {
     let mut program = Program::default();

@@ -5,7 +5,7 @@ use crate::blocks::{Block, Origin};
 use crate::category::{Category, Phase};
 use crate::site::is_framework_file;
 use crate::slicing::{Budget, strides};
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -154,8 +154,8 @@ fn innermost_python(cx: Evidence<'_>, stack: StackId) -> Option<FrameId> {
     cx.snapshot.stacks.frames(stack).iter().copied().find(is_python)
 }
 
-/// The outermost frame of a call of a module, and the frame that makes the call. `None` if no module
-/// is called.
+/// The outermost frame of a call of a module, and the frame that makes the call. `None` if no
+/// module is called.
 fn calling_frame(cx: Evidence<'_>, stack: StackId) -> Option<FrameId> {
     let frames = cx.snapshot.stacks.frames(stack);
     let name = |f: FrameId| cx.snapshot.text(cx.snapshot.frame(f).name);
@@ -168,7 +168,7 @@ fn calling_frame(cx: Evidence<'_>, stack: StackId) -> Option<FrameId> {
 /// A variable of the program that holds an old result until the line that computes the new one
 /// assigns it. The free then has the frame of that line.
 fn variables(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
-    let mut by_stack: FxHashMap<StackId, Vec<&Live<'_>>> = FxHashMap::default();
+    let mut by_stack: BTreeMap<StackId, Vec<&Live<'_>>> = BTreeMap::new();
     for l in live.iter().filter(|l| is_result(cx, l) || is_input(cx, l)) {
         if l.block.bytes.0 >= MIN_BYTES && l.block.stack != StackId::EMPTY {
             by_stack.entry(l.block.stack).or_default().push(l);
@@ -240,7 +240,7 @@ fn has_inputs_between(cx: Evidence<'_>, old: &Block, new: &Block, line: FrameId)
 /// peak.
 fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
     // Function (name and file) and size.
-    let mut groups: FxHashMap<(u32, u32, u64), Vec<&Live<'_>>> = FxHashMap::default();
+    let mut groups: BTreeMap<(u32, u32, u64), Vec<&Live<'_>>> = BTreeMap::new();
     for l in live.iter().filter(|l| is_result(cx, l) || is_input(cx, l)) {
         if !is_large(cx, l.block.bytes.0, MIN_COPY_PERCENT) {
             continue;

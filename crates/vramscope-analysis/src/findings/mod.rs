@@ -1,8 +1,8 @@
 //! Findings: what costs memory, why, and what would change it.
 //!
 //! A finding carries typed facts and the events that prove it. It claims only what the trace shows.
-//! One cause makes one finding; its call stacks are [`Part`]s of it. [`blind_spots`] tells what could
-//! not be looked for.
+//! One cause makes one finding; its call stacks are [`Part`]s of it. [`blind_spots`] tells what
+//! could not be looked for.
 
 mod churn;
 mod cycle;
@@ -142,8 +142,8 @@ fn sort(found: &mut [Finding]) {
 }
 
 impl Evidence<'_> {
-    /// A finding whose id is `kind-device-what`. Its severity follows from `cost`, the bytes that it
-    /// costs at the peak.
+    /// A finding whose id is `kind-device-what`. Its severity follows from `cost`, the bytes that
+    /// it costs at the peak.
     fn finding(
         &self,
         what: impl std::fmt::Display,
@@ -208,7 +208,8 @@ impl Evidence<'_> {
     }
 }
 
-/// Sums up blocks by call stack, most bytes first. `blocks` has a stack and the bytes of each block.
+/// Sums up blocks by call stack, most bytes first. `blocks` has a stack and the bytes of each
+/// block.
 fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
     let mut by_stack: std::collections::BTreeMap<StackId, Part> = std::collections::BTreeMap::new();
     for (stack, bytes) in blocks {

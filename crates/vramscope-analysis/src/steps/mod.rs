@@ -1,8 +1,8 @@
 //! Detects where training steps begin.
 //!
-//! Named ranges come first, then the optimizer's updates, then forward passes that follow a backward
-//! pass. Allocations that repeat without a backward pass are repetitions: layers, generated tokens
-//! or requests. They are never called training steps.
+//! Named ranges come first, then the optimizer's updates, then forward passes that follow a
+//! backward pass. Allocations that repeat without a backward pass are repetitions: layers,
+//! generated tokens or requests. They are never called training steps.
 
 mod period;
 

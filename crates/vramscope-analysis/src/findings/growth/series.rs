@@ -211,7 +211,8 @@ fn staying<'a>(group: &'a [StepChange], steady: &Range<usize>) -> Vec<&'a StepCh
     all().filter(|c| is_steady(c) || (least..=most).contains(&c.bytes)).collect()
 }
 
-/// Blocks of the group are replaced by larger ones. `inputs` are the bytes that each step allocates.
+/// Blocks of the group are replaced by larger ones. `inputs` are the bytes that each step
+/// allocates.
 fn replaced(group: &[StepChange], steady: &Range<usize>, inputs: &[u64]) -> Option<Candidate> {
     let net = series(group, steady, |_| true);
     if net.len() < MIN_REPLACEMENTS || total(&net) < MIN_REPLACED_BYTES {
