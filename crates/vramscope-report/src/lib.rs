@@ -31,6 +31,7 @@ mod frames;
 pub mod info;
 mod loaded_file;
 pub mod peak;
+pub mod phases;
 mod quantity;
 pub mod rank;
 mod rank_of;

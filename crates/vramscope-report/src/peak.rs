@@ -6,6 +6,7 @@ use super::{
     CategoryShare, FrameRecord, Target, by_category, event_of, exactness, frame, frames, site,
     slot_of, time_of,
 };
+use crate::phases::place_sliced;
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
 use vramscope_analysis::{
@@ -27,6 +28,10 @@ pub struct Peak<'a> {
     pub event: i64,
     /// The time of `event`; null without a clock.
     pub time_us: Option<i64>,
+    /// The step that `event` is in, from 0; null outside of steps.
+    pub step: Option<u32>,
+    /// The phase that `event` is in, as in `vramscope.phases/1`; null if nothing shows phases.
+    pub phase: Option<&'static str>,
     /// The band's largest value in bytes. The stacks add up to it.
     pub total: u64,
     /// `exact` or `estimate`.
@@ -147,6 +152,7 @@ pub async fn peak_sliced<'a>(
     let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
     let series = band.series_sliced(target, budget).await;
     let peaks = separate_peaks(&series, figures, budget).await;
+    let place = place_sliced(target, slot, budget).await;
     Peak {
         schema: "vramscope.peak/1",
         path: target.path,
@@ -154,6 +160,8 @@ pub async fn peak_sliced<'a>(
         band: band.name(),
         event: event_of(slot),
         time_us: time_of(trace, slot),
+        step: place.step,
+        phase: place.phase,
         total,
         exactness: exactness(exact),
         blocks: shares.iter().map(|s| s.blocks).sum(),

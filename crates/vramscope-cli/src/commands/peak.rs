@@ -34,11 +34,12 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, top: usize) -> io:
     writeln!(out, "{}  device {}", styled(STRONG, peak.path), peak.device)?;
     writeln!(
         out,
-        "{} peaks at {} ({}), {}, in {} {unit}{}\n",
+        "{} peaks at {} ({}), {}{}, in {} {unit}{}\n",
         peak.band,
         styled(STRONG, Bytes(peak.total)),
         Bytes(peak.total).exact(),
         output::event(peak.event),
+        place(peak),
         grouped(peak.blocks.into()),
         output::estimate_note(peak.exactness),
     )?;
@@ -64,6 +65,16 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, top: usize) -> io:
         table.write(out)?;
     }
     Ok(())
+}
+
+/// `, in backward of step 2`; empty if nothing shows phases.
+fn place(peak: &Peak<'_>) -> String {
+    let Some(phase) = peak.phase else { return String::new() };
+    let phase = if phase == "other" { "other code" } else { phase };
+    match peak.step {
+        Some(step) => format!(", in {phase} of step {step}"),
+        None => format!(", in {phase}"),
+    }
 }
 
 fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<()> {
