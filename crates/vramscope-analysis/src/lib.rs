@@ -63,7 +63,7 @@ mod trace;
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;
-pub use category::{Categories, Category, RuleError, Rules};
+pub use category::{Categories, Category, Phase, PhaseSpan, RuleError, Rules};
 pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, NamedFrame, match_stacks};

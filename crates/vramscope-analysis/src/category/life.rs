@@ -1,8 +1,8 @@
 //! Evidence from a block's life: the phase that allocated it, and the phases that it outlived.
 
 use super::phases::Phases;
-use super::stacks::{Phase, StackHints};
-use super::{Category, Guess};
+use super::stacks::StackHints;
+use super::{Category, Guess, Phase};
 use crate::blocks::{Block, Origin};
 use crate::slicing::{Budget, STRIDE};
 use crate::trace::Trace;
@@ -161,8 +161,9 @@ impl Judge<'_> {
     /// when a thread first needs it, and keep it. 1 MiB is a common size of other tensors too, so
     /// such a workspace must be allocated before the first step ends.
     fn is_workspace(&self, block: &Block) -> bool {
-        let update =
-            block.alloc_event().and_then(|alloc| self.phases.last_before(Phase::Update, alloc.0));
+        let update = block
+            .alloc_event()
+            .and_then(|alloc| self.phases.last_before(Phase::Optimizer, alloc.0));
         let mut sizes = WORKSPACE_BYTES.iter().zip(self.can_be_workspace);
         sizes.any(|(&size, is_possible)| {
             is_possible && size == block.bytes.0 && (size > 1 << 20 || update.is_none())
@@ -208,8 +209,8 @@ impl Judge<'_> {
                 }
             }
             Some(Phase::Backward) => self.backward(block, alloc, free, hints),
-            Some(Phase::Update) => self.update(block.stack, alloc, free),
-            Some(Phase::User) => self.program(alloc, free),
+            Some(Phase::Optimizer) => self.update(block.stack, alloc, free),
+            Some(Phase::Other) => self.program(alloc, free),
             // Without any stacks, allocations outside of named ranges count as the program's.
             None if !self.phases.allocs_have_stacks => self.program(alloc, free),
             None => verdict(Category::Unknown, 0.0),
@@ -300,7 +301,7 @@ impl Judge<'_> {
         let lives_until = |event: u32| free.is_none_or(|free| free >= event);
         let boundary = phases
             .last_before(Phase::Backward, alloc)
-            .max(phases.last_before(Phase::Update, alloc));
+            .max(phases.last_before(Phase::Optimizer, alloc));
         let before_forward = phases
             .last_before(Phase::Forward, alloc)
             .is_none_or(|f| boundary.is_some_and(|b| b > f));
@@ -380,7 +381,7 @@ impl Judge<'_> {
         confidence: f32,
     ) -> Verdict {
         let is_backward = hints.is_engine || self.phases.current(alloc) == Some(Phase::Backward);
-        let update = self.phases.next_after(Phase::Update, alloc);
+        let update = self.phases.next_after(Phase::Optimizer, alloc);
         // FSDP reduces gradients into a separate buffer, which then becomes the gradient.
         if is_backward && update.is_some_and(|update| free.is_none_or(|free| free >= update))
             || is_backward && hints.is_engine && update.is_none() && free.is_none()
@@ -416,7 +417,7 @@ impl Judge<'_> {
         let phase = if hints.has_frames { hints.phase() } else { self.phases.current(free) };
         match phase {
             Some(Phase::Backward | Phase::Forward) => verdict(Category::Activation, 0.5),
-            Some(Phase::Update) => verdict(Category::Gradient, 0.5),
+            Some(Phase::Optimizer) => verdict(Category::Gradient, 0.5),
             _ => Verdict::Preexisting,
         }
     }

@@ -17,9 +17,11 @@ mod life;
 mod phases;
 mod rules;
 mod sizes;
+mod spans;
 mod stacks;
 
 pub use rules::{RuleError, Rules};
+pub use spans::{Phase, PhaseSpan};
 
 use crate::slicing::{Budget, run_to_completion};
 use crate::trace::Trace;
@@ -106,6 +108,7 @@ pub struct Guess {
 #[derive(Clone, Debug)]
 pub struct Categories {
     guesses: Vec<Guess>,
+    phases: Vec<PhaseSpan>,
 }
 
 impl Categories {
@@ -125,7 +128,15 @@ impl Categories {
         let hints = stacks::hints(snapshot, rules, budget).await;
         let phases = phases::Phases::new(snapshot, trace, &hints, budget).await;
         let verdicts = life::verdicts(snapshot, trace, &hints, &phases, budget).await;
-        Self { guesses: sizes::resolve(trace, &hints, &phases, &verdicts, budget).await }
+        let spans = phases.spans(trace.device.events.len() as u32, budget).await;
+        let guesses = sizes::resolve(trace, &hints, &phases, &verdicts, budget).await;
+        Self { guesses, phases: spans }
+    }
+
+    /// The phases of training in the window, in order. They touch each other and cover every event
+    /// of the window. Empty if no event shows a phase.
+    pub fn phases(&self) -> &[PhaseSpan] {
+        &self.phases
     }
 
     /// The guess for a block of [`Trace::blocks`].

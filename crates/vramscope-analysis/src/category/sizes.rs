@@ -3,8 +3,8 @@
 
 use super::life::{MAX_WORKSPACES, Verdict, WORKSPACE_BYTES};
 use super::phases::Phases;
-use super::stacks::{Phase, StackHints};
-use super::{Category, Guess};
+use super::stacks::StackHints;
+use super::{Category, Guess, Phase};
 use crate::blocks::Block;
 use crate::slicing::{Budget, filled, strides};
 use crate::trace::Trace;
@@ -96,7 +96,7 @@ async fn parameters(
             Category::Temporary
                 if size >= MIN_PARAMETER_BYTES
                     && block.alloc_event().is_some()
-                    && hints[block.stack.0 as usize].phase() == Some(Phase::Update) =>
+                    && hints[block.stack.0 as usize].phase() == Some(Phase::Optimizer) =>
             {
                 weak.add(size, (block.stack.0, period()));
             }

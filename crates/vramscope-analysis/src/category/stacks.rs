@@ -1,21 +1,10 @@
 //! Evidence from stacks: the rules that each stack matches, and the phase that it shows.
 
 use super::rules::{Rule, Rules};
-use super::{Category, Guess};
+use super::{Category, Guess, Phase};
 use crate::site::is_framework_file;
 use crate::slicing::{Budget, strides};
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
-
-/// The phase of a training step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    Forward,
-    Backward,
-    /// The end of a step: an optimizer's step, gradient clipping, zeroing gradients.
-    Update,
-    /// The program's own code.
-    User,
-}
 
 /// The evidence from one stack.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,9 +30,9 @@ impl StackHints {
         match self.built_in_rule.map(|guess| guess.category) {
             Some(Category::Activation) => Some(Phase::Forward),
             Some(Category::Gradient) => Some(Phase::Backward),
-            Some(Category::OptimizerState | Category::Temporary) => Some(Phase::Update),
+            Some(Category::OptimizerState | Category::Temporary) => Some(Phase::Optimizer),
             Some(_) => None,
-            None => self.has_frames.then_some(Phase::User),
+            None => self.has_frames.then_some(Phase::Other),
         }
     }
 }
