@@ -1,9 +1,10 @@
 //! Evidence from sizes: the number of parameters of each size, and the categories of the remaining
 //! blocks that follow from it.
 
-use super::life::{MAX_WORKSPACES, Verdict, WORKSPACE_BYTES};
+use super::life::{Verdict, free_event};
 use super::phases::Phases;
 use super::stacks::StackHints;
+use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
 use super::{Category, Guess, Phase};
 use crate::blocks::Block;
 use crate::slicing::{Budget, filled, strides};
@@ -14,6 +15,12 @@ use vramscope_snapshot::StackId;
 /// Smaller temporaries of an optimizer are scalars (norms, step counts), and not the size of a
 /// parameter.
 const MIN_PARAMETER_BYTES: u64 = 64;
+
+/// A size with at least this many blocks must divide into whole copies of the model.
+const MIN_COPIES: u32 = 4;
+
+/// Frozen weights have at least this many sizes. Masks of a model share one or two.
+const MIN_FROZEN_SIZES: usize = 3;
 
 /// A count for every size in bytes.
 type Counts = FxHashMap<u64, u32>;
@@ -40,6 +47,35 @@ impl JudgedBlocks<'_> {
                 visit(i, block, *verdict);
             }
         }
+    }
+
+    /// Whether backward passes keep no gradients beside the buckets in which gradients are reduced.
+    async fn buckets_hold_gradients(self, phases: &Phases, budget: &mut Budget) -> bool {
+        let mut probe: Option<u32> = None;
+        let visit = |_, block: &Block, verdict| {
+            if verdict == Verdict::Bucket
+                && let Some(alloc) = block.alloc_event()
+                && let Some(backward) = phases.next_after(Phase::Backward, alloc.0)
+            {
+                // The last bucket is the one of most steps.
+                probe = phases.span(backward).map(|span| phases.spans[span].end - 1);
+            }
+        };
+        self.each(budget, visit).await;
+        let Some(probe) = probe else { return false };
+        let (mut buckets, mut gradients) = (0, 0);
+        let slots = self.trace.slots();
+        let visit = |_, block: &Block, verdict| {
+            let is_live = block.enters <= probe + 1
+                && free_event(block, slots).is_none_or(|free| free >= probe);
+            if is_live && verdict == Verdict::Bucket {
+                buckets += block.bytes.0;
+            } else if is_live && has_category(verdict, Category::Gradient) {
+                gradients += block.bytes.0;
+            }
+        };
+        self.each(budget, visit).await;
+        2 * gradients < buckets
     }
 
     fn is_live_at_end(self, block: &Block) -> bool {
@@ -92,7 +128,7 @@ async fn parameters(
         let period = || block.alloc_event().map_or(0, |event| phases.period(event.0));
         match guess.category {
             Category::Gradient => strong.add(size, (u32::MAX, period())),
-            Category::OptimizerState => strong.add(size, (block.stack.0, 0)),
+            Category::OptimizerState => strong.add(size, (block.stack.0, period())),
             Category::Temporary
                 if size >= MIN_PARAMETER_BYTES
                     && block.alloc_event().is_some()
@@ -128,6 +164,10 @@ struct SizeMatcher<'a> {
     /// Stacks and sizes of temporaries that a module's `__init__` allocated.
     init_temporaries: FxHashSet<(StackId, u64)>,
     phases: &'a Phases,
+    /// Whether the gradients are views of the buckets in which they are reduced.
+    buckets_hold_gradients: bool,
+    /// Whether the blocks from before the window without another category are frozen weights.
+    has_frozen_weights: bool,
     /// Whether the window ends in a forward pass that keeps its activations. Then the program
     /// trains, but the window does not reach its backward pass.
     ends_in_forward: bool,
@@ -151,6 +191,8 @@ pub(super) async fn resolve(
         states: Counts::default(),
         init_temporaries: FxHashSet::default(),
         phases,
+        buckets_hold_gradients: judged.buckets_hold_gradients(phases, budget).await,
+        has_frozen_weights: false,
         ends_in_forward: false,
     };
     // Backward passes with gradients that outlived them. Blocks freed within such a pass are no
@@ -192,6 +234,7 @@ pub(super) async fn resolve(
     // More than a quarter of the activations is live at the end. Inference frees them early.
     matcher.ends_in_forward = 4 * live > activations;
     matcher.infer_expected(judged, budget).await;
+    matcher.find_frozen_weights();
     let mut guesses = filled(Guess::default(), verdicts.len(), budget).await;
     // Blocks with better evidence from their stacks claim parameters first.
     for turn in [Verdict::ModuleTensor, Verdict::ProgramTensor] {
@@ -201,7 +244,7 @@ pub(super) async fn resolve(
                     Verdict::ModuleTensor => matcher.module_tensor(block.stack, block.bytes.0),
                     _ => matcher.program_tensor(block.bytes.0),
                 };
-                guesses[i as usize] = Guess { category, confidence };
+                guesses[i as usize] = Guess::new(category, confidence);
             }
         };
         judged.each(budget, visit).await;
@@ -216,9 +259,17 @@ pub(super) async fn resolve(
                 } else {
                     matcher.preexisting(block.bytes.0, judged.is_live_at_end(block))
                 };
-                *guess = Guess { category, confidence };
+                *guess = Guess::new(category, confidence);
             }
             Verdict::Final(known) => *guess = known,
+            Verdict::Bucket => {
+                *guess = if matcher.buckets_hold_gradients {
+                    Guess::new(Category::Gradient, 0.6)
+                } else {
+                    Guess::new(Category::Communication, 0.8)
+                };
+            }
+            Verdict::GradientCopy => *guess = matcher.gradient_copy(block.bytes.0),
             Verdict::BackwardTail { is_long } => {
                 let may_be_gradient = block
                     .alloc_event()
@@ -239,7 +290,9 @@ impl SizeMatcher<'_> {
     /// Each parameter's size then occurs three times with two states per parameter (Adam), and
     /// twice with one state (momentum).
     async fn infer_expected(&mut self, judged: JudgedBlocks<'_>, budget: &mut Budget) {
-        if !self.expected.is_empty() || !self.ends_in_forward {
+        // Without an optimizer, each block counts as a parameter.
+        let has_optimizer = self.phases.occurs(Phase::Optimizer) || !self.states.is_empty();
+        if !self.expected.is_empty() || !self.ends_in_forward || !has_optimizer {
             return;
         }
         let mut sizes: Vec<u64> = Vec::new();
@@ -260,9 +313,12 @@ impl SizeMatcher<'_> {
             sizes.map(|&(size, count)| u128::from(size) * u128::from(count)).sum()
         };
         let all = bytes(&|_| true);
-        let Some(times) =
-            [3, 2].into_iter().find(|times| 10 * bytes(&|count| count % times == 0) >= 9 * all)
-        else {
+        // A few blocks of a size can be buffers. Many must be whole copies.
+        let are_copies = |times: u32| {
+            sizes.iter().all(|&(_, count)| count < MIN_COPIES || count % times == 0)
+                && 10 * bytes(&|count| count % times == 0) >= 9 * all
+        };
+        let Some(times) = [3, 2].into_iter().find(|&times| are_copies(times)) else {
             return;
         };
         for (size, count) in sizes.into_iter().filter(|(_, count)| count % times == 0) {
@@ -274,7 +330,7 @@ impl SizeMatcher<'_> {
     /// workspace, and few blocks have it.
     fn is_workspace(&self, size: u64) -> bool {
         WORKSPACE_BYTES.contains(&size)
-            && self.preexisting.get(&size).is_some_and(|&count| count <= MAX_WORKSPACES)
+            && self.preexisting.get(&size).is_some_and(|&count| count <= MAX_PER_STREAM)
     }
 
     /// Counts a parameter of this size as found, if one more must exist. Returns whether it does.
@@ -369,13 +425,42 @@ impl SizeMatcher<'_> {
         nearest.map(|b| b.2).collect()
     }
 
+    /// Decides about [`Verdict::GradientCopy`]. A copy in 32 bits of a gradient in 16 has twice its
+    /// size.
+    fn gradient_copy(&self, size: u64) -> Guess {
+        let is_known =
+            |size: u64| self.expected.contains_key(&size) || self.gradients.contains_key(&size);
+        if is_known(size) || size % 2 == 0 && is_known(size / 2) {
+            Guess::new(Category::Gradient, 0.6)
+        } else {
+            Guess::either(Category::Gradient, Category::Activation)
+        }
+    }
+
+    /// Whether more bytes from before the window have sizes without gradients than with. Then the
+    /// program trains a part of the model only.
+    fn find_frozen_weights(&mut self) {
+        let (mut frozen, mut trained, mut sizes) = (0, 0, 0);
+        for (&size, &count) in &self.preexisting {
+            let bytes = u128::from(size) * u128::from(count);
+            if self.expected.contains_key(&size) {
+                trained += bytes;
+            } else if !self.is_workspace(size) {
+                frozen += bytes;
+                sizes += 1;
+            }
+        }
+        self.has_frozen_weights =
+            !self.expected.is_empty() && sizes >= MIN_FROZEN_SIZES && frozen > trained;
+    }
+
     /// Decides about [`Verdict::BackwardTail`].
     fn backward_tail(&self, size: u64, is_long: bool, may_be_gradient: bool) -> Guess {
         let is_gradient = may_be_gradient
             && if self.expected.is_empty() { is_long } else { self.expected.contains_key(&size) };
         let (category, confidence) =
             if is_gradient { (Category::Gradient, 0.5) } else { (Category::Temporary, 0.7) };
-        Guess { category, confidence }
+        Guess::new(category, confidence)
     }
 
     /// Decides about [`Verdict::Preexisting`], for blocks that are no parameters.
@@ -416,9 +501,9 @@ impl SizeMatcher<'_> {
             self.phases.occurs(Phase::Forward),
             self.phases.occurs(Phase::Backward),
         ) {
-            (true, true, false) if self.ends_in_forward => (Category::Unknown, 0.0),
-            // Inference only. The blocks that stay are the model.
+            // Nothing shows an optimizer. The blocks that stay are one copy of the model.
             (true, true, false) => (Category::Parameter, 0.4),
+            (false, _, _) if self.has_frozen_weights => (Category::Parameter, 0.4),
             (false, _, _) => (Category::Buffer, 0.3),
             _ => (Category::Unknown, 0.0),
         }
