@@ -16,7 +16,7 @@ pub(super) struct Group {
     pub(super) has_brief: bool,
     /// Whether some blocks were never freed.
     pub(super) has_kept: bool,
-    /// Whether a block that was allocated after a backward pass was never freed.
+    /// Whether a block that was allocated between two backward passes was never freed.
     pub(super) keeps_later: bool,
     /// Whether blocks outlive the third allocation round after their own. A batch does not.
     pub(super) accumulates: bool,
@@ -114,7 +114,8 @@ pub(super) async fn groups(
             match free_event(block, slots) {
                 None => {
                     group.has_kept = true;
-                    group.keeps_later |= alloc.0 > first_backward;
+                    group.keeps_later |= alloc.0 > first_backward
+                        && phases.next_after(Phase::Backward, alloc.0).is_some();
                     series.kept += 1;
                 }
                 Some(free) => {

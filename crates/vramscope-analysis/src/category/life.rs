@@ -32,8 +32,8 @@ pub(super) enum Verdict {
     /// gradients can be views of it.
     Bucket,
     /// Allocated by the program between backward and the optimizer, and live until the optimizer:
-    /// a gradient in another precision, if a gradient or a state has the size.
-    GradientCopy,
+    /// a gradient in another precision, if a gradient or a state has the size. Else as guessed.
+    GradientCopy(Guess),
     /// From before the window, and without evidence of its allocation.
     Preexisting,
 }
@@ -80,7 +80,7 @@ pub(super) async fn verdicts(
         hints,
         phases,
         groups: groups::groups(trace, hints, phases, budget).await,
-        workspaces: Workspaces::new(trace, hints, budget).await,
+        workspaces: Workspaces::new(trace, hints, phases, budget).await,
         replacements: FxHashMap::default(),
     };
     judge.find_replacements(budget).await;
@@ -160,6 +160,8 @@ impl Judge<'_> {
                         Some(free) if free - alloc <= MAX_OPERATION_EVENTS => {
                             verdict(Category::Temporary, 0.7)
                         }
+                        // Training keeps the keys and values of its batch for backward.
+                        _ if self.reaches_backward(alloc, free) => self.forward(block, alloc, free),
                         _ => verdict(category, confidence),
                     };
                 }
@@ -289,7 +291,6 @@ impl Judge<'_> {
         }
         let forward = phases.next_after(Phase::Forward, alloc);
         let backward = phases.next_after(Phase::Backward, alloc);
-        let lives_until = |event: u32| free.is_none_or(|free| free >= event);
         let boundary = phases
             .last_before(Phase::Backward, alloc)
             .max(phases.last_before(Phase::Optimizer, alloc));
@@ -310,7 +311,7 @@ impl Judge<'_> {
             };
         }
         if self.is_gradient_copy(alloc, free) {
-            return Verdict::GradientCopy;
+            return Verdict::GradientCopy(self.between_phases(feeds, alloc, free));
         }
         if free.is_none()
             && backward.is_some()
@@ -319,21 +320,30 @@ impl Judge<'_> {
         {
             return Verdict::ProgramTensor;
         }
+        Verdict::Final(self.between_phases(feeds, alloc, free))
+    }
+
+    /// Judges a block of the program by the phase that follows.
+    fn between_phases(&self, feeds: bool, alloc: u32, free: Option<u32>) -> Guess {
+        let phases = self.phases;
+        let forward = phases.next_after(Phase::Forward, alloc);
+        let backward = phases.next_after(Phase::Backward, alloc);
+        let lives_until = |event: u32| free.is_none_or(|free| free >= event);
         if self.is_saved_in_forward(alloc, free) {
-            return verdict(Category::Activation, 0.6);
+            return Guess::new(Category::Activation, 0.6);
         }
         match (forward, backward) {
-            (Some(forward), _) if feeds && lives_until(forward) => verdict(Category::Input, 0.8),
-            (None, _) if feeds && free.is_none() => verdict(Category::Input, 0.6),
+            (Some(forward), _) if feeds && lives_until(forward) => Guess::new(Category::Input, 0.8),
+            (None, _) if feeds && free.is_none() => Guess::new(Category::Input, 0.6),
             // A training loop without modules: its forward pass is the program's own code.
             (None, Some(backward)) if !phases.occurs(Phase::Forward) && lives_until(backward) => {
-                verdict(Category::Activation, 0.4)
+                Guess::new(Category::Activation, 0.4)
             }
             (_, Some(backward)) if !feeds && lives_until(backward) => {
-                verdict(Category::Activation, 0.7)
+                Guess::new(Category::Activation, 0.7)
             }
-            (_, None) if !feeds && free.is_none() => verdict(Category::Activation, 0.5),
-            _ => verdict(Category::Temporary, 0.5),
+            (_, None) if !feeds && free.is_none() => Guess::new(Category::Activation, 0.5),
+            _ => Guess::new(Category::Temporary, 0.5),
         }
     }
 
@@ -349,9 +359,7 @@ impl Judge<'_> {
     ) -> bool {
         let phases = self.phases;
         let is_brief = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
-        let backward = phases.next_after(Phase::Backward, alloc);
-        let reaches_backward = backward.is_some_and(|b| free.is_none_or(|free| free > b));
-        if is_brief || reaches_backward || !phases.occurs(Phase::Forward) {
+        if is_brief || self.reaches_backward(alloc, free) || !phases.occurs(Phase::Forward) {
             return false;
         }
         let group = &self.groups[block.stack.0 as usize];
@@ -369,12 +377,17 @@ impl Judge<'_> {
         }
     }
 
+    /// Whether a backward pass starts while a block lives.
+    fn reaches_backward(&self, alloc: u32, free: Option<u32>) -> bool {
+        let backward = self.phases.next_after(Phase::Backward, alloc);
+        backward.is_some_and(|backward| free.is_none_or(|free| free > backward))
+    }
+
     /// Whether a block is allocated after a backward pass and lives until the optimizer.
     fn is_gradient_copy(&self, alloc: u32, free: Option<u32>) -> bool {
         let phases = self.phases;
         let after_backward = phases.last_before(Phase::Backward, alloc).is_some_and(|backward| {
             phases.last_before(Phase::Forward, alloc).is_none_or(|f| f < backward)
-                && phases.last_before(Phase::Optimizer, alloc).is_none_or(|o| o < backward)
         });
         let forward = phases.next_after(Phase::Forward, alloc).unwrap_or(u32::MAX);
         after_backward

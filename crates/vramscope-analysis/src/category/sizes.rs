@@ -22,6 +22,9 @@ const MIN_COPIES: u32 = 4;
 /// Frozen weights have at least this many sizes. Masks of a model share one or two.
 const MIN_FROZEN_SIZES: usize = 3;
 
+/// Other tensors of a model do not have more than this many times the bytes of its weights.
+const MIN_FROZEN_RATIO: u128 = 8;
+
 /// A count for every size in bytes.
 type Counts = FxHashMap<u64, u32>;
 
@@ -269,7 +272,7 @@ pub(super) async fn resolve(
                     Guess::new(Category::Communication, 0.8)
                 };
             }
-            Verdict::GradientCopy => *guess = matcher.gradient_copy(block.bytes.0),
+            Verdict::GradientCopy(or) => *guess = matcher.gradient_copy(block.bytes.0, or),
             Verdict::BackwardTail { is_long } => {
                 let may_be_gradient = block
                     .alloc_event()
@@ -427,13 +430,13 @@ impl SizeMatcher<'_> {
 
     /// Decides about [`Verdict::GradientCopy`]. A copy in 32 bits of a gradient in 16 has twice its
     /// size.
-    fn gradient_copy(&self, size: u64) -> Guess {
+    fn gradient_copy(&self, size: u64, or: Guess) -> Guess {
         let is_known =
             |size: u64| self.expected.contains_key(&size) || self.gradients.contains_key(&size);
         if is_known(size) || size % 2 == 0 && is_known(size / 2) {
             Guess::new(Category::Gradient, 0.6)
         } else {
-            Guess::either(Category::Gradient, Category::Activation)
+            or
         }
     }
 
@@ -450,8 +453,9 @@ impl SizeMatcher<'_> {
                 sizes += 1;
             }
         }
-        self.has_frozen_weights =
-            !self.expected.is_empty() && sizes >= MIN_FROZEN_SIZES && frozen > trained;
+        self.has_frozen_weights = trained > 0
+            && (sizes >= MIN_FROZEN_SIZES && frozen > trained
+                || frozen > MIN_FROZEN_RATIO * trained);
     }
 
     /// Decides about [`Verdict::BackwardTail`].

@@ -1,8 +1,9 @@
 //! Scratch memory of libraries, told by more than its size.
 
-use super::Category;
 use super::life::free_event;
+use super::phases::Phases;
 use super::stacks::StackHints;
+use super::{Category, Phase};
 use crate::blocks::Block;
 use crate::slicing::{Budget, STRIDE};
 use crate::trace::Trace;
@@ -26,8 +27,8 @@ const COST_PER_BLOCK: u64 = 3;
 /// The workspaces of a window.
 ///
 /// A library allocates a workspace inside an operation, once for each thread and stream, and keeps
-/// it. So the block follows the output of the operation, which has the same call stack, and the
-/// stack does not allocate the size again on that stream.
+/// it. So the stack does not allocate the size again on that stream. And the block either follows
+/// the output of the operation, which has the same call stack, or outlives a whole step.
 #[derive(Default)]
 pub(super) struct Workspaces {
     /// Indexes of the blocks.
@@ -35,12 +36,22 @@ pub(super) struct Workspaces {
 }
 
 impl Workspaces {
-    pub(super) async fn new(trace: &Trace, hints: &[StackHints], budget: &mut Budget) -> Self {
+    pub(super) async fn new(
+        trace: &Trace,
+        hints: &[StackHints],
+        phases: &Phases,
+        budget: &mut Budget,
+    ) -> Self {
         // Blocks of each size by stack and stream, and kept blocks of each size by stream.
         let mut by_stack: FxHashMap<(u64, StackId, StreamId), u32> = FxHashMap::default();
         let mut kept: FxHashMap<(u64, StreamId), u32> = FxHashMap::default();
         let mut model_sizes: FxHashSet<u64> = FxHashSet::default();
         let mut found: Vec<(u32, &Block)> = Vec::new();
+        let outlives_step = |alloc: u32| {
+            let backward = phases.next_after(Phase::Backward, alloc);
+            let forward = backward.and_then(|b| phases.next_after(Phase::Forward, b));
+            forward.is_some_and(|forward| phases.next_after(Phase::Backward, forward).is_some())
+        };
         let mut previous = None;
         for (part, blocks) in (0..).zip(trace.blocks.chunks(STRIDE)) {
             budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
@@ -51,7 +62,8 @@ impl Workspaces {
                     model_sizes.insert(block.bytes.0);
                 }
                 let Some(alloc) = block.alloc_event() else { continue };
-                let follows = previous.replace(block.stack) == Some(block.stack);
+                let follows = previous.replace((block.stack, block.stream))
+                    == Some((block.stack, block.stream));
                 if !WORKSPACE_BYTES.contains(&block.bytes.0) {
                     continue;
                 }
@@ -63,7 +75,7 @@ impl Workspaces {
                 }
                 if is_kept {
                     *kept.entry((block.bytes.0, block.stream)).or_default() += 1;
-                    if follows && alloc.0 > 0 || block.bytes.0 == CUBLAS_BYTES {
+                    if follows || block.bytes.0 == CUBLAS_BYTES || outlives_step(alloc.0) {
                         found.push((i, block));
                     }
                 }
