@@ -453,18 +453,24 @@ impl Judge<'_> {
 
     /// Judges a block from before the window whose stack the allocator recorded.
     fn preexisting_with_stack(&self, block: &Block, hints: StackHints) -> Verdict {
+        let free = free_event(block, self.trace.slots());
         let Some(Guess { category, confidence, .. }) = hints.built_in_rule else {
-            return verdict(Category::Input, 0.3);
+            return match free {
+                Some(_) => verdict(Category::Input, 0.3),
+                None => Verdict::ProgramTensor,
+            };
         };
         match category {
+            _ if hints.is_gradient_buffer => verdict(Category::Gradient, 0.7),
+            Category::Communication if hints.is_bucket => Verdict::Bucket,
             Category::Parameter if hints.is_module_init => Verdict::ModuleTensor,
+            Category::Temporary if free.is_some_and(|free| self.is_first_update(free)) => {
+                verdict(Category::Temporary, 0.5)
+            }
             // A block of an optimizer's step that is live at the start of the recording is
             // optimizer state.
             Category::Temporary => verdict(Category::OptimizerState, 0.6),
-            Category::Activation
-                if WORKSPACE_BYTES.contains(&block.bytes.0)
-                    && free_event(block, self.trace.slots()).is_none() =>
-            {
+            Category::Activation if WORKSPACE_BYTES.contains(&block.bytes.0) && free.is_none() => {
                 verdict(Category::Workspace, 0.5)
             }
             Category::Activation => verdict(category, 0.5),
@@ -482,6 +488,14 @@ impl Judge<'_> {
         let phase = if hints.has_frames { hints.phase() } else { self.phases.current(free) };
         match phase {
             Some(Phase::Backward | Phase::Forward) => verdict(Category::Activation, 0.5),
+            // The window starts within an optimizer's step, which frees what it allocated.
+            Some(Phase::Optimizer) if !hints.zeroes_gradients && self.is_first_update(free) => {
+                if hints.has_frames {
+                    verdict(Category::Temporary, 0.5)
+                } else {
+                    Verdict::Final(Guess::either(Category::Gradient, Category::Temporary))
+                }
+            }
             Some(Phase::Optimizer) => {
                 // An optimizer that replaces its state allocates a block of that size, and keeps it.
                 let span = self.phases.span(free).unwrap_or_default();
@@ -495,5 +509,12 @@ impl Judge<'_> {
             }
             _ => Verdict::Preexisting,
         }
+    }
+
+    /// Whether an event is within an optimizer's step that began before the window.
+    fn is_first_update(&self, event: u32) -> bool {
+        [Phase::Forward, Phase::Backward]
+            .into_iter()
+            .all(|phase| self.phases.last_before(phase, event).is_none())
     }
 }

@@ -57,8 +57,8 @@ impl JudgedBlocks<'_> {
         let mut probe: Option<u32> = None;
         let visit = |_, block: &Block, verdict| {
             if verdict == Verdict::Bucket
-                && let Some(alloc) = block.alloc_event()
-                && let Some(backward) = phases.next_after(Phase::Backward, alloc.0)
+                && let alloc = block.alloc_event().map_or(0, |alloc| alloc.0)
+                && let Some(backward) = phases.next_after(Phase::Backward, alloc)
             {
                 // The last bucket is the one of most steps.
                 probe = phases.span(backward).map(|span| phases.spans[span].end - 1);
@@ -213,6 +213,9 @@ pub(super) async fn resolve(
             }
             _ if has_category(verdict, Category::OptimizerState) => &mut matcher.states,
             _ if has_category(verdict, Category::Gradient) => {
+                if alloc.is_none() {
+                    return;
+                }
                 let alloc = alloc.filter(|_| size >= MIN_PARAMETER_BYTES);
                 passes_with_gradients.extend(alloc.map(|event| phases.period(event.0)));
                 &mut matcher.gradients

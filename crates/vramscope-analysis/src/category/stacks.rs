@@ -25,6 +25,8 @@ pub(super) struct StackHints {
     pub(super) is_bucket: bool,
     /// Whether the program's own function or file has `cache` in its name.
     pub(super) is_cache: bool,
+    /// Whether the stack is of a call that zeroes gradients, or drops them.
+    pub(super) zeroes_gradients: bool,
     /// Whether the block is one buffer for many gradients, which a library allocates at its start.
     pub(super) is_gradient_buffer: bool,
 }
@@ -59,6 +61,7 @@ struct FrameHints {
     runs_module: bool,
     is_bucket: bool,
     is_cache: bool,
+    zeroes_gradients: bool,
 }
 
 /// The code that a frame belongs to.
@@ -131,6 +134,7 @@ fn frame_hints(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> FrameHints {
             && matches!(&*name, "_ddp_init_helper" | "_pre_forward")
             || name.contains("Reducer::initialize_buckets"),
         is_cache: has_cache_name(&file, &name),
+        zeroes_gradients: name == "zero_grad",
     }
 }
 
@@ -192,6 +196,7 @@ pub(super) async fn hints(
             is_bucket: built_in_rule.is_some_and(|g| g.category == Category::Communication)
                 && frames().any(|f| f.is_bucket),
             is_cache: user_frame.is_some_and(|f| f.is_cache),
+            zeroes_gradients: frames().any(|f| f.zeroes_gradients),
             is_gradient_buffer: false,
         }
     };

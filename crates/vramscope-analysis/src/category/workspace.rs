@@ -52,6 +52,8 @@ impl Workspaces {
             let forward = backward.and_then(|b| phases.next_after(Phase::Forward, b));
             forward.is_some_and(|forward| phases.next_after(Phase::Backward, forward).is_some())
         };
+        // Workspaces of cuBLASLt that follow one of cuBLAS.
+        let mut pairs: FxHashSet<u32> = FxHashSet::default();
         let mut previous = None;
         for (part, blocks) in (0..).zip(trace.blocks.chunks(STRIDE)) {
             budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
@@ -62,6 +64,9 @@ impl Workspaces {
                     model_sizes.insert(block.bytes.0);
                 }
                 let Some(alloc) = block.alloc_event() else { continue };
+                let follows_workspace = found.last().is_some_and(|&(last, before)| {
+                    last + 1 == i && (before.stack, before.stream) == (block.stack, block.stream)
+                });
                 let follows = previous.replace((block.stack, block.stream))
                     == Some((block.stack, block.stream));
                 if !WORKSPACE_BYTES.contains(&block.bytes.0) {
@@ -77,21 +82,25 @@ impl Workspaces {
                     *kept.entry((block.bytes.0, block.stream)).or_default() += 1;
                     if follows || block.bytes.0 == CUBLAS_BYTES || outlives_step(alloc.0) {
                         found.push((i, block));
+                        if follows_workspace {
+                            pairs.insert(i);
+                        }
                     }
                 }
             }
         }
-        let is_workspace = |block: &Block| {
+        let is_workspace = |i: u32, block: &Block| {
             let size = block.bytes.0;
             let of_stack = by_stack.get(&(size, block.stack, block.stream)).copied().unwrap_or(0);
             let on_stream = kept.get(&(size, block.stream)).copied().unwrap_or(0);
             !model_sizes.contains(&size)
-                && of_stack == 1
+                && (of_stack == 1 || pairs.contains(&i))
                 // A stack that allocates no such block again, while others of this size come and
                 // stay, still has a workspace. Without a stack, the number must be small.
                 && (on_stream <= MAX_PER_STREAM || block.stack != StackId::EMPTY)
         };
-        let blocks = found.iter().filter(|(_, block)| is_workspace(block)).map(|f| f.0).collect();
+        let blocks =
+            found.iter().filter(|(i, block)| is_workspace(*i, block)).map(|f| f.0).collect();
         Self { blocks }
     }
 
