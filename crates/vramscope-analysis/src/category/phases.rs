@@ -153,6 +153,13 @@ impl Phases {
         events.get(events.partition_point(|&e| e <= event)).copied()
     }
 
+    /// Whether the window holds a forward pass, its backward pass and the update that follows.
+    pub(super) fn has_whole_backward(&self) -> bool {
+        let forward = self.events[Phase::Forward as usize].first();
+        let backward = forward.and_then(|&event| self.next_after(Phase::Backward, event));
+        backward.is_some_and(|event| self.next_after(Phase::Optimizer, event).is_some())
+    }
+
     /// Whether the phase occurs at all.
     pub(super) fn occurs(&self, phase: Phase) -> bool {
         !self.events[phase as usize].is_empty()

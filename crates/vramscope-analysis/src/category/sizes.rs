@@ -116,8 +116,8 @@ impl GroupedCounts {
 /// The number of parameters by size.
 ///
 /// Each gradient of a backward pass has a parameter of its size. So does each optimizer state that
-/// one call stack allocates. For other sizes, the temporaries count that one call stack of an
-/// optimizer allocates in one step.
+/// one call stack allocates. For other sizes, and where the window cuts backward off, the temporaries
+/// count that one call stack of an optimizer allocates in one step.
 async fn parameters(
     judged: JudgedBlocks<'_>,
     hints: &[StackHints],
@@ -145,7 +145,12 @@ async fn parameters(
     judged.each(budget, visit).await;
     let mut counts = strong.largest;
     for size in weak.sizes {
-        counts.entry(size).or_insert(weak.largest.get(&size).copied().unwrap_or(0));
+        let weak = weak.largest.get(&size).copied().unwrap_or(0);
+        let count = counts.entry(size).or_insert(weak);
+        if !phases.has_whole_backward() {
+            // The window shows a part of the gradients only.
+            *count = weak.max(*count);
+        }
     }
     counts
 }
@@ -160,6 +165,8 @@ struct SizeMatcher<'a> {
     preexisting: Counts,
     /// Gradients that this window's backward passes allocated.
     gradients: Counts,
+    /// Gradients of this window that are live at its end.
+    live_gradients: Counts,
     /// Gradients from before the window found so far. They are zeroed in place.
     zeroed_gradients: Counts,
     /// Optimizer states known from stacks.
@@ -191,6 +198,7 @@ pub(super) async fn resolve(
         zeroed_gradients: Counts::default(),
         preexisting: Counts::default(),
         gradients: Counts::default(),
+        live_gradients: Counts::default(),
         states: Counts::default(),
         init_temporaries: FxHashSet::default(),
         phases,
@@ -215,6 +223,9 @@ pub(super) async fn resolve(
             _ if has_category(verdict, Category::Gradient) => {
                 if alloc.is_none() {
                     return;
+                }
+                if judged.is_live_at_end(block) {
+                    *matcher.live_gradients.entry(size).or_default() += 1;
                 }
                 let alloc = alloc.filter(|_| size >= MIN_PARAMETER_BYTES);
                 passes_with_gradients.extend(alloc.map(|event| phases.period(event.0)));
@@ -256,12 +267,15 @@ pub(super) async fn resolve(
         judged.each(budget, visit).await;
     }
     let parameters = matcher.preexisting_parameters(judged, budget).await;
+    let gradients = matcher.preexisting_gradients(judged, &parameters, budget).await;
     let visit = |i: u32, block: &Block, verdict| {
         let guess = &mut guesses[i as usize];
         match verdict {
             Verdict::Preexisting => {
                 let (category, confidence) = if parameters.contains(&i) {
                     (Category::Parameter, 0.5)
+                } else if gradients.contains(&i) {
+                    (Category::Gradient, 0.3)
                 } else {
                     matcher.preexisting(block.bytes.0, judged.is_live_at_end(block))
                 };
@@ -441,6 +455,38 @@ impl SizeMatcher<'_> {
         } else {
             or
         }
+    }
+
+    /// The blocks from before the window that are gradients of a backward pass that began before
+    /// the window. They are younger than states, so they have the highest addresses.
+    async fn preexisting_gradients(
+        &self,
+        judged: JudgedBlocks<'_>,
+        parameters: &FxHashSet<u32>,
+        budget: &mut Budget,
+    ) -> FxHashSet<u32> {
+        let mut blocks: Vec<(u64, u64, u32)> = Vec::new();
+        if self.phases.has_whole_backward() {
+            return FxHashSet::default();
+        }
+        let visit = |i, block: &Block, verdict| {
+            if verdict == Verdict::Preexisting
+                && judged.is_live_at_end(block)
+                && !parameters.contains(&i)
+                && self.live_gradients.contains_key(&block.bytes.0)
+            {
+                blocks.push((block.bytes.0, block.address.0, i));
+            }
+        };
+        judged.each(budget, visit).await;
+        blocks.sort_unstable();
+        let groups = blocks.chunk_by(|a, b| a.0 == b.0);
+        let missing = groups.flat_map(|group| {
+            let known = |counts: &Counts| counts.get(&group[0].0).copied().unwrap_or(0);
+            let count = known(&self.expected).saturating_sub(known(&self.live_gradients)) as usize;
+            &group[group.len().saturating_sub(count)..]
+        });
+        missing.map(|block| block.2).collect()
     }
 
     /// Whether more bytes from before the window have sizes without gradients than with. Then the
