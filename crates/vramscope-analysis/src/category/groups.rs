@@ -24,7 +24,7 @@ pub(super) struct Group {
     pub(super) grows: bool,
     /// Whether several blocks of each size are live at once while they grow: keys and values.
     pub(super) grows_in_pairs: bool,
-    /// Whether there are several blocks, all of one size, and all never freed.
+    /// Whether there are several blocks of one size, allocated at one time and never freed.
     pub(super) is_pool: bool,
     /// Whether the program allocates another block beside, which only lives for one round.
     pub(super) has_batch_beside: bool,
@@ -137,6 +137,7 @@ pub(super) async fn groups(
         group.is_pool = series.blocks >= 2
             && series.kept == series.blocks
             && !series.has_sizes
+            && series.rounds.len() == 1
             && series.bytes >= MIN_POOL_BYTES;
     }
     for blocks in trace.blocks.chunks(STRIDE) {

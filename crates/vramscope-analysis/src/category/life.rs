@@ -157,11 +157,11 @@ impl Judge<'_> {
                 Category::Workspace | Category::Input => return verdict(category, confidence),
                 Category::Cache => {
                     return match free {
+                        // Training keeps the keys and values of its batch for backward.
+                        _ if self.reaches_backward(alloc, free) => self.forward(block, alloc, free),
                         Some(free) if free - alloc <= MAX_OPERATION_EVENTS => {
                             verdict(Category::Temporary, 0.7)
                         }
-                        // Training keeps the keys and values of its batch for backward.
-                        _ if self.reaches_backward(alloc, free) => self.forward(block, alloc, free),
                         _ => verdict(category, confidence),
                     };
                 }

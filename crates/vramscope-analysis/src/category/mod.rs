@@ -166,4 +166,6 @@ impl Categories {
 }
 
 #[cfg(test)]
+mod kinds;
+#[cfg(test)]
 mod tests;

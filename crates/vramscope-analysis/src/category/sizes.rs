@@ -347,10 +347,14 @@ impl SizeMatcher<'_> {
     }
 
     /// Whether blocks from before the window with this size are workspaces: the size is one of a
-    /// workspace, and few blocks have it.
+    /// workspace, and few blocks have it. Other tensors have the size of cuBLASLt's workspace too, so
+    /// that needs a workspace of cuBLAS beside it.
     fn is_workspace(&self, size: u64) -> bool {
-        WORKSPACE_BYTES.contains(&size)
-            && self.preexisting.get(&size).is_some_and(|&count| count <= MAX_PER_STREAM)
+        let few = |size: &u64| {
+            self.preexisting.get(size).is_some_and(|count| (1..=MAX_PER_STREAM).contains(count))
+        };
+        let [cublas @ .., lt] = &WORKSPACE_BYTES;
+        few(&size) && (cublas.contains(&size) || size == *lt && cublas.iter().any(few))
     }
 
     /// Counts a parameter of this size as found, if one more must exist. Returns whether it does.
