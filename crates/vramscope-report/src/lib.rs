@@ -48,6 +48,6 @@ pub use frames::{FrameRecord, frame, frames, owned_frames, site};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use quantity::{Quantity, digits};
 pub use rank_of::rank_of;
-pub use shares::{CategoryShare, by_category};
+pub use shares::{CategoryShare, by_category, row_category};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
 pub use vramscope_analysis::{Category, FindingKind, RuleError, Rules, Severity};

@@ -5,7 +5,6 @@ use crate::arguments::{Format, Peak as Arguments, PeakRows};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_report::Category;
 use vramscope_report::peak::{Peak, peak};
 use vramscope_units::{Bytes, grouped};
 
@@ -89,7 +88,7 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
             Bytes(stack.bytes).to_string(),
             percent(stack.bytes.into(), peak.total.into()),
             grouped(stack.blocks.into()),
-            stack.category.map_or("", Category::name).to_owned(),
+            stack.category.unwrap_or_default().to_owned(),
             site,
         ]);
     }
