@@ -28,6 +28,8 @@ pub struct MemoryUse {
     pub small: Bytes,
     /// Free memory in the pools of CUDA graphs. Replays of the graphs use it.
     pub graph_pools: Bytes,
+    /// The number of segments with a part in `idle`.
+    pub idle_segments: usize,
     /// The number of segments with a part in `stuck`.
     pub stuck_segments: usize,
     /// The largest piece in `stuck`.
@@ -47,6 +49,7 @@ impl MemoryUse {
             let idle = idle_bytes(segment);
             let rest = segment.free.0 - idle;
             sum.idle.0 += idle;
+            sum.idle_segments += usize::from(idle > 0);
             if segment.segment_type == SegmentType::Small {
                 sum.small.0 += rest;
             } else if rest > 0 {

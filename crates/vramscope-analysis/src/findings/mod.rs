@@ -148,8 +148,10 @@ async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     found.extend(churn::churn(cx, &returns, &stories.events, budget).await);
     // The finding about the failed allocation already tells of that memory.
     if !stories.names_stranded_memory() {
-        found.extend(reserved::reserved(cx, was_short, budget).await);
-        found.extend(stranded::stranded(cx, was_short, budget).await);
+        let slot = memory_use::slot_of_reserved_peak(cx);
+        let segments = memory_use::segments_at(cx, slot, budget).await;
+        found.extend(reserved::reserved(cx, &segments, was_short, budget).await);
+        found.extend(stranded::stranded(cx, &segments, was_short, budget).await);
     }
     found.extend(stories.found);
     found

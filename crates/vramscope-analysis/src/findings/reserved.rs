@@ -1,6 +1,6 @@
 //! Memory that is reserved at most, and not needed.
 
-use super::memory_use::{MemoryUse, segments_at, slot_of_reserved_peak};
+use super::memory_use::MemoryUse;
 use super::{Basis, Evidence, Facts, Finding, Severity};
 use crate::carving::Carving;
 use crate::fragmentation::{FreeShare, free_shares};
@@ -28,6 +28,8 @@ const MIN_SETTING_DIVISOR: u64 = 20;
 pub struct ReservedPeak {
     /// The event of the peak; `None` if the state before the window is the peak.
     pub event: Option<EventIndex>,
+    /// Whether the file has no events, only the final state.
+    pub is_state_only: bool,
     /// The peak of `reserved_bytes`.
     pub reserved: Bytes,
     /// The peak of `active_bytes`: no allocator can reserve less.
@@ -70,23 +72,20 @@ impl CostlySetting {
     }
 }
 
-/// The finding, if enough of the reserved peak is not needed. `was_short` says that an allocation
-/// failed or that the allocator had to make room.
+/// The finding, if enough of the reserved peak is not needed. `segments` are those at the peak.
+/// `was_short` says that an allocation failed or that the allocator had to make room.
 pub(super) async fn reserved(
     cx: Evidence<'_>,
+    segments: &[SegmentState],
     was_short: bool,
     budget: &mut Budget,
 ) -> Option<Finding> {
     let [peak, needed] = [cx.trace.reserved_band.peak, cx.carving.active_band.peak]
         .map(|bytes| u64::try_from(bytes).unwrap_or(0));
-    // Rounding by a setting can cost memory although all of it is in use.
-    let slot = slot_of_reserved_peak(cx);
-    let segments = segments_at(cx, slot, budget).await;
     budget.charge(segments.iter().map(|segment| segment.pieces.len() as u64).sum()).await;
-    let memory = MemoryUse::of(cx.snapshot, &segments);
-    let mut settings = settings(cx, &segments);
-    settings.retain(|setting| setting.bytes().0 > peak / MIN_SETTING_DIVISOR);
-    settings.sort_by_key(|setting| std::cmp::Reverse(setting.bytes()));
+    let memory = MemoryUse::of(cx.snapshot, segments);
+    let settings = costly_settings(cx, segments);
+    // Rounding by a setting costs memory although all of it is in use.
     let rounded = settings.iter().map(|setting| match setting {
         CostlySetting::RoundupPower2Divisions { bytes } => bytes.0,
         CostlySetting::MaxSplitSize { .. } => 0,
@@ -101,10 +100,11 @@ pub(super) async fn reserved(
     let event = cx.trace.reserved_band.peak_event;
     let facts = ReservedPeak {
         event: event.map(EventIndex),
+        is_state_only: cx.trace.device.events.is_empty(),
         reserved: Bytes(peak),
         needed: Bytes(needed),
         memory,
-        shares: free_shares(&segments).into_iter().filter(|share| share.free.0 > 0).collect(),
+        shares: free_shares(segments).into_iter().filter(|share| share.free.0 > 0).collect(),
         settings,
         was_short,
     };
@@ -124,8 +124,8 @@ pub(super) async fn reserved(
     })
 }
 
-/// The costs of the settings in a state.
-fn settings(cx: Evidence<'_>, segments: &[SegmentState]) -> Vec<CostlySetting> {
+/// The settings that cost more than a part of the reserved memory of a state, most bytes first.
+pub(super) fn costly_settings(cx: Evidence<'_>, segments: &[SegmentState]) -> Vec<CostlySetting> {
     let rounding = Rounding::new(cx.snapshot);
     let limit = rounding.max_split_size;
     let unsplit = segments.iter().filter(|s| !s.is_expandable && s.size.0 > limit);
@@ -142,14 +142,16 @@ fn settings(cx: Evidence<'_>, segments: &[SegmentState]) -> Vec<CostlySetting> {
     let added = added
         .map(|(request, _)| rounding.round(request).saturating_sub(plain.round(request)))
         .sum();
-    vec![
-        CostlySetting::MaxSplitSize {
-            limit: Bytes(limit),
-            segments: count,
-            bytes: Bytes(unsplit_bytes),
-        },
-        CostlySetting::RoundupPower2Divisions { bytes: Bytes(added) },
-    ]
+    let unsplit = CostlySetting::MaxSplitSize {
+        limit: Bytes(limit),
+        segments: count,
+        bytes: Bytes(unsplit_bytes),
+    };
+    let mut settings = vec![unsplit, CostlySetting::RoundupPower2Divisions { bytes: Bytes(added) }];
+    let reserved = segments.iter().map(|segment| segment.size.0).sum::<u64>();
+    settings.retain(|setting| setting.bytes().0 > reserved / MIN_SETTING_DIVISOR);
+    settings.sort_by_key(|setting| std::cmp::Reverse(setting.bytes()));
+    settings
 }
 
 /// The requested bytes and the size of every block of a segment.

@@ -2,11 +2,11 @@
 //! another stream that are in use.
 
 use super::memory_use::{
-    DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default, segments_at, slot_of_reserved_peak,
+    DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default, slot_of_reserved_peak,
 };
 use super::{Basis, Evidence, Facts, Finding, Severity};
 use crate::segments::Span;
-use crate::slicing::{Budget, STRIDE};
+use crate::slicing::{Budget, strides};
 use crate::state::SegmentState;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{PoolId, PoolIndex, StreamId};
@@ -43,9 +43,11 @@ pub struct StrandedPool {
 
 type Kind = (PoolIndex, StreamId);
 
-/// One finding for each pool and stream with stranded memory.
+/// One finding for each pool and stream with stranded memory. `segments` are those at the peak of
+/// `reserved_bytes`.
 pub(super) async fn stranded(
     cx: Evidence<'_>,
+    segments: &[SegmentState],
     was_short: bool,
     budget: &mut Budget,
 ) -> Vec<Finding> {
@@ -53,9 +55,8 @@ pub(super) async fn stranded(
     let Some(event) = cx.trace.reserved_band.peak_event else { return Vec::new() };
     let least = MIN_BYTES.max(peak / MIN_PEAK_DIVISOR);
     let slot = slot_of_reserved_peak(cx);
-    let segments = segments_at(cx, slot, budget).await;
     let mut kinds: BTreeMap<Kind, Vec<&SegmentState>> = BTreeMap::new();
-    for segment in &segments {
+    for segment in segments {
         kinds.entry((segment.pool, segment.stream)).or_default().push(segment);
     }
     // The stream that reserves most is no side stream.
@@ -64,28 +65,26 @@ pub(super) async fn stranded(
         .max_by_key(|(_, segments)| segments.iter().map(|s| s.size.0).sum::<u64>())
         .map(|(&kind, _)| kind);
     let mut found = Vec::new();
-    for ((pool, stream), segments) in &kinds {
+    for ((pool, stream), own) in &kinds {
         let is_private = cx.snapshot.pool(*pool).is_some_and(|id| id != PoolId::DEFAULT);
         if main == Some((*pool, *stream)) || is_graph_pool(cx.snapshot, *pool, *stream) {
             continue;
         }
-        let free: u64 = segments.iter().map(|s| kept_free(s, is_private)).sum();
+        let free: u64 = own.iter().map(|s| kept_free(s, is_private)).sum();
         if free < least {
             continue;
         }
-        let Some(side) = unused_since(cx, (*pool, *stream), is_private, slot, budget).await else {
-            continue;
-        };
-        let bytes = side.unused.min(side.elsewhere);
+        let side = unused_since(cx, (*pool, *stream), own, slot, budget).await;
+        let bytes = side.bytes();
         if bytes < least {
             continue;
         }
         let facts = StrandedPool {
             pool: cx.snapshot.pool(*pool).filter(|_| is_private),
             stream: *stream,
-            reserved: Bytes(segments.iter().map(|s| s.size.0).sum()),
+            reserved: Bytes(own.iter().map(|s| s.size.0).sum()),
             free: Bytes(free),
-            largest: segments.iter().map(|s| s.largest_free).max().unwrap_or_default(),
+            largest: own.iter().map(|s| s.largest_free).max().unwrap_or_default(),
             reserved_elsewhere: Bytes(side.elsewhere),
             unused: Bytes(side.unused),
             since: side.since.checked_sub(1).map(EventIndex),
@@ -119,76 +118,78 @@ struct Unused {
     elsewhere: u64,
 }
 
+impl Unused {
+    /// The bytes that others reserved without need.
+    fn bytes(&self) -> u64 {
+        self.unused.min(self.elsewhere)
+    }
+}
+
 /// Walks back from the slot of the peak. The further back, the less memory was free for all the
 /// time, and the more others have reserved. Returns the best of both.
 async fn unused_since(
     cx: Evidence<'_>,
     kind: Kind,
-    is_private: bool,
+    segments: &[&SegmentState],
     peak: u32,
     budget: &mut Budget,
-) -> Option<Unused> {
-    let is_own = |span: &&&Span| (pool_or_default(span.pool), span.stream) == kind;
-    let at_peak = cx.carving.segments.at(peak);
-    let mut own: Vec<&Span> = at_peak.iter().filter(is_own).copied().collect();
-    let mut others: Vec<&Span> = at_peak.iter().filter(|span| !is_own(span)).copied().collect();
-    if !is_private {
-        // Only segments that are in use at the peak keep their free memory.
-        let live = segments_at(cx, peak, budget).await;
-        let in_use = |span: &&Span| {
-            let next = live.partition_point(|segment| segment.address <= span.address);
-            next.checked_sub(1).is_some_and(|i| idle_bytes(&live[i]) == 0)
-        };
-        own.retain(in_use);
-    }
-    own.sort_unstable_by_key(|span| span.address);
-    others.sort_unstable_by_key(|span| span.enters);
-    let owner = |block: u32| {
+) -> Unused {
+    let (mut own, mut others): (Vec<&Span>, Vec<&Span>) =
+        (cx.carving.segments.at(peak).into_iter())
+            .partition(|span| (pool_or_default(span.pool), span.stream) == kind);
+    own.retain(|span| {
+        let next = segments.partition_point(|segment| segment.address <= span.address);
+        next.checked_sub(1).is_some_and(|i| kept_free(segments[i], kind.0 != DEFAULT_POOL) > 0)
+    });
+    // Spans are in address order.
+    let ranges = own.clone();
+    let enters_of = |block: u32| {
         let address = cx.trace.blocks[block as usize].address;
-        let next = own.partition_point(|span| span.address <= address);
-        let span = own[next.checked_sub(1)?];
-        (address.0 < span.end()).then_some(span)
+        let next = ranges.partition_point(|span| span.address <= address);
+        let span = ranges[next.checked_sub(1)?];
+        (address.0 < span.end()).then_some(span.enters)
     };
-    let mut own_enters: Vec<&Span> = own.clone();
-    own_enters.sort_unstable_by_key(|span| span.enters);
+    own.sort_by_key(|span| span.enters);
+    others.sort_by_key(|span| span.enters);
     let mut free = own.iter().map(|span| span.size.0 as i64).sum::<i64>();
-    budget.charge(cx.trace.blocks.len() as u64).await;
-    for (index, block) in cx.trace.blocks.iter().enumerate() {
-        let is_live = block.enters <= peak && peak < block.leaves;
-        if is_live && owner(index as u32).is_some() {
-            free -= cx.carving.sizes[index].0 as i64;
+    for part in strides(cx.trace.blocks.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        for index in part {
+            let block = &cx.trace.blocks[index];
+            let is_live = block.enters <= peak && peak < block.leaves;
+            if is_live && enters_of(index as u32).is_some() {
+                free -= cx.carving.sizes[index].0 as i64;
+            }
         }
     }
-    let (mut least, mut elsewhere) = (free, 0);
     let mut best = Unused { since: peak, unused: 0, elsewhere: 0 };
-    for slot in (1..=peak).rev() {
-        if (slot as usize).is_multiple_of(STRIDE) {
-            budget.charge(4 * STRIDE as u64).await;
-        }
-        while let Some(span) = others.last().filter(|span| span.enters == slot) {
-            elsewhere += span.size.0;
-            others.pop();
-        }
-        let unused = least.max(0) as u64;
-        if unused.min(elsewhere) > best.unused.min(best.elsewhere) {
-            best = Unused { since: slot - 1, unused, elsewhere };
-        }
-        // Undo the slot: the memory before it was free for less or as much.
-        for change in cx.trace.changes_at(slot).iter().rev() {
-            if owner(change.block()).is_none_or(|span| slot < span.enters) {
-                continue;
+    let (mut least, mut elsewhere) = (free, 0);
+    for slots in strides(peak as usize).collect::<Vec<_>>().into_iter().rev() {
+        budget.charge(4 * slots.len() as u64).await;
+        for before in slots.rev().map(|slot| slot as u32) {
+            let slot = before + 1;
+            while let Some(span) = others.pop_if(|span| span.enters == slot) {
+                elsewhere += span.size.0;
             }
-            let size = cx.carving.sizes[change.block() as usize].0 as i64;
-            free += if change.enters() { size } else { -size };
+            let unused = least.max(0) as u64;
+            if unused.min(elsewhere) > best.bytes() {
+                best = Unused { since: before, unused, elsewhere };
+            }
+            // Undo the slot.
+            for change in cx.trace.changes_at(slot) {
+                if enters_of(change.block()).is_some_and(|enters| enters <= slot) {
+                    let size = cx.carving.sizes[change.block() as usize].0 as i64;
+                    free += if change.enters() { size } else { -size };
+                }
+            }
+            while let Some(span) = own.pop_if(|span| span.enters == slot) {
+                free -= span.size.0 as i64;
+            }
+            least = least.min(free);
         }
-        while let Some(span) = own_enters.last().filter(|span| span.enters == slot) {
-            free -= span.size.0 as i64;
-            own_enters.pop();
-        }
-        least = least.min(free);
         if least <= 0 {
             break;
         }
     }
-    (best.unused > 0).then_some(best)
+    best
 }

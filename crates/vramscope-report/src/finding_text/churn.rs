@@ -1,7 +1,7 @@
 //! The words of findings about memory that is returned and reserved again.
 
 use super::allocator::{EXPANDABLE, at_site, can_expand, setting};
-use super::{Words, counted, main_site};
+use super::{Words, counted, main_site, times};
 use crate::loaded_file::SnapshotEntry;
 use vramscope_analysis::{Finding, SegmentChurn};
 
@@ -18,7 +18,7 @@ pub(super) fn churn(entry: &SnapshotEntry, finding: &Finding, churn: &SegmentChu
             ("The program", "returned memory", " with empty_cache or by ending a pool")
         }
     };
-    let times = counted(churn.bursts, "time");
+    let times = times(churn.bursts);
     Words {
         title: format!("{} returned and reserved again", churn.reserved_again),
         text: format!(

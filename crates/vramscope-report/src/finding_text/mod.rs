@@ -88,3 +88,8 @@ fn percent(part: Bytes, whole: Bytes) -> u64 {
 fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
 }
+
+/// `once`, `12 times`.
+fn times(count: usize) -> String {
+    if count == 1 { "once".to_owned() } else { counted(count, "time") }
+}

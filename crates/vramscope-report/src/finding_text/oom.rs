@@ -1,11 +1,12 @@
 //! The words of findings about failed allocations.
 
 use super::allocator::{EXPANDABLE, at_site, can_expand, category, kind, list, pool, stream};
-use super::{Words, counted};
+use super::reserved::{setting_action, setting_text};
+use super::{Words, counted, times};
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
 use crate::text::NO_STACK;
-use vramscope_analysis::{Category, Finding, OomStory, Verdict};
+use vramscope_analysis::{Category, Finding, FreeShare, OomStory, Verdict};
 use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
 
@@ -29,6 +30,7 @@ pub(super) fn oom(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) ->
         twins(entry, story),
         room(story),
         cause(entry, story),
+        story.settings.iter().map(setting_text).collect::<Vec<_>>().join(" "),
         flush(story),
         holders(entry, finding, story),
         larger(story),
@@ -123,7 +125,7 @@ fn cause(entry: &SnapshotEntry, story: &OomStory) -> String {
             } else {
                 ""
             };
-            format!("{elsewhere} The request is for {own}. {pieces}.{assumed}")
+            format!("The request is for {own}. {pieces}. {elsewhere}{assumed}")
         }
         Verdict::Pending => format!(
             "A free piece of {} fits. It waited for another stream when the allocator looked, and \
@@ -153,15 +155,23 @@ fn shrunk(story: &OomStory) -> String {
 /// Free memory that cannot serve the request: `8.79 GiB are free in pool (0, 1) only, which cannot
 /// serve it.`
 fn elsewhere(entry: &SnapshotEntry, story: &OomStory) -> String {
-    let named = story.unusable.iter().filter(|share| share.free >= MIN_NAMED).take(MAX_NAMED);
-    let named: Vec<String> = named
-        .map(|share| format!("{} in {}", share.free, kind(entry, share.kind, story.kind)))
-        .collect();
+    let named: Vec<_> =
+        story.unusable.iter().filter(|share| share.free >= MIN_NAMED).take(MAX_NAMED).collect();
+    let place = |share: &FreeShare| kind(entry, share.kind, story.kind);
+    if let [share] = named.as_slice() {
+        let only = if story.usable.0 == 0 { " only" } else { "" };
+        return format!(
+            "{} are free in {}{only}, which cannot serve the request.",
+            share.free,
+            place(share)
+        );
+    }
+    let named: Vec<String> =
+        named.into_iter().map(|share| format!("{} in {}", share.free, place(share))).collect();
     if named.is_empty() {
         return String::new();
     }
-    let only = if story.usable.0 == 0 { " only" } else { "" };
-    format!("Free are {}{only}, which cannot serve the request.", list(&named))
+    format!("{} are free, and cannot serve the request.", list(&named))
 }
 
 fn flush(story: &OomStory) -> String {
@@ -177,26 +187,18 @@ fn flush(story: &OomStory) -> String {
     flush.into_iter().chain(retries).collect::<Vec<_>>().join(" ")
 }
 
-fn times(count: usize) -> String {
-    if count == 1 { "once".to_owned() } else { counted(count, "time") }
-}
-
 fn holders(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
-    let held: Vec<String> = (story.categories.iter().take(MAX_NAMED))
-        .map(|&(of, bytes)| format!("{} {bytes}", category(of)))
-        .collect();
+    let known = story.categories.iter().filter(|held| held.0 != Category::Unknown);
+    let held: Vec<String> =
+        known.take(MAX_NAMED).map(|&(of, bytes)| format!("{} {bytes}", category(of))).collect();
     let sites: Vec<String> = largest_sites(entry, finding, story)
         .into_iter()
         .map(|(name, bytes)| format!("{name} ({bytes})"))
         .collect();
-    let mut text = String::new();
-    if !held.is_empty() {
-        text = format!("Most is held by {}.", list(&held));
-    }
-    if !sites.is_empty() {
-        text += &format!(" The largest call sites are {}.", list(&sites));
-    }
-    text
+    let held = (!held.is_empty()).then(|| format!("Most is held by {}.", list(&held)));
+    let sites =
+        (!sites.is_empty()).then(|| format!("The largest call sites are {}.", list(&sites)));
+    held.into_iter().chain(sites).collect::<Vec<_>>().join(" ")
 }
 
 /// The call sites with most live bytes. The first part of a finding with a call stack is the
@@ -215,7 +217,7 @@ fn larger(story: &OomStory) -> String {
     let Some(larger) = story.larger else { return String::new() };
     let what = if larger.category == Category::Input { "inputs" } else { "activations" };
     format!(
-        "The {what} of this step ({}) are {} of those of step {} ({}), the largest before.",
+        "The {what} of this step ({}) are {} x those of step {} ({}), the largest before.",
         larger.bytes,
         ratio(larger.bytes, larger.before),
         larger.step,
@@ -223,10 +225,10 @@ fn larger(story: &OomStory) -> String {
     )
 }
 
-/// `2.0 times`.
+/// `2.0`.
 fn ratio(part: Bytes, whole: Bytes) -> String {
     let tenths = (u128::from(part.0) * 10 + u128::from(whole.0) / 2) / u128::from(whole.0.max(1));
-    format!("{}.{} times", tenths / 10, tenths % 10)
+    format!("{}.{}", tenths / 10, tenths % 10)
 }
 
 fn more_failures(story: &OomStory) -> String {
@@ -251,7 +253,7 @@ fn kept(story: &OomStory) -> String {
 
 fn action(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
     let excess = story.excess().unwrap_or_default();
-    let mut steps = Vec::new();
+    let mut steps: Vec<String> = story.settings.iter().map(setting_action).collect();
     match story.verdict {
         Verdict::Demand => {
             let (limit, sentence) =

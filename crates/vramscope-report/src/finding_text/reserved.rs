@@ -3,7 +3,7 @@
 use super::allocator::{EXPANDABLE, can_expand, list, pool, stream};
 use super::{Words, counted, percent};
 use crate::loaded_file::SnapshotEntry;
-use vramscope_analysis::{CostlySetting, Finding, ReservedPeak, StrandedPool};
+use vramscope_analysis::{CostlySetting, Finding, MemoryUse, ReservedPeak, StrandedPool};
 use vramscope_units::Bytes;
 
 /// The maximum number of pools and streams in a sentence.
@@ -15,46 +15,27 @@ const MIN_NAMED: Bytes = Bytes(1 << 20);
 pub(super) fn reserved(entry: &SnapshotEntry, finding: &Finding, peak: &ReservedPeak) -> Words {
     let memory = &peak.memory;
     let unneeded = Bytes(finding.bytes);
-    let at = match peak.event {
-        Some(event) => format!("at {event}"),
-        None => "before the window".to_owned(),
-    };
-    let mut parts = vec![format!("{} were in use", memory.in_use)];
-    for (bytes, what) in [
-        (memory.rounding, "added by rounding".to_owned()),
-        (
-            memory.idle,
-            "idle in free segments, which the allocator returns when memory is short".to_owned(),
-        ),
-        (
-            memory.stuck,
-            format!(
-                "free inside of {} in use, in pieces of at most {}",
-                counted(memory.stuck_segments, "segment"),
-                memory.largest_stuck
-            ),
-        ),
-        (memory.small, "free in the small pool".to_owned()),
-        (memory.graph_pools, "free in pools of CUDA graphs, whose replays use them".to_owned()),
-    ] {
-        if bytes >= MIN_NAMED {
-            parts.push(format!("{bytes} {what}"));
+    let mut text = match peak.event {
+        _ if peak.is_state_only => {
+            format!("{} were reserved when the snapshot was taken.", peak.reserved)
         }
-    }
-    let mut text = format!(
-        "At most {} were reserved ({at}), and at most {} were needed at once. Of the reserved \
-         memory, {}.",
-        peak.reserved,
-        peak.needed,
-        list(&parts)
-    );
+        Some(event) => format!(
+            "At most {} were reserved (at {event}), and at most {} were needed at once.",
+            peak.reserved, peak.needed
+        ),
+        None => format!(
+            "At most {} were reserved, before the window, and at most {} were needed at once in it.",
+            peak.reserved, peak.needed
+        ),
+    };
+    text += &format!(" Of the reserved memory {}.", uses(memory));
     for sentence in peak.settings.iter().map(setting_text).chain(by_kind(entry, peak)) {
         text.push(' ');
         text.push_str(&sentence);
     }
     Words {
         title: format!(
-            "{unneeded} of {} reserved memory not needed ({} %)",
+            "{unneeded} of the {} reserved were not needed ({} %)",
             peak.reserved,
             percent(unneeded, peak.reserved)
         ),
@@ -63,7 +44,33 @@ pub(super) fn reserved(entry: &SnapshotEntry, finding: &Finding, peak: &Reserved
     }
 }
 
-fn setting_text(setting: &CostlySetting) -> String {
+/// `1.85 GiB were in use, 394.9 MiB free inside of 17 segments in use, and ...`.
+fn uses(memory: &MemoryUse) -> String {
+    let mut parts = vec![format!("{} were in use", memory.in_use)];
+    let idle = format!(
+        "idle in {} (returned when memory is short)",
+        counted(memory.idle_segments, "free segment")
+    );
+    let stuck = format!(
+        "free inside of {} in use (the largest piece is {})",
+        counted(memory.stuck_segments, "segment"),
+        memory.largest_stuck
+    );
+    for (bytes, what) in [
+        (memory.rounding, "added by rounding"),
+        (memory.idle, &idle),
+        (memory.stuck, &stuck),
+        (memory.small, "free in the small pool"),
+        (memory.graph_pools, "free in pools of CUDA graphs, whose replays use them"),
+    ] {
+        if bytes >= MIN_NAMED {
+            parts.push(format!("{bytes} {what}"));
+        }
+    }
+    list(&parts)
+}
+
+pub(super) fn setting_text(setting: &CostlySetting) -> String {
     match setting {
         CostlySetting::MaxSplitSize { limit, segments, bytes } => format!(
             "max_split_size_mb:{} keeps {} above this size unsplit: {bytes} of them are free.",
@@ -95,18 +102,21 @@ fn by_kind(entry: &SnapshotEntry, peak: &ReservedPeak) -> Option<String> {
     Some(format!("Free are {}.", list(&named)))
 }
 
+/// What to do about a setting.
+pub(super) fn setting_action(setting: &CostlySetting) -> String {
+    match setting {
+        CostlySetting::MaxSplitSize { limit, .. } => {
+            format!("Remove max_split_size_mb:{} or raise it.", limit.0 >> 20)
+        }
+        CostlySetting::RoundupPower2Divisions { .. } => {
+            "Remove roundup_power2_divisions or use more divisions.".to_owned()
+        }
+    }
+}
+
 fn action(entry: &SnapshotEntry, peak: &ReservedPeak) -> String {
     let memory = &peak.memory;
-    let settings: Vec<String> = (peak.settings.iter())
-        .map(|setting| match setting {
-            CostlySetting::MaxSplitSize { limit, .. } => {
-                format!("Remove max_split_size_mb:{} or raise it.", limit.0 >> 20)
-            }
-            CostlySetting::RoundupPower2Divisions { .. } => {
-                "Remove roundup_power2_divisions or use more divisions.".to_owned()
-            }
-        })
-        .collect();
+    let settings: Vec<String> = peak.settings.iter().map(setting_action).collect();
     if !settings.is_empty() {
         return settings.join(" ");
     }

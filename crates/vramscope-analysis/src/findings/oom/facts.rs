@@ -1,6 +1,7 @@
 //! The facts of failed allocations, and the verdict that follows from them.
 
 use crate::category::Category;
+use crate::findings::reserved::CostlySetting;
 use crate::fragmentation::{FreeKind, FreeShare};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex};
@@ -91,6 +92,8 @@ pub struct OomStory {
     pub unusable: Vec<FreeShare>,
     /// The size of a new segment for the request; `None` with expandable segments.
     pub new_segment: Option<Bytes>,
+    /// Settings that cost memory at this moment, most bytes first.
+    pub settings: Vec<CostlySetting>,
     /// What PyTorch could have more before, at least.
     pub shrunk: Bytes,
     /// What the allocator returned to the driver right before the failure.

@@ -131,6 +131,7 @@ async fn story(
         largest_usable: state.largest_usable,
         unusable: state.unusable,
         new_segment: state.new_segment,
+        settings: state.settings,
         shrunk,
         flush,
         retries: retries.len(),

@@ -2,6 +2,7 @@
 
 use crate::category::Category;
 use crate::findings::memory_use::{pool_or_default, segments_at};
+use crate::findings::reserved::{CostlySetting, costly_settings};
 use crate::findings::{Evidence, Part};
 use crate::fragmentation::{FreeKind, FreeShare, free_shares};
 use crate::rounding::Rounding;
@@ -41,6 +42,7 @@ pub(super) struct State {
     pub(super) unusable: Vec<FreeShare>,
     /// Whether a block that is large enough still waits for another stream.
     pub(super) has_fitting_pending: bool,
+    pub(super) settings: Vec<CostlySetting>,
     pub(super) categories: Vec<(Category, Bytes)>,
     pub(super) twins: Vec<StackId>,
     /// The call sites with most live bytes.
@@ -90,6 +92,7 @@ impl State {
             largest_usable: own.map_or(Bytes(0), |own| own.largest),
             unusable,
             has_fitting_pending: live.iter().any(fits),
+            settings: costly_settings(cx, &segments),
             categories: categories(&live),
             twins: twins(cx, &live, oom, events.stack(row)),
             holders: holders(cx, &live),
