@@ -70,9 +70,10 @@ pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
-    Basis, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld, Growth, GrowthKind,
-    HeldTooLong, OutlierItem, Part, PendingFrees, RankFacts, Severity, findings, findings_sliced,
-    outliers,
+    Basis, CostlySetting, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld, Growth,
+    GrowthKind, HeldTooLong, LargerStep, MemoryUse, OomStory, OutlierItem, Part, PendingFrees,
+    RankFacts, ReservedPeak, Returned, SegmentChurn, Severity, StrandedPool, Verdict, findings,
+    findings_sliced, outliers,
 };
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
