@@ -42,7 +42,7 @@ fn outliers_equal_the_report() {
     let reported: Vec<_> = across(summaries)
         .anomalies
         .into_iter()
-        .filter(|a| a.kind == FindingKind::Outlier)
+        .filter(|a| a.kind == FindingKind::RankSkew)
         .collect();
     assert!(!reported.is_empty(), "one rank of the sample holds more than the others");
 
