@@ -11,11 +11,10 @@ use vramscope_snapshot::StackId;
 
 /// What the blocks of one call stack, allocated in the window, show together.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
 pub(super) struct Group {
     /// Whether some blocks were freed in the period that allocated them.
     pub(super) has_brief: bool,
-    /// Whether some blocks were never freed.
-    pub(super) has_kept: bool,
     /// Whether a block that was allocated between two backward passes was never freed.
     pub(super) keeps_later: bool,
     /// Whether blocks outlive the third allocation round after their own. A batch does not.
@@ -113,7 +112,6 @@ pub(super) async fn groups(
                 (&mut groups[block.stack.0 as usize], &mut series[block.stack.0 as usize]);
             match free_event(block, slots) {
                 None => {
-                    group.has_kept = true;
                     group.keeps_later |= alloc.0 > first_backward
                         && phases.next_after(Phase::Backward, alloc.0).is_some();
                     series.kept += 1;

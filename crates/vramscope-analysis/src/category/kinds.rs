@@ -117,7 +117,9 @@ fn state_that_an_optimizer_replaces_is_state() {
     let old = [script.preexisting(1000), script.preexisting(1000)];
     let [.., gradient] = step(&mut script, 1000);
     let new = [script.alloc(1000, STEP), script.alloc(1000, STEP)];
-    old.iter().for_each(|&addr| script.free(addr, STEP));
+    for addr in old {
+        script.free(addr, STEP);
+    }
     script.free(gradient, ZERO);
     step(&mut script, 1000);
     for addr in old.into_iter().chain(new) {
@@ -200,7 +202,9 @@ fn copies_of_gradients_are_gradients() {
         assert_eq!(guess(&script, whole).category, Category::Gradient);
         assert_ne!(guess(&script, other).category, Category::Gradient);
         assert_eq!(guess(&script, state).category, Category::OptimizerState);
-        [whole, other, input].iter().for_each(|&addr| script.free(addr, USER));
+        for addr in [whole, other, input] {
+            script.free(addr, USER);
+        }
     }
 }
 

@@ -497,7 +497,7 @@ impl Judge<'_> {
                 }
             }
             Some(Phase::Optimizer) => {
-                // An optimizer that replaces its state allocates a block of that size, and keeps it.
+                // An optimizer that replaces its state allocates a block of that size and keeps it.
                 let span = self.phases.span(free).unwrap_or_default();
                 match self.replacements.get_mut(&(span, block.bytes.0)) {
                     Some(count) if *count > 0 => {

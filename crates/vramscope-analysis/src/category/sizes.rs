@@ -116,8 +116,8 @@ impl GroupedCounts {
 /// The number of parameters by size.
 ///
 /// Each gradient of a backward pass has a parameter of its size. So does each optimizer state that
-/// one call stack allocates. For other sizes, and where the window cuts backward off, the temporaries
-/// count that one call stack of an optimizer allocates in one step.
+/// one call stack allocates. For other sizes, and where the window cuts backward off, the
+/// temporaries count that one call stack of an optimizer allocates in one step.
 async fn parameters(
     judged: JudgedBlocks<'_>,
     hints: &[StackHints],
@@ -347,8 +347,8 @@ impl SizeMatcher<'_> {
     }
 
     /// Whether blocks from before the window with this size are workspaces: the size is one of a
-    /// workspace, and few blocks have it. Other tensors have the size of cuBLASLt's workspace too, so
-    /// that needs a workspace of cuBLAS beside it.
+    /// workspace, and few blocks have it. Other tensors have the size of cuBLASLt's workspace too,
+    /// so that needs a workspace of cuBLAS beside it.
     fn is_workspace(&self, size: u64) -> bool {
         let few = |size: &u64| {
             self.preexisting.get(size).is_some_and(|count| (1..=MAX_PER_STREAM).contains(count))
@@ -454,7 +454,7 @@ impl SizeMatcher<'_> {
     fn gradient_copy(&self, size: u64, or: Guess) -> Guess {
         let is_known =
             |size: u64| self.expected.contains_key(&size) || self.gradients.contains_key(&size);
-        if is_known(size) || size % 2 == 0 && is_known(size / 2) {
+        if is_known(size) || size.is_multiple_of(2) && is_known(size / 2) {
             Guess::new(Category::Gradient, 0.6)
         } else {
             or
@@ -496,16 +496,13 @@ impl SizeMatcher<'_> {
     /// Whether more bytes from before the window have sizes without gradients than with. Then the
     /// program trains a part of the model only.
     fn find_frozen_weights(&mut self) {
-        let (mut frozen, mut trained, mut sizes) = (0, 0, 0);
-        for (&size, &count) in &self.preexisting {
-            let bytes = u128::from(size) * u128::from(count);
-            if self.expected.contains_key(&size) {
-                trained += bytes;
-            } else if !self.is_workspace(size) {
-                frozen += bytes;
-                sizes += 1;
-            }
-        }
+        let bytes = |(&size, &count): (&u64, &u32)| u128::from(size) * u128::from(count);
+        let has_gradients = |size: &u64| self.expected.contains_key(size);
+        let is_frozen = |size: &u64| !has_gradients(size) && !self.is_workspace(*size);
+        let sizes = self.preexisting.keys().filter(|&size| is_frozen(size)).count();
+        let known = || self.preexisting.iter();
+        let frozen: u128 = known().filter(|known| is_frozen(known.0)).map(bytes).sum();
+        let trained: u128 = known().filter(|known| has_gradients(known.0)).map(bytes).sum();
         self.has_frozen_weights = trained > 0
             && (sizes >= MIN_FROZEN_SIZES && frozen > trained
                 || frozen > MIN_FROZEN_RATIO * trained);

@@ -8,6 +8,7 @@ use vramscope_snapshot::{FrameId, Snapshot, StackId};
 
 /// The evidence from one stack.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
 pub(super) struct StackHints {
     /// Guess of the user's rule that the stack matches.
     pub(super) user_rule: Option<Guess>,
@@ -49,6 +50,7 @@ impl StackHints {
 
 /// The evidence from one frame.
 #[derive(Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
 struct FrameHints {
     /// Index of the first user's rule that the frame matches.
     user_rule: Option<u32>,
@@ -89,7 +91,7 @@ enum MixedFunction {
     ModuleApply,
     /// `_NormBase.__init__`.
     NormInit,
-    /// `_setup_for_real_optimizer` of DeepSpeed's stage 3: buckets, then gradients.
+    /// `_setup_for_real_optimizer` of `DeepSpeed`'s stage 3: buckets, then gradients.
     ZeroSetup,
     /// `__init__` of Megatron's buffers: weights, then gradients.
     MegatronBuffers,
@@ -223,7 +225,7 @@ pub(super) async fn hints(
 /// `Module._apply` calls its function argument for each parameter, each gradient and each buffer,
 /// in this order. It has done so since before PyTorch 2.0. `_NormBase.__init__` creates weight and
 /// bias if it is affine. Then it creates the running mean, the running variance and the number of
-/// batches, on one line each, or none of them. The two functions of DeepSpeed and Megatron allocate
+/// batches, on one line each, or none of them. The functions of `DeepSpeed` and Megatron allocate
 /// gradients last.
 async fn find_category_by_line(
     snapshot: &Snapshot,
