@@ -65,7 +65,9 @@ impl Workspaces {
                 }
                 let Some(alloc) = block.alloc_event() else { continue };
                 let follows_workspace = found.last().is_some_and(|&(last, before)| {
-                    last + 1 == i && (before.stack, before.stream) == (block.stack, block.stream)
+                    last + 1 == i
+                        && before.bytes != block.bytes
+                        && (before.stack, before.stream) == (block.stack, block.stream)
                 });
                 let follows = previous.replace((block.stack, block.stream))
                     == Some((block.stack, block.stream));
