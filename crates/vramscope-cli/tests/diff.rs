@@ -316,7 +316,7 @@ fn folders_are_paired_by_name_then_by_rank() {
     let same = json_of(&["diff", a, a]);
     assert_eq!((list(&same["pairs"]).len(), &same["only_a"]), (3, &json!([])));
     // With an unreadable file, the other pairs are still compared.
-    std::fs::write(after.0.join("dump_rank9.pickle"), b"nothing").expect("a file");
+    after.put("dump_rank9.pickle", "damaged/truncated.pickle");
     let output = vramscope(&["diff", a, b, "--format", "json"]);
     assert_eq!(output.status.code(), Some(2));
     let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -9,7 +9,7 @@ use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response
 use vramscope_report::LoadedFile;
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::RankSummary;
-use vramscope_report::summary::ErrorSummary;
+use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{
     Target, blocks, export, findings, flame, info, peak, segments, state, summary,
 };
@@ -40,7 +40,11 @@ pub fn load(data: &[u8]) {
         _ => panic!("the result differs in pieces of {size} bytes"),
     }
     drop(in_pieces);
-    let whole = whole.map_err(|Failure { message, hint, .. }| ErrorSummary { message, hint });
+    let whole = whole.map_err(|Failure { message, hint, file, .. }| ErrorSummary {
+        message,
+        hint,
+        kind: file.unwrap_or(ErrorKind::Unreadable),
+    });
     let json = serde_json::to_string(&summary::summarize("fuzz", bytes.len() as u64, &whole))
         .expect("a summary");
     assert!(!json.is_empty());
