@@ -151,7 +151,7 @@ fn totals_match_memory_stats_and_stacks_add_up() {
 
 #[test]
 fn leaking_call_stack_is_the_largest_change() {
-    let diff = json_of(&["diff", GPT, LEAK, "--top", "1"]);
+    let diff = json_of(&["diff", GPT, LEAK, "--limit", "1"]);
     let pair = &diff["pairs"][0];
     let most = &pair["stacks"][0];
     // The leaking program keeps its outputs at this line. The other program does not have the line.

@@ -81,9 +81,9 @@ fn report(target: Target<'_>) {
         let live = trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
         let sum: u128 = live.map(|b| u128::from(b.bytes.0)).sum();
         assert_eq!(sum, u128::from(trace.requested.at(slot)), "requested bytes in slot {slot}");
-        let state = serde_json::to_value(state::state(target, slot)).expect("a state");
+        let state = serde_json::to_value(state::state(target, slot, None)).expect("a state");
         assert_eq!(state["requested_bytes"], trace.requested.at(slot));
-        print(&segments::segments(target, slot));
+        print(&segments::segments(target, slot, None));
     }
     for band in [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved] {
         print(&peak::peak(target, band, Some(10)));

@@ -66,7 +66,7 @@ pub struct Pair {
     /// Live memory at the peak by call stack, the largest change first. The stacks add up to the
     /// peaks. Null except for the pair whose peak changes most.
     pub stacks: Option<Vec<StackDiff>>,
-    /// The number of stacks left out by `--top`.
+    /// The number of stacks left out by `--limit`.
     pub stacks_left_out: usize,
 }
 

@@ -16,9 +16,6 @@ use vramscope_report::diff::{Change, Diff, NamedSide, Pair};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Side;
 
-/// Call stacks in text and Markdown when `--top` is absent.
-const DEFAULT_TOP: usize = 15;
-
 /// Compares two snapshots, or the ranks of two runs.
 ///
 /// # Errors
@@ -44,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sides = read.each.into_iter().map(|side| side.unwrap_or(Ok(None)));
     let mut sides = sides.collect::<Result<Vec<Option<Side>>, Failure>>()?;
     let in_b = sides.split_off(a.len());
-    let top = arguments.top.or((arguments.format != DiffFormat::Json).then_some(DEFAULT_TOP));
+    let top = output::limit(arguments.limit, arguments.format != DiffFormat::Json);
     let named = |given: &Path, files: &[Found], sides: Vec<Option<Side>>| {
         let name = |Found { path, .. }: &Found| {
             path.strip_prefix(given).unwrap_or(path).to_string_lossy().into_owned()
