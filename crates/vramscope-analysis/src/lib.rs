@@ -83,7 +83,7 @@ pub use ranges::{NamedRange, named_ranges};
 pub use rollup::{
     Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, reserved_by_stack,
 };
-pub use segments::{Segments, Span};
+pub use segments::{SMALL_SIZE, Segments, Span};
 pub use series::Series;
 pub use site::{Site, Sites, is_distinctive, is_framework_file, name_hash};
 pub use sort::sort;

@@ -40,6 +40,12 @@ fn list(value: &Value) -> &Vec<Value> {
     value.as_array().expect("a list")
 }
 
+/// The frames of a row, by the index of its call stack.
+fn stack_of<'a>(report: &'a Value, row: &Value) -> &'a Value {
+    let index = row["stack"].as_u64().expect("an index");
+    list(&report["stacks"]).get(index as usize).expect("a stack")
+}
+
 const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
 
 /// Expected numbers of a recording: `memory_stats()` and the output of `scripts/oracle.py`.
@@ -84,7 +90,7 @@ fn peak_of_every_band_matches_memory_stats_and_sum_of_stacks() {
     assert_eq!(peak["event"], oracle["active"]["peak_event"]);
     let largest: Vec<&Value> = list(&peak["stacks"]).iter().take(5).map(|s| &s["bytes"]).collect();
     assert_eq!(largest, list(&oracle["peak_top_stack_bytes"]).iter().collect::<Vec<_>>());
-    let top = json(&["peak", GPT, "--top", "3"]);
+    let top = json(&["peak", GPT, "--limit", "3"]);
     assert_eq!(list(&top["stacks"]).len(), 3);
     assert_eq!(top["total"], peak["total"]);
 }
@@ -106,7 +112,7 @@ fn call_stacks_with_equal_site_have_distinct_labels() {
             .take_while(|line| !line.is_empty() && !line.starts_with("  and "));
         rows.map(|line| line.chars().skip(column).collect()).collect()
     };
-    let of_peak = ["peak", ALL, "--top", "1000"];
+    let of_peak = ["peak", ALL, "--limit", "1000"];
     for arguments in [
         &of_peak[..],
         &["peak", GPT],
@@ -403,7 +409,7 @@ fn events_range_keeps_states_of_whole_file() {
                 (
                     b["address"].to_string(),
                     b["bytes"].as_u64().unwrap_or(0),
-                    b["frames"].to_string(),
+                    stack_of(state, b).to_string(),
                 )
             })
             .collect()

@@ -1,6 +1,7 @@
 //! `vramscope blocks`: all blocks of the window, sorted.
 
-use super::{FrameRecord, Target, frames, site};
+use super::{StackTable, Target, site};
+use crate::text::{pool, size_class};
 use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_analysis::{Category, lifetime};
@@ -31,12 +32,16 @@ pub struct Blocks<'a> {
     /// The unit of `lifetime`: `us` (microseconds), or `events` without a clock.
     pub lifetime_unit: &'static str,
     /// The sorted blocks, at most `--limit`.
-    pub blocks: Vec<BlockRecord<'a>>,
+    pub blocks: Vec<BlockRecord>,
+    /// The number of blocks left out by `--limit`.
+    pub omitted: usize,
+    /// The call stacks of `blocks`, innermost frame first.
+    pub stacks: StackTable<'a>,
 }
 
 /// One block over its lifetime.
 #[derive(Debug, Serialize)]
-pub struct BlockRecord<'a> {
+pub struct BlockRecord {
     /// The address: `0x...`.
     pub address: String,
     /// The number of earlier blocks of the window at this address.
@@ -66,12 +71,16 @@ pub struct BlockRecord<'a> {
     pub live_at_end: bool,
     /// The stream's handle; 0 is the default stream.
     pub stream: i64,
-    /// True if `frames` is the stack of the free, not of the alloc.
+    /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
+    pub pool: Option<[u64; 2]>,
+    /// `small` (blocks up to 1 MiB) or `large`: the segments that the block can lie in.
+    pub segment_type: &'static str,
+    /// True if `stack` is the stack of the free, not of the alloc.
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
-    /// The call stack, innermost frame first.
-    pub frames: Vec<FrameRecord<'a>>,
+    /// The index of the call stack in the report's `stacks`.
+    pub stack: u32,
 }
 
 /// The blocks of a device.
@@ -88,33 +97,36 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
         (Reverse(weight), i)
     });
     order.truncate(limit.unwrap_or(usize::MAX));
+    let mut stacks = StackTable::default();
+    let mut row = |&i: &u32| {
+        let stack = stacks.add(target.snapshot(), trace.blocks[i as usize].stack);
+        record(target, i, stack)
+    };
+    let rows: Vec<BlockRecord> = order.iter().map(&mut row).collect();
     Blocks {
         schema: "vramscope.blocks/1",
         path: target.path,
         device: target.device(),
         total: trace.blocks.len(),
         lifetime_unit: if trace.clock.is_some() { "us" } else { "events" },
-        blocks: order.into_iter().map(|i| record(target, i)).collect(),
+        omitted: trace.blocks.len() - rows.len(),
+        blocks: rows,
+        stacks,
     }
 }
 
-/// The record of the block at `index`.
-pub fn record(target: Target<'_>, index: u32) -> BlockRecord<'_> {
-    let stack = target.trace().blocks[index as usize].stack;
-    BlockRecord { frames: frames(target.snapshot(), stack), ..record_without_frames(target, index) }
-}
-
-/// [`record`] without frames, whose lookup costs more than all other fields.
-pub fn record_without_frames(target: Target<'_>, index: u32) -> BlockRecord<'_> {
+/// The record of the block at `index`. `stack` is the index of its call stack in the report.
+pub fn record(target: Target<'_>, index: u32, stack: u32) -> BlockRecord {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let block = &trace.blocks[index as usize];
     let guess = target.entry.categories(target.index).get(index);
     let number = |event: Option<EventIndex>| event.map(|EventIndex(e)| e);
+    let size = target.entry.carving(target.index).sizes[index as usize];
     BlockRecord {
         address: block.address.plain(),
         reuse: block.reuse(),
         bytes: block.bytes.0,
-        block_bytes: target.entry.carving(target.index).sizes[index as usize].0,
+        block_bytes: size.0,
         category: guess.category,
         confidence: guess.confidence,
         candidates: guess.candidates,
@@ -125,8 +137,10 @@ pub fn record_without_frames(target: Target<'_>, index: u32) -> BlockRecord<'_> 
         preexisting: block.is_preexisting(),
         live_at_end: block.leaves == trace.slots(),
         stream: snapshot.stream(block.stream),
+        pool: pool(snapshot, block.pool),
+        segment_type: size_class(size),
         of_free: block.has_stack_of_free(),
         site: site(target.entry, block.stack),
-        frames: Vec::new(),
+        stack,
     }
 }

@@ -18,12 +18,14 @@ pub struct Info {
     pub schema: &'static str,
     /// One record per snapshot.
     pub files: Vec<FileInfo>,
+    /// Files of searched folders that are no snapshots.
+    pub skipped_files: usize,
 }
 
 impl Info {
     /// Collects the records of files.
-    pub fn new(files: Vec<FileInfo>) -> Self {
-        Self { schema: "vramscope.info/1", files }
+    pub fn new(files: Vec<FileInfo>, skipped_files: usize) -> Self {
+        Self { schema: "vramscope.info/1", files, skipped_files }
     }
 }
 

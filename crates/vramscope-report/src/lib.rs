@@ -19,10 +19,12 @@
 
 mod band;
 pub mod blocks;
+pub mod changes;
 pub mod check;
 mod derived;
 pub mod diff;
 pub mod disambiguate;
+pub mod events;
 pub mod export;
 pub mod finding_text;
 pub mod findings;
@@ -44,7 +46,7 @@ mod target;
 pub mod text;
 
 pub use derived::Derived;
-pub use frames::{FrameRecord, frame, frames, owned_frames, site};
+pub use frames::{FrameRecord, StackTable, frame, frames, owned_frames, site};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use quantity::{Quantity, digits};
 pub use rank_of::rank_of;

@@ -41,10 +41,12 @@ pub struct Peak<'a> {
     pub blocks: u32,
     /// Live bytes by call stack, most bytes first.
     pub stacks: Vec<StackRecord<'a>>,
-    /// The number of stacks left out by `--top`.
-    pub stacks_left_out: usize,
+    /// The number of stacks left out by `--limit`.
+    pub omitted: usize,
     /// Live bytes by frame at any level of the stacks, most inclusive bytes first.
     pub frames: Vec<FrameShareRecord<'a>>,
+    /// The number of frames left out by `--limit`.
+    pub frames_omitted: usize,
     /// Live bytes by category; empty for `reserved_bytes`.
     pub categories: Vec<CategoryShare>,
     /// The highest separate peaks, the band's peak first.
@@ -153,6 +155,7 @@ pub async fn peak_sliced<'a>(
     let shares_of = |stack: u32| by_category(of_stack.get(&stack).into_iter().flatten().copied());
     let shown = top.unwrap_or(shares.len()).min(shares.len());
     let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
+    let by_frames = by_frame(snapshot, &shares);
     let series = band.series_sliced(target, budget).await;
     let peaks = separate_peaks(&series, figures, budget).await;
     let place = place_sliced(target, slot, budget).await;
@@ -183,8 +186,9 @@ pub async fn peak_sliced<'a>(
                 }
             })
             .collect(),
-        stacks_left_out: shares.len() - shown,
-        frames: by_frame(snapshot, &shares)
+        omitted: shares.len() - shown,
+        frames_omitted: by_frames.len().saturating_sub(top.unwrap_or(usize::MAX)),
+        frames: by_frames
             .into_iter()
             .take(top.unwrap_or(usize::MAX))
             .map(|f| FrameShareRecord {

@@ -16,7 +16,7 @@ use vramscope_units::Bytes;
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
-    let (ranks, outcome) = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
+    let read = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
         let mut ranks: Vec<RankSummary> = Vec::new();
         if let Ok(file) = &result {
             for entry in &file.entries {
@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
         }
         ranks
     })?;
-    let report = across(ranks.into_iter().flatten().collect());
+    let (ranks, _skipped_files, outcome) = read.into_results();
+    let report = across(ranks.flatten().collect());
     output::print(&report, arguments.common.format, text)?;
     outcome
 }

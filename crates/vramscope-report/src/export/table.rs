@@ -2,7 +2,7 @@
 //!
 //! CSV follows RFC 4180. Numbers are exact, for spreadsheets and data frames.
 
-use crate::blocks::{BlockRecord, record_without_frames};
+use crate::blocks::{BlockRecord, record};
 use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;
 use crate::segments::SegmentRecord;
@@ -128,6 +128,9 @@ crate::csv_line! {
         preexisting: bool,
         live_at_end: bool,
         stream: i64,
+        /// `(0, 0)` is the default pool; empty if the file does not record pools.
+        pool: Option<String>,
+        segment_type: &'static str,
         stack_of_free: bool,
         #[serde(serialize_with = "spreadsheet_text")]
         site: String,
@@ -137,7 +140,8 @@ crate::csv_line! {
 impl BlockLine {
     /// The line of the block at `index`.
     pub fn new(target: Target<'_>, index: u32) -> Self {
-        let row: BlockRecord<'_> = record_without_frames(target, index);
+        // Lines have no call stack.
+        let row: BlockRecord = record(target, index, 0);
         let trace = target.trace();
         Self {
             device: target.device(),
@@ -155,6 +159,8 @@ impl BlockLine {
             preexisting: row.preexisting,
             live_at_end: row.live_at_end,
             stream: row.stream,
+            pool: row.pool.map(pool_text),
+            segment_type: row.segment_type,
             stack_of_free: row.of_free,
             site: row.site,
         }
@@ -235,13 +241,13 @@ crate::csv_line! {
 
 impl<'a> SegmentLine<'a> {
     /// The line of a segment.
-    pub fn new(row: &'a SegmentRecord<'_>) -> Self {
+    pub fn new(row: &'a SegmentRecord) -> Self {
         Self {
             address: &row.address,
             total_size: row.total_size,
             segment_type: row.segment_type,
             stream: row.stream,
-            pool: row.pool.map(|[a, b]| format!("({a}, {b})")),
+            pool: row.pool.map(pool_text),
             is_expandable: row.is_expandable,
             allocated: row.allocated,
             active: row.active,
@@ -251,6 +257,10 @@ impl<'a> SegmentLine<'a> {
             site: &row.site,
         }
     }
+}
+
+fn pool_text([a, b]: [u64; 2]) -> String {
+    format!("({a}, {b})")
 }
 
 /// A call stack in one field, innermost frame first.

@@ -267,6 +267,8 @@ path: string,
  */
 text: string, };
 
+export type ErrorKind = "no_snapshot" | "damaged" | "unreadable";
+
 export type Failure = { 
 /**
  * The request that failed; null if loading failed.
@@ -279,7 +281,11 @@ message: string,
 /**
  * A remedy; null if there is none.
  */
-hint: string | null, };
+hint: string | null, 
+/**
+ * What the file is. Absent where that is unknown, and for a request that failed.
+ */
+file?: ErrorKind, };
 
 export type TooLarge = { 
 /**

@@ -146,7 +146,7 @@ fn write_stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()>
     if pair.stacks_left_out > 0 && changed.len() == all.len() {
         writeln!(
             out,
-            "  and {} more call stacks (--top N shows more)",
+            "  and {} more call stacks (--limit N shows more)",
             grouped(pair.stacks_left_out as u64)
         )?;
     }
