@@ -370,7 +370,7 @@ fn unknown_device_or_snapshot_is_wrong_usage() {
 
 #[test]
 fn text_help_and_completions_are_printed() {
-    for command in ["peak", "state", "flame", "blocks", "segments", "anomalies", "info"] {
+    for command in ["peak", "phases", "state", "flame", "blocks", "segments", "anomalies", "info"] {
         let text = text(&[command, "recorded/gpt_leak.pickle.gz"]);
         assert!(text.lines().count() > 3, "{command}: {text}");
         assert!(!text.contains('\u{1b}'), "{command}: no colors without a terminal");
@@ -432,5 +432,29 @@ fn events_range_keeps_states_of_whole_file() {
             Some(64),
             "{wrong}"
         );
+    }
+}
+
+#[test]
+fn phases_have_the_peaks_of_the_other_commands() {
+    for file in [GPT, "recorded/gpt_late.pickle.gz", "truth/resnet18_step.pickle.gz"] {
+        let (report, peak) = (json(&["phases", file]), json(&["peak", file]));
+        assert_eq!(report["limiting"]["bytes"], peak["total"], "{file}");
+        assert_eq!(report["sum"][0]["phase"], peak["phase"], "{file}");
+        assert_eq!(report["sum"][0]["step"], peak["step"], "{file}");
+        for step in list(&report["steps"]) {
+            for phase in list(&step["phases"]) {
+                let state = json(&["state", file, "--event", &phase["peak_event"].to_string()]);
+                assert_eq!(phase["peak_bytes"], state["requested_bytes"], "{file}: {phase}");
+                for row in list(&state["categories"]) {
+                    let name = row["category"].as_str().expect("a name");
+                    assert_eq!(phase["categories"][name], row["bytes"], "{file}: {name}");
+                }
+            }
+        }
+        let cut = json(&["phases", file, "--limit", "1"]);
+        assert_eq!(list(&cut["steps"]).len(), 1, "{file}");
+        assert_eq!(cut["omitted"], list(&report["steps"]).len() - 1, "{file}");
+        assert_eq!((&cut["limiting"], &report["omitted"]), (&report["limiting"], &Value::Null));
     }
 }
