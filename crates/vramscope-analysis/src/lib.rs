@@ -58,6 +58,7 @@ mod site;
 pub mod slicing;
 mod sort;
 mod state;
+mod step_phases;
 mod steps;
 mod trace;
 
@@ -87,5 +88,6 @@ pub use series::Series;
 pub use site::{Site, Sites, is_distinctive, is_framework_file, name_hash};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
+pub use step_phases::{CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases};
 pub use steps::{StepSource, Steps};
 pub use trace::{Coverage, Exactness, Oom, Trace};
