@@ -3,6 +3,8 @@
 mod categories;
 mod excerpt;
 mod findings;
+mod findings_allocator;
+mod findings_allocator_recorded;
 mod findings_by_hand;
 mod late;
 mod model;

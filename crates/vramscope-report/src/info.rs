@@ -120,7 +120,7 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
         coverage: super::summary::coverage(trace.coverage),
         provenance: provenance(target),
         steps_by: steps.map(|steps| steps.source.name()),
-        steps: steps.map_or(0, |s| s.whole()),
+        steps: steps.map_or(0, vramscope_analysis::Steps::whole),
     }
 }
 

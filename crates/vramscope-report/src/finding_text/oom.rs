@@ -267,11 +267,14 @@ fn action(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String 
             );
             let sentence = less_memory(entry, finding, story);
             steps.push(format!("Free or avoid {amount} at this point: {sentence}."));
-            if can_expand(entry) {
-                steps.push(format!(
-                    "Also try {EXPANDABLE}: {} are free in all, if not in one piece.",
-                    Bytes(story.room.unwrap_or_default().0.saturating_sub(story.active.0))
-                ));
+            let free = story.room.unwrap_or_default().0.saturating_sub(story.active.0);
+            let try_it =
+                format!("Try {EXPANDABLE}: {} are free in all, if not in one piece.", Bytes(free));
+            match can_expand(entry) {
+                // The more is free, the more likely joined pieces are enough.
+                true if free / 2 >= story.requested.0 => steps.insert(steps.len() - 1, try_it),
+                true => steps.push(try_it),
+                false => {}
             }
         }
         Verdict::StrandedPool => steps.push(return_stranded(entry, story)),
