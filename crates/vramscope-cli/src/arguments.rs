@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Summary(Files),
     /// Show the call stacks that hold memory when a band is largest
     Peak(Peak),
-/// Show the peak of each phase of each step, and which phase limits
+    /// Show the peak of each phase of each step, and which phase limits
     Phases(Phases),
     /// Show live blocks and segments after an event, or what changed between two events
     State(State),

@@ -68,6 +68,8 @@ pub struct SideFinding {
     pub about: String,
     /// Bytes that the finding is about.
     pub bytes: u64,
+    /// The finding in a few words.
+    pub title: String,
     /// The finding in words.
     pub text: String,
 }
@@ -205,5 +207,6 @@ fn finding(row: &FindingRecord) -> SideFinding {
         Some(frame) => format!("{} {}", frame.name, crate::text::file_name(&frame.file)),
         None => String::new(),
     };
-    SideFinding { kind: row.kind, about, bytes: row.bytes, text: row.text.clone() }
+    let (title, text) = (row.title.clone(), row.text.clone());
+    SideFinding { kind: row.kind, about, bytes: row.bytes, title, text }
 }

@@ -140,12 +140,7 @@ impl Ranks {
     fn outlier_rows(&self) -> Vec<FindingRow> {
         let row = |(index, finding): &(usize, Finding)| {
             let rank = &self.rows[*index];
-            let mut row = findings::without_tables(outlier(&rank.card.path, finding, Vec::new()));
-            if let Facts::RankSkew { item: OutlierItem::Stack { site, .. }, .. } = &finding.facts {
-                row.stack.note =
-                    Some(format!("Call site: {site}. Open the rank to see the whole call stack."));
-            }
-            row
+            findings::without_tables(outlier(&rank.card.path, finding, Vec::new()))
         };
         let mut rows: Vec<FindingRow> = self.outliers.iter().map(row).collect();
         findings::sort(&mut rows);

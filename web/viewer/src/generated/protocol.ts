@@ -10,7 +10,7 @@ export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
+export const REPLACED = ["tracks", "phases", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
 
 export type Quantity = { 
 /**
@@ -779,6 +779,22 @@ x1: number,
 /**
  * The number of columns.
  */
+columns: number, } } | { "phases": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns.
+ */
 columns: number, } } | { "peak": Record<symbol, never> } | { "stateAt": { 
 /**
  * The position.
@@ -1066,7 +1082,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": Array<FindingRow> } | { "minimap": Minimap } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
 
 export type RankCard = { 
 /**
@@ -1231,7 +1247,8 @@ text: string,
  */
 action: string, 
 /**
- * The step and phase in words: `step 3, backward`. Empty if neither is known.
+ * The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
+ * known.
  */
 place: string, 
 /**
@@ -1253,11 +1270,17 @@ spans: Array<Span>,
 /**
  * The reference of a block that shows the finding; null if there is none.
  */
-reference: string | null, 
+reference: string | null, };
+
+export type FindingList = { 
 /**
- * The call stack that the finding is about.
+ * The findings by severity, then bytes.
  */
-stack: StackDetail, };
+rows: Array<FindingRow>, 
+/**
+ * What could not be looked for, and why, one sentence each.
+ */
+blindSpots: Array<string>, };
 
 export type Minimap = { 
 /**
@@ -1348,6 +1371,51 @@ title: string,
  * The color word, derived from the name.
  */
 color: number, };
+
+export type Phases = { 
+/**
+ * The kind of items in words: `steps`, `repetitions` or, without either, `phases`.
+ */
+label: string, 
+/**
+ * Left edge of the query in slots.
+ */
+x0: number, 
+/**
+ * Right edge of the query in slots.
+ */
+x1: number, 
+/**
+ * The number of columns between the edges.
+ */
+columns: number, 
+/**
+ * The items by position; empty if nothing shows steps or phases.
+ */
+items: Array<PhaseItem>, };
+
+export type PhaseItem = { 
+/**
+ * The last slot of the state before its first event.
+ */
+x0: number, 
+/**
+ * The last slot of the state after its last event.
+ */
+x1: number, 
+/**
+ * The phase: `forward`, `backward`, `optimizer` or `other`. Empty for several phases, and if
+ * only the step is known.
+ */
+phase: string, 
+/**
+ * The number of the step that begins with the item: `3`. Empty if none does.
+ */
+step: string, 
+/**
+ * The tooltip: step, phase, events and peak.
+ */
+title: string, };
 
 export type StateAt = { 
 /**
@@ -2027,6 +2095,10 @@ isNew: boolean,
  * The kind in words: `Growth`.
  */
 label: string, 
+/**
+ * The finding in a few words.
+ */
+title: string, 
 /**
  * The finding in words.
  */
