@@ -69,9 +69,9 @@ pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
-    Basis, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld, Growth, GrowthKind,
-    HeldTooLong, OutlierItem, Part, PendingFrees, RankFacts, Severity, findings, findings_sliced,
-    outliers,
+    Basis, BlindSpot, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld, Growth,
+    GrowthKind, HeldTooLong, Overrun, Part, PendingFrees, RankFacts, RankSkew, RankStack, Severity,
+    SkewCause, SkewSite, blind_spots, blind_spots_sliced, findings, findings_sliced, rank_skew,
 };
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};

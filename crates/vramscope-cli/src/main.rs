@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         Command::Blocks(a) => commands::blocks::run(&a),
         Command::Segments(a) => commands::segments::run(&a),
         Command::Anomalies(a) => commands::anomalies::run(&a),
+        Command::Diagnose(a) => commands::diagnose::run(&a),
         Command::Diff(a) => commands::diff::run(&a),
         Command::Info(a) => commands::info::run(&a),
         Command::Export(a) => commands::export::run(&a),

@@ -21,6 +21,7 @@ mod band;
 pub mod blocks;
 pub mod check;
 mod derived;
+pub mod diagnose;
 pub mod diff;
 pub mod disambiguate;
 pub mod export;

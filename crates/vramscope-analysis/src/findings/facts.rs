@@ -8,7 +8,7 @@ use super::cycle::Cycle;
 use super::gradients::GradientsHeld;
 use super::growth::Growth;
 use super::held::HeldTooLong;
-use crate::category::Category;
+use super::ranks::RankSkew;
 
 /// The kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -112,18 +112,7 @@ pub enum Facts {
         reserved_again: Bytes,
     },
     /// See [`FindingKind::RankSkew`].
-    RankSkew {
-        /// The rank as texts name it: `rank 3`, or the file's name.
-        rank: String,
-        /// The figure that stands out.
-        item: OutlierItem,
-        /// Its bytes on this rank.
-        bytes: Bytes,
-        /// The median among the compared ranks.
-        usual: Bytes,
-        /// The number of compared ranks, this one included.
-        ranks: usize,
-    },
+    RankSkew(RankSkew),
 }
 
 /// Frees of one call stack that waited for another stream.
@@ -145,22 +134,6 @@ pub struct PendingFrees {
     pub longest_time: Option<Micros>,
 }
 
-/// The figure by which a rank stands out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OutlierItem {
-    /// Bytes of a call stack at the peak of `requested_bytes`.
-    Stack {
-        /// The stack's hash, equal in all ranks.
-        hash: u64,
-        /// Its call site.
-        site: String,
-    },
-    /// Bytes of a category at the peak of `requested_bytes`.
-    Category(Category),
-    /// The peak of a band, by name.
-    Band(&'static str),
-}
-
 impl Facts {
     /// The kind of finding that these facts make.
     pub fn kind(&self) -> FindingKind {
@@ -172,7 +145,7 @@ impl Facts {
             Self::PendingFree(_) => FindingKind::PendingFree,
             Self::Oom { .. } => FindingKind::Oom,
             Self::Churn { .. } => FindingKind::Churn,
-            Self::RankSkew { .. } => FindingKind::RankSkew,
+            Self::RankSkew(_) => FindingKind::RankSkew,
         }
     }
 }

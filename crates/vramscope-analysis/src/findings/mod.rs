@@ -4,6 +4,7 @@
 //! One cause makes one finding; its call stacks are [`Part`]s of it. [`blind_spots`] tells what
 //! could not be looked for.
 
+mod blind;
 mod churn;
 mod cycle;
 mod facts;
@@ -15,12 +16,13 @@ mod pending;
 mod ranks;
 mod severity;
 
+pub use blind::{BlindSpot, Overrun, blind_spots, blind_spots_sliced};
 pub use cycle::Cycle;
-pub use facts::{Basis, Facts, FindingKind, OutlierItem, PendingFrees};
+pub use facts::{Basis, Facts, FindingKind, PendingFrees};
 pub use gradients::GradientsHeld;
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
-pub use ranks::{RankFacts, outliers};
+pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_skew};
 pub use severity::Severity;
 
 use crate::carving::Carving;

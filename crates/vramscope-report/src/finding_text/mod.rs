@@ -1,6 +1,7 @@
 //! The words of each kind of finding: what, with its numbers and cause, and what to do.
 
 mod allocator;
+mod blind;
 mod program;
 mod ranks;
 
@@ -11,6 +12,7 @@ use vramscope_analysis::{Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, grouped};
 
+pub use blind::{blind_kind, blind_text};
 pub use ranks::rank_words;
 
 /// The words of a finding.
@@ -50,7 +52,7 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding) -> Words {
         Facts::Oom { .. } => allocator::oom(entry, finding),
         Facts::PendingFree(waits) => allocator::pending(entry, finding, waits),
         Facts::Churn { .. } => allocator::churn(entry, finding),
-        Facts::RankSkew { .. } => rank_words(&finding.facts),
+        Facts::RankSkew(skew) => rank_words(skew),
     }
 }
 
