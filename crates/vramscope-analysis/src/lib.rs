@@ -58,6 +58,7 @@ mod site;
 pub mod slicing;
 mod sort;
 mod state;
+mod step_phases;
 mod steps;
 mod trace;
 
@@ -69,9 +70,11 @@ pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
-    Basis, BlindSpot, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld, Growth,
-    GrowthKind, HeldTooLong, Overrun, Part, PendingFrees, RankFacts, RankSkew, RankStack, Severity,
-    SkewCause, SkewSite, blind_spots, blind_spots_sliced, findings, findings_sliced, rank_skew,
+    Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld,
+    Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, OomStory, Overrun, Part, PendingFrees,
+    RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause,
+    SkewSite, StrandedPool, Verdict, blind_spots, blind_spots_sliced, findings, findings_sliced,
+    rank_skew,
 };
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
@@ -86,5 +89,6 @@ pub use series::Series;
 pub use site::{Site, Sites, is_distinctive, is_framework_file, name_hash};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
+pub use step_phases::{CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases};
 pub use steps::{StepSource, Steps};
 pub use trace::{Coverage, Exactness, Oom, Trace};

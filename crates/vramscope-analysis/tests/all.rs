@@ -10,6 +10,7 @@ mod pools;
 mod replay;
 mod scenarios;
 mod slices;
+mod step_phases;
 
 use std::path::{Path, PathBuf};
 use vramscope_analysis::{

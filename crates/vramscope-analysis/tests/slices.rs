@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, SlicedTask, run_to_completion};
 use vramscope_analysis::{
-    Carving, Categories, Flame, Fragmentation, LiveSet, Measure, Rules, Steps, Trace, by_stack,
-    by_stack_sliced, findings_sliced, peaks, peaks_sliced, pool_envelope, pool_envelope_sliced,
+    Carving, Categories, Flame, Fragmentation, LiveSet, Measure, Rules, StepPhases, Steps, Trace,
+    by_stack, by_stack_sliced, findings_sliced, peaks, peaks_sliced, pool_envelope,
+    pool_envelope_sliced,
 };
 use vramscope_snapshot::Snapshot;
 
@@ -80,6 +81,19 @@ fn sliced_tables_equal_unsliced_ones() {
                 assert_eq!(made.get(block), whole.get(block), "{name}: block {block}");
             }
             assert_slices(name, "categories", slices, slice, events + 15 * blocks);
+            let steps = Steps::find(snapshot, trace, whole.phases());
+            let (slices, made) = run_sliced(|| {
+                let (file, categories, steps) = (file.clone(), whole.clone(), steps.clone());
+                async move {
+                    let Loaded { snapshot, trace, .. } = &*file;
+                    let budget = &mut Budget::of(slice);
+                    StepPhases::sliced(snapshot, trace, &categories, steps.as_ref(), budget).await
+                }
+            });
+            let found = StepPhases::new(snapshot, trace, &whole, steps.as_ref());
+            assert!(made == found, "{name}: phases of steps");
+            let counted = if found.phases.is_empty() { 0 } else { 6 * events };
+            assert_slices(name, "phases of steps", slices, slice, counted);
             let (slices, made) = run_sliced(|| {
                 let file = file.clone();
                 async move {

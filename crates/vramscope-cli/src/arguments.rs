@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Summary(Files),
     /// Show the call stacks that hold memory when a band is largest
     Peak(Peak),
+    /// Show the peak of each phase of each step, and which phase limits
+    Phases(Phases),
     /// Show live blocks and segments after an event
     State(State),
     /// Show call stacks as a tree, outermost frame first
@@ -197,6 +199,15 @@ pub(crate) struct Peak {
     /// Show only the largest N call stacks and frames (default: 15 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
+}
+
+#[derive(Args)]
+pub(crate) struct Phases {
+    #[command(flatten)]
+    pub(crate) input: DeviceInput,
+    /// Show only the first N steps (default: 5 in text, all in JSON)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
 }
 
 const EXPRESSIONS: &str = "\

@@ -53,6 +53,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Summary(a) => commands::summary::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
+        Command::Phases(a) => commands::phases::run(&a),
         Command::State(a) => commands::state::run(&a),
         Command::Flame(a) => commands::flame::run(&a),
         Command::Blocks(a) => commands::blocks::run(&a),

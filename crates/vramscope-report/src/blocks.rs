@@ -49,6 +49,9 @@ pub struct BlockRecord<'a> {
     pub category: Category,
     /// Confidence in the category, from 0 to 1.
     pub confidence: f32,
+    /// Two categories that are equally likely, where `category` is `unknown` for that reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<[Category; 2]>,
     /// The event that allocated the block; null if it was before the window or is lost.
     pub alloc_event: Option<u32>,
     /// The event that requested the free; null if there is none.
@@ -114,6 +117,7 @@ pub fn record_without_frames(target: Target<'_>, index: u32) -> BlockRecord<'_> 
         block_bytes: target.entry.carving(target.index).sizes[index as usize].0,
         category: guess.category,
         confidence: guess.confidence,
+        candidates: guess.candidates,
         alloc_event: number(block.alloc_event()),
         free_requested_event: number(block.free_requested()),
         free_completed_event: number(block.free_completed()),

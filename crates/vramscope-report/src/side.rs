@@ -79,8 +79,8 @@ pub struct SideStack {
     pub bytes: u64,
     /// Blocks.
     pub blocks: u32,
-    /// The category with most of the bytes; `None` for segments.
-    pub category: Option<Category>,
+    /// The category, or `mixed`; `None` for segments.
+    pub category: Option<String>,
     /// True if this is the stack of the frees.
     pub of_free: bool,
     /// The call site.
@@ -139,7 +139,7 @@ impl Side {
         let stacks = peak.stacks.into_iter().map(|stack| SideStack {
             bytes: stack.bytes,
             blocks: stack.blocks,
-            category: stack.category,
+            category: stack.category.map(str::to_owned),
             of_free: stack.of_free,
             site: stack.site,
             frames: stack.frames.into_iter().map(&mut intern).collect(),

@@ -101,6 +101,9 @@ pub struct LiveBlockRecord<'a> {
     pub category: Category,
     /// Confidence in the category, from 0 to 1.
     pub confidence: f32,
+    /// Two categories that are equally likely, where `category` is `unknown` for that reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<[Category; 2]>,
     /// The event that allocated the block; null if it was before the window.
     pub alloc_event: Option<u32>,
     /// `active_allocated`, or `active_pending_free` while the free is pending.
@@ -134,6 +137,7 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
             block_bytes: carving.sizes[i as usize].0,
             category: guess.category,
             confidence: guess.confidence,
+            candidates: guess.candidates,
             alloc_event: block.alloc_event().map(|EventIndex(event)| event),
             state: if carving.is_allocated(trace, i, slot) {
                 "active_allocated"

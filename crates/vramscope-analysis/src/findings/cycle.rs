@@ -11,6 +11,7 @@ use crate::slicing::{Budget, strides};
 use crate::sort;
 use crate::steps::Steps;
 use rustc_hash::FxHashSet;
+use std::ops::Range;
 use vramscope_snapshot::Action;
 use vramscope_units::{Bytes, EventIndex};
 
@@ -114,19 +115,19 @@ fn is_collection(cx: Evidence<'_>, burst: &[LateFree]) -> bool {
     let bytes: u64 = burst.iter().map(|f| cx.trace.blocks[f.block as usize].bytes.0).sum();
     steps.len() >= MIN_STEPS
         && bytes >= MIN_BYTES
-        && is_within_pass(cx, burst[0].event, burst[burst.len() - 1].event)
+        && burst.iter().any(|free| is_within_pass(cx, free.event))
 }
 
-/// Whether one forward or backward pass allocates both before `first` and after `last`.
-fn is_within_pass(cx: Evidence<'_>, first: u32, last: u32) -> bool {
+/// Whether one forward or backward pass allocates both before and after an event.
+fn is_within_pass(cx: Evidence<'_>, event: u32) -> bool {
     let phases = cx.categories.phases();
-    let next = phases.partition_point(|span| span.begin <= first);
+    let next = phases.partition_point(|span| span.begin <= event);
     let Some(span) = next.checked_sub(1).map(|i| phases[i]) else { return false };
     let rows = cx.trace.device.events.start;
-    let allocates = |mut events: std::ops::Range<u32>| {
+    let allocates = |mut events: Range<u32>| {
         events.any(|event| cx.snapshot.events.action(rows + event) == Action::ALLOC)
     };
     matches!(span.phase, Phase::Forward | Phase::Backward)
-        && allocates(span.begin..first)
-        && allocates(last..span.end.max(last))
+        && allocates(span.begin..event)
+        && allocates(event..span.end)
 }

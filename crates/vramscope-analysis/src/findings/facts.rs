@@ -1,14 +1,17 @@
 //! The facts of each kind of finding.
 
 use serde::{Deserialize, Serialize};
-use vramscope_snapshot::{StackId, StreamId};
-use vramscope_units::{Bytes, EventIndex, Micros};
 
+use super::churn::SegmentChurn;
 use super::cycle::Cycle;
 use super::gradients::GradientsHeld;
 use super::growth::Growth;
 use super::held::HeldTooLong;
+use super::oom::OomStory;
+use super::pending::PendingFrees;
 use super::ranks::RankSkew;
+use super::reserved::ReservedPeak;
+use super::stranded::StrandedPool;
 
 /// The kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,60 +81,18 @@ pub enum Facts {
     GradientsHeld(GradientsHeld),
     /// See [`FindingKind::HeldTooLong`].
     HeldTooLong(HeldTooLong),
+    /// See [`FindingKind::Oom`].
+    Oom(Box<OomStory>),
+    /// See [`FindingKind::Reserved`].
+    Reserved(Box<ReservedPeak>),
+    /// See [`FindingKind::StrandedPool`].
+    StrandedPool(StrandedPool),
     /// See [`FindingKind::PendingFree`].
     PendingFree(PendingFrees),
-    /// See [`FindingKind::Oom`].
-    Oom {
-        /// The event.
-        event: EventIndex,
-        /// Bytes requested.
-        requested: Bytes,
-        /// Free bytes that the driver reported; `None` if the event has none.
-        device_free: Option<Bytes>,
-        /// `reserved_bytes` at the event.
-        reserved: Bytes,
-        /// `requested_bytes` at the event.
-        in_use: Bytes,
-        /// The call sites with most live bytes, largest first: one call stack of the site, and the
-        /// site's bytes. [`StackId::EMPTY`] stands for blocks without their own recorded stack.
-        holders: Vec<(StackId, Bytes)>,
-        /// Further call sites with live bytes.
-        other_sites: usize,
-    },
     /// See [`FindingKind::Churn`].
-    Churn {
-        /// True if the allocator returned the segments to make room; false if the program did.
-        by_allocator: bool,
-        /// Bytes returned.
-        returned: Bytes,
-        /// Segments returned.
-        segments: usize,
-        /// Runs of returns.
-        bursts: usize,
-        /// Bytes reserved again.
-        reserved_again: Bytes,
-    },
+    Churn(SegmentChurn),
     /// See [`FindingKind::RankSkew`].
     RankSkew(RankSkew),
-}
-
-/// Frees of one call stack that waited for another stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PendingFrees {
-    /// Frees that waited.
-    pub frees: usize,
-    /// Their bytes.
-    pub total: Bytes,
-    /// The most bytes that waited at the same time.
-    pub most_at_once: Bytes,
-    /// The stream of the blocks.
-    pub stream: StreamId,
-    /// The longest wait in events.
-    pub longest_events: u32,
-    /// The event at which the longest wait begins.
-    pub longest_from: EventIndex,
-    /// The longest wait in time; `None` without a clock.
-    pub longest_time: Option<Micros>,
 }
 
 impl Facts {
@@ -143,8 +104,10 @@ impl Facts {
             Self::GradientsHeld(_) => FindingKind::GradientsHeld,
             Self::HeldTooLong(_) => FindingKind::HeldTooLong,
             Self::PendingFree(_) => FindingKind::PendingFree,
-            Self::Oom { .. } => FindingKind::Oom,
-            Self::Churn { .. } => FindingKind::Churn,
+            Self::Oom(_) => FindingKind::Oom,
+            Self::Reserved(_) => FindingKind::Reserved,
+            Self::StrandedPool(_) => FindingKind::StrandedPool,
+            Self::Churn(_) => FindingKind::Churn,
             Self::RankSkew(_) => FindingKind::RankSkew,
         }
     }

@@ -55,7 +55,9 @@ pub(super) async fn gradients_held(
         budget.charge(2 * part.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
             let is_gradient = cx.categories.get(i).category == Category::Gradient;
-            if !is_gradient || growing.contains(&block.stack) || is_shared(cx, block.stack) {
+            // Sizes alone do not tell old gradients from optimizer state.
+            let is_known = is_gradient && block.alloc_event().is_some();
+            if !is_known || growing.contains(&block.stack) || is_shared(cx, block.stack) {
                 continue;
             }
             let first = passes.partition_point(|pass| pass.update < block.enters);

@@ -36,7 +36,7 @@ pub struct Growth {
     pub every: usize,
     /// Steps in which it grows.
     pub steps: usize,
-    /// Bytes at the end of the window that this growth has added.
+    /// Bytes after the last whole step that this growth has added.
     pub total: Bytes,
     /// The innermost frame outside of PyTorch that the call stacks share; `None` without one.
     pub at: Option<Frame>,

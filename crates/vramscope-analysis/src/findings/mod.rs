@@ -11,27 +11,37 @@ mod facts;
 mod gradients;
 mod growth;
 mod held;
+mod memory_use;
 mod oom;
 mod pending;
 mod ranks;
+mod reserved;
+mod returns;
 mod severity;
+mod stranded;
 
 pub use blind::{BlindSpot, Overrun, blind_spots, blind_spots_sliced};
+pub use churn::SegmentChurn;
 pub use cycle::Cycle;
-pub use facts::{Basis, Facts, FindingKind, PendingFrees};
+pub use facts::{Basis, Facts, FindingKind};
 pub use gradients::GradientsHeld;
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
+pub use memory_use::MemoryUse;
+pub use oom::{LargerStep, OomStory, Returned, Verdict};
+pub use pending::PendingFrees;
 pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_skew};
+pub use reserved::{CostlySetting, ReservedPeak};
 pub use severity::Severity;
+pub use stranded::StrandedPool;
 
 use crate::carving::Carving;
 use crate::category::{Categories, Phase};
 use crate::site::Sites;
-use crate::slicing::{self, Budget, run_to_completion, strides};
+use crate::slicing::{self, Budget, run_to_completion};
 use crate::steps::Steps;
-use crate::trace::{Trace, reserve_change};
-use std::ops::Range;
+use crate::trace::Trace;
+use returns::Returns;
 use vramscope_snapshot::{Snapshot, StackId};
 use vramscope_units::Bytes;
 
@@ -133,9 +143,19 @@ async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
 
 /// Findings about the allocator.
 async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    let mut found = pending::pending_frees(cx, budget).await;
-    found.extend(oom::ooms(cx, budget).await);
-    found.extend(churn::churn(cx, budget).await);
+    let returns = Returns::find(cx, budget).await;
+    let stories = oom::stories(cx, &returns, budget).await;
+    let was_short = !cx.trace.ooms.is_empty() || returns.has_retries();
+    let mut found: Vec<Finding> = pending::pending_frees(cx, budget).await.into_iter().collect();
+    found.extend(churn::churn(cx, &returns, &stories.events, budget).await);
+    // The finding about the failed allocation already tells of that memory.
+    if !stories.names_stranded_memory() {
+        let slot = memory_use::slot_of_reserved_peak(cx);
+        let segments = memory_use::segments_at(cx, slot, budget).await;
+        found.extend(reserved::reserved(cx, &segments, was_short, budget).await);
+        found.extend(stranded::stranded(cx, &segments, was_short, budget).await);
+    }
+    found.extend(stories.found);
     found
 }
 
@@ -191,17 +211,6 @@ impl Evidence<'_> {
     /// A name for the id of a finding about a call stack: the stack's hash, equal in every rank.
     fn hash(&self, stack: StackId) -> String {
         format!("{:016x}", self.sites.get(stack).stack_hash)
-    }
-
-    /// The change of `reserved_bytes` over a range of events.
-    async fn reserved_in(&self, events: Range<u32>, budget: &mut Budget) -> i64 {
-        let mut sum = 0;
-        for part in strides(events.len()) {
-            budget.charge(part.len() as u64).await;
-            let rows = part.map(|i| self.trace.device.events.start + events.start + i as u32);
-            sum += rows.map(|row| reserve_change(self.snapshot, row)).sum::<i64>();
-        }
-        sum
     }
 
     /// A top-level setting's JSON text.

@@ -9,6 +9,7 @@ mod findings;
 pub(crate) mod flame;
 pub(crate) mod info;
 pub(crate) mod peak;
+pub(crate) mod phases;
 pub(crate) mod segments;
 pub(crate) mod state;
 pub(crate) mod summary;

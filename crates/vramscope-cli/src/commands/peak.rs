@@ -5,7 +5,6 @@ use crate::arguments::{Format, Peak as Arguments, PeakRows};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_report::Category;
 use vramscope_report::peak::{Peak, peak};
 use vramscope_units::{Bytes, grouped};
 
@@ -34,11 +33,12 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, top: usize) -> io:
     writeln!(out, "{}  device {}", styled(STRONG, peak.path), peak.device)?;
     writeln!(
         out,
-        "{} peaks at {} ({}), {}, in {} {unit}{}\n",
+        "{} peaks at {} ({}), {}{}, in {} {unit}{}\n",
         peak.band,
         styled(STRONG, Bytes(peak.total)),
         Bytes(peak.total).exact(),
         output::event(peak.event),
+        place(peak),
         grouped(peak.blocks.into()),
         output::estimate_note(peak.exactness),
     )?;
@@ -66,6 +66,16 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, top: usize) -> io:
     Ok(())
 }
 
+/// `, in backward of step 2`; empty if nothing shows phases.
+fn place(peak: &Peak<'_>) -> String {
+    let Some(phase) = peak.phase else { return String::new() };
+    let phase = if phase == "other" { "other code" } else { phase };
+    match peak.step {
+        Some(step) => format!(", in {phase} of step {step}"),
+        None => format!(", in {phase}"),
+    }
+}
+
 fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<()> {
     let mut table = Table::new(
         &["bytes", "share", unit, "category", "call site"],
@@ -78,7 +88,7 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
             Bytes(stack.bytes).to_string(),
             percent(stack.bytes.into(), peak.total.into()),
             grouped(stack.blocks.into()),
-            stack.category.map_or("", Category::name).to_owned(),
+            stack.category.unwrap_or_default().to_owned(),
             site,
         ]);
     }

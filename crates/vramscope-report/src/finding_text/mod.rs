@@ -2,8 +2,12 @@
 
 mod allocator;
 mod blind;
+mod churn;
+mod oom;
+mod pending;
 mod program;
 mod ranks;
+mod reserved;
 
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
@@ -49,9 +53,11 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding) -> Words {
         Facts::Cycle(cycle) => program::cycle(entry, finding, cycle),
         Facts::GradientsHeld(held) => program::gradients(finding, held),
         Facts::HeldTooLong(held) => program::held(entry, finding, held),
-        Facts::Oom { .. } => allocator::oom(entry, finding),
-        Facts::PendingFree(waits) => allocator::pending(entry, finding, waits),
-        Facts::Churn { .. } => allocator::churn(entry, finding),
+        Facts::Oom(story) => oom::oom(entry, finding, story),
+        Facts::Reserved(peak) => reserved::reserved(entry, finding, peak),
+        Facts::StrandedPool(side) => reserved::stranded(entry, side),
+        Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
+        Facts::Churn(churn) => churn::churn(entry, finding, churn),
         Facts::RankSkew(skew) => rank_words(skew),
     }
 }
@@ -83,4 +89,9 @@ fn percent(part: Bytes, whole: Bytes) -> u64 {
 /// `1 block`, `12 blocks`.
 fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
+}
+
+/// `once`, `12 times`.
+fn times(count: usize) -> String {
+    if count == 1 { "once".to_owned() } else { counted(count, "time") }
 }

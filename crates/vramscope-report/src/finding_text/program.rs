@@ -35,7 +35,7 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
             title: format!("{place} keeps its autograd graph: {amount} {interval}"),
             text: format!(
                 "{} call sites below {place} grow together by {amount} {interval} ({steps} \
-                 times). None of it is freed: {total} at the end. {kept} of a step's {all} of \
+                 times). None of it is freed while the steps last: {total} in the end. {kept} of a step's {all} of \
                  activations stay ({} %), so something holds the loss or an output with its \
                  graph.{called} {outlook}",
                 grouped(growth.sites as u64),
@@ -68,8 +68,8 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
     Words {
         title: format!("{place} keeps {amount} more {interval}"),
         text: format!(
-            "{place} grows by {amount} {interval} ({steps} times). None of it is freed: {total} \
-             at the end.{what}{sites}{called} {outlook}"
+            "{place} grows by {amount} {interval} ({steps} times). None of it is freed while \
+             the steps last: {total} in the end.{what}{sites}{called} {outlook}"
         ),
         action: action.to_owned(),
     }

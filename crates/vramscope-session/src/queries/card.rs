@@ -106,6 +106,7 @@ pub(super) fn category_label(category: Category) -> &'static str {
         Category::Temporary => "temporaries",
         Category::Workspace => "workspaces",
         Category::Communication => "communication",
+        Category::Cache => "caches",
         Category::Unknown => "unknown",
     }
 }

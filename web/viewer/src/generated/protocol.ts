@@ -9,7 +9,7 @@ export const ROW_UNITS = 4096;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
-export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "unknown"] as const;
+export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
 export const REPLACED = ["tracks", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
 
 export type Quantity = { 
@@ -1162,11 +1162,25 @@ share: number,
  */
 color: number, };
 
-export type FindingKind = "growth" | "never_freed" | "pending_free" | "oom" | "fragmentation" | "retry" | "settings" | "outlier";
+export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn";
 
 export type Severity = "high" | "medium" | "low";
 
-export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "unknown";
+export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "cache" | "unknown";
+
+export type FindingPart = { 
+/**
+ * The call site: `model.py:212 forward`.
+ */
+site: string, 
+/**
+ * Its memory.
+ */
+bytes: Quantity, 
+/**
+ * Its blocks.
+ */
+blocks: Quantity, };
 
 export type FindingRow = { 
 /**
@@ -1199,9 +1213,25 @@ device: number,
  */
 bytes: Quantity, 
 /**
- * The finding in words.
+ * The finding in a few words.
+ */
+title: string, 
+/**
+ * Subject, numbers and cause.
  */
 text: string, 
+/**
+ * What to do; empty if nothing follows.
+ */
+action: string, 
+/**
+ * The step and phase in words: `step 3, backward`. Empty if neither is known.
+ */
+place: string, 
+/**
+ * The shares of call sites, if the finding is about several.
+ */
+parts: Array<FindingPart>, 
 /**
  * The first event of the finding; null if it has none.
  */

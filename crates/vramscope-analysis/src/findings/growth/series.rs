@@ -29,7 +29,8 @@ struct StepChange {
     block: u32,
     /// Bytes added in the step.
     bytes: i64,
-    /// The block was allocated in the window and is live at its end.
+    /// The block was allocated in the window and is live after the last whole step. What a program
+    /// frees when it ends, it kept for all of its steps.
     stays: bool,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Candidate {
     pub(super) pattern: Pattern,
     /// Steady steps in which it grows, with the growth.
     pub(super) series: Vec<(usize, u64)>,
-    /// Blocks that stay (kept), or all blocks (replaced), in the order of their allocation.
+    /// Blocks that are live after the last whole step (kept), or all blocks (replaced), in the order of their allocation.
     pub(super) blocks: Vec<u32>,
 }
 
@@ -93,7 +94,7 @@ async fn step_changes(
         for (block, b) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
             enters = steps.before_near(b.enters, enters);
             let leaves = steps.before_near(b.leaves, enters);
-            let stays = b.leaves == cx.trace.slots() && b.origin() == Origin::Alloc;
+            let stays = leaves == steps.begins.len() && b.origin() == Origin::Alloc;
             if enters == leaves && !stays {
                 continue;
             }

@@ -2,7 +2,6 @@
 
 use crate::output::{self, signed_bytes};
 use std::io::{self, Write};
-use vramscope_report::Category;
 use vramscope_report::Quantity;
 use vramscope_report::diff::{Diff, Pair};
 use vramscope_report::text::signed_count;
@@ -102,7 +101,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
             signed_bytes(stack.bytes.a),
             signed_bytes(stack.bytes.b),
             signed_count(stack.blocks.change),
-            stack.category.map_or("", Category::name),
+            stack.category.as_deref().unwrap_or_default(),
             code_cell(&site),
         )?;
     }
