@@ -70,10 +70,11 @@ pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
-    Basis, CostlySetting, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld, Growth,
-    GrowthKind, HeldTooLong, LargerStep, MemoryUse, OomStory, OutlierItem, Part, PendingFrees,
-    RankFacts, ReservedPeak, Returned, SegmentChurn, Severity, StrandedPool, Verdict, findings,
-    findings_sliced, outliers,
+    Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld,
+    Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, OomStory, Overrun, Part, PendingFrees,
+    RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause,
+    SkewSite, StrandedPool, Verdict, blind_spots, blind_spots_sliced, findings, findings_sliced,
+    rank_skew,
 };
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};

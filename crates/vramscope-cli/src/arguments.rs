@@ -43,7 +43,8 @@ Exit code
 Examples
   vramscope summary runs/42/
   vramscope peak oom_rank0.pickle --limit 10
-  vramscope anomalies runs/42/
+  vramscope diagnose runs/42/
+  vramscope anomalies runs/42/ --format markdown --limit 10
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --format markdown
   vramscope state rank0.pickle --at peak --format json | jq '.categories'
   vramscope state rank0.pickle --from 1200 --to peak
@@ -68,8 +69,10 @@ pub(crate) enum Command {
     Segments(Segments),
     /// List the raw events of the trace, all or those that touch an address
     Events(Events),
-    /// List findings: growth, OOMs, pending frees, fragmentation, outlier ranks
-    Anomalies(Files),
+    /// Say in a few sentences what is wrong: verdict, main findings, what to do
+    Diagnose(Findings),
+    /// List findings: OOMs, growth, held memory, unneeded reserved memory, ranks that hold more
+    Anomalies(Findings),
     /// Compare two snapshots or the ranks of two runs: totals, categories, call stacks
     #[command(after_long_help = EXPRESSIONS)]
     Diff(Diff),
@@ -127,6 +130,29 @@ pub(crate) struct Files {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Any number of files and folders, and how to write their findings.
+#[derive(Args)]
+pub(crate) struct Findings {
+    /// Snapshot files, and folders to search
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Show only the first N findings (default: 20 in text and Markdown, all in JSON; `diagnose`
+    /// shows at most 5)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Output format: text for humans, JSON for scripts, Markdown for pull requests
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub(crate) format: DiffFormat,
+    /// Category rules that override the built-in ones. Each line is `category confidence file
+    /// function`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rules: Option<PathBuf>,
+    /// Read only events A to B (exclusive) of each device, and the events of blocks live in that
+    /// range. Other events take no memory
+    #[arg(long, value_name = "A..B", value_parser = event_range)]
+    pub(crate) events: Option<Range<u32>>,
 }
 
 /// One device of one file.
@@ -209,7 +235,7 @@ Examples
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --fail-on 'ooms>0'
   vramscope diff baseline/ run/ --fail-on 'reserved>+1GiB' --format markdown > comment.md";
 
-/// Output formats of `diff`.
+/// Output formats of `diff`, `anomalies` and `diagnose`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiffFormat {
     Text,

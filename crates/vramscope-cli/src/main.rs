@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         Command::Segments(a) => commands::segments::run(&a),
         Command::Events(a) => commands::events::run(&a),
         Command::Anomalies(a) => commands::anomalies::run(&a),
+        Command::Diagnose(a) => commands::diagnose::run(&a),
         Command::Diff(a) => commands::diff::run(&a),
         Command::Info(a) => commands::info::run(&a),
         Command::Export(a) => commands::export::run(&a),

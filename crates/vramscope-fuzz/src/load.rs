@@ -103,7 +103,7 @@ fn report(target: Target<'_>) {
         export::export(target, form, &mut std::io::sink()).expect("a sink takes all bytes");
     }
     print(&info::info("fuzz", target.entry));
-    print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)]));
+    print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)], 0));
 }
 
 fn print(report: &impl serde::Serialize) {

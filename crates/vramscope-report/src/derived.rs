@@ -126,15 +126,19 @@ impl SnapshotEntry {
         self.rules = rules;
     }
 
-    async fn find(&self, index: usize, budget: &mut Budget) -> Vec<Finding> {
-        let evidence = Evidence {
+    /// What findings of the trace at `index` are derived from.
+    pub(crate) fn evidence(&self, index: usize) -> Evidence<'_> {
+        Evidence {
             snapshot: &self.snapshot,
             trace: &self.traces[index],
             sites: &self.sites,
             carving: self.carving(index),
             categories: self.categories(index),
             steps: self.steps(index),
-        };
-        findings_sliced(evidence, budget).await
+        }
+    }
+
+    async fn find(&self, index: usize, budget: &mut Budget) -> Vec<Finding> {
+        findings_sliced(self.evidence(index), budget).await
     }
 }

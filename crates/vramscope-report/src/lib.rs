@@ -22,6 +22,7 @@ pub mod blocks;
 pub mod changes;
 pub mod check;
 mod derived;
+pub mod diagnose;
 pub mod diff;
 pub mod disambiguate;
 pub mod events;

@@ -1,7 +1,6 @@
 //! The facts of each kind of finding.
 
 use serde::{Deserialize, Serialize};
-use vramscope_units::Bytes;
 
 use super::churn::SegmentChurn;
 use super::cycle::Cycle;
@@ -10,9 +9,9 @@ use super::growth::Growth;
 use super::held::HeldTooLong;
 use super::oom::OomStory;
 use super::pending::PendingFrees;
+use super::ranks::RankSkew;
 use super::reserved::ReservedPeak;
 use super::stranded::StrandedPool;
-use crate::category::Category;
 
 /// The kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -93,34 +92,7 @@ pub enum Facts {
     /// See [`FindingKind::Churn`].
     Churn(SegmentChurn),
     /// See [`FindingKind::RankSkew`].
-    RankSkew {
-        /// The rank as texts name it: `rank 3`, or the file's name.
-        rank: String,
-        /// The figure that stands out.
-        item: OutlierItem,
-        /// Its bytes on this rank.
-        bytes: Bytes,
-        /// The median among the compared ranks.
-        usual: Bytes,
-        /// The number of compared ranks, this one included.
-        ranks: usize,
-    },
-}
-
-/// The figure by which a rank stands out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OutlierItem {
-    /// Bytes of a call stack at the peak of `requested_bytes`.
-    Stack {
-        /// The stack's hash, equal in all ranks.
-        hash: u64,
-        /// Its call site.
-        site: String,
-    },
-    /// Bytes of a category at the peak of `requested_bytes`.
-    Category(Category),
-    /// The peak of a band, by name.
-    Band(&'static str),
+    RankSkew(RankSkew),
 }
 
 impl Facts {
@@ -136,7 +108,7 @@ impl Facts {
             Self::Reserved(_) => FindingKind::Reserved,
             Self::StrandedPool(_) => FindingKind::StrandedPool,
             Self::Churn(_) => FindingKind::Churn,
-            Self::RankSkew { .. } => FindingKind::RankSkew,
+            Self::RankSkew(_) => FindingKind::RankSkew,
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::slicing::Budget;
 use vramscope_snapshot::Frame;
 use vramscope_units::Bytes;
 
+pub(super) use pattern::MIN_STEPS;
+
 /// How live bytes grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthKind {

@@ -4,6 +4,7 @@
 //! One cause makes one finding; its call stacks are [`Part`]s of it. [`blind_spots`] tells what
 //! could not be looked for.
 
+mod blind;
 mod churn;
 mod cycle;
 mod facts;
@@ -19,16 +20,17 @@ mod returns;
 mod severity;
 mod stranded;
 
+pub use blind::{BlindSpot, Overrun, blind_spots, blind_spots_sliced};
 pub use churn::SegmentChurn;
 pub use cycle::Cycle;
-pub use facts::{Basis, Facts, FindingKind, OutlierItem};
+pub use facts::{Basis, Facts, FindingKind};
 pub use gradients::GradientsHeld;
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
 pub use memory_use::MemoryUse;
 pub use oom::{LargerStep, OomStory, Returned, Verdict};
 pub use pending::PendingFrees;
-pub use ranks::{RankFacts, outliers};
+pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_skew};
 pub use reserved::{CostlySetting, ReservedPeak};
 pub use severity::Severity;
 pub use stranded::StrandedPool;

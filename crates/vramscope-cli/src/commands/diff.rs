@@ -1,6 +1,6 @@
 //! `vramscope diff`.
 
-mod markdown;
+pub(super) mod markdown;
 mod text;
 
 use crate::Failure;

@@ -2,9 +2,11 @@
 
 pub(crate) mod anomalies;
 pub(crate) mod blocks;
+pub(crate) mod diagnose;
 pub(crate) mod diff;
 pub(crate) mod events;
 pub(crate) mod export;
+mod findings;
 pub(crate) mod flame;
 pub(crate) mod info;
 pub(crate) mod peak;

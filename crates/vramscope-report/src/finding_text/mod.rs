@@ -1,6 +1,7 @@
 //! The words of each kind of finding: what, with its numbers and cause, and what to do.
 
 mod allocator;
+mod blind;
 mod churn;
 mod oom;
 mod pending;
@@ -15,6 +16,7 @@ use vramscope_analysis::{Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, grouped};
 
+pub use blind::{blind_kind, blind_text};
 pub use ranks::rank_words;
 
 /// The words of a finding.
@@ -56,7 +58,7 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding) -> Words {
         Facts::StrandedPool(side) => reserved::stranded(entry, side),
         Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
         Facts::Churn(churn) => churn::churn(entry, finding, churn),
-        Facts::RankSkew { .. } => rank_words(&finding.facts),
+        Facts::RankSkew(skew) => rank_words(skew),
     }
 }
 

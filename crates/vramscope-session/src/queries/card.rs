@@ -59,7 +59,13 @@ pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
 }
 
 fn stack_fact(share: StackShare) -> StackFact {
-    StackFact { hash: share.hash, site: share.site, bytes: share.bytes }
+    StackFact {
+        hash: share.hash,
+        site: share.site,
+        bytes: share.bytes,
+        category: share.category,
+        is_told: share.is_told,
+    }
 }
 
 /// Requested bytes over the events, as an SVG path. Its full height is the peak of reserved bytes.

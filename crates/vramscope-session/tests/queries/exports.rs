@@ -134,10 +134,10 @@ fn exports_of_events_findings_and_segments_equal_reports() {
             assert_eq!(*value, written, "{field}");
         }
     }
-    let printed =
-        vramscope_report::findings::across(vec![vramscope_report::rank::RankSummary::new(
-            opened.report(),
-        )]);
+    let printed = vramscope_report::findings::across(
+        vec![vramscope_report::rank::RankSummary::new(opened.report())],
+        0,
+    );
     let printed = printed_json(&printed.anomalies);
     assert!(printed.as_array().is_some_and(|a| !a.is_empty()), "a leak");
     let json: Value =

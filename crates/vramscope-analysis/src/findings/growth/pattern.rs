@@ -5,7 +5,7 @@ use std::ops::Range;
 use vramscope_units::Bytes;
 
 /// The fewest whole steps in which growth can be told from warm-up.
-const MIN_STEPS: usize = 5;
+pub(in crate::findings) const MIN_STEPS: usize = 5;
 
 /// Steps in which optimizer state, caches and workspaces are allocated, at most.
 const MAX_WARM_UP: usize = 2;

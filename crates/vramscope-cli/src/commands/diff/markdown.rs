@@ -117,7 +117,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
 
 /// Text as inline code. Names come from files, so they must not end the code span, open an HTML tag
 /// or mention a user.
-fn inline_code(text: &str) -> String {
+pub(in crate::commands) fn inline_code(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
@@ -131,7 +131,7 @@ fn code_cell(text: &str) -> String {
 }
 
 /// Escapes a sentence that contains names from files.
-fn escape(text: &str) -> String {
+pub(in crate::commands) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
