@@ -24,7 +24,7 @@ pub(super) fn reserved(entry: &SnapshotEntry, finding: &Finding, peak: &Reserved
             peak.reserved, peak.needed
         ),
         None => format!(
-            "At most {} were reserved, before the window, and at most {} were needed at once in it.",
+            "Before the window {} were reserved. At most {} were needed at once in it.",
             peak.reserved, peak.needed
         ),
     };
