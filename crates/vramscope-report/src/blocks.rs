@@ -1,7 +1,6 @@
 //! `vramscope blocks`: all blocks of the window, sorted.
 
-use super::{StackTable, Target, site};
-use crate::text::{pool, size_class};
+use super::{BlockPlaces, StackTable, Target, site};
 use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_analysis::{Category, lifetime};
@@ -73,7 +72,7 @@ pub struct BlockRecord {
     pub stream: i64,
     /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
     pub pool: Option<[u64; 2]>,
-    /// `small` (blocks up to 1 MiB) or `large`: the segments that the block can lie in.
+    /// `small` (requests up to 1 MiB) or `large`: the kind of segment that the block lies in.
     pub segment_type: &'static str,
     /// True if `stack` is the stack of the free, not of the alloc.
     pub of_free: bool,
@@ -97,10 +96,10 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
         (Reverse(weight), i)
     });
     order.truncate(limit.unwrap_or(usize::MAX));
-    let mut stacks = StackTable::default();
+    let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
     let mut row = |&i: &u32| {
         let stack = stacks.add(target.snapshot(), trace.blocks[i as usize].stack);
-        record(target, i, stack)
+        record(&places, target, i, stack)
     };
     let rows: Vec<BlockRecord> = order.iter().map(&mut row).collect();
     Blocks {
@@ -116,17 +115,16 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
 }
 
 /// The record of the block at `index`. `stack` is the index of its call stack in the report.
-pub fn record(target: Target<'_>, index: u32, stack: u32) -> BlockRecord {
+pub fn record(places: &BlockPlaces<'_>, target: Target<'_>, index: u32, stack: u32) -> BlockRecord {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let block = &trace.blocks[index as usize];
     let guess = target.entry.categories(target.index).get(index);
     let number = |event: Option<EventIndex>| event.map(|EventIndex(e)| e);
-    let size = target.entry.carving(target.index).sizes[index as usize];
     BlockRecord {
         address: block.address.plain(),
         reuse: block.reuse(),
         bytes: block.bytes.0,
-        block_bytes: size.0,
+        block_bytes: target.entry.carving(target.index).sizes[index as usize].0,
         category: guess.category,
         confidence: guess.confidence,
         candidates: guess.candidates,
@@ -137,8 +135,8 @@ pub fn record(target: Target<'_>, index: u32, stack: u32) -> BlockRecord {
         preexisting: block.is_preexisting(),
         live_at_end: block.leaves == trace.slots(),
         stream: snapshot.stream(block.stream),
-        pool: pool(snapshot, block.pool),
-        segment_type: size_class(size),
+        pool: places.pool(index),
+        segment_type: places.segment_type(index),
         of_free: block.has_stack_of_free(),
         site: site(target.entry, block.stack),
         stack,

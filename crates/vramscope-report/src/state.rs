@@ -1,8 +1,9 @@
 //! `vramscope state`: live blocks and the layout of segments after any event.
 
-use super::{CategoryShare, StackTable, Target, by_category, event_of, site, slot_of, time_of};
+use super::{
+    BlockPlaces, CategoryShare, StackTable, Target, by_category, event_of, site, slot_of, time_of,
+};
 use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
-use crate::text::{pool, size_class};
 use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_analysis::{Category, LiveSet, Trace};
@@ -117,7 +118,7 @@ pub struct LiveBlockRecord {
     pub stream: i64,
     /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
     pub pool: Option<[u64; 2]>,
-    /// `small` (blocks up to 1 MiB) or `large`: the segments that the block can lie in.
+    /// `small` (requests up to 1 MiB) or `large`: the kind of segment that the block lies in.
     pub segment_type: &'static str,
     /// True if `stack` is the stack of the free, not of the alloc.
     pub of_free: bool,
@@ -135,15 +136,14 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
     let live = LiveSet::new(trace, slot);
     let segments = live.segments(carving);
     let blocks = live.blocks();
-    let mut stacks = StackTable::default();
+    let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
     let mut row = |&i: &u32| {
         let block = &trace.blocks[i as usize];
         let guess = categories.get(i);
-        let size = carving.sizes[i as usize];
         LiveBlockRecord {
             address: block.address.plain(),
             bytes: block.bytes.0,
-            block_bytes: size.0,
+            block_bytes: carving.sizes[i as usize].0,
             category: guess.category,
             confidence: guess.confidence,
             candidates: guess.candidates,
@@ -154,8 +154,8 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
                 "active_pending_free"
             },
             stream: snapshot.stream(block.stream),
-            pool: pool(snapshot, block.pool),
-            segment_type: size_class(size),
+            pool: places.pool(i),
+            segment_type: places.segment_type(i),
             of_free: block.has_stack_of_free(),
             site: site(entry, block.stack),
             stack: stacks.add(snapshot, block.stack),

@@ -2,6 +2,7 @@
 //!
 //! CSV follows RFC 4180. Numbers are exact, for spreadsheets and data frames.
 
+use crate::BlockPlaces;
 use crate::blocks::{BlockRecord, record};
 use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;
@@ -95,7 +96,8 @@ pub async fn block_csv(
     out: &mut (dyn Write + Send),
     budget: &mut Budget,
 ) -> io::Result<()> {
-    csv(blocks.map(|block| BlockLine::new(target, block)), out, budget).await
+    let places = BlockPlaces::sliced(target, budget).await;
+    csv(blocks.map(|block| BlockLine::new(&places, target, block)), out, budget).await
 }
 
 /// Serializes text so that spreadsheets do not interpret it as a formula: an apostrophe is put
@@ -139,9 +141,9 @@ crate::csv_line! {
 
 impl BlockLine {
     /// The line of the block at `index`.
-    pub fn new(target: Target<'_>, index: u32) -> Self {
+    pub fn new(places: &BlockPlaces<'_>, target: Target<'_>, index: u32) -> Self {
         // Lines have no call stack.
-        let row: BlockRecord = record(target, index, 0);
+        let row: BlockRecord = record(places, target, index, 0);
         let trace = target.trace();
         Self {
             device: target.device(),

@@ -16,7 +16,9 @@ use vramscope_report::findings::of_device;
 use vramscope_report::flame::Weight;
 use vramscope_report::segments::{records_sliced, segments_sliced, states_sliced};
 use vramscope_report::text::block_reference;
-use vramscope_report::{Derived, StackTable, Target, site, slot_after, slot_of, time_of};
+use vramscope_report::{
+    BlockPlaces, Derived, StackTable, Target, site, slot_after, slot_of, time_of,
+};
 
 /// A table with all its rows, as text.
 pub(crate) async fn export(
@@ -76,7 +78,9 @@ async fn write(
                         lifetime_unit: if trace.clock.is_some() { "us" } else { "events" },
                         stacks,
                     };
-                    let rows = order.into_iter().zip(numbers).map(|(i, s)| record(at, i, s));
+                    let places = BlockPlaces::sliced(at, budget).await;
+                    let rows = order.into_iter().zip(numbers);
+                    let rows = rows.map(|(i, stack)| record(&places, at, i, stack));
                     json_list(&head, "blocks", rows, out, budget).await
                 }
             }
