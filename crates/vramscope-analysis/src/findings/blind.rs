@@ -148,7 +148,7 @@ fn steps(cx: Evidence<'_>) -> Option<BlindSpot> {
     if training.is_none() && !has_backward {
         return Some(BlindSpot::NoBackward);
     }
-    let whole = training.map_or(0, |steps| steps.whole());
+    let whole = training.map_or(0, Steps::whole);
     (whole < MIN_STEPS).then_some(BlindSpot::FewSteps { whole, needed: MIN_STEPS })
 }
 

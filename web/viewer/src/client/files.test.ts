@@ -44,6 +44,14 @@ test("a dropped folder is searched recursively for snapshot extensions", async (
   ]);
 });
 
+test("only files that a search of a folder found are marked", async () => {
+  const folder = folderEntry([fileEntry("/run/config.json")]);
+  const dropped = await fromDrop(dropOf(folder, fileEntry("/rank0.pickle")));
+  expect(dropped.map(({ searched }) => searched)).toEqual([true, undefined]);
+  const picked = fromInput([fileOf("config.json", { folder: "run" }), fileOf("rank0.pickle")]);
+  expect(picked.map(({ searched }) => searched)).toEqual([true, undefined]);
+});
+
 test("a dropped folder of more than 100 files is listed as a whole", async () => {
   const entries = Array.from({ length: 250 }, (_, rank) => fileEntry(`/run/rank${rank}.pickle`));
   expect(await fromDrop(dropOf(folderEntry(entries)))).toHaveLength(250);

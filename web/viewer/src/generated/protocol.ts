@@ -603,7 +603,11 @@ path: string,
 /**
  * The file's size in bytes.
  */
-bytes: number, };
+bytes: number, 
+/**
+ * Whether a search of a folder found the file, and it is no snapshot. It gets no row.
+ */
+skipped: boolean, };
 
 export type RunResponse = { "kind": "planned", 
 /**
@@ -619,7 +623,15 @@ title: string,
  */
 countText: string, 
 /**
- * One row per file.
+ * The number of skipped files.
+ */
+skipped: Quantity, 
+/**
+ * The skipped files in words: `5 other files skipped`; null if there are none.
+ */
+skippedText: string | null, 
+/**
+ * One row per file that is not skipped.
  */
 rows: Array<PlannedRow>, } | { "kind": "overview", 
 /**
