@@ -8,30 +8,42 @@ use crate::read;
 use serde::Serialize;
 use std::io::{self, Write};
 use vramscope_report::findings::{BlindSpotRecord, FindingRecord};
-use vramscope_report::rank::RankSummary;
 use vramscope_report::{Severity, Target};
 use vramscope_units::{Bytes, grouped};
 
-/// Reads files, and returns a summary of every device.
-pub(super) fn read_ranks(
+/// The devices of files.
+pub(super) struct Devices<T> {
+    /// The result of `work` for each device.
+    pub(super) each: Vec<T>,
+    /// Files of searched folders that are no snapshots.
+    pub(super) skipped_files: usize,
+    /// [`Failure::Input`] if a file could not be read.
+    pub(super) outcome: Result<(), Failure>,
+}
+
+/// Reads files, and calls `work` with every device.
+///
+/// # Errors
+/// A folder cannot be listed, or the rules cannot be read.
+pub(super) fn each_device<T: Send>(
     arguments: &Arguments,
-) -> Result<(Vec<RankSummary>, Result<(), Failure>), Failure> {
+    work: impl Fn(Target<'_>) -> T + Sync,
+) -> Result<Devices<T>, Failure> {
     let common = Common {
         format: Format::Text,
         rules: arguments.rules.clone(),
         events: arguments.events.clone(),
     };
-    let (ranks, outcome) = read::each_file(&arguments.paths, &common, |_, _, result| {
-        let mut ranks: Vec<RankSummary> = Vec::new();
+    let (files, outcome) = read::each_file(&arguments.paths, &common, |_, _, result| {
+        let mut devices: Vec<T> = Vec::new();
         for entry in result.iter().flat_map(|file| &file.entries) {
-            ranks.extend(
-                (0..entry.traces.len())
-                    .map(|index| RankSummary::new(Target { path: &entry.path, entry, index })),
-            );
+            let targets =
+                (0..entry.traces.len()).map(|index| Target { path: &entry.path, entry, index });
+            devices.extend(targets.map(&work));
         }
-        ranks
+        devices
     })?;
-    Ok((ranks.into_iter().flatten().collect(), outcome))
+    Ok(Devices { each: files.into_iter().flatten().collect(), skipped_files: 0, outcome })
 }
 
 /// Prints a report in the given format.
