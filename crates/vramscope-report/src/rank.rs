@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
 use vramscope_analysis::{
-    BlindSpot, Category, FindingKind, Measure, Phase, RankFacts, RankStack, blind_spots_sliced,
+    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, blind_spots_sliced,
     by_stack_sliced, parallel,
 };
 
@@ -28,8 +28,9 @@ pub struct RankSummary {
     pub device: u32,
     /// The four bands by name, with their peaks in bytes.
     pub peaks: Vec<(&'static str, i64)>,
-    /// The place of the peak of `requested_bytes`.
-    pub peak: PeakPlace,
+    /// The first event after which `requested_bytes` peaks, from 0; -1 is the state before the
+    /// window.
+    pub peak_event: i64,
     /// Live bytes at the peak of `requested_bytes` by category, most bytes first.
     pub categories: Vec<CategoryShare>,
     /// Live bytes at the peak of `requested_bytes` by call stack: the 200 largest.
@@ -41,17 +42,6 @@ pub struct RankSummary {
     /// What could not be looked for; empty if another device of the file has more events.
     #[serde(skip)]
     pub blind_spots: Vec<BlindSpot>,
-}
-
-/// The place of a peak in the window.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct PeakPlace {
-    /// The first event after which it is reached, from 0; -1 is the state before the window.
-    pub event: i64,
-    /// The training step, from 0; null if nothing shows it.
-    pub step: Option<u32>,
-    /// The phase; null if nothing shows it.
-    pub phase: Option<&'static str>,
 }
 
 /// The live bytes of a call stack at the peak of `requested_bytes`.
@@ -121,7 +111,7 @@ impl RankSummary {
             rank: crate::rank_of(target.path),
             device: target.device(),
             peaks: BandKind::ALL.iter().map(|band| (band.name(), band.of(target).0.peak)).collect(),
-            peak: place(target, slot),
+            peak_event: event_of(slot),
             categories: by_category(live.into_iter()),
             stacks: shares
                 .iter()
@@ -192,18 +182,4 @@ fn told_sites(target: Target<'_>) -> BTreeSet<String> {
         )
     });
     found.flat_map(|f| &f.parts).map(|part| site(target.entry, part.stack)).collect()
-}
-
-fn place(target: Target<'_>, slot: u32) -> PeakPlace {
-    let (entry, index) = (target.entry, target.index);
-    let phases = entry.categories(index).phases();
-    let phase = slot.checked_sub(1).and_then(|event| {
-        let next = phases.partition_point(|span| span.begin <= event);
-        phases[..next].last().map(|span| span.phase).filter(|&phase| phase != Phase::Other)
-    });
-    PeakPlace {
-        event: event_of(slot),
-        step: entry.steps(index).filter(|steps| steps.are_training()).and_then(|s| s.at(slot)),
-        phase: phase.map(Phase::name),
-    }
 }

@@ -6,6 +6,7 @@ use crate::blocks::Origin;
 use crate::category::{Category, Phase};
 use crate::ranges::named_ranges;
 use crate::slicing::{Budget, run_to_completion, strides};
+use crate::steps::Steps;
 use crate::trace::Coverage;
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::{Action, StackId};
