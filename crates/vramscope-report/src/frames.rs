@@ -2,9 +2,9 @@
 
 use crate::SnapshotEntry;
 use crate::text::{self, NO_STACK};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
 
 /// One frame of a call stack.
@@ -66,7 +66,7 @@ pub fn owned_frames(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRecord<'sta
 pub struct StackTable<'a> {
     stacks: Vec<Vec<FrameRecord<'a>>>,
     #[serde(skip)]
-    indices: HashMap<StackId, u32>,
+    indices: FxHashMap<StackId, u32>,
 }
 
 impl<'a> StackTable<'a> {
