@@ -1,6 +1,7 @@
 //! `vramscope state --from A --to B`: what came, went and stayed between two states.
 
 use super::{CategoryShare, StackTable, Target, by_category, event_of, site, time_of};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use rustc_hash::FxHashMap;

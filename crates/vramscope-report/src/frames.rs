@@ -2,6 +2,7 @@
 
 use crate::SnapshotEntry;
 use crate::text::{self, NO_STACK};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::borrow::Cow;
 use rustc_hash::FxHashMap;
