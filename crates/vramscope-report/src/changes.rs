@@ -4,7 +4,6 @@ use super::{CategoryShare, StackTable, Target, by_category, event_of, site, time
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use rustc_hash::FxHashMap;
 use vramscope_analysis::Category;
 use vramscope_snapshot::StackId;
 

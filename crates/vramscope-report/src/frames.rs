@@ -5,7 +5,6 @@ use crate::text::{self, NO_STACK};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::borrow::Cow;
-use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
 
 /// One frame of a call stack.
