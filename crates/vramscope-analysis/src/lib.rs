@@ -48,6 +48,7 @@ mod findings;
 mod flame;
 mod fragmentation;
 mod no_stack;
+mod notes;
 pub mod parallel;
 mod path;
 mod peaks;
@@ -79,6 +80,7 @@ pub use findings::{
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
 pub use no_stack::NoStack;
+pub use notes::Notes;
 pub use path::{file_name, is_library};
 pub use peaks::{Peak, peaks, peaks_sliced};
 pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_sliced};

@@ -62,7 +62,7 @@ impl Trace {
     }
 
     /// Why a segment that appears in a slot has no call stack.
-    pub(crate) fn no_stack_of_segment(&self, stack: StackId, enters: u32) -> Option<NoStack> {
+    pub fn no_stack_of_segment(&self, stack: StackId, enters: u32) -> Option<NoStack> {
         (stack == StackId::EMPTY).then_some(match enters {
             0 if self.stack_coverage.blocks => NoStack::BeforeRecording,
             1.. if self.stack_coverage.allocs => NoStack::Backward,

@@ -1,8 +1,12 @@
 //! `vramscope blocks`: all blocks of the window, sorted.
 
-use super::{FrameRecord, Target, frames, site};
+use super::backward::{self, BackwardRecord};
+use super::{FrameRecord, Target, block_site, frames};
+use crate::notes::notes;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, lifetime};
 use vramscope_units::EventIndex;
 
@@ -67,6 +71,12 @@ pub struct BlockRecord<'a> {
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
+    /// Its place in backward, if backward allocated the block in a thread without Python.
+    pub backward: Option<BackwardRecord>,
+    /// The text of `_set_memory_metadata` at the alloc; null if there is none.
+    pub user_metadata: Option<Cow<'a, str>>,
+    /// The texts of `_annotate_tensor`, in order.
+    pub annotations: Vec<Cow<'a, str>>,
     /// The call stack, innermost frame first.
     pub frames: Vec<FrameRecord<'a>>,
 }
@@ -85,17 +95,21 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
         (Reverse(weight), i)
     });
     order.truncate(limit.unwrap_or(usize::MAX));
+    let budget = &mut Budget::unlimited();
+    let places = backward::of_blocks(target, order.iter().copied(), budget);
+    let places = run_to_completion(places);
+    let row = |(i, backward)| BlockRecord { backward, ..record(target, i) };
     Blocks {
         schema: "vramscope.blocks/1",
         path: target.path,
         device: target.device(),
         total: trace.blocks.len(),
         lifetime_unit: if trace.clock.is_some() { "us" } else { "events" },
-        blocks: order.into_iter().map(|i| record(target, i)).collect(),
+        blocks: order.into_iter().zip(places).map(row).collect(),
     }
 }
 
-/// The record of the block at `index`.
+/// The record of the block at `index`, without its place in backward.
 pub fn record(target: Target<'_>, index: u32) -> BlockRecord<'_> {
     let stack = target.trace().blocks[index as usize].stack;
     BlockRecord { frames: frames(target.snapshot(), stack), ..record_without_frames(target, index) }
@@ -106,6 +120,7 @@ pub fn record_without_frames(target: Target<'_>, index: u32) -> BlockRecord<'_> 
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let block = &trace.blocks[index as usize];
     let guess = target.entry.categories(target.index).get(index);
+    let notes = notes(target, index);
     let number = |event: Option<EventIndex>| event.map(|EventIndex(e)| e);
     BlockRecord {
         address: block.address.plain(),
@@ -122,7 +137,10 @@ pub fn record_without_frames(target: Target<'_>, index: u32) -> BlockRecord<'_> 
         live_at_end: block.leaves == trace.slots(),
         stream: snapshot.stream(block.stream),
         of_free: block.has_stack_of_free(),
-        site: site(target.entry, block.stack),
+        site: block_site(target, block),
+        backward: None,
+        user_metadata: notes.metadata,
+        annotations: notes.annotations,
         frames: Vec::new(),
     }
 }

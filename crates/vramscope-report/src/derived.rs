@@ -8,7 +8,7 @@ use crate::loaded_file::SnapshotEntry;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
-    Carving, Categories, Finding, Fragmentation, FreeMemory, PoolEnvelope, Rules, findings_sliced,
+    Carving, Categories, Finding, Fragmentation, FreeMemory, Notes, PoolEnvelope, Rules, findings_sliced,
     free_slots, pool_envelope, pool_envelope_sliced,
 };
 
@@ -45,6 +45,7 @@ pub(crate) struct DeviceData {
     categories: OnceLock<Categories>,
     pools: OnceLock<Option<PoolEnvelope>>,
     findings: OnceLock<Vec<Finding>>,
+    notes: OnceLock<Notes>,
 }
 
 /// Fills a cell in slices. A synchronous caller may fill it first; the values are equal.
@@ -91,6 +92,12 @@ impl SnapshotEntry {
         let (data, trace) = (&self.data[index], &self.traces[index]);
         let make = || pool_envelope(trace, self.carving(index), &self.snapshot);
         data.pools.get_or_init(make).as_ref()
+    }
+
+    /// The texts that the program gave to blocks of the trace at `index`.
+    pub fn notes(&self, index: usize) -> &Notes {
+        let make = || Notes::new(&self.snapshot, &self.traces[index]);
+        self.data[index].notes.get_or_init(make)
     }
 
     /// Findings of the trace at `index`, by severity, then bytes.

@@ -3,14 +3,18 @@
 pub use crate::band::BandKind;
 
 use super::{
-    CategoryShare, FrameRecord, Target, by_category, event_of, exactness, frame, frames, site,
+    CategoryShare, FrameRecord, Target, by_category, event_of, exactness, frame, frames, row_site,
     slot_of, time_of,
 };
+use crate::backward::{self, BackwardShare, row_label};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
-use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{
-    Band, Category, Series, by_frame, by_stack_sliced, peaks_sliced, reserved_by_stack,
+    Band, Category, NoStack, Series, Share, by_frame, by_stack_sliced, merge_same_lines, peaks_sliced,
+    reserved_by_stack,
 };
+use vramscope_snapshot::StackId;
 
 /// `vramscope.peak/1`.
 #[derive(Debug, Serialize)]
@@ -58,6 +62,10 @@ pub struct StackRecord<'a> {
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
+    /// Why there is no call stack; null if there is one.
+    pub no_stack: Option<NoStack>,
+    /// Places in backward of blocks that its threads allocated, most bytes first.
+    pub backward: Vec<BackwardShare>,
     /// The call stack, innermost frame first.
     pub frames: Vec<FrameRecord<'a>>,
 }
@@ -85,6 +93,14 @@ pub struct PeakRecord {
     pub bytes: u64,
     /// The drop on both sides before the band rises to this height again, in bytes.
     pub prominence: u64,
+}
+
+/// What the blocks of a row have in common: the stack, whether it is that of the free, and why there
+/// is none.
+type RowKey = (StackId, bool, Option<NoStack>);
+
+fn row_key(share: &Share) -> RowKey {
+    (share.stack, share.is_of_free, share.no_stack)
 }
 
 /// The maximum number of separate peaks.
@@ -122,8 +138,10 @@ pub async fn peak_sliced<'a>(
     let categories = entry.categories(target.index);
     let shares = match band.measure(slot) {
         Some(measure) => by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await,
-        None => reserved_by_stack(&carving.segments, slot),
+        None => reserved_by_stack(trace, &carving.segments, slot),
     };
+    let frames_by_share = by_frame(snapshot, &shares);
+    let shares = merge_same_lines(shares, &entry.sites);
     let mut live: Vec<(u32, u64)> = Vec::new();
     if let Some(measure) = band.measure(slot) {
         for part in strides(trace.blocks.len()) {
@@ -132,18 +150,33 @@ pub async fn peak_sliced<'a>(
             live.extend(weights.filter(|&(_, bytes)| bytes > 0));
         }
     }
-    // Live bytes of each stack by category.
-    let mut by_category_of_stack = vec![[0u64; Category::ALL.len()]; snapshot.stacks.len()];
-    for &(i, bytes) in &live {
-        let stack = trace.blocks[i as usize].stack.0 as usize;
-        by_category_of_stack[stack][categories.get(i).category as usize] += bytes;
+    let shown = top.unwrap_or(shares.len()).min(shares.len());
+    let rows: FxHashMap<RowKey, usize> = shares.iter().map(row_key).zip(0..).collect();
+    // Live bytes of each row by category.
+    let mut by_category_of_row = vec![[0u64; Category::ALL.len()]; shares.len()];
+    // Blocks that may be backward's, with their rows and bytes.
+    let mut of_backward: Vec<(usize, u32, u64)> = Vec::new();
+    for part in live.chunks(STRIDE) {
+        budget.charge(2 * part.len() as u64).await;
+        for &(i, bytes) in part {
+            let block = &trace.blocks[i as usize];
+            let no_stack = trace.no_stack(block);
+            let stack = entry.sites.same_line(block.stack);
+            let Some(&row) = rows.get(&(stack, block.has_stack_of_free(), no_stack)) else {
+                continue;
+            };
+            by_category_of_row[row][categories.get(i).category as usize] += bytes;
+            if row < shown && (no_stack.is_some() || entry.sites.is_compiled_only(stack)) {
+                of_backward.push((row, i, bytes));
+            }
+        }
     }
-    let main_category = |stack: u32| {
-        let sums = &by_category_of_stack[stack as usize];
+    let main_category = |row: usize| {
+        let sums = &by_category_of_row[row];
         let largest = (0..sums.len()).rev().max_by_key(|&c| sums[c]);
         largest.filter(|&c| sums[c] > 0).map(|c| Category::ALL[c])
     };
-    let shown = top.unwrap_or(shares.len()).min(shares.len());
+    let places = backward::shares(target, &of_backward, shown, budget).await;
     let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
     let series = band.series_sliced(target, budget).await;
     let peaks = separate_peaks(&series, figures, budget).await;
@@ -159,17 +192,21 @@ pub async fn peak_sliced<'a>(
         blocks: shares.iter().map(|s| s.blocks).sum(),
         stacks: shares[..shown]
             .iter()
-            .map(|s| StackRecord {
+            .zip(places)
+            .enumerate()
+            .map(|(row, (s, backward))| StackRecord {
                 bytes: s.weight as u64,
                 blocks: s.blocks,
-                category: main_category(s.stack.0),
+                category: main_category(row),
                 of_free: s.is_of_free,
-                site: site(entry, s.stack),
+                site: row_label(row_site(entry, s.stack, s.no_stack), s.no_stack, &backward),
+                no_stack: s.no_stack,
+                backward,
                 frames: frames(snapshot, s.stack),
             })
             .collect(),
         stacks_left_out: shares.len() - shown,
-        frames: by_frame(snapshot, &shares)
+        frames: frames_by_share
             .into_iter()
             .take(top.unwrap_or(usize::MAX))
             .map(|f| FrameShareRecord {

@@ -3,15 +3,18 @@
 
 use crate::derived::Derived;
 use crate::findings::{FindingRecord, of_device};
-use crate::frames::{FrameRecord, owned_frames, site};
+use crate::frames::{FrameRecord, owned_frames, row_site};
+use crate::loaded_file::SnapshotEntry;
 use crate::peak::BandKind;
 use crate::shares::{CategoryShare, by_category};
 use crate::summary::OomSummary;
 use crate::target::{Target, slot_of};
-use crate::text::rank_name;
+use crate::text::{self, rank_name};
 use serde::Serialize;
 use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
-use vramscope_analysis::{Measure, RankFacts, by_stack_sliced, parallel};
+use vramscope_analysis::{
+    Measure, RankFacts, Share, by_stack_sliced, merge_same_lines, name_hash, parallel,
+};
 
 /// One device of one rank. The size is at most a few hundred kilobytes for any file, so the
 /// summaries of 1,000 ranks fit in memory.
@@ -70,6 +73,7 @@ impl RankSummary {
             by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
         let findings = entry.derive(Derived::Findings, target.index, &mut findings_budget);
         let (shares, ()) = slicing::join(shares, findings).await;
+        let shares = merge_same_lines(shares, &entry.sites);
         let mut live = Vec::new();
         for part in strides(trace.blocks.len()) {
             budget.charge(2 * part.len() as u64).await;
@@ -87,8 +91,8 @@ impl RankSummary {
                 .iter()
                 .take(MAX_STACKS)
                 .map(|s| StackShare {
-                    hash: entry.sites.get(s.stack).stack_hash,
-                    site: site(entry, s.stack),
+                    hash: row_hash(entry, s),
+                    site: row_site(entry, s.stack, s.no_stack),
                     bytes: s.weight as u64,
                     frames: owned_frames(snapshot, s.stack),
                 })
@@ -107,5 +111,13 @@ impl RankSummary {
             by_stack: self.stacks.iter().map(|s| (s.hash, s.site.clone(), s.bytes)).collect(),
             by_category: self.categories.iter().map(|c| (c.category, c.bytes)).collect(),
         }
+    }
+}
+
+/// The hash of a row of blocks: that of its call stack, or of why there is none.
+fn row_hash(entry: &SnapshotEntry, share: &Share) -> u64 {
+    match share.no_stack {
+        Some(why) => name_hash(text::no_stack(why)),
+        None => entry.sites.get(share.stack).stack_hash,
     }
 }

@@ -1,7 +1,7 @@
 //! `vramscope segments`: reserved and free memory at one event, and the segment events of the whole
 //! window.
 
-use super::{FrameRecord, Target, event_of, frames, site, time_of};
+use super::{FrameRecord, Target, event_of, frames, row_site, time_of};
 use crate::text::{pool, segment_type};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
@@ -220,6 +220,7 @@ pub(crate) fn segment_record<'a>(target: Target<'a>, state: &SegmentState) -> Se
         };
         PieceRecord { address: p.address.plain(), size: p.size.0, state, requested_size }
     };
+    let no_stack = trace.no_stack_of_segment(state.stack, state.enters);
     SegmentRecord {
         address: state.address.plain(),
         total_size: state.size.0,
@@ -233,7 +234,7 @@ pub(crate) fn segment_record<'a>(target: Target<'a>, state: &SegmentState) -> Se
         free: state.free.0,
         largest_free: state.largest_free.0,
         blocks: state.pieces.iter().map(piece).collect(),
-        site: site(target.entry, state.stack),
+        site: row_site(target.entry, state.stack, no_stack),
         frames: frames(snapshot, state.stack),
     }
 }

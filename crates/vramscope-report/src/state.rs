@@ -1,11 +1,16 @@
 //! `vramscope state`: live blocks and the layout of segments after any event.
 
 use super::{
-    CategoryShare, FrameRecord, Target, by_category, event_of, frames, site, slot_of, time_of,
+    CategoryShare, FrameRecord, Target, block_site, by_category, event_of, frames, slot_of,
+    time_of,
 };
+use crate::backward::{self, BackwardRecord};
+use crate::notes::notes;
 use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
 use crate::text::pool;
 use serde::Serialize;
+use std::borrow::Cow;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, LiveSet, Trace};
 use vramscope_units::EventIndex;
 
@@ -113,6 +118,12 @@ pub struct LiveBlockRecord<'a> {
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
+    /// Its place in backward, if backward allocated the block in a thread without Python.
+    pub backward: Option<BackwardRecord>,
+    /// The text of `_set_memory_metadata` at the alloc; null if there is none.
+    pub user_metadata: Option<Cow<'a, str>>,
+    /// The texts of `_annotate_tensor`, in order.
+    pub annotations: Vec<Cow<'a, str>>,
     /// The call stack, innermost frame first.
     pub frames: Vec<FrameRecord<'a>>,
 }
@@ -125,7 +136,11 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
     let live = LiveSet::new(trace, slot);
     let segments = live.segments(carving);
     let blocks = live.blocks();
-    let row = |&i: &u32| {
+    let budget = &mut Budget::unlimited();
+    let places = backward::of_blocks(target, blocks.iter().copied(), budget);
+    let places = run_to_completion(places);
+    let row = |(&i, backward): (&u32, Option<BackwardRecord>)| {
+        let notes = notes(target, i);
         let block = &trace.blocks[i as usize];
         let guess = categories.get(i);
         LiveBlockRecord {
@@ -143,7 +158,10 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
             stream: snapshot.stream(block.stream),
             pool: pool(snapshot, block.pool),
             of_free: block.has_stack_of_free(),
-            site: site(entry, block.stack),
+            site: block_site(target, block),
+            backward,
+            user_metadata: notes.metadata,
+            annotations: notes.annotations,
             frames: frames(snapshot, block.stack),
         }
     };
@@ -159,7 +177,7 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
         allocated_bytes: carving.allocated.at(slot),
         reserved_bytes: segments.iter().map(|s| s.size.0).sum(),
         categories: by_category(blocks.iter().map(|i| (categories.get(*i).category, bytes(i)))),
-        blocks: blocks.iter().map(row).collect(),
+        blocks: blocks.iter().zip(places).map(row).collect(),
         free: free_records(snapshot, &segments),
         segments: segments.iter().map(|s| segment_record(target, s)).collect(),
     }

@@ -21,8 +21,11 @@ pub struct Site {
     /// Hash of the frame's function, file and line. Equal call sites have equal hashes in every
     /// snapshot.
     pub site_hash: u64,
-    /// Hash of the functions, files and lines of the whole stack.
+    /// Hash of the functions, files and lines of the whole stack. Frames of generated code count
+    /// only if the model's line is not known: they differ between machines.
     pub stack_hash: u64,
+    /// The kind of `frame`.
+    kind: Option<FrameKind>,
 }
 
 /// The code that a frame belongs to, from the least to the most useful as a call site.
@@ -87,7 +90,7 @@ impl Sites {
             frames.push((hash_frame(snapshot, frame, &mut buffer), kind));
         }
         let has_generated_code = frames.iter().any(|&(_, kind)| kind == FrameKind::Generated);
-        // The first stack with each hash of the frames that are not generated.
+        // The first stack of each model's line.
         let mut first: FxHashMap<u64, StackId> = FxHashMap::default();
         let mut same_line = FxHashMap::default();
         let mut sites = Vec::with_capacity(snapshot.stacks.len());
@@ -96,25 +99,31 @@ impl Sites {
             let of = |f: &FrameId| frames[f.0 as usize];
             // Of equals the innermost one.
             let best = ids.iter().rev().max_by_key(|id| of(id).1);
-            let stack_hash = hash_stack(ids.iter().map(|id| of(id).0), &mut buffer);
+            let is_generated = |id: &&FrameId| of(id).1 == FrameKind::Generated;
+            let is_compiled = has_generated_code
+                && best.is_some_and(|f| of(f).1 > FrameKind::Generated)
+                && ids.iter().any(|id| is_generated(&id));
+            let counted = ids.iter().filter(|id| !is_compiled || !is_generated(id));
+            let stack_hash = hash_stack(counted.map(|id| of(id).0), &mut buffer);
             sites.push(Site {
                 frame: best.map(|&f| snapshot.frame(f)),
                 site_hash: best.map_or(0, |f| of(f).0),
                 stack_hash,
+                kind: best.map(|f| of(f).1),
             });
-            let is_generated = |id: &&FrameId| of(id).1 == FrameKind::Generated;
-            if has_generated_code
-                && best.is_some_and(|f| of(f).1 > FrameKind::Generated)
-                && ids.iter().any(|id| is_generated(&id))
-            {
-                let others = ids.iter().filter(|id| !is_generated(id)).map(|id| of(id).0);
-                let representative = *first.entry(hash_stack(others, &mut buffer)).or_insert(id);
+            if is_compiled {
+                let representative = *first.entry(stack_hash).or_insert(id);
                 if representative != id {
                     same_line.insert(id, representative);
                 }
             }
         }
         Self { sites, same_line }
+    }
+
+    /// Whether a stack has frames, and no Python among them.
+    pub fn is_compiled_only(&self, stack: StackId) -> bool {
+        self.sites[stack.0 as usize].kind.is_some_and(|kind| kind < FrameKind::Python)
     }
 
     /// The first stack that differs from this one at most in frames of generated code, if the
