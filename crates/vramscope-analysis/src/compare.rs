@@ -133,8 +133,7 @@ fn match_by_key(
 /// The stacks without the frames of PyTorch, Python and compiled code.
 fn user_frames<'a>(stacks: &[HeldBy<'a>]) -> Vec<HeldBy<'a>> {
     let is_framework = |f: &NamedFrame<'_>| is_framework_frame(f.name, f.file);
-    let user =
-        |s: &HeldBy<'a>| s.frames.iter().copied().filter(|f| !is_framework(f)).collect();
+    let user = |s: &HeldBy<'a>| s.frames.iter().copied().filter(|f| !is_framework(f)).collect();
     stacks.iter().map(|s| HeldBy { frames: user(s), ..*s }).collect()
 }
 

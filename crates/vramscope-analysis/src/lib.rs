@@ -92,8 +92,8 @@ pub use rollup::{
 pub use segments::{Segments, Span};
 pub use series::Series;
 pub use site::{
-    Site, Sites, is_distinctive, is_framework_file, is_framework_frame, is_generated_file, name_hash,
-    node, operator, short_operation,
+    Site, Sites, is_distinctive, is_framework_file, is_framework_frame, is_generated_file,
+    name_hash, node, operator, short_operation,
 };
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};

@@ -180,9 +180,8 @@ impl ShareSums {
 
     /// All shares, largest first.
     fn finish(mut self) -> Vec<Share> {
-        self.shares.sort_unstable_by_key(|s| {
-            (Reverse(s.weight), s.stack, s.is_of_free, s.no_stack)
-        });
+        self.shares
+            .sort_unstable_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free, s.no_stack));
         self.shares
     }
 }

@@ -54,8 +54,7 @@ pub struct BackwardShare {
 /// The record of a block; `None` if it is not known to be backward's.
 pub fn of_block(target: Target<'_>, block: u32) -> Option<BackwardRecord> {
     let allocation = Allocation::Block(block);
-    let found =
-        backward_site(target.snapshot(), target.trace(), &target.entry.sites, allocation)?;
+    let found = backward_site(target.snapshot(), target.trace(), &target.entry.sites, allocation)?;
     Some(BackwardRecord::new(target, found))
 }
 
@@ -119,8 +118,7 @@ mod tests {
 
     fn share(forward: &str, basis: Basis, bytes: u64) -> BackwardShare {
         let node = Some("MulBackward0".to_owned());
-        let site =
-            BackwardRecord { node, forward: Some(forward.to_owned()), basis: Some(basis) };
+        let site = BackwardRecord { node, forward: Some(forward.to_owned()), basis: Some(basis) };
         BackwardShare { site, bytes, blocks: 1 }
     }
 

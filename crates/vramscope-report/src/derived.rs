@@ -8,8 +8,8 @@ use crate::loaded_file::SnapshotEntry;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
-    Carving, Categories, Finding, Fragmentation, FreeMemory, Notes, PoolEnvelope, Rules, findings_sliced,
-    free_slots, pool_envelope, pool_envelope_sliced,
+    Carving, Categories, Finding, Fragmentation, FreeMemory, Notes, PoolEnvelope, Rules,
+    findings_sliced, free_slots, pool_envelope, pool_envelope_sliced,
 };
 
 /// A kind of derived data.

@@ -1,7 +1,7 @@
 //! Frames, call stacks and call sites as records.
 
-use crate::{SnapshotEntry, Target};
 use crate::text::{self, NO_STACK};
+use crate::{SnapshotEntry, Target};
 use serde::Serialize;
 use std::borrow::Cow;
 use vramscope_analysis::{Block, NoStack, is_framework_frame};

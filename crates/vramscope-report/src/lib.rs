@@ -46,8 +46,8 @@ pub mod text;
 
 pub use derived::Derived;
 pub use frames::{FrameRecord, block_site, frame, frames, owned_frames, row_site, site};
-pub use notes::{BlockNotes, notes};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
+pub use notes::{BlockNotes, notes};
 pub use quantity::{Quantity, digits};
 pub use rank_of::rank_of;
 pub use shares::{CategoryShare, by_category};

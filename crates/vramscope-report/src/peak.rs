@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{
-    Band, Category, NoStack, Series, Share, by_frame, by_stack_sliced, merge_same_lines, peaks_sliced,
-    reserved_by_stack,
+    Band, Category, NoStack, Series, Share, by_frame, by_stack_sliced, merge_same_lines,
+    peaks_sliced, reserved_by_stack,
 };
 use vramscope_snapshot::StackId;
 

@@ -1,8 +1,7 @@
 //! `vramscope state`: live blocks and the layout of segments after any event.
 
 use super::{
-    CategoryShare, FrameRecord, Target, block_site, by_category, event_of, frames, slot_of,
-    time_of,
+    CategoryShare, FrameRecord, Target, block_site, by_category, event_of, frames, slot_of, time_of,
 };
 use crate::backward::{self, BackwardRecord};
 use crate::notes::notes;

@@ -224,7 +224,9 @@ impl<'a> Pass<'a> {
     fn part(&self, stack: StackId) -> Part {
         match self.parts.get(stack) {
             // Without stacks in the window, a missing stack tells nothing.
-            Part::Backward { .. } if stack == StackId::EMPTY && !self.trace.allocs_have_stacks() => {
+            Part::Backward { .. }
+                if stack == StackId::EMPTY && !self.trace.allocs_have_stacks() =>
+            {
                 Part::Other
             }
             part => part,

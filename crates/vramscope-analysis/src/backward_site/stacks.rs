@@ -108,7 +108,9 @@ impl StackParts {
     /// The nodes whose operation is in a stack.
     pub(super) fn nodes_of(&self, stack: StackId) -> impl Iterator<Item = u16> {
         let mask = self.masks[stack.0 as usize];
-        (0..MAX_NODES as u16).take_while(move |&n| mask >> n != 0).filter(move |&n| mask >> n & 1 == 1)
+        (0..MAX_NODES as u16)
+            .take_while(move |&n| mask >> n != 0)
+            .filter(move |&n| mask >> n & 1 == 1)
     }
 
     /// The number of nodes.

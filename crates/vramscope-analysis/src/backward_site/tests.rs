@@ -158,11 +158,7 @@ fn candidates_are_of_the_pass_just_before_or_live() {
     window.free(kept);
     assert_eq!(
         window.found(),
-        [
-            (None, 11, Some(Basis::EqualBytes)),
-            (None, 0, None),
-            (None, 10, Some(Basis::GraphOrder)),
-        ]
+        [(None, 11, Some(Basis::EqualBytes)), (None, 0, None), (None, 10, Some(Basis::GraphOrder)),]
     );
 }
 

@@ -70,9 +70,9 @@ fn is_windows_library(folders: &[&str]) -> bool {
         let is_python = |folder: &str| {
             let folder = folder.to_ascii_lowercase();
             folder.contains("conda")
-                || folder.strip_prefix("python").is_some_and(|version| {
-                    version.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-                })
+                || folder
+                    .strip_prefix("python")
+                    .is_some_and(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
         };
         above.last().is_some_and(|folder| is_python(folder))
             || above.len() > 1 && above[above.len() - 2] == "envs"

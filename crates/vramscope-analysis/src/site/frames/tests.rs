@@ -56,8 +56,7 @@ fn is_framework_file_separates_pytorch_and_python_from_user_code() {
 
 /// [`is_framework_file`] for Python files, as a plain search for each folder in the path.
 fn contains_framework_folder(file: &str) -> bool {
-    let mut torch =
-        Vec::from(["/site-packages/torch/", "/dist-packages/torch/"].map(String::from));
+    let mut torch = Vec::from(["/site-packages/torch/", "/dist-packages/torch/"].map(String::from));
     for folder in
         "nn autograd optim utils cuda distributed _dynamo _inductor _functorch csrc fx amp"
             .split(' ')
