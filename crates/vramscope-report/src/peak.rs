@@ -95,8 +95,8 @@ pub struct PeakRecord {
     pub prominence: u64,
 }
 
-/// What the blocks of a row have in common: the stack, whether it is that of the free, and why there
-/// is none.
+/// What the blocks of a row have in common: the stack, whether it is that of the free, and why
+/// there is none.
 type RowKey = (StackId, bool, Option<NoStack>);
 
 fn row_key(share: &Share) -> RowKey {

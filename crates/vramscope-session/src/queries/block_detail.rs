@@ -236,3 +236,44 @@ pub(crate) fn copy(
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queries::tests::load;
+
+    /// The texts of the rows with a key, for each block that has some.
+    fn texts(file: &LoadedFile, key: &str) -> Vec<Vec<String>> {
+        let at = Target { path: "", entry: &file.entries[0], index: 0 };
+        let details = (0..at.trace().blocks.len() as u32).filter_map(|index| block(at, index));
+        let rows = details.map(|detail| {
+            let rows = detail.rows.into_iter().filter(|row| row.key == key);
+            rows.map(|row| row.text).collect::<Vec<_>>()
+        });
+        rows.filter(|texts| !texts.is_empty()).collect()
+    }
+
+    #[test]
+    fn details_have_the_texts_of_the_program() {
+        let annotated = load("edge/annotate.pickle");
+        assert_eq!(texts(&annotated, "annotation"), [["weights", "{\"layer\":3}"]]);
+        let metadata = load("edge/metadata.pickle");
+        assert_eq!(
+            texts(&metadata, "user_metadata"),
+            [["a plain text"], ["{\"step\":3,\"phase\":\"forward\"}"]]
+        );
+    }
+
+    #[test]
+    fn details_of_backward_have_the_node_and_the_forward_line() {
+        let file = load("recorded/t29/gpt_small_all.pickle.gz");
+        let nodes = texts(&file, "backward_node");
+        assert!(nodes.iter().any(|node| node[0] == "LogSoftmaxBackward0"), "{nodes:?}");
+        let lines = texts(&file, "backward_of");
+        assert!(lines.iter().any(|line| line[0] == "gpt.py:44 forward (equal bytes)"), "{lines:?}");
+        // A recording without C++ stacks has only sizes.
+        let file = load("recorded/t26/gpt_small.pickle.gz");
+        assert_eq!(texts(&file, "backward_node"), [[""; 1]; 0]);
+        assert!(!texts(&file, "backward_of").is_empty());
+    }
+}

@@ -1,4 +1,5 @@
-//! Where the words of a search occur: in frames of stacks, and in texts of the program about blocks.
+//! Where the words of a search occur: in frames of stacks, and in texts of the program about
+//! blocks.
 
 use rustc_hash::FxHashMap;
 use vramscope_analysis::Notes;
