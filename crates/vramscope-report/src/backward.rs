@@ -128,7 +128,7 @@ mod tests {
         let label = |shares: &[BackwardShare]| row_label("Mul".to_owned(), None, shares);
         let [a, b] = [share("a.py:1 f", equal, 9), share("b.py:2 f", order, 5)];
         assert_eq!(label(&[]), "Mul");
-        assert_eq!(label(&[a.clone()]), "Mul (backward of a.py:1 f)");
+        assert_eq!(label(std::slice::from_ref(&a)), "Mul (backward of a.py:1 f)");
         assert_eq!(label(&[share("a.py:1 f", nearest, 9)]), "Mul");
         let two = [a.clone(), share("a.py:1 f", order, 7), b.clone()];
         assert_eq!(label(&two), "Mul (backward of a.py:1 f and 1 more line)");

@@ -77,7 +77,7 @@ pub fn full_label(snapshot: &Snapshot, frame: Frame) -> String {
 }
 
 /// The function of a frame in a short form: the name of its operation, or its own.
-pub fn short_function<'a>(snapshot: &'a Snapshot, frame: Frame) -> Cow<'a, str> {
+pub fn short_function(snapshot: &Snapshot, frame: Frame) -> Cow<'_, str> {
     let name = snapshot.text(frame.name);
     short_operation(&name).map_or(name, Cow::Owned)
 }

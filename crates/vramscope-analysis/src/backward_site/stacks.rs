@@ -34,21 +34,37 @@ pub(super) struct StackParts {
 }
 
 /// What a frame says about its stack.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct FrameHints {
-    is_python: bool,
-    is_user: bool,
+    code: Code,
+    /// Whether the frame is the entry point of a Python program or thread.
     is_root: bool,
-    /// Whether the frame is of the autograd engine.
-    is_engine: bool,
-    /// Whether the frame is of an optimizer, or of a call of backward.
-    is_other: bool,
-    /// Whether the frame starts a function of the program in a thread of backward.
-    is_function: bool,
-    is_checkpoint: bool,
     node: Option<u16>,
     /// The nodes of the frame's operation, as bits.
     mask: u128,
+}
+
+/// The code that a frame belongs to. Python's code comes last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Code {
+    Compiled,
+    /// The autograd engine.
+    Engine,
+    /// An optimizer, or a call of backward.
+    Other,
+    /// The start of a function of the program in a thread of backward.
+    Function,
+    /// Checkpointing, which runs the forward pass again.
+    Checkpoint,
+    /// Any other code of a framework.
+    Library,
+    User,
+}
+
+impl Code {
+    fn is_python(self) -> bool {
+        self >= Self::Other
+    }
 }
 
 /// Nodes with bits. A program has a few dozen kinds of nodes.
@@ -84,7 +100,7 @@ impl StackParts {
         let (mut python, mut rooted) = (0, 0);
         for part in strides(count) {
             budget.charge(4 * part.len() as u64).await;
-            for outermost in part.filter_map(|id| stack(id).filter(|f| f.is_python).last()) {
+            for outermost in part.filter_map(|id| stack(id).rfind(|f| f.code.is_python())) {
                 python += 1;
                 rooted += u32::from(outermost.is_root);
             }
@@ -123,51 +139,47 @@ impl StackParts {
     }
 }
 
-fn part<I: Iterator<Item = FrameHints>>(
+fn part<I: DoubleEndedIterator<Item = FrameHints>>(
     frames: &impl Fn() -> I,
     is_init: bool,
     have_roots: bool,
 ) -> Part {
-    let Some(outermost) = frames().filter(|f| f.is_python).last() else {
+    let has = |code: Code| frames().any(|f| f.code == code);
+    let Some(outermost) = frames().rfind(|f| f.code.is_python()) else {
         // An empty stack, or C++ frames only.
-        let is_backward = frames().next().is_none() || frames().any(|f| f.is_engine);
+        let is_backward = frames().next().is_none() || has(Code::Engine);
         let node = frames().find_map(|f| f.node);
         return if is_backward { Part::Backward { node } } else { Part::Other };
     };
-    let is_recomputed = frames().any(|f| f.is_checkpoint);
-    let is_backward_code = outermost.is_function && !is_recomputed;
-    if is_backward_code || is_init || frames().any(|f| f.is_other) || !frames().any(|f| f.is_user) {
+    let is_backward_code = outermost.code == Code::Function && !has(Code::Checkpoint);
+    if is_backward_code || is_init || has(Code::Other) || !has(Code::User) {
         return Part::Other;
     }
     Part::Forward { starts_pass: outermost.is_root || !have_roots }
 }
 
 fn hints(nodes: &Nodes, name: &str, file: &str) -> FrameHints {
-    if !is_python(file) {
-        let node = nodes.index(name);
-        return FrameHints {
-            is_user: !is_framework_frame(name, file),
-            is_python: !is_framework_frame(name, file),
-            is_engine: name.starts_with("torch::autograd::") && !name.contains("VariableType"),
-            node,
-            mask: operator(name).map_or(0, |name| nodes.mask(name)),
-            ..FrameHints::default()
-        };
-    }
     let parts = components(file);
     let is_in = |end: &[&str]| parts.windows(end.len()).any(|part| part == end);
-    let is_torch = parts.contains(&"torch") && is_framework_frame(name, file);
+    let is_engine = name.starts_with("torch::autograd::") && !name.contains("VariableType");
+    let code = match name {
+        _ if !is_framework_frame(name, file) => Code::User,
+        _ if !is_python(file) && is_engine => Code::Engine,
+        _ if !is_python(file) => Code::Compiled,
+        "_engine_run_backward" => Code::Other,
+        "backward" if is_in(&["torch", "autograd", "__init__.py"]) => Code::Other,
+        _ if is_in(&["torch", "optim"]) => Code::Other,
+        _ if is_in(&["torch", "autograd", "function.py"]) => Code::Function,
+        _ if is_in(&["torch", "utils", "checkpoint.py"]) => Code::Checkpoint,
+        _ => Code::Library,
+    };
+    let operation = if code.is_python() { Some(name) } else { operator(name) };
     FrameHints {
-        is_python: true,
-        is_user: !is_framework_frame(name, file),
+        code,
         is_root: matches!(name, "<module>" | "_bootstrap" | "_run_module_as_main" | "_run_code"),
-        is_other: is_in(&["torch", "optim"])
-            || name == "backward" && is_in(&["torch", "autograd", "__init__.py"])
-            || name == "_engine_run_backward",
-        is_function: is_in(&["torch", "autograd", "function.py"]),
-        is_checkpoint: is_in(&["torch", "utils", "checkpoint.py"]),
-        mask: if is_torch { nodes.mask(name) } else { 0 },
-        ..FrameHints::default()
+        node: if code.is_python() { None } else { nodes.index(name) },
+        // The program's own functions can have the names of operations.
+        mask: operation.filter(|_| code != Code::User).map_or(0, |name| nodes.mask(name)),
     }
 }
 

@@ -20,15 +20,15 @@ impl Window {
         }
         frames.push(json!({"filename": "/train/model.py", "line": line, "name": "forward"}));
         frames.push(json!({"filename": "/train/train.py", "line": 1, "name": "<module>"}));
-        self.alloc(bytes, frames)
+        self.alloc(bytes, &frames)
     }
 
     /// Allocates in a thread of backward; without a node there are no frames.
     fn backward(&mut self, bytes: u64, node: &str) -> u64 {
-        self.alloc(bytes, node_frames(node))
+        self.alloc(bytes, &node_frames(node))
     }
 
-    fn alloc(&mut self, bytes: u64, frames: Vec<Value>) -> u64 {
+    fn alloc(&mut self, bytes: u64, frames: &[Value]) -> u64 {
         let address = 1 << 20 | (self.events.len() as u64) << 40;
         let event = json!({"action": "alloc", "addr": address, "size": bytes, "frames": frames});
         self.events.push(event);
@@ -85,10 +85,6 @@ fn row(
     (site.node, frame.map_or(0, |f| f.line), site.basis)
 }
 
-fn some(node: &str) -> Option<String> {
-    Some(node.to_owned())
-}
-
 const MIB: u64 = 1 << 20;
 
 #[test]
@@ -104,14 +100,14 @@ fn a_node_has_the_latest_line_of_its_operation_that_is_not_visited() {
     window.backward(4 * MIB, "AddmmBackward0");
     window.backward(16 * MIB, "GeluBackward0");
     window.backward(4 * MIB, "AddmmBackward0");
-    let addmm = || some("AddmmBackward0");
+    let addmm = || Some("AddmmBackward0".to_owned());
     assert_eq!(
         window.found(),
         [
-            (some("LogSoftmaxBackward0"), 13, Some(Basis::EqualBytes)),
+            (Some("LogSoftmaxBackward0".to_owned()), 13, Some(Basis::EqualBytes)),
             (addmm(), 12, Some(Basis::GraphOrder)),
             (addmm(), 12, Some(Basis::EqualBytes)),
-            (some("GeluBackward0"), 11, Some(Basis::EqualBytes)),
+            (Some("GeluBackward0".to_owned()), 11, Some(Basis::EqualBytes)),
             (addmm(), 10, Some(Basis::EqualBytes)),
         ]
     );
@@ -175,7 +171,7 @@ fn a_failed_request_has_a_site() {
     let stack = snapshot.events.stack(oom.event.0);
     let wanted = |stack| Allocation::Failed { event: oom.event, bytes: oom.requested, stack };
     let site = backward_site(&snapshot, &trace, &sites, wanted(stack)).expect("a site");
-    let node = some("LogSoftmaxBackward0");
+    let node = Some("LogSoftmaxBackward0".to_owned());
     assert_eq!(row(&snapshot, &sites, site), (node, 10, Some(Basis::EqualBytes)));
     // A recording without C++ frames has only the size.
     let site = backward_site(&snapshot, &trace, &sites, wanted(StackId::EMPTY)).expect("a site");
