@@ -7,7 +7,9 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Allocation, BackwardSite, Basis, NoStack, backward_site, backward_sites};
+use vramscope_analysis::{
+    Allocation, BackwardBasis, BackwardSite, NoStack, backward_site, backward_sites,
+};
 
 /// The place of an allocation in backward.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -18,7 +20,7 @@ pub struct BackwardRecord {
     pub forward: Option<String>,
     /// The evidence for `forward`: `equal_bytes`, `graph_order` or `nearest_size`; null without
     /// one.
-    pub basis: Option<Basis>,
+    pub basis: Option<BackwardBasis>,
 }
 
 impl BackwardRecord {
@@ -31,9 +33,9 @@ impl BackwardRecord {
     /// without a line.
     pub fn text(&self) -> Option<String> {
         let basis = match self.basis? {
-            Basis::EqualBytes => "equal bytes",
-            Basis::GraphOrder => "order of the autograd graph",
-            Basis::NearestSize => "nearest size, a guess",
+            BackwardBasis::EqualBytes => "equal bytes",
+            BackwardBasis::GraphOrder => "order of the autograd graph",
+            BackwardBasis::NearestSize => "nearest size, a guess",
         };
         Some(format!("{} ({basis})", self.forward.as_ref()?))
     }
@@ -99,7 +101,7 @@ pub async fn shares(
 /// `label` is the call site of the row, and `no_stack` why it has no call stack.
 pub fn row_label(label: String, no_stack: Option<NoStack>, shares: &[BackwardShare]) -> String {
     // Without stacks, one row has all of backward.
-    let likely = |share: &&BackwardShare| share.site.basis < Some(Basis::NearestSize);
+    let likely = |share: &&BackwardShare| share.site.basis < Some(BackwardBasis::NearestSize);
     let lines = shares.iter().filter(likely).filter_map(|share| share.site.forward.as_ref());
     let mut lines: Vec<&String> = lines.collect();
     let Some(&largest) = lines.first().filter(|_| no_stack.is_none()) else { return label };
@@ -116,7 +118,7 @@ pub fn row_label(label: String, no_stack: Option<NoStack>, shares: &[BackwardSha
 mod tests {
     use super::*;
 
-    fn share(forward: &str, basis: Basis, bytes: u64) -> BackwardShare {
+    fn share(forward: &str, basis: BackwardBasis, bytes: u64) -> BackwardShare {
         let node = Some("MulBackward0".to_owned());
         let site = BackwardRecord { node, forward: Some(forward.to_owned()), basis: Some(basis) };
         BackwardShare { site, bytes, blocks: 1 }
@@ -124,7 +126,8 @@ mod tests {
 
     #[test]
     fn row_label_names_the_line_with_most_bytes() {
-        let [equal, order, nearest] = [Basis::EqualBytes, Basis::GraphOrder, Basis::NearestSize];
+        let [equal, order, nearest] =
+            [BackwardBasis::EqualBytes, BackwardBasis::GraphOrder, BackwardBasis::NearestSize];
         let label = |shares: &[BackwardShare]| row_label("Mul".to_owned(), None, shares);
         let [a, b] = [share("a.py:1 f", equal, 9), share("b.py:2 f", order, 5)];
         assert_eq!(label(&[]), "Mul");
@@ -141,9 +144,9 @@ mod tests {
     #[test]
     fn text_has_the_evidence() {
         let text = |basis| share("a.py:1 f", basis, 1).site.text();
-        assert_eq!(text(Basis::EqualBytes).as_deref(), Some("a.py:1 f (equal bytes)"));
+        assert_eq!(text(BackwardBasis::EqualBytes).as_deref(), Some("a.py:1 f (equal bytes)"));
         let nearest = "a.py:1 f (nearest size, a guess)";
-        assert_eq!(text(Basis::NearestSize).as_deref(), Some(nearest));
+        assert_eq!(text(BackwardBasis::NearestSize).as_deref(), Some(nearest));
         let none = BackwardRecord { node: None, forward: None, basis: None };
         assert_eq!(none.text(), None);
     }

@@ -52,7 +52,7 @@ pub use events::{Action, Events, SparseColumn};
 pub use frames::{Frame, Frames, Stacks};
 pub use ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 pub use load::{CAPACITY_CHECKS_PER_FILE, RowCounts, TraceProgress};
-pub use report::{AffectedCurve, LoadError, Report, Warning, WarningKind};
+pub use report::{AffectedCurve, FileFault, LoadError, Report, Warning, WarningKind};
 pub use segments::{Block, BlockState, Segment, SegmentType};
 pub use snapshot::{Device, Excerpt, HostMemory, Snapshot, UsedCounts};
 pub use source::{NamedSnapshot, Reader};

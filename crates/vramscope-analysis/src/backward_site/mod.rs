@@ -20,7 +20,7 @@ use vramscope_units::{Bytes, EventIndex};
 /// The evidence for the forward line of an allocation, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Basis {
+pub enum BackwardBasis {
     /// A block of the line has the same number of bytes, and its operation is that of the node. Or
     /// no other line of the pass has blocks of this size.
     EqualBytes,
@@ -39,7 +39,7 @@ pub struct BackwardSite {
     /// The stack of a block of the forward pass, at the line whose backward it is.
     pub forward: Option<StackId>,
     /// The evidence for `forward`. `None` if and only if there is none.
-    pub basis: Option<Basis>,
+    pub basis: Option<BackwardBasis>,
 }
 
 /// An allocation for which a forward line is wanted.
@@ -131,7 +131,7 @@ fn position(trace: &Trace, wanted: &Allocation) -> (u32, bool) {
 #[derive(Clone, Copy)]
 struct Found {
     node: Option<u16>,
-    forward: Option<(StackId, Basis)>,
+    forward: Option<(StackId, BackwardBasis)>,
 }
 
 impl Found {
@@ -265,7 +265,10 @@ impl<'a> Pass<'a> {
         let found = match of_node {
             Some(block) => {
                 let has_size = size_class(self.trace.blocks[block as usize].bytes) == size;
-                Some((block, if has_size { Basis::EqualBytes } else { Basis::GraphOrder }))
+                Some((
+                    block,
+                    if has_size { BackwardBasis::EqualBytes } else { BackwardBasis::GraphOrder },
+                ))
             }
             None => self.of_size(size, slot).or_else(|| self.nearest(size)),
         };
@@ -291,7 +294,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The latest unvisited block of a size.
-    fn of_size(&mut self, size: u64, slot: u32) -> Option<(u32, Basis)> {
+    fn of_size(&mut self, size: u64, slot: u32) -> Option<(u32, BackwardBasis)> {
         let mut class = self.by_size.remove(&size)?;
         let mut found = None;
         while found.is_none()
@@ -301,17 +304,18 @@ impl<'a> Pass<'a> {
         }
         let is_only_line = class.has_one_site && class.pass == self.number;
         self.by_size.insert(size, class);
-        let basis = if is_only_line { Basis::EqualBytes } else { Basis::GraphOrder };
+        let basis =
+            if is_only_line { BackwardBasis::EqualBytes } else { BackwardBasis::GraphOrder };
         found.map(|block| (block, basis))
     }
 
     /// The block of the current forward pass that is nearest in size, at most twice or half as
     /// large.
-    fn nearest(&self, size: u64) -> Option<(u32, Basis)> {
+    fn nearest(&self, size: u64) -> Option<(u32, BackwardBasis)> {
         let below = self.nearest.range(size.div_ceil(2)..=size).next_back();
         let above = self.nearest.range(size..=size.saturating_mul(2)).next();
         let nearest = [below, above].into_iter().flatten().min_by_key(|(s, _)| s.abs_diff(size));
-        nearest.map(|(_, &block)| (block, Basis::NearestSize))
+        nearest.map(|(_, &block)| (block, BackwardBasis::NearestSize))
     }
 
     /// Whether a block is of the current forward pass, or still live.

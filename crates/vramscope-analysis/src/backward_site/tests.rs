@@ -52,7 +52,7 @@ impl Window {
     }
 
     /// The node, the line of `model.py` and the basis of each block of backward.
-    fn found(&self) -> Vec<(Option<String>, u32, Option<Basis>)> {
+    fn found(&self) -> Vec<(Option<String>, u32, Option<BackwardBasis>)> {
         let (snapshot, trace, sites) = self.load();
         let wanted: Vec<_> = (0..trace.blocks.len() as u32).map(Allocation::Block).collect();
         let budget = &mut Budget::unlimited();
@@ -79,7 +79,7 @@ fn row(
     snapshot: &Snapshot,
     sites: &Sites,
     site: BackwardSite,
-) -> (Option<String>, u32, Option<Basis>) {
+) -> (Option<String>, u32, Option<BackwardBasis>) {
     let frame = site.forward.and_then(|stack| sites.get(stack).frame);
     assert!(frame.is_none_or(|f| snapshot.text(f.name) == "forward"));
     (site.node, frame.map_or(0, |f| f.line), site.basis)
@@ -104,11 +104,11 @@ fn a_node_has_the_latest_line_of_its_operation_that_is_not_visited() {
     assert_eq!(
         window.found(),
         [
-            (Some("LogSoftmaxBackward0".to_owned()), 13, Some(Basis::EqualBytes)),
-            (addmm(), 12, Some(Basis::GraphOrder)),
-            (addmm(), 12, Some(Basis::EqualBytes)),
-            (Some("GeluBackward0".to_owned()), 11, Some(Basis::EqualBytes)),
-            (addmm(), 10, Some(Basis::EqualBytes)),
+            (Some("LogSoftmaxBackward0".to_owned()), 13, Some(BackwardBasis::EqualBytes)),
+            (addmm(), 12, Some(BackwardBasis::GraphOrder)),
+            (addmm(), 12, Some(BackwardBasis::EqualBytes)),
+            (Some("GeluBackward0".to_owned()), 11, Some(BackwardBasis::EqualBytes)),
+            (addmm(), 10, Some(BackwardBasis::EqualBytes)),
         ]
     );
 }
@@ -123,18 +123,18 @@ fn without_nodes_equal_sizes_are_visited_in_reverse() {
     for bytes in [8, 4, 4, 4, 4, 7, 100] {
         window.backward(bytes * MIB, "");
     }
-    let graph_order = Some(Basis::GraphOrder);
+    let graph_order = Some(BackwardBasis::GraphOrder);
     assert_eq!(
         window.found(),
         [
             // No other line has this size.
-            (None, 13, Some(Basis::EqualBytes)),
+            (None, 13, Some(BackwardBasis::EqualBytes)),
             (None, 12, graph_order),
             (None, 11, graph_order),
             (None, 10, graph_order),
             // All of this size are visited.
-            (None, 12, Some(Basis::NearestSize)),
-            (None, 13, Some(Basis::NearestSize)),
+            (None, 12, Some(BackwardBasis::NearestSize)),
+            (None, 13, Some(BackwardBasis::NearestSize)),
             (None, 0, None),
         ]
     );
@@ -154,7 +154,11 @@ fn candidates_are_of_the_pass_just_before_or_live() {
     window.free(kept);
     assert_eq!(
         window.found(),
-        [(None, 11, Some(Basis::EqualBytes)), (None, 0, None), (None, 10, Some(Basis::GraphOrder)),]
+        [
+            (None, 11, Some(BackwardBasis::EqualBytes)),
+            (None, 0, None),
+            (None, 10, Some(BackwardBasis::GraphOrder)),
+        ]
     );
 }
 
@@ -172,10 +176,10 @@ fn a_failed_request_has_a_site() {
     let wanted = |stack| Allocation::Failed { event: oom.event, bytes: oom.requested, stack };
     let site = backward_site(&snapshot, &trace, &sites, wanted(stack)).expect("a site");
     let node = Some("LogSoftmaxBackward0".to_owned());
-    assert_eq!(row(&snapshot, &sites, site), (node, 10, Some(Basis::EqualBytes)));
+    assert_eq!(row(&snapshot, &sites, site), (node, 10, Some(BackwardBasis::EqualBytes)));
     // A recording without C++ frames has only the size.
     let site = backward_site(&snapshot, &trace, &sites, wanted(StackId::EMPTY)).expect("a site");
-    assert_eq!(row(&snapshot, &sites, site), (None, 11, Some(Basis::GraphOrder)));
+    assert_eq!(row(&snapshot, &sites, site), (None, 11, Some(BackwardBasis::GraphOrder)));
 }
 
 #[test]

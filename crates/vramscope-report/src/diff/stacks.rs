@@ -6,9 +6,7 @@ use crate::side::{Side, SideStack};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::{
-    Category, HeldBy, NamedFrame, NoStack, file_name, is_generated_file, match_stacks,
-};
+use vramscope_analysis::{HeldBy, NamedFrame, NoStack, file_name, is_generated_file, match_stacks};
 
 /// A call stack in A and in B.
 #[derive(Clone, Debug, Serialize)]
@@ -18,8 +16,8 @@ pub struct StackDiff {
     pub bytes: Change,
     /// Blocks.
     pub blocks: Change,
-    /// The category with most of the bytes, from B if B has the stack; null for `reserved_bytes`.
-    pub category: Option<Category>,
+    /// The category or `mixed`, from B if B has the stack; null for `reserved_bytes`.
+    pub category: Option<String>,
     /// `same` (equal frames), `moved` (other lines or folders), `only_a` or `only_b`.
     pub matched: &'static str,
     /// True if this is the stack of the frees: the blocks were allocated before the window.
@@ -51,7 +49,7 @@ pub fn stacks(a: &Side, b: &Side) -> Vec<StackDiff> {
                 in_a.map_or(0, |s| s.blocks.into()),
                 in_b.map_or(0, |s| s.blocks.into()),
             ),
-            category: shown.category,
+            category: shown.category.clone(),
             matched: match (i, j) {
                 (Some(i), Some(j)) if rows_a[i].frames == rows_b[j].frames => "same",
                 (Some(_), Some(_)) => "moved",
@@ -83,7 +81,7 @@ type Function = (String, String);
 struct Row {
     bytes: u64,
     blocks: u32,
-    category: Option<Category>,
+    category: Option<String>,
     of_free: bool,
     no_stack: Option<NoStack>,
     site: String,
@@ -114,7 +112,7 @@ fn rows(side: &Side) -> Vec<Row> {
     let row = |stack: &SideStack| Row {
         bytes: stack.bytes,
         blocks: stack.blocks,
-        category: stack.category,
+        category: stack.category.clone(),
         of_free: stack.of_free,
         no_stack: stack.no_stack,
         site: stack.site.clone(),
