@@ -8,6 +8,9 @@ const EXTENSIONS = [".pickle", ".pkl", ".pt", ".gz", ".html", ".json"];
 const isSnapshotName = (name: string) =>
   EXTENSIONS.some((extension) => name.toLowerCase().endsWith(extension));
 
+/** The last component of a path of any system. */
+export const fileName = (path: string): string => path.split(/[\\/]/).at(-1) ?? path;
+
 const fromFile = (file: File, path: string): Source => ({ path, bytes: file.size, from: file });
 
 const fromFolder = (file: File, path: string): Source => ({
