@@ -182,6 +182,8 @@ Expressions
     peak                                     allocated.peak: torch.cuda.max_memory_allocated()
     blocks                                   live blocks at the peak of --band
     ooms, findings                           number of OOMs and of findings
+    site:TEXT blocks, site:TEXT bytes        live at the peak in call stacks with TEXT in the call
+                                             site or in a frame (file:line function)
   AMOUNT
     +2%, -5%                                 change from A to B, in percent of A
     +100MiB, +0                              change in B, KiB, MiB, GiB or TiB
@@ -191,6 +193,7 @@ Expressions
 
 Examples
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --fail-on 'ooms>0'
+  vramscope diff main.pickle branch.pickle --fail-on 'site:reduce_scatter blocks>2'
   vramscope diff baseline/ run/ --fail-on 'reserved>+1GiB' --format markdown > comment.md";
 
 /// Output formats of `diff`.

@@ -78,6 +78,18 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
             String::new()
         },
     )?;
+    let recording = super::recording_rows(pair);
+    if !recording.is_empty() {
+        let mut table = Table::new(&["recording", "before", "after"], &[false; 3]);
+        for row in recording {
+            table.row(row.into());
+        }
+        table.write(out)?;
+        writeln!(out)?;
+    }
+    for cause in &pair.causes {
+        writeln!(out, "  {} {cause}\n", styled(WARNING, "cause:"))?;
+    }
     let mut table =
         Table::new(&["", "before", "after", "change", ""], &[false, true, true, true, true]);
     for row in super::total_rows(pair) {
