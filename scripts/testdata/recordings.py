@@ -23,6 +23,7 @@ gpt_late gpt_leak gpt_max_split gpt_ring10000 gpt_state_only gpt_amp
 late_expandable_26 late_max_split_26 oom_expandable
 ranks_fsdp/rank2_memory_snapshot ranks_fsdp/rank3_memory_snapshot
 """.split()
+FRAMEWORKS = ["t215_pinned_loader"]
 TRUTH = [
     f"{model}_{when}" for model in ("gpt", "resnet18") for when in ("forward", "backward", "step")
 ]
@@ -85,8 +86,9 @@ def copy(recordings, target, sample):
     for folder in ("recorded", "protocols", "truth"):
         shutil.rmtree(os.path.join(target, folder), ignore_errors=True)
     expected = {}
-    for name in RECORDED:
-        source = os.path.join(recordings, "recorded", name)
+    names = [("recorded", name) for name in RECORDED]
+    for folder, name in names + [("frameworks", name) for name in FRAMEWORKS]:
+        source = os.path.join(recordings, folder, name)
         packed, found = pack(source + ".pickle", os.path.join(target, "recorded", name + ".pickle"))
         expected[os.path.relpath(packed, os.path.join(target, "recorded"))] = {
             "oracle": found,

@@ -46,6 +46,7 @@ mod excerpt;
 mod findings;
 mod flame;
 mod fragmentation;
+mod host;
 pub mod parallel;
 mod peaks;
 mod pools;

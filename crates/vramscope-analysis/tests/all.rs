@@ -4,6 +4,7 @@ mod categories;
 mod excerpt;
 mod findings;
 mod findings_by_hand;
+mod host;
 mod late;
 mod model;
 mod pools;

@@ -112,6 +112,14 @@ fn event_range(text: &str) -> Result<Range<u32>, String> {
     if from > to { Err(format!("{from} is greater than {to}")) } else { Ok(from..to) }
 }
 
+/// Parses a device's ordinal, or `host`.
+fn device(text: &str) -> Result<u32, String> {
+    match text {
+        "host" => Ok(vramscope_report::HOST),
+        text => text.parse().map_err(|_| "expected an ordinal such as 0, or host".to_owned()),
+    }
+}
+
 /// Any number of files and folders.
 #[derive(Args)]
 pub(crate) struct Files {
@@ -128,8 +136,8 @@ pub(crate) struct DeviceInput {
     /// Snapshot file
     #[arg(value_name = "FILE")]
     pub(crate) path: PathBuf,
-    /// Device ordinal (default: the device with the most events)
-    #[arg(long, value_name = "D")]
+    /// Device ordinal, or `host` for pinned host memory (default: the device with the most events)
+    #[arg(long, value_name = "D", value_parser = device)]
     pub(crate) device: Option<u32>,
     /// Snapshot name, in a page that holds several (default: the first)
     #[arg(long, value_name = "NAME")]
@@ -213,8 +221,8 @@ pub(crate) struct Diff {
     /// File or folder after the change. Files of two folders are paired by name, then by rank
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
-    /// Device ordinal in both files (default: each file's device with the most events)
-    #[arg(long, value_name = "D")]
+    /// Device ordinal in both files, or `host` (default: each file's device with the most events)
+    #[arg(long, value_name = "D", value_parser = device)]
     pub(crate) device: Option<u32>,
     /// Band at whose peaks call stacks and categories are compared
     #[arg(long, value_enum, default_value_t = Band::Requested)]

@@ -3,6 +3,7 @@
 use super::{
     CategoryShare, FrameRecord, Target, by_category, event_of, frames, site, slot_of, time_of,
 };
+use crate::device_name;
 use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
 use crate::text::pool;
 use serde::Serialize;
@@ -39,9 +40,9 @@ impl At {
                 let slot = u32::try_from(event + 1).ok().filter(|&slot| slot <= events);
                 slot.ok_or_else(|| {
                     format!(
-                        "there is no event {event}: device {} has {events} events, numbered from \
+                        "there is no event {event}: {} has {events} events, numbered from \
                          0 (-1 is the state before the window)",
-                        trace.device.device
+                        device_name(trace.device.device)
                     )
                 })
             }

@@ -6,6 +6,7 @@ use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::Category;
+use vramscope_report::device_name;
 use vramscope_report::peak::{Peak, peak};
 use vramscope_units::{Bytes, grouped};
 
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, top: usize) -> io::Result<()> {
     let unit = if peak.band == "reserved_bytes" { "segments" } else { "blocks" };
-    writeln!(out, "{}  device {}", styled(STRONG, peak.path), peak.device)?;
+    writeln!(out, "{}  {}", styled(STRONG, peak.path), device_name(peak.device))?;
     writeln!(
         out,
         "{} peaks at {} ({}), {}, in {} {unit}{}\n",

@@ -6,6 +6,7 @@ use crate::arguments::State as Arguments;
 use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
+use vramscope_report::device_name;
 use vramscope_report::state::{At, State, state};
 use vramscope_units::{Bytes, grouped};
 
@@ -28,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn text(out: &mut dyn Write, state: &State<'_>, top: usize) -> io::Result<()> {
     let place = output::after_event(state.event);
-    writeln!(out, "{}  device {}, {place}\n", styled(STRONG, state.path), state.device)?;
+    writeln!(out, "{}  {}, {place}\n", styled(STRONG, state.path), device_name(state.device))?;
     for (band, bytes) in [
         ("requested_bytes", state.requested_bytes),
         ("active_bytes", state.active_bytes),

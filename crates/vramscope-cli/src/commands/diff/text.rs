@@ -4,6 +4,7 @@ use crate::output::{self, FAINT, STRONG, Table, WARNING, signed_bytes, styled};
 use std::io::{self, Write};
 use vramscope_report::Category;
 use vramscope_report::Quantity;
+use vramscope_report::device_name;
 use vramscope_report::diff::{Diff, Pair};
 use vramscope_report::text::signed_count;
 use vramscope_units::grouped;
@@ -63,7 +64,11 @@ fn write_ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
 
 fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     let place = |device: u32| {
-        if pair.a.device == pair.b.device { String::new() } else { format!(" device {device}") }
+        if pair.a.device == pair.b.device {
+            String::new()
+        } else {
+            format!(" {}", device_name(device))
+        }
     };
     writeln!(
         out,
@@ -73,7 +78,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
         styled(STRONG, &pair.b.path),
         place(pair.b.device),
         if pair.a.device == pair.b.device {
-            format!("  device {}", pair.b.device)
+            format!("  {}", device_name(pair.b.device))
         } else {
             String::new()
         },
