@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Device, Report, Snapshot, WarningKind};
 use vramscope_units::Bytes;
 
-/// Takes the requested sizes of blocks that are live at the end from the final segments. Warns about
-/// blocks whose request may have been smaller than their size.
+/// Takes the requested sizes of blocks that are live at the end from the final segments. Warns
+/// about blocks whose request may have been smaller than their size.
 pub(crate) fn set_requests(
     snapshot: &Snapshot,
     device: &Device,

@@ -16,7 +16,7 @@ pub(crate) struct Rounding {
     /// Number of rounding steps between a power of two and the next, starting at 1 MiB. 0 and 1
     /// mean no steps.
     divisions: [u64; 16],
-    /// Whether each block takes a whole segment: the allocator of pinned host memory does not split.
+    /// Whether each block takes a whole segment: pinned host memory is never split.
     pub(crate) takes_whole_segments: bool,
 }
 

@@ -184,8 +184,8 @@ impl Trace {
         if self.warnings.iter().any(is_affected) { Exactness::Estimate } else { Exactness::Exact }
     }
 
-    /// Whether the lives of the blocks are exact, as far as the file shows. Their requested sizes may
-    /// be unknown.
+    /// Whether the lives of the blocks are exact, as far as the file shows. Their requested sizes
+    /// may be unknown.
     pub(crate) fn lives_exactness(&self) -> Exactness {
         let is_about_lives = |w: &Warning| {
             w.kind != WarningKind::HostRequests

@@ -47,8 +47,8 @@ pub struct Snapshot {
     pub bytes: u64,
 }
 
-/// The ordinal of pinned host memory, in place of a device's. PyTorch numbers devices with 8 bits and
-/// a sign, so no device has it.
+/// The ordinal of pinned host memory, in place of a device's. PyTorch numbers devices with 8 bits
+/// and a sign, so no device has it.
 pub const HOST: u32 = 128;
 
 /// The name of a device for texts: `device 0`, or `host` for pinned host memory.
