@@ -23,7 +23,16 @@ gpt_late gpt_leak gpt_max_split gpt_ring10000 gpt_state_only gpt_amp
 late_expandable_26 late_max_split_26 oom_expandable
 ranks_fsdp/rank2_memory_snapshot ranks_fsdp/rank3_memory_snapshot
 """.split()
-FRAMEWORKS = ["t215_pinned_loader"]
+FRAMEWORKS = [
+    "bf16_master_step",
+    "compile_inductor_backward",
+    "ddp_step",
+    "ddp_view_step",
+    "inf_catcache",
+    "t215_pinned_loader",
+    "zero2_bf16_backward",
+    "zero3_bf16_step",
+]
 TRUTH = [
     f"{model}_{when}" for model in ("gpt", "resnet18") for when in ("forward", "backward", "step")
 ]
@@ -111,6 +120,12 @@ def copy(recordings, target, sample):
         )
         pack(source + ".pickle", goal + ".pickle")
         shutil.copyfile(source + ".truth.json", goal + ".truth.json")
+    for name in FRAMEWORKS:
+        for end in (".pickle.gz", ".truth.json"):
+            shutil.copyfile(
+                os.path.join(recordings, "frameworks", name + end),
+                os.path.join(target, "truth", name + end),
+            )
     sample_run(
         os.path.join(recordings, "recorded", "ranks"),
         sample,

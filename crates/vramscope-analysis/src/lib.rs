@@ -59,19 +59,23 @@ mod site;
 pub mod slicing;
 mod sort;
 mod state;
+mod step_phases;
+mod steps;
 mod trace;
 
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;
-pub use category::{Categories, Category, RuleError, Rules};
+pub use category::{Categories, Category, Phase, PhaseSpan, RuleError, Rules};
 pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
-    Facts, Finding, FindingKind, FixedSegments, FreeAt, FreeMemory, Growth, OutlierItem,
-    PendingFrees, RankFacts, SettingCost, Severity, StepSource, Steps, findings, findings_sliced,
-    free_slots, outliers,
+    Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld,
+    Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, OomStory, Overrun, Part, PendingFrees,
+    RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause,
+    SkewSite, StrandedPool, Verdict, blind_spots, blind_spots_sliced, findings, findings_sliced,
+    rank_skew,
 };
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
@@ -81,9 +85,11 @@ pub use ranges::{NamedRange, named_ranges};
 pub use rollup::{
     Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, reserved_by_stack,
 };
-pub use segments::{Segments, Span};
+pub use segments::{SMALL_SIZE, Segments, Span};
 pub use series::Series;
 pub use site::{Site, Sites, is_distinctive, is_framework_file, name_hash};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
+pub use step_phases::{CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases};
+pub use steps::{StepSource, Steps};
 pub use trace::{Coverage, Exactness, Oom, Trace};

@@ -43,6 +43,11 @@ impl Rounding {
         rounding
     }
 
+    /// The same settings, but for `roundup_power2_divisions`.
+    pub(crate) fn without_divisions(&self) -> Self {
+        Self { divisions: [0; 16], ..self.clone() }
+    }
+
     /// The block size for a request, in bytes. A block can be larger if the rest of the free block
     /// is not split off.
     pub(crate) fn round(&self, request: u64) -> u64 {

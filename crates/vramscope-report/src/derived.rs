@@ -8,8 +8,8 @@ use crate::loaded_file::SnapshotEntry;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
-    Carving, Categories, Finding, Fragmentation, FreeMemory, PoolEnvelope, Rules, findings_sliced,
-    free_slots, pool_envelope, pool_envelope_sliced,
+    Carving, Categories, Evidence, Finding, PoolEnvelope, Rules, Steps, findings_sliced,
+    pool_envelope, pool_envelope_sliced,
 };
 
 /// A kind of derived data.
@@ -21,19 +21,24 @@ pub enum Derived {
     Categories,
     /// [`SnapshotEntry::pools`].
     Pools,
+    /// [`SnapshotEntry::steps`].
+    Steps,
     /// [`SnapshotEntry::findings`].
     Findings,
 }
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 4] = [Self::Carving, Self::Categories, Self::Pools, Self::Findings];
+    pub const ALL: [Self; 5] =
+        [Self::Carving, Self::Categories, Self::Pools, Self::Steps, Self::Findings];
 
     /// The kinds that must exist before this one is computed in slices.
     pub fn needs(self) -> &'static [Self] {
         match self {
             Self::Carving | Self::Categories => &[],
-            Self::Pools | Self::Findings => &[Self::Carving],
+            Self::Pools => &[Self::Carving],
+            Self::Steps => &[Self::Categories],
+            Self::Findings => &[Self::Carving, Self::Categories, Self::Steps],
         }
     }
 }
@@ -44,6 +49,7 @@ pub(crate) struct DeviceData {
     carving: OnceLock<Carving>,
     categories: OnceLock<Categories>,
     pools: OnceLock<Option<PoolEnvelope>>,
+    steps: OnceLock<Option<Steps>>,
     findings: OnceLock<Vec<Finding>>,
 }
 
@@ -70,6 +76,10 @@ impl SnapshotEntry {
                 let carving = self.carving(index);
                 fill!(data.pools, pool_envelope_sliced(trace, carving, snapshot, budget));
             }
+            Derived::Steps => {
+                let phases = self.categories(index).phases();
+                fill!(data.steps, Steps::sliced(snapshot, trace, phases, budget));
+            }
             Derived::Findings => fill!(data.findings, self.find(index, budget)),
         }
     }
@@ -93,28 +103,42 @@ impl SnapshotEntry {
         data.pools.get_or_init(make).as_ref()
     }
 
+    /// Training steps or repetitions of the trace at `index`; `None` if nothing shows them.
+    pub fn steps(&self, index: usize) -> Option<&Steps> {
+        let find =
+            || Steps::find(&self.snapshot, &self.traces[index], self.categories(index).phases());
+        self.data[index].steps.get_or_init(find).as_ref()
+    }
+
     /// Findings of the trace at `index`, by severity, then bytes.
     pub fn findings(&self, index: usize) -> &[Finding] {
         let find = || run_to_completion(self.find(index, &mut Budget::unlimited()));
         self.data[index].findings.get_or_init(find)
     }
 
-    /// Replaces the category rules and drops categories computed with the old rules.
+    /// Replaces the category rules and drops what was computed with the old rules.
     pub fn set_rules(&mut self, rules: Rules) {
         for data in &mut self.data {
             data.categories = OnceLock::new();
+            data.steps = OnceLock::new();
+            data.findings = OnceLock::new();
         }
         self.rules = rules;
     }
 
+    /// What findings of the trace at `index` are derived from.
+    pub(crate) fn evidence(&self, index: usize) -> Evidence<'_> {
+        Evidence {
+            snapshot: &self.snapshot,
+            trace: &self.traces[index],
+            sites: &self.sites,
+            carving: self.carving(index),
+            categories: self.categories(index),
+            steps: self.steps(index),
+        }
+    }
+
     async fn find(&self, index: usize, budget: &mut Budget) -> Vec<Finding> {
-        let (snapshot, trace) = (&self.snapshot, &self.traces[index]);
-        let (carving, slots) = (self.carving(index), free_slots(trace));
-        let cached = Fragmentation::until(snapshot, trace, carving, slots, budget).await;
-        let free_at = |slot: u32| {
-            let (free, largest) = (cached.free.get(slot)?, cached.largest.get(slot)?);
-            Some(FreeMemory { free, largest })
-        };
-        findings_sliced(snapshot, trace, &self.sites, &free_at, budget).await
+        findings_sliced(self.evidence(index), budget).await
     }
 }

@@ -35,6 +35,8 @@ pub struct Diff {
     pub only_a: Vec<String>,
     /// Files of B without a counterpart.
     pub only_b: Vec<String>,
+    /// Files of searched folders that are no snapshots.
+    pub skipped_files: usize,
 }
 
 /// The difference between two devices.
@@ -74,7 +76,7 @@ pub struct Pair {
     /// Live memory at the peak by call stack, the largest change first. The stacks add up to the
     /// peaks. Null except for the pair whose peak changes most.
     pub stacks: Option<Vec<StackDiff>>,
-    /// The number of stacks left out by `--top`.
+    /// The number of stacks left out by `--limit`.
     pub stacks_left_out: usize,
 }
 
@@ -192,7 +194,17 @@ impl Diff {
             of.iter().map(|&i| sides[i].1.path.clone()).collect()
         };
         let (only_a, only_b) = (paths(&in_a, &only_a), paths(&in_b, &only_b));
-        Self { schema: "vramscope.diff/1", a, b, band, checks, pairs, only_a, only_b }
+        Self {
+            schema: "vramscope.diff/1",
+            a,
+            b,
+            band,
+            checks,
+            pairs,
+            only_a,
+            only_b,
+            skipped_files: 0,
+        }
     }
 
     /// The pair whose peak changes most. It is the pair with call stacks.

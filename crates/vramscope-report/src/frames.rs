@@ -4,6 +4,7 @@ use crate::SnapshotEntry;
 use crate::text::{self, NO_STACK};
 use serde::Serialize;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
 
 /// One frame of a call stack.
@@ -56,6 +57,34 @@ pub fn frames(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRecord<'_>> {
 /// The frames of a stack, innermost first, as copies that outlive the snapshot's tables.
 pub fn owned_frames(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRecord<'static>> {
     frames(snapshot, stack).into_iter().map(FrameRecord::into_owned).collect()
+}
+
+/// The distinct call stacks of a report's rows. A row refers to its stack by index, because many
+/// rows have equal stacks.
+#[derive(Debug, Default, Serialize)]
+#[serde(transparent)]
+pub struct StackTable<'a> {
+    stacks: Vec<Vec<FrameRecord<'a>>>,
+    #[serde(skip)]
+    indices: HashMap<StackId, u32>,
+}
+
+impl<'a> StackTable<'a> {
+    /// The index of a stack, which is added if it is new. The empty stack has an index as well.
+    pub fn add(&mut self, snapshot: &'a Snapshot, stack: StackId) -> u32 {
+        *self.indices.entry(stack).or_insert_with(|| {
+            self.stacks.push(frames(snapshot, stack));
+            (self.stacks.len() - 1) as u32
+        })
+    }
+
+    /// The frames of the stack at an index, innermost first.
+    ///
+    /// # Panics
+    /// [`StackTable::add`] has not returned the index.
+    pub fn frames(&self, index: u32) -> &[FrameRecord<'a>] {
+        &self.stacks[index as usize]
+    }
 }
 
 /// The call site of a stack, from its innermost frame in the user's program:

@@ -2,11 +2,12 @@
 
 use crate::SnapshotEntry;
 use crate::Target;
+use crate::derived::Derived;
 use crate::summary::WarningSummary;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use vramscope_analysis::Coverage;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Coverage, StepSource, Steps};
 use vramscope_snapshot::{DeviceKind, Stage};
 use vramscope_units::grouped;
 
@@ -17,12 +18,14 @@ pub struct Info {
     pub schema: &'static str,
     /// One record per snapshot.
     pub files: Vec<FileInfo>,
+    /// Files of searched folders that are no snapshots.
+    pub skipped_files: usize,
 }
 
 impl Info {
     /// Collects the records of files.
-    pub fn new(files: Vec<FileInfo>) -> Self {
-        Self { schema: "vramscope.info/1", files }
+    pub fn new(files: Vec<FileInfo>, skipped_files: usize) -> Self {
+        Self { schema: "vramscope.info/1", files, skipped_files }
     }
 }
 
@@ -69,10 +72,10 @@ pub struct DeviceInfo {
     pub coverage: &'static str,
     /// The coverage in words.
     pub provenance: String,
-    /// The evidence for training steps: `profiler_step`, `optimizer_step` or `periodicity`; null if
-    /// no steps were found.
+    /// The evidence for steps: `profiler_step`, `optimizer_step`, `optimizer_update`
+    /// or `rhythm`; `repetition` where nothing shows a backward pass; null if no steps were found.
     pub steps_by: Option<&'static str>,
-    /// The number of whole training steps in the window.
+    /// The number of whole steps or repetitions in the window.
     pub steps: usize,
     /// Pinned host memory at the end; null for other devices.
     pub pinned: Option<PinnedInfo>,
@@ -119,7 +122,9 @@ pub async fn info_sliced(path: &str, entry: &SnapshotEntry, budget: &mut Budget)
 
 async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
     let trace = target.trace();
-    let steps = Steps::sliced(target.snapshot(), trace, budget).await;
+    target.entry.derive(Derived::Categories, target.index, budget).await;
+    target.entry.derive(Derived::Steps, target.index, budget).await;
+    let steps = target.entry.steps(target.index);
     DeviceInfo {
         device: target.device(),
         kind: trace.device.kind.name(),
@@ -128,12 +133,8 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
         window_us: trace.clock.as_ref().map(vramscope_analysis::Clock::span),
         coverage: super::summary::coverage(trace.coverage),
         provenance: provenance(target),
-        steps_by: steps.as_ref().map(|s| match s.source {
-            StepSource::ProfilerStep => "profiler_step",
-            StepSource::OptimizerStep => "optimizer_step",
-            StepSource::Periodicity => "periodicity",
-        }),
-        steps: steps.map_or(0, |s| s.whole()),
+        steps_by: steps.map(|steps| steps.source.name()),
+        steps: steps.map_or(0, vramscope_analysis::Steps::whole),
         pinned: (trace.device.kind == DeviceKind::Host).then_some(PinnedInfo {
             requested_bytes: trace.requested_band.end,
             pinned_bytes: trace.reserved_band.end,

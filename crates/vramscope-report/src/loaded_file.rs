@@ -1,12 +1,12 @@
 //! A loaded file: its snapshots, with the call sites and traces that every report needs.
 
 use crate::derived::DeviceData;
-use crate::summary::ErrorSummary;
+use crate::summary::{ErrorKind, ErrorSummary};
 use crate::target::Target;
 use std::ops::Range;
 use vramscope_analysis::{Rules, Sites, Trace};
 use vramscope_snapshot::{
-    CAPACITY_CHECKS_PER_FILE, DeviceKind, LoadError, NamedSnapshot, Reader, Snapshot,
+    CAPACITY_CHECKS_PER_FILE, DeviceKind, FileFault, LoadError, NamedSnapshot, Reader, Snapshot,
 };
 
 /// A loaded file.
@@ -110,7 +110,8 @@ impl FileReader {
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), ErrorSummary> {
         for piece in chunk.chunks(piece_len(self.total)) {
             self.read += piece.len() as u64;
-            self.reader.feed(piece).map_err(|error| ErrorSummary::from(&error))?;
+            let fed = self.reader.feed(piece);
+            fed.map_err(|error| ErrorSummary::new(&error, self.reader.may_be_snapshot()))?;
             self.reader.reserve_ahead(self.read, self.total);
         }
         Ok(())
@@ -121,13 +122,23 @@ impl FileReader {
     /// # Errors
     /// The file is not a complete snapshot.
     pub fn finish(self) -> Result<LoadedFile, ErrorSummary> {
-        let named = self.reader.finish().map_err(|error| ErrorSummary::from(&error))?;
+        let may_be_snapshot = self.reader.may_be_snapshot();
+        let named =
+            self.reader.finish().map_err(|error| ErrorSummary::new(&error, may_be_snapshot))?;
         Ok(LoadedFile::new(self.path, self.read, named))
     }
 }
 
-impl From<&LoadError> for ErrorSummary {
-    fn from(error: &LoadError) -> Self {
-        Self { message: error.to_string(), hint: error.hint().map(str::to_owned) }
+impl ErrorSummary {
+    /// The summary of an error. `may_be_snapshot` is [`Reader::may_be_snapshot`].
+    pub fn new(error: &LoadError, may_be_snapshot: bool) -> Self {
+        Self {
+            message: error.to_string(),
+            hint: error.hint().map(str::to_owned),
+            kind: match error.fault(may_be_snapshot) {
+                FileFault::NoSnapshot => ErrorKind::NoSnapshot,
+                FileFault::Damaged => ErrorKind::Damaged,
+            },
+        }
     }
 }

@@ -3,11 +3,13 @@
 pub use crate::band::BandKind;
 
 use super::{
-    CategoryShare, FrameRecord, Target, by_category, event_of, exactness, frame, frames, site,
-    slot_of, time_of,
+    CategoryShare, FrameRecord, Target, by_category, event_of, exactness, frame, frames,
+    row_category, site, slot_of, time_of,
 };
+use crate::phases::place_sliced;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
-use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{
     Band, Category, Series, by_frame, by_stack_sliced, peaks_sliced, reserved_by_stack,
 };
@@ -27,6 +29,10 @@ pub struct Peak<'a> {
     pub event: i64,
     /// The time of `event`; null without a clock.
     pub time_us: Option<i64>,
+    /// The step that `event` is in, from 0; null outside of steps.
+    pub step: Option<u32>,
+    /// The phase that `event` is in, as in `vramscope.phases/1`; null if nothing shows phases.
+    pub phase: Option<&'static str>,
     /// The band's largest value in bytes. The stacks add up to it.
     pub total: u64,
     /// `exact` or `estimate`.
@@ -35,10 +41,12 @@ pub struct Peak<'a> {
     pub blocks: u32,
     /// Live bytes by call stack, most bytes first.
     pub stacks: Vec<StackRecord<'a>>,
-    /// The number of stacks left out by `--top`.
-    pub stacks_left_out: usize,
+    /// The number of stacks left out by `--limit`.
+    pub omitted: usize,
     /// Live bytes by frame at any level of the stacks, most inclusive bytes first.
     pub frames: Vec<FrameShareRecord<'a>>,
+    /// The number of frames left out by `--limit`.
+    pub frames_omitted: usize,
     /// Live bytes by category; empty for `reserved_bytes`.
     pub categories: Vec<CategoryShare>,
     /// The highest separate peaks, the band's peak first.
@@ -52,8 +60,11 @@ pub struct StackRecord<'a> {
     pub bytes: u64,
     /// Blocks.
     pub blocks: u32,
-    /// The category with most of the bytes; null for `reserved_bytes`.
-    pub category: Option<Category>,
+    /// The category, or `mixed` if the blocks have several; null for `reserved_bytes`.
+    pub category: Option<&'static str>,
+    /// The categories of a mixed row, most bytes first. They add up to `bytes`. Else left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<CategoryShare>,
     /// True if this is the stack of the frees: the blocks were allocated before the window.
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
@@ -132,21 +143,22 @@ pub async fn peak_sliced<'a>(
             live.extend(weights.filter(|&(_, bytes)| bytes > 0));
         }
     }
-    // Live bytes of each stack by category.
-    let mut by_category_of_stack = vec![[0u64; Category::ALL.len()]; snapshot.stacks.len()];
-    for &(i, bytes) in &live {
-        let stack = trace.blocks[i as usize].stack.0 as usize;
-        by_category_of_stack[stack][categories.get(i).category as usize] += bytes;
+    // Categories of the blocks of each stack.
+    let mut of_stack: FxHashMap<u32, Vec<(Category, u64)>> = FxHashMap::default();
+    for part in live.chunks(STRIDE) {
+        budget.charge(2 * part.len() as u64).await;
+        for &(i, bytes) in part {
+            let stack = trace.blocks[i as usize].stack.0;
+            of_stack.entry(stack).or_default().push((categories.get(i).category, bytes));
+        }
     }
-    let main_category = |stack: u32| {
-        let sums = &by_category_of_stack[stack as usize];
-        let largest = (0..sums.len()).rev().max_by_key(|&c| sums[c]);
-        largest.filter(|&c| sums[c] > 0).map(|c| Category::ALL[c])
-    };
+    let shares_of = |stack: u32| by_category(of_stack.get(&stack).into_iter().flatten().copied());
     let shown = top.unwrap_or(shares.len()).min(shares.len());
     let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
+    let by_frames = by_frame(snapshot, &shares);
     let series = band.series_sliced(target, budget).await;
     let peaks = separate_peaks(&series, figures, budget).await;
+    let place = place_sliced(target, slot, budget).await;
     Peak {
         schema: "vramscope.peak/1",
         path: target.path,
@@ -154,22 +166,29 @@ pub async fn peak_sliced<'a>(
         band: band.name(),
         event: event_of(slot),
         time_us: time_of(trace, slot),
+        step: place.step,
+        phase: place.phase,
         total,
         exactness: exactness(exact),
         blocks: shares.iter().map(|s| s.blocks).sum(),
         stacks: shares[..shown]
             .iter()
-            .map(|s| StackRecord {
-                bytes: s.weight as u64,
-                blocks: s.blocks,
-                category: main_category(s.stack.0),
-                of_free: s.is_of_free,
-                site: site(entry, s.stack),
-                frames: frames(snapshot, s.stack),
+            .map(|s| {
+                let shares = shares_of(s.stack.0);
+                StackRecord {
+                    bytes: s.weight as u64,
+                    blocks: s.blocks,
+                    category: row_category(&shares),
+                    categories: if shares.len() > 1 { shares } else { Vec::new() },
+                    of_free: s.is_of_free,
+                    site: site(entry, s.stack),
+                    frames: frames(snapshot, s.stack),
+                }
             })
             .collect(),
-        stacks_left_out: shares.len() - shown,
-        frames: by_frame(snapshot, &shares)
+        omitted: shares.len() - shown,
+        frames_omitted: by_frames.len().saturating_sub(top.unwrap_or(usize::MAX)),
+        frames: by_frames
             .into_iter()
             .take(top.unwrap_or(usize::MAX))
             .map(|f| FrameShareRecord {

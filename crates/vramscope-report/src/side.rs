@@ -76,6 +76,8 @@ pub struct SideFinding {
     pub about: String,
     /// Bytes that the finding is about.
     pub bytes: u64,
+    /// The finding in a few words.
+    pub title: String,
     /// The finding in words.
     pub text: String,
 }
@@ -87,8 +89,8 @@ pub struct SideStack {
     pub bytes: u64,
     /// Blocks.
     pub blocks: u32,
-    /// The category with most of the bytes; `None` for segments.
-    pub category: Option<Category>,
+    /// The category, or `mixed`; `None` for segments.
+    pub category: Option<String>,
     /// True if this is the stack of the frees.
     pub of_free: bool,
     /// The call site.
@@ -148,7 +150,7 @@ impl Side {
         let stacks = peak.stacks.into_iter().map(|stack| SideStack {
             bytes: stack.bytes,
             blocks: stack.blocks,
-            category: stack.category,
+            category: stack.category.map(str::to_owned),
             of_free: stack.of_free,
             site: stack.site,
             frames: stack.frames.into_iter().map(&mut intern).collect(),
@@ -215,7 +217,8 @@ fn finding(row: &FindingRecord) -> SideFinding {
     let own = row.frames.iter().find(|f| !f.is_framework()).or_else(|| row.frames.first());
     let about = match own {
         Some(frame) => format!("{} {}", frame.name, crate::text::file_name(&frame.file)),
-        None => row.setting.unwrap_or_default().to_owned(),
+        None => String::new(),
     };
-    SideFinding { kind: row.kind, about, bytes: row.bytes, text: row.text.clone() }
+    let (title, text) = (row.title.clone(), row.text.clone());
+    SideFinding { kind: row.kind, about, bytes: row.bytes, title, text }
 }

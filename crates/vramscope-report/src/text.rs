@@ -1,9 +1,9 @@
 //! Labels shared by reports and page: places, call sites, ranks, events, lifetimes.
 
 use crate::quantity::Quantity;
-use vramscope_analysis::{Block, Origin, Trace, is_framework_file};
+use vramscope_analysis::{Block, Origin, SMALL_SIZE, Trace, is_framework_file};
 use vramscope_snapshot::{Frame, PoolIndex, SegmentType, Snapshot, StreamId};
-use vramscope_units::{Addr, EventIndex, Micros, signed_grouped};
+use vramscope_units::{Addr, Bytes, EventIndex, Micros, signed_grouped};
 
 /// A change of a count with its sign: `+1,204`.
 pub fn signed_count(n: i64) -> String {
@@ -145,6 +145,11 @@ pub fn segment_type(of: SegmentType) -> &'static str {
         SegmentType::Large => "large",
         SegmentType::Unknown => "unknown",
     }
+}
+
+/// The name of the segment type that serves blocks of this size.
+pub fn size_class(block: Bytes) -> &'static str {
+    segment_type(if block.0 <= SMALL_SIZE { SegmentType::Small } else { SegmentType::Large })
 }
 
 /// The stable reference of a block: `<device>:<address>@<event|pre>`.

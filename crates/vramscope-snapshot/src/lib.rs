@@ -53,7 +53,7 @@ pub use events::{Action, Events, SparseColumn};
 pub use frames::{Frame, Frames, Stacks};
 pub use ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 pub use load::{CAPACITY_CHECKS_PER_FILE, RowCounts, TraceProgress};
-pub use report::{AffectedCurve, LoadError, Report, Warning, WarningKind};
+pub use report::{AffectedCurve, FileFault, LoadError, Report, Warning, WarningKind};
 pub use segments::{Block, BlockState, Segment, SegmentType};
 pub use snapshot::{Device, DeviceKind, Excerpt, HOST, Snapshot, UsedCounts, device_name};
 pub use source::{NamedSnapshot, Reader};

@@ -10,6 +10,7 @@ use crate::keys;
 use crate::report::{LoadError, WarningKind};
 use crate::segments::Segment;
 use crate::snapshot::{Device, DeviceKind, Excerpt, Snapshot, UsedCounts};
+use crate::source::has_snapshot_key;
 use crate::tables::{Tables, ext};
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,7 +56,15 @@ pub(crate) struct PickleLoader {
     parser: Parser<Tables>,
     /// The file offset of the last capacity reservation.
     reserved_at: u64,
+    /// The first bytes, which have the root's first key.
+    start: Vec<u8>,
 }
+
+/// The number of first bytes to keep. The protocol, the root and its first key take about 40.
+const START_BYTES: usize = 256;
+
+/// A pickle of fewer bytes may be a snapshot that ends before its first key.
+const TELLING_BYTES: usize = 64;
 
 /// Capacity reservations per file. Fewer would predict the rest better, but reallocate larger
 /// tables.
@@ -63,13 +72,14 @@ pub const CAPACITY_CHECKS_PER_FILE: u64 = 64;
 
 impl Default for PickleLoader {
     fn default() -> Self {
-        Self { parser: Parser::new(Tables::new(), keys::KNOWN), reserved_at: 0 }
+        Self::new(&EventFilter::default())
     }
 }
 
 impl PickleLoader {
     pub(crate) fn new(filter: &EventFilter) -> Self {
-        Self { parser: Parser::new(Tables::with_filter(filter), keys::KNOWN), reserved_at: 0 }
+        let parser = Parser::new(Tables::with_filter(filter), keys::KNOWN);
+        Self { parser, reserved_at: 0, start: Vec::new() }
     }
 
     /// Reads the next bytes.
@@ -80,6 +90,8 @@ impl PickleLoader {
         if let Some(filter) = &mut self.parser.sink_mut().filter {
             filter.forget_recent();
         }
+        let missing = START_BYTES - self.start.len();
+        self.start.extend_from_slice(&chunk[..missing.min(chunk.len())]);
         Ok(self.parser.feed(chunk)?)
     }
 
@@ -141,6 +153,13 @@ impl PickleLoader {
         let tables = self.parser.sink();
         let filter_memory = tables.filter.as_ref().map_or(0, |filter| filter.memory());
         self.parser.memory() + tables.memory() + filter_memory
+    }
+
+    /// Whether the bytes so far show a part of a snapshot, or are too few to tell.
+    pub(crate) fn may_be_snapshot(&self) -> bool {
+        self.start.len() < TELLING_BYTES
+            || has_snapshot_key(&self.start)
+            || self.parser.sink().has_rows()
     }
 
     /// The parser's part of the memory. It is freed when the pickle ends.
@@ -210,8 +229,11 @@ pub(crate) fn build(
         return Err(LoadError::Refused { what: crate::source::TORCH_SAVE });
     }
     let segments = roots.segments.map_or(0..0, |v| tables.rows(&heap, v, ext::SEGMENT));
-    let empty_list = matches!(root.kind(), Kind::List(_)) && heap.items(root).is_empty();
-    if segments.is_empty() && roots.traces.is_none() && !empty_list && !roots.named {
+    // Other files have a key `segments` too, such as transcripts.
+    let is_empty_list = roots
+        .segments
+        .is_some_and(|list| matches!(list.kind(), Kind::List(_)) && heap.items(list).is_empty());
+    if segments.is_empty() && roots.traces.is_none() && !is_empty_list {
         return Err(LoadError::NotASnapshot { found: describe(&heap, root) });
     }
     let mut traces: Vec<(Range<u32>, Option<Excerpt>)> = Vec::new();
@@ -263,8 +285,6 @@ struct Roots {
     host_segments: Option<Value>,
     host_traces: Option<Value>,
     settings: Vec<(String, Value)>,
-    /// Whether the root has a key that only snapshots have.
-    named: bool,
 }
 
 impl Roots {
@@ -272,14 +292,8 @@ impl Roots {
         for pair in heap.items(root).chunks_exact(2) {
             let (Kind::Str(key), value) = (pair[0].kind(), heap.resolve(pair[1])) else { continue };
             match key.0 {
-                keys::SEGMENTS => {
-                    self.segments = Some(value);
-                    self.named = true;
-                }
-                keys::DEVICE_TRACES => {
-                    self.traces = Some(value);
-                    self.named = true;
-                }
+                keys::SEGMENTS => self.segments = Some(value),
+                keys::DEVICE_TRACES => self.traces = Some(value),
                 keys::EXTERNAL_ANNOTATIONS => self.annotations = Some(value),
                 keys::HOST_SEGMENTS => self.host_segments = Some(value),
                 keys::HOST_TRACES => self.host_traces = Some(value),

@@ -1,6 +1,8 @@
 //! The times of forward, backward and optimizer phases, as shown by stacks, frees and named ranges.
 
-use super::stacks::{Phase, StackHints};
+use super::Phase;
+use super::spans::{self, PhaseSpan, Run};
+use super::stacks::StackHints;
 use crate::slicing::{Budget, STRIDE, strides};
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
@@ -11,7 +13,11 @@ pub(super) struct Phases {
     /// First event and phase of each period. A period is a maximal sequence of events that show the
     /// same phase.
     periods: Vec<(u32, Phase)>,
-    /// Events that show a phase, by [`Phase`] (forward, backward, update).
+    /// Number of events that show the phase of each period.
+    shown: Vec<u32>,
+    /// The periods without short interruptions.
+    pub(super) spans: Vec<PhaseSpan>,
+    /// Events that show a phase, by [`Phase`] (forward, backward, optimizer).
     events: [Vec<u32>; 3],
     /// Events at which the innermost named phase changes, with the new phase.
     named: Vec<(u32, Option<Phase>)>,
@@ -59,6 +65,8 @@ impl Phases {
         let ends = range_ends(snapshot, trace, budget).await;
         let mut phases = Self {
             periods: Vec::new(),
+            shown: Vec::new(),
+            spans: Vec::new(),
             events: [const { Vec::new() }; 3],
             named: named_phases(&ends),
             allocs_have_stacks,
@@ -71,12 +79,13 @@ impl Phases {
             budget.charge(part.len() as u64 * COST_PER_EVENT).await;
             for event in part.start as u32..part.end as u32 {
                 while updates.next_if(|&at| at <= event).is_some() {
-                    phases.record(event, Phase::Update);
+                    phases.record(event, Phase::Optimizer);
                 }
                 let row = rows.start + event;
                 phases.observe(event, events.action(row), hints[events.stack(row).0 as usize]);
             }
         }
+        phases.spans = phases.merged(rows.len() as u32, budget).await;
         phases
     }
 
@@ -92,7 +101,7 @@ impl Phases {
             Action::FREE_REQUESTED | Action::FREE
                 if !self.frees_repeat_stacks && hints.has_frames =>
             {
-                if let Some(phase @ (Phase::Update | Phase::User)) = hints.phase() {
+                if let Some(phase @ (Phase::Optimizer | Phase::Other)) = hints.phase() {
                     self.record(event, phase);
                 }
             }
@@ -103,8 +112,12 @@ impl Phases {
     fn record(&mut self, event: u32, phase: Phase) {
         if self.periods.last().is_none_or(|period| period.1 != phase) {
             self.periods.push((event, phase));
+            self.shown.push(0);
         }
-        if phase != Phase::User {
+        if let Some(shown) = self.shown.last_mut() {
+            *shown += 1;
+        }
+        if phase != Phase::Other {
             self.events[phase as usize].push(event);
         }
     }
@@ -115,7 +128,7 @@ impl Phases {
             self.named[..self.named.partition_point(|n| n.0 <= event)].last().and_then(|n| n.1);
         match hints.phase() {
             // The program's own code in a range that it named forward is part of forward.
-            Some(Phase::User) if named == Some(Phase::Forward) => named,
+            Some(Phase::Other) if named == Some(Phase::Forward) => named,
             None if self.allocs_have_stacks && !hints.has_frames => Some(Phase::Backward),
             None if !hints.has_frames => named,
             phase => phase,
@@ -140,6 +153,13 @@ impl Phases {
         events.get(events.partition_point(|&e| e <= event)).copied()
     }
 
+    /// Whether the window holds a forward pass, its backward pass and the update that follows.
+    pub(super) fn has_whole_backward(&self) -> bool {
+        let forward = self.events[Phase::Forward as usize].first();
+        let backward = forward.and_then(|&event| self.next_after(Phase::Backward, event));
+        backward.is_some_and(|event| self.next_after(Phase::Optimizer, event).is_some())
+    }
+
     /// Whether the phase occurs at all.
     pub(super) fn occurs(&self, phase: Phase) -> bool {
         !self.events[phase as usize].is_empty()
@@ -149,6 +169,22 @@ impl Phases {
     pub(super) fn current(&self, event: u32) -> Option<Phase> {
         let next = self.periods.partition_point(|period| period.0 <= event);
         self.periods[..next].last().map(|period| period.1)
+    }
+
+    /// The phases of the window of `events` events, without short interruptions.
+    async fn merged(&self, events: u32, budget: &mut Budget) -> Vec<PhaseSpan> {
+        let mut runs: Vec<Run> = Vec::with_capacity(self.periods.len());
+        for part in strides(self.periods.len()) {
+            budget.charge(part.len() as u64 * spans::COST_PER_RUN).await;
+            let periods = self.periods[part.clone()].iter().zip(&self.shown[part]);
+            runs.extend(periods.map(|(&(begin, phase), &shown)| Run { begin, phase, shown }));
+        }
+        spans::merged(runs, events)
+    }
+
+    /// The span that contains an event, as an index of `spans`.
+    pub(super) fn span(&self, event: u32) -> Option<usize> {
+        self.spans.partition_point(|span| span.begin <= event).checked_sub(1)
     }
 
     /// A number that identifies the period that contains an event.
@@ -162,7 +198,7 @@ fn phase_of_name(name: &str) -> Option<Phase> {
     let name = name.to_ascii_lowercase();
     let has = |part| name.contains(part);
     if has("optimizer") || has("zero_grad") {
-        Some(Phase::Update)
+        Some(Phase::Optimizer)
     } else if has("backward") {
         Some(Phase::Backward)
     } else if has("forward") {
@@ -224,6 +260,6 @@ fn named_phases(ends: &[RangeEnd]) -> Vec<(u32, Option<Phase>)> {
 /// Starts of `Optimizer.step` and `Optimizer.zero_grad` ranges. They may be the only evidence of an
 /// update that allocates nothing.
 fn update_starts(ends: &[RangeEnd]) -> Vec<u32> {
-    let starts = ends.iter().filter(|end| end.1 == Stage::Start && end.2 == Phase::Update);
+    let starts = ends.iter().filter(|end| end.1 == Stage::Start && end.2 == Phase::Optimizer);
     starts.map(|end| end.0).collect()
 }

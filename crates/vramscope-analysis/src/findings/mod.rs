@@ -1,34 +1,49 @@
-//! Findings: growing memory, delayed frees, retries, failed allocations, costly settings, outliers.
+//! Findings: what costs memory, why, and what would change it.
 //!
 //! A finding carries typed facts and the events that prove it. It claims only what the trace shows.
-//! A block that is live at the end is not called a leak. A call stack whose live bytes grow in
-//! every training step is called growth.
+//! One cause makes one finding; its call stacks are [`Part`]s of it. [`blind_spots`] tells what
+//! could not be looked for.
 
+mod blind;
+mod churn;
+mod cycle;
 mod facts;
-mod fragmentation;
+mod gradients;
 mod growth;
-mod never_freed;
+mod held;
+mod memory_use;
 mod oom;
-mod outliers;
 mod pending;
-mod period;
-mod retry;
-mod settings;
+mod ranks;
+mod reserved;
+mod returns;
 mod severity;
-mod steps;
+mod stranded;
 
-pub use facts::{
-    Facts, FindingKind, FixedSegments, Growth, OutlierItem, PendingFrees, SettingCost,
-};
-pub use outliers::{RankFacts, outliers};
+pub use blind::{BlindSpot, Overrun, blind_spots, blind_spots_sliced};
+pub use churn::SegmentChurn;
+pub use cycle::Cycle;
+pub use facts::{Basis, Facts, FindingKind};
+pub use gradients::GradientsHeld;
+pub use growth::{Growth, GrowthKind};
+pub use held::HeldTooLong;
+pub use memory_use::MemoryUse;
+pub use oom::{LargerStep, OomStory, Returned, Verdict};
+pub use pending::PendingFrees;
+pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_skew};
+pub use reserved::{CostlySetting, ReservedPeak};
 pub use severity::Severity;
-pub use steps::{StepSource, Steps};
+pub use stranded::StrandedPool;
 
+use crate::carving::Carving;
+use crate::category::{Categories, Phase};
 use crate::site::Sites;
-use crate::slicing::{self, Budget, run_to_completion, strides};
-use crate::trace::{Trace, reserve_change};
-use std::ops::Range;
-use vramscope_snapshot::{Snapshot, StackId};
+use crate::slicing::{self, Budget, run_to_completion};
+use crate::steps::Steps;
+use crate::trace::Trace;
+use returns::Returns;
+use vramscope_snapshot::{DeviceKind, Snapshot, StackId};
+use vramscope_units::Bytes;
 
 /// One finding: what was found, how much it matters and the evidence.
 ///
@@ -44,12 +59,31 @@ pub struct Finding {
     pub severity: Severity,
     /// Bytes that the finding is about.
     pub bytes: u64,
+    /// The training step of the finding, from 0; `None` if it is about several or none.
+    pub step: Option<u32>,
+    /// The phase of the finding; `None` if it is about several or none.
+    pub phase: Option<Phase>,
+    /// How the numbers were obtained.
+    pub basis: Basis,
     /// Evidence: event indices from 0, ascending; at most 50, evenly sampled.
     pub events: Vec<u32>,
-    /// The call stack that the finding is about, if any.
-    pub stack: Option<StackId>,
+    /// The number of blocks that the finding is about.
+    pub blocks: u32,
+    /// The call stacks that the finding is about, most bytes first.
+    pub parts: Vec<Part>,
     /// The facts of its kind.
     pub facts: Facts,
+}
+
+/// The share of one call stack in a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The call stack.
+    pub stack: StackId,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Its blocks.
+    pub blocks: u32,
 }
 
 impl Finding {
@@ -57,82 +91,77 @@ impl Finding {
     pub fn kind(&self) -> FindingKind {
         self.facts.kind()
     }
+
+    /// The call stack with most bytes, if the finding is about any.
+    pub fn stack(&self) -> Option<StackId> {
+        self.parts.first().map(|part| part.stack)
+    }
 }
 
-/// Reserved memory that is not in use, from a replay of the allocator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FreeMemory {
-    /// Bytes of inactive blocks.
-    pub free: u64,
-    /// Bytes of the largest of them.
-    pub largest: u64,
+/// What findings are derived from.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The snapshot's tables.
+    pub snapshot: &'a Snapshot,
+    /// One device's window.
+    pub trace: &'a Trace,
+    /// The call sites of the snapshot.
+    pub sites: &'a Sites,
+    /// Block sizes and segments.
+    pub carving: &'a Carving,
+    /// Categories of blocks, and phases.
+    pub categories: &'a Categories,
+    /// Training steps, or repetitions; `None` if nothing shows them.
+    pub steps: Option<&'a Steps>,
 }
 
-/// Free memory in a slot; `None` where no replay knows it.
-pub type FreeAt<'a> = dyn Fn(u32) -> Option<FreeMemory> + Sync + 'a;
-
-/// One device's window and its lookups.
-struct Context<'a> {
-    snapshot: &'a Snapshot,
-    trace: &'a Trace,
-    sites: &'a Sites,
-    free_at: &'a FreeAt<'a>,
-}
-
-/// The findings of one device, by severity, then bytes.
-///
-/// `free_at` gives the free memory in a slot, where a replay of the allocator knows it. Findings of
-/// OOMs and fragmentation then name the largest free block.
-pub fn findings(
-    snapshot: &Snapshot,
-    trace: &Trace,
-    sites: &Sites,
-    free_at: &FreeAt<'_>,
-) -> Vec<Finding> {
-    run_to_completion(findings_sliced(snapshot, trace, sites, free_at, &mut Budget::unlimited()))
+/// The findings of one device: by severity, then bytes.
+pub fn findings(of: Evidence<'_>) -> Vec<Finding> {
+    run_to_completion(findings_sliced(of, &mut Budget::unlimited()))
 }
 
 /// [`findings`] in slices.
-pub async fn findings_sliced(
-    snapshot: &Snapshot,
-    trace: &Trace,
-    sites: &Sites,
-    free_at: &FreeAt<'_>,
-    budget: &mut Budget,
-) -> Vec<Finding> {
-    let cx = Context { snapshot, trace, sites, free_at };
+pub async fn findings_sliced(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+    if cx.trace.device.kind == DeviceKind::Host {
+        // The other kinds are about the model and the settings of a GPU's allocator.
+        let mut found = growth::growth(cx, budget).await;
+        sort(&mut found);
+        return found;
+    }
     let mut allocator_budget = budget.fork();
     let (mut found, others) =
-        slicing::join(of_steps(&cx, budget), of_allocator(&cx, &mut allocator_budget)).await;
+        slicing::join(of_steps(cx, budget), of_allocator(cx, &mut allocator_budget)).await;
     found.extend(others);
     sort(&mut found);
     found
 }
 
-/// The number of leading slots for which findings need free-memory data.
-pub fn free_slots(trace: &Trace) -> u32 {
-    let oom = trace.ooms.last().map_or(0, |oom| oom.event.0 + 2);
-    let reserved_peak = trace.reserved_band.peak_event.map_or(0, |event| event + 3);
-    oom.max(reserved_peak).min(trace.slots())
-}
-
-/// Findings that need training steps.
-async fn of_steps(cx: &Context<'_>, budget: &mut Budget) -> Vec<Finding> {
-    let steps = Steps::sliced(cx.snapshot, cx.trace, budget).await;
-    let mut found = growth::growth(cx, steps.as_ref(), budget).await;
-    let growing: Vec<StackId> = found.iter().filter_map(|f| f.stack).collect();
-    found.extend(never_freed::never_freed(cx, steps.as_ref(), &growing, budget).await);
+/// Findings about the program's use of memory.
+async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+    let mut found = growth::growth(cx, budget).await;
+    let growing: Vec<StackId> =
+        found.iter().flat_map(|finding| finding.parts.iter().map(|part| part.stack)).collect();
+    found.extend(cycle::cycle(cx, budget).await);
+    found.extend(gradients::gradients_held(cx, &growing, budget).await);
+    found.extend(held::held_too_long(cx, &growing, budget).await);
     found
 }
 
 /// Findings about the allocator.
-async fn of_allocator(cx: &Context<'_>, budget: &mut Budget) -> Vec<Finding> {
-    let mut found = pending::pending_frees(cx, budget).await;
-    found.extend(oom::ooms(cx, budget).await);
-    let returned = retry::ReturnedByCause::find(cx, budget).await;
-    found.extend(retry::retries(cx, &returned));
-    found.extend(settings::settings(cx, &returned, budget).await);
-    found.extend(fragmentation::fragmentation(cx));
+async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+    let returns = Returns::find(cx, budget).await;
+    let stories = oom::stories(cx, &returns, budget).await;
+    let was_short = !cx.trace.ooms.is_empty() || returns.has_retries();
+    let mut found: Vec<Finding> = pending::pending_frees(cx, budget).await.into_iter().collect();
+    found.extend(churn::churn(cx, &returns, &stories.events, budget).await);
+    // The finding about the failed allocation already tells of that memory.
+    if !stories.names_stranded_memory() {
+        let slot = memory_use::slot_of_reserved_peak(cx);
+        let segments = memory_use::segments_at(cx, slot, budget).await;
+        found.extend(reserved::reserved(cx, &segments, was_short, budget).await);
+        found.extend(stranded::stranded(cx, &segments, was_short, budget).await);
+    }
+    found.extend(stories.found);
     found
 }
 
@@ -140,49 +169,74 @@ fn sort(found: &mut [Finding]) {
     found.sort_unstable_by(|a, b| (a.severity, b.bytes, &a.id).cmp(&(b.severity, a.bytes, &b.id)));
 }
 
-impl Context<'_> {
-    /// A finding whose id is `kind-device-what`.
+impl Evidence<'_> {
+    /// A finding whose id is `kind-device-what`. Its severity follows from `cost`, the bytes that
+    /// it costs at the peak.
     fn finding(
         &self,
         what: impl std::fmt::Display,
         bytes: u64,
+        cost: u64,
         events: Vec<u32>,
-        stack: Option<StackId>,
         facts: Facts,
     ) -> Finding {
         let (kind, device) = (facts.kind(), self.trace.device.device);
         Finding {
             id: format!("{}-{device}-{what}", kind.name()),
             device,
-            severity: Severity::of(kind, bytes, self.trace.reserved_band.peak),
+            severity: Severity::of(kind, cost, self.trace.reserved_band.peak),
             bytes,
+            step: None,
+            phase: None,
+            basis: Basis::Recorded,
             events: sample(events),
-            stack,
+            blocks: 0,
+            parts: Vec::new(),
             facts,
         }
     }
 
-    /// A finding about a call stack. The id has the stack's hash, which is equal in every rank.
-    fn stack_finding(&self, stack: StackId, bytes: u64, events: Vec<u32>, facts: Facts) -> Finding {
-        let hash = format_args!("{:016x}", self.sites.get(stack).stack_hash).to_string();
-        self.finding(hash, bytes, events, Some(stack), facts)
+    /// The phase of an event; `None` if nothing shows it.
+    fn phase_at(&self, event: u32) -> Option<Phase> {
+        let phases = self.categories.phases();
+        let next = phases.partition_point(|span| span.begin <= event);
+        let phase = phases[..next].last()?.phase;
+        (phase != Phase::Other).then_some(phase)
     }
 
-    /// The change of `reserved_bytes` over a range of events.
-    async fn reserved_in(&self, events: Range<u32>, budget: &mut Budget) -> i64 {
-        let mut sum = 0;
-        for part in strides(events.len()) {
-            budget.charge(part.len() as u64).await;
-            let rows = part.map(|i| self.trace.device.events.start + events.start + i as u32);
-            sum += rows.map(|row| reserve_change(self.snapshot, row)).sum::<i64>();
-        }
-        sum
+    /// The training step of the state after an event.
+    fn step_at(&self, event: u32) -> Option<u32> {
+        self.steps.filter(|steps| steps.are_training())?.at(event + 1)
+    }
+
+    /// The slot of the peak of `requested_bytes`.
+    fn peak_slot(&self) -> u32 {
+        self.trace.requested_band.peak_event.map_or(0, |event| event + 1)
+    }
+
+    /// A name for the id of a finding about a call stack: the stack's hash, equal in every rank.
+    fn hash(&self, stack: StackId) -> String {
+        format!("{:016x}", self.sites.get(stack).stack_hash)
     }
 
     /// A top-level setting's JSON text.
     fn setting(&self, key: &str) -> Option<&str> {
         self.snapshot.settings.iter().find(|s| s.0 == key).map(|s| s.1.as_str())
     }
+}
+
+/// Sums up blocks by call stack, most bytes first. `blocks` has a stack and the bytes of each
+/// block.
+fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
+    let mut by_stack: std::collections::BTreeMap<StackId, Part> = std::collections::BTreeMap::new();
+    for (stack, bytes) in blocks {
+        let part = by_stack.entry(stack).or_insert(Part { stack, bytes: Bytes(0), blocks: 0 });
+        part.bytes.0 += bytes;
+        part.blocks += 1;
+    }
+    let mut parts: Vec<Part> = by_stack.into_values().collect();
+    parts.sort_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
+    parts
 }
 
 /// The maximum number of events in a finding: enough to step through as evidence.

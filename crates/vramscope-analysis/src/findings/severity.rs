@@ -3,6 +3,9 @@
 use super::FindingKind;
 use serde::{Deserialize, Serialize};
 
+/// The share of the peak, in percent, from which a finding is [`Severity::Medium`].
+const MEDIUM_PERCENT: u128 = 5;
+
 /// How much a finding matters. `High` sorts first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -17,28 +20,20 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// All severities, the most severe first.
-    pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
-
-    /// The severity of a finding about `bytes`, on a device whose `reserved_bytes` peak at
-    /// `reserved_peak`. A finding about less than 1 % of that peak is one step less severe.
-    pub fn of(kind: FindingKind, bytes: u64, reserved_peak: i64) -> Self {
-        let is_small = u128::from(bytes) * 100 < reserved_peak.max(0) as u128;
+    /// The severity of a finding that costs `cost` bytes at the peak, on a device whose
+    /// `reserved_bytes` peak at `reserved_peak`.
+    ///
+    /// A failed allocation ended the run, and growth will. Other findings are `Medium` from
+    /// [`MEDIUM_PERCENT`] of the peak.
+    pub fn of(kind: FindingKind, cost: u64, reserved_peak: i64) -> Self {
+        let at_least =
+            |percent: u128| u128::from(cost) * 100 >= reserved_peak.max(0) as u128 * percent;
         match kind {
             FindingKind::Oom => Self::High,
-            FindingKind::Growth if !is_small => Self::High,
-            FindingKind::Fragmentation | FindingKind::Settings => Self::Low,
+            FindingKind::Growth if at_least(1) => Self::High,
             FindingKind::Growth => Self::Medium,
-            FindingKind::NeverFreed
-            | FindingKind::PendingFree
-            | FindingKind::Retry
-            | FindingKind::Outlier => {
-                if is_small {
-                    Self::Low
-                } else {
-                    Self::Medium
-                }
-            }
+            _ if at_least(MEDIUM_PERCENT) => Self::Medium,
+            _ => Self::Low,
         }
     }
 
@@ -57,12 +52,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn severity_drops_one_level_below_one_percent_of_peak() {
+    fn severity_follows_from_the_share_of_the_peak() {
         assert_eq!(Severity::of(FindingKind::Growth, 10, 1000), Severity::High);
         assert_eq!(Severity::of(FindingKind::Growth, 9, 1000), Severity::Medium);
-        assert_eq!(Severity::of(FindingKind::Retry, 9, 1000), Severity::Low);
-        assert_eq!(Severity::of(FindingKind::Settings, 0, 1000), Severity::Low);
+        assert_eq!(Severity::of(FindingKind::Churn, 49, 1000), Severity::Low);
+        assert_eq!(Severity::of(FindingKind::HeldTooLong, 50, 1000), Severity::Medium);
         assert_eq!(Severity::of(FindingKind::Oom, 0, 1000), Severity::High);
-        assert_eq!(Severity::of(FindingKind::Outlier, 5, -3), Severity::Medium);
+        assert_eq!(Severity::of(FindingKind::RankSkew, 5, -3), Severity::Medium);
     }
 }

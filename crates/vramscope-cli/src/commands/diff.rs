@@ -1,12 +1,13 @@
 //! `vramscope diff`.
 
-mod markdown;
+pub(super) mod markdown;
 mod text;
 
 use crate::Failure;
 use crate::arguments::{Common, Diff as Arguments, DiffFormat, Format};
 use crate::output::{self, signed_bytes};
-use crate::{paths, read};
+use crate::paths::{self, Found};
+use crate::read;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use vramscope_report::Quantity;
@@ -14,9 +15,6 @@ use vramscope_report::check::Expression;
 use vramscope_report::diff::{Change, Diff, NamedSide, Pair, SettingDiff};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Side;
-
-/// Call stacks in text and Markdown when `--top` is absent.
-const DEFAULT_TOP: usize = 15;
 
 /// Compares two snapshots, or the ranks of two runs.
 ///
@@ -33,18 +31,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let band = super::band(arguments.band);
     let (a, b) = (files(&arguments.a)?, files(&arguments.b)?);
     let common = Common { format: Format::Text, rules: arguments.rules.clone(), events: None };
-    let (sides, outcome) =
-        read::each_file(&[a.as_slice(), &b].concat(), &common, |_, _, result| {
-            let Ok(file) = result else { return Ok(None) };
-            let entry = &file.entries[0];
-            read::select_device(entry, arguments.device, &entry.path)
-                .map(|target| Some(Side::new(target, band)))
-        })?;
-    let mut sides = sides.into_iter().collect::<Result<Vec<Option<Side>>, Failure>>()?;
+    let read = read::each_found(&[a.as_slice(), &b].concat(), &common, |_, _, result| {
+        let Ok(file) = result else { return Ok(None) };
+        let entry = &file.entries[0];
+        read::select_device(entry, arguments.device, &entry.path)
+            .map(|target| Some(Side::new(target, band)))
+    })?;
+    let outcome = read.outcome;
+    let sides = read.each.into_iter().map(|side| side.unwrap_or(Ok(None)));
+    let mut sides = sides.collect::<Result<Vec<Option<Side>>, Failure>>()?;
     let in_b = sides.split_off(a.len());
-    let top = arguments.top.or((arguments.format != DiffFormat::Json).then_some(DEFAULT_TOP));
-    let named = |given: &Path, files: &[PathBuf], sides: Vec<Option<Side>>| {
-        let name = |path: &PathBuf| {
+    let top = output::limit(arguments.limit, arguments.format != DiffFormat::Json);
+    let named = |given: &Path, files: &[Found], sides: Vec<Option<Side>>| {
+        let name = |Found { path, .. }: &Found| {
             path.strip_prefix(given).unwrap_or(path).to_string_lossy().into_owned()
         };
         let named: Vec<NamedSide> =
@@ -52,7 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (given.to_string_lossy().into_owned(), named)
     };
     let (in_a, in_b) = (named(&arguments.a, &a, sides), named(&arguments.b, &b, in_b));
-    let diff = Diff::new(in_a, in_b, band, top, &expressions);
+    let mut diff = Diff::new(in_a, in_b, band, top, &expressions);
+    diff.skipped_files = read.skipped_files;
     if diff.pairs.is_empty() {
         if outcome.is_ok() {
             eprintln!(
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The snapshot files of one side.
-fn files(given: &PathBuf) -> Result<Vec<PathBuf>, Failure> {
+fn files(given: &PathBuf) -> Result<Vec<Found>, Failure> {
     let files = paths::expand(std::slice::from_ref(given))?;
     if files.is_empty() {
         eprintln!("vramscope: no snapshots found in {}", given.display());

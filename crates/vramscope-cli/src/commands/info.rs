@@ -17,14 +17,15 @@ const MAX_ANNOTATIONS: usize = 12;
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
-    let (infos, outcome) = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
+    let read = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
         let mut infos: Vec<FileInfo> = Vec::new();
         if let Ok(file) = &result {
             infos.extend(file.entries.iter().map(|entry| info(&entry.path, entry)));
         }
         infos
     })?;
-    let report = Info::new(infos.into_iter().flatten().collect());
+    let (infos, skipped_files, outcome) = read.into_results();
+    let report = Info::new(infos.flatten().collect(), skipped_files);
     output::print(&report, arguments.common.format, text)?;
     outcome
 }

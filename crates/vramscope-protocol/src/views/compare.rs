@@ -134,6 +134,8 @@ pub struct ComparedFinding {
     pub is_new: bool,
     /// The kind in words: `Growth`.
     pub label: String,
+    /// The finding in a few words.
+    pub title: String,
     /// The finding in words.
     pub text: String,
     /// The memory that the finding is about.

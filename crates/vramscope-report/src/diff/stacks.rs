@@ -5,7 +5,7 @@ use crate::FrameRecord;
 use crate::side::Side;
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::{Category, HeldBy, NamedFrame, match_stacks};
+use vramscope_analysis::{HeldBy, NamedFrame, match_stacks};
 
 /// A call stack in A and in B.
 #[derive(Clone, Debug, Serialize)]
@@ -15,8 +15,8 @@ pub struct StackDiff {
     pub bytes: Change,
     /// Blocks.
     pub blocks: Change,
-    /// The category with most of the bytes, from B if B has the stack; null for `reserved_bytes`.
-    pub category: Option<Category>,
+    /// The category or `mixed`, from B if B has the stack; null for `reserved_bytes`.
+    pub category: Option<String>,
     /// `same` (equal frames), `moved` (other lines or folders), `only_a` or `only_b`.
     pub matched: &'static str,
     /// True if this is the stack of the frees: the blocks were allocated before the window.
@@ -45,7 +45,7 @@ pub fn stacks(a: &Side, b: &Side) -> Vec<StackDiff> {
                 in_a.map_or(0, |s| s.blocks.into()),
                 in_b.map_or(0, |s| s.blocks.into()),
             ),
-            category: shown.category,
+            category: shown.category.clone(),
             matched: match (i, j) {
                 (Some(i), Some(j)) if frames_a[i] == frames_b[j] => "same",
                 (Some(_), Some(_)) => "moved",

@@ -1,15 +1,15 @@
 //! The training steps of a device, and the bytes of data that a step reads.
 
 use crate::target::Target;
+use vramscope_analysis::Category;
 use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Category, Steps};
 
 /// The number of whole training steps, and the bytes of the input blocks of a typical step.
 ///
 /// The bytes are the median over the steps. They are `None` if no block is known to be input.
 pub(super) async fn of_steps(target: Target<'_>, budget: &mut Budget) -> (u32, Option<u64>) {
     let (trace, categories) = (target.trace(), target.entry.categories(target.index));
-    let Some(steps) = Steps::sliced(target.snapshot(), trace, budget).await else {
+    let Some(steps) = target.entry.steps(target.index) else {
         return (0, None);
     };
     let whole = steps.whole();

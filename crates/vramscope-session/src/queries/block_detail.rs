@@ -118,6 +118,12 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
         lifetime(trace, block),
         Some((block.leaves - block.enters).to_string()),
     );
+    let guess = at.entry.categories(at.index).get(index);
+    let category = match guess.candidates {
+        Some([first, second]) => format!("unknown: {} or {}", first.name(), second.name()),
+        None => guess.category.name().replace('_', " "),
+    };
+    row("category", "category", category, None);
     let handle = snapshot.stream(block.stream);
     row("stream", "stream", text::stream(snapshot, block.stream), Some(handle.to_string()));
     row("pool", "pool", pool(snapshot, trace, block), None);

@@ -79,6 +79,7 @@ impl Compared {
         let finding = |is_new: bool, f: &SideFinding| ComparedFinding {
             is_new,
             label: finding_text::label(f.kind).to_owned(),
+            title: f.title.clone(),
             text: f.text.clone(),
             bytes: Quantity::bytes(Bytes(f.bytes)),
         };

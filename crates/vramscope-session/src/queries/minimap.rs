@@ -68,7 +68,7 @@ async fn marks(at: Target<'_>, axis: Axis<'_>, budget: &mut Budget) -> Vec<Mark>
     }
     for finding in findings.into_iter().filter(|f| f.kind != FindingKind::Oom) {
         if let Some(event) = finding.event {
-            let text = format!("{}: {}", finding.label, finding.text);
+            let text = format!("{}: {}", finding.label, finding.title);
             marks.push(mark(MarkKind::Finding, event + 1, text, finding.id));
         }
     }

@@ -193,9 +193,12 @@ pub(super) async fn stack_rows(
                 largest = i;
             }
         }
-        // Of equals the first, as in the report of the command line.
-        let largest_category = (0..sums.len()).rev().max_by_key(|&c| sums[c]).unwrap_or(0);
-        let category = category_label(Category::ALL[largest_category]);
+        let mut found = Category::ALL.iter().filter(|&&c| sums[c as usize] > 0);
+        let category = match (found.next(), found.next()) {
+            (Some(&only), None) => category_label(only),
+            (Some(_), Some(_)) => "mixed",
+            (None, _) => category_label(categories.get(largest).category),
+        };
         StackShareRow {
             site: text::site_label(&entry.snapshot, entry.sites.get(stack).frame),
             via: String::new(),

@@ -9,8 +9,8 @@ export const ROW_UNITS = 4096;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
-export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "unknown"] as const;
-export const REPLACED = ["tracks", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
+export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
+export const REPLACED = ["tracks", "phases", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
 
 export type Quantity = { 
 /**
@@ -267,6 +267,8 @@ path: string,
  */
 text: string, };
 
+export type ErrorKind = "no_snapshot" | "damaged" | "unreadable";
+
 export type Failure = { 
 /**
  * The request that failed; null if loading failed.
@@ -279,7 +281,11 @@ message: string,
 /**
  * A remedy; null if there is none.
  */
-hint: string | null, };
+hint: string | null, 
+/**
+ * What the file is. Absent where that is unknown, and for a request that failed.
+ */
+file?: ErrorKind, };
 
 export type TooLarge = { 
 /**
@@ -773,6 +779,22 @@ x1: number,
 /**
  * The number of columns.
  */
+columns: number, } } | { "phases": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns.
+ */
 columns: number, } } | { "peak": Record<symbol, never> } | { "stateAt": { 
 /**
  * The position.
@@ -1060,7 +1082,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": Array<FindingRow> } | { "minimap": Minimap } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
 
 export type RankCard = { 
 /**
@@ -1162,11 +1184,25 @@ share: number,
  */
 color: number, };
 
-export type FindingKind = "growth" | "never_freed" | "pending_free" | "oom" | "fragmentation" | "retry" | "settings" | "outlier";
+export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn";
 
 export type Severity = "high" | "medium" | "low";
 
-export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "unknown";
+export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "cache" | "unknown";
+
+export type FindingPart = { 
+/**
+ * The call site: `model.py:212 forward`.
+ */
+site: string, 
+/**
+ * Its memory.
+ */
+bytes: Quantity, 
+/**
+ * Its blocks.
+ */
+blocks: Quantity, };
 
 export type FindingRow = { 
 /**
@@ -1199,9 +1235,26 @@ device: number,
  */
 bytes: Quantity, 
 /**
- * The finding in words.
+ * The finding in a few words.
+ */
+title: string, 
+/**
+ * Subject, numbers and cause.
  */
 text: string, 
+/**
+ * What to do; empty if nothing follows.
+ */
+action: string, 
+/**
+ * The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
+ * known.
+ */
+place: string, 
+/**
+ * The shares of call sites, if the finding is about several.
+ */
+parts: Array<FindingPart>, 
 /**
  * The first event of the finding; null if it has none.
  */
@@ -1217,11 +1270,17 @@ spans: Array<Span>,
 /**
  * The reference of a block that shows the finding; null if there is none.
  */
-reference: string | null, 
+reference: string | null, };
+
+export type FindingList = { 
 /**
- * The call stack that the finding is about.
+ * The findings by severity, then bytes.
  */
-stack: StackDetail, };
+rows: Array<FindingRow>, 
+/**
+ * What could not be looked for, and why, one sentence each.
+ */
+blindSpots: Array<string>, };
 
 export type Minimap = { 
 /**
@@ -1312,6 +1371,51 @@ title: string,
  * The color word, derived from the name.
  */
 color: number, };
+
+export type Phases = { 
+/**
+ * The kind of items in words: `steps`, `repetitions` or, without either, `phases`.
+ */
+label: string, 
+/**
+ * Left edge of the query in slots.
+ */
+x0: number, 
+/**
+ * Right edge of the query in slots.
+ */
+x1: number, 
+/**
+ * The number of columns between the edges.
+ */
+columns: number, 
+/**
+ * The items by position; empty if nothing shows steps or phases.
+ */
+items: Array<PhaseItem>, };
+
+export type PhaseItem = { 
+/**
+ * The last slot of the state before its first event.
+ */
+x0: number, 
+/**
+ * The last slot of the state after its last event.
+ */
+x1: number, 
+/**
+ * The phase: `forward`, `backward`, `optimizer` or `other`. Empty for several phases, and if
+ * only the step is known.
+ */
+phase: string, 
+/**
+ * The number of the step that begins with the item: `3`. Empty if none does.
+ */
+step: string, 
+/**
+ * The tooltip: step, phase, events and peak.
+ */
+title: string, };
 
 export type StateAt = { 
 /**
@@ -1997,6 +2101,10 @@ isNew: boolean,
  * The kind in words: `Growth`.
  */
 label: string, 
+/**
+ * The finding in a few words.
+ */
+title: string, 
 /**
  * The finding in words.
  */

@@ -240,12 +240,13 @@ function Both({ selection, comparing, comparison }: BothProperties) {
         </table>
         {findings.length > 0 && (
           <ul class="compare-findings" aria-label="Findings of one side only">
-            {findings.map(({ isNew, label, text: sentence, bytes }) => (
+            {findings.map(({ isNew, label, title, text: sentence, bytes }) => (
               <li key={`${isNew} ${label} ${sentence}`} data-new={isNew} data-value={bytes.raw}>
-                <strong>
-                  {isNew ? "Only in B" : "Only in A"}: {label.toLowerCase()}.
-                </strong>{" "}
-                {sentence}
+                <p class="compare-side">
+                  <strong>{isNew ? "Only in B" : "Only in A"}</strong> {label}
+                </p>
+                <p class="finding-name">{title}</p>
+                <p>{sentence}</p>
               </li>
             ))}
           </ul>

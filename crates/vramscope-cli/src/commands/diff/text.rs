@@ -2,7 +2,6 @@
 
 use crate::output::{self, FAINT, STRONG, Table, WARNING, signed_bytes, styled};
 use std::io::{self, Write};
-use vramscope_report::Category;
 use vramscope_report::Quantity;
 use vramscope_report::device_name;
 use vramscope_report::diff::{Diff, Pair};
@@ -156,7 +155,7 @@ fn write_stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()>
             signed_bytes(stack.bytes.a),
             signed_bytes(stack.bytes.b),
             signed_count(stack.blocks.change),
-            stack.category.map_or("", Category::name).to_owned(),
+            stack.category.clone().unwrap_or_default(),
             site,
         ]);
     }
@@ -164,7 +163,7 @@ fn write_stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()>
     if pair.stacks_left_out > 0 && changed.len() == all.len() {
         writeln!(
             out,
-            "  and {} more call stacks (--top N shows more)",
+            "  and {} more call stacks (--limit N shows more)",
             grouped(pair.stacks_left_out as u64)
         )?;
     }

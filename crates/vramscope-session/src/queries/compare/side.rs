@@ -1,13 +1,13 @@
 //! One side of a comparison: what a worker sends of its device.
 
 use crate::queries::minimap::columns;
+use vramscope_analysis::Series;
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Series, Steps};
 use vramscope_layout::{Axis, AxisKind};
 use vramscope_protocol::views::COMPARED;
-use vramscope_report::Target;
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side, SideCurve};
+use vramscope_report::{Derived, Target};
 
 /// Columns of a curve: two units of the plot's width each.
 const COLUMNS: u32 = COMPARED[0] / 2;
@@ -41,10 +41,11 @@ async fn along_axis(
     })
 }
 
-/// The curve by training step; `None` without steps. All steps have the same width, and so have the
+/// The curve by training step; `None` without training steps. All steps have the same width, and so have the
 /// parts before the first and after the last step.
 async fn by_step(at: Target<'_>, series: &Series, budget: &mut Budget) -> Option<SideCurve> {
-    let steps = Steps::sliced(at.snapshot(), at.trace(), budget).await?;
+    at.entry.derive(Derived::Steps, at.index, budget).await;
+    let steps = at.entry.steps(at.index).filter(|steps| steps.are_training())?;
     let (first, last) = (*steps.begins.first()?, *steps.begins.last()?);
     let end = series.len() as u32;
     let before = (first > 0).then_some(0);

@@ -1,0 +1,173 @@
+//! Ranks that hold far more than the other ranks of their run.
+//!
+//! A run is the files of one folder whose names have distinct ranks. Ranks differ for good reasons:
+//! pipeline stages run different code, and batches differ. So a rank is compared only with ranks
+//! that allocate from the same call stacks, and must exceed the spread among them. One cause on one
+//! rank is one finding.
+
+mod cause;
+
+use super::{Finding, FindingKind};
+use crate::category::Category;
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+use vramscope_units::Bytes;
+
+/// The figures of one device of one file that are compared across ranks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RankFacts {
+    /// The folder of the run's files.
+    pub folder: String,
+    /// The path inside of the folder, without the rank's digits.
+    pub file: String,
+    /// The rank in the path; `None` if the file is no rank of a run.
+    pub rank: Option<u32>,
+    /// The device's ordinal.
+    pub device: u32,
+    /// The peak of `requested_bytes`.
+    pub requested_peak: u64,
+    /// The peak of `reserved_bytes`.
+    pub reserved_peak: u64,
+    /// Live memory at the peak of `requested_bytes` by call stack.
+    pub by_stack: Vec<RankStack>,
+    /// Live bytes by category at the peak of `requested_bytes`.
+    pub by_category: Vec<(Category, u64)>,
+    /// Kind and bytes of the rank's own findings.
+    pub findings: Vec<(FindingKind, u64)>,
+}
+
+/// The live memory of one call stack at the peak of a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankStack {
+    /// The stack's hash, equal in all ranks.
+    pub hash: u64,
+    /// Its call site.
+    pub site: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// The category with most of the bytes.
+    pub category: Category,
+    /// Whether a finding about growth or held memory of this rank names the call site.
+    pub is_told: bool,
+}
+
+/// What one rank holds more than the other ranks of its run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankSkew {
+    /// The rank.
+    pub rank: u32,
+    /// Why.
+    pub cause: SkewCause,
+    /// Bytes on this rank.
+    pub bytes: Bytes,
+    /// The median of the compared ranks. It is scaled where a larger batch explains a part.
+    pub usual: Bytes,
+    /// The number of compared ranks, this one included.
+    pub ranks: usize,
+    /// The call stacks that hold more, largest excess first; empty if the cause has none.
+    pub sites: Vec<SkewSite>,
+}
+
+/// A call stack that holds more on one rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkewSite {
+    /// The stack's hash, equal in all ranks.
+    pub hash: u64,
+    /// Its call site.
+    pub site: String,
+    /// Bytes above what is usual.
+    pub excess: Bytes,
+}
+
+/// Why a rank holds more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkewCause {
+    /// All call sites of a step's data hold more by one ratio: a larger batch or longer sequences.
+    Batch {
+        /// The ratio in percent.
+        percent: u64,
+        /// Bytes of inputs on this rank, and the median; `None` if they do not have that ratio.
+        inputs: Option<(Bytes, Bytes)>,
+    },
+    /// Some call sites hold memory on this rank only.
+    Held,
+    /// Parameters and optimizer state are larger.
+    Sharding,
+    /// Only `reserved_bytes` is larger.
+    Reserved,
+}
+
+/// The fewest ranks in a group that have a meaningful median.
+const MIN_RANKS: usize = 3;
+
+/// Ranks (by index) that hold far more than the other ranks of their run. Findings of one rank are
+/// sorted by severity. A rank that holds less is not reported.
+pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, Finding)> {
+    let mut found: Vec<(usize, Finding)> = Vec::new();
+    for run in runs(ranks) {
+        for group in groups(ranks, &run) {
+            if group.len() >= MIN_RANKS {
+                let members: Vec<&RankFacts> = group.iter().map(|&rank| &ranks[rank]).collect();
+                let skews = cause::compare(&members);
+                found.extend(skews.into_iter().map(|(member, finding)| (group[member], finding)));
+            }
+        }
+    }
+    found.sort_by(|a, b| {
+        let key = |f: &(usize, Finding)| (f.0, f.1.severity, std::cmp::Reverse(f.1.bytes));
+        key(a).cmp(&key(b)).then_with(|| a.1.id.cmp(&b.1.id))
+    });
+    found
+}
+
+/// The runs among files: the files of one folder if their ranks are distinct, else those of them
+/// whose names differ by the rank alone.
+fn runs(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
+    // Of a file with several devices, the one with the highest peak takes part.
+    let mut files: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
+    for (i, facts) in ranks.iter().enumerate() {
+        let Some(rank) = facts.rank else { continue };
+        let main = files.entry((&facts.folder, &facts.file, rank)).or_insert(i);
+        if facts.requested_peak > ranks[*main].requested_peak {
+            *main = i;
+        }
+    }
+    let files: Vec<_> = files.into_iter().collect();
+    let mut runs: Vec<Vec<usize>> = Vec::new();
+    for folder in files.chunk_by(|a, b| a.0.0 == b.0.0) {
+        let distinct: FxHashSet<u32> = folder.iter().map(|file| file.0.2).collect();
+        if distinct.len() == folder.len() {
+            runs.push(folder.iter().map(|file| file.1).collect());
+        } else {
+            let by_name = folder.chunk_by(|a, b| a.0.1 == b.0.1);
+            runs.extend(by_name.map(|files| files.iter().map(|file| file.1).collect()));
+        }
+    }
+    for run in &mut runs {
+        run.sort_by_key(|&i| ranks[i].rank);
+    }
+    runs
+}
+
+/// Groups the ranks of a run whose call stacks overlap with those of the group's first rank: at
+/// least four in five of the stacks that either of them has.
+///
+/// A rank with a leak has one or two stacks of its own. A pipeline stage has many.
+fn groups(ranks: &[RankFacts], run: &[usize]) -> Vec<Vec<usize>> {
+    let stacks = |rank: usize| -> FxHashSet<u64> {
+        ranks[rank].by_stack.iter().map(|stack| stack.hash).collect()
+    };
+    let alike = |a: &FxHashSet<u64>, b: &FxHashSet<u64>| {
+        let both = a.intersection(b).count();
+        both * 5 >= (a.len() + b.len() - both) * 4
+    };
+    let mut groups: Vec<(FxHashSet<u64>, Vec<usize>)> = Vec::new();
+    for &rank in run {
+        let set = stacks(rank);
+        match groups.iter_mut().find(|group| alike(&group.0, &set)) {
+            Some(group) => group.1.push(rank),
+            None => groups.push((set, vec![rank])),
+        }
+    }
+    groups.into_iter().map(|group| group.1).collect()
+}

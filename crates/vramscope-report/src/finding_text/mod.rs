@@ -1,0 +1,97 @@
+//! The words of each kind of finding: what, with its numbers and cause, and what to do.
+
+mod allocator;
+mod blind;
+mod churn;
+mod oom;
+mod pending;
+mod program;
+mod ranks;
+mod reserved;
+
+use crate::frames::site;
+use crate::loaded_file::SnapshotEntry;
+use crate::text::NO_STACK;
+use vramscope_analysis::{Facts, Finding, FindingKind};
+use vramscope_snapshot::StackId;
+use vramscope_units::{Bytes, grouped};
+
+pub use blind::{blind_kind, blind_text};
+pub use ranks::rank_words;
+
+/// The words of a finding.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// The finding in a few words: subject and number.
+    pub title: String,
+    /// Subject, numbers and cause, in sentences.
+    pub text: String,
+    /// What to do, in sentences that begin with a verb.
+    pub action: String,
+}
+
+/// The name of a kind on the page.
+pub fn label(kind: FindingKind) -> &'static str {
+    match kind {
+        FindingKind::Oom => "Out of memory",
+        FindingKind::Growth => "Growth",
+        FindingKind::Cycle => "Reference cycles",
+        FindingKind::GradientsHeld => "Gradients held",
+        FindingKind::HeldTooLong => "Held too long",
+        FindingKind::RankSkew => "Rank skew",
+        FindingKind::Reserved => "Reserved, not needed",
+        FindingKind::StrandedPool => "Stranded pool",
+        FindingKind::PendingFree => "Pending frees",
+        FindingKind::Churn => "Churn",
+    }
+}
+
+/// The words of a finding on one device.
+pub fn words(entry: &SnapshotEntry, finding: &Finding) -> Words {
+    match &finding.facts {
+        Facts::Growth(growth) => program::growth(entry, finding, growth),
+        Facts::Cycle(cycle) => program::cycle(entry, finding, cycle),
+        Facts::GradientsHeld(held) => program::gradients(finding, held),
+        Facts::HeldTooLong(held) => program::held(entry, finding, held),
+        Facts::Oom(story) => oom::oom(entry, finding, story),
+        Facts::Reserved(peak) => reserved::reserved(entry, finding, peak),
+        Facts::StrandedPool(side) => reserved::stranded(entry, side),
+        Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
+        Facts::Churn(churn) => churn::churn(entry, finding, churn),
+        Facts::RankSkew(skew) => rank_words(skew),
+    }
+}
+
+/// The call site of a finding's largest part; [`NO_STACK`] without one.
+fn main_site(entry: &SnapshotEntry, finding: &Finding) -> String {
+    site(entry, finding.stack().unwrap_or(StackId::EMPTY))
+}
+
+/// A call site as the subject of a sentence.
+fn subject(site: &str) -> String {
+    if site == NO_STACK { format!("Memory with {NO_STACK}") } else { site.to_owned() }
+}
+
+/// `8.00 MiB`, or `8.00 MiB to 11.0 MiB`.
+fn range((min, max): (Bytes, Bytes)) -> String {
+    if min == max { min.to_string() } else { format!("{min} to {max}") }
+}
+
+/// `every step`, or `every 3 steps`.
+fn interval(every: usize) -> String {
+    if every == 1 { "every step".to_owned() } else { format!("every {every} steps") }
+}
+
+fn percent(part: Bytes, whole: Bytes) -> u64 {
+    part.0.saturating_mul(100) / whole.0.max(1)
+}
+
+/// `1 block`, `12 blocks`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
+}
+
+/// `once`, `12 times`.
+fn times(count: usize) -> String {
+    if count == 1 { "once".to_owned() } else { counted(count, "time") }
+}
