@@ -29,6 +29,7 @@ FRAMEWORKS = [
     "ddp_step",
     "ddp_view_step",
     "inf_catcache",
+    "t215_pinned_loader",
     "zero2_bf16_backward",
     "zero3_bf16_step",
 ]
@@ -99,8 +100,9 @@ def copy(recordings, target, sample):
     for folder in ("recorded", "protocols", "truth", "sites"):
         shutil.rmtree(os.path.join(target, folder), ignore_errors=True)
     expected = {}
-    for name in RECORDED:
-        source = os.path.join(recordings, "recorded", name)
+    names = [("recorded", name) for name in RECORDED]
+    for folder, name in names + [("frameworks", name) for name in FRAMEWORKS]:
+        source = os.path.join(recordings, folder, name)
         packed, found = pack(source + ".pickle", os.path.join(target, "recorded", name + ".pickle"))
         expected[os.path.relpath(packed, os.path.join(target, "recorded"))] = {
             "oracle": found,

@@ -47,6 +47,7 @@ mod excerpt;
 mod findings;
 mod flame;
 mod fragmentation;
+mod host;
 mod no_stack;
 mod notes;
 pub mod parallel;

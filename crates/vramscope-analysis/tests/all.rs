@@ -7,6 +7,7 @@ mod findings_allocator;
 mod findings_allocator_recorded;
 mod findings_by_hand;
 mod findings_oom;
+mod host;
 mod late;
 mod memory;
 mod model;

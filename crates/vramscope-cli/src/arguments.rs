@@ -122,6 +122,14 @@ fn event_range(text: &str) -> Result<Range<u32>, String> {
     if from > to { Err(format!("{from} is greater than {to}")) } else { Ok(from..to) }
 }
 
+/// Parses a device's ordinal, or `host`.
+fn device(text: &str) -> Result<u32, String> {
+    match text {
+        "host" => Ok(vramscope_report::HOST),
+        text => text.parse().map_err(|_| "expected an ordinal such as 0, or host".to_owned()),
+    }
+}
+
 /// Any number of files and folders.
 #[derive(Args)]
 pub(crate) struct Files {
@@ -161,8 +169,8 @@ pub(crate) struct DeviceInput {
     /// Snapshot file
     #[arg(value_name = "FILE")]
     pub(crate) path: PathBuf,
-    /// Device ordinal (default: the device with the most events)
-    #[arg(long, value_name = "D")]
+    /// Device ordinal, or `host` for pinned host memory (default: the device with the most events)
+    #[arg(long, value_name = "D", value_parser = device)]
     pub(crate) device: Option<u32>,
     /// Snapshot name, in a page that holds several (default: the first)
     #[arg(long, value_name = "NAME")]
@@ -224,6 +232,8 @@ Expressions
     peak                                     allocated.peak: torch.cuda.max_memory_allocated()
     blocks                                   live blocks at the peak of --band
     ooms, findings                           number of OOMs and of findings
+    site:TEXT blocks, site:TEXT bytes        live at the peak in call stacks with TEXT in the call
+                                             site or in a frame (file:line function)
   AMOUNT
     +2%, -5%                                 change from A to B, in percent of A
     +100MiB, +0                              change in B, KiB, MiB, GiB or TiB
@@ -233,6 +243,7 @@ Expressions
 
 Examples
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --fail-on 'ooms>0'
+  vramscope diff main.pickle branch.pickle --fail-on 'site:reduce_scatter blocks>2'
   vramscope diff baseline/ run/ --fail-on 'reserved>+1GiB' --format markdown > comment.md";
 
 /// Output formats of `diff`, `anomalies` and `diagnose`.
@@ -252,8 +263,8 @@ pub(crate) struct Diff {
     /// File or folder after the change. Files of two folders are paired by name, then by rank
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
-    /// Device ordinal in both files (default: each file's device with the most events)
-    #[arg(long, value_name = "D")]
+    /// Device ordinal in both files, or `host` (default: each file's device with the most events)
+    #[arg(long, value_name = "D", value_parser = device)]
     pub(crate) device: Option<u32>,
     /// Band at whose peaks call stacks and categories are compared
     #[arg(long, value_enum, default_value_t = Band::Requested)]

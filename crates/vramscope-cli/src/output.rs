@@ -9,6 +9,7 @@ use serde_json::Serializer;
 use std::fmt;
 use std::io::{self, Write};
 use vramscope_report::FrameRecord;
+use vramscope_report::device_name;
 use vramscope_report::disambiguate::distinguishing_frames;
 use vramscope_report::summary::WarningSummary;
 use vramscope_units::{Bytes, grouped};
@@ -122,7 +123,7 @@ pub(crate) fn warnings(
     for WarningSummary { message, device, count, .. } in warnings {
         let device = device
             .filter(|_| several_devices)
-            .map_or_else(String::new, |d| format!("device {d}: "));
+            .map_or_else(String::new, |d| format!("{}: ", device_name(d)));
         let times = if *count > 1 {
             format!(" ({} times)", grouped(u64::from(*count)))
         } else {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 use vramscope_report::Target;
+use vramscope_report::device_name;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{FileReader, LoadedFile, Rules, SnapshotEntry};
 use vramscope_units::grouped;
@@ -170,11 +171,13 @@ pub(crate) fn select_device<'a>(
     let selected = device.or_else(|| entry.default_trace().map(|t| t.device.device));
     let index = selected.and_then(|selected| ordinals().position(|d| d == selected));
     let index = index.ok_or_else(|| {
-        let available: Vec<String> = ordinals().map(|d| d.to_string()).collect();
+        let available: Vec<String> =
+            ordinals().map(|d| device_name(d).replace("device ", "")).collect();
         Failure::Usage(match device {
             Some(device) if !available.is_empty() => {
                 let available = available.join(", ");
-                format!("{path}: device {device} has no data (available: {available})")
+                let name = device_name(device);
+                format!("{path}: {name} has no data (available: {available})")
             }
             _ => format!("{path}: no memory was allocated on any device"),
         })

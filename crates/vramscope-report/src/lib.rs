@@ -61,3 +61,4 @@ pub use rank_of::rank_of;
 pub use shares::{CategoryShare, by_category, row_category};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
 pub use vramscope_analysis::{Category, FindingKind, RuleError, Rules, Severity};
+pub use vramscope_snapshot::{DeviceKind, HOST, device_name};

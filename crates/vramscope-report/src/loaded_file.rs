@@ -6,7 +6,7 @@ use crate::target::Target;
 use std::ops::Range;
 use vramscope_analysis::{Rules, Sites, Trace};
 use vramscope_snapshot::{
-    CAPACITY_CHECKS_PER_FILE, FileFault, LoadError, NamedSnapshot, Reader, Snapshot,
+    CAPACITY_CHECKS_PER_FILE, DeviceKind, FileFault, LoadError, NamedSnapshot, Reader, Snapshot,
 };
 
 /// A loaded file.
@@ -60,10 +60,14 @@ impl SnapshotEntry {
         Self { path, name, snapshot, sites, traces, data, rules: Rules::default() }
     }
 
-    /// The device to show first: the one with the most events, then with the most segments.
+    /// The device to show first: the one with the most events, then with the most segments. Pinned
+    /// host memory only if there is no other.
     pub fn default_trace(&self) -> Option<&Trace> {
         // `max_by_key` takes the last of equals. Users expect the first device.
-        self.traces.iter().rev().max_by_key(|t| (t.device.events.len(), t.device.segments.len()))
+        self.traces.iter().rev().max_by_key(|t| {
+            let device = &t.device;
+            (device.kind == DeviceKind::Gpu, device.events.len(), device.segments.len())
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use super::{
     time_of,
 };
 use crate::backward::{self, BackwardRecord};
+use crate::device_name;
 use crate::notes::notes;
 use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
 use serde::Serialize;
@@ -44,9 +45,9 @@ impl At {
                 let slot = u32::try_from(event + 1).ok().filter(|&slot| slot <= events);
                 slot.ok_or_else(|| {
                     format!(
-                        "there is no event {event}: device {} has {events} events, numbered from \
+                        "there is no event {event}: {} has {events} events, numbered from \
                          0 (-1 is the state before the window)",
-                        trace.device.device
+                        device_name(trace.device.device)
                     )
                 })
             }

@@ -88,8 +88,10 @@ pub struct WarningSummary {
 /// The summary of one device.
 #[derive(Debug, Serialize)]
 pub struct DeviceSummary {
-    /// The device's ordinal.
+    /// The device's ordinal; 128 for pinned host memory.
     pub device: u32,
+    /// `gpu`, or `host` for pinned host memory.
+    pub kind: &'static str,
     /// The number of trace events.
     pub events: usize,
     /// The number of trace events by action.
@@ -216,6 +218,7 @@ fn device(entry: &SnapshotEntry, index: usize) -> DeviceSummary {
     let actions = trace.actions.iter();
     DeviceSummary {
         device: trace.device.device,
+        kind: trace.device.kind.name(),
         events: trace.device.events.len(),
         actions: actions.map(|&(a, n)| (entry.snapshot.action_name(a).into_owned(), n)).collect(),
         window_us: trace

@@ -3,12 +3,13 @@
 use crate::delta_column::DeltaColumn;
 use crate::event_range::EventFilter;
 use crate::events::Action;
+use crate::host;
 use crate::ids::StackId;
 use crate::json_text::json_text;
 use crate::keys;
 use crate::report::{LoadError, WarningKind};
 use crate::segments::Segment;
-use crate::snapshot::{Device, Excerpt, HostMemory, Snapshot, UsedCounts};
+use crate::snapshot::{Device, DeviceKind, Excerpt, Snapshot, UsedCounts};
 use crate::source::has_snapshot_key;
 use crate::tables::{Tables, ext};
 use std::ops::Range;
@@ -240,7 +241,7 @@ pub(crate) fn build(
         traces.push((tables.rows(&heap, value, ext::EVENT), tables.excerpt(heap.resolve(value))));
     }
     let annotations = roots.annotations.map_or(0..0, |v| tables.rows(&heap, v, ext::ANNOTATION));
-    let host = host(&heap, &mut tables, &roots);
+    let host = [roots.host_segments, roots.host_traces];
     let mut settings = Vec::new();
     for (prefix, value) in roots.settings {
         flatten(&heap, &prefix, value, &mut settings, 0);
@@ -249,7 +250,8 @@ pub(crate) fn build(
     let mut of_devices: Vec<Segment> =
         tables.segments[segments.start as usize..segments.end as usize].to_vec();
     of_devices.sort_by_key(|s| (s.device, s.address));
-    let devices = devices(&of_devices, &traces);
+    let mut devices = devices(&of_devices, &traces);
+    devices.extend(host::device(&heap, &mut tables, host, &mut of_devices));
     let annotations =
         tables.annotations[annotations.start as usize..annotations.end as usize].to_vec();
     let mut snapshot = Snapshot {
@@ -265,7 +267,6 @@ pub(crate) fn build(
         actions: tables.actions,
         settings,
         devices,
-        host,
         report: tables.report,
         used: UsedCounts::default(),
         bytes,
@@ -301,17 +302,6 @@ impl Roots {
                 _ => self.settings.push((heap.strings.text(key).into_owned(), value)),
             }
         }
-    }
-}
-
-fn host(heap: &Heap, tables: &mut Tables, roots: &Roots) -> HostMemory {
-    let events = roots.host_traces.map_or(0..0, |v| tables.rows(heap, v, ext::EVENT));
-    let segments = roots.host_segments.map_or(0..0, |v| tables.rows(heap, v, ext::SEGMENT));
-    let blocks = roots.host_segments.map_or(0..0, |v| tables.rows(heap, v, ext::BLOCK));
-    HostMemory {
-        events,
-        segments: tables.segments[segments.start as usize..segments.end as usize].to_vec(),
-        blocks,
     }
 }
 
@@ -358,7 +348,8 @@ fn devices(segments: &[Segment], traces: &[(Range<u32>, Option<Excerpt>)]) -> Ve
         .into_iter()
         .map(|device| {
             let (events, excerpt) = traces.get(device as usize).cloned().unwrap_or((0..0, None));
-            Device { device, events, segments: range_of(device), excerpt }
+            let (kind, segments) = (DeviceKind::Gpu, range_of(device));
+            Device { device, kind, events, segments, excerpt }
         })
         .collect()
 }

@@ -53,6 +53,8 @@ pub enum WarningKind {
     Carving,
     /// The replay does not end with the final blocks.
     CarvingEnd,
+    /// The trace of pinned host memory has rounded sizes instead of requests.
+    HostRequests,
 }
 
 /// The curve that a warning turns into an estimate.
@@ -92,13 +94,14 @@ impl WarningKind {
             Self::SegmentOverlap => "segment_overlap",
             Self::Carving => "carving",
             Self::CarvingEnd => "carving_end",
+            Self::HostRequests => "host_requests",
         }
     }
 
     /// The curve that is no longer exact after a warning of this kind.
     pub fn affects(self) -> Option<AffectedCurve> {
         match self {
-            Self::LostFree | Self::LostAlloc | Self::EndsRequested => {
+            Self::LostFree | Self::LostAlloc | Self::EndsRequested | Self::HostRequests => {
                 Some(AffectedCurve::RequestedBytes)
             }
             Self::ReservedBelowZero => Some(AffectedCurve::ReservedBytes),

@@ -7,6 +7,7 @@ use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::blocks::{Blocks, Sort, blocks};
+use vramscope_report::device_name;
 use vramscope_units::{Bytes, Micros, grouped};
 
 /// Prints the window's blocks, sorted.
@@ -29,9 +30,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
     writeln!(
         out,
-        "{}  device {}, {} blocks\n",
+        "{}  {}, {} blocks\n",
         styled(STRONG, report.path),
-        report.device,
+        device_name(report.device),
         grouped(report.total as u64)
     )?;
     let head = [

@@ -12,7 +12,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use vramscope_report::Quantity;
 use vramscope_report::check::Expression;
-use vramscope_report::diff::{Change, Diff, NamedSide, Pair};
+use vramscope_report::diff::{Change, Diff, NamedSide, Pair, SettingDiff};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Side;
 
@@ -51,9 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (given.to_string_lossy().into_owned(), named)
     };
     let (in_a, in_b) = (named(&arguments.a, &a, sides), named(&arguments.b, &b, in_b));
-    let mut diff = Diff::new(in_a, in_b, band, top);
+    let mut diff = Diff::new(in_a, in_b, band, top, &expressions);
     diff.skipped_files = read.skipped_files;
-    diff.checks = expressions.iter().map(|e| e.check(&diff.pairs)).collect();
     if diff.pairs.is_empty() {
         if outcome.is_ok() {
             eprintln!(
@@ -72,6 +71,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             markdown::write(&mut out, &diff)?;
             out.flush()?;
         }
+    }
+    for check in diff.checks.iter().filter(|c| c.matching_stacks == Some(0)) {
+        eprintln!("vramscope: {}: no call stack contains this text", check.expression);
     }
     let mut failed = false;
     for check in diff.checks.iter().filter(|c| c.holds) {
@@ -92,6 +94,23 @@ fn files(given: &PathBuf) -> Result<Vec<Found>, Failure> {
         return Err(Failure::Input);
     }
     Ok(files)
+}
+
+/// The rows of the table of settings, steps and inputs: name, before, after. Equal steps and inputs
+/// have a row only beside others that differ.
+fn recording_rows(pair: &Pair) -> Vec<[String; 3]> {
+    // A key that is in one file only belongs to another release of PyTorch.
+    let setting = |s: &SettingDiff| Some([s.key.clone(), s.a.clone()?, s.b.clone()?]);
+    let mut rows: Vec<[String; 3]> = pair.settings.iter().filter_map(setting).collect();
+    let number = vramscope_units::signed_grouped;
+    let row = |name: &str, c: Change| [name.to_owned(), number(c.a), number(c.b)];
+    let inputs = pair.tokens.map(|tokens| tokens.input_bytes_per_step);
+    let counts = [("whole training steps", Some(pair.steps)), ("input bytes per step", inputs)];
+    let counts = counts.into_iter().filter_map(|(name, change)| Some((name, change?)));
+    if !rows.is_empty() || counts.clone().any(|(_, change)| change.change != 0) {
+        rows.extend(counts.filter(|(_, c)| (c.a, c.b) != (0, 0)).map(|(name, c)| row(name, c)));
+    }
+    rows
 }
 
 /// The rows of a pair's main table: name, before, after, change, change in percent.

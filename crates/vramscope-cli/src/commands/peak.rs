@@ -5,6 +5,7 @@ use crate::arguments::{Format, Peak as Arguments, PeakRows};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
+use vramscope_report::device_name;
 use vramscope_report::peak::{Peak, peak};
 use vramscope_units::{Bytes, grouped};
 
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, limit: usize) -> io::Result<()> {
     let unit = if peak.band == "reserved_bytes" { "segments" } else { "blocks" };
-    writeln!(out, "{}  device {}", styled(STRONG, peak.path), peak.device)?;
+    writeln!(out, "{}  {}", styled(STRONG, peak.path), device_name(peak.device))?;
     writeln!(
         out,
         "{} peaks at {} ({}), {}{}, in {} {unit}{}\n",

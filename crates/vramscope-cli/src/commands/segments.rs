@@ -5,6 +5,7 @@ use crate::arguments::{Format, Segments as Arguments};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
+use vramscope_report::device_name;
 use vramscope_report::segments::{FreeRecord, Segments, segments};
 use vramscope_report::state::At;
 use vramscope_units::{Bytes, grouped};
@@ -25,9 +26,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn text(out: &mut dyn Write, report: &Segments<'_>) -> io::Result<()> {
     writeln!(
         out,
-        "{}  device {}, {}\n",
+        "{}  {}, {}\n",
         styled(STRONG, report.path),
-        report.device,
+        device_name(report.device),
         output::after_event(report.event)
     )?;
     let mut rows: Vec<_> = report.segments.iter().collect();

@@ -8,6 +8,7 @@ use crate::read;
 use std::io::{self, Write};
 use vramscope_report::Quantity;
 use vramscope_report::changes::{BlockShares, StateChanges, Totals, state_changes};
+use vramscope_report::device_name;
 use vramscope_report::state::{At, State, state};
 use vramscope_units::{Bytes, grouped};
 
@@ -36,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn text(out: &mut dyn Write, state: &State<'_>) -> io::Result<()> {
     let place = output::after_event(state.event);
-    writeln!(out, "{}  device {}, {place}\n", styled(STRONG, state.path), state.device)?;
+    writeln!(out, "{}  {}, {place}\n", styled(STRONG, state.path), device_name(state.device))?;
     for (band, bytes) in [
         ("requested_bytes", state.requested_bytes),
         ("active_bytes", state.active_bytes),

@@ -1,6 +1,7 @@
 //! The file format of speedscope: a sampled profile in which each call stack is a weighted sample.
 
 use super::measure;
+use crate::device_name;
 use crate::flame::Weight;
 use crate::{Target, frame, text};
 use serde::Serialize;
@@ -88,7 +89,7 @@ pub(super) async fn write(
         shared: Shared { frames: rows },
         profiles: [Profile {
             kind: "sampled",
-            name: format!("device {}", target.device()),
+            name: device_name(target.device()).into_owned(),
             unit: match measure {
                 Measure::ByteTime | Measure::Count => "none",
                 _ => "bytes",

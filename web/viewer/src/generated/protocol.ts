@@ -2016,11 +2016,17 @@ export type Comparison = {
  */
 text: string, 
 /**
+ * The cause of the difference where it is known, then the allocator settings that differ, in
+ * sentences.
+ */
+recording: Array<string>, 
+/**
  * The event of the band's peak in A and in B: `#1,234`.
  */
 peaks: [string, string], 
 /**
- * Each band at its start (if not zero), peak and end, then blocks, OOMs and findings.
+ * Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
+ * input.
  */
 totals: Array<ComparedRow>, 
 /**
