@@ -3,16 +3,69 @@
 mod categories;
 mod excerpt;
 mod findings;
+mod findings_allocator;
+mod findings_allocator_recorded;
 mod findings_by_hand;
+mod findings_oom;
+mod host;
 mod late;
+mod memory;
 mod model;
 mod pools;
 mod replay;
 mod scenarios;
 mod slices;
+mod step_phases;
 
 use std::path::{Path, PathBuf};
+use vramscope_analysis::{
+    Carving, Categories, Evidence, Finding, FindingKind, Rules, Sites, Steps, Trace, findings,
+};
 use vramscope_snapshot::{Reader, Snapshot};
+
+/// The first device of a snapshot, with what its findings rest on.
+struct Device {
+    snapshot: Snapshot,
+    trace: Trace,
+    sites: Sites,
+    carving: Carving,
+    categories: Categories,
+    steps: Option<Steps>,
+}
+
+impl Device {
+    fn new(snapshot: Snapshot) -> Self {
+        let trace = Trace::all(&snapshot).into_iter().next().expect("a device");
+        let categories = Categories::new(&snapshot, &trace, &Rules::default());
+        Self {
+            sites: Sites::new(&snapshot),
+            carving: Carving::new(&snapshot, &trace),
+            steps: Steps::find(&snapshot, &trace, categories.phases()),
+            categories,
+            trace,
+            snapshot,
+        }
+    }
+
+    fn evidence(&self) -> Evidence<'_> {
+        Evidence {
+            snapshot: &self.snapshot,
+            trace: &self.trace,
+            sites: &self.sites,
+            carving: &self.carving,
+            categories: &self.categories,
+            steps: self.steps.as_ref(),
+        }
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        findings(self.evidence())
+    }
+
+    fn of_kind(&self, kind: FindingKind) -> Vec<Finding> {
+        self.findings().into_iter().filter(|finding| finding.kind() == kind).collect()
+    }
+}
 
 /// The folder with the files of tests.
 fn test_data() -> PathBuf {

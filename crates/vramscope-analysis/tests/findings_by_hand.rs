@@ -1,23 +1,13 @@
-//! Findings on hand-made traces, one kind at a time.
+//! Growth, cycles and steps on hand-made traces, one kind at a time.
 
-use crate::parse;
+use crate::{Device, parse};
 use serde_json::{Value, json};
 use vramscope_analysis::{
-    Category, Facts, Finding, FindingKind, Growth, OutlierItem, RankFacts, Sites, StepSource,
-    Steps, Trace, findings, outliers,
+    Facts, Finding, FindingKind, Growth, GrowthKind, HeldTooLong, Phase, StepSource,
 };
-use vramscope_snapshot::Snapshot;
-use vramscope_units::{Bytes, EventIndex};
+use vramscope_units::Bytes;
 
 const MIB: u64 = 1 << 20;
-
-fn of_kind(snapshot: &Snapshot, kind: FindingKind) -> Vec<Finding> {
-    let sites = Sites::new(snapshot);
-    let found = Trace::all(snapshot)
-        .into_iter()
-        .flat_map(|trace| findings(snapshot, &trace, &sites, &|_| None));
-    found.filter(|a| a.kind() == kind).collect()
-}
 
 /// Builds a trace. Every allocation gets a new address.
 #[derive(Default)]
@@ -67,25 +57,31 @@ impl Program {
         }
     }
 
-    fn snapshot(&self) -> Snapshot {
+    fn device(&self) -> Device {
         let file = json!({
             "segments": self.segments,
             "device_traces": [self.events],
             "external_annotations": self.annotations,
         });
-        parse(file.to_string().as_bytes())
+        Device::new(parse(file.to_string().as_bytes()))
     }
 
     fn growth(&self) -> Vec<Finding> {
-        of_kind(&self.snapshot(), FindingKind::Growth)
+        self.device().of_kind(FindingKind::Growth)
     }
 }
 
-/// Growth by `per_step` bytes in each step, in blocks that are kept.
-fn kept(per_step: u64, every: usize, steps: usize) -> Facts {
-    let per_step = Bytes(per_step);
-    let at_end = Bytes(per_step.0 * steps as u64);
-    Facts::Growth(Growth::Kept { per_step: (per_step, per_step), every, steps, at_end })
+fn facts(finding: &Finding) -> &Growth {
+    let Facts::Growth(growth) = &finding.facts else { panic!("growth, not {finding:?}") };
+    growth
+}
+
+/// Kind, bytes in each step, interval, steps and total of the only growth.
+fn only(found: &[Finding]) -> (GrowthKind, u64, usize, usize, u64) {
+    let [finding] = found else { panic!("one finding, not {found:?}") };
+    let growth = facts(finding);
+    assert_eq!(growth.per_step.0, growth.per_step.1, "{growth:?}");
+    (growth.kind, growth.per_step.0.0, growth.every, growth.steps, growth.total.0)
 }
 
 #[test]
@@ -97,9 +93,7 @@ fn growth_needs_five_steps_and_no_stacks() {
             program.alloc(3 * MIB, line);
             program.optimizer();
         }
-        let growth = program.growth();
-        let [leak] = growth.as_slice() else { panic!("one leak, not {growth:?}") };
-        assert_eq!((&leak.facts, leak.bytes), (&kept(3 * MIB, 1, 5), 15 * MIB));
+        assert_eq!(only(&program.growth()), (GrowthKind::Kept, 3 * MIB, 1, 5, 15 * MIB));
     }
 }
 
@@ -113,9 +107,7 @@ fn growth_at_every_third_step_is_found() {
         }
         program.optimizer();
     }
-    let growth = program.growth();
-    assert_eq!(growth.len(), 1);
-    assert_eq!(growth[0].facts, kept(MIB, 3, 6));
+    assert_eq!(only(&program.growth()), (GrowthKind::Kept, MIB, 3, 6, 6 * MIB));
 }
 
 #[test]
@@ -128,12 +120,8 @@ fn growth_by_replaced_buffers_is_found() {
         history.replace(larger).into_iter().for_each(|smaller| program.free(smaller));
         program.optimizer();
     }
-    let growth = program.growth();
-    assert_eq!(growth.len(), 1);
-    let Facts::Growth(Growth::Replaced { per_step, every: 1, .. }) = &growth[0].facts else {
-        panic!("replaced blocks, not {growth:?}")
-    };
-    assert_eq!(*per_step, (Bytes(4 * MIB), Bytes(4 * MIB)));
+    let (kind, per_step, every, ..) = only(&program.growth());
+    assert_eq!((kind, per_step, every), (GrowthKind::Replaced, 4 * MIB, 1));
 }
 
 #[test]
@@ -163,45 +151,7 @@ fn model_construction_has_no_steps() {
         }
     }
     assert_eq!(program.growth(), []);
-    let snapshot = program.snapshot();
-    assert_eq!(Steps::find(&snapshot, &Trace::all(&snapshot)[0]), None);
-}
-
-#[test]
-fn never_freed_finds_one_block_in_the_steady_part() {
-    let mut program = Program::default();
-    for step in 0..12 {
-        program.work();
-        if step == 6 {
-            program.alloc(64 * MIB, 4);
-        }
-        program.optimizer();
-    }
-    let snapshot = program.snapshot();
-    let stayed = of_kind(&snapshot, FindingKind::NeverFreed);
-    let [stayed] = stayed.as_slice() else { panic!("one block, not {stayed:?}") };
-    assert_eq!((stayed.bytes, stayed.events.as_slice()), (64 * MIB, [210].as_slice()));
-    let Facts::NeverFreed { first, blocks, .. } = stayed.facts else { panic!("{stayed:?}") };
-    assert_eq!((first, blocks), (EventIndex(210), 1));
-    assert_eq!(of_kind(&snapshot, FindingKind::Growth), []);
-}
-
-#[test]
-fn retries_count_segments_reserved_again() {
-    let mut program = Program::default();
-    for _ in 0..3 {
-        program.event("segment_alloc", 1 << 40, 64 * MIB, 5);
-        let block = (1 << 40, 64 * MIB);
-        program.event("alloc", block.0, block.1, 5);
-        program.free(block);
-        program.event("segment_free", 1 << 40, 64 * MIB, 6);
-        program.event("segment_alloc", 1 << 41, 96 * MIB, 6);
-        program.event("segment_free", 1 << 41, 96 * MIB, 5);
-    }
-    let retries = of_kind(&program.snapshot(), FindingKind::Retry);
-    let [retry] = retries.as_slice() else { panic!("one finding, not {retries:?}") };
-    // The first segment of each size is new, the other two of each size are reserved again.
-    assert_eq!(retry.bytes, 2 * (64 + 96) * MIB);
+    assert_eq!(program.device().steps, None);
 }
 
 #[test]
@@ -215,9 +165,7 @@ fn growth_of_one_site_with_many_callers_is_one_finding() {
         frames.as_array_mut().expect("a list").push(outer);
         program.optimizer();
     }
-    let growth = program.growth();
-    assert_eq!(growth.len(), 1);
-    assert_eq!(growth[0].facts, kept(MIB, 1, 12));
+    assert_eq!(only(&program.growth()), (GrowthKind::Kept, MIB, 1, 12, 12 * MIB));
 }
 
 #[test]
@@ -241,82 +189,181 @@ fn profiler_steps_may_contain_micro_batches_and_evaluations() {
         }
         program.optimizer();
     }
-    let snapshot = program.snapshot();
-    let steps = Steps::find(&snapshot, &Trace::all(&snapshot)[0]).expect("steps");
+    let steps = program.device().steps.expect("steps");
     assert_eq!((steps.source, steps.whole()), (StepSource::ProfilerStep, 8));
     assert_eq!(steps.begins[..3], [0, 121, 242]);
     // The ninth step is not whole, but its block stays too.
     assert_eq!(program.growth().iter().map(|g| g.bytes).collect::<Vec<_>>(), [9 * MIB]);
 }
 
+/// A line of the program that keeps memory only in the first half of the run fills a cache.
 #[test]
-fn oom_beside_unused_memory_reports_expandable_segments_off() {
+fn growth_that_ends_is_none() {
     let mut program = Program::default();
-    for segment in 1..=8 {
-        program.event("segment_alloc", segment << 32, 128 * MIB, 5);
-        let (address, size) = program.alloc(64 * MIB, 5);
-        let block = |address: u64, requested: u64, state: &str| {
-            let mut block = json!({"address": address, "size": size, "state": state});
-            block["requested_size"] = requested.into();
-            block
-        };
-        let blocks =
-            [block(address, size, "active_allocated"), block(address + size, 0, "inactive")];
-        let segment = json!({
-            "device": 0,
-            "address": address,
-            "total_size": 2 * size,
-            "blocks": blocks,
-        });
-        program.segments.push(segment);
+    for step in 0..16 {
+        program.work();
+        if step < 9 {
+            program.alloc(MIB, 77);
+        }
+        program.optimizer();
     }
-    program.event("oom", 0, 256 * MIB, 6);
-    for (setting, is_found) in [("false", true), ("true", false)] {
-        let mut snapshot = program.snapshot();
-        snapshot.settings.push(("expandable_segments".to_owned(), setting.to_owned()));
-        let settings = of_kind(&snapshot, FindingKind::Settings);
-        assert_eq!(
-            settings.iter().any(|a| a.bytes == 512 * MIB && a.events == [16]),
-            is_found,
-            "{settings:?}"
-        );
+    assert_eq!(program.growth(), []);
+}
+
+/// Lines that grow in the same steps are one leak, other steps are another.
+#[test]
+fn growth_in_the_same_steps_is_one_finding() {
+    let mut program = Program::default();
+    for step in 0..16 {
+        program.work();
+        for line in 77..80 {
+            program.alloc(MIB, line);
+        }
+        if step % 4 == 3 {
+            program.alloc(2 * MIB, 90);
+        }
+        program.optimizer();
     }
-    let fragmentation = of_kind(&program.snapshot(), FindingKind::Fragmentation);
-    let [fragmentation] = fragmentation.as_slice() else {
-        panic!("one finding, not {fragmentation:?}")
+    let growth = program.growth();
+    let sizes: Vec<(usize, u64)> =
+        growth.iter().map(|leak| (facts(leak).sites, leak.bytes)).collect();
+    assert_eq!(sizes, [(3, 48 * MIB), (1, 8 * MIB)]);
+    assert_eq!(
+        growth[0].parts.iter().map(|part| part.bytes).collect::<Vec<_>>(),
+        [Bytes(16 * MIB), Bytes(16 * MIB), Bytes(16 * MIB)]
+    );
+}
+
+/// Activations that stay until the next step grow with the sequence length. So does everything
+/// else.
+#[test]
+fn growth_with_the_inputs_is_none() {
+    let mut program = Program::default();
+    let mut logits = None;
+    for step in 1..=14 {
+        let blocks: Vec<_> = (1..=10).map(|line| program.alloc(step * 4 * MIB, line)).collect();
+        let new = program.alloc(step * 4 * MIB, 77);
+        logits.replace(new).into_iter().for_each(|old| program.free(old));
+        blocks.into_iter().rev().for_each(|block| program.free(block));
+        program.optimizer();
+    }
+    assert_eq!(program.growth(), []);
+}
+
+/// Frames of a stack, innermost first, in files that the rules know.
+fn pass(program: &mut Program, phase: Phase, size: u64, line: u32) -> (u64, u64) {
+    let block = program.alloc(size, line);
+    let frames = match phase {
+        Phase::Forward => json!([
+            {"name": "forward", "filename": "model.py", "line": line},
+            {"name": "_call_impl", "filename": "/lib/site-packages/torch/nn/modules/module.py",
+             "line": 1},
+            {"name": "train", "filename": "train.py", "line": 10},
+        ]),
+        Phase::Backward => json!([]),
+        _ => json!([{"name": "train", "filename": "train.py", "line": line}]),
     };
-    assert_eq!(fragmentation.bytes, 512 * MIB);
+    program.events.last_mut().expect("the alloc")["frames"] = frames;
+    block
+}
+
+/// A training step without named ranges: activations, then gradients that replace the last ones.
+fn step(program: &mut Program, gradients: &mut Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    gradients.drain(..).for_each(|block| program.free(block));
+    let batch = pass(program, Phase::Other, MIB, 5);
+    let activations: Vec<_> =
+        (20..30).map(|line| pass(program, Phase::Forward, 24 * MIB, line)).collect();
+    *gradients = (0..10).map(|_| pass(program, Phase::Backward, 2 * MIB, 0)).collect();
+    program.free(batch);
+    activations
 }
 
 #[test]
-fn outliers_find_a_stack_of_one_rank_and_ignore_small_differences() {
-    let rank = |i: u64| {
-        let mut facts = RankFacts { name: format!("rank {i}"), ..RankFacts::default() };
-        let batch = 6 + i % 3;
-        facts.by_stack =
-            (0..40).map(|s| (s, format!("gpt.py:{s} forward"), batch * 10 * MIB)).collect();
-        facts.by_category = vec![(Category::Activation, batch * 400 * MIB)];
-        facts.peaks = vec![("requested_bytes", (batch * 400 * MIB) as i64)];
-        facts
-    };
-    let mut ranks: Vec<RankFacts> = (0..8).map(rank).collect();
-    assert_eq!(outliers(&ranks), []);
-    ranks[5].by_stack.push((99, "train.py:31 step".to_owned(), 500 * MIB));
-    ranks[5].peaks[0].1 += 500 * MIB as i64;
-    let found = outliers(&ranks);
-    assert_eq!(
-        found.iter().map(|f| (f.0, f.1.id.as_str(), f.1.bytes)).collect::<Vec<_>>(),
-        [(5, "outlier-0-0000000000000063", 500 * MIB)]
-    );
-    let expected = Facts::Outlier {
-        rank: "rank 5".to_owned(),
-        item: OutlierItem::Stack { hash: 99, site: "train.py:31 step".to_owned() },
-        bytes: Bytes(500 * MIB),
-        usual: Bytes(0),
-        ranks: 8,
-    };
-    assert_eq!(found[0].1.facts, expected);
-    // The last stage of a pipeline runs other code, so no rank is compared with it.
-    ranks[7].by_stack = (100..140).map(|s| (s, String::new(), 100 * MIB)).collect();
-    assert_eq!(outliers(&ranks).len(), 1);
+fn steps_are_told_by_forward_and_backward_passes() {
+    let mut program = Program::default();
+    let mut gradients = Vec::new();
+    for _ in 0..6 {
+        let activations = step(&mut program, &mut gradients);
+        activations.into_iter().rev().for_each(|block| program.free(block));
+    }
+    let steps = program.device().steps.expect("steps");
+    assert_eq!((steps.source, steps.whole()), (StepSource::Rhythm, 6));
+}
+
+/// Layers or generated tokens have no backward pass, so they are repetitions.
+#[test]
+fn repetitions_are_no_training_steps() {
+    let mut program = Program::default();
+    let mut cache = Vec::new();
+    for _ in 0..12 {
+        let blocks: Vec<_> =
+            (20..32).map(|line| pass(&mut program, Phase::Forward, MIB, line)).collect();
+        cache.push(pass(&mut program, Phase::Forward, 4 * MIB, 40));
+        blocks.into_iter().rev().for_each(|block| program.free(block));
+    }
+    let device = program.device();
+    let steps = device.steps.as_ref().expect("repetitions");
+    assert_eq!(steps.source, StepSource::Repetition);
+    assert!(!steps.are_training());
+    assert_eq!(device.of_kind(FindingKind::Growth), []);
+}
+
+/// Activations of four steps are freed at once, in the middle of a forward pass.
+#[test]
+fn memory_of_several_steps_freed_within_a_pass_is_a_cycle() {
+    let mut program = Program::default();
+    let (mut gradients, mut garbage) = (Vec::new(), Vec::new());
+    for index in 0..12 {
+        let activations = step(&mut program, &mut gradients);
+        garbage.push(activations[0]);
+        activations[1..].iter().rev().for_each(|&block| program.free(block));
+        if index % 4 == 3 {
+            let before: Vec<_> =
+                (50..56).map(|line| pass(&mut program, Phase::Forward, MIB, line)).collect();
+            garbage.drain(..).for_each(|block| program.free(block));
+            let after: Vec<_> =
+                (60..66).map(|line| pass(&mut program, Phase::Forward, MIB, line)).collect();
+            before.into_iter().chain(after).for_each(|block| program.free(block));
+        }
+    }
+    let found = program.device().of_kind(FindingKind::Cycle);
+    let [finding] = found.as_slice() else { panic!("one finding, not {found:?}") };
+    let Facts::Cycle(cycle) = finding.facts else { panic!("{finding:?}") };
+    assert_eq!((cycle.freed, cycle.collections >= 2), (Bytes(96 * MIB), true));
+    assert_eq!(program.growth(), []);
+}
+
+/// Predictions that an epoch collects are dropped between steps.
+#[test]
+fn memory_dropped_between_steps_is_no_cycle() {
+    let mut program = Program::default();
+    let (mut gradients, mut predictions) = (Vec::new(), Vec::new());
+    for index in 0..12 {
+        let activations = step(&mut program, &mut gradients);
+        predictions.push(activations[0]);
+        activations[1..].iter().rev().for_each(|&block| program.free(block));
+        if index % 4 == 3 {
+            predictions.drain(..).for_each(|block| program.free(block));
+        }
+    }
+    assert_eq!(program.device().of_kind(FindingKind::Cycle), []);
+}
+
+/// The output of each step is freed by the line that computes the next one. The peak is in the
+/// forward pass, before that line ends.
+#[test]
+fn results_of_the_last_step_at_the_peak_are_held() {
+    let mut program = Program::default();
+    let (mut gradients, mut output) = (Vec::new(), None);
+    for _ in 0..6 {
+        let mut activations = step(&mut program, &mut gradients);
+        let new = activations.pop().expect("the output");
+        output.replace(new).into_iter().for_each(|old: (u64, u64)| program.free(old));
+        activations.into_iter().rev().for_each(|block| program.free(block));
+    }
+    let device = program.device();
+    let held = device.of_kind(FindingKind::HeldTooLong);
+    let [held] = held.as_slice() else { panic!("one finding, not {held:?}") };
+    let Facts::HeldTooLong(HeldTooLong::LastStep { .. }) = held.facts else { panic!("{held:?}") };
+    assert_eq!((held.bytes, held.blocks), (24 * MIB, 1));
 }

@@ -10,6 +10,7 @@ mod commands;
 mod output;
 mod paths;
 mod read;
+mod row_per_line;
 mod serve;
 
 use arguments::{Arguments, Command};
@@ -53,11 +54,14 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Summary(a) => commands::summary::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
+        Command::Phases(a) => commands::phases::run(&a),
         Command::State(a) => commands::state::run(&a),
         Command::Flame(a) => commands::flame::run(&a),
         Command::Blocks(a) => commands::blocks::run(&a),
         Command::Segments(a) => commands::segments::run(&a),
+        Command::Events(a) => commands::events::run(&a),
         Command::Anomalies(a) => commands::anomalies::run(&a),
+        Command::Diagnose(a) => commands::diagnose::run(&a),
         Command::Diff(a) => commands::diff::run(&a),
         Command::Info(a) => commands::info::run(&a),
         Command::Export(a) => commands::export::run(&a),

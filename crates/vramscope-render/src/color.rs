@@ -24,25 +24,27 @@ impl Color {
     pub const STEPS: u32 = 4;
 
     /// Number of category colors.
-    pub const CATEGORIES: u32 = 10;
+    pub const CATEGORIES: u32 = 11;
     /// Number of steps of the ramp.
     pub const RAMP: u32 = 16;
+    /// Word of the first color of a state or line.
+    const STATES: u32 = FIRST_FIXED + Self::CATEGORIES + Self::RAMP;
     /// One past the word of the last fixed color.
     const END: u32 = Self::POOLS.0 + 1;
     /// Blocks that do not match the search.
-    pub const DIMMED: Self = Self(FIRST_FIXED + 26);
+    pub const DIMMED: Self = Self(Self::STATES);
     /// The background of a segment, visible where it is free.
-    pub const SEGMENT: Self = Self(FIRST_FIXED + 27);
+    pub const SEGMENT: Self = Self(Self::STATES + 1);
     /// A block whose free was requested and is not complete.
-    pub const PENDING: Self = Self(FIRST_FIXED + 28);
+    pub const PENDING: Self = Self(Self::STATES + 2);
     /// The line of `allocated_bytes`.
-    pub const ALLOCATED: Self = Self(FIRST_FIXED + 29);
+    pub const ALLOCATED: Self = Self(Self::STATES + 3);
     /// The line of `active_bytes`.
-    pub const ACTIVE: Self = Self(FIRST_FIXED + 30);
+    pub const ACTIVE: Self = Self(Self::STATES + 4);
     /// The line of `reserved_bytes`.
-    pub const RESERVED: Self = Self(FIRST_FIXED + 31);
+    pub const RESERVED: Self = Self(Self::STATES + 5);
     /// The line of `requested_bytes` with private pools counted as a whole.
-    pub const POOLS: Self = Self(FIRST_FIXED + 32);
+    pub const POOLS: Self = Self(Self::STATES + 6);
 
     /// The color of a category, by its index in the fixed order of categories. Larger indexes give
     /// the last category.
@@ -97,16 +99,16 @@ mod tests {
 
     #[test]
     fn fixed_colors_follow_the_wheel() {
-        assert_eq!((Color::category(0).word(), Color::category(99).word()), (1024, 1033));
-        assert_eq!((Color::ramp(0).word(), Color::ramp(99).word()), (1034, 1049));
+        assert_eq!((Color::category(0).word(), Color::category(99).word()), (1024, 1034));
+        assert_eq!((Color::ramp(0).word(), Color::ramp(99).word()), (1035, 1050));
         assert_eq!(Color::from_word(Color::POOLS.word()), Color::POOLS);
-        assert_eq!(Color::POOLS.word(), 1056);
+        assert_eq!(Color::POOLS.word(), 1057);
         assert_eq!(Color::PENDING.hue(), None);
     }
 
     #[test]
     fn invalid_words_are_gray() {
-        assert_eq!(Color::from_word(1057), Color::NO_STACK);
+        assert_eq!(Color::from_word(1058), Color::NO_STACK);
         assert_eq!(Color::from_word(u32::MAX).hue(), None);
         assert_eq!(Color::from_word(0x2FF).hue(), Some(255));
         assert_eq!(Color::from_word(0x2FF).step(), 2);

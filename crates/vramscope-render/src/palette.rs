@@ -55,6 +55,7 @@ const fn categories(theme: Theme) -> [[f64; 3]; Color::CATEGORIES as usize] {
             [0.61, 0.07, 50.0],
             [0.84, 0.09, 205.0],
             [0.65, 0.18, 27.0],
+            [0.79, 0.16, 130.0],
             [0.63, 0.012, 255.0],
         ],
         Theme::Light => [
@@ -67,6 +68,7 @@ const fn categories(theme: Theme) -> [[f64; 3]; Color::CATEGORIES as usize] {
             [0.52, 0.08, 50.0],
             [0.76, 0.10, 205.0],
             [0.59, 0.19, 27.0],
+            [0.70, 0.16, 130.0],
             [0.72, 0.010, 255.0],
         ],
     }
@@ -338,6 +340,6 @@ mod tests {
         }
         assert_eq!(palette.rgba(Color::new(3, 2)), palette.entries()[2 * 256 + 3]);
         assert_eq!(palette.rgba(Color::NO_STACK), palette.entries()[1279]);
-        assert_ne!(palette.rgba(Color::category(0)), palette.rgba(Color::category(9)));
+        assert_ne!(palette.rgba(Color::category(0)), palette.rgba(Color::category(10)));
     }
 }

@@ -1,12 +1,16 @@
 //! `vramscope anomalies`: the findings of each file and across ranks.
 
+pub use blind::BlindSpotRecord;
+
+mod blind;
+
 use crate::finding_text::{self, Words};
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::rank::RankSummary;
 use crate::target::Target;
 use serde::Serialize;
 use vramscope_analysis::{
-    Basis, Facts, Finding, FindingKind, OutlierItem, Phase, RankFacts, Severity, outliers,
+    Basis, Facts, Finding, FindingKind, Phase, RankFacts, RankSkew, Severity, SkewSite, rank_skew,
 };
 use vramscope_snapshot::StackId;
 
@@ -17,6 +21,31 @@ pub struct Findings {
     pub schema: &'static str,
     /// The findings by severity, then bytes.
     pub anomalies: Vec<FindingRecord>,
+    /// The number of findings that a limit left out; absent if none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omitted: usize,
+    /// What could not be looked for, each once.
+    pub blind_spots: Vec<BlindSpotRecord>,
+    /// Files in folders that are no snapshots.
+    pub skipped_files: usize,
+}
+
+impl Findings {
+    /// The number of findings, shown or not.
+    pub fn found(&self) -> usize {
+        self.anomalies.len() + self.omitted
+    }
+
+    /// Keeps the first `limit` findings.
+    pub fn truncate(&mut self, limit: usize) {
+        self.omitted += self.anomalies.len().saturating_sub(limit);
+        self.anomalies.truncate(limit);
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A finding in JSON and CSV.
@@ -52,6 +81,8 @@ pub struct FindingRecord {
     pub events: Vec<u32>,
     /// The call sites that the finding is about, most bytes first.
     pub sites: Vec<String>,
+    /// The callers of the first site, innermost first: frames outside of PyTorch.
+    pub called_from: Vec<String>,
     /// The number of blocks that the finding is about.
     pub blocks: u32,
     /// The shares of the call sites, if there are several.
@@ -84,23 +115,35 @@ pub fn of_device(target: Target<'_>) -> Vec<FindingRecord> {
     let found = target.entry.findings(target.index).iter();
     let row = |finding: &Finding| FindingRecord {
         children: children(target, finding),
-        frames: finding
-            .stack()
-            .map(|stack| owned_frames(target.snapshot(), stack))
-            .unwrap_or_default(),
         ..record(target.path, finding, finding_text::words(target.entry, finding))
     };
-    let with_sites = |mut record: FindingRecord| {
-        record.sites = record.children.iter().map(|child| child.site.clone()).collect();
-        if record.children.len() == 1 {
-            record.children.clear();
-        }
-        record
+    let with_frames = |record: FindingRecord| {
+        let stack = record.stack.unwrap_or(StackId::EMPTY);
+        with_frames(record, owned_frames(target.snapshot(), stack))
     };
-    found.map(row).map(with_sites).collect()
+    found.map(row).map(with_sites).map(with_frames).collect()
 }
 
-/// The shares of call sites, most bytes first. Call stacks with one label are one site.
+/// The record with its call sites. A single one has no children.
+fn with_sites(mut record: FindingRecord) -> FindingRecord {
+    record.sites = record.children.iter().map(|child| child.site.clone()).collect();
+    if record.children.len() == 1 {
+        record.children.clear();
+    }
+    record
+}
+
+/// The maximum number of callers of a finding's call site.
+const MAX_CALLERS: usize = 8;
+
+fn with_frames(record: FindingRecord, frames: Vec<FrameRecord<'static>>) -> FindingRecord {
+    let own = frames.iter().filter(|f| !f.is_framework()).map(FrameRecord::label);
+    let called_from = own.skip(1).take(MAX_CALLERS).collect();
+    FindingRecord { called_from, frames, ..record }
+}
+
+/// The shares of call sites, most bytes first. Call stacks with one label are one site. The call
+/// sites of a failed allocation keep their order: the requests by time, then what holds memory.
 fn children(target: Target<'_>, finding: &Finding) -> Vec<FindingChild> {
     let mut children: Vec<FindingChild> = Vec::new();
     for part in &finding.parts {
@@ -115,41 +158,76 @@ fn children(target: Target<'_>, finding: &Finding) -> Vec<FindingChild> {
             }
         }
     }
-    children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
+    if finding.kind() != FindingKind::Oom {
+        children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
+    }
     children.truncate(MAX_CHILDREN);
     children
 }
 
 /// The record of a finding across ranks. `frames` is the call stack that it is about.
-pub fn outlier(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>) -> FindingRecord {
-    let sites = frames.first().map(FrameRecord::label).into_iter().collect();
-    FindingRecord {
-        frames,
-        sites,
-        ..record(path, finding, finding_text::rank_words(&finding.facts))
+pub fn of_ranks(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>) -> FindingRecord {
+    let Facts::RankSkew(skew) = &finding.facts else {
+        return record(path, finding, Words::default());
+    };
+    let mut children: Vec<FindingChild> = Vec::new();
+    for SkewSite { site, excess, .. } in &skew.sites {
+        match children.iter_mut().find(|child| child.site == *site) {
+            Some(child) => child.bytes += excess.0,
+            None => {
+                children.push(FindingChild { site: site.clone(), bytes: excess.0, blocks: 0 });
+            }
+        }
     }
+    children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
+    children.truncate(MAX_CHILDREN);
+    let words = finding_text::rank_words(skew);
+    let record = FindingRecord { children, ..record(path, finding, words) };
+    with_frames(with_sites(record), frames)
 }
 
-/// The findings of all devices, and the outliers among them.
-pub fn across(ranks: Vec<RankSummary>) -> Findings {
+/// The findings of all devices, and those across ranks.
+pub fn across(ranks: Vec<RankSummary>, skipped_files: usize) -> Findings {
     let facts: Vec<RankFacts> = ranks.iter().map(RankSummary::facts).collect();
-    let outliers = outliers(&facts).into_iter().map(|(index, finding)| {
+    let skews = rank_skew(&facts).into_iter().map(|(index, finding)| {
         let rank = &ranks[index];
-        let stack = match &finding.facts {
-            Facts::RankSkew { item: OutlierItem::Stack { hash, .. }, .. } => {
-                rank.stacks.iter().find(|s| s.hash == *hash)
-            }
+        let largest = match &finding.facts {
+            Facts::RankSkew(RankSkew { sites, .. }) => sites.first(),
             _ => None,
         };
-        outlier(&rank.path, &finding, stack.map(|s| s.frames.clone()).unwrap_or_default())
+        let stack = largest.and_then(|site| rank.stacks.iter().find(|s| s.hash == site.hash));
+        of_ranks(&rank.path, &finding, stack.map(|s| s.frames.clone()).unwrap_or_default())
     });
-    let outliers: Vec<FindingRecord> = outliers.collect();
-    let mut all: Vec<FindingRecord> =
-        ranks.into_iter().flat_map(|r| r.findings).chain(outliers).collect();
+    let skews: Vec<FindingRecord> = skews.collect();
+    let blind_spots = blind::merged(&ranks);
+    let mut all: Vec<FindingRecord> = Vec::new();
+    let has_other_rank = |of: &RankFacts| {
+        facts.iter().any(|f| f.folder == of.folder && f.rank.is_some() && f.rank != of.rank)
+    };
+    for (summary, facts) in ranks.into_iter().zip(&facts) {
+        let rank = facts.rank.filter(|_| has_other_rank(facts));
+        all.extend(summary.findings.into_iter().map(|finding| named(finding, rank)));
+    }
+    all.extend(skews);
     all.sort_unstable_by(|a, b| {
         (a.severity, b.bytes, &a.path, &a.id).cmp(&(b.severity, a.bytes, &b.path, &b.id))
     });
-    Findings { schema: "vramscope.anomalies/1", anomalies: all }
+    Findings {
+        schema: "vramscope.anomalies/1",
+        anomalies: all,
+        omitted: 0,
+        blind_spots,
+        skipped_files,
+    }
+}
+
+/// A finding whose title and text begin with the rank.
+fn named(mut finding: FindingRecord, rank: Option<u32>) -> FindingRecord {
+    if let Some(rank) = rank {
+        finding.title = format!("rank {rank}: {}", finding.title);
+        finding.text = format!("rank {rank}: {}", finding.text);
+    }
+    finding
 }
 
 /// A record without call sites.
@@ -170,6 +248,7 @@ fn record(path: &str, finding: &Finding, words: Words) -> FindingRecord {
         basis: finding.basis,
         events: finding.events.clone(),
         sites: Vec::new(),
+        called_from: Vec::new(),
         blocks: finding.blocks,
         children: Vec::new(),
         frames: Vec::new(),

@@ -3,15 +3,21 @@
 
 use crate::derived::Derived;
 use crate::findings::{FindingRecord, of_device};
-use crate::frames::{FrameRecord, owned_frames, site};
-use crate::peak::BandKind;
+use crate::frames::{FrameRecord, owned_frames, row_site, site};
+use crate::loaded_file::SnapshotEntry;
+use crate::peak::{BandKind, RowKey, block_key, row_key};
 use crate::shares::{CategoryShare, by_category};
 use crate::summary::OomSummary;
-use crate::target::{Target, slot_of};
-use crate::text::rank_name;
+use crate::target::{Target, event_of, slot_of};
+use crate::text;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
-use vramscope_analysis::{Measure, RankFacts, by_stack_sliced, parallel};
+use vramscope_analysis::{
+    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, blind_spots_sliced,
+    by_stack_sliced, merge_same_lines, name_hash, parallel,
+};
 
 /// One device of one rank. The size is at most a few hundred kilobytes for any file, so the
 /// summaries of 1,000 ranks fit in memory.
@@ -25,6 +31,9 @@ pub struct RankSummary {
     pub device: u32,
     /// The four bands by name, with their peaks in bytes.
     pub peaks: Vec<(&'static str, i64)>,
+    /// The first event after which `requested_bytes` peaks, from 0; -1 is the state before the
+    /// window.
+    pub peak_event: i64,
     /// Live bytes at the peak of `requested_bytes` by category, most bytes first.
     pub categories: Vec<CategoryShare>,
     /// Live bytes at the peak of `requested_bytes` by call stack: the 200 largest.
@@ -33,6 +42,9 @@ pub struct RankSummary {
     pub ooms: Vec<OomSummary>,
     /// The rank's own findings, by severity, then bytes.
     pub findings: Vec<FindingRecord>,
+    /// What could not be looked for; empty if another device of the file has more events.
+    #[serde(skip)]
+    pub blind_spots: Vec<BlindSpot>,
 }
 
 /// The live bytes of a call stack at the peak of `requested_bytes`.
@@ -44,6 +56,10 @@ pub struct StackShare {
     pub site: String,
     /// Requested bytes.
     pub bytes: u64,
+    /// The category with most of the bytes.
+    pub category: Category,
+    /// Whether a finding about growth or held memory names the call site.
+    pub is_told: bool,
     /// The call stack, innermost frame first.
     pub frames: Vec<FrameRecord<'static>>,
 }
@@ -70,42 +86,113 @@ impl RankSummary {
             by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
         let findings = entry.derive(Derived::Findings, target.index, &mut findings_budget);
         let (shares, ()) = slicing::join(shares, findings).await;
+        let shares = merge_same_lines(shares, &entry.sites);
         let mut live = Vec::new();
+        let rows: FxHashMap<RowKey, usize> = shares.iter().map(row_key).zip(0..).collect();
+        let mut by_category_of_row = vec![[0u64; Category::ALL.len()]; shares.len()];
         for part in strides(trace.blocks.len()) {
             budget.charge(2 * part.len() as u64).await;
             let blocks = (part.start as u32..).zip(&trace.blocks[part]);
             let of_slot = blocks.filter(|(_, b)| b.enters <= slot && slot < b.leaves);
-            live.extend(of_slot.map(|(i, b)| (categories.get(i).category, b.bytes.0)));
+            live.extend(of_slot.map(|(i, b)| {
+                let category = categories.get(i).category;
+                if let Some(&row) = rows.get(&block_key(target, i)) {
+                    by_category_of_row[row][category as usize] += b.bytes.0;
+                }
+                (category, b.bytes.0)
+            }));
         }
+        let category_of = |row: usize| {
+            let sums = &by_category_of_row[row];
+            Category::ALL.into_iter().max_by_key(|&c| sums[c as usize]).unwrap_or(Category::Unknown)
+        };
+        let told = told_sites(target);
+        let is_main = entry.default_trace().is_some_and(|main| std::ptr::eq(main, trace));
+        let blind_spots = if is_main {
+            blind_spots_sliced(entry.evidence(target.index), budget).await
+        } else {
+            Vec::new()
+        };
         Self {
             path: target.path.to_owned(),
             rank: crate::rank_of(target.path),
             device: target.device(),
             peaks: BandKind::ALL.iter().map(|band| (band.name(), band.of(target).0.peak)).collect(),
+            peak_event: event_of(slot),
             categories: by_category(live.into_iter()),
             stacks: shares
                 .iter()
                 .take(MAX_STACKS)
-                .map(|s| StackShare {
-                    hash: entry.sites.get(s.stack).stack_hash,
-                    site: site(entry, s.stack),
+                .enumerate()
+                .map(|(row, s)| StackShare {
+                    hash: row_hash(entry, s),
                     bytes: s.weight as u64,
+                    category: category_of(row),
+                    is_told: told.contains(&site(entry, s.stack)),
                     frames: owned_frames(snapshot, s.stack),
+                    site: row_site(entry, s.stack, s.no_stack),
                 })
                 .collect(),
             ooms: crate::summary::ooms(trace),
             findings: of_device(target),
+            blind_spots,
         }
     }
 
     /// The figures that are compared across ranks.
     pub fn facts(&self) -> RankFacts {
+        let peak = |band: BandKind| {
+            let peak = self.peaks.iter().find(|peak| peak.0 == band.name());
+            peak.map_or(0, |peak| u64::try_from(peak.1).unwrap_or(0))
+        };
+        let stack = |s: &StackShare| RankStack {
+            hash: s.hash,
+            site: s.site.clone(),
+            bytes: s.bytes,
+            category: s.category,
+            is_told: s.is_told,
+        };
         RankFacts {
-            name: rank_name(self.rank, &self.path),
             device: self.device,
-            peaks: self.peaks.clone(),
-            by_stack: self.stacks.iter().map(|s| (s.hash, s.site.clone(), s.bytes)).collect(),
+            requested_peak: peak(BandKind::Requested),
+            reserved_peak: peak(BandKind::Reserved),
+            by_stack: self.stacks.iter().map(stack).collect(),
             by_category: self.categories.iter().map(|c| (c.category, c.bytes)).collect(),
+            findings: self.findings.iter().map(|f| (f.kind, f.bytes)).collect(),
+            ..run_facts(&self.path)
         }
     }
+}
+
+/// The hash of a row of blocks: that of its call stack, or of why there is none.
+fn row_hash(entry: &SnapshotEntry, share: &Share) -> u64 {
+    match share.no_stack {
+        Some(why) => name_hash(text::no_stack(why)),
+        None => entry.sites.get(share.stack).stack_hash,
+    }
+}
+
+/// The run and the rank in a path, without figures.
+pub fn run_facts(path: &str) -> RankFacts {
+    let Some((folder, file)) = crate::rank_of::run_of(path) else { return RankFacts::default() };
+    RankFacts {
+        folder: folder.to_owned(),
+        file,
+        rank: crate::rank_of(path),
+        ..RankFacts::default()
+    }
+}
+
+/// The call sites that findings about growth and held memory name.
+fn told_sites(target: Target<'_>) -> BTreeSet<String> {
+    let found = target.entry.findings(target.index).iter().filter(|finding| {
+        matches!(
+            finding.kind(),
+            FindingKind::Growth
+                | FindingKind::Cycle
+                | FindingKind::GradientsHeld
+                | FindingKind::HeldTooLong
+        )
+    });
+    found.flat_map(|f| &f.parts).map(|part| site(target.entry, part.stack)).collect()
 }

@@ -1,6 +1,6 @@
 //! Finds the rank in a path.
 
-use crate::text::file_name;
+use std::ops::Range;
 
 /// The rank in a path: the digits after the last `rank` in the file's name, else in the nearest
 /// folder's name.
@@ -15,20 +15,64 @@ use crate::text::file_name;
 /// assert_eq!(rank_of("frank.pickle"), None);
 /// ```
 pub fn rank_of(path: &str) -> Option<u32> {
-    let named = path.rsplit(['/', '\\']).find_map(|part| {
-        let lower = part.to_ascii_lowercase();
-        lower.rmatch_indices("rank").find_map(|(at, word)| {
-            let rest = lower[at + word.len()..].trim_start_matches(['_', '-', '.', ' ', '=']);
-            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-            rest[..digits].parse().ok()
-        })
-    });
-    named.or_else(|| before_step(path))
+    digits_of(path).map(|(rank, _)| rank)
+}
+
+/// The folder of a rank's run, and the rest of the path without the rank's digits. Files of one run
+/// have one folder, whether the rank is in the file's name or in a folder's name. `None` if the
+/// path has no rank.
+pub(crate) fn run_of(path: &str) -> Option<(&str, String)> {
+    let (_, digits) = digits_of(path)?;
+    let folder = path[..digits.start].rfind(['/', '\\']).map_or(0, |at| at + 1);
+    Some((&path[..folder], format!("{}{}", &path[folder..digits.start], &path[digits.end..])))
+}
+
+/// The rank in a path, and the place of its digits.
+fn digits_of(path: &str) -> Option<(u32, Range<usize>)> {
+    let mut end = path.len();
+    for part in path.rsplit(['/', '\\']) {
+        let begin = end - part.len();
+        if let Some((rank, digits)) = in_name(part) {
+            return Some((rank, begin + digits.start..begin + digits.end));
+        }
+        end = begin.saturating_sub(1);
+    }
+    before_step(path)
+}
+
+fn in_name(name: &str) -> Option<(u32, Range<usize>)> {
+    let lower = name.to_ascii_lowercase();
+    lower.rmatch_indices("rank").find_map(|(at, word)| {
+        let rest = lower[at + word.len()..].trim_start_matches(['_', '-', '.', ' ', '=']);
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let begin = lower.len() - rest.len();
+        Some((rest[..digits].parse().ok()?, begin..begin + digits))
+    })
 }
 
 /// The rank in a file name `RANK_step_STEP`, which torchtitan writes since 2026 (its
 /// `tools/profiler.py`).
-fn before_step(path: &str) -> Option<u32> {
-    let (rank, step) = file_name(path).split_once("_step_")?;
-    step.starts_with(|c: char| c.is_ascii_digit()).then(|| rank.parse().ok())?
+fn before_step(path: &str) -> Option<(u32, Range<usize>)> {
+    let begin = path.rfind(['/', '\\']).map_or(0, |at| at + 1);
+    let (rank, step) = path[begin..].split_once("_step_")?;
+    let digits = begin..begin + rank.len();
+    step.starts_with(|c: char| c.is_ascii_digit()).then(|| Some((rank.parse().ok()?, digits)))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run_of;
+
+    #[test]
+    fn run_of_removes_the_rank_from_a_file_or_a_folder() {
+        for (path, folder, rest) in [
+            ("run/rank3_memory_snapshot.pickle", "run/", "rank_memory_snapshot.pickle"),
+            ("run/rank_4/snapshot.pickle", "run/", "rank_/snapshot.pickle"),
+            ("rank0.pickle", "", "rank.pickle"),
+            ("it/000003_step_10.pickle", "it/", "_step_10.pickle"),
+        ] {
+            assert_eq!(run_of(path), Some((folder, rest.to_owned())), "{path}");
+        }
+        assert_eq!(run_of("runs/gpt.pickle"), None);
+    }
 }

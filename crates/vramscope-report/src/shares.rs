@@ -27,3 +27,12 @@ pub fn by_category(blocks: impl Iterator<Item = (Category, u64)>) -> Vec<Categor
     shares.sort_by_key(|s| std::cmp::Reverse(s.bytes));
     shares
 }
+
+/// The category of a row with these shares: `mixed` for more than one category.
+pub fn row_category(shares: &[CategoryShare]) -> Option<&'static str> {
+    match shares {
+        [] => None,
+        [only] => Some(only.category.name()),
+        _ => Some("mixed"),
+    }
+}

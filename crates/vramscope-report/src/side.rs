@@ -4,6 +4,8 @@
 //! to the coordinator without parsing it. So byte counts stay exact, and the two files need not be
 //! open at the same time.
 
+mod inputs;
+
 use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;
 use crate::peak::{BandKind, peak_sliced};
@@ -12,7 +14,7 @@ use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Category, Exactness, FindingKind};
+use vramscope_analysis::{Category, Exactness, FindingKind, NoStack};
 
 /// One device of one file, as one side of a comparison.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,6 +29,12 @@ pub struct Side {
     pub band: BandKind,
     /// The event of the band's peak; -1 is the state before the window.
     pub event: i64,
+    /// `allocator_settings`: dotted keys and their values as JSON text. Empty before PyTorch 2.3.
+    pub settings: Vec<(String, String)>,
+    /// The number of whole training steps; 0 if none were found.
+    pub steps: u32,
+    /// Bytes of the input blocks of a typical step; `None` if no block is known to be input.
+    pub input_bytes: Option<u64>,
     /// The four bands, in the order of [`BandKind::ALL`].
     pub bands: [BandFigures; 4],
     /// Blocks that are live at the peak (segments, for `reserved_bytes`).
@@ -81,12 +89,14 @@ pub struct SideStack {
     pub bytes: u64,
     /// Blocks.
     pub blocks: u32,
-    /// The category with most of the bytes; `None` for segments.
-    pub category: Option<Category>,
+    /// The category, or `mixed`; `None` for segments.
+    pub category: Option<String>,
     /// True if this is the stack of the frees.
     pub of_free: bool,
     /// The call site.
     pub site: String,
+    /// Why there is no call stack.
+    pub no_stack: Option<NoStack>,
     /// Indices into [`Side::frames`], innermost frame first.
     pub frames: Vec<u32>,
 }
@@ -127,6 +137,7 @@ impl Side {
     pub async fn sliced<'a>(target: Target<'a>, band: BandKind, budget: &mut Budget) -> Self {
         let summary = RankSummary::sliced(target, budget).await;
         let peak = peak_sliced(target, band, None, budget).await;
+        let (steps, input_bytes) = inputs::of_steps(target, budget).await;
         let mut frames: Vec<(String, String, u32)> = Vec::new();
         let mut known: BTreeMap<FrameRecord<'_>, u32> = BTreeMap::new();
         let mut intern = |frame: FrameRecord<'a>| {
@@ -141,13 +152,17 @@ impl Side {
         let stacks = peak.stacks.into_iter().map(|stack| SideStack {
             bytes: stack.bytes,
             blocks: stack.blocks,
-            category: stack.category,
+            category: stack.category.map(str::to_owned),
             of_free: stack.of_free,
             site: stack.site,
+            no_stack: stack.no_stack,
             frames: stack.frames.into_iter().map(&mut intern).collect(),
         });
         let stacks = stacks.collect();
         Self {
+            settings: target.snapshot().settings.clone(),
+            steps,
+            input_bytes,
             bands: BandKind::ALL.map(|kind| {
                 let (band, exactness) = kind.of(target);
                 BandFigures {

@@ -1,12 +1,14 @@
 //! Evidence from a block's life: the phase that allocated it, and the phases that it outlived.
 
+use super::groups::{self, Group};
 use super::phases::Phases;
 use super::stacks::StackHints;
+use super::workspace::{WORKSPACE_BYTES, Workspaces};
 use super::{Category, Guess, Phase};
 use crate::blocks::{Block, Origin};
-use crate::slicing::{Budget, STRIDE};
+use crate::slicing::{Budget, STRIDE, strides};
 use crate::trace::Trace;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Events, Snapshot, StackId};
 
 /// The result of judging a block by its own stack and life.
@@ -26,20 +28,18 @@ pub(super) enum Verdict {
         /// Whether it lived longer than a temporary of one operation.
         is_long: bool,
     },
+    /// Allocated by `DistributedDataParallel` for the gradients that it reduces at once. The
+    /// gradients can be views of it.
+    Bucket,
+    /// Allocated by the program between backward and the optimizer, and live until the optimizer:
+    /// a gradient in another precision, if a gradient or a state has the size. Else as guessed.
+    GradientCopy(Guess),
     /// From before the window, and without evidence of its allocation.
     Preexisting,
 }
 
 /// Upper bound for the life of a temporary inside one operation, in events.
-const MAX_OPERATION_EVENTS: u32 = 16;
-
-/// Default workspace sizes in bytes: cuBLAS (`:4096:2:16:8`), cuBLAS from compute capability 9
-/// (32 MiB), and cuBLASLt (`CublasHandlePool.cpp`, `CUDABlas.cpp`).
-pub(super) const WORKSPACE_BYTES: [u64; 3] = [8_519_680, 33_554_432, 1 << 20];
-
-/// Upper bound for the number of workspaces of one size. Handles and streams do not explain more
-/// never-freed blocks.
-pub(super) const MAX_WORKSPACES: u32 = 4;
+pub(super) const MAX_OPERATION_EVENTS: u32 = 16;
 
 /// Cost of judging a block by its life, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 12;
@@ -49,22 +49,21 @@ struct Judge<'a> {
     trace: &'a Trace,
     hints: &'a [StackHints],
     phases: &'a Phases,
-    /// Whether blocks of each size in [`WORKSPACE_BYTES`] can be workspaces.
-    can_be_workspace: [bool; 3],
-    /// By stack: whether some of its blocks were freed in the period that allocated them.
-    has_brief_blocks: Vec<bool>,
-    /// By stack: whether some of its blocks were never freed.
-    has_kept_blocks: Vec<bool>,
+    /// By stack.
+    groups: Vec<Group>,
+    workspaces: Workspaces,
+    /// Blocks that an optimizer allocates and keeps, by span and size.
+    replacements: FxHashMap<(usize, u64), u32>,
 }
 
 /// The event at which the program freed a block. `None` if the block is live at the end.
-fn free_event(block: &Block, slots: u32) -> Option<u32> {
+pub(super) fn free_event(block: &Block, slots: u32) -> Option<u32> {
     let free = block.free_requested().or(block.free_completed()).map(|event| event.0);
     free.or((block.leaves < slots).then(|| block.leaves - 1))
 }
 
 fn verdict(category: Category, confidence: f32) -> Verdict {
-    Verdict::Final(Guess { category, confidence })
+    Verdict::Final(Guess::new(category, confidence))
 }
 
 /// Judges every block by its own stack and life.
@@ -75,55 +74,46 @@ pub(super) async fn verdicts(
     phases: &Phases,
     budget: &mut Budget,
 ) -> Vec<Verdict> {
-    let slots = trace.slots();
     let mut judge = Judge {
         snapshot,
         trace,
         hints,
         phases,
-        can_be_workspace: [true; 3],
-        has_brief_blocks: vec![false; hints.len()],
-        has_kept_blocks: vec![false; hints.len()],
+        groups: groups::groups(trace, hints, phases, budget).await,
+        workspaces: Workspaces::new(trace, hints, phases, budget).await,
+        replacements: FxHashMap::default(),
     };
-    // Number of never-freed blocks of each workspace size, and all sizes of model tensors.
-    let mut counts = [0; 3];
-    let mut model_sizes: FxHashSet<u64> = FxHashSet::default();
-    for blocks in trace.blocks.chunks(STRIDE) {
-        budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
-        for block in blocks {
-            let stack = block.stack.0 as usize;
-            let category = hints[stack].built_in_rule.map(|guess| guess.category);
-            if matches!(category, Some(Category::Parameter | Category::OptimizerState)) {
-                model_sizes.insert(block.bytes.0);
-            }
-            let Some(alloc) = block.alloc_event() else { continue };
-            match free_event(block, slots) {
-                None => {
-                    judge.has_kept_blocks[stack] = true;
-                    if let Some(i) = WORKSPACE_BYTES.iter().position(|&w| w == block.bytes.0) {
-                        counts[i] += 1;
-                    }
-                }
-                Some(free) => {
-                    let period_end = phases.period_end(alloc.0);
-                    judge.has_brief_blocks[stack] |= period_end.is_none_or(|end| free < end);
-                }
-            }
-        }
-    }
-    for (i, size) in WORKSPACE_BYTES.iter().enumerate() {
-        judge.can_be_workspace[i] = counts[i] <= MAX_WORKSPACES && !model_sizes.contains(size);
-    }
+    judge.find_replacements(budget).await;
     let mut verdicts = Vec::with_capacity(trace.blocks.len());
-    for blocks in trace.blocks.chunks(STRIDE) {
-        budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
-        verdicts.extend(blocks.iter().map(|block| judge.block(block)));
+    for part in strides(trace.blocks.len()) {
+        budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
+        verdicts.extend(part.map(|i| judge.block(i as u32)));
     }
     verdicts
 }
 
 impl Judge<'_> {
-    fn block(&self, block: &Block) -> Verdict {
+    /// Finds the blocks that an optimizer allocates and keeps.
+    async fn find_replacements(&mut self, budget: &mut Budget) {
+        for blocks in self.trace.blocks.chunks(STRIDE) {
+            budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
+            for block in blocks {
+                let Some(alloc) = block.alloc_event() else { continue };
+                let hints = self.hints[block.stack.0 as usize];
+                if self.phases.of_alloc(alloc.0, hints) != Some(Phase::Optimizer) {
+                    continue;
+                }
+                let Some(span) = self.phases.span(alloc.0) else { continue };
+                let end = self.phases.spans[span].end;
+                if free_event(block, self.trace.slots()).is_none_or(|free| free >= end) {
+                    *self.replacements.entry((span, block.bytes.0)).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, index: u32) -> Verdict {
+        let block = &self.trace.blocks[index as usize];
         let has_alloc_stack = !block.has_stack_of_free() || self.phases.frees_repeat_stacks;
         let hints = if has_alloc_stack {
             self.hints[block.stack.0 as usize]
@@ -135,7 +125,7 @@ impl Judge<'_> {
         }
         match block.alloc_event() {
             Some(event) => {
-                self.profiled(event.0).unwrap_or_else(|| self.allocated(block, event.0, hints))
+                self.profiled(event.0).unwrap_or_else(|| self.allocated(index, event.0, hints))
             }
             None if block.origin() == Origin::LostAlloc && !hints.has_frames => {
                 verdict(Category::Unknown, 0.0)
@@ -157,26 +147,26 @@ impl Judge<'_> {
         Some(verdict(category, 0.99))
     }
 
-    /// Whether a block has the size of a workspace, and can be one. Libraries allocate a workspace
-    /// when a thread first needs it, and keep it. 1 MiB is a common size of other tensors too, so
-    /// such a workspace must be allocated before the first step ends.
-    fn is_workspace(&self, block: &Block) -> bool {
-        let update = block
-            .alloc_event()
-            .and_then(|alloc| self.phases.last_before(Phase::Optimizer, alloc.0));
-        let mut sizes = WORKSPACE_BYTES.iter().zip(self.can_be_workspace);
-        sizes.any(|(&size, is_possible)| {
-            is_possible && size == block.bytes.0 && (size > 1 << 20 || update.is_none())
-        })
-    }
-
     /// Judges a block that was allocated in the window.
-    fn allocated(&self, block: &Block, alloc: u32, hints: StackHints) -> Verdict {
+    fn allocated(&self, index: u32, alloc: u32, hints: StackHints) -> Verdict {
+        let block = &self.trace.blocks[index as usize];
         let free = free_event(block, self.trace.slots());
         let phase = self.phases.of_alloc(alloc, hints);
-        if let Some(Guess { category, confidence }) = hints.built_in_rule {
+        if let Some(Guess { category, confidence, .. }) = hints.built_in_rule {
             match category {
                 Category::Workspace | Category::Input => return verdict(category, confidence),
+                Category::Cache => {
+                    return match free {
+                        // Training keeps the keys and values of its batch for backward.
+                        _ if self.reaches_backward(alloc, free) => self.forward(block, alloc, free),
+                        Some(free) if free - alloc <= MAX_OPERATION_EVENTS => {
+                            verdict(Category::Temporary, 0.7)
+                        }
+                        _ => verdict(category, confidence),
+                    };
+                }
+                _ if hints.is_gradient_buffer => return verdict(Category::Gradient, 0.8),
+                Category::Communication if hints.is_bucket => return Verdict::Bucket,
                 Category::Communication => {
                     return self.communication(alloc, free, hints, confidence);
                 }
@@ -195,11 +185,18 @@ impl Judge<'_> {
                 _ => {}
             }
         }
+        if self.workspaces.contains(index) {
+            return verdict(Category::Workspace, 0.6);
+        }
+        if self.is_cache(block, alloc, free, phase, hints) {
+            return verdict(Category::Cache, 0.5);
+        }
         match phase {
             Some(Phase::Forward) => self.forward(block, alloc, free),
             // Activation checkpointing recomputes activations in backward.
             Some(Phase::Backward)
-                if hints.built_in_rule.is_some_and(|g| g.category == Category::Activation) =>
+                if hints.runs_module
+                    && hints.built_in_rule.is_some_and(|g| g.category == Category::Activation) =>
             {
                 let is_short = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
                 if is_short {
@@ -210,18 +207,15 @@ impl Judge<'_> {
             }
             Some(Phase::Backward) => self.backward(block, alloc, free, hints),
             Some(Phase::Optimizer) => self.update(block.stack, alloc, free),
-            Some(Phase::Other) => self.program(alloc, free),
+            Some(Phase::Other) => self.program(block, alloc, free),
             // Without any stacks, allocations outside of named ranges count as the program's.
-            None if !self.phases.allocs_have_stacks => self.program(alloc, free),
+            None if !self.phases.allocs_have_stacks => self.program(block, alloc, free),
             None => verdict(Category::Unknown, 0.0),
         }
     }
 
     /// Judges a block that a forward pass allocated.
     fn forward(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
-        if free.is_none() && self.is_workspace(block) {
-            return verdict(Category::Workspace, 0.6);
-        }
         let backward = self.phases.next_after(Phase::Backward, alloc);
         match (backward, free) {
             (Some(backward), Some(free)) if free < backward => verdict(Category::Temporary, 0.8),
@@ -231,10 +225,10 @@ impl Judge<'_> {
                 let forward = self.phases.next_after(Phase::Forward, backward);
                 let second =
                     forward.and_then(|forward| self.phases.next_after(Phase::Backward, forward));
-                let stack = block.stack.0 as usize;
+                let group = &self.groups[block.stack.0 as usize];
                 if second.is_some()
-                    && self.has_kept_blocks[stack]
-                    && !self.has_brief_blocks[stack]
+                    && !group.has_brief
+                    && !group.keeps_later
                     && self.phases.last_before(Phase::Backward, alloc).is_none()
                 {
                     verdict(Category::Buffer, 0.5)
@@ -263,7 +257,6 @@ impl Judge<'_> {
                     verdict(Category::Temporary, 0.85)
                 }
             }
-            None if self.is_workspace(block) => verdict(Category::Workspace, 0.6),
             // The gradient of the loss itself. It is allocated where the program calls backward.
             _ if hints.has_frames && !hints.is_engine && block.bytes.0 <= 8 => {
                 verdict(Category::Temporary, 0.5)
@@ -283,7 +276,7 @@ impl Judge<'_> {
             },
             // The recording ends within the step. Other blocks of the call site show whether it
             // keeps its blocks.
-            None if self.has_brief_blocks[stack.0 as usize] && end.is_none() => {
+            None if self.groups[stack.0 as usize].has_brief && end.is_none() => {
                 verdict(Category::Temporary, 0.7)
             }
             None => verdict(Category::OptimizerState, if end.is_some() { 0.85 } else { 0.6 }),
@@ -291,20 +284,35 @@ impl Judge<'_> {
     }
 
     /// Judges a block that the program itself allocated, outside of all phases.
-    fn program(&self, alloc: u32, free: Option<u32>) -> Verdict {
+    fn program(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
         let phases = self.phases;
         if !phases.occurs(Phase::Forward) && !phases.occurs(Phase::Backward) {
             return verdict(Category::Unknown, 0.0);
         }
         let forward = phases.next_after(Phase::Forward, alloc);
         let backward = phases.next_after(Phase::Backward, alloc);
-        let lives_until = |event: u32| free.is_none_or(|free| free >= event);
         let boundary = phases
             .last_before(Phase::Backward, alloc)
             .max(phases.last_before(Phase::Optimizer, alloc));
         let before_forward = phases
             .last_before(Phase::Forward, alloc)
             .is_none_or(|f| boundary.is_some_and(|b| b > f));
+        let group = &self.groups[block.stack.0 as usize];
+        // A block feeds the next forward pass if it is allocated between two forward passes,
+        // without a backward pass in between.
+        let feeds = before_forward
+            || forward.is_some() && backward.is_none_or(|b| forward.is_some_and(|f| f < b));
+        if group.accumulates || group.grows && group.has_batch_beside {
+            // No batch is kept that long. Where a batch comes beside, the program keeps outputs.
+            return if !feeds || group.has_batch_beside {
+                verdict(Category::Activation, 0.4)
+            } else {
+                Verdict::Final(Guess::either(Category::Activation, Category::Input))
+            };
+        }
+        if self.is_gradient_copy(alloc, free) {
+            return Verdict::GradientCopy(self.between_phases(feeds, alloc, free));
+        }
         if free.is_none()
             && backward.is_some()
             && phases.last_before(Phase::Backward, alloc).is_none()
@@ -312,37 +320,89 @@ impl Judge<'_> {
         {
             return Verdict::ProgramTensor;
         }
-        if self.outlives_steps(alloc, free) {
-            // No batch is kept that long. The program accumulates outputs of the model.
-            return verdict(Category::Activation, 0.3);
+        Verdict::Final(self.between_phases(feeds, alloc, free))
+    }
+
+    /// Judges a block of the program by the phase that follows.
+    fn between_phases(&self, feeds: bool, alloc: u32, free: Option<u32>) -> Guess {
+        let phases = self.phases;
+        let forward = phases.next_after(Phase::Forward, alloc);
+        let backward = phases.next_after(Phase::Backward, alloc);
+        let lives_until = |event: u32| free.is_none_or(|free| free >= event);
+        if self.is_saved_in_forward(alloc, free) {
+            return Guess::new(Category::Activation, 0.6);
         }
-        // A block feeds the next forward pass if it is allocated between two forward passes,
-        // without a backward pass in between.
-        let feeds = before_forward
-            || forward.is_some() && backward.is_none_or(|b| forward.is_some_and(|f| f < b));
         match (forward, backward) {
-            (Some(forward), _) if feeds && lives_until(forward) => verdict(Category::Input, 0.8),
-            (None, _) if feeds && free.is_none() => verdict(Category::Input, 0.6),
+            (Some(forward), _) if feeds && lives_until(forward) => Guess::new(Category::Input, 0.8),
+            (None, _) if feeds && free.is_none() => Guess::new(Category::Input, 0.6),
             // A training loop without modules: its forward pass is the program's own code.
             (None, Some(backward)) if !phases.occurs(Phase::Forward) && lives_until(backward) => {
-                verdict(Category::Activation, 0.4)
+                Guess::new(Category::Activation, 0.4)
             }
             (_, Some(backward)) if !feeds && lives_until(backward) => {
-                verdict(Category::Activation, 0.7)
+                Guess::new(Category::Activation, 0.7)
             }
-            (_, None) if !feeds && free.is_none() => verdict(Category::Activation, 0.5),
-            _ => verdict(Category::Temporary, 0.5),
+            (_, None) if !feeds && free.is_none() => Guess::new(Category::Activation, 0.5),
+            _ => Guess::new(Category::Temporary, 0.5),
         }
     }
 
-    /// Whether a block that was allocated between steps is still live after three more steps.
-    fn outlives_steps(&self, alloc: u32, free: Option<u32>) -> bool {
-        let step = |event| {
-            self.phases.next_after(Phase::Backward, self.phases.next_after(Phase::Forward, event)?)
-        };
-        let third = step(alloc).and_then(step).and_then(step);
-        self.phases.last_before(Phase::Backward, alloc).is_some()
-            && third.is_some_and(|third| free.is_none_or(|free| free > third))
+    /// Whether inference keeps the block between forward passes: it replaces smaller blocks, its
+    /// code calls it a cache, or it is a pool of blocks from before the first forward pass.
+    fn is_cache(
+        &self,
+        block: &Block,
+        alloc: u32,
+        free: Option<u32>,
+        phase: Option<Phase>,
+        hints: StackHints,
+    ) -> bool {
+        let phases = self.phases;
+        let is_brief = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
+        if is_brief || self.reaches_backward(alloc, free) || !phases.occurs(Phase::Forward) {
+            return false;
+        }
+        let group = &self.groups[block.stack.0 as usize];
+        let is_training = phases.occurs(Phase::Backward) || phases.occurs(Phase::Optimizer);
+        match phase {
+            Some(Phase::Forward | Phase::Other) if group.grows_in_pairs => true,
+            Some(Phase::Forward | Phase::Other) if hints.is_cache && !is_training => true,
+            Some(Phase::Other) => {
+                group.is_pool
+                    && !is_training
+                    && phases.last_before(Phase::Forward, alloc).is_none()
+                    && phases.next_after(Phase::Forward, alloc).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a backward pass starts while a block lives.
+    fn reaches_backward(&self, alloc: u32, free: Option<u32>) -> bool {
+        let backward = self.phases.next_after(Phase::Backward, alloc);
+        backward.is_some_and(|backward| free.is_none_or(|free| free > backward))
+    }
+
+    /// Whether a block is allocated after a backward pass and lives until the optimizer.
+    fn is_gradient_copy(&self, alloc: u32, free: Option<u32>) -> bool {
+        let phases = self.phases;
+        let after_backward = phases.last_before(Phase::Backward, alloc).is_some_and(|backward| {
+            phases.last_before(Phase::Forward, alloc).is_none_or(|f| f < backward)
+        });
+        let forward = phases.next_after(Phase::Forward, alloc).unwrap_or(u32::MAX);
+        after_backward
+            && phases
+                .next_after(Phase::Optimizer, alloc)
+                .is_some_and(|o| o < forward && free.is_none_or(|free| free >= o))
+    }
+
+    /// Whether code inside a forward pass saves the block for backward, which frees it.
+    fn is_saved_in_forward(&self, alloc: u32, free: Option<u32>) -> bool {
+        let (Some(span), Some(free)) = (self.phases.span(alloc), free) else { return false };
+        let spans = &self.phases.spans[span..];
+        matches!(spans, [forward, backward, ..] if forward.phase == Phase::Forward
+            && backward.phase == Phase::Backward
+            && (backward.begin..backward.end).contains(&free))
     }
 
     /// Judges a block that code for building or loading a model allocated.
@@ -350,7 +410,7 @@ impl Judge<'_> {
         let guess = hints.built_in_rule.unwrap_or_default();
         if hints.is_module_init && self.phases.last_before(Phase::Forward, alloc).is_some() {
             // Any object can have an `__init__`. An object built during training is no model.
-            return self.program(alloc, free);
+            return self.program(block, alloc, free);
         }
         let Some(free) = free else {
             return if hints.is_module_init {
@@ -393,15 +453,26 @@ impl Judge<'_> {
 
     /// Judges a block from before the window whose stack the allocator recorded.
     fn preexisting_with_stack(&self, block: &Block, hints: StackHints) -> Verdict {
-        let Some(Guess { category, confidence }) = hints.built_in_rule else {
-            return verdict(Category::Input, 0.3);
+        let free = free_event(block, self.trace.slots());
+        let Some(Guess { category, confidence, .. }) = hints.built_in_rule else {
+            return match free {
+                Some(_) => verdict(Category::Input, 0.3),
+                None => Verdict::ProgramTensor,
+            };
         };
         match category {
+            _ if hints.is_gradient_buffer => verdict(Category::Gradient, 0.7),
+            Category::Communication if hints.is_bucket => Verdict::Bucket,
             Category::Parameter if hints.is_module_init => Verdict::ModuleTensor,
+            Category::Temporary if free.is_some_and(|free| self.is_first_update(free)) => {
+                verdict(Category::Temporary, 0.5)
+            }
             // A block of an optimizer's step that is live at the start of the recording is
             // optimizer state.
             Category::Temporary => verdict(Category::OptimizerState, 0.6),
-            Category::Activation if self.is_workspace(block) => verdict(Category::Workspace, 0.5),
+            Category::Activation if WORKSPACE_BYTES.contains(&block.bytes.0) && free.is_none() => {
+                verdict(Category::Workspace, 0.5)
+            }
             Category::Activation => verdict(category, 0.5),
             _ => verdict(category, confidence * 0.9),
         }
@@ -409,7 +480,7 @@ impl Judge<'_> {
 
     /// Judges a block from before the window without a stack of its own. The only evidence is the
     /// phase of its free.
-    fn preexisting(&self, block: &Block) -> Verdict {
+    fn preexisting(&mut self, block: &Block) -> Verdict {
         let Some(free) = free_event(block, self.trace.slots()) else {
             return Verdict::Preexisting;
         };
@@ -417,8 +488,33 @@ impl Judge<'_> {
         let phase = if hints.has_frames { hints.phase() } else { self.phases.current(free) };
         match phase {
             Some(Phase::Backward | Phase::Forward) => verdict(Category::Activation, 0.5),
-            Some(Phase::Optimizer) => verdict(Category::Gradient, 0.5),
+            // The window starts within an optimizer's step, which frees what it allocated.
+            Some(Phase::Optimizer) if !hints.zeroes_gradients && self.is_first_update(free) => {
+                if hints.has_frames {
+                    verdict(Category::Temporary, 0.5)
+                } else {
+                    Verdict::Final(Guess::either(Category::Gradient, Category::Temporary))
+                }
+            }
+            Some(Phase::Optimizer) => {
+                // An optimizer that replaces its state allocates a block of that size and keeps it.
+                let span = self.phases.span(free).unwrap_or_default();
+                match self.replacements.get_mut(&(span, block.bytes.0)) {
+                    Some(count) if *count > 0 => {
+                        *count -= 1;
+                        verdict(Category::OptimizerState, 0.6)
+                    }
+                    _ => verdict(Category::Gradient, 0.5),
+                }
+            }
             _ => Verdict::Preexisting,
         }
+    }
+
+    /// Whether an event is within an optimizer's step that began before the window.
+    fn is_first_update(&self, event: u32) -> bool {
+        [Phase::Forward, Phase::Backward]
+            .into_iter()
+            .all(|phase| self.phases.last_before(phase, event).is_none())
     }
 }

@@ -13,12 +13,14 @@
 //!    that size. It separates parameters from buffers where one `__init__` allocates both. It is
 //!    the only evidence for blocks from before the recording.
 
+mod groups;
 mod life;
 mod phases;
 mod rules;
 mod sizes;
 mod spans;
 mod stacks;
+mod workspace;
 
 pub use rules::{RuleError, Rules};
 pub use spans::{Phase, PhaseSpan};
@@ -53,14 +55,17 @@ pub enum Category {
     Workspace,
     /// Buffers of collectives: gathered parameters, gradients before they are reduced.
     Communication,
-    /// No evidence.
+    /// Keys and values of earlier tokens, or another store that inference keeps between forward
+    /// passes.
+    Cache,
+    /// No evidence, or equal evidence for two categories.
     #[default]
     Unknown,
 }
 
 impl Category {
     /// All categories, in display order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Parameter,
         Self::Gradient,
         Self::OptimizerState,
@@ -70,6 +75,7 @@ impl Category {
         Self::Temporary,
         Self::Workspace,
         Self::Communication,
+        Self::Cache,
         Self::Unknown,
     ];
 
@@ -85,6 +91,7 @@ impl Category {
             Self::Temporary => "temporary",
             Self::Workspace => "workspace",
             Self::Communication => "communication",
+            Self::Cache => "cache",
             Self::Unknown => "unknown",
         }
     }
@@ -102,6 +109,20 @@ pub struct Guess {
     pub category: Category,
     /// From 0 (no evidence) to 1 (stated by the user or by a profile). An order, not a probability.
     pub confidence: f32,
+    /// Two categories that are equally likely. Only where `category` is unknown.
+    pub candidates: Option<[Category; 2]>,
+}
+
+impl Guess {
+    /// A guess of one category.
+    pub const fn new(category: Category, confidence: f32) -> Self {
+        Self { category, confidence, candidates: None }
+    }
+
+    /// Two categories that are equally likely.
+    pub const fn either(first: Category, second: Category) -> Self {
+        Self { category: Category::Unknown, confidence: 0.0, candidates: Some([first, second]) }
+    }
 }
 
 /// The categories of one device's blocks.
@@ -128,9 +149,8 @@ impl Categories {
         let hints = stacks::hints(snapshot, rules, budget).await;
         let phases = phases::Phases::new(snapshot, trace, &hints, budget).await;
         let verdicts = life::verdicts(snapshot, trace, &hints, &phases, budget).await;
-        let spans = phases.spans(trace.device.events.len() as u32, budget).await;
         let guesses = sizes::resolve(trace, &hints, &phases, &verdicts, budget).await;
-        Self { guesses, phases: spans }
+        Self { guesses, phases: phases.spans }
     }
 
     /// The phases of training in the window, in order. They touch each other and cover every event
@@ -145,5 +165,7 @@ impl Categories {
     }
 }
 
+#[cfg(test)]
+mod kinds;
 #[cfg(test)]
 mod tests;

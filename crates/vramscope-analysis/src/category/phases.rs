@@ -15,6 +15,8 @@ pub(super) struct Phases {
     periods: Vec<(u32, Phase)>,
     /// Number of events that show the phase of each period.
     shown: Vec<u32>,
+    /// The periods without short interruptions.
+    pub(super) spans: Vec<PhaseSpan>,
     /// Events that show a phase, by [`Phase`] (forward, backward, optimizer).
     events: [Vec<u32>; 3],
     /// Events at which the innermost named phase changes, with the new phase.
@@ -64,6 +66,7 @@ impl Phases {
         let mut phases = Self {
             periods: Vec::new(),
             shown: Vec::new(),
+            spans: Vec::new(),
             events: [const { Vec::new() }; 3],
             named: named_phases(&ends),
             allocs_have_stacks,
@@ -82,6 +85,7 @@ impl Phases {
                 phases.observe(event, events.action(row), hints[events.stack(row).0 as usize]);
             }
         }
+        phases.spans = phases.merged(rows.len() as u32, budget).await;
         phases
     }
 
@@ -149,6 +153,13 @@ impl Phases {
         events.get(events.partition_point(|&e| e <= event)).copied()
     }
 
+    /// Whether the window holds a forward pass, its backward pass and the update that follows.
+    pub(super) fn has_whole_backward(&self) -> bool {
+        let forward = self.events[Phase::Forward as usize].first();
+        let backward = forward.and_then(|&event| self.next_after(Phase::Backward, event));
+        backward.is_some_and(|event| self.next_after(Phase::Optimizer, event).is_some())
+    }
+
     /// Whether the phase occurs at all.
     pub(super) fn occurs(&self, phase: Phase) -> bool {
         !self.events[phase as usize].is_empty()
@@ -161,7 +172,7 @@ impl Phases {
     }
 
     /// The phases of the window of `events` events, without short interruptions.
-    pub(super) async fn spans(&self, events: u32, budget: &mut Budget) -> Vec<PhaseSpan> {
+    async fn merged(&self, events: u32, budget: &mut Budget) -> Vec<PhaseSpan> {
         let mut runs: Vec<Run> = Vec::with_capacity(self.periods.len());
         for part in strides(self.periods.len()) {
             budget.charge(part.len() as u64 * spans::COST_PER_RUN).await;
@@ -169,6 +180,11 @@ impl Phases {
             runs.extend(periods.map(|(&(begin, phase), &shown)| Run { begin, phase, shown }));
         }
         spans::merged(runs, events)
+    }
+
+    /// The span that contains an event, as an index of `spans`.
+    pub(super) fn span(&self, event: u32) -> Option<usize> {
+        self.spans.partition_point(|span| span.begin <= event).checked_sub(1)
     }
 
     /// A number that identifies the period that contains an event.

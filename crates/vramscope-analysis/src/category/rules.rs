@@ -135,8 +135,8 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 }
 
 use Category::{
-    Activation as Act, Communication as Comm, Gradient as Grad, Input, OptimizerState as Optim,
-    Parameter as Param, Temporary as Temp, Workspace as Work,
+    Activation as Act, Cache, Communication as Comm, Gradient as Grad, Input,
+    OptimizerState as Optim, Parameter as Param, Temporary as Temp, Workspace as Work,
 };
 
 /// Functions and files of PyTorch 2.0 to 2.15 and of common packages that build on it. Order
@@ -153,6 +153,25 @@ const BUILT_IN: &[Rule] = &[
     Rule::new(Work, 0.95, "*", "getNewWorkspace"),
     Rule::new(Work, 0.95, "*", "at::cuda::blas::"),
     Rule::new(Work, 0.95, "*", "at::native::Workspace::Workspace"),
+    // Triton clears the L2 cache with a large buffer between the runs of a benchmark. Inductor
+    // benchmarks kernels on copies of their arguments.
+    Rule::new(Work, 0.9, "/triton/testing.py", "*"),
+    Rule::new(Work, 0.9, "*", "get_empty_cache_for_benchmark"),
+    Rule::new(Work, 0.9, "*", "=do_bench"),
+    Rule::new(Work, 0.9, "/triton/runtime/autotuner.py", "=_bench"),
+    Rule::new(Work, 0.9, "/torch/_inductor/autotune_process.py", "*"),
+    Rule::new(Work, 0.9, "/torch/_inductor/runtime/benchmarking.py", "*"),
+    Rule::new(Work, 0.8, "/torch/_inductor/runtime/triton_heuristics.py", "clone_args"),
+    // Keys and values of earlier tokens: transformers, vLLM, SGLang, and names that other programs
+    // use.
+    Rule::new(Cache, 0.9, "/transformers/cache_utils.py", "*"),
+    Rule::new(Cache, 0.9, "/vllm/worker/cache_engine.py", "*"),
+    Rule::new(Cache, 0.9, "/sglang/srt/mem_cache/", "*"),
+    Rule::new(Cache, 0.85, "*", "allocate_kv_cache"),
+    Rule::new(Cache, 0.85, "*", "initialize_kv_cache"),
+    Rule::new(Cache, 0.85, "*", "init_kv_cache"),
+    Rule::new(Cache, 0.85, "*", "create_kv_cache"),
+    Rule::new(Cache, 0.85, "*", "=setup_caches"),
     // Optimizer state is allocated in the first step. PyTorch's optimizers, and others modeled on
     // them, use these function names.
     Rule::new(Param, 0.7, "/torch/optim/swa_utils.py", "*"),
@@ -160,7 +179,31 @@ const BUILT_IN: &[Rule] = &[
     Rule::new(Optim, 0.9, "optim", "init_state"),
     Rule::new(Optim, 0.9, "/torch/optim/", "=__init__"),
     Rule::new(Optim, 0.5, "grad_scaler.py", "_lazy_init"),
+    Rule::new(Optim, 0.9, "/deepspeed/ops/", "=__init__"),
+    // DeepSpeed ZeRO: partitions of weights and gradients, then buffers of collectives.
+    Rule::new(Param, 0.9, "/zero/partition_parameters.py", "partition_param"),
+    Rule::new(Param, 0.9, "/zero/partition_parameters.py", "=partition"),
+    Rule::new(Param, 0.8, "/zero/stage3.py", "_create_fp16_partitions"),
+    Rule::new(Param, 0.8, "/zero/stage3.py", "_create_fp32_partitions"),
+    Rule::new(Grad, 0.8, "/zero/stage3.py", "partition_grads"),
+    Rule::new(Grad, 0.9, "/zero/stage_1_and_2.py", "copy_grads_in_partition"),
+    Rule::new(Grad, 0.9, "/zero/stage_1_and_2.py", "get_flat_partition"),
+    Rule::new(Grad, 0.9, "/zero/stage_1_and_2.py", "get_gradient_for_partition"),
+    Rule::new(Comm, 0.9, "/zero/stage3.py", "_setup_for_real_optimizer"),
+    Rule::new(Comm, 0.9, "/zero/stage3.py", "avg_scatter"),
+    Rule::new(Comm, 0.9, "/zero/stage3.py", "reduce_and_partition"),
+    Rule::new(Comm, 0.9, "/zero/stage_1_and_2.py", "setup_buckets"),
+    Rule::new(Comm, 0.9, "/zero/stage_1_and_2.py", "average_tensor"),
+    Rule::new(Comm, 0.9, "/zero/stage_1_and_2.py", "allreduce"),
+    Rule::new(Comm, 0.9, "/zero/stage_1_and_2.py", "reduce_independent"),
+    Rule::new(Comm, 0.9, "/zero/partition_parameters.py", "*"),
+    Rule::new(Comm, 0.9, "/zero/partitioned_param_coordinator.py", "*"),
+    Rule::new(Comm, 0.9, "/deepspeed/comm/", "*"),
+    Rule::new(Comm, 0.9, "/deepspeed/runtime/comm/", "*"),
+    // Megatron: one buffer for all weights, one for all gradients.
+    Rule::new(Param, 0.9, "/param_and_grad_buffer.py", "=__init__"),
     // FSDP2 and FSDP1, functional and c10d collectives, DDP buckets.
+    Rule::new(Input, 0.9, "/torch/distributed/utils.py", "_recursive_to"),
     Rule::new(Param, 0.95, "/_fsdp_param.py", "=_init_sharded_param"),
     Rule::new(Param, 0.9, "/_flat_param.py", "init_flat_param"),
     Rule::new(Comm, 0.95, "/_fsdp_collectives.py", "*"),
@@ -172,6 +215,8 @@ const BUILT_IN: &[Rule] = &[
     Rule::new(Comm, 0.9, "/_functional_collectives.py", "*"),
     Rule::new(Comm, 0.9, "/ddp_comm_hooks/", "*"),
     Rule::new(Comm, 0.8, "/torch/nn/parallel/distributed.py", "_ddp_init_helper"),
+    Rule::new(Comm, 0.8, "/torch/nn/parallel/distributed.py", "=_pre_forward"),
+    Rule::new(Comm, 0.8, "/torch/nn/parallel/distributed.py", "_sync_"),
     Rule::new(Comm, 0.8, "/torch/nn/parallel/comm.py", "*"),
     Rule::new(Comm, 0.9, "*", "c10d::"),
     // A lazy module that is initialized inside a forward pass.
@@ -184,6 +229,10 @@ const BUILT_IN: &[Rule] = &[
     Rule::new(Input, 0.9, "/torch/utils/data/", "*"),
     Rule::new(Input, 0.9, "/torch/nn/parallel/scatter_gather.py", "*"),
     Rule::new(Input, 0.7, "/torchvision/transforms/", "*"),
+    // The compiled backward pass of a model. It can have frames of the forward pass.
+    Rule::new(Grad, 0.9, "/_aot_autograd/", "=_backward_impl"),
+    Rule::new(Grad, 0.9, "*", "CompiledFunctionBackward"),
+    Rule::new(Grad, 0.9, "/torch/_dynamo/compiled_autograd.py", "*"),
     // Forward.
     Rule::new(Act, 0.9, "/torch/nn/modules/module.py", "=_call_impl"),
     Rule::new(Act, 0.9, "/torch/nn/functional.py", "*"),
@@ -202,6 +251,10 @@ const BUILT_IN: &[Rule] = &[
     Rule::new(Temp, 0.8, "/torch/nn/utils/clip_grad.py", "*"),
     Rule::new(Temp, 0.8, "/amp/grad_scaler.py", "*"),
     Rule::new(Temp, 0.8, "*", "=zero_grad"),
+    Rule::new(Temp, 0.8, "/deepspeed/ops/", "*"),
+    Rule::new(Temp, 0.7, "/zero/stage", "=step"),
+    Rule::new(Temp, 0.7, "/megatron/core/optimizer/", "*"),
+    Rule::new(Temp, 0.7, "optim", "=step"),
     // Building, moving and loading models.
     Rule::new(Param, 0.9, "/torch/nn/modules/module.py", "=_apply"),
     Rule::new(Param, 0.9, "/torch/nn/modules/", "=__init__"),

@@ -1,9 +1,10 @@
 //! Evidence from sizes: the number of parameters of each size, and the categories of the remaining
 //! blocks that follow from it.
 
-use super::life::{MAX_WORKSPACES, Verdict, WORKSPACE_BYTES};
+use super::life::{Verdict, free_event};
 use super::phases::Phases;
 use super::stacks::StackHints;
+use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
 use super::{Category, Guess, Phase};
 use crate::blocks::Block;
 use crate::slicing::{Budget, filled, strides};
@@ -14,6 +15,15 @@ use vramscope_snapshot::StackId;
 /// Smaller temporaries of an optimizer are scalars (norms, step counts), and not the size of a
 /// parameter.
 const MIN_PARAMETER_BYTES: u64 = 64;
+
+/// A size with at least this many blocks must divide into whole copies of the model.
+const MIN_COPIES: u32 = 4;
+
+/// Frozen weights have at least this many sizes. Masks of a model share one or two.
+const MIN_FROZEN_SIZES: usize = 3;
+
+/// Other tensors of a model do not have more than this many times the bytes of its weights.
+const MIN_FROZEN_RATIO: u128 = 8;
 
 /// A count for every size in bytes.
 type Counts = FxHashMap<u64, u32>;
@@ -40,6 +50,35 @@ impl JudgedBlocks<'_> {
                 visit(i, block, *verdict);
             }
         }
+    }
+
+    /// Whether backward passes keep no gradients beside the buckets in which gradients are reduced.
+    async fn buckets_hold_gradients(self, phases: &Phases, budget: &mut Budget) -> bool {
+        let mut probe: Option<u32> = None;
+        let visit = |_, block: &Block, verdict| {
+            if verdict == Verdict::Bucket
+                && let alloc = block.alloc_event().map_or(0, |alloc| alloc.0)
+                && let Some(backward) = phases.next_after(Phase::Backward, alloc)
+            {
+                // The last bucket is the one of most steps.
+                probe = phases.span(backward).map(|span| phases.spans[span].end - 1);
+            }
+        };
+        self.each(budget, visit).await;
+        let Some(probe) = probe else { return false };
+        let (mut buckets, mut gradients) = (0, 0);
+        let slots = self.trace.slots();
+        let visit = |_, block: &Block, verdict| {
+            let is_live = block.enters <= probe + 1
+                && free_event(block, slots).is_none_or(|free| free >= probe);
+            if is_live && verdict == Verdict::Bucket {
+                buckets += block.bytes.0;
+            } else if is_live && has_category(verdict, Category::Gradient) {
+                gradients += block.bytes.0;
+            }
+        };
+        self.each(budget, visit).await;
+        2 * gradients < buckets
     }
 
     fn is_live_at_end(self, block: &Block) -> bool {
@@ -77,8 +116,8 @@ impl GroupedCounts {
 /// The number of parameters by size.
 ///
 /// Each gradient of a backward pass has a parameter of its size. So does each optimizer state that
-/// one call stack allocates. For other sizes, the temporaries count that one call stack of an
-/// optimizer allocates in one step.
+/// one call stack allocates. For other sizes, and where the window cuts backward off, the
+/// temporaries count that one call stack of an optimizer allocates in one step.
 async fn parameters(
     judged: JudgedBlocks<'_>,
     hints: &[StackHints],
@@ -92,7 +131,7 @@ async fn parameters(
         let period = || block.alloc_event().map_or(0, |event| phases.period(event.0));
         match guess.category {
             Category::Gradient => strong.add(size, (u32::MAX, period())),
-            Category::OptimizerState => strong.add(size, (block.stack.0, 0)),
+            Category::OptimizerState => strong.add(size, (block.stack.0, period())),
             Category::Temporary
                 if size >= MIN_PARAMETER_BYTES
                     && block.alloc_event().is_some()
@@ -106,7 +145,12 @@ async fn parameters(
     judged.each(budget, visit).await;
     let mut counts = strong.largest;
     for size in weak.sizes {
-        counts.entry(size).or_insert(weak.largest.get(&size).copied().unwrap_or(0));
+        let weak = weak.largest.get(&size).copied().unwrap_or(0);
+        let count = counts.entry(size).or_insert(weak);
+        if !phases.has_whole_backward() {
+            // The window shows a part of the gradients only.
+            *count = weak.max(*count);
+        }
     }
     counts
 }
@@ -121,6 +165,8 @@ struct SizeMatcher<'a> {
     preexisting: Counts,
     /// Gradients that this window's backward passes allocated.
     gradients: Counts,
+    /// Gradients of this window that are live at its end.
+    live_gradients: Counts,
     /// Gradients from before the window found so far. They are zeroed in place.
     zeroed_gradients: Counts,
     /// Optimizer states known from stacks.
@@ -128,6 +174,10 @@ struct SizeMatcher<'a> {
     /// Stacks and sizes of temporaries that a module's `__init__` allocated.
     init_temporaries: FxHashSet<(StackId, u64)>,
     phases: &'a Phases,
+    /// Whether the gradients are views of the buckets in which they are reduced.
+    buckets_hold_gradients: bool,
+    /// Whether the blocks from before the window without another category are frozen weights.
+    has_frozen_weights: bool,
     /// Whether the window ends in a forward pass that keeps its activations. Then the program
     /// trains, but the window does not reach its backward pass.
     ends_in_forward: bool,
@@ -148,9 +198,12 @@ pub(super) async fn resolve(
         zeroed_gradients: Counts::default(),
         preexisting: Counts::default(),
         gradients: Counts::default(),
+        live_gradients: Counts::default(),
         states: Counts::default(),
         init_temporaries: FxHashSet::default(),
         phases,
+        buckets_hold_gradients: judged.buckets_hold_gradients(phases, budget).await,
+        has_frozen_weights: false,
         ends_in_forward: false,
     };
     // Backward passes with gradients that outlived them. Blocks freed within such a pass are no
@@ -168,6 +221,12 @@ pub(super) async fn resolve(
             }
             _ if has_category(verdict, Category::OptimizerState) => &mut matcher.states,
             _ if has_category(verdict, Category::Gradient) => {
+                if alloc.is_none() {
+                    return;
+                }
+                if judged.is_live_at_end(block) {
+                    *matcher.live_gradients.entry(size).or_default() += 1;
+                }
                 let alloc = alloc.filter(|_| size >= MIN_PARAMETER_BYTES);
                 passes_with_gradients.extend(alloc.map(|event| phases.period(event.0)));
                 &mut matcher.gradients
@@ -192,6 +251,7 @@ pub(super) async fn resolve(
     // More than a quarter of the activations is live at the end. Inference frees them early.
     matcher.ends_in_forward = 4 * live > activations;
     matcher.infer_expected(judged, budget).await;
+    matcher.find_frozen_weights();
     let mut guesses = filled(Guess::default(), verdicts.len(), budget).await;
     // Blocks with better evidence from their stacks claim parameters first.
     for turn in [Verdict::ModuleTensor, Verdict::ProgramTensor] {
@@ -201,24 +261,35 @@ pub(super) async fn resolve(
                     Verdict::ModuleTensor => matcher.module_tensor(block.stack, block.bytes.0),
                     _ => matcher.program_tensor(block.bytes.0),
                 };
-                guesses[i as usize] = Guess { category, confidence };
+                guesses[i as usize] = Guess::new(category, confidence);
             }
         };
         judged.each(budget, visit).await;
     }
     let parameters = matcher.preexisting_parameters(judged, budget).await;
+    let gradients = matcher.preexisting_gradients(judged, &parameters, budget).await;
     let visit = |i: u32, block: &Block, verdict| {
         let guess = &mut guesses[i as usize];
         match verdict {
             Verdict::Preexisting => {
                 let (category, confidence) = if parameters.contains(&i) {
                     (Category::Parameter, 0.5)
+                } else if gradients.contains(&i) {
+                    (Category::Gradient, 0.3)
                 } else {
                     matcher.preexisting(block.bytes.0, judged.is_live_at_end(block))
                 };
-                *guess = Guess { category, confidence };
+                *guess = Guess::new(category, confidence);
             }
             Verdict::Final(known) => *guess = known,
+            Verdict::Bucket => {
+                *guess = if matcher.buckets_hold_gradients {
+                    Guess::new(Category::Gradient, 0.6)
+                } else {
+                    Guess::new(Category::Communication, 0.8)
+                };
+            }
+            Verdict::GradientCopy(or) => *guess = matcher.gradient_copy(block.bytes.0, or),
             Verdict::BackwardTail { is_long } => {
                 let may_be_gradient = block
                     .alloc_event()
@@ -239,7 +310,9 @@ impl SizeMatcher<'_> {
     /// Each parameter's size then occurs three times with two states per parameter (Adam), and
     /// twice with one state (momentum).
     async fn infer_expected(&mut self, judged: JudgedBlocks<'_>, budget: &mut Budget) {
-        if !self.expected.is_empty() || !self.ends_in_forward {
+        // Without an optimizer, each block counts as a parameter.
+        let has_optimizer = self.phases.occurs(Phase::Optimizer) || !self.states.is_empty();
+        if !self.expected.is_empty() || !self.ends_in_forward || !has_optimizer {
             return;
         }
         let mut sizes: Vec<u64> = Vec::new();
@@ -260,9 +333,12 @@ impl SizeMatcher<'_> {
             sizes.map(|&(size, count)| u128::from(size) * u128::from(count)).sum()
         };
         let all = bytes(&|_| true);
-        let Some(times) =
-            [3, 2].into_iter().find(|times| 10 * bytes(&|count| count % times == 0) >= 9 * all)
-        else {
+        // A few blocks of a size can be buffers. Many must be whole copies.
+        let are_copies = |times: u32| {
+            sizes.iter().all(|&(_, count)| count < MIN_COPIES || count % times == 0)
+                && 10 * bytes(&|count| count % times == 0) >= 9 * all
+        };
+        let Some(times) = [3, 2].into_iter().find(|&times| are_copies(times)) else {
             return;
         };
         for (size, count) in sizes.into_iter().filter(|(_, count)| count % times == 0) {
@@ -271,10 +347,14 @@ impl SizeMatcher<'_> {
     }
 
     /// Whether blocks from before the window with this size are workspaces: the size is one of a
-    /// workspace, and few blocks have it.
+    /// workspace, and few blocks have it. Other tensors have the size of cuBLASLt's workspace too,
+    /// so that needs a workspace of cuBLAS beside it.
     fn is_workspace(&self, size: u64) -> bool {
-        WORKSPACE_BYTES.contains(&size)
-            && self.preexisting.get(&size).is_some_and(|&count| count <= MAX_WORKSPACES)
+        let few = |size: &u64| {
+            self.preexisting.get(size).is_some_and(|count| (1..=MAX_PER_STREAM).contains(count))
+        };
+        let [cublas @ .., lt] = &WORKSPACE_BYTES;
+        few(&size) && (cublas.contains(&size) || size == *lt && cublas.iter().any(few))
     }
 
     /// Counts a parameter of this size as found, if one more must exist. Returns whether it does.
@@ -369,13 +449,72 @@ impl SizeMatcher<'_> {
         nearest.map(|b| b.2).collect()
     }
 
+    /// Decides about [`Verdict::GradientCopy`]. A copy in 32 bits of a gradient in 16 has twice its
+    /// size.
+    fn gradient_copy(&self, size: u64, or: Guess) -> Guess {
+        let is_known =
+            |size: u64| self.expected.contains_key(&size) || self.gradients.contains_key(&size);
+        if is_known(size) || size.is_multiple_of(2) && is_known(size / 2) {
+            Guess::new(Category::Gradient, 0.6)
+        } else {
+            or
+        }
+    }
+
+    /// The blocks from before the window that are gradients of a backward pass that began before
+    /// the window. They are younger than states, so they have the highest addresses.
+    async fn preexisting_gradients(
+        &self,
+        judged: JudgedBlocks<'_>,
+        parameters: &FxHashSet<u32>,
+        budget: &mut Budget,
+    ) -> FxHashSet<u32> {
+        let mut blocks: Vec<(u64, u64, u32)> = Vec::new();
+        if self.phases.has_whole_backward() {
+            return FxHashSet::default();
+        }
+        let visit = |i, block: &Block, verdict| {
+            if verdict == Verdict::Preexisting
+                && judged.is_live_at_end(block)
+                && !parameters.contains(&i)
+                && self.live_gradients.contains_key(&block.bytes.0)
+            {
+                blocks.push((block.bytes.0, block.address.0, i));
+            }
+        };
+        judged.each(budget, visit).await;
+        blocks.sort_unstable();
+        let groups = blocks.chunk_by(|a, b| a.0 == b.0);
+        let missing = groups.flat_map(|group| {
+            let known = |counts: &Counts| counts.get(&group[0].0).copied().unwrap_or(0);
+            let count = known(&self.expected).saturating_sub(known(&self.live_gradients)) as usize;
+            &group[group.len().saturating_sub(count)..]
+        });
+        missing.map(|block| block.2).collect()
+    }
+
+    /// Whether more bytes from before the window have sizes without gradients than with. Then the
+    /// program trains a part of the model only.
+    fn find_frozen_weights(&mut self) {
+        let bytes = |(&size, &count): (&u64, &u32)| u128::from(size) * u128::from(count);
+        let has_gradients = |size: &u64| self.expected.contains_key(size);
+        let is_frozen = |size: &u64| !has_gradients(size) && !self.is_workspace(*size);
+        let sizes = self.preexisting.keys().filter(|&size| is_frozen(size)).count();
+        let known = || self.preexisting.iter();
+        let frozen: u128 = known().filter(|known| is_frozen(known.0)).map(bytes).sum();
+        let trained: u128 = known().filter(|known| has_gradients(known.0)).map(bytes).sum();
+        self.has_frozen_weights = trained > 0
+            && (sizes >= MIN_FROZEN_SIZES && frozen > trained
+                || frozen > MIN_FROZEN_RATIO * trained);
+    }
+
     /// Decides about [`Verdict::BackwardTail`].
     fn backward_tail(&self, size: u64, is_long: bool, may_be_gradient: bool) -> Guess {
         let is_gradient = may_be_gradient
             && if self.expected.is_empty() { is_long } else { self.expected.contains_key(&size) };
         let (category, confidence) =
             if is_gradient { (Category::Gradient, 0.5) } else { (Category::Temporary, 0.7) };
-        Guess { category, confidence }
+        Guess::new(category, confidence)
     }
 
     /// Decides about [`Verdict::Preexisting`], for blocks that are no parameters.
@@ -416,9 +555,9 @@ impl SizeMatcher<'_> {
             self.phases.occurs(Phase::Forward),
             self.phases.occurs(Phase::Backward),
         ) {
-            (true, true, false) if self.ends_in_forward => (Category::Unknown, 0.0),
-            // Inference only. The blocks that stay are the model.
+            // Nothing shows an optimizer. The blocks that stay are one copy of the model.
             (true, true, false) => (Category::Parameter, 0.4),
+            (false, _, _) if self.has_frozen_weights => (Category::Parameter, 0.4),
             (false, _, _) => (Category::Buffer, 0.3),
             _ => (Category::Unknown, 0.0),
         }

@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn user_code_belongs_to_the_phase_around_it() {
         // The first forward pass has a hook, a loss follows, and clipping follows backward.
-        assert_eq!(spans(" uuffuffuubb bubuuoouo uff"), "uuufffffffbbbbboooooooouff");
+        assert_eq!(spans(" uuffuffuubb bubuuoouo uff"), "uuufffffffbbbbbbooooooouff");
     }
 
     #[test]

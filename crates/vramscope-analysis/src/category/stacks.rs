@@ -8,6 +8,7 @@ use vramscope_snapshot::{FrameId, Snapshot, StackId};
 
 /// The evidence from one stack.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
 pub(super) struct StackHints {
     /// Guess of the user's rule that the stack matches.
     pub(super) user_rule: Option<Guess>,
@@ -19,6 +20,16 @@ pub(super) struct StackHints {
     pub(super) is_engine: bool,
     /// Whether a module's own `__init__` allocated the block: a parameter or a buffer.
     pub(super) is_module_init: bool,
+    /// Whether a module runs: a forward pass, or its repetition inside backward.
+    pub(super) runs_module: bool,
+    /// Whether the block is a bucket of gradients that `DistributedDataParallel` reduces at once.
+    pub(super) is_bucket: bool,
+    /// Whether the program's own function or file has `cache` in its name.
+    pub(super) is_cache: bool,
+    /// Whether the stack is of a call that zeroes gradients, or drops them.
+    pub(super) zeroes_gradients: bool,
+    /// Whether the block is one buffer for many gradients, which a library allocates at its start.
+    pub(super) is_gradient_buffer: bool,
 }
 
 impl StackHints {
@@ -39,6 +50,7 @@ impl StackHints {
 
 /// The evidence from one frame.
 #[derive(Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
 struct FrameHints {
     /// Index of the first user's rule that the frame matches.
     user_rule: Option<u32>,
@@ -48,6 +60,10 @@ struct FrameHints {
     /// Whether the function is an `__init__`.
     is_init: bool,
     function: MixedFunction,
+    runs_module: bool,
+    is_bucket: bool,
+    is_cache: bool,
+    zeroes_gradients: bool,
 }
 
 /// The code that a frame belongs to.
@@ -65,8 +81,7 @@ enum FrameClass {
     User,
 }
 
-/// A function that allocates both parameters and buffers of a module. The order of its lines
-/// separates them.
+/// A function that allocates blocks of two categories. The order of its lines separates them.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum MixedFunction {
     /// No such function.
@@ -76,6 +91,10 @@ enum MixedFunction {
     ModuleApply,
     /// `_NormBase.__init__`.
     NormInit,
+    /// `_setup_for_real_optimizer` of `DeepSpeed`'s stage 3: buckets, then gradients.
+    ZeroSetup,
+    /// `__init__` of Megatron's buffers: weights, then gradients.
+    MegatronBuffers,
 }
 
 /// Cost of matching a frame against all rules, in units of [`Budget`].
@@ -100,15 +119,31 @@ fn frame_hints(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> FrameHints {
     let function = match &*name {
         "_apply" if file.ends_with("/nn/modules/module.py") => MixedFunction::ModuleApply,
         "__init__" if file.ends_with("/nn/modules/batchnorm.py") => MixedFunction::NormInit,
+        "_setup_for_real_optimizer" => MixedFunction::ZeroSetup,
+        "__init__" if file.ends_with("/param_and_grad_buffer.py") => MixedFunction::MegatronBuffers,
         _ => MixedFunction::None,
     };
+    let is_checkpoint = file.ends_with("checkpoint.py") || file.ends_with("checkpointing.py");
     FrameHints {
         user_rule: first_match(rules.user(), &file, &name),
         built_in_rule: first_match(Rules::built_in(), &file, &name),
         class,
         is_init: name == "__init__",
         function,
+        runs_module: name.contains("_call_impl") && file.ends_with("/nn/modules/module.py")
+            || is_checkpoint && class != FrameClass::Root,
+        is_bucket: file.ends_with("/nn/parallel/distributed.py")
+            && matches!(&*name, "_ddp_init_helper" | "_pre_forward")
+            || name.contains("Reducer::initialize_buckets"),
+        is_cache: has_cache_name(&file, &name),
+        zeroes_gradients: name == "zero_grad",
     }
+}
+
+/// Whether a function or the name of its file has the word `cache`.
+fn has_cache_name(file: &str, function: &str) -> bool {
+    let file = file.rsplit('/').next().unwrap_or(file);
+    [file, function].iter().any(|name| name.to_ascii_lowercase().contains("cache"))
 }
 
 /// The evidence from every stack of a snapshot, by [`StackId`].
@@ -140,9 +175,7 @@ pub(super) async fn hints(
     }
     let have_roots = 2 * rooted_stacks > python_stacks;
     let guess = |rules: &[Rule], index: Option<u32>| {
-        index
-            .map(|i| &rules[i as usize])
-            .map(|r| Guess { category: r.category, confidence: r.confidence })
+        index.map(|i| &rules[i as usize]).map(|r| Guess::new(r.category, r.confidence))
     };
     let of_stack = |stack: &[FrameId]| {
         let frames = || stack.iter().map(|f| frames[f.0 as usize]);
@@ -161,6 +194,12 @@ pub(super) async fn hints(
                 && user_frame.is_some_and(|f| f.is_init)
                 && !has_library_init
                 && !frames().any(|f| f.function == MixedFunction::ModuleApply),
+            runs_module: frames().any(|f| f.runs_module),
+            is_bucket: built_in_rule.is_some_and(|g| g.category == Category::Communication)
+                && frames().any(|f| f.is_bucket),
+            is_cache: user_frame.is_some_and(|f| f.is_cache),
+            zeroes_gradients: frames().any(|f| f.zeroes_gradients),
+            is_gradient_buffer: false,
         }
     };
     let mut hints: Vec<StackHints> = Vec::with_capacity(count);
@@ -169,20 +208,26 @@ pub(super) async fn hints(
         budget.charge(1 + 2 * stack(id).len() as u64).await;
         hints.push(of_stack(stack(id)));
     }
-    for function in [MixedFunction::ModuleApply, MixedFunction::NormInit] {
-        find_buffers_by_line(snapshot, &frames, function, &mut hints, budget).await;
+    let mixed = [
+        MixedFunction::ModuleApply,
+        MixedFunction::NormInit,
+        MixedFunction::ZeroSetup,
+        MixedFunction::MegatronBuffers,
+    ];
+    for function in mixed {
+        find_category_by_line(snapshot, &frames, function, &mut hints, budget).await;
     }
     hints
 }
 
-/// Separates buffers from parameters by their line, in a function that processes parameters first
-/// and buffers last.
+/// Separates two categories by their line, in a function that allocates them in a known order.
 ///
 /// `Module._apply` calls its function argument for each parameter, each gradient and each buffer,
 /// in this order. It has done so since before PyTorch 2.0. `_NormBase.__init__` creates weight and
 /// bias if it is affine. Then it creates the running mean, the running variance and the number of
-/// batches, on one line each, or none of them.
-async fn find_buffers_by_line(
+/// batches, on one line each, or none of them. The functions of `DeepSpeed` and Megatron allocate
+/// gradients last.
+async fn find_category_by_line(
     snapshot: &Snapshot,
     frames: &[FrameHints],
     function: MixedFunction,
@@ -194,6 +239,14 @@ async fn find_buffers_by_line(
     for id in 0..hints.len() as u32 {
         let stack = snapshot.stacks.frames(StackId(id));
         budget.charge(1 + stack.len() as u64 / 8).await;
+        // DeepSpeed's function also calls functions that allocate weights.
+        let is_other = function == MixedFunction::ZeroSetup
+            && hints[id as usize]
+                .built_in_rule
+                .is_none_or(|g| g.category != Category::Communication);
+        if is_other {
+            continue;
+        }
         let found = stack.iter().find(|f| frames[f.0 as usize].function == function);
         lines.extend(found.map(|&f| (id, snapshot.frame(f).line)));
     }
@@ -203,14 +256,18 @@ async fn find_buffers_by_line(
     let count = distinct.len();
     for (id, line) in lines {
         let index = distinct.partition_point(|&l| l < line);
-        let category = match function {
-            MixedFunction::ModuleApply if index > 0 && index + 1 == count => Category::Buffer,
-            MixedFunction::NormInit if count >= 3 && index + 3 >= count => Category::Buffer,
-            _ => continue,
-        };
         let hints = &mut hints[id as usize];
+        match function {
+            MixedFunction::ModuleApply if index > 0 && index + 1 == count => {}
+            MixedFunction::NormInit if count >= 3 && index + 3 >= count => {}
+            MixedFunction::ZeroSetup | MixedFunction::MegatronBuffers => {
+                hints.is_gradient_buffer = index > 0 && index + 1 == count;
+                continue;
+            }
+            _ => continue,
+        }
         if hints.built_in_rule.is_some_and(|g| g.category == Category::Parameter) {
-            hints.built_in_rule = Some(Guess { category, confidence: 0.85 });
+            hints.built_in_rule = Some(Guess::new(Category::Buffer, 0.85));
         }
     }
 }

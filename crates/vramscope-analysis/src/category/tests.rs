@@ -5,24 +5,24 @@ use std::fmt::Write as _;
 use vramscope_snapshot::Reader;
 
 /// A stack of frames, innermost first, as `function@file`.
-type Stack = &'static [&'static str];
+pub(super) type Stack = &'static [&'static str];
 
-const MAIN: &str = "<module>@/my/train.py";
-const CALL: &str = "_call_impl@/lib/torch/nn/modules/module.py";
+pub(super) const MAIN: &str = "<module>@/my/train.py";
+pub(super) const CALL: &str = "_call_impl@/lib/torch/nn/modules/module.py";
 const INIT: Stack = &["__init__@/lib/torch/nn/modules/linear.py", "__init__@/my/model.py", MAIN];
 const OWN_INIT: Stack = &["__init__@/my/model.py", MAIN];
-const USER: Stack = &[MAIN];
-const FORWARD: Stack = &["forward@/lib/torch/nn/modules/linear.py", CALL, MAIN];
-const BACKWARD: Stack = &[];
-const STATE: Stack =
+pub(super) const USER: Stack = &[MAIN];
+pub(super) const FORWARD: Stack = &["forward@/lib/torch/nn/modules/linear.py", CALL, MAIN];
+pub(super) const BACKWARD: Stack = &[];
+pub(super) const STATE: Stack =
     &["_init_group@/lib/torch/optim/adamw.py", "step@/lib/torch/optim/adamw.py", MAIN];
-const STEP: Stack =
+pub(super) const STEP: Stack =
     &["_multi_tensor_adamw@/lib/torch/optim/adamw.py", "step@/lib/torch/optim/adamw.py", MAIN];
-const ZERO: Stack = &["zero_grad@/lib/torch/optim/optimizer.py", MAIN];
+pub(super) const ZERO: Stack = &["zero_grad@/lib/torch/optim/optimizer.py", MAIN];
 
 /// Writes a trace event by event.
 #[derive(Default)]
-struct Script {
+pub(super) struct Script {
     events: Vec<String>,
     live: Vec<(u64, u64)>,
     next: u64,
@@ -41,14 +41,14 @@ impl Script {
         ));
     }
 
-    fn alloc(&mut self, size: u64, stack: Stack) -> u64 {
+    pub(super) fn alloc(&mut self, size: u64, stack: Stack) -> u64 {
         self.next += 1 << 20;
         self.event("alloc", self.next, size, stack);
         self.live.push((self.next, size));
         self.next
     }
 
-    fn free(&mut self, addr: u64, stack: Stack) {
+    pub(super) fn free(&mut self, addr: u64, stack: Stack) {
         let at = self.live.iter().position(|l| l.0 == addr).expect("the block is live");
         let (_, size) = self.live.remove(at);
         self.event("free_requested", addr, size, stack);
@@ -56,13 +56,18 @@ impl Script {
     }
 
     /// Adds a block from before the window that is live at the end.
-    fn preexisting(&mut self, size: u64) -> u64 {
+    pub(super) fn preexisting(&mut self, size: u64) -> u64 {
         self.next += 1 << 20;
         self.live.push((self.next, size));
         self.next
     }
 
-    fn guesses(&self, rules: &Rules) -> Vec<(u64, Category)> {
+    pub(super) fn guesses(&self, rules: &Rules) -> Vec<(u64, Category)> {
+        self.all(rules).into_iter().map(|(addr, guess)| (addr, guess.category)).collect()
+    }
+
+    /// Addresses and guesses of all blocks.
+    pub(super) fn all(&self, rules: &Rules) -> Vec<(u64, Guess)> {
         let mut blocks = String::new();
         for (i, (addr, size)) in self.live.iter().enumerate() {
             let comma = if i == 0 { "" } else { "," };
@@ -85,16 +90,16 @@ impl Script {
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let trace = &Trace::all(&snapshot)[0];
         let categories = Categories::new(&snapshot, trace, rules);
-        (0..).zip(&trace.blocks).map(|(i, b)| (b.address.0, categories.get(i).category)).collect()
+        (0..).zip(&trace.blocks).map(|(i, b)| (b.address.0, categories.get(i))).collect()
     }
 }
 
-fn category(guesses: &[(u64, Category)], addr: u64) -> Category {
+pub(super) fn category(guesses: &[(u64, Category)], addr: u64) -> Category {
     guesses.iter().find(|g| g.0 == addr).expect("a block at the address").1
 }
 
 /// Runs forward and backward of a step. Returns its input, activation, temporary and gradient.
-fn step(script: &mut Script, gradient: u64) -> [u64; 4] {
+pub(super) fn step(script: &mut Script, gradient: u64) -> [u64; 4] {
     let input = script.alloc(300, USER);
     let temporary = script.alloc(700, FORWARD);
     let activation = script.alloc(800, FORWARD);

@@ -1,183 +1,111 @@
-//! Segments returned to the driver and reserved again. Each of the two is a driver call that waits
-//! for the device.
-//!
-//! The allocator returns cached segments when the driver refuses a new one, or when use exceeds
-//! `garbage_collection_threshold`. It then asks the driver again at once
-//! (`DeviceCachingAllocator::malloc` in `c10/cuda/CUDACachingAllocator.cpp`). A program returns
-//! cached segments with `torch.cuda.empty_cache()`.
+//! Memory returned to the driver and reserved again.
 
-use super::{Evidence, Facts, Finding, Part};
+use super::returns::{Burst, Cause, Returns};
+use super::{Evidence, Facts, Finding, Severity, parts};
 use crate::slicing::{Budget, STRIDE};
-use rustc_hash::FxHashMap;
-use vramscope_snapshot::{Action, StackId};
+use std::ops::Range;
 use vramscope_units::Bytes;
 
 /// The fewest bytes reserved again to report: one segment of the large pool (`kLargeBuffer`).
-pub(super) const MIN_BYTES: u64 = 20 << 20;
+const MIN_BYTES: u64 = 20 << 20;
 
-/// Memory returned to the driver for one cause.
-#[derive(Default)]
-pub(super) struct Returned {
-    /// Events that return memory.
-    pub(super) events: Vec<u32>,
-    /// Runs of consecutive such events.
-    bursts: usize,
+/// The fewest returns of a finding that matters.
+const MIN_COSTLY_BURSTS: usize = 3;
+
+/// The part of the reserved peak that is reserved again in a finding that matters.
+const COSTLY_PEAK_DIVISOR: u64 = 4;
+
+/// Memory that was returned to the driver and reserved again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentChurn {
+    /// True if the allocator returned the segments to make room; false if the program did.
+    pub by_allocator: bool,
     /// Bytes returned.
-    bytes: u64,
-    /// Events that reserve the returned sizes again.
-    again: Vec<u32>,
-    /// Bytes reserved again.
-    pub(super) again_bytes: u64,
-    /// The call stack of the first burst.
-    stack: StackId,
+    pub returned: Bytes,
+    /// Segments, or ranges of expandable segments, returned.
+    pub segments: usize,
+    /// Returns. Each waits for the device.
+    pub bursts: usize,
+    /// Bytes reserved again, at most the bytes returned before.
+    pub reserved_again: Bytes,
 }
 
-/// All memory returned in the window, by cause.
-#[derive(Default)]
-pub(super) struct ReturnedByCause {
-    /// Returned by the allocator, to make room.
-    pub(super) to_make_room: Returned,
-    /// Returned by the program, or when a pool ended.
-    on_request: Returned,
-}
-
-/// Returned memory that was not yet reserved again.
-#[derive(Default)]
-struct Outstanding {
-    /// The number of segments of each size.
-    segments: FxHashMap<u64, u32>,
-    /// Bytes of expandable segments. Their mapped ranges have any size.
-    mapped: u64,
-}
-
-impl Returned {
-    /// Whether enough was reserved again to report it.
-    pub(super) fn is_reportable(&self) -> bool {
-        self.again_bytes >= MIN_BYTES
-    }
-}
-
-impl ReturnedByCause {
-    /// Collects returns and new reservations in one pass over the trace.
-    pub(super) async fn find(cx: Evidence<'_>, budget: &mut Budget) -> Self {
-        let (events, rows) = (&cx.snapshot.events, &cx.trace.device.events);
-        let returns =
-            |row: u32| matches!(events.action(row), Action::SEGMENT_FREE | Action::SEGMENT_UNMAP);
-        let mut causes = [Returned::default(), Returned::default()];
-        let mut outstanding = [Outstanding::default(), Outstanding::default()];
-        let mut row = rows.start;
-        while row < rows.end {
-            if !returns(row) {
-                // Most events neither return nor reserve.
-                let until = rows.end.min(row + STRIDE as u32);
-                let from = row;
-                while row < until && !returns(row) {
-                    reserve_again(cx, row, &mut causes, &mut outstanding);
-                    row += 1;
-                }
-                budget.charge(u64::from(row - from)).await;
-                continue;
-            }
-            let end = (row..rows.end).find(|&next| !returns(next)).unwrap_or(rows.end);
-            let cause = usize::from(!makes_room(cx, row, end));
-            let (returned, outstanding) = (&mut causes[cause], &mut outstanding[cause]);
-            if returned.bursts == 0 {
-                returned.stack = events.stack(row);
-            }
-            returned.bursts += 1;
-            for row in row..end {
-                let bytes = events.size(row).0;
-                returned.events.push(row - rows.start);
-                returned.bytes += bytes;
-                match events.action(row) {
-                    Action::SEGMENT_FREE => *outstanding.segments.entry(bytes).or_default() += 1,
-                    _ => outstanding.mapped += bytes,
-                }
-            }
-            budget.charge(4 * u64::from(end - row)).await;
-            row = end;
-        }
-        let [to_make_room, on_request] = causes;
-        Self { to_make_room, on_request }
-    }
-}
-
-/// Whether the allocator itself returned a burst, to make room.
-///
-/// Such a call asks the driver again at once, and all events of one call have one stack. Without
-/// recorded stacks only the order of events decides.
-fn makes_room(cx: Evidence<'_>, row: u32, end: u32) -> bool {
-    let events = &cx.snapshot.events;
-    let asks = end < cx.trace.device.events.end
-        && matches!(events.action(end), Action::SEGMENT_ALLOC | Action::SEGMENT_MAP | Action::OOM);
-    asks && events.stack(end - 1) == events.stack(end)
-        && !cx
-            .snapshot
-            .stack(events.stack(row))
-            .any(|f| cx.snapshot.text(f.name).contains("empty_cache"))
-}
-
-/// Counts an event that reserves memory against the outstanding returns.
-fn reserve_again(
+/// Churn by cause. `explained` are the events of OOMs, whose own returns are part of their finding.
+pub(super) async fn churn(
     cx: Evidence<'_>,
-    row: u32,
-    causes: &mut [Returned; 2],
-    outstanding: &mut [Outstanding; 2],
-) {
-    let events = &cx.snapshot.events;
-    let size = events.size(row).0;
-    for (returned, outstanding) in causes.iter_mut().zip(outstanding) {
-        let bytes = match events.action(row) {
-            Action::SEGMENT_ALLOC => {
-                match outstanding.segments.get_mut(&size).filter(|count| **count > 0) {
-                    Some(count) => {
-                        *count -= 1;
-                        size
-                    }
-                    None => 0,
-                }
-            }
-            Action::SEGMENT_MAP => size.min(outstanding.mapped),
-            _ => 0,
-        };
-        if bytes > 0 {
-            if events.action(row) == Action::SEGMENT_MAP {
-                outstanding.mapped -= bytes;
-            }
-            returned.again.push(row - cx.trace.device.events.start);
-            returned.again_bytes += bytes;
-            return;
-        }
-    }
-}
-
-pub(super) async fn churn(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    let returned = ReturnedByCause::find(cx, budget).await;
+    returns: &Returns,
+    explained: &[Range<u32>],
+    budget: &mut Budget,
+) -> Vec<Finding> {
     let mut found = Vec::new();
-    if returned.to_make_room.is_reportable() {
-        found.push(finding(cx, &returned.to_make_room, true));
-    }
-    // One return between two phases of a program is the purpose of empty_cache.
-    if returned.on_request.is_reportable() && returned.on_request.bursts >= 2 {
-        found.push(finding(cx, &returned.on_request, false));
+    for (cause, min_bursts) in [
+        (Cause::MakeRoom, 1),
+        // One return between two phases of a program is the purpose of empty_cache.
+        (Cause::Request, 2),
+    ] {
+        let bursts: Vec<&Burst> = (returns.bursts.iter())
+            .filter(|burst| burst.cause == cause)
+            .filter(|burst| {
+                cause == Cause::Request
+                    || !explained.iter().any(|range| range.contains(&burst.events.start))
+            })
+            .collect();
+        budget.charge((returns.bursts.len() * (1 + explained.len())) as u64).await;
+        if bursts.len() < min_bursts {
+            continue;
+        }
+        let again = reserved_again(&bursts, &returns.reservations, budget).await;
+        if again >= MIN_BYTES {
+            found.push(finding(cx, &bursts, cause, again));
+        }
     }
     found
 }
 
-fn finding(cx: Evidence<'_>, returned: &Returned, by_allocator: bool) -> Finding {
-    let facts = Facts::Churn {
+/// Bytes that are reserved again: of each reservation, what earlier bursts returned and no earlier
+/// reservation took.
+async fn reserved_again(
+    bursts: &[&Burst],
+    reservations: &[(u32, u64)],
+    budget: &mut Budget,
+) -> u64 {
+    let (mut outstanding, mut again, mut next) = (0u64, 0u64, 0);
+    for part in reservations.chunks(STRIDE) {
+        budget.charge(part.len() as u64).await;
+        for &(event, bytes) in part {
+            while let Some(burst) = bursts.get(next).filter(|burst| burst.events.start < event) {
+                outstanding = outstanding.saturating_add(burst.bytes);
+                next += 1;
+            }
+            let taken = bytes.min(outstanding);
+            outstanding -= taken;
+            again = again.saturating_add(taken);
+        }
+    }
+    again
+}
+
+fn finding(cx: Evidence<'_>, bursts: &[&Burst], cause: Cause, again: u64) -> Finding {
+    let by_allocator = cause == Cause::MakeRoom;
+    let facts = SegmentChurn {
         by_allocator,
-        returned: Bytes(returned.bytes),
-        segments: returned.events.len(),
-        bursts: returned.bursts,
-        reserved_again: Bytes(returned.again_bytes),
+        returned: Bytes(bursts.iter().map(|burst| burst.bytes).sum()),
+        segments: bursts.iter().map(|burst| burst.events.len()).sum(),
+        bursts: bursts.len(),
+        reserved_again: Bytes(again),
     };
+    let mut parts = parts(bursts.iter().map(|burst| (burst.stack, burst.bytes)));
+    for part in &mut parts {
+        part.blocks = 0;
+    }
+    let peak = cx.trace.reserved_band.peak.max(0) as u64;
+    let is_costly = bursts.len() >= MIN_COSTLY_BURSTS && again >= peak / COSTLY_PEAK_DIVISOR;
     let what = if by_allocator { "make-room" } else { "on-request" };
-    let events = [returned.events.as_slice(), &returned.again].concat();
-    let stack = (returned.stack != StackId::EMPTY).then_some(returned.stack);
-    let parts = stack.map(|stack| Part { stack, bytes: Bytes(returned.again_bytes), blocks: 0 });
+    let events = bursts.iter().map(|burst| burst.events.start).collect();
     Finding {
-        parts: parts.into_iter().collect(),
-        ..cx.finding(what, returned.again_bytes, returned.again_bytes, events, facts)
+        severity: if is_costly { Severity::Medium } else { Severity::Low },
+        basis: super::Basis::Exact,
+        parts,
+        ..cx.finding(what, again, again, events, Facts::Churn(facts))
     }
 }

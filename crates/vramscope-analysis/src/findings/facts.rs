@@ -1,10 +1,17 @@
 //! The facts of each kind of finding.
 
 use serde::{Deserialize, Serialize};
-use vramscope_snapshot::{StackId, StreamId};
-use vramscope_units::{Bytes, EventIndex, Micros};
 
-use crate::category::Category;
+use super::churn::SegmentChurn;
+use super::cycle::Cycle;
+use super::gradients::GradientsHeld;
+use super::growth::Growth;
+use super::held::HeldTooLong;
+use super::oom::OomStory;
+use super::pending::PendingFrees;
+use super::ranks::RankSkew;
+use super::reserved::ReservedPeak;
+use super::stranded::StrandedPool;
 
 /// The kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -68,114 +75,24 @@ pub enum Basis {
 pub enum Facts {
     /// See [`FindingKind::Growth`].
     Growth(Growth),
+    /// See [`FindingKind::Cycle`].
+    Cycle(Cycle),
+    /// See [`FindingKind::GradientsHeld`].
+    GradientsHeld(GradientsHeld),
+    /// See [`FindingKind::HeldTooLong`].
+    HeldTooLong(HeldTooLong),
+    /// See [`FindingKind::Oom`].
+    Oom(Box<OomStory>),
+    /// See [`FindingKind::Reserved`].
+    Reserved(Box<ReservedPeak>),
+    /// See [`FindingKind::StrandedPool`].
+    StrandedPool(StrandedPool),
     /// See [`FindingKind::PendingFree`].
     PendingFree(PendingFrees),
-    /// See [`FindingKind::Oom`].
-    Oom {
-        /// The event.
-        event: EventIndex,
-        /// Bytes requested.
-        requested: Bytes,
-        /// Free bytes that the driver reported; `None` if the event has none.
-        device_free: Option<Bytes>,
-        /// `reserved_bytes` at the event.
-        reserved: Bytes,
-        /// `requested_bytes` at the event.
-        in_use: Bytes,
-        /// The call sites with most live bytes, largest first: one call stack of the site, and the
-        /// site's bytes. [`StackId::EMPTY`] stands for blocks without their own recorded stack.
-        holders: Vec<(StackId, Bytes)>,
-        /// Further call sites with live bytes.
-        other_sites: usize,
-    },
     /// See [`FindingKind::Churn`].
-    Churn {
-        /// True if the allocator returned the segments to make room; false if the program did.
-        by_allocator: bool,
-        /// Bytes returned.
-        returned: Bytes,
-        /// Segments returned.
-        segments: usize,
-        /// Runs of returns.
-        bursts: usize,
-        /// Bytes reserved again.
-        reserved_again: Bytes,
-    },
+    Churn(SegmentChurn),
     /// See [`FindingKind::RankSkew`].
-    RankSkew {
-        /// The rank as texts name it: `rank 3`, or the file's name.
-        rank: String,
-        /// The figure that stands out.
-        item: OutlierItem,
-        /// Its bytes on this rank.
-        bytes: Bytes,
-        /// The median among the compared ranks.
-        usual: Bytes,
-        /// The number of compared ranks, this one included.
-        ranks: usize,
-    },
-}
-
-/// How the live bytes of a call site grow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// New blocks stay in each step.
-    Kept {
-        /// The smallest and the largest growth in one step.
-        per_step: (Bytes, Bytes),
-        /// Grows in every step (1), every second step (2), and so on.
-        every: usize,
-        /// Steps in which it grows.
-        steps: usize,
-        /// Bytes at the end of the window.
-        at_end: Bytes,
-    },
-    /// Blocks are replaced by larger ones.
-    Replaced {
-        /// The smallest and the largest growth in one step.
-        per_step: (Bytes, Bytes),
-        /// Grows in every step (1), every second step (2), and so on.
-        every: usize,
-        /// Steps in which it grows.
-        steps: usize,
-        /// Growth over the window.
-        in_all: Bytes,
-    },
-}
-
-/// Frees of one call stack that waited for another stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PendingFrees {
-    /// Frees that waited.
-    pub frees: usize,
-    /// Their bytes.
-    pub total: Bytes,
-    /// The most bytes that waited at the same time.
-    pub most_at_once: Bytes,
-    /// The stream of the blocks.
-    pub stream: StreamId,
-    /// The longest wait in events.
-    pub longest_events: u32,
-    /// The event at which the longest wait begins.
-    pub longest_from: EventIndex,
-    /// The longest wait in time; `None` without a clock.
-    pub longest_time: Option<Micros>,
-}
-
-/// The figure by which a rank stands out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OutlierItem {
-    /// Bytes of a call stack at the peak of `requested_bytes`.
-    Stack {
-        /// The stack's hash, equal in all ranks.
-        hash: u64,
-        /// Its call site.
-        site: String,
-    },
-    /// Bytes of a category at the peak of `requested_bytes`.
-    Category(Category),
-    /// The peak of a band, by name.
-    Band(&'static str),
+    RankSkew(RankSkew),
 }
 
 impl Facts {
@@ -183,10 +100,15 @@ impl Facts {
     pub fn kind(&self) -> FindingKind {
         match self {
             Self::Growth(_) => FindingKind::Growth,
+            Self::Cycle(_) => FindingKind::Cycle,
+            Self::GradientsHeld(_) => FindingKind::GradientsHeld,
+            Self::HeldTooLong(_) => FindingKind::HeldTooLong,
             Self::PendingFree(_) => FindingKind::PendingFree,
-            Self::Oom { .. } => FindingKind::Oom,
-            Self::Churn { .. } => FindingKind::Churn,
-            Self::RankSkew { .. } => FindingKind::RankSkew,
+            Self::Oom(_) => FindingKind::Oom,
+            Self::Reserved(_) => FindingKind::Reserved,
+            Self::StrandedPool(_) => FindingKind::StrandedPool,
+            Self::Churn(_) => FindingKind::Churn,
+            Self::RankSkew(_) => FindingKind::RankSkew,
         }
     }
 }

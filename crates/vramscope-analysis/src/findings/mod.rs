@@ -1,29 +1,48 @@
 //! Findings: what costs memory, why, and what would change it.
 //!
 //! A finding carries typed facts and the events that prove it. It claims only what the trace shows.
-//! One cause makes one finding; its call stacks are [`Part`]s of it. [`blind_spots`] tells what could
-//! not be looked for.
+//! One cause makes one finding; its call stacks are [`Part`]s of it. [`blind_spots`] tells what
+//! could not be looked for.
 
+mod blind;
 mod churn;
+mod cycle;
 mod facts;
+mod gradients;
 mod growth;
+mod held;
+mod memory_use;
 mod oom;
 mod pending;
 mod ranks;
+mod reserved;
+mod returns;
 mod severity;
+mod stranded;
 
-pub use facts::{Basis, Facts, FindingKind, Growth, OutlierItem, PendingFrees};
-pub use ranks::{RankFacts, outliers};
+pub use blind::{BlindSpot, Overrun, blind_spots, blind_spots_sliced};
+pub use churn::SegmentChurn;
+pub use cycle::Cycle;
+pub use facts::{Basis, Facts, FindingKind};
+pub use gradients::GradientsHeld;
+pub use growth::{Growth, GrowthKind};
+pub use held::HeldTooLong;
+pub use memory_use::MemoryUse;
+pub use oom::{LargerStep, OomStory, Returned, Verdict};
+pub use pending::PendingFrees;
+pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_skew};
+pub use reserved::{CostlySetting, ReservedPeak};
 pub use severity::Severity;
+pub use stranded::StrandedPool;
 
 use crate::carving::Carving;
 use crate::category::{Categories, Phase};
 use crate::site::Sites;
-use crate::slicing::{self, Budget, run_to_completion, strides};
+use crate::slicing::{self, Budget, run_to_completion};
 use crate::steps::Steps;
-use crate::trace::{Trace, reserve_change};
-use std::ops::Range;
-use vramscope_snapshot::{Snapshot, StackId};
+use crate::trace::Trace;
+use returns::Returns;
+use vramscope_snapshot::{DeviceKind, Snapshot, StackId};
 use vramscope_units::Bytes;
 
 /// One finding: what was found, how much it matters and the evidence.
@@ -103,6 +122,12 @@ pub fn findings(of: Evidence<'_>) -> Vec<Finding> {
 
 /// [`findings`] in slices.
 pub async fn findings_sliced(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+    if cx.trace.device.kind == DeviceKind::Host {
+        // The other kinds are about the model and the settings of a GPU's allocator.
+        let mut found = growth::growth(cx, budget).await;
+        sort(&mut found);
+        return found;
+    }
     let mut allocator_budget = budget.fork();
     let (mut found, others) =
         slicing::join(of_steps(cx, budget), of_allocator(cx, &mut allocator_budget)).await;
@@ -113,14 +138,30 @@ pub async fn findings_sliced(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Findi
 
 /// Findings about the program's use of memory.
 async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    growth::growth(cx, budget).await
+    let mut found = growth::growth(cx, budget).await;
+    let growing: Vec<StackId> =
+        found.iter().flat_map(|finding| finding.parts.iter().map(|part| part.stack)).collect();
+    found.extend(cycle::cycle(cx, budget).await);
+    found.extend(gradients::gradients_held(cx, &growing, budget).await);
+    found.extend(held::held_too_long(cx, &growing, budget).await);
+    found
 }
 
 /// Findings about the allocator.
 async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    let mut found = pending::pending_frees(cx, budget).await;
-    found.extend(oom::ooms(cx, budget).await);
-    found.extend(churn::churn(cx, budget).await);
+    let returns = Returns::find(cx, budget).await;
+    let stories = oom::stories(cx, &returns, budget).await;
+    let was_short = !cx.trace.ooms.is_empty() || returns.has_retries();
+    let mut found: Vec<Finding> = pending::pending_frees(cx, budget).await.into_iter().collect();
+    found.extend(churn::churn(cx, &returns, &stories.events, budget).await);
+    // The finding about the failed allocation already tells of that memory.
+    if !stories.names_stranded_memory() {
+        let slot = memory_use::slot_of_reserved_peak(cx);
+        let segments = memory_use::segments_at(cx, slot, budget).await;
+        found.extend(reserved::reserved(cx, &segments, was_short, budget).await);
+        found.extend(stranded::stranded(cx, &segments, was_short, budget).await);
+    }
+    found.extend(stories.found);
     found
 }
 
@@ -129,8 +170,8 @@ fn sort(found: &mut [Finding]) {
 }
 
 impl Evidence<'_> {
-    /// A finding whose id is `kind-device-what`. Its severity follows from `cost`, the bytes that it
-    /// costs at the peak.
+    /// A finding whose id is `kind-device-what`. Its severity follows from `cost`, the bytes that
+    /// it costs at the peak.
     fn finding(
         &self,
         what: impl std::fmt::Display,
@@ -178,29 +219,18 @@ impl Evidence<'_> {
         format!("{:016x}", self.sites.get(stack).stack_hash)
     }
 
-    /// The change of `reserved_bytes` over a range of events.
-    async fn reserved_in(&self, events: Range<u32>, budget: &mut Budget) -> i64 {
-        let mut sum = 0;
-        for part in strides(events.len()) {
-            budget.charge(part.len() as u64).await;
-            let rows = part.map(|i| self.trace.device.events.start + events.start + i as u32);
-            sum += rows.map(|row| reserve_change(self.snapshot, row)).sum::<i64>();
-        }
-        sum
-    }
-
     /// A top-level setting's JSON text.
     fn setting(&self, key: &str) -> Option<&str> {
         self.snapshot.settings.iter().find(|s| s.0 == key).map(|s| s.1.as_str())
     }
 }
 
-/// Sums up blocks by call stack, most bytes first. `blocks` has a stack and the bytes of each block.
+/// Sums up blocks by call stack, most bytes first. `blocks` has a stack and the bytes of each
+/// block.
 fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
     let mut by_stack: std::collections::BTreeMap<StackId, Part> = std::collections::BTreeMap::new();
     for (stack, bytes) in blocks {
-        let part =
-            by_stack.entry(stack).or_insert(Part { stack, bytes: Bytes(0), blocks: 0 });
+        let part = by_stack.entry(stack).or_insert(Part { stack, bytes: Bytes(0), blocks: 0 });
         part.bytes.0 += bytes;
         part.blocks += 1;
     }

@@ -1,107 +1,109 @@
 //! Delayed frees. After `Tensor.record_stream` the allocator holds a freed block until the other
 //! stream has passed an event.
 
-use super::{Evidence, Facts, Finding, Part, PendingFrees};
-use crate::slicing::{Budget, STRIDE, strides};
-use crate::sort;
-use std::collections::BTreeMap;
+use super::{Evidence, Facts, Finding, parts};
+use crate::slicing::{Budget, strides};
 use vramscope_snapshot::{StackId, StreamId};
 use vramscope_units::{Bytes, EventIndex, Micros};
 
 /// Events between request and completion of a free that waits for no stream.
 const PROMPT_EVENTS: u32 = 1;
 
-/// Groups whose longest wait is shorter than this are not reported.
-const MIN_WAIT_EVENTS: u32 = 16;
+/// A smaller difference of the two peaks is not reported.
+const MIN_BYTES: u64 = 16 << 20;
 
-/// Groups with fewer bytes waiting at once are not reported: half of a large-pool segment.
-const MIN_BYTES: u64 = 10 << 20;
+/// The smallest difference to report, as a part of the peak.
+const MIN_PEAK_DIVISOR: u64 = 100;
 
-/// One delayed free, from the event that requests it to the event that completes it, or to the end
-/// of the window.
-struct Wait {
-    from: u32,
-    to: u32,
-    bytes: u64,
+/// Frees that wait for another stream at the peak of `active_bytes`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingFrees {
+    /// The peak of `active_bytes`.
+    pub peak: Bytes,
+    /// The peak of `allocated_bytes`: the peak of `active_bytes` if no free waited.
+    pub peak_without: Bytes,
+    /// Bytes that wait at the peak of `active_bytes`.
+    pub waiting: Bytes,
+    /// The streams of the waiting blocks, ascending.
+    pub streams: Vec<StreamId>,
+    /// All frees of the window that waited.
+    pub frees: usize,
+    /// The longest of these waits in events.
+    pub longest_events: u32,
+    /// The event at which it begins.
+    pub longest_from: EventIndex,
+    /// The longest wait in time; `None` without a clock.
+    pub longest_time: Option<Micros>,
 }
 
-pub(super) async fn pending_frees(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    let mut groups: BTreeMap<(StackId, StreamId), Vec<Wait>> = BTreeMap::new();
+/// A block that waits at the peak.
+struct Waiting {
+    stack: StackId,
+    stream: StreamId,
+    bytes: u64,
+    /// The event that requested its free.
+    from: Option<u32>,
+}
+
+pub(super) async fn pending_frees(cx: Evidence<'_>, budget: &mut Budget) -> Option<Finding> {
+    let [peak, peak_without] = [cx.carving.active_band.peak, cx.carving.allocated_band.peak]
+        .map(|bytes| u64::try_from(bytes).unwrap_or(0));
+    let cost = peak.saturating_sub(peak_without);
+    if cost < MIN_BYTES || cost < peak / MIN_PEAK_DIVISOR {
+        return None;
+    }
+    let slot = cx.carving.active_band.peak_event.map_or(0, |event| event + 1);
     let rows = &cx.trace.device.events;
+    let mut waiting: Vec<Waiting> = Vec::new();
+    let (mut frees, mut longest, mut longest_time) = (0, (0, EventIndex(0)), None);
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(4 * part.len() as u64).await;
-        for block in &cx.trace.blocks[part] {
-            let Some(from) = block.free_requested() else { continue };
-            let wait = Wait { from: from.0, to: block.leaves - 1, bytes: block.bytes.0 };
-            if wait.to - wait.from > PROMPT_EVENTS {
-                let stack = cx.snapshot.events.stack(rows.start + from.0);
-                groups.entry((stack, block.stream)).or_default().push(wait);
+        for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
+            let from = block.free_requested().map(|event| event.0);
+            if block.enters <= slot
+                && slot < block.leaves
+                && !cx.carving.is_allocated(cx.trace, index, slot)
+            {
+                let bytes = cx.carving.sizes[index as usize].0;
+                let stack =
+                    from.map_or(StackId::EMPTY, |f| cx.snapshot.events.stack(rows.start + f));
+                waiting.push(Waiting { stack, stream: block.stream, bytes, from });
+            }
+            let Some(from) = from else { continue };
+            let events = block.leaves - 1 - from;
+            if events > PROMPT_EVENTS {
+                frees += 1;
+                if events > longest.0 {
+                    longest = (events, EventIndex(from));
+                }
+                longest_time = longest_time.max(cx.trace.clock.as_ref().map(|clock| {
+                    let to = (block.leaves - 1).min(cx.trace.slots() - 2);
+                    Micros((clock.offset(to) - clock.offset(from)) as i64)
+                }));
             }
         }
     }
-    let mut found = Vec::new();
-    for ((stack, stream), waits) in groups {
-        budget.charge(waits.len() as u64).await;
-        let longest = waits.iter().max_by_key(|w| (w.to - w.from, std::cmp::Reverse(w.from)));
-        let Some(longest) = longest.filter(|w| w.to - w.from >= MIN_WAIT_EVENTS) else { continue };
-        let most = most_at_once(&waits, budget).await;
-        if most >= MIN_BYTES {
-            found.push(group(cx, stack, stream, &waits, longest, most));
-            budget.charge(waits.len() as u64).await;
-        }
-    }
-    found
-}
-
-/// The finding for the frees of one call stack and stream.
-fn group(
-    cx: Evidence<'_>,
-    stack: StackId,
-    stream: StreamId,
-    waits: &[Wait],
-    longest: &Wait,
-    most_at_once: u64,
-) -> Finding {
-    let time = cx.trace.clock.as_ref().map(|clock| {
-        let time = |w: &Wait| clock.offset(w.to.min(cx.trace.slots() - 2)) - clock.offset(w.from);
-        Micros(waits.iter().map(time).max().unwrap_or(0) as i64)
-    });
-    let facts = Facts::PendingFree(PendingFrees {
-        frees: waits.len(),
-        total: Bytes(waits.iter().map(|w| w.bytes).sum()),
-        most_at_once: Bytes(most_at_once),
-        stream,
-        longest_events: longest.to - longest.from,
-        longest_from: EventIndex(longest.from),
-        longest_time: time,
-    });
-    let (hash, handle) = (cx.sites.get(stack).stack_hash, cx.snapshot.stream(stream));
-    let events = waits.iter().map(|w| w.from).collect();
-    let part = Part { stack, bytes: Bytes(most_at_once), blocks: waits.len() as u32 };
-    Finding {
-        parts: vec![part],
-        blocks: part.blocks,
-        ..cx.finding(format_args!("{hash:016x}-{handle:x}"), most_at_once, most_at_once, events, facts)
-    }
-}
-
-/// The most bytes that wait at the same time.
-async fn most_at_once(waits: &[Wait], budget: &mut Budget) -> u64 {
-    let mut changes: Vec<(u32, i64)> = Vec::with_capacity(2 * waits.len());
-    for part in waits.chunks(STRIDE) {
-        budget.charge(4 * part.len() as u64).await;
-        changes.extend(
-            part.iter().flat_map(|w| [(w.from, w.bytes as i64), (w.to, -(w.bytes as i64))]),
-        );
-    }
-    sort(&mut changes, budget).await;
-    let (mut now, mut most) = (0i64, 0);
-    for part in changes.chunks(STRIDE) {
-        budget.charge(part.len() as u64).await;
-        for (_, change) in part {
-            now = now.wrapping_add(*change);
-            most = most.max(now);
-        }
-    }
-    most as u64
+    budget.charge(4 * waiting.len() as u64).await;
+    let mut streams: Vec<StreamId> = waiting.iter().map(|w| w.stream).collect();
+    streams.sort_unstable();
+    streams.dedup();
+    let facts = PendingFrees {
+        peak: Bytes(peak),
+        peak_without: Bytes(peak_without),
+        waiting: Bytes(waiting.iter().map(|w| w.bytes).sum()),
+        streams,
+        frees,
+        longest_events: longest.0,
+        longest_from: longest.1,
+        longest_time,
+    };
+    let events = waiting.iter().filter_map(|w| w.from).collect();
+    Some(Finding {
+        step: cx.step_at(slot.saturating_sub(1)),
+        phase: cx.phase_at(slot.saturating_sub(1)),
+        basis: super::Basis::Exact,
+        blocks: waiting.len() as u32,
+        parts: parts(waiting.iter().map(|w| (w.stack, w.bytes))),
+        ..cx.finding("peak", cost, cost, events, Facts::PendingFree(facts))
+    })
 }

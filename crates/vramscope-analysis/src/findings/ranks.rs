@@ -1,175 +1,173 @@
-//! Ranks that hold far more than similar ranks.
+//! Ranks that hold far more than the other ranks of their run.
 //!
-//! Ranks differ for good reasons: pipeline stages run different code, and batches differ. So a rank
-//! is compared only with ranks that allocate from the same call stacks. It is an outlier only if it
-//! exceeds the spread among them.
+//! A run is the files of one folder whose names have distinct ranks. Ranks differ for good reasons:
+//! pipeline stages run different code, and batches differ. So a rank is compared only with ranks
+//! that allocate from the same call stacks, and must exceed the spread among them. One cause on one
+//! rank is one finding.
 
-use super::{Facts, Finding, OutlierItem, Severity, sort};
+mod cause;
+
+use super::{Finding, FindingKind};
 use crate::category::Category;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use vramscope_units::Bytes;
 
-/// The figures of one device of one rank that are compared across ranks.
+/// The figures of one device of one file that are compared across ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankFacts {
-    /// The rank as texts name it: `rank 3`, or the file's name.
-    pub name: String,
+    /// The folder of the run's files.
+    pub folder: String,
+    /// The path inside of the folder, without the rank's digits.
+    pub file: String,
+    /// The rank in the path; `None` if the file is no rank of a run.
+    pub rank: Option<u32>,
     /// The device's ordinal.
     pub device: u32,
-    /// Bands by name, and their peaks in bytes.
-    pub peaks: Vec<(&'static str, i64)>,
-    /// Live memory at the peak of `requested_bytes`: a stack's hash, its call site, its bytes.
-    pub by_stack: Vec<(u64, String, u64)>,
+    /// The peak of `requested_bytes`.
+    pub requested_peak: u64,
+    /// The peak of `reserved_bytes`.
+    pub reserved_peak: u64,
+    /// Live memory at the peak of `requested_bytes` by call stack.
+    pub by_stack: Vec<RankStack>,
     /// Live bytes by category at the peak of `requested_bytes`.
     pub by_category: Vec<(Category, u64)>,
+    /// Kind and bytes of the rank's own findings.
+    pub findings: Vec<(FindingKind, u64)>,
 }
 
-impl RankFacts {
-    fn reserved_peak(&self) -> i64 {
-        self.peaks.iter().find(|(band, _)| *band == "reserved_bytes").map_or(0, |(_, peak)| *peak)
-    }
+/// The live memory of one call stack at the peak of a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankStack {
+    /// The stack's hash, equal in all ranks.
+    pub hash: u64,
+    /// Its call site.
+    pub site: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// The category with most of the bytes.
+    pub category: Category,
+    /// Whether a finding about growth or held memory of this rank names the call site.
+    pub is_told: bool,
+}
+
+/// What one rank holds more than the other ranks of its run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankSkew {
+    /// The rank.
+    pub rank: u32,
+    /// Why.
+    pub cause: SkewCause,
+    /// Bytes on this rank.
+    pub bytes: Bytes,
+    /// The median of the compared ranks. It is scaled where a larger batch explains a part.
+    pub usual: Bytes,
+    /// The number of compared ranks, this one included.
+    pub ranks: usize,
+    /// The call stacks that hold more, largest excess first; empty if the cause has none.
+    pub sites: Vec<SkewSite>,
+}
+
+/// A call stack that holds more on one rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkewSite {
+    /// The stack's hash, equal in all ranks.
+    pub hash: u64,
+    /// Its call site.
+    pub site: String,
+    /// Bytes above what is usual.
+    pub excess: Bytes,
+}
+
+/// Why a rank holds more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkewCause {
+    /// All call sites of a step's data hold more by one ratio: a larger batch or longer sequences.
+    Batch {
+        /// The ratio in percent.
+        percent: u64,
+        /// Bytes of inputs on this rank, and the median; `None` if they do not have that ratio.
+        inputs: Option<(Bytes, Bytes)>,
+    },
+    /// Some call sites hold memory on this rank only.
+    Held,
+    /// Parameters and optimizer state are larger.
+    Sharding,
+    /// Only `reserved_bytes` is larger.
+    Reserved,
 }
 
 /// The fewest ranks in a group that have a meaningful median.
-const MIN_RANKS: usize = 4;
+const MIN_RANKS: usize = 3;
 
-/// The smallest excess over the median to report, whatever the spread.
-const MIN_EXCESS_BYTES: u64 = 16 << 20;
-
-/// A figure that is compared across ranks. Its order is the order of comparison.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Item {
-    Stack(u64),
-    Category(Category),
-    Band(&'static str),
-}
-
-/// Ranks (by index) that hold far more than other ranks of their group. Findings of one rank are
-/// sorted by severity. A rank that holds less is no outlier.
-pub fn outliers(ranks: &[RankFacts]) -> Vec<(usize, Finding)> {
-    let mut found: Vec<Vec<Finding>> = vec![Vec::new(); ranks.len()];
-    for group in groups(ranks) {
-        if group.len() >= MIN_RANKS {
-            compare(ranks, &group, &mut found);
+/// Ranks (by index) that hold far more than the other ranks of their run. Findings of one rank are
+/// sorted by severity. A rank that holds less is not reported.
+pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, Finding)> {
+    let mut found: Vec<(usize, Finding)> = Vec::new();
+    for run in runs(ranks) {
+        for group in groups(ranks, &run) {
+            if group.len() >= MIN_RANKS {
+                let members: Vec<&RankFacts> = group.iter().map(|&rank| &ranks[rank]).collect();
+                let skews = cause::compare(&members);
+                found.extend(skews.into_iter().map(|(member, finding)| (group[member], finding)));
+            }
         }
     }
-    let each = found.into_iter().enumerate().flat_map(|(rank, mut findings)| {
-        sort(&mut findings);
-        findings.into_iter().map(move |finding| (rank, finding))
+    found.sort_by(|a, b| {
+        let key = |f: &(usize, Finding)| (f.0, f.1.severity, std::cmp::Reverse(f.1.bytes));
+        key(a).cmp(&key(b)).then_with(|| a.1.id.cmp(&b.1.id))
     });
-    each.collect()
+    found
 }
 
-/// Groups ranks whose call stacks overlap with those of the group's first rank: at least four in
-/// five of the stacks that either of them has.
+/// The runs among files: the files of one folder if their ranks are distinct, else those of them
+/// whose names differ by the rank alone.
+fn runs(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
+    // Of a file with several devices, the one with the highest peak takes part.
+    let mut files: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
+    for (i, facts) in ranks.iter().enumerate() {
+        let Some(rank) = facts.rank else { continue };
+        let main = files.entry((&facts.folder, &facts.file, rank)).or_insert(i);
+        if facts.requested_peak > ranks[*main].requested_peak {
+            *main = i;
+        }
+    }
+    let files: Vec<_> = files.into_iter().collect();
+    let mut runs: Vec<Vec<usize>> = Vec::new();
+    for folder in files.chunk_by(|a, b| a.0.0 == b.0.0) {
+        let distinct: FxHashSet<u32> = folder.iter().map(|file| file.0.2).collect();
+        if distinct.len() == folder.len() {
+            runs.push(folder.iter().map(|file| file.1).collect());
+        } else {
+            let by_name = folder.chunk_by(|a, b| a.0.1 == b.0.1);
+            runs.extend(by_name.map(|files| files.iter().map(|file| file.1).collect()));
+        }
+    }
+    for run in &mut runs {
+        run.sort_by_key(|&i| ranks[i].rank);
+    }
+    runs
+}
+
+/// Groups the ranks of a run whose call stacks overlap with those of the group's first rank: at
+/// least four in five of the stacks that either of them has.
 ///
 /// A rank with a leak has one or two stacks of its own. A pipeline stage has many.
-fn groups(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
-    let sets: Vec<FxHashSet<u64>> =
-        ranks.iter().map(|r| r.by_stack.iter().map(|s| s.0).collect()).collect();
+fn groups(ranks: &[RankFacts], run: &[usize]) -> Vec<Vec<usize>> {
+    let stacks = |rank: usize| -> FxHashSet<u64> {
+        ranks[rank].by_stack.iter().map(|stack| stack.hash).collect()
+    };
     let alike = |a: &FxHashSet<u64>, b: &FxHashSet<u64>| {
         let both = a.intersection(b).count();
         both * 5 >= (a.len() + b.len() - both) * 4
     };
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (rank, set) in sets.iter().enumerate() {
-        match groups.iter_mut().find(|group| alike(&sets[group[0]], set)) {
-            Some(group) => group.push(rank),
-            None => groups.push(vec![rank]),
+    let mut groups: Vec<(FxHashSet<u64>, Vec<usize>)> = Vec::new();
+    for &rank in run {
+        let set = stacks(rank);
+        match groups.iter_mut().find(|group| alike(&group.0, &set)) {
+            Some(group) => group.1.push(rank),
+            None => groups.push((set, vec![rank])),
         }
     }
-    groups
-}
-
-fn compare(ranks: &[RankFacts], group: &[usize], found: &mut [Vec<Finding>]) {
-    let mut items: BTreeMap<Item, Vec<(usize, u64)>> = BTreeMap::new();
-    for &rank in group {
-        let facts = &ranks[rank];
-        let stacks = facts.by_stack.iter().map(|s| (Item::Stack(s.0), s.2));
-        let categories = facts.by_category.iter().map(|c| (Item::Category(c.0), c.1));
-        let bands = facts.peaks.iter().map(|p| (Item::Band(p.0), p.1.max(0) as u64));
-        for (item, bytes) in stacks.chain(categories).chain(bands) {
-            items.entry(item).or_default().push((rank, bytes));
-        }
-    }
-    let usual = |item: &Item| items.get(item).map_or(0, |values| median(values, group.len()));
-    // Differences are relative to the median peak of the first band.
-    let usual_peak = ranks[group[0]].peaks.first().map_or(0, |p| usual(&Item::Band(p.0)));
-    let mut explained = vec![0; ranks.len()];
-    // Stacks come first. A category or band that is high because of them adds no information.
-    for (item, values) in &items {
-        let middle = median(values, group.len());
-        let spread = spread(values, middle, group.len());
-        let share = if matches!(item, Item::Stack(_)) { middle / 2 } else { middle / 4 };
-        let limit = (spread * 6).max(share).max(usual_peak / 50).max(MIN_EXCESS_BYTES);
-        let beyond: Vec<(usize, u64)> =
-            values.iter().filter(|v| v.1 > middle.saturating_add(limit)).copied().collect();
-        // Several ranks above the limit are another kind of rank, not outliers.
-        if beyond.len() > (group.len() / 8).max(1) {
-            continue;
-        }
-        for (rank, bytes) in beyond {
-            let excess = bytes - middle;
-            match item {
-                Item::Stack(_) => explained[rank] += excess,
-                _ if explained[rank] * 2 >= excess => continue,
-                _ => {}
-            }
-            found[rank].push(finding(&ranks[rank], item, bytes, middle, group.len()));
-        }
-    }
-}
-
-/// The median over `ranks` ranks. Ranks without a value count as zero.
-fn median(values: &[(usize, u64)], ranks: usize) -> u64 {
-    middle(values.iter().map(|v| v.1).collect(), ranks)
-}
-
-/// The median absolute deviation, scaled to a standard deviation (1.4826).
-fn spread(values: &[(usize, u64)], center: u64, ranks: usize) -> u64 {
-    let mut distances: Vec<u64> = values.iter().map(|v| v.1.abs_diff(center)).collect();
-    distances.resize(ranks.max(distances.len()), center);
-    let count = distances.len();
-    (middle(distances, count) as f64 * 1.4826) as u64
-}
-
-/// The middle value of `count` values. Missing values are zero.
-fn middle(mut values: Vec<u64>, count: usize) -> u64 {
-    values.resize(count.max(values.len()), 0);
-    values.sort_unstable();
-    values[values.len() / 2]
-}
-
-fn finding(rank: &RankFacts, item: &Item, bytes: u64, usual: u64, ranks: usize) -> Finding {
-    let (id, item) = match item {
-        Item::Stack(hash) => {
-            let known = rank.by_stack.iter().find(|s| s.0 == *hash);
-            let site = known.map_or_else(String::new, |s| s.1.clone());
-            (format!("{hash:016x}"), OutlierItem::Stack { hash: *hash, site })
-        }
-        Item::Category(category) => (category.name().to_owned(), OutlierItem::Category(*category)),
-        Item::Band(name) => ((*name).to_owned(), OutlierItem::Band(name)),
-    };
-    let excess = bytes.saturating_sub(usual);
-    let facts = Facts::RankSkew {
-        rank: rank.name.clone(),
-        item,
-        bytes: Bytes(bytes),
-        usual: Bytes(usual),
-        ranks,
-    };
-    Finding {
-        id: format!("{}-{}-{id}", facts.kind().name(), rank.device),
-        device: rank.device,
-        severity: Severity::of(facts.kind(), excess, rank.reserved_peak()),
-        bytes: excess,
-        step: None,
-        phase: None,
-        basis: super::Basis::Recorded,
-        events: Vec::new(),
-        blocks: 0,
-        parts: Vec::new(),
-        facts,
-    }
+    groups.into_iter().map(|group| group.1).collect()
 }

@@ -1,8 +1,8 @@
 //! Detects where training steps begin.
 //!
-//! Named ranges come first, then the optimizer's updates, then forward passes that follow a backward
-//! pass. Allocations that repeat without a backward pass are repetitions: layers, generated tokens
-//! or requests. They are never called training steps.
+//! Named ranges come first, then the optimizer's updates, then forward passes that follow a
+//! backward pass. Allocations that repeat without a backward pass are repetitions: layers,
+//! generated tokens or requests. They are never called training steps.
 
 mod period;
 
@@ -114,13 +114,6 @@ impl Steps {
         self.begins.len().saturating_sub(1)
     }
 
-    /// The number of warm-up steps, in which optimizer state, caches and workspaces are allocated.
-    /// `None` if too few steps remain after the warm-up.
-    pub(crate) fn warm_up(&self) -> Option<usize> {
-        let steady = self.whole().checked_sub(4).filter(|&rest| rest > 0)?;
-        Some(steady.min(2))
-    }
-
     /// The number `n` of slots in `begins` that are before `slot`. A block that enters at `slot` is
     /// live at `begins[n]` at the earliest, and was allocated in step `n - 1`.
     pub(crate) fn before(&self, slot: u32) -> usize {
@@ -181,21 +174,24 @@ fn optimizer_steps(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
     sorted([vec![0], ends].concat())
 }
 
-/// The slots at which the optimizer's code after a backward pass ends.
+/// The slots at which the optimizer's code after a backward pass ends. Empty if the window goes on
+/// training without such code, as when later updates allocate nothing.
 fn updates(phases: &[PhaseSpan]) -> Vec<u32> {
     let mut begins = vec![0];
-    let mut has_gradients = false;
+    // Backward passes since the last update, and the most between two updates.
+    let (mut passes, mut most) = (0, 0);
     for span in phases {
         match span.phase {
-            Phase::Backward => has_gradients = true,
-            Phase::Optimizer if has_gradients => {
+            Phase::Backward => passes += 1,
+            Phase::Optimizer if passes > 0 => {
                 begins.push(span.end);
-                has_gradients = false;
+                most = most.max(passes);
+                passes = 0;
             }
             _ => {}
         }
     }
-    begins
+    if passes > 2 * most { Vec::new() } else { begins }
 }
 
 /// The slots at which a forward pass begins that leads to a backward pass.

@@ -1,67 +1,40 @@
 //! `vramscope anomalies`.
 
+use super::findings;
 use crate::Failure;
-use crate::arguments::Files;
-use crate::output::{self, ERROR, FAINT, STRONG, WARNING, styled};
-use crate::read;
+use crate::arguments::{DiffFormat, Findings as Arguments};
 use std::io::{self, Write};
-use vramscope_report::Severity;
 use vramscope_report::findings::{Findings, across};
 use vramscope_report::rank::RankSummary;
-use vramscope_report::{FrameRecord, Target};
-use vramscope_units::Bytes;
+
+/// Findings in text and Markdown when `--limit` is absent.
+const DEFAULT_LIMIT: usize = 20;
 
 /// Prints the findings in each file and across ranks.
 ///
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
-pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
-    let (ranks, outcome) = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
-        let mut ranks: Vec<RankSummary> = Vec::new();
-        if let Ok(file) = &result {
-            for entry in &file.entries {
-                let path = entry.path.clone();
-                ranks.extend(
-                    (0..entry.traces.len())
-                        .map(|index| RankSummary::new(Target { path: &path, entry, index })),
-                );
-            }
-        }
-        ranks
-    })?;
-    let report = across(ranks.into_iter().flatten().collect());
-    output::print(&report, arguments.common.format, text)?;
-    outcome
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let devices = findings::each_device(arguments, RankSummary::new)?;
+    let mut report = across(devices.each, devices.skipped_files);
+    let default = (arguments.format != DiffFormat::Json).then_some(DEFAULT_LIMIT);
+    report.truncate(arguments.limit.or(default).unwrap_or(usize::MAX));
+    findings::print(&report, arguments.format, text, markdown)?;
+    devices.outcome
 }
 
 fn text(out: &mut dyn Write, report: &Findings) -> io::Result<()> {
-    if report.anomalies.is_empty() {
-        return writeln!(out, "No findings.");
-    }
-    for a in &report.anomalies {
-        let style = match a.severity {
-            Severity::High => ERROR,
-            Severity::Medium => WARNING,
-            Severity::Low => FAINT,
-        };
-        let severity = styled(style, format_args!("{:<6}", a.severity.name()));
-        writeln!(
-            out,
-            "{:>11}  {severity}  {}  {}",
-            Bytes(a.bytes).to_string(),
-            a.kind.name(),
-            styled(STRONG, &a.path)
-        )?;
-        writeln!(out, "             {}", styled(STRONG, &a.title))?;
-        writeln!(out, "             {}", a.text)?;
-        if !a.action.is_empty() {
-            writeln!(out, "             {}", a.action)?;
-        }
-        let own: Vec<String> =
-            a.frames.iter().filter(|f| !f.is_framework()).map(FrameRecord::label).collect();
-        if own.len() > 1 {
-            writeln!(out, "             called from {}", own[1..].join(", "))?;
-        }
-    }
-    Ok(())
+    findings::text(out, &report.anomalies, report.omitted)?;
+    findings::blind_text(out, report.found() > 0, &report.blind_spots)
+}
+
+fn markdown(out: &mut dyn Write, report: &Findings) -> io::Result<()> {
+    let count = match report.found() {
+        0 => "nothing found".to_owned(),
+        1 => "1 finding".to_owned(),
+        count => format!("{} findings", vramscope_units::grouped(count as u64)),
+    };
+    writeln!(out, "### GPU memory: {count}\n")?;
+    findings::markdown(out, &report.anomalies, report.omitted)?;
+    findings::blind_markdown(out, report.found() > 0, &report.blind_spots)
 }

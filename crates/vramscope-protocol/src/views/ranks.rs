@@ -51,6 +51,10 @@ pub struct StackFact {
     #[serde(with = "vramscope_report::digits")]
     #[cfg_attr(test, ts(type = "string"))]
     pub bytes: u64,
+    /// The category with most of the bytes.
+    pub category: Category,
+    /// Whether a finding about growth or held memory of the rank names the call site.
+    pub is_told: bool,
 }
 
 /// A band's peak.
@@ -96,9 +100,9 @@ pub struct Overview {
     pub rows: Vec<OverviewRow>,
     /// The peaks in words: `peaks from 610.2 MiB to 1.16 GiB`.
     pub text: String,
-    /// Outliers, which need a comparison of ranks.
+    /// Findings that need a comparison of ranks.
     pub outliers: Vec<FindingRow>,
-    /// Outliers and the findings of all ranks, by severity, then bytes.
+    /// These and the findings of all ranks, by severity, then bytes.
     pub findings: Vec<FindingRow>,
     /// The number of findings above low severity, for the badge on the page.
     pub notable: u32,
@@ -119,7 +123,8 @@ pub struct OverviewRow {
     pub reserved: f64,
     /// The right edges of the category bars, relative to the largest peak, in the card's order.
     pub categories: Vec<f64>,
-    /// The outlier in words: `480.0 MiB more at train.py:88 step`; empty if there is none.
+    /// What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if
+    /// nothing.
     pub outlier: String,
 }
 

@@ -1,90 +1,70 @@
-//! The words of findings about the allocator.
+//! Words that findings about the allocator share.
 
-use super::{Words, counted, main_site};
-use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
-use crate::text::NO_STACK;
-use vramscope_analysis::{Facts, Finding, PendingFrees};
-use vramscope_snapshot::StackId;
-use vramscope_units::grouped;
+use crate::text;
+use vramscope_analysis::{Category, FreeKind};
+use vramscope_snapshot::{PoolId, PoolIndex, StreamId};
 
-pub(super) fn pending(entry: &SnapshotEntry, finding: &Finding, waits: &PendingFrees) -> Words {
-    let site = main_site(entry, finding);
-    let place = if site == NO_STACK { format!("with {site}") } else { format!("at {site}") };
-    let time = waits.longest_time.map(|time| format!(", the longest in time {time}"));
-    Words {
-        title: format!("{} {place} wait for another stream", counted(waits.frees, "free")),
-        text: format!(
-            "{} ({} in total) {place} on stream {:#x} were delayed by another stream, up to {} at \
-             once. The longest wait is {} from {}{}. record_stream delays the reuse of memory \
-             until the other stream has caught up.",
-            counted(waits.frees, "free"),
-            waits.total,
-            entry.snapshot.stream(waits.stream),
-            waits.most_at_once,
-            counted(waits.longest_events as usize, "event"),
-            waits.longest_from,
-            time.unwrap_or_default(),
-        ),
-        action: "Wait for that stream before the free.".to_owned(),
+/// A setting that lets free pieces of one segment grow together. Shown where it is off.
+pub(super) const EXPANDABLE: &str = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
+
+/// A setting's JSON text.
+pub(super) fn setting<'a>(entry: &'a SnapshotEntry, key: &str) -> Option<&'a str> {
+    entry.snapshot.settings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+}
+
+/// Whether the file says that expandable segments are off.
+pub(super) fn can_expand(entry: &SnapshotEntry) -> bool {
+    setting(entry, "expandable_segments") == Some("false")
+}
+
+/// `the default pool`, or `pool (0, 1)`.
+pub(super) fn pool(pool: Option<PoolId>) -> String {
+    match pool {
+        None | Some(PoolId::DEFAULT) => "the default pool".to_owned(),
+        Some(pool) => format!("pool {pool}"),
     }
 }
 
-pub(super) fn churn(entry: &SnapshotEntry, finding: &Finding) -> Words {
-    let Facts::Churn { by_allocator, returned, segments, bursts, reserved_again } = &finding.facts
-    else {
-        return Words::default();
-    };
-    let (subject, cause) = if *by_allocator {
-        ("The allocator", "to make room for other sizes")
-    } else {
-        ("The program", "with empty_cache or by ending a pool")
-    };
-    let _ = entry;
-    Words {
-        title: format!("{subject} released {returned} and reserved {reserved_again} again"),
-        text: format!(
-            "{subject} released {} ({returned}) in {} {cause}, and reserved {reserved_again} \
-             again. Each cycle synchronizes with the GPU.",
-            counted(*segments, "segment"),
-            counted(*bursts, "burst"),
-        ),
-        action: "Call empty_cache less often, or keep the pool.".to_owned(),
+/// `stream 0x7f00`, or `the default stream`.
+pub(super) fn stream(entry: &SnapshotEntry, stream: StreamId) -> String {
+    match entry.snapshot.stream(stream) {
+        0 => "the default stream".to_owned(),
+        handle => format!("stream {handle:#x}"),
     }
 }
 
-pub(super) fn oom(entry: &SnapshotEntry, finding: &Finding) -> Words {
-    let Facts::Oom { event, requested, device_free, reserved, in_use, holders, other_sites } =
-        &finding.facts
-    else {
-        return Words::default();
-    };
-    let stack = finding.stack();
-    let place = stack.map(|stack| format!(" in {}", site(entry, stack))).unwrap_or_default();
-    let mut sentences = vec![format!("Allocating {requested} failed at {event}{place}.")];
-    sentences.extend(device_free.map(|free| format!("GPU: {free} free.")));
-    sentences.push(format!("PyTorch: {reserved} reserved, {in_use} of it in use."));
-    let named: Vec<String> = holders
-        .iter()
-        .map(|&(stack, bytes)| format!("{} ({bytes})", holder(entry, stack)))
-        .collect();
-    if !named.is_empty() {
-        let others = match other_sites {
-            0 => String::new(),
-            count => format!(" (+{} more)", grouped(*count as u64)),
-        };
-        sentences.push(format!("Largest holders: {}{others}.", named.join(", ")));
+/// Where free memory is, as far as it differs from `than`: `pool (0, 1)`.
+pub(super) fn kind(entry: &SnapshotEntry, kind: FreeKind, than: FreeKind) -> String {
+    let mut words = Vec::new();
+    if kind.is_small != than.is_small {
+        words.push(if kind.is_small { "small segments" } else { "large segments" }.to_owned());
     }
-    Words {
-        title: format!("Out of memory: {requested}{place}"),
-        text: sentences.join(" "),
-        action: String::new(),
+    if kind.pool != than.pool {
+        let id = entry.snapshot.pool(kind.pool).filter(|_| kind.pool != PoolIndex::UNKNOWN);
+        words.push(pool(id));
+    }
+    if kind.stream != than.stream {
+        words.push(stream(entry, kind.stream));
+    }
+    words.join(" of ")
+}
+
+/// A category in a sentence: `optimizer state`.
+pub(super) fn category(category: Category) -> String {
+    category.name().replace('_', " ")
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn list(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
-fn holder(entry: &SnapshotEntry, stack: StackId) -> String {
-    match stack {
-        StackId::EMPTY => format!("blocks with {NO_STACK}"),
-        stack => site(entry, stack),
-    }
+/// The call site of a stack as a place: ` at model.py:3 f`; empty without a call stack.
+pub(super) fn at_site(site: &str) -> String {
+    if site == text::NO_STACK { String::new() } else { format!(" at {site}") }
 }

@@ -1,8 +1,13 @@
 //! The words of each kind of finding: what, with its numbers and cause, and what to do.
 
 mod allocator;
+mod blind;
+mod churn;
+mod oom;
+mod pending;
 mod program;
 mod ranks;
+mod reserved;
 
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
@@ -11,6 +16,7 @@ use vramscope_analysis::{Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, grouped};
 
+pub use blind::{blind_kind, blind_text};
 pub use ranks::rank_words;
 
 /// The words of a finding.
@@ -44,10 +50,15 @@ pub fn label(kind: FindingKind) -> &'static str {
 pub fn words(entry: &SnapshotEntry, finding: &Finding) -> Words {
     match &finding.facts {
         Facts::Growth(growth) => program::growth(entry, finding, growth),
-        Facts::Oom { .. } => allocator::oom(entry, finding),
-        Facts::PendingFree(waits) => allocator::pending(entry, finding, waits),
-        Facts::Churn { .. } => allocator::churn(entry, finding),
-        Facts::RankSkew { .. } => rank_words(&finding.facts),
+        Facts::Cycle(cycle) => program::cycle(entry, finding, cycle),
+        Facts::GradientsHeld(held) => program::gradients(finding, held),
+        Facts::HeldTooLong(held) => program::held(entry, finding, held),
+        Facts::Oom(story) => oom::oom(entry, finding, story),
+        Facts::Reserved(peak) => reserved::reserved(entry, finding, peak),
+        Facts::StrandedPool(side) => reserved::stranded(entry, side),
+        Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
+        Facts::Churn(churn) => churn::churn(entry, finding, churn),
+        Facts::RankSkew(skew) => rank_words(skew),
     }
 }
 
@@ -78,4 +89,9 @@ fn percent(part: Bytes, whole: Bytes) -> u64 {
 /// `1 block`, `12 blocks`.
 fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
+}
+
+/// `once`, `12 times`.
+fn times(count: usize) -> String {
+    if count == 1 { "once".to_owned() } else { counted(count, "time") }
 }

@@ -1,35 +1,191 @@
 //! The words of findings about the program's use of memory.
 
-use super::{Words, interval, main_site, range, subject};
+use super::{Words, counted, interval, main_site, percent, range};
 use crate::loaded_file::SnapshotEntry;
-use vramscope_analysis::{Finding, Growth};
-use vramscope_units::grouped;
+use crate::text::{NO_STACK, label_of};
+use vramscope_analysis::{Cycle, Finding, GradientsHeld, Growth, GrowthKind, HeldTooLong, Phase};
+use vramscope_units::{Bytes, grouped};
 
 pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> Words {
-    let subject = subject(&main_site(entry, finding));
-    match growth {
-        Growth::Kept { per_step, every, steps, at_end } => Words {
-            title: format!("{subject} grows by {} {}", range(*per_step), interval(*every)),
+    let place = growth_place(entry, finding, growth);
+    let amount = range(growth.per_step);
+    let interval = interval(growth.every);
+    let total = growth.total;
+    let steps = grouped(growth.steps as u64);
+    let called = growth
+        .called_from
+        .map(|frame| format!(" It is called from {}.", label_of(&entry.snapshot, frame)));
+    let called = called.unwrap_or_default();
+    let more = Bytes(total.0 / growth.steps.max(1) as u64 * 1000);
+    let outlook = format!("{} more steps add {more}.", grouped(1000 * growth.every as u64));
+    if growth.kind == GrowthKind::Replaced {
+        return Words {
+            title: format!("{place} replaces a tensor by one that is {amount} larger, {interval}"),
             text: format!(
-                "{subject} grows by {} {} ({} times). None of it is freed: {at_end} at the end.",
-                range(*per_step),
-                interval(*every),
-                grouped(*steps as u64),
+                "{place} grows by {amount} {interval} ({steps} times), {total} in total. Each \
+                 step replaces its tensor by a larger one.{called} {outlook}"
             ),
-            action: "Check what keeps references to these tensors, such as a list of losses or \
-                     outputs."
+            action: "Collect the pieces on the CPU (.cpu()), or write them to a tensor of fixed \
+                     size. Do not extend a GPU tensor in each step."
                 .to_owned(),
-        },
-        Growth::Replaced { per_step, every, steps, in_all } => Words {
-            title: format!("{subject} grows by {} {}", range(*per_step), interval(*every)),
+        };
+    }
+    if let Some((kept, all)) = growth.activations {
+        return Words {
+            title: format!("{place} keeps its autograd graph: {amount} {interval}"),
             text: format!(
-                "{subject} grows by {} {} ({} times), {in_all} in total. Its blocks are replaced \
-                 by larger ones.",
-                range(*per_step),
-                interval(*every),
-                grouped(*steps as u64),
+                "{} call sites below {place} grow together by {amount} {interval} ({steps} \
+                 times). None of it is freed while the steps last: {total} in the end. {kept} of a \
+                 step's {all} of \
+                 activations stay ({} %), so something holds the loss or an output with its \
+                 graph.{called} {outlook}",
+                grouped(growth.sites as u64),
+                percent(kept, all),
             ),
-            action: "Check for a tensor that is extended in every step.".to_owned(),
+            action: format!(
+                "Find what keeps a result of {place}: a list, a running sum, an exception. Keep \
+                 loss.item() or output.detach() instead, or run it under torch.no_grad()."
+            ),
+        };
+    }
+    let sites = if growth.sites > 1 {
+        format!(" {} grow in the same steps.", counted(growth.sites, "call site"))
+    } else {
+        String::new()
+    };
+    let (what, action) = if growth.is_model_state {
+        (
+            " It is more than one set of gradients or optimizer state for this model.",
+            "Find what keeps old gradients or an old optimizer: a list of .grad tensors, a \
+             scheduler or a closure that holds the optimizer.",
+        )
+    } else {
+        (
+            "",
+            "Find what keeps these tensors: a list, a dict, a cache, a queue, a hook. Store them \
+             on the CPU (.cpu()), or bound what stores them.",
+        )
+    };
+    Words {
+        title: format!("{place} keeps {amount} more {interval}"),
+        text: format!(
+            "{place} grows by {amount} {interval} ({steps} times). None of it is freed while \
+             the steps last: {total} in the end.{what}{sites}{called} {outlook}"
+        ),
+        action: action.to_owned(),
+    }
+}
+
+/// The subject of a text about growth: the frame that its call stacks share.
+fn growth_place(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> String {
+    // One call site speaks for itself, also where its frame is not the program's.
+    let frame = growth.at.filter(|_| growth.sites > 1);
+    match frame {
+        Some(frame) => label_of(&entry.snapshot, frame),
+        None => match main_site(entry, finding) {
+            site if site != NO_STACK => site,
+            _ if finding.phase == Some(Phase::Backward) => "The backward pass".to_owned(),
+            _ => format!("Memory with {NO_STACK}"),
+        },
+    }
+}
+
+pub(super) fn cycle(entry: &SnapshotEntry, finding: &Finding, cycle: &Cycle) -> Words {
+    let Cycle { collections, largest, freed, steps, at_peak } = cycle;
+    let site = main_site(entry, finding);
+    Words {
+        title: format!("Reference cycles hold up to {freed} of past steps"),
+        text: format!(
+            "{freed} of {steps} past steps were freed at once at {largest}, in the middle of a \
+             pass ({} in the window). Only Python's garbage collector frees memory like that. \
+             Most of it is from {site}. {at_peak} of it is live at the peak.",
+            counted(*collections, "such collection"),
+        ),
+        action: "Break the cycle: find objects that hold each other and a tensor \
+                 (gc.set_debug(gc.DEBUG_SAVEALL), or weakref). Until then call gc.collect() after \
+                 each step."
+            .to_owned(),
+    }
+}
+
+pub(super) fn gradients(finding: &Finding, held: &GradientsHeld) -> Words {
+    let GradientsHeld { through_forward, passes, of_passes, at_peak } = held;
+    let passes = format!(
+        "{} of {} forward passes that follow an update",
+        grouped(*passes as u64),
+        grouped(*of_passes as u64),
+    );
+    let cost = match finding.phase {
+        None => "The peak is elsewhere, so this costs nothing there.".to_owned(),
+        Some(Phase::Backward) => format!(
+            "{at_peak} of them are live at the peak, in backward. Backward makes gradients again, \
+             so up to that much is saved."
+        ),
+        Some(_) => format!("{at_peak} of them are live at the peak, in forward."),
+    };
+    Words {
+        title: format!("{} of old gradients stay live through forward", Bytes(finding.bytes)),
+        text: format!(
+            "Gradients of a finished update stay live through {passes}, up to {through_forward}. \
+             {cost}"
+        ),
+        action: "Call optimizer.zero_grad(set_to_none=True) after each optimizer.step()."
+            .to_owned(),
+    }
+}
+
+pub(super) fn held(entry: &SnapshotEntry, finding: &Finding, held: &HeldTooLong) -> Words {
+    let site = main_site(entry, finding);
+    let bytes = Bytes(finding.bytes);
+    match held {
+        HeldTooLong::LastStep { until, freed_at } => {
+            let until = until.map(|event| format!(" until {event}")).unwrap_or_default();
+            let freed = freed_at
+                .map(|frame| format!(", where {} drops them", label_of(&entry.snapshot, frame)))
+                .unwrap_or_default();
+            Words {
+                title: format!("{bytes} of the last step are live at the peak"),
+                text: format!(
+                    "{} of the last step, most of them from {site}, stay live{until}{freed}. They \
+                     add {bytes} to the peak of the next step.",
+                    counted(finding.blocks as usize, "result"),
+                ),
+                action: format!(
+                    "Delete them before the next forward pass: del the variable that holds the \
+                     result of {site}, or set it to None."
+                ),
+            }
+        }
+        HeldTooLong::Variable { results, until } => Words {
+            title: format!("{site} holds {bytes} of old results"),
+            text: format!(
+                "{} of {site} are live at the peak. The variable keeps the old one until the \
+                     line has computed the new one ({until}). That adds {bytes} to the peak.",
+                counted(*results, "result"),
+            ),
+            action: format!("Delete the old result (del) before {site} runs again."),
+        },
+        HeldTooLong::Copies { each, lines } => Words {
+            title: format!(
+                "{} of {each} from {}",
+                counted(finding.blocks as usize, "block"),
+                counted(*lines, "line")
+            ),
+            text: format!(
+                "{} of equal size ({each}) from {} of one function are live at the peak: {}. \
+                 Equal sizes suggest copies of one tensor.",
+                counted(finding.blocks as usize, "block"),
+                counted(*lines, "line"),
+                finding
+                    .parts
+                    .iter()
+                    .map(|part| crate::frames::site(entry, part.stack))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            ),
+            action: "Make the copy once and use it twice, or delete the first before the second \
+                     is made."
+                .to_owned(),
         },
     }
 }

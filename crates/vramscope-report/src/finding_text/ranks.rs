@@ -1,23 +1,90 @@
 //! The words of findings about ranks. They need no tables of a file.
 
-use super::{Words, subject};
-use vramscope_analysis::{Facts, OutlierItem};
+use super::{Words, counted, subject};
+use vramscope_analysis::{RankSkew, SkewCause};
+use vramscope_units::{Bytes, grouped};
 
 /// The words of a finding across ranks.
-pub fn rank_words(facts: &Facts) -> Words {
-    let Facts::RankSkew { rank, item, bytes, usual, ranks } = facts else {
-        return Words::default();
-    };
-    let (subject, verb) = match item {
-        OutlierItem::Stack { site, .. } => (subject(site), "holds"),
-        OutlierItem::Category(category) => (format!("Category {}", category.name()), "holds"),
-        OutlierItem::Band(name) => ((*name).to_owned(), "peaks at"),
+pub fn rank_words(skew: &RankSkew) -> Words {
+    let RankSkew { rank, bytes, usual, .. } = *skew;
+    let excess = Bytes(bytes.0.saturating_sub(usual.0));
+    match &skew.cause {
+        SkewCause::Batch { percent, inputs } => batch(skew, excess, *percent, *inputs),
+        SkewCause::Held => held(skew, excess),
+        SkewCause::Sharding => Words {
+            title: format!("rank {rank}: {excess} more parameters and optimizer state"),
+            text: format!(
+                "Parameters and optimizer state take {bytes} on rank {rank}, and {usual} on {}.",
+                others(skew)
+            ),
+            action: format!(
+                "Compare how rank {rank} shards the model: parameters that are not wrapped, a \
+                 last shard that is larger, layers that are divided unevenly."
+            ),
+        },
+        SkewCause::Reserved => Words {
+            title: format!("rank {rank}: {excess} more reserved, with equal use"),
+            text: format!(
+                "reserved_bytes peaks at {bytes} on rank {rank}, and at {usual} on {}. The peaks \
+                 of requested_bytes hardly differ, so the allocator keeps memory that is not in \
+                 use.",
+                others(skew)
+            ),
+            action: format!(
+                "Compare PYTORCH_CUDA_ALLOC_CONF of rank {rank} and of another rank, and the \
+                 sizes and the order of their allocations."
+            ),
+        },
+    }
+}
+
+fn batch(skew: &RankSkew, excess: Bytes, percent: u64, inputs: Option<(Bytes, Bytes)>) -> Words {
+    let RankSkew { rank, bytes, usual, .. } = *skew;
+    let ratio = format!("{}.{:02}", percent / 100, percent % 100);
+    let inputs = match inputs {
+        Some((own, usual)) => format!(" Its inputs are {own}, theirs {usual}."),
+        None => String::new(),
     };
     Words {
-        title: format!("{rank} holds {bytes}, the others {usual}"),
+        title: format!("rank {rank}: {ratio} x the activations of the other ranks"),
         text: format!(
-            "{subject} {verb} {bytes} on {rank}. The median of {ranks} similar ranks is {usual}."
+            "{} hold {ratio} x as much on rank {rank} as on {}: {bytes} instead of {usual}. One \
+             ratio everywhere means a larger batch or longer sequences.{inputs} That adds \
+             {excess} to the peak of rank {rank}.",
+            counted(skew.sites.len(), "call stack"),
+            others(skew),
         ),
-        action: String::new(),
+        action: format!(
+            "Compare the batches of rank {rank} with those of another rank: number of samples and \
+             sequence length. Balance them, or limit the tokens per batch."
+        ),
     }
+}
+
+fn held(skew: &RankSkew, excess: Bytes) -> Words {
+    let RankSkew { rank, bytes, usual, .. } = *skew;
+    let site = skew.sites.first().map(|site| subject(&site.site)).unwrap_or_default();
+    let more = match skew.sites.len() {
+        0 | 1 => String::new(),
+        count => format!(" and {}", counted(count - 1, "further call stack")),
+    };
+    let holds = if more.is_empty() { "holds" } else { "hold" };
+    let elsewhere = if usual.0 == 0 {
+        format!("nothing on {}", others(skew))
+    } else {
+        format!("{usual} on {}", others(skew))
+    };
+    Words {
+        title: format!("rank {rank}: {excess} more at {site}{more}"),
+        text: format!("{site}{more} {holds} {bytes} on rank {rank} at its peak, and {elsewhere}."),
+        action: format!(
+            "Look for code at {site} that only rank {rank} runs (if rank == {rank}, evaluation, \
+             logging, a cache), and free what it makes or run it on the CPU."
+        ),
+    }
+}
+
+/// `the other 7 ranks`.
+fn others(skew: &RankSkew) -> String {
+    format!("the other {} ranks (median)", grouped(skew.ranks.saturating_sub(1) as u64))
 }

@@ -59,7 +59,13 @@ pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
 }
 
 fn stack_fact(share: StackShare) -> StackFact {
-    StackFact { hash: share.hash, site: share.site, bytes: share.bytes }
+    StackFact {
+        hash: share.hash,
+        site: share.site,
+        bytes: share.bytes,
+        category: share.category,
+        is_told: share.is_told,
+    }
 }
 
 /// Requested bytes over the events, as an SVG path. Its full height is the peak of reserved bytes.
@@ -100,6 +106,7 @@ pub(super) fn category_label(category: Category) -> &'static str {
         Category::Temporary => "temporaries",
         Category::Workspace => "workspaces",
         Category::Communication => "communication",
+        Category::Cache => "caches",
         Category::Unknown => "unknown",
     }
 }

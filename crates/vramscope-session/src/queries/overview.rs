@@ -2,16 +2,20 @@
 //!
 //! The overview compares the cards of ranks, so a run of 1,000 ranks needs none of their tables.
 
-use super::card::{category_label, fraction};
+use super::card::fraction;
 use super::findings;
 use crate::run_order::natural;
 use std::cmp::Ordering;
-use vramscope_analysis::{Facts, Finding, OutlierItem, RankFacts, Severity, outliers};
-use vramscope_protocol::views::{FindingRow, Overview, OverviewRow, RankCard, RankSort, RunQuery};
+use vramscope_analysis::{
+    Facts, Finding, RankFacts, RankSkew, RankStack, Severity, SkewCause, rank_skew,
+};
+use vramscope_protocol::views::{
+    FindingRow, Overview, OverviewRow, RankCard, RankSort, RunQuery, StackFact,
+};
 use vramscope_report::Quantity;
-use vramscope_report::findings::outlier;
+use vramscope_report::findings::of_ranks;
 use vramscope_report::peak::BandKind;
-use vramscope_report::text::rank_name;
+use vramscope_report::rank::run_facts;
 
 /// The cards of a run, and the sort order of the overview.
 #[derive(Debug, Default)]
@@ -67,7 +71,7 @@ impl Ranks {
         let place = self.rows.partition_point(|r| by_rank(r, &rank) == Ordering::Less);
         self.facts.insert(place, facts(card));
         self.rows.insert(place, rank);
-        self.outliers = outliers(&self.facts);
+        self.outliers = rank_skew(&self.facts);
     }
 
     fn overview(&self) -> Overview {
@@ -140,30 +144,34 @@ impl Ranks {
     fn outlier_rows(&self) -> Vec<FindingRow> {
         let row = |(index, finding): &(usize, Finding)| {
             let rank = &self.rows[*index];
-            findings::without_tables(outlier(&rank.card.path, finding, Vec::new()))
+            findings::without_tables(of_ranks(&rank.card.path, finding, Vec::new()))
         };
         let mut rows: Vec<FindingRow> = self.outliers.iter().map(row).collect();
         findings::sort(&mut rows);
         rows
     }
 
-    /// The largest outlier of a rank: `480.0 MiB more at train.py:88 step`. Empty without one.
+    /// What a rank holds more than others: `480.0 MiB more at train.py:88 step`. Empty if nothing.
     fn outlier(&self, index: usize) -> String {
-        let Some((_, finding)) = self.outliers.iter().find(|(i, _)| *i == index) else {
+        let found = self.outliers.iter().find(|(rank, _)| *rank == index);
+        let Some((bytes, skew)) = found.and_then(|(_, f)| Some((f.bytes, skew(f)?))) else {
             return String::new();
         };
-        let bytes = vramscope_units::Bytes(finding.bytes);
-        let what = match &finding.facts {
-            Facts::RankSkew { item: OutlierItem::Stack { site, .. }, .. } => format!("at {site}"),
-            Facts::RankSkew { item: OutlierItem::Category(category), .. } => {
-                format!("of {}", category_label(*category))
-            }
-            Facts::RankSkew { item: OutlierItem::Band(name), .. } => {
-                format!("of {name} at its peak")
-            }
-            _ => return String::new(),
+        let what = match (&skew.cause, skew.sites.first()) {
+            (SkewCause::Held, Some(site)) => format!("at {}", site.site),
+            (SkewCause::Held, None) => String::new(),
+            (SkewCause::Batch { .. }, _) => "of activations".to_owned(),
+            (SkewCause::Sharding, _) => "of parameters and optimizer state".to_owned(),
+            (SkewCause::Reserved, _) => "reserved".to_owned(),
         };
-        format!("{bytes} more {what}")
+        format!("{} more {what}", vramscope_units::Bytes(bytes))
+    }
+}
+
+fn skew(finding: &Finding) -> Option<&RankSkew> {
+    match &finding.facts {
+        Facts::RankSkew(skew) => Some(skew),
+        _ => None,
     }
 }
 
@@ -197,11 +205,21 @@ fn category_ends(card: &RankCard, largest: u64) -> Vec<f64> {
 /// The facts of a card that ranks are compared by.
 fn facts(card: &RankCard) -> RankFacts {
     let bytes = |quantity: &Quantity| u64::try_from(quantity.value).unwrap_or(0);
+    let of_band = |band: BandKind| u64::try_from(peak(card, band)).unwrap_or(0);
+    let stack = |s: &StackFact| RankStack {
+        hash: s.hash,
+        site: s.site.clone(),
+        bytes: s.bytes,
+        category: s.category,
+        is_told: s.is_told,
+    };
     RankFacts {
-        name: rank_name(card.rank, &card.path),
         device: card.device,
-        peaks: card.bands.iter().map(|row| (row.name.name(), number(&row.peak))).collect(),
-        by_stack: card.stacks.iter().map(|s| (s.hash, s.site.clone(), s.bytes)).collect(),
+        requested_peak: of_band(BandKind::Requested),
+        reserved_peak: of_band(BandKind::Reserved),
+        by_stack: card.stacks.iter().map(stack).collect(),
         by_category: card.categories.iter().map(|c| (c.name, bytes(&c.bytes))).collect(),
+        findings: card.findings.iter().map(|f| (f.kind, bytes(&f.bytes))).collect(),
+        ..run_facts(&card.path)
     }
 }

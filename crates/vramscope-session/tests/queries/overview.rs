@@ -36,10 +36,10 @@ fn run(coordinator: &mut Coordinator, query: RunQuery) -> Overview {
 }
 
 #[test]
-fn outliers_equal_the_report() {
+fn rank_skew_equals_the_report() {
     let files = sample();
     let summaries = files.iter().map(|file| RankSummary::new(report_target(file))).collect();
-    let reported: Vec<_> = across(summaries)
+    let reported: Vec<_> = across(summaries, 0)
         .anomalies
         .into_iter()
         .filter(|a| a.kind == FindingKind::RankSkew)

@@ -9,7 +9,7 @@ export const ROW_UNITS = 4096;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
-export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "unknown"] as const;
+export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
 export const REPLACED = ["tracks", "phases", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
 
 export type Quantity = { 
@@ -267,6 +267,8 @@ path: string,
  */
 text: string, };
 
+export type ErrorKind = "no_snapshot" | "damaged" | "unreadable";
+
 export type Failure = { 
 /**
  * The request that failed; null if loading failed.
@@ -279,7 +281,11 @@ message: string,
 /**
  * A remedy; null if there is none.
  */
-hint: string | null, };
+hint: string | null, 
+/**
+ * What the file is. Absent where that is unknown, and for a request that failed.
+ */
+file?: ErrorKind, };
 
 export type TooLarge = { 
 /**
@@ -597,7 +603,11 @@ path: string,
 /**
  * The file's size in bytes.
  */
-bytes: number, };
+bytes: number, 
+/**
+ * Whether a search of a folder found the file, and it is no snapshot. It gets no row.
+ */
+skipped: boolean, };
 
 export type RunResponse = { "kind": "planned", 
 /**
@@ -613,7 +623,15 @@ title: string,
  */
 countText: string, 
 /**
- * One row per file.
+ * The number of skipped files.
+ */
+skipped: Quantity, 
+/**
+ * The skipped files in words: `5 other files skipped`; null if there are none.
+ */
+skippedText: string | null, 
+/**
+ * One row per file that is not skipped.
  */
 rows: Array<PlannedRow>, } | { "kind": "overview", 
 /**
@@ -1182,7 +1200,7 @@ export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_
 
 export type Severity = "high" | "medium" | "low";
 
-export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "unknown";
+export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "cache" | "unknown";
 
 export type FindingPart = { 
 /**
@@ -1999,11 +2017,17 @@ export type Comparison = {
  */
 text: string, 
 /**
+ * The cause of the difference where it is known, then the allocator settings that differ, in
+ * sentences.
+ */
+recording: Array<string>, 
+/**
  * The event of the band's peak in A and in B: `#1,234`.
  */
 peaks: [string, string], 
 /**
- * Each band at its start (if not zero), peak and end, then blocks, OOMs and findings.
+ * Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
+ * input.
  */
 totals: Array<ComparedRow>, 
 /**

@@ -189,12 +189,19 @@ function shownCurves(comparing: Comparing, { curves }: Comparison): ComparedCurv
 type BothProperties = ViewUses<"selection" | "comparing"> & { comparison: Comparison };
 
 function Both({ selection, comparing, comparison }: BothProperties) {
-  const { text, totals, categories, findings } = comparison;
+  const { text, recording, totals, categories, findings } = comparison;
   return (
     <div class="compare-body">
       <Curves curves={shownCurves(comparing, comparison)} text={text} peaks={comparison.peaks} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
       <section class="compare-totals" aria-label="Totals" tabIndex={0}>
+        {recording.length > 0 && (
+          <ul class="compare-findings" aria-label="Settings and cause" data-testid="compare-cause">
+            {recording.map((sentence) => (
+              <li key={sentence}>{sentence}</li>
+            ))}
+          </ul>
+        )}
         <table class="grid" data-testid="compare-totals">
           <thead>
             <tr>

@@ -2,7 +2,6 @@
 
 use crate::output::{self, signed_bytes};
 use std::io::{self, Write};
-use vramscope_report::Category;
 use vramscope_report::Quantity;
 use vramscope_report::diff::{Diff, Pair};
 use vramscope_report::text::signed_count;
@@ -65,6 +64,18 @@ fn write_ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
 
 fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     writeln!(out, "{} → {}\n", inline_code(&pair.a.path), inline_code(&pair.b.path))?;
+    for cause in &pair.causes {
+        writeln!(out, "{}\n", escape(cause))?;
+    }
+    let recording = super::recording_rows(pair);
+    if !recording.is_empty() {
+        writeln!(out, "| recording | before | after |\n|:--|:--|:--|")?;
+        for [name, before, after] in recording {
+            let [before, after] = [code_cell(&before), code_cell(&after)];
+            writeln!(out, "| {} | {before} | {after} |", escape(&name))?;
+        }
+        writeln!(out)?;
+    }
     writeln!(out, "| | before | after | change | |\n|:--|--:|--:|--:|--:|")?;
     for [name, before, after, change, percent] in super::total_rows(pair) {
         let (name, change) = if name.contains("_bytes peak") {
@@ -102,7 +113,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
             signed_bytes(stack.bytes.a),
             signed_bytes(stack.bytes.b),
             signed_count(stack.blocks.change),
-            stack.category.map_or("", Category::name),
+            stack.category.as_deref().unwrap_or_default(),
             code_cell(&site),
         )?;
     }
@@ -118,7 +129,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
 
 /// Text as inline code. Names come from files, so they must not end the code span, open an HTML tag
 /// or mention a user.
-fn inline_code(text: &str) -> String {
+pub(in crate::commands) fn inline_code(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
@@ -132,7 +143,7 @@ fn code_cell(text: &str) -> String {
 }
 
 /// Escapes a sentence that contains names from files.
-fn escape(text: &str) -> String {
+pub(in crate::commands) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

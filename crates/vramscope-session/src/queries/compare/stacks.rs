@@ -16,7 +16,7 @@ impl Compared {
         let has = |text: &str| text.to_lowercase().contains(&wanted);
         let is_wanted = |i: &usize| {
             let (s, [site, via]) = (&self.stacks[*i], &self.names[*i]);
-            let category = s.category.is_some_and(|category| has(category.name()));
+            let category = s.category.as_deref().is_some_and(has);
             let in_labels = category || has(&s.site) || has(site) || has(via);
             wanted.is_empty() || in_labels || s.frames.iter().any(|f| has(&f.name) || has(&f.file))
         };
@@ -36,7 +36,7 @@ impl Compared {
                 row: i as u32,
                 site: site.clone(),
                 via: via.clone(),
-                category: stack.category.map(|c| c.name().to_owned()).unwrap_or_default(),
+                category: stack.category.clone().unwrap_or_default(),
                 a: Quantity::signed_bytes(stack.bytes.a),
                 b: Quantity::signed_bytes(stack.bytes.b),
                 change: Quantity::change_of_bytes(stack.bytes.change),
@@ -73,7 +73,7 @@ impl Compared {
             line("percent", "change", bytes.percent(), bytes.change),
         ];
         let texts = [
-            ("category", "category", stack.category.map(|c| c.name().to_owned())),
+            ("category", "category", stack.category.clone()),
             ("matched", "call stack", matched(stack).map(str::to_owned)),
         ];
         rows.extend(texts.into_iter().filter_map(|(key, label, text)| {
@@ -86,8 +86,8 @@ impl Compared {
             place: text::place(&f.file, f.line),
             framework: f.is_framework(),
         };
-        let note = match (stack.frames.is_empty(), stack.of_free) {
-            (true, _) => Some("No call stack was recorded for these blocks.".to_owned()),
+        let note = match (stack.no_stack.is_some(), stack.of_free) {
+            (true, _) => Some(format!("These blocks have no call stack: {}.", stack.site)),
             (_, true) => Some(
                 "This is the call stack of the free. The alloc is not in the trace.".to_owned(),
             ),

@@ -2,6 +2,7 @@
 
 use vramscope_analysis::{Coverage, StepSource, Steps, Trace};
 use vramscope_protocol::DetailRow;
+use vramscope_report::device_name;
 use vramscope_report::info::{FileInfo, has_overflowed};
 use vramscope_report::{Quantity, Target};
 use vramscope_units::{Micros, grouped};
@@ -57,7 +58,7 @@ pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
         row("steps", label, steps, number(device.steps));
     }
     let devices: Vec<String> =
-        info.devices.iter().map(|d| format!("device {}", d.device)).collect();
+        info.devices.iter().map(|d| device_name(d.device).into_owned()).collect();
     row("devices", "devices", devices.join(", "), number(devices.len()));
     row("stacks", "call stacks", grouped(u64::from(info.stacks)), Some(u64::from(info.stacks)));
     row("frames", "frames", grouped(u64::from(info.frames)), Some(u64::from(info.frames)));

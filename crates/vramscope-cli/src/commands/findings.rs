@@ -1,0 +1,162 @@
+//! Findings and blind spots as text and Markdown, for `anomalies` and `diagnose`.
+
+use super::diff::markdown::{escape, inline_code};
+use crate::Failure;
+use crate::arguments::{Common, DiffFormat, Findings as Arguments, Format};
+use crate::output::{self, ERROR, FAINT, STRONG, WARNING, styled};
+use crate::read;
+use serde::Serialize;
+use std::io::{self, Write};
+use vramscope_report::findings::{BlindSpotRecord, FindingRecord};
+use vramscope_report::{Severity, Target};
+use vramscope_units::{Bytes, grouped};
+
+/// The devices of files.
+pub(super) struct Devices<T> {
+    /// The result of `work` for each device.
+    pub(super) each: Vec<T>,
+    /// Files of searched folders that are no snapshots.
+    pub(super) skipped_files: usize,
+    /// [`Failure::Input`] if a file could not be read.
+    pub(super) outcome: Result<(), Failure>,
+}
+
+/// Reads files, and calls `work` with every device.
+///
+/// # Errors
+/// A folder cannot be listed, or the rules cannot be read.
+pub(super) fn each_device<T: Send>(
+    arguments: &Arguments,
+    work: impl Fn(Target<'_>) -> T + Sync,
+) -> Result<Devices<T>, Failure> {
+    let common = Common {
+        format: Format::Text,
+        rules: arguments.rules.clone(),
+        events: arguments.events.clone(),
+    };
+    let read = read::each_file(&arguments.paths, &common, |_, _, result| {
+        let mut devices: Vec<T> = Vec::new();
+        for entry in result.iter().flat_map(|file| &file.entries) {
+            let targets =
+                (0..entry.traces.len()).map(|index| Target { path: &entry.path, entry, index });
+            devices.extend(targets.map(&work));
+        }
+        devices
+    })?;
+    let (files, skipped_files, outcome) = read.into_results();
+    Ok(Devices { each: files.flatten().collect(), skipped_files, outcome })
+}
+
+/// Prints a report in the given format.
+pub(super) fn print<T: Serialize>(
+    report: &T,
+    format: DiffFormat,
+    text: impl FnOnce(&mut dyn Write, &T) -> io::Result<()>,
+    markdown: impl FnOnce(&mut dyn Write, &T) -> io::Result<()>,
+) -> Result<(), Failure> {
+    match format {
+        DiffFormat::Json => output::print(report, Format::Json, text),
+        DiffFormat::Text => output::print(report, Format::Text, text),
+        DiffFormat::Markdown => {
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            markdown(&mut out, report)?;
+            Ok(out.flush()?)
+        }
+    }
+}
+
+/// Writes findings as text, with a line about those that are left out.
+pub(super) fn text(
+    out: &mut dyn Write,
+    findings: &[FindingRecord],
+    omitted: usize,
+) -> io::Result<()> {
+    for a in findings {
+        let style = match a.severity {
+            Severity::High => ERROR,
+            Severity::Medium => WARNING,
+            Severity::Low => FAINT,
+        };
+        let severity = styled(style, format_args!("{:<6}", a.severity.name()));
+        writeln!(
+            out,
+            "{:>11}  {severity}  {}  {}",
+            Bytes(a.bytes).to_string(),
+            a.kind.name(),
+            styled(STRONG, &a.path)
+        )?;
+        writeln!(out, "             {}", styled(STRONG, &a.title))?;
+        writeln!(out, "             {}", a.text)?;
+        if !a.action.is_empty() {
+            writeln!(out, "             {}", a.action)?;
+        }
+        if !a.called_from.is_empty() {
+            writeln!(out, "             called from {}", a.called_from.join(", "))?;
+        }
+    }
+    if omitted > 0 {
+        writeln!(
+            out,
+            "  and {} more (--limit N or --format json shows more)",
+            grouped(omitted as u64)
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes what was not looked for as text. Without findings it also says so.
+pub(super) fn blind_text(
+    out: &mut dyn Write,
+    found_any: bool,
+    blind_spots: &[BlindSpotRecord],
+) -> io::Result<()> {
+    match (found_any, blind_spots.is_empty()) {
+        (false, true) => return writeln!(out, "Nothing found."),
+        (false, false) => writeln!(out, "Nothing found. Not looked for:")?,
+        (true, true) => return Ok(()),
+        (true, false) => writeln!(out, "\nNot looked for:")?,
+    }
+    blind_spots.iter().try_for_each(|spot| writeln!(out, "  - {}", spot.text))
+}
+
+/// Writes findings as a list in Markdown, with a line about those that are left out.
+pub(super) fn markdown(
+    out: &mut dyn Write,
+    findings: &[FindingRecord],
+    omitted: usize,
+) -> io::Result<()> {
+    for a in findings {
+        writeln!(
+            out,
+            "- **{}** ({}, {}, {})",
+            escape(&a.title),
+            a.severity.name(),
+            Bytes(a.bytes),
+            inline_code(&a.path)
+        )?;
+        writeln!(out, "  {}", escape(&a.text))?;
+        if !a.action.is_empty() {
+            writeln!(out, "  *{}*", escape(&a.action))?;
+        }
+    }
+    if omitted > 0 {
+        writeln!(out, "- and {} more", grouped(omitted as u64))?;
+    }
+    Ok(())
+}
+
+/// Writes what was not looked for as Markdown. Without findings it also says so.
+pub(super) fn blind_markdown(
+    out: &mut dyn Write,
+    found_any: bool,
+    blind_spots: &[BlindSpotRecord],
+) -> io::Result<()> {
+    if !found_any {
+        writeln!(out, "Nothing found.")?;
+    }
+    if blind_spots.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nNot looked for:\n")?;
+    blind_spots.iter().try_for_each(|spot| writeln!(out, "- {}", escape(&spot.text)))
+}

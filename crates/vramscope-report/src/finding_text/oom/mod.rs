@@ -1,0 +1,254 @@
+//! The words of findings about failed allocations.
+
+mod action;
+
+use super::allocator::{at_site, category, kind, list, pool, stream};
+use super::reserved::setting_text;
+use super::{Words, counted, times};
+use crate::frames::site;
+use crate::loaded_file::SnapshotEntry;
+use crate::text::NO_STACK;
+use vramscope_analysis::{Category, Finding, FreeShare, OomStory, Verdict};
+use vramscope_snapshot::StackId;
+use vramscope_units::Bytes;
+
+/// The maximum number of categories, call sites or pools in a sentence.
+const MAX_NAMED: usize = 3;
+
+/// Free memory of fewer bytes is not worth a sentence.
+const MIN_NAMED: Bytes = Bytes(16 << 20);
+
+pub(super) fn oom(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> Words {
+    let request = site(entry, story.stack);
+    let place = place(finding);
+    let at = if place.is_empty() { at_site(&request) } else { place.clone() };
+    let sentences = [
+        format!(
+            "Allocating {} failed at {}{place}{}.",
+            story.requested,
+            story.event,
+            site_in(&request)
+        ),
+        twins(entry, story),
+        room(story),
+        cause(entry, story),
+        story.settings.iter().map(setting_text).collect::<Vec<_>>().join(" "),
+        flush(story),
+        holders(entry, finding, story),
+        larger(story),
+        more_failures(story),
+        kept(story),
+    ];
+    let sentences: Vec<String> = sentences.into_iter().filter(|s| !s.is_empty()).collect();
+    Words {
+        title: format!("Out of memory: {}{at}", story.requested),
+        text: sentences.join(" "),
+        action: action::action(entry, finding, story),
+    }
+}
+
+/// ` in backward of step 2`.
+fn place(finding: &Finding) -> String {
+    match (finding.phase, finding.step) {
+        (Some(phase), Some(step)) => format!(" in {} of step {step}", phase.name()),
+        (Some(phase), None) => format!(" in {}", phase.name()),
+        (None, Some(step)) => format!(" in step {step}"),
+        (None, None) => String::new(),
+    }
+}
+
+fn site_in(request: &str) -> String {
+    if request == NO_STACK { String::new() } else { format!(", at {request}") }
+}
+
+fn twins(entry: &SnapshotEntry, story: &OomStory) -> String {
+    if story.twins.is_empty() {
+        return String::new();
+    }
+    let sites: Vec<String> = story.twins.iter().map(|&stack| site(entry, stack)).collect();
+    format!("It has the size of the tensors of {}.", list(&sites))
+}
+
+fn room(story: &OomStory) -> String {
+    let rounding = if story.rounding >= MIN_NAMED {
+        format!(", {} of them by rounding", story.rounding)
+    } else {
+        String::new()
+    };
+    let in_use = format!("{} are in use{rounding}.", story.active);
+    match (story.room, story.device_free, story.verdict) {
+        (Some(room), Some(free), verdict) if verdict != Verdict::Limit => format!(
+            "PyTorch can have {room} on this device: {} are reserved, and the driver has {free} \
+             free. {in_use}",
+            story.reserved,
+        ),
+        _ => format!("PyTorch has {} reserved. {in_use}", story.reserved),
+    }
+}
+
+/// Why it failed, by the numbers of the free memory.
+fn cause(entry: &SnapshotEntry, story: &OomStory) -> String {
+    let pieces = if story.usable.0 == 0 {
+        "None of the reserved memory that the request may use is free".to_owned()
+    } else {
+        format!(
+            "{} that the request may use are free, in pieces of at most {}",
+            story.usable, story.largest_usable
+        )
+    };
+    let elsewhere = elsewhere(entry, story);
+    let excess = story.excess().unwrap_or_default();
+    match story.verdict {
+        Verdict::Demand => {
+            let shrunk =
+                if story.shrunk.0 > 0 { format!(" {}", shrunk(story)) } else { String::new() };
+            format!(
+                "What is in use and the request exceed this by {excess}, however the memory is \
+                 laid out.{shrunk}"
+            )
+        }
+        Verdict::OtherMemory => {
+            format!("What is in use and the request exceed this by {excess}. {}", shrunk(story))
+        }
+        Verdict::Fragmentation => {
+            let lacks = story
+                .segment_lacks()
+                .map(|lacks| format!(", and the driver lacks {lacks} for a new segment"));
+            format!("{pieces}{}. {elsewhere}", lacks.unwrap_or_default()).trim_end().to_owned()
+        }
+        Verdict::StrandedPool => {
+            let own = format!(
+                "{} on {}",
+                pool(entry.snapshot.pool(story.kind.pool)),
+                stream(entry, story.kind.stream)
+            );
+            let assumed = if story.is_pool_assumed {
+                " The file does not name the pool of the request: the default pool is assumed."
+            } else {
+                ""
+            };
+            format!("The request is for {own}. {pieces}. {elsewhere}{assumed}")
+        }
+        Verdict::Pending => format!(
+            "A free piece of {} fits. It waited for another stream when the allocator looked, and \
+             the allocator does not look again.",
+            story.largest_usable
+        ),
+        Verdict::Limit => format!(
+            "The driver had {} free, enough for the request. So a limit refused it, such as \
+             set_per_process_memory_fraction, or other memory was freed at that moment.",
+            story.device_free.unwrap_or_default()
+        ),
+        Verdict::Unknown => {
+            format!("{pieces}. The file does not say how much the driver had free. {elsewhere}")
+                .trim_end()
+                .to_owned()
+        }
+    }
+}
+
+fn shrunk(story: &OomStory) -> String {
+    format!(
+        "Earlier PyTorch could have at least {} more: memory outside of its allocator has grown.",
+        story.shrunk
+    )
+}
+
+/// Free memory that cannot serve the request: `8.79 GiB are free in pool (0, 1) only, which cannot
+/// serve it.`
+fn elsewhere(entry: &SnapshotEntry, story: &OomStory) -> String {
+    let named: Vec<_> =
+        story.unusable.iter().filter(|share| share.free >= MIN_NAMED).take(MAX_NAMED).collect();
+    let place = |share: &FreeShare| kind(entry, share.kind, story.kind);
+    if let [share] = named.as_slice() {
+        let only = if story.usable.0 == 0 { " only" } else { "" };
+        return format!(
+            "{} are free in {}{only}, which cannot serve the request.",
+            share.free,
+            place(share)
+        );
+    }
+    let named: Vec<String> =
+        named.into_iter().map(|share| format!("{} in {}", share.free, place(share))).collect();
+    if named.is_empty() {
+        return String::new();
+    }
+    format!("{} are free, and cannot serve the request.", list(&named))
+}
+
+fn flush(story: &OomStory) -> String {
+    let flush = story.flush.map(|flush| {
+        format!(
+            "Before it failed, the allocator returned {} ({}) to the driver.",
+            counted(flush.segments, "free segment"),
+            flush.bytes
+        )
+    });
+    let retries = (story.retries > 0)
+        .then(|| format!("It had made room {} earlier in this step.", times(story.retries)));
+    flush.into_iter().chain(retries).collect::<Vec<_>>().join(" ")
+}
+
+fn holders(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
+    let known = story.categories.iter().filter(|held| held.0 != Category::Unknown);
+    let held: Vec<String> =
+        known.take(MAX_NAMED).map(|&(of, bytes)| format!("{} {bytes}", category(of))).collect();
+    let sites: Vec<String> = largest_sites(entry, finding, story)
+        .into_iter()
+        .map(|(name, bytes)| format!("{name} ({bytes})"))
+        .collect();
+    let held = (!held.is_empty()).then(|| format!("Most is held by {}.", list(&held)));
+    let sites =
+        (!sites.is_empty()).then(|| format!("The largest call sites are {}.", list(&sites)));
+    held.into_iter().chain(sites).collect::<Vec<_>>().join(" ")
+}
+
+/// The call sites with most live bytes. The first part of a finding with a call stack is the
+/// request.
+fn largest_sites(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    story: &OomStory,
+) -> Vec<(String, Bytes)> {
+    let skip = usize::from(story.stack != StackId::EMPTY);
+    let parts = finding.parts.iter().skip(skip).filter(|part| part.stack != StackId::EMPTY);
+    parts.take(MAX_NAMED).map(|part| (site(entry, part.stack), part.bytes)).collect()
+}
+
+fn larger(story: &OomStory) -> String {
+    let Some(larger) = story.larger else { return String::new() };
+    let what = if larger.category == Category::Input { "inputs" } else { "activations" };
+    format!(
+        "The {what} of this step ({}) are {} x those of step {} ({}), the largest before.",
+        larger.bytes,
+        ratio(larger.bytes, larger.before),
+        larger.step,
+        larger.before,
+    )
+}
+
+/// `2.0`.
+fn ratio(part: Bytes, whole: Bytes) -> String {
+    let tenths = (u128::from(part.0) * 10 + u128::from(whole.0) / 2) / u128::from(whole.0.max(1));
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+fn more_failures(story: &OomStory) -> String {
+    match story.failures - 1 {
+        0 => String::new(),
+        more => format!(
+            "{} failed after it and before a step was complete, the last at {}.",
+            counted(more, "more allocation"),
+            story.last
+        ),
+    }
+}
+
+fn kept(story: &OomStory) -> String {
+    let Some((bytes, blocks)) = story.kept else { return String::new() };
+    format!(
+        "{bytes} of the failed step ({}) are still live at the end, although a later step is \
+         complete: the exception keeps the frames.",
+        counted(blocks as usize, "block")
+    )
+}

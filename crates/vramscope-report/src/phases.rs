@@ -1,0 +1,376 @@
+//! `vramscope phases`: what each phase of each step needs, and which phase limits.
+
+mod words;
+
+use crate::{Target, event_of, rank_of, site};
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{
+    Basis, Category, CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases,
+};
+
+/// `vramscope.phases/1`.
+#[derive(Debug, Serialize)]
+pub struct Phases<'a> {
+    /// The schema's name and version.
+    pub schema: &'static str,
+    /// The file's path.
+    pub path: &'a str,
+    /// The rank in the path; null if there is none.
+    pub rank: Option<u32>,
+    /// The device's ordinal.
+    pub device: u32,
+    /// The evidence for steps; null if nothing shows steps.
+    pub steps_by: Option<&'static str>,
+    /// The steps in order.
+    pub steps: Vec<StepRecord>,
+    /// The number of steps left out by `--limit`; absent if none are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omitted: usize,
+    /// The phases before the first step and after the last, in order.
+    pub outside: Vec<PhaseRecord>,
+    /// The phase with the highest peak, and the next one; null if nothing shows steps or phases.
+    pub limiting: Option<Limiting>,
+    /// The highest peak of each phase over all steps, as a sum of categories; highest first.
+    pub sum: Vec<SumRecord>,
+    /// The usual estimate of the peak; null unless a backward pass is in the window.
+    pub formula: Option<Formula>,
+    /// The peak of the second step, estimated from the first; null if the first does not show it.
+    pub next_step: Option<NextStepRecord>,
+    /// What follows, in sentences.
+    pub text: Vec<String>,
+}
+
+/// A step.
+#[derive(Debug, Serialize)]
+pub struct StepRecord {
+    /// The step, from 0.
+    pub step: u32,
+    /// False for a step that the window's end cuts off.
+    pub whole: bool,
+    /// The first event.
+    pub begin: u32,
+    /// The event after the last.
+    pub end: u32,
+    /// Its phases in order. A phase can occur several times, as with micro-batches.
+    pub phases: Vec<PhaseRecord>,
+}
+
+/// A phase of a step.
+#[derive(Debug, Serialize)]
+pub struct PhaseRecord {
+    /// `forward`, `backward`, `optimizer`, `generation` or `other`.
+    pub phase: &'static str,
+    /// The first event.
+    pub begin: u32,
+    /// The event after the last.
+    pub end: u32,
+    /// The largest `requested_bytes` after an event of the phase. The first phase of the window
+    /// also counts the state before the window.
+    pub peak_bytes: u64,
+    /// The first event with that many bytes; -1 is the state before the window.
+    pub peak_event: i64,
+    /// Live blocks at that event.
+    pub blocks: u32,
+    /// What `reserved_bytes` grew by, in bytes. Negative if memory was given back.
+    pub reserved_growth: i64,
+    /// Live bytes at the peak by category. They add up to `peak_bytes`.
+    pub categories: ByCategory,
+    /// The call site that set the peak: that of the last allocation up to `peak_event`. Null if the
+    /// window allocated nothing before.
+    pub site: Option<String>,
+}
+
+/// Bytes by category, in display order. All categories are present in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByCategory(pub CategoryBytes);
+
+impl Serialize for ByCategory {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (category, bytes) in Category::ALL.iter().zip(&self.0) {
+            map.serialize_entry(category.name(), bytes)?;
+        }
+        map.end()
+    }
+}
+
+/// The phase that limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Limiting {
+    /// The phase.
+    pub phase: &'static str,
+    /// Its highest peak in bytes: the peak of the window.
+    pub bytes: u64,
+    /// The phase with the next highest peak; null if there is only one phase.
+    pub next_phase: Option<&'static str>,
+    /// Its highest peak in bytes.
+    pub next_bytes: Option<u64>,
+    /// The most bytes in any phase that are known not to be activations: activation checkpointing
+    /// cannot lower the peak below it.
+    pub without_activations_bytes: u64,
+    /// The phase with those bytes.
+    pub without_activations_phase: &'static str,
+}
+
+/// The highest peak of a phase as a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SumRecord {
+    /// The phase.
+    pub phase: &'static str,
+    /// The step with the highest peak; null outside of steps.
+    pub step: Option<u32>,
+    /// The first event of the peak; -1 is the state before the window.
+    pub peak_event: i64,
+    /// Bytes at the peak: the sum of the following fields.
+    pub peak_bytes: u64,
+    /// Bytes of parameters.
+    pub parameter: u64,
+    /// Bytes of optimizer state.
+    pub optimizer_state: u64,
+    /// Bytes of gradients.
+    pub gradient: u64,
+    /// Bytes of activations.
+    pub activation: u64,
+    /// Bytes of temporaries.
+    pub temporary: u64,
+    /// Bytes of all other categories.
+    pub other: u64,
+}
+
+/// The usual estimate of the peak: P + O + max(G + T, A).
+///
+/// Each value is the largest in [`Phases::sum`], that of G + T in one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Formula {
+    /// P: bytes of parameters.
+    pub parameter: u64,
+    /// O: bytes of optimizer state.
+    pub optimizer_state: u64,
+    /// G + T: bytes of gradients and temporaries together.
+    pub gradient_and_temporary: u64,
+    /// A: bytes of activations.
+    pub activation: u64,
+    /// The estimate in bytes.
+    pub bytes: u64,
+    /// The estimate minus the peak, in bytes.
+    pub error_bytes: i64,
+}
+
+/// The estimated peak of the second step.
+#[derive(Debug, Serialize)]
+pub struct NextStepRecord {
+    /// How the numbers were obtained: an estimate.
+    pub basis: Basis,
+    /// The phase with the estimated peak.
+    pub phase: &'static str,
+    /// The estimated peak in bytes: the largest of `phases`.
+    pub peak_bytes: u64,
+    /// Bytes of optimizer state that the first step allocated, and that are live after it.
+    pub new_state_bytes: u64,
+    /// The same of parameters, buffers and workspaces.
+    pub other_new_bytes: u64,
+    /// What each phase of the first step needed.
+    pub phases: Vec<NextPhaseRecord>,
+    /// The peak of the second step in bytes, if the window has all of it.
+    pub recorded_bytes: Option<u64>,
+}
+
+/// A phase of the second step.
+#[derive(Debug, Serialize)]
+pub struct NextPhaseRecord {
+    /// The phase.
+    pub phase: &'static str,
+    /// The most bytes of the phase in the first step, without what is new in that step.
+    pub without_new_bytes: u64,
+    /// Bytes of activations and inputs of the first step that are live after it, and that the
+    /// second step replaces in this phase or later.
+    pub held_bytes: u64,
+    /// The estimate: those bytes, the new state and all else that is new.
+    pub bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// The step and the phase that contain the state of a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The step, from 0; `None` outside of steps.
+    pub step: Option<u32>,
+    /// The phase; `None` if nothing shows steps or phases.
+    pub phase: Option<&'static str>,
+}
+
+/// The step and the phase of a slot, in slices.
+pub async fn place_sliced(target: Target<'_>, slot: u32, budget: &mut Budget) -> Place {
+    let found = find(target, budget).await;
+    let part = found.at(slot);
+    Place { step: part.and_then(|part| part.step), phase: part.map(|part| part.phase.name()) }
+}
+
+async fn find(target: Target<'_>, budget: &mut Budget) -> StepPhases {
+    let (entry, index) = (target.entry, target.index);
+    let (categories, steps) = (entry.categories(index), entry.steps(index));
+    StepPhases::sliced(target.snapshot(), target.trace(), categories, steps, budget).await
+}
+
+/// The phases of each step. `limit` is the largest number of steps to list.
+pub fn phases(target: Target<'_>, limit: Option<usize>) -> Phases<'_> {
+    run_to_completion(phases_sliced(target, limit, &mut Budget::unlimited()))
+}
+
+/// [`phases`] in slices.
+pub async fn phases_sliced<'a>(
+    target: Target<'a>,
+    limit: Option<usize>,
+    budget: &mut Budget,
+) -> Phases<'a> {
+    let found = find(target, budget).await;
+    let steps = target.entry.steps(target.index);
+    let whole = steps.map_or(0, vramscope_analysis::Steps::whole);
+    let (mut records, mut outside): (Vec<StepRecord>, Vec<PhaseRecord>) = (Vec::new(), Vec::new());
+    for part in &found.phases {
+        let record = phase_record(target, part);
+        match (part.step, records.last_mut()) {
+            (None, _) => outside.push(record),
+            (Some(step), Some(last)) if last.step == step => {
+                last.end = part.end;
+                last.phases.push(record);
+            }
+            (Some(step), _) => records.push(StepRecord {
+                step,
+                whole: (step as usize) < whole,
+                begin: part.begin,
+                end: part.end,
+                phases: vec![record],
+            }),
+        }
+    }
+    let omitted = records.len().saturating_sub(limit.unwrap_or(usize::MAX));
+    records.truncate(records.len() - omitted);
+    let sum = sum(&found.phases);
+    let mut report = Phases {
+        schema: "vramscope.phases/1",
+        path: target.path,
+        rank: rank_of(target.path),
+        device: target.device(),
+        steps_by: steps.map(|steps| steps.source.name()),
+        steps: records,
+        omitted,
+        outside,
+        limiting: limiting(&sum, &found.phases),
+        formula: formula(&sum),
+        next_step: found.next.as_ref().and_then(|next| next_step(next, &found.phases, whole)),
+        sum,
+        text: Vec::new(),
+    };
+    report.text = words::sentences(&report);
+    report
+}
+
+fn phase_record(target: Target<'_>, part: &PhasePeak) -> PhaseRecord {
+    let set_by = part.set_by.map(|block| target.trace().blocks[block as usize].stack);
+    PhaseRecord {
+        phase: part.phase.name(),
+        begin: part.begin,
+        end: part.end,
+        peak_bytes: part.bytes,
+        peak_event: event_of(part.slot),
+        blocks: part.blocks,
+        reserved_growth: part.reserved_growth,
+        categories: ByCategory(part.categories),
+        site: set_by.map(|stack| site(target.entry, stack)),
+    }
+}
+
+/// The highest peak of each phase, highest first.
+fn sum(parts: &[PhasePeak]) -> Vec<SumRecord> {
+    let mut highest: Vec<&PhasePeak> = Vec::new();
+    for part in parts {
+        match highest.iter_mut().find(|other| other.phase == part.phase) {
+            Some(other) if other.bytes >= part.bytes => {}
+            Some(other) => *other = part,
+            None => highest.push(part),
+        }
+    }
+    highest.sort_by_key(|part| std::cmp::Reverse(part.bytes));
+    highest.into_iter().map(sum_record).collect()
+}
+
+fn sum_record(part: &PhasePeak) -> SumRecord {
+    let of = |category: Category| part.categories[category as usize];
+    let mut record = SumRecord {
+        phase: part.phase.name(),
+        step: part.step,
+        peak_event: event_of(part.slot),
+        peak_bytes: part.bytes,
+        parameter: of(Category::Parameter),
+        optimizer_state: of(Category::OptimizerState),
+        gradient: of(Category::Gradient),
+        activation: of(Category::Activation),
+        temporary: of(Category::Temporary),
+        other: part.bytes,
+    };
+    record.other -= record.parameter
+        + record.optimizer_state
+        + record.gradient
+        + record.activation
+        + record.temporary;
+    record
+}
+
+fn limiting(sum: &[SumRecord], parts: &[PhasePeak]) -> Option<Limiting> {
+    let (first, next) = (sum.first()?, sum.get(1));
+    let floor = parts.iter().rev().max_by_key(|part| part.without_activations)?;
+    Some(Limiting {
+        phase: first.phase,
+        bytes: first.peak_bytes,
+        next_phase: next.map(|row| row.phase),
+        next_bytes: next.map(|row| row.peak_bytes),
+        without_activations_bytes: floor.without_activations,
+        without_activations_phase: floor.phase.name(),
+    })
+}
+
+fn formula(sum: &[SumRecord]) -> Option<Formula> {
+    sum.iter().find(|row| row.phase == StepPhase::Backward.name())?;
+    let most = |of: fn(&SumRecord) -> u64| sum.iter().map(of).max().unwrap_or(0);
+    let parameter = most(|row| row.parameter);
+    let optimizer_state = most(|row| row.optimizer_state);
+    let gradient_and_temporary = most(|row| row.gradient + row.temporary);
+    let activation = most(|row| row.activation);
+    let bytes = parameter + optimizer_state + gradient_and_temporary.max(activation);
+    let error_bytes = bytes as i64 - most(|row| row.peak_bytes) as i64;
+    Some(Formula {
+        parameter,
+        optimizer_state,
+        gradient_and_temporary,
+        activation,
+        bytes,
+        error_bytes,
+    })
+}
+
+fn next_step(next: &NextStep, parts: &[PhasePeak], whole_steps: usize) -> Option<NextStepRecord> {
+    let peak = next.peak()?;
+    let second = parts.iter().filter(|part| part.step == Some(1)).map(|part| part.bytes);
+    let record = |part: &NextPhase| NextPhaseRecord {
+        phase: part.phase.name(),
+        without_new_bytes: part.without_new,
+        held_bytes: part.held,
+        bytes: part.bytes,
+    };
+    Some(NextStepRecord {
+        basis: Basis::Estimate,
+        phase: peak.phase.name(),
+        peak_bytes: peak.bytes,
+        new_state_bytes: next.new_state,
+        other_new_bytes: next.other_new,
+        phases: next.phases.iter().map(record).collect(),
+        recorded_bytes: second.max().filter(|_| whole_steps > 1),
+    })
+}
