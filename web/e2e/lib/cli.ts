@@ -79,7 +79,7 @@ interface Reports {
     })[];
   };
   blocks: { total: number; blocks: BlockRow[] };
-  anomalies: { anomalies: AnomalyRow[] };
+  anomalies: { anomalies: AnomalyRow[]; blind_spots: { kind: string; text: string }[] };
   info: {
     files: {
       stacks: number;
@@ -142,7 +142,7 @@ export interface AnomalyRow {
   phase: string | null;
   events: number[];
   children: { site: string; bytes: number; blocks: number }[];
-  frames: FrameRow[];
+  sites: string[];
 }
 
 /** Runs the program in a folder with `--format json`. */

@@ -1,22 +1,12 @@
 // The steps and their phases below the timeline, in one lane.
 
 import { useMemo, useState } from "preact/hooks";
-import type { PhaseItem, Phases } from "../generated/protocol.js";
 import { Lanes } from "./lanes.js";
-import type { Dress, Laid, LaneItem } from "./track-items.js";
+import { laidOf, type NumberedPhase } from "./phase-items.js";
+import type { Dress } from "./track-items.js";
 import type { ViewUses } from "./workspace.js";
 
-/** Narrower steps show no number, in columns. */
-const MIN_NUMBERED_COLUMNS = 3;
-
-interface Item extends PhaseItem, LaneItem {
-  /** The step's number, if it has room. */
-  number: string;
-  /** Columns between the start of the step and the item, which the number may cover. */
-  lead: number;
-}
-
-const DRESS: Dress<Item> = {
+const DRESS: Dress<NumberedPhase> = {
   button(button, { phase, step, number, lead, text }) {
     Object.assign(button, { ariaLabel: text });
     button.setAttribute("data-phase", phase);
@@ -31,27 +21,6 @@ const DRESS: Dress<Item> = {
     word.textContent = phase === "other" ? "" : phase;
   },
 };
-
-/** The items as those of one lane. */
-export function laidOf(phases: Phases | null): Laid<Item> | null {
-  if (phases === null || phases.items.length === 0) return null;
-  const { items, ...stretch } = phases;
-  const column = (stretch.x1 - stretch.x0) / stretch.columns;
-  const laid: Item[] = [];
-  let start = Number.NEGATIVE_INFINITY;
-  let end = Number.POSITIVE_INFINITY;
-  for (const item of items.toReversed()) {
-    const isWide = end - item.x0 >= MIN_NUMBERED_COLUMNS * column;
-    const number = isWide ? item.step : "";
-    laid.push({ ...item, lane: 0, text: item.title, number, lead: 0 });
-    if (item.step !== "") end = item.x0;
-  }
-  for (const item of laid.reverse()) {
-    if (item.step !== "") start = item.number === "" ? Number.NEGATIVE_INFINITY : item.x0;
-    item.lead = Math.min(9, (item.x0 - start) / column);
-  }
-  return { ...stretch, items: laid };
-}
 
 type Tip = { text: string; left: number };
 
