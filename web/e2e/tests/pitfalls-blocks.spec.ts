@@ -1,6 +1,6 @@
 // Mistakes of other viewers about blocks and bytes: each test would catch one of them here.
 
-import { anomaliesOf, blocksOf, cli, deviceOf, referenceOf, stateOf } from "../lib/cli.js";
+import { blocksOf, cli, deviceOf, referenceOf, stateOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { life, type Made, made, onDisk } from "../lib/made.js";
 import { expect, test } from "../lib/test.js";
@@ -166,15 +166,14 @@ test("reserved bytes, out-of-memory events and private pools are shown", async (
   page,
 }) => {
   await work(viewer, OOMS);
-  const ooms = anomaliesOf(OOMS).filter(({ kind }) => kind === "oom");
-  const { reserved_bytes } = deviceOf(OOMS);
+  const { reserved_bytes, ooms } = deviceOf(OOMS);
   await expect(marks(page, "oom")).toHaveCount(ooms.length);
   await expect(page.locator(".facts [title^='reserved peak']")).toHaveAttribute(
     "data-value",
     String(reserved_bytes.peak),
   );
   // The line of reserved bytes is drawn at the height that the program reports.
-  const [first] = ooms.flatMap(({ events }) => events);
+  const first = ooms[0]?.event;
   if (first === undefined) throw new Error("no event");
   const { x, y } = await viewer.plot.scale();
   const picture = await viewer.plot.picture();

@@ -213,7 +213,7 @@ button.mark::after { pointer-events: auto; }
 .phases .track > span > span { display: inline-block; padding: 0; overflow: visible; }
 .lane-tip {
   top: auto;
-  bottom: calc(100% - 4px);
+  bottom: 100%;
   max-width: none;
   white-space: nowrap;
   transform: translateX(clamp(0px, var(--x) - 50%, 100cqw - 100%));

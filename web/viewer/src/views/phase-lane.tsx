@@ -32,28 +32,26 @@ export function PhaseLane({ plots, queries, cards }: PhaseLaneProperties) {
   const laid = useMemo(() => laidOf(phases), [phases]);
   if (phases === null || laid === null) return null;
   return (
-    <>
-      <Lanes
-        plots={plots}
-        laid={laid}
-        lanes={1}
-        dress={DRESS}
-        class="tracks phases"
-        label={`Phases of ${phases.label}`}
-        items={phases.label}
-        // A range ends where its last slot ends.
-        mark={({ x0, x1 }) => void cards.selectRange(x0, x1 + 1)}
-        point={(item, left) => setTip(item ? { text: item.title, left } : null)}
-      >
-        <span class="lane-label" aria-hidden="true">
-          {phases.label}
-        </span>
-      </Lanes>
+    <Lanes
+      plots={plots}
+      laid={laid}
+      lanes={1}
+      dress={DRESS}
+      class="tracks phases"
+      label={`Phases of ${phases.label}`}
+      items={phases.label}
+      // A range ends where its last slot ends.
+      mark={({ x0, x1 }) => void cards.selectRange(x0, x1 + 1)}
+      point={(item, left) => setTip(item ? { text: item.title, left } : null)}
+    >
+      <span class="lane-label" aria-hidden="true">
+        {phases.label}
+      </span>
       {tip && (
         <p class="tooltip lane-tip" style={{ "--x": `${tip.left}px` }} data-testid="lane-tip">
           {tip.text}
         </p>
       )}
-    </>
+    </Lanes>
   );
 }
