@@ -3,7 +3,9 @@
 mod categories;
 mod excerpt;
 mod findings;
+mod findings_blind;
 mod findings_by_hand;
+mod findings_ranks;
 mod late;
 mod model;
 mod pools;
