@@ -163,7 +163,10 @@ fn worst_case() -> Value {
             time += 10;
             let name = format!("{site}_<&@`*|>\u{1}").repeat(40);
             let frames: Vec<Value> = (0..6)
-                .map(|depth| json!({"name": format!("{name}{depth}"), "filename": format!("/{name}.py"), "line": site}))
+                .map(|depth| {
+                    let file = format!("/{name}.py");
+                    json!({"name": format!("{name}{depth}"), "filename": file, "line": site})
+                })
                 .collect();
             let address = (step * 40 + site + 1) << 32;
             events.push(json!({"action": "alloc", "addr": address, "size": (site + 1) << 22,
