@@ -1150,7 +1150,15 @@ site: string,
 /**
  * Requested bytes, as decimal digits.
  */
-bytes: string, };
+bytes: string, 
+/**
+ * The category with most of the bytes.
+ */
+category: Category, 
+/**
+ * Whether a finding about growth or held memory of the rank names the call site.
+ */
+isTold: boolean, };
 
 export type BandRow = { 
 /**
@@ -1939,11 +1947,11 @@ rows: Array<OverviewRow>,
  */
 text: string, 
 /**
- * Outliers, which need a comparison of ranks.
+ * Findings that need a comparison of ranks.
  */
 outliers: Array<FindingRow>, 
 /**
- * Outliers and the findings of all ranks, by severity, then bytes.
+ * These and the findings of all ranks, by severity, then bytes.
  */
 findings: Array<FindingRow>, 
 /**
@@ -1973,7 +1981,8 @@ reserved: number,
  */
 categories: Array<number>, 
 /**
- * The outlier in words: `480.0 MiB more at train.py:88 step`; empty if there is none.
+ * What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if
+ * nothing.
  */
 outlier: string, };
 
