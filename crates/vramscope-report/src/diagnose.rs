@@ -9,6 +9,7 @@ use crate::text::rank_name;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use vramscope_analysis::{Category, FindingKind, Severity};
+use vramscope_snapshot::HOST;
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The maximum number of findings in a [`Diagnosis`].
@@ -123,14 +124,15 @@ fn folder(path: &str) -> Option<&str> {
     crate::rank_of::run_of(path).map(|(folder, _)| folder)
 }
 
-/// The highest peak, and a sentence about it.
+/// The highest peak, and a sentence about it. Pinned host memory counts only if there is no other.
 fn highest_peak(ranks: &[RankSummary]) -> Option<(PeakSummary, String)> {
     let bytes = |rank: &RankSummary| {
         let peak = rank.peaks.iter().find(|peak| peak.0 == BandKind::Requested.name());
         peak.map_or(0, |peak| u64::try_from(peak.1).unwrap_or(0))
     };
+    let gpus = ranks.iter().filter(|rank| rank.device != HOST).count();
     // `max_by_key` takes the last of equals. The first rank represents the others.
-    let rank = ranks.iter().rev().max_by_key(|rank| bytes(rank))?;
+    let rank = ranks.iter().rev().max_by_key(|rank| (rank.device != HOST, bytes(rank)))?;
     let whole = Some(bytes(rank)).filter(|&whole| whole > 0)?;
     let place = match (rank.peak.phase, rank.peak.step, u32::try_from(rank.peak.event)) {
         (Some(phase), Some(step), _) => format!("in {phase} of step {step}"),
@@ -139,11 +141,8 @@ fn highest_peak(ranks: &[RankSummary]) -> Option<(PeakSummary, String)> {
         (None, None, Ok(event)) => format!("at {}", EventIndex(event)),
         (None, None, Err(_)) => "before the first event".to_owned(),
     };
-    let on = if ranks.len() > 1 {
-        format!(" on {}", rank_name(rank.rank, &rank.path))
-    } else {
-        String::new()
-    };
+    let on =
+        if gpus > 1 { format!(" on {}", rank_name(rank.rank, &rank.path)) } else { String::new() };
     let share = |of: u64| (u128::from(of) * 100 + u128::from(whole) / 2) / u128::from(whole);
     let largest = rank.categories.iter().filter(|c| share(c.bytes) >= MIN_NAMED_PERCENT);
     let named: Vec<String> = largest
