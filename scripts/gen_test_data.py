@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes test_data/ and the sample run of the site.
 
-gen_test_data.py              writes the hand-made part: scenarios, edge, containers, damaged, run_folder
+gen_test_data.py              writes the hand-made part: scenarios, edge, containers, damaged,
+                              run_folder
 gen_test_data.py RECORDINGS   also copies the recordings that testdata/recordings.py lists
 
 Equal input gives equal bytes, so a second run leaves `git status` clean.

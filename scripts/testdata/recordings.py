@@ -36,6 +36,11 @@ FRAMEWORKS = [
 TRUTH = [
     f"{model}_{when}" for model in ("gpt", "resnet18") for when in ("forward", "backward", "step")
 ]
+SITES = [
+    "field/win_hf_gpt2.pickle.gz",
+    "field/c11_inductor.pickle",
+    "frameworks/compile_inductor_forward.pickle.gz",
+]
 PROTOCOLS = [f"unicode_{p}" for p in ("p0", "p1", "p2", "p3", "p5", "purepython_p4")] + [
     "gpt_small_p0",
     "gpt_small_p2",
@@ -92,7 +97,7 @@ def dump(path, value):
 
 
 def copy(recordings, target, sample):
-    for folder in ("recorded", "protocols", "truth"):
+    for folder in ("recorded", "protocols", "truth", "sites"):
         shutil.rmtree(os.path.join(target, folder), ignore_errors=True)
     expected = {}
     names = [("recorded", name) for name in RECORDED]
@@ -120,6 +125,10 @@ def copy(recordings, target, sample):
         )
         pack(source + ".pickle", goal + ".pickle")
         shutil.copyfile(source + ".truth.json", goal + ".truth.json")
+    os.makedirs(os.path.join(target, "sites"))
+    for name in SITES:
+        goal = os.path.join(target, "sites", os.path.basename(name))
+        shutil.copyfile(os.path.join(recordings, name), goal)
     for name in FRAMEWORKS:
         for end in (".pickle.gz", ".truth.json"):
             shutil.copyfile(

@@ -6,6 +6,7 @@ use crate::changes::{Change, Changes};
 use crate::clock::Clock;
 use crate::excerpt;
 use crate::host;
+use crate::no_stack::StackCoverage;
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
@@ -82,6 +83,8 @@ pub struct Trace {
     pub clock: Option<Clock>,
     /// Inconsistencies found in this trace.
     pub warnings: Vec<Warning>,
+    /// Which blocks have call stacks.
+    pub(crate) stack_coverage: StackCoverage,
     /// Blocks that enter and leave at each slot.
     changes: Changes,
 }
@@ -141,6 +144,7 @@ impl Trace {
             actions,
             clock: Clock::new(snapshot, device),
             warnings: report.warnings().to_vec(),
+            stack_coverage: StackCoverage::of(&blocks),
             blocks,
             changes,
         }

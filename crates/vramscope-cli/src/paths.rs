@@ -1,7 +1,6 @@
 //! Finds snapshot files under paths.
 
-use std::collections::HashMap;
-use std::fs::Metadata;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -29,8 +28,8 @@ pub(crate) fn expand(paths: &[PathBuf]) -> io::Result<Vec<Found>> {
     let mut search = Search::default();
     for path in paths {
         match path.metadata() {
-            Ok(metadata) if metadata.is_dir() => search.folder(path, &metadata)?,
-            metadata => search.file(path.clone(), metadata.ok().as_ref(), true),
+            Ok(metadata) if metadata.is_dir() => search.folder(path)?,
+            _ => search.file(path.clone(), true),
         }
     }
     Ok(search.files)
@@ -40,13 +39,13 @@ pub(crate) fn expand(paths: &[PathBuf]) -> io::Result<Vec<Found>> {
 struct Search {
     files: Vec<Found>,
     /// The files and folders reached so far. A file has its index in `files`.
-    seen: HashMap<Identity, usize>,
+    seen: BTreeMap<Identity, usize>,
 }
 
 impl Search {
-    fn file(&mut self, path: PathBuf, metadata: Option<&Metadata>, is_named: bool) {
+    fn file(&mut self, path: PathBuf, is_named: bool) {
         let next = self.files.len();
-        let at = match metadata.and_then(|metadata| identity(&path, metadata)) {
+        let at = match identity(&path) {
             Some(identity) => *self.seen.entry(identity).or_insert(next),
             None => next,
         };
@@ -56,8 +55,8 @@ impl Search {
         }
     }
 
-    fn folder(&mut self, folder: &Path, metadata: &Metadata) -> io::Result<()> {
-        let is_known = identity(folder, metadata)
+    fn folder(&mut self, folder: &Path) -> io::Result<()> {
+        let is_known = identity(folder)
             .is_some_and(|identity| self.seen.insert(identity, usize::MAX).is_some());
         if is_known {
             return Ok(());
@@ -75,12 +74,10 @@ impl Search {
             let has_extension =
                 path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e));
             match path.metadata() {
-                Ok(metadata) if metadata.is_dir() => self.folder(&path, &metadata)?,
+                Ok(metadata) if metadata.is_dir() => self.folder(&path)?,
                 // Reading a pipe or a device would wait forever.
-                Ok(metadata) if has_extension && metadata.is_file() => {
-                    self.file(path, Some(&metadata), false);
-                }
-                Err(_) if has_extension => self.file(path, None, false),
+                Ok(metadata) if has_extension && metadata.is_file() => self.file(path, false),
+                Err(_) if has_extension => self.file(path, false),
                 _ => {}
             }
         }
@@ -92,17 +89,19 @@ impl Search {
 #[cfg(unix)]
 type Identity = (u64, u64);
 
+/// The identity of a file; `None` if it does not exist.
 #[cfg(unix)]
-fn identity(_: &Path, metadata: &Metadata) -> Option<Identity> {
+fn identity(path: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt as _;
-    Some((metadata.dev(), metadata.ino()))
+    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// What tells a file from all others: its path without links.
 #[cfg(not(unix))]
 type Identity = PathBuf;
 
+/// The identity of a file; `None` if it does not exist.
 #[cfg(not(unix))]
-fn identity(path: &Path, _: &Metadata) -> Option<Identity> {
+fn identity(path: &Path) -> Option<Identity> {
     path.canonicalize().ok()
 }

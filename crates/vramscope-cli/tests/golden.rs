@@ -30,7 +30,7 @@ golden!(summary_json, "summary", FILE, "--format", "json");
 golden!(peak_text, "peak", FILE);
 golden!(peak_frames_text, "peak", "recorded/gpt_leak.pickle.gz", "--by", "frame", "--limit", "8");
 golden!(peak_json, "peak", FILE, "--format", "json");
-golden!(peak_phase_text, "peak", "truth/gpt_step.pickle.gz", "--top", "3");
+golden!(peak_phase_text, "peak", "truth/gpt_step.pickle.gz", "--limit", "3");
 golden!(phases_text, "phases", "truth/gpt_step.pickle.gz", "--limit", "2");
 golden!(phases_next_text, "phases", "findings/s2_one_step_24_layers.pickle.gz");
 golden!(phases_none_text, "phases", FILE);

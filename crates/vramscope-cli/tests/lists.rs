@@ -2,7 +2,7 @@
 //! between two states, and the events that touch an address.
 
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -108,21 +108,21 @@ fn a_cut_list_says_how_many_rows_are_omitted() {
 fn blocks_have_the_pool_of_their_segment() {
     for file in ["recorded/t26/pools.pickle", "recorded/t29/pools.pickle", GPT] {
         let state = json(&["state", file, "--at", "peak"]);
-        let mut places = HashMap::new();
+        let mut places = BTreeMap::new();
         for segment in list(&state["segments"]) {
             for piece in list(&segment["blocks"]) {
                 let place = (segment["pool"].clone(), segment["segment_type"].clone());
-                places.insert(piece["address"].clone(), place);
+                places.insert(piece["address"].to_string(), place);
             }
         }
         let place = |block: &Value| (block["pool"].clone(), block["segment_type"].clone());
         for block in list(&state["blocks"]) {
-            assert_eq!(places[&block["address"]], place(block), "{file}");
+            assert_eq!(places[&block["address"].to_string()], place(block), "{file}");
         }
         // The same blocks in the list of all blocks, by address and alloc.
         let blocks = json(&["blocks", file]);
-        let key = |block: &Value| (block["address"].clone(), block["alloc_event"].clone());
-        let by_key: HashMap<_, _> =
+        let key = |block: &Value| format!("{} {}", block["address"], block["alloc_event"]);
+        let by_key: BTreeMap<_, _> =
             list(&blocks["blocks"]).iter().map(|block| (key(block), place(block))).collect();
         for block in list(&state["blocks"]) {
             assert_eq!(by_key[&key(block)], place(block), "{file}");

@@ -11,7 +11,7 @@ use vramscope_report::peak::BandKind;
 use vramscope_report::rank::RankSummary;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{
-    Target, blocks, export, findings, flame, info, peak, segments, state, summary,
+    Target, blocks, changes, events, export, findings, flame, info, peak, segments, state, summary,
 };
 use vramscope_session::{FileSession, Loader};
 
@@ -85,6 +85,8 @@ fn report(target: Target<'_>) {
         assert_eq!(state["requested_bytes"], trace.requested.at(slot));
         print(&segments::segments(target, slot, None));
     }
+    print(&changes::state_changes(target, 0, end, None));
+    print(&events::events(target, &events::EventFilter::default(), Some(50)));
     for band in [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved] {
         print(&peak::peak(target, band, Some(10)));
     }

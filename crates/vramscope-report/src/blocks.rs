@@ -1,8 +1,12 @@
 //! `vramscope blocks`: all blocks of the window, sorted.
 
-use super::{BlockPlaces, StackTable, Target, site};
+use super::backward::{self, BackwardRecord};
+use super::{BlockPlaces, StackTable, Target, block_site};
+use crate::notes::notes;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, lifetime};
 use vramscope_units::EventIndex;
 
@@ -31,7 +35,7 @@ pub struct Blocks<'a> {
     /// The unit of `lifetime`: `us` (microseconds), or `events` without a clock.
     pub lifetime_unit: &'static str,
     /// The sorted blocks, at most `--limit`.
-    pub blocks: Vec<BlockRecord>,
+    pub blocks: Vec<BlockRecord<'a>>,
     /// The number of blocks left out by `--limit`.
     pub omitted: usize,
     /// The call stacks of `blocks`, innermost frame first.
@@ -40,7 +44,7 @@ pub struct Blocks<'a> {
 
 /// One block over its lifetime.
 #[derive(Debug, Serialize)]
-pub struct BlockRecord {
+pub struct BlockRecord<'a> {
     /// The address: `0x...`.
     pub address: String,
     /// The number of earlier blocks of the window at this address.
@@ -78,6 +82,12 @@ pub struct BlockRecord {
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
+    /// Its place in backward, if backward allocated the block in a thread without Python.
+    pub backward: Option<BackwardRecord>,
+    /// The text of `_set_memory_metadata` at the alloc; null if there is none.
+    pub user_metadata: Option<Cow<'a, str>>,
+    /// The texts of `_annotate_tensor`, in order.
+    pub annotations: Vec<Cow<'a, str>>,
     /// The index of the call stack in the report's `stacks`.
     pub stack: u32,
 }
@@ -96,12 +106,15 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
         (Reverse(weight), i)
     });
     order.truncate(limit.unwrap_or(usize::MAX));
+    let budget = &mut Budget::unlimited();
+    let of_backward = backward::of_blocks(target, order.iter().copied(), budget);
+    let of_backward = run_to_completion(of_backward);
     let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
-    let mut row = |&i: &u32| {
+    let row = |(&i, backward): (&u32, Option<BackwardRecord>)| {
         let stack = stacks.add(target.snapshot(), trace.blocks[i as usize].stack);
-        record(&places, target, i, stack)
+        BlockRecord { backward, ..record(&places, target, i, stack) }
     };
-    let rows: Vec<BlockRecord> = order.iter().map(&mut row).collect();
+    let rows: Vec<BlockRecord<'_>> = order.iter().zip(of_backward).map(row).collect();
     Blocks {
         schema: "vramscope.blocks/1",
         path: target.path,
@@ -114,11 +127,18 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
     }
 }
 
-/// The record of the block at `index`. `stack` is the index of its call stack in the report.
-pub fn record(places: &BlockPlaces<'_>, target: Target<'_>, index: u32, stack: u32) -> BlockRecord {
+/// The record of the block at `index`, without its place in backward. `stack` is the index of its
+/// call stack in the report.
+pub fn record<'a>(
+    places: &BlockPlaces<'_>,
+    target: Target<'a>,
+    index: u32,
+    stack: u32,
+) -> BlockRecord<'a> {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let block = &trace.blocks[index as usize];
     let guess = target.entry.categories(target.index).get(index);
+    let notes = notes(target, index);
     let number = |event: Option<EventIndex>| event.map(|EventIndex(e)| e);
     BlockRecord {
         address: block.address.plain(),
@@ -138,7 +158,10 @@ pub fn record(places: &BlockPlaces<'_>, target: Target<'_>, index: u32, stack: u
         pool: places.pool(index),
         segment_type: places.segment_type(index),
         of_free: block.has_stack_of_free(),
-        site: site(target.entry, block.stack),
+        site: block_site(target, block),
+        backward: None,
+        user_metadata: notes.metadata,
+        annotations: notes.annotations,
         stack,
     }
 }

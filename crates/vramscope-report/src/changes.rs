@@ -1,9 +1,9 @@
 //! `vramscope state --from A --to B`: what came, went and stayed between two states.
 
 use super::{CategoryShare, StackTable, Target, by_category, event_of, site, time_of};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use vramscope_analysis::Category;
 use vramscope_snapshot::StackId;
 
@@ -86,7 +86,7 @@ struct SiteSums {
     blocks: u32,
     categories: [u64; Category::ALL.len()],
     /// Bytes by stack.
-    stacks: HashMap<StackId, u64>,
+    stacks: FxHashMap<StackId, u64>,
 }
 
 /// The blocks that came, went and stayed between two slots, with at most `limit` call sites each.
@@ -143,7 +143,7 @@ fn block_shares<'a>(
     let (trace, entry) = (target.trace(), target.entry);
     let categories = entry.categories(target.index);
     // By the call site's frame, and whether the stack is that of a free.
-    let mut sites: HashMap<_, SiteSums> = HashMap::new();
+    let mut sites: FxHashMap<_, SiteSums> = FxHashMap::default();
     for &i in blocks {
         let block = &trace.blocks[i as usize];
         let key = (entry.sites.get(block.stack).frame, block.has_stack_of_free());

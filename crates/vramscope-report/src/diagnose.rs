@@ -4,11 +4,14 @@ mod fit;
 
 use crate::findings::{BlindSpotRecord, FindingRecord, across};
 use crate::peak::BandKind;
+use crate::phases::{Place, place_sliced};
 use crate::rank::RankSummary;
+use crate::target::{Target, slot_of};
 use crate::text::rank_name;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use vramscope_analysis::{Category, FindingKind, Severity};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{BlindSpot, Category, FindingKind, Severity};
 use vramscope_snapshot::HOST;
 use vramscope_units::{Bytes, EventIndex, grouped};
 
@@ -64,10 +67,19 @@ pub struct PeakSummary {
     pub categories: BTreeMap<&'static str, u64>,
 }
 
-/// The verdict about files, with at most `limit` findings.
-pub fn diagnose(ranks: Vec<RankSummary>, limit: usize, skipped_files: usize) -> Diagnosis {
+/// One device, with the step and the phase of its peak.
+pub fn at_peak(target: Target<'_>) -> (RankSummary, Place) {
+    let slot = slot_of(target.trace().requested_band.peak_event);
+    let summary = RankSummary::new(target);
+    let place = run_to_completion(place_sliced(target, slot, &mut Budget::unlimited()));
+    (summary, place)
+}
+
+/// The verdict about devices, with at most `limit` findings.
+pub fn diagnose(ranks: Vec<(RankSummary, Place)>, limit: usize, skipped_files: usize) -> Diagnosis {
     let (peak, sentence) = highest_peak(&ranks).unzip();
-    let all = across(ranks, skipped_files);
+    let summaries = ranks.into_iter().map(|(summary, _)| summary).collect();
+    let all = across(summaries, skipped_files);
     let mut findings = merged(all.anomalies);
     let found = findings.len();
     let verdict = verdict(&findings, sentence, &all.blind_spots);
@@ -125,21 +137,26 @@ fn folder(path: &str) -> Option<&str> {
 }
 
 /// The highest peak, and a sentence about it. Pinned host memory counts only if there is no other.
-fn highest_peak(ranks: &[RankSummary]) -> Option<(PeakSummary, String)> {
+fn highest_peak(ranks: &[(RankSummary, Place)]) -> Option<(PeakSummary, String)> {
     let bytes = |rank: &RankSummary| {
         let peak = rank.peaks.iter().find(|peak| peak.0 == BandKind::Requested.name());
         peak.map_or(0, |peak| u64::try_from(peak.1).unwrap_or(0))
     };
-    let gpus = ranks.iter().filter(|rank| rank.device != HOST).count();
+    let gpus = ranks.iter().filter(|(rank, _)| rank.device != HOST).count();
     // `max_by_key` takes the last of equals. The first rank represents the others.
-    let rank = ranks.iter().rev().max_by_key(|rank| (rank.device != HOST, bytes(rank)))?;
+    let (rank, at) =
+        ranks.iter().rev().max_by_key(|(rank, _)| (rank.device != HOST, bytes(rank)))?;
     let whole = Some(bytes(rank)).filter(|&whole| whole > 0)?;
-    let place = match (rank.peak.phase, rank.peak.step, u32::try_from(rank.peak.event)) {
-        (Some(phase), Some(step), _) => format!("in {phase} of step {step}"),
-        (Some(phase), None, _) => format!("in {phase}"),
-        (None, Some(step), _) => format!("in step {step}"),
-        (None, None, Ok(event)) => format!("at {}", EventIndex(event)),
-        (None, None, Err(_)) => "before the first event".to_owned(),
+    let is_state = |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory | BlindSpot::StateOnly);
+    let place = match (at.phase.filter(|&phase| phase != "other"), at.step) {
+        _ if rank.blind_spots.iter().any(is_state) => "when the snapshot was taken".to_owned(),
+        (Some(phase), Some(step)) => format!("in {phase} of step {step}"),
+        (Some(phase), None) => format!("in {phase}"),
+        (None, Some(step)) => format!("in step {step}"),
+        (None, None) => match u32::try_from(rank.peak_event) {
+            Ok(event) => format!("at {}", EventIndex(event)),
+            Err(_) => "before the first event".to_owned(),
+        },
     };
     let on =
         if gpus > 1 { format!(" on {}", rank_name(rank.rank, &rank.path)) } else { String::new() };
@@ -156,9 +173,9 @@ fn highest_peak(ranks: &[RankSummary]) -> Option<(PeakSummary, String)> {
         rank: rank.rank,
         device: rank.device,
         bytes: whole,
-        event: rank.peak.event,
-        step: rank.peak.step,
-        phase: rank.peak.phase,
+        event: rank.peak_event,
+        step: at.step,
+        phase: at.phase,
         categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes)).collect(),
     };
     Some((summary, sentence))

@@ -142,8 +142,8 @@ fn with_frames(record: FindingRecord, frames: Vec<FrameRecord<'static>>) -> Find
     FindingRecord { called_from, frames, ..record }
 }
 
-/// The shares of call sites, most bytes first. Call stacks with one label are one site. Failed
-/// allocations stay in the order of time.
+/// The shares of call sites, most bytes first. Call stacks with one label are one site. The call
+/// sites of a failed allocation keep their order: the requests by time, then what holds memory.
 fn children(target: Target<'_>, finding: &Finding) -> Vec<FindingChild> {
     let mut children: Vec<FindingChild> = Vec::new();
     for part in &finding.parts {

@@ -17,6 +17,7 @@
 //! assert_eq!(peak::peak(target, peak::BandKind::Requested, None).total, 100);
 //! ```
 
+pub mod backward;
 mod band;
 pub mod blocks;
 pub mod changes;
@@ -33,6 +34,7 @@ pub mod flame;
 mod frames;
 pub mod info;
 mod loaded_file;
+mod notes;
 pub mod peak;
 pub mod phases;
 mod places;
@@ -48,8 +50,11 @@ mod target;
 pub mod text;
 
 pub use derived::Derived;
-pub use frames::{FrameRecord, StackTable, frame, frames, owned_frames, site};
+pub use frames::{
+    FrameRecord, StackTable, block_site, frame, frames, owned_frames, row_site, site,
+};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
+pub use notes::{BlockNotes, notes};
 pub use places::BlockPlaces;
 pub use quantity::{Quantity, digits};
 pub use rank_of::rank_of;

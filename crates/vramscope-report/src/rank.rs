@@ -3,17 +3,20 @@
 
 use crate::derived::Derived;
 use crate::findings::{FindingRecord, of_device};
-use crate::frames::{FrameRecord, owned_frames, site};
-use crate::peak::BandKind;
+use crate::frames::{FrameRecord, owned_frames, row_site, site};
+use crate::loaded_file::SnapshotEntry;
+use crate::peak::{BandKind, RowKey, block_key, row_key};
 use crate::shares::{CategoryShare, by_category};
 use crate::summary::OomSummary;
 use crate::target::{Target, event_of, slot_of};
+use crate::text;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
 use vramscope_analysis::{
-    BlindSpot, Category, FindingKind, Measure, Phase, RankFacts, RankStack, blind_spots_sliced,
-    by_stack_sliced, parallel,
+    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, blind_spots_sliced,
+    by_stack_sliced, merge_same_lines, name_hash, parallel,
 };
 
 /// One device of one rank. The size is at most a few hundred kilobytes for any file, so the
@@ -28,8 +31,9 @@ pub struct RankSummary {
     pub device: u32,
     /// The four bands by name, with their peaks in bytes.
     pub peaks: Vec<(&'static str, i64)>,
-    /// The place of the peak of `requested_bytes`.
-    pub peak: PeakPlace,
+    /// The first event after which `requested_bytes` peaks, from 0; -1 is the state before the
+    /// window.
+    pub peak_event: i64,
     /// Live bytes at the peak of `requested_bytes` by category, most bytes first.
     pub categories: Vec<CategoryShare>,
     /// Live bytes at the peak of `requested_bytes` by call stack: the 200 largest.
@@ -41,17 +45,6 @@ pub struct RankSummary {
     /// What could not be looked for; empty if another device of the file has more events.
     #[serde(skip)]
     pub blind_spots: Vec<BlindSpot>,
-}
-
-/// The place of a peak in the window.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct PeakPlace {
-    /// The first event after which it is reached, from 0; -1 is the state before the window.
-    pub event: i64,
-    /// The training step, from 0; null if nothing shows it.
-    pub step: Option<u32>,
-    /// The phase; null if nothing shows it.
-    pub phase: Option<&'static str>,
 }
 
 /// The live bytes of a call stack at the peak of `requested_bytes`.
@@ -93,20 +86,24 @@ impl RankSummary {
             by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
         let findings = entry.derive(Derived::Findings, target.index, &mut findings_budget);
         let (shares, ()) = slicing::join(shares, findings).await;
+        let shares = merge_same_lines(shares, &entry.sites);
         let mut live = Vec::new();
-        let mut by_category_of_stack = vec![[0u64; Category::ALL.len()]; snapshot.stacks.len()];
+        let rows: FxHashMap<RowKey, usize> = shares.iter().map(row_key).zip(0..).collect();
+        let mut by_category_of_row = vec![[0u64; Category::ALL.len()]; shares.len()];
         for part in strides(trace.blocks.len()) {
             budget.charge(2 * part.len() as u64).await;
             let blocks = (part.start as u32..).zip(&trace.blocks[part]);
             let of_slot = blocks.filter(|(_, b)| b.enters <= slot && slot < b.leaves);
             live.extend(of_slot.map(|(i, b)| {
                 let category = categories.get(i).category;
-                by_category_of_stack[b.stack.0 as usize][category as usize] += b.bytes.0;
+                if let Some(&row) = rows.get(&block_key(target, i)) {
+                    by_category_of_row[row][category as usize] += b.bytes.0;
+                }
                 (category, b.bytes.0)
             }));
         }
-        let category_of = |stack: u32| {
-            let sums = &by_category_of_stack[stack as usize];
+        let category_of = |row: usize| {
+            let sums = &by_category_of_row[row];
             Category::ALL.into_iter().max_by_key(|&c| sums[c as usize]).unwrap_or(Category::Unknown)
         };
         let told = told_sites(target);
@@ -121,21 +118,19 @@ impl RankSummary {
             rank: crate::rank_of(target.path),
             device: target.device(),
             peaks: BandKind::ALL.iter().map(|band| (band.name(), band.of(target).0.peak)).collect(),
-            peak: place(target, slot),
+            peak_event: event_of(slot),
             categories: by_category(live.into_iter()),
             stacks: shares
                 .iter()
                 .take(MAX_STACKS)
-                .map(|s| {
-                    let site = site(entry, s.stack);
-                    StackShare {
-                        hash: entry.sites.get(s.stack).stack_hash,
-                        bytes: s.weight as u64,
-                        category: category_of(s.stack.0),
-                        is_told: told.contains(&site),
-                        frames: owned_frames(snapshot, s.stack),
-                        site,
-                    }
+                .enumerate()
+                .map(|(row, s)| StackShare {
+                    hash: row_hash(entry, s),
+                    bytes: s.weight as u64,
+                    category: category_of(row),
+                    is_told: told.contains(&site(entry, s.stack)),
+                    frames: owned_frames(snapshot, s.stack),
+                    site: row_site(entry, s.stack, s.no_stack),
                 })
                 .collect(),
             ooms: crate::summary::ooms(trace),
@@ -169,6 +164,14 @@ impl RankSummary {
     }
 }
 
+/// The hash of a row of blocks: that of its call stack, or of why there is none.
+fn row_hash(entry: &SnapshotEntry, share: &Share) -> u64 {
+    match share.no_stack {
+        Some(why) => name_hash(text::no_stack(why)),
+        None => entry.sites.get(share.stack).stack_hash,
+    }
+}
+
 /// The run and the rank in a path, without figures.
 pub fn run_facts(path: &str) -> RankFacts {
     let Some((folder, file)) = crate::rank_of::run_of(path) else { return RankFacts::default() };
@@ -192,18 +195,4 @@ fn told_sites(target: Target<'_>) -> BTreeSet<String> {
         )
     });
     found.flat_map(|f| &f.parts).map(|part| site(target.entry, part.stack)).collect()
-}
-
-fn place(target: Target<'_>, slot: u32) -> PeakPlace {
-    let (entry, index) = (target.entry, target.index);
-    let phases = entry.categories(index).phases();
-    let phase = slot.checked_sub(1).and_then(|event| {
-        let next = phases.partition_point(|span| span.begin <= event);
-        phases[..next].last().map(|span| span.phase).filter(|&phase| phase != Phase::Other)
-    });
-    PeakPlace {
-        event: event_of(slot),
-        step: entry.steps(index).filter(|steps| steps.are_training()).and_then(|s| s.at(slot)),
-        phase: phase.map(Phase::name),
-    }
 }

@@ -19,8 +19,8 @@ pub fn rank_of(path: &str) -> Option<u32> {
 }
 
 /// The folder of a rank's run, and the rest of the path without the rank's digits. Files of one run
-/// have one folder, whether the rank is in the file's name or in a folder's name. `None` if the path
-/// has no rank.
+/// have one folder, whether the rank is in the file's name or in a folder's name. `None` if the
+/// path has no rank.
 pub(crate) fn run_of(path: &str) -> Option<(&str, String)> {
     let (_, digits) = digits_of(path)?;
     let folder = path[..digits.start].rfind(['/', '\\']).map_or(0, |at| at + 1);

@@ -1,7 +1,7 @@
 //! `vramscope segments`: reserved and free memory at one event, and the segment events of the whole
 //! window.
 
-use super::{StackTable, Target, event_of, site, time_of};
+use super::{StackTable, Target, event_of, row_site, time_of};
 use crate::state::largest;
 use crate::text::{pool, segment_type};
 use serde::Serialize;
@@ -239,6 +239,7 @@ pub(crate) fn segment_record<'a>(
         };
         PieceRecord { address: p.address.plain(), size: p.size.0, state, requested_size }
     };
+    let no_stack = trace.no_stack_of_segment(state.stack, state.enters);
     SegmentRecord {
         address: state.address.plain(),
         total_size: state.size.0,
@@ -252,7 +253,7 @@ pub(crate) fn segment_record<'a>(
         free: state.free.0,
         largest_free: state.largest_free.0,
         blocks: state.pieces.iter().map(piece).collect(),
-        site: site(target.entry, state.stack),
+        site: row_site(target.entry, state.stack, no_stack),
         stack: stacks.add(snapshot, state.stack),
     }
 }

@@ -14,7 +14,7 @@ use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Category, Exactness, FindingKind};
+use vramscope_analysis::{Category, Exactness, FindingKind, NoStack};
 
 /// One device of one file, as one side of a comparison.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -95,6 +95,8 @@ pub struct SideStack {
     pub of_free: bool,
     /// The call site.
     pub site: String,
+    /// Why there is no call stack.
+    pub no_stack: Option<NoStack>,
     /// Indices into [`Side::frames`], innermost frame first.
     pub frames: Vec<u32>,
 }
@@ -153,6 +155,7 @@ impl Side {
             category: stack.category.map(str::to_owned),
             of_free: stack.of_free,
             site: stack.site,
+            no_stack: stack.no_stack,
             frames: stack.frames.into_iter().map(&mut intern).collect(),
         });
         let stacks = stacks.collect();

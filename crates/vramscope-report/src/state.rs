@@ -1,12 +1,17 @@
 //! `vramscope state`: live blocks and the layout of segments after any event.
 
 use super::{
-    BlockPlaces, CategoryShare, StackTable, Target, by_category, event_of, site, slot_of, time_of,
+    BlockPlaces, CategoryShare, StackTable, Target, block_site, by_category, event_of, slot_of,
+    time_of,
 };
+use crate::backward::{self, BackwardRecord};
 use crate::device_name;
+use crate::notes::notes;
 use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, LiveSet, Trace};
 use vramscope_units::EventIndex;
 
@@ -80,7 +85,7 @@ pub struct State<'a> {
     /// Sizes of `segments`.
     pub reserved_bytes: u64,
     /// Live blocks by address; with `--limit`, the largest.
-    pub blocks: Vec<LiveBlockRecord>,
+    pub blocks: Vec<LiveBlockRecord<'a>>,
     /// The number of blocks left out by `--limit`.
     pub omitted: usize,
     /// Requested bytes by category, most bytes first.
@@ -97,7 +102,7 @@ pub struct State<'a> {
 
 /// A live block.
 #[derive(Debug, Serialize)]
-pub struct LiveBlockRecord {
+pub struct LiveBlockRecord<'a> {
     /// The address: `0x...`.
     pub address: String,
     /// Requested bytes.
@@ -125,6 +130,12 @@ pub struct LiveBlockRecord {
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
+    /// Its place in backward, if backward allocated the block in a thread without Python.
+    pub backward: Option<BackwardRecord>,
+    /// The text of `_set_memory_metadata` at the alloc; null if there is none.
+    pub user_metadata: Option<Cow<'a, str>>,
+    /// The texts of `_annotate_tensor`, in order.
+    pub annotations: Vec<Cow<'a, str>>,
     /// The index of the call stack in the report's `stacks`.
     pub stack: u32,
 }
@@ -138,7 +149,8 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
     let segments = live.segments(carving);
     let blocks = live.blocks();
     let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
-    let mut row = |&i: &u32| {
+    let mut row = |(&i, backward): (&u32, Option<BackwardRecord>)| {
+        let notes = notes(target, i);
         let block = &trace.blocks[i as usize];
         let guess = categories.get(i);
         LiveBlockRecord {
@@ -158,13 +170,21 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
             pool: places.pool(i),
             segment_type: places.segment_type(i),
             of_free: block.has_stack_of_free(),
-            site: site(entry, block.stack),
+            site: block_site(target, block),
+            backward,
+            user_metadata: notes.metadata,
+            annotations: notes.annotations,
             stack: stacks.add(snapshot, block.stack),
         }
     };
     let bytes = |i: &u32| trace.blocks[*i as usize].bytes.0;
     let shown = largest(blocks.len(), limit, |at| bytes(&blocks[at]));
-    let block_rows: Vec<LiveBlockRecord> = shown.map(|at| row(&blocks[at])).collect();
+    let shown: Vec<u32> = shown.map(|at| blocks[at]).collect();
+    let budget = &mut Budget::unlimited();
+    let of_backward = backward::of_blocks(target, shown.iter().copied(), budget);
+    let of_backward = run_to_completion(of_backward);
+    let block_rows: Vec<LiveBlockRecord<'_>> =
+        shown.iter().zip(of_backward).map(&mut row).collect();
     let shown = largest(segments.len(), limit, |at| segments[at].size.0);
     let segment_rows: Vec<SegmentRecord> =
         shown.map(|at| segment_record(target, &segments[at], &mut stacks)).collect();

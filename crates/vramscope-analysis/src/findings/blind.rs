@@ -6,6 +6,7 @@ use crate::blocks::Origin;
 use crate::category::{Category, Phase};
 use crate::ranges::named_ranges;
 use crate::slicing::{Budget, run_to_completion, strides};
+use crate::steps::Steps;
 use crate::trace::Coverage;
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::{Action, StackId};
@@ -148,7 +149,7 @@ fn steps(cx: Evidence<'_>) -> Option<BlindSpot> {
     if training.is_none() && !has_backward {
         return Some(BlindSpot::NoBackward);
     }
-    let whole = training.map_or(0, |steps| steps.whole());
+    let whole = training.map_or(0, Steps::whole);
     (whole < MIN_STEPS).then_some(BlindSpot::FewSteps { whole, needed: MIN_STEPS })
 }
 

@@ -5,6 +5,7 @@ use crate::Failure;
 use crate::arguments::{DiffFormat, Findings as Arguments};
 use std::io::{self, Write};
 use vramscope_report::findings::{Findings, across};
+use vramscope_report::rank::RankSummary;
 
 /// Findings in text and Markdown when `--limit` is absent.
 const DEFAULT_LIMIT: usize = 20;
@@ -14,12 +15,12 @@ const DEFAULT_LIMIT: usize = 20;
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (ranks, skipped_files, outcome) = findings::read_ranks(arguments)?;
-    let mut report = across(ranks, skipped_files);
+    let devices = findings::each_device(arguments, RankSummary::new)?;
+    let mut report = across(devices.each, devices.skipped_files);
     let default = (arguments.format != DiffFormat::Json).then_some(DEFAULT_LIMIT);
     report.truncate(arguments.limit.or(default).unwrap_or(usize::MAX));
     findings::print(&report, arguments.format, text, markdown)?;
-    outcome
+    devices.outcome
 }
 
 fn text(out: &mut dyn Write, report: &Findings) -> io::Result<()> {

@@ -6,17 +6,18 @@ use crate::Failure;
 use crate::arguments::Findings as Arguments;
 use crate::output::{STRONG, styled};
 use std::io::{self, Write};
-use vramscope_report::diagnose::{Diagnosis, MAX_FINDINGS, diagnose};
+use vramscope_report::diagnose::{Diagnosis, MAX_FINDINGS, at_peak, diagnose};
 
 /// Prints the verdict about files, the main findings and what could not be looked for.
 ///
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (ranks, skipped_files, outcome) = findings::read_ranks(arguments)?;
-    let report = diagnose(ranks, arguments.limit.unwrap_or(MAX_FINDINGS), skipped_files);
+    let devices = findings::each_device(arguments, at_peak)?;
+    let limit = arguments.limit.unwrap_or(MAX_FINDINGS);
+    let report = diagnose(devices.each, limit, devices.skipped_files);
     findings::print(&report, arguments.format, text, markdown)?;
-    outcome
+    devices.outcome
 }
 
 fn text(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {

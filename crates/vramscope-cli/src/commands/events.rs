@@ -37,7 +37,9 @@ fn text(out: &mut dyn Write, report: &Events<'_>) -> io::Result<()> {
         let time = event.time_us.zip(report.start_us);
         table.row(vec![
             EventIndex(event.index).to_string(),
-            time.map_or_else(String::new, |(time, start)| format!("+{}", Micros(time - start))),
+            time.map_or_else(String::new, |(time, start)| {
+                format!("+{}", Micros(time.saturating_sub(start)))
+            }),
             event.action.clone(),
             event.address.clone().unwrap_or_default(),
             Bytes(event.size).to_string(),

@@ -8,31 +8,43 @@ use crate::read;
 use serde::Serialize;
 use std::io::{self, Write};
 use vramscope_report::findings::{BlindSpotRecord, FindingRecord};
-use vramscope_report::rank::RankSummary;
 use vramscope_report::{Severity, Target};
 use vramscope_units::{Bytes, grouped};
 
-/// Reads files. Returns a summary of every device, the number of skipped files, and the outcome.
-pub(super) fn read_ranks(
+/// The devices of files.
+pub(super) struct Devices<T> {
+    /// The result of `work` for each device.
+    pub(super) each: Vec<T>,
+    /// Files of searched folders that are no snapshots.
+    pub(super) skipped_files: usize,
+    /// [`Failure::Input`] if a file could not be read.
+    pub(super) outcome: Result<(), Failure>,
+}
+
+/// Reads files, and calls `work` with every device.
+///
+/// # Errors
+/// A folder cannot be listed, or the rules cannot be read.
+pub(super) fn each_device<T: Send>(
     arguments: &Arguments,
-) -> Result<(Vec<RankSummary>, usize, Result<(), Failure>), Failure> {
+    work: impl Fn(Target<'_>) -> T + Sync,
+) -> Result<Devices<T>, Failure> {
     let common = Common {
         format: Format::Text,
         rules: arguments.rules.clone(),
         events: arguments.events.clone(),
     };
     let read = read::each_file(&arguments.paths, &common, |_, _, result| {
-        let mut ranks: Vec<RankSummary> = Vec::new();
+        let mut devices: Vec<T> = Vec::new();
         for entry in result.iter().flat_map(|file| &file.entries) {
-            ranks.extend(
-                (0..entry.traces.len())
-                    .map(|index| RankSummary::new(Target { path: &entry.path, entry, index })),
-            );
+            let targets =
+                (0..entry.traces.len()).map(|index| Target { path: &entry.path, entry, index });
+            devices.extend(targets.map(&work));
         }
-        ranks
+        devices
     })?;
-    let (ranks, skipped_files, outcome) = read.into_results();
-    Ok((ranks.flatten().collect(), skipped_files, outcome))
+    let (files, skipped_files, outcome) = read.into_results();
+    Ok(Devices { each: files.flatten().collect(), skipped_files, outcome })
 }
 
 /// Prints a report in the given format.

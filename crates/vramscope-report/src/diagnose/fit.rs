@@ -33,11 +33,22 @@ pub(super) fn fit(diagnosis: &mut Diagnosis, found: usize) {
             diagnosis.findings.truncate(count);
             diagnosis.omitted = Some(found - count).filter(|&omitted| omitted > 0);
             cut(diagnosis, list, text);
-            if serde_json::to_string_pretty(diagnosis).is_ok_and(|json| json.len() < MAX_BYTES) {
+            if size(diagnosis) <= MAX_BYTES {
                 return;
             }
         }
     }
+}
+
+/// The size of a diagnosis as indented JSON, with what Markdown adds to escape its characters.
+fn size(diagnosis: &Diagnosis) -> usize {
+    let escaped = |byte: u8| match byte {
+        b'&' | b'@' => 4,
+        b'\\' | b'`' | b'*' | b'_' | b'[' | b']' | b'<' | b'>' | b'|' | b'#' | b'~' => 1,
+        _ => 0,
+    };
+    let json = serde_json::to_vec_pretty(diagnosis).unwrap_or_default();
+    json.len() + json.iter().map(|&byte| escaped(byte)).sum::<usize>()
 }
 
 fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {

@@ -143,7 +143,7 @@ impl BlockLine {
     /// The line of the block at `index`.
     pub fn new(places: &BlockPlaces<'_>, target: Target<'_>, index: u32) -> Self {
         // Lines have no call stack.
-        let row: BlockRecord = record(places, target, index, 0);
+        let row: BlockRecord<'_> = record(places, target, index, 0);
         let trace = target.trace();
         Self {
             device: target.device(),

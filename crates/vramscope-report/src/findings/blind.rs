@@ -48,7 +48,11 @@ pub(super) fn merged(ranks: &[RankSummary]) -> Vec<BlindSpotRecord> {
                 grouped(count as u64),
                 grouped(files.len() as u64)
             ),
-            (count, false) => format!("{first} and {} more: {text}", grouped(count as u64 - 1)),
+            (count, false) => format!(
+                "{text} ({first}; {} of {} files in all)",
+                grouped(count as u64),
+                grouped(files.len() as u64)
+            ),
         };
         BlindSpotRecord { kind: blind_kind(spot), text }
     };

@@ -78,7 +78,8 @@ fn repeated() -> FileSession {
             let comma = if events.is_empty() { "" } else { "," };
             write!(
                 events,
-                "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":512,\"frames\":{frames}}}"
+                "{comma}{{\"action\":\"{action}\",\"addr\":{address},\"size\":512,\
+                 \"frames\":{frames}}}"
             )
             .expect("writing to a String cannot fail");
         }

@@ -140,3 +140,23 @@ fn sizes_addresses_and_events_match() {
     assert_eq!(opened.search("#3").expect("an event").text, "1 block, 200 B at the peak");
     assert_eq!(opened.search("#77").expect("an event").text, "0 blocks");
 }
+
+#[test]
+fn words_match_texts_of_the_program_about_blocks() {
+    let found = |name: &str, text: &str| {
+        let mut opened = open(name);
+        opened.search(text).map(|found| found.blocks.value)
+    };
+    let annotated = "edge/annotate.pickle";
+    assert_eq!(found(annotated, "weights"), Some(1));
+    // Words may be in the stack and in several texts.
+    assert_eq!(found(annotated, "weights Layer alloc_0"), Some(1));
+    assert_eq!(found(annotated, "weights alloc_1"), Some(0));
+    // No block was live at these addresses.
+    assert_eq!(found(annotated, "already"), Some(0));
+    assert_eq!(found(annotated, "known"), Some(0));
+    assert_eq!(found("edge/metadata.pickle", "plain"), Some(1));
+    assert_eq!(found("edge/metadata.pickle", "phase alloc_1 <1KiB"), Some(1));
+    let many = "step ".repeat(65);
+    assert_eq!(found(annotated, &many), None);
+}

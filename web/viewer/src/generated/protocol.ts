@@ -603,7 +603,11 @@ path: string,
 /**
  * The file's size in bytes.
  */
-bytes: number, };
+bytes: number, 
+/**
+ * Whether a search of a folder found the file, and it is no snapshot. It gets no row.
+ */
+skipped: boolean, };
 
 export type RunResponse = { "kind": "planned", 
 /**
@@ -619,7 +623,15 @@ title: string,
  */
 countText: string, 
 /**
- * One row per file.
+ * The number of skipped files.
+ */
+skipped: Quantity, 
+/**
+ * The skipped files in words: `5 other files skipped`; null if there are none.
+ */
+skippedText: string | null, 
+/**
+ * One row per file that is not skipped.
  */
 rows: Array<PlannedRow>, } | { "kind": "overview", 
 /**
@@ -1138,7 +1150,15 @@ site: string,
 /**
  * Requested bytes, as decimal digits.
  */
-bytes: string, };
+bytes: string, 
+/**
+ * The category with most of the bytes.
+ */
+category: Category, 
+/**
+ * Whether a finding about growth or held memory of the rank names the call site.
+ */
+isTold: boolean, };
 
 export type BandRow = { 
 /**
@@ -1927,11 +1947,11 @@ rows: Array<OverviewRow>,
  */
 text: string, 
 /**
- * Outliers, which need a comparison of ranks.
+ * Findings that need a comparison of ranks.
  */
 outliers: Array<FindingRow>, 
 /**
- * Outliers and the findings of all ranks, by severity, then bytes.
+ * These and the findings of all ranks, by severity, then bytes.
  */
 findings: Array<FindingRow>, 
 /**
@@ -1961,7 +1981,8 @@ reserved: number,
  */
 categories: Array<number>, 
 /**
- * The outlier in words: `480.0 MiB more at train.py:88 step`; empty if there is none.
+ * What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if
+ * nothing.
  */
 outlier: string, };
 

@@ -41,7 +41,9 @@ export const findings = `
 .finding-body { grid-area: body; max-width: 76ch; overflow-wrap: anywhere; cursor: auto; }
 .finding-text { margin-top: 3px; color: var(--dim); }
 .finding-action { display: flex; gap: 7px; margin-top: 6px; }
-.finding-action .icon { flex: none; width: 14px; height: 14px; margin-top: 3px; color: var(--accent); }
+.finding-action .icon {
+    flex: none; width: 14px; height: 14px; margin-top: 3px; color: var(--accent);
+  }
 .finding-place {
   display: flex;
   flex-wrap: wrap;
@@ -109,7 +111,10 @@ export const findings = `
 .notable .link { padding-left: 12px; font-size: var(--small); }
 
 @container (width < 620px) {
-  .finding { grid-template: "mark kind bytes" auto ". title title" auto ". body body" auto / 12px minmax(0, 1fr) auto; }
+  .finding {
+    grid-template: "mark kind bytes" auto ". title title" auto ". body body" auto
+      / 12px minmax(0, 1fr) auto;
+  }
   .finding-open { white-space: normal; }
   .blind-spots { padding-left: 36px; }
 }

@@ -194,7 +194,9 @@ button.mark::after { pointer-events: auto; }
 .phases .track[data-phase="optimizer"] { background: var(--phase-optimizer); }
 .phases .track[data-step] { box-shadow: inset 1px 0 var(--text); }
 /* What does not fit into the first line wraps into lines that are cut off. */
-.phases .track > span { display: flex; flex-wrap: wrap; gap: 0 5px; height: 14px; overflow: hidden; }
+.phases .track > span {
+    display: flex; flex-wrap: wrap; gap: 0 5px; height: 14px; overflow: hidden;
+  }
 .phases .track > span::before { content: ""; width: 0; margin-right: -5px; }
 .lane-step { font-weight: 600; }
 .lane-tip {

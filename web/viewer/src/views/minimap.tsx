@@ -1,5 +1,5 @@
-// Below the timeline: phases, annotated ranges, and the minimap of the whole trace with a brush over the
-// visible range.
+// Below the timeline: phases, annotated ranges, and the minimap of the whole trace with a brush
+// over the visible range.
 
 import { useComputed } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";

@@ -1,5 +1,5 @@
-// The buttons of annotated ranges and of phases, made without Preact. Moving to the next stretch makes only the
-// new buttons: rendering hundreds of components would take longer than a frame.
+// The buttons of annotated ranges and of phases, made without Preact. Moving to the next stretch
+// makes only the new buttons: rendering hundreds of components would take longer than a frame.
 
 /** An item of a lane, between two slots. */
 export interface LaneItem {

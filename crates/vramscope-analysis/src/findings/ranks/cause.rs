@@ -194,7 +194,8 @@ impl<'a> Group<'a> {
         Some(Excess { cause: SkewCause::Sharding, what, bytes, usual: usual.median, sites })
     }
 
-    /// More reserved memory, without more memory in use and without an own finding that explains it.
+    /// More reserved memory, without more memory in use and without an own finding that explains
+    /// it.
     fn reserved(&self, rank: &RankFacts) -> Option<Excess> {
         let usual = Usual::of_each(self.members, |rank| rank.reserved_peak);
         let is_far = |rank: &&RankFacts| usual.is_far(rank.reserved_peak, usual.median / 4);

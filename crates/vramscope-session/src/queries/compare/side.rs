@@ -41,8 +41,8 @@ async fn along_axis(
     })
 }
 
-/// The curve by training step; `None` without training steps. All steps have the same width, and so have the
-/// parts before the first and after the last step.
+/// The curve by training step; `None` without training steps. All steps have the same width, and so
+/// have the parts before the first and after the last step.
 async fn by_step(at: Target<'_>, series: &Series, budget: &mut Budget) -> Option<SideCurve> {
     at.entry.derive(Derived::Steps, at.index, budget).await;
     let steps = at.entry.steps(at.index).filter(|steps| steps.are_training())?;
