@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes test_data/ and the sample run of the site.
 
-gen_test_data.py              writes the hand-made part: scenarios, edge, containers, damaged
+gen_test_data.py              writes the hand-made part: scenarios, edge, containers, damaged,
+                              run_folder
 gen_test_data.py RECORDINGS   also copies the recordings that testdata/recordings.py lists
 
 Equal input gives equal bytes, so a second run leaves `git status` clean.
@@ -31,7 +32,7 @@ def write_json(folder, name, value):
 
 
 def hand_made():
-    for folder in ("scenarios", "edge", "containers", "damaged"):
+    for folder in ("scenarios", "edge", "containers", "damaged", "run_folder"):
         shutil.rmtree(os.path.join(TARGET, folder), ignore_errors=True)
     for name, (_, devices) in scenarios.SCENARIOS.items():
         snapshot = notation.snapshot(name, [(d.trace, d.end) for d in devices])
@@ -43,6 +44,9 @@ def hand_made():
         write("edge", name, raw)
         expected[name] = {"about": about, "oracle": oracle.read(plain[0] if plain else raw, name)}
     write_json("edge", "expected.json", expected)
+
+    for name, raw in containers.run_folder().items():
+        write("run_folder", name, raw)
 
     for folder, files in (
         ("containers", containers.containers()),

@@ -16,6 +16,9 @@ Rules for incomplete traces:
 - An active block of the final segments that is not live after the trace is from before the window.
   When its address has completed in the trace, its alloc was lost: the block lives from the last
   completion on.
+
+Pinned host memory is device 128. Its trace has rounded sizes. A block that is live at the end has
+the requested size of the final segments, if that is smaller.
 """
 
 import collections
@@ -25,6 +28,7 @@ import json
 import pickle
 import sys
 
+HOST = 128
 ACTIVE = ("active_allocated", "active_pending_free", "active_awaiting_free")
 
 
@@ -47,6 +51,8 @@ def load(raw):
         "segments": d["segments"],
         "device_traces": d.get("device_traces") or [],
         "external_annotations": d.get("external_annotations"),
+        "host_traces": d.get("host_traces") or [],
+        "host_segments": d.get("host_segments") or [],
     }
 
 
@@ -73,9 +79,33 @@ def requested(block):
     return size
 
 
-def device(d, i):
-    trace = d["device_traces"][i] if i < len(d["device_traces"]) else []
-    segments = [s for s in d["segments"] if s.get("device", 0) == i]
+def host_segment(s):
+    """A segment of pinned memory with its only block."""
+    if "blocks" in s:
+        return s
+    state = "active_allocated" if s["allocated_size"] else "inactive"
+    if s["active_size"] and not s["allocated_size"]:
+        state = "active_pending_free"
+    return s | {"blocks": [{"address": s["address"], "size": s["total_size"], "state": state}]}
+
+
+def host(d):
+    segments = [host_segment(s) for s in d["host_segments"]]
+    ends = {
+        b["address"]: b["requested_size"]
+        for s in segments
+        for b in s["blocks"]
+        if b["state"] in ACTIVE and b.get("requested_size", b["size"]) < b["size"]
+    }
+    # The last allocation of such an address is the block that is live at the end.
+    trace = list(d["host_traces"])
+    for n, e in reversed(list(enumerate(trace))):
+        if e["action"] == "alloc" and e["addr"] in ends:
+            trace[n] = e | {"size": ends.pop(e["addr"])}
+    return device(trace, segments, HOST)
+
+
+def device(trace, segments, i):
     live_end = {}
     for s in segments:
         a = s.get("address")
@@ -156,7 +186,12 @@ def read(raw, name):
     n = max(
         len(d["device_traces"]), 1 + max((s.get("device", 0) for s in d["segments"]), default=-1)
     )
-    devices = [device(d, i) for i in range(n)]
+    devices = []
+    for i in range(n):
+        trace = d["device_traces"][i] if i < len(d["device_traces"]) else []
+        segments = [s for s in d["segments"] if s.get("device", 0) == i]
+        devices.append(device(trace, segments, i))
+    devices.append(host(d))
     return {
         "file": name,
         "devices": [x for x in devices if x["events"] or x["segments"]],

@@ -68,8 +68,8 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
         part.categories(index);
     });
     note(rows, "peak, by stack", || drop(peak::peak(target, BandKind::Allocated, None)));
-    note(rows, "state at the peak", || drop(state::state(target, slot)));
-    note(rows, "segments, fragmentation", || drop(segments::segments(target, slot)));
+    note(rows, "state at the peak", || drop(state::state(target, slot, None)));
+    note(rows, "segments, fragmentation", || drop(segments::segments(target, slot, None)));
     note(rows, "flame, byte-seconds", || drop(flame::flame(target, flame::Weight::ByteSeconds)));
     note(rows, "blocks by byte-seconds", || {
         drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000)));

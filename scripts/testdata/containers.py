@@ -132,8 +132,41 @@ def containers():
             legacy_torch_save(),
         ),
         "other.json": ("JSON that is no snapshot", [], b'{"traceEvents": [], "schemaVersion": 1}'),
+        "other_segments.json": (
+            "a transcript, which has segments of another kind",
+            [],
+            b'{"text": "Hello", "segments": [{"id": 0, "start": 0.0, "text": "Hello"}]}',
+        ),
+        "memory_timeline.html": (
+            "a page of torch.profiler's export_memory_timeline: refused in words",
+            [],
+            memory_timeline(),
+        ),
         "cut.json": ("JSON that ends early", None, text[: len(text) // 2]),
         "cut.pickle.gz": ("gzip that ends early", None, gzip.compress(raw, mtime=0)[:400]),
+    }
+
+
+def memory_timeline():
+    """Writes a page as torch/profiler/_memory_profiler.py does: a picture, and nothing else."""
+    picture = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(64)).decode()
+    page = (
+        "<html>\n<head><meta charset=\"utf-8\" /><title>GPU Memory Timeline HTML</title></head>\n"
+        f"<body>\n  <img src='data:image/png;base64,{picture}'>\n</body>\n</html>"
+    )
+    return page.encode()
+
+
+def run_folder():
+    """Maps names to bytes: one snapshot among the files that a training run leaves beside it."""
+    files = containers()
+    return {
+        "rank0_memory_snapshot.pickle": pickle.dumps(one("run"), 4),
+        "config.json": b'{"lr": 0.1, "layers": 12}\n',
+        "args.pkl": pickle.dumps({"a": 1}, 4),
+        "model.pt": files["checkpoint.pt"][2],
+        "report.html": b"<html><body>report</body></html>\n",
+        "rank0.1700000000.pt.trace.json.gz": gzip.compress(files["other.json"][2], mtime=0),
     }
 
 

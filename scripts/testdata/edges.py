@@ -268,6 +268,64 @@ def host():
     return snapshot
 
 
+def host_event(action, at, size):
+    return {"action": action, "addr": at, "size": size, "stream": 0, "time_us": notation.CLOCK}
+
+
+def host_block(at, size, requested, state):
+    """A segment of pinned memory. It has one block."""
+    block = {"address": at, "size": size, "requested_size": requested, "state": state}
+    return {
+        "device": -1,
+        "address": at,
+        "total_size": size,
+        "allocated_size": size if state == "active_allocated" else 0,
+        "active_size": 0 if state == "inactive" else size,
+        "requested_size": requested,
+        "stream": 0,
+        "segment_type": "large",
+        "segment_pool_id": (0, 0),
+        "is_expandable": False,
+        "frames": [],
+        "blocks": [block | {"frames": []}],
+    }
+
+
+def host_requests():
+    """Requests of pinned memory that are known, above the rounding threshold, and unknown."""
+    snapshot = one("host_requests")
+    known, above, freed, pending = (0x7FFF00000000 + (i << 28) for i in range(4))
+    snapshot["host_segments"] = [
+        host_block(pending, 8, 8, "active_pending_free"),
+        host_block(known, 32 << 20, 21 << 20, "active_allocated"),
+        host_block(freed, 8 << 20, 0, "inactive"),
+    ]
+    snapshot["host_traces"] = [
+        host_event("segment_alloc", known, 32 << 20),
+        host_event("alloc", known, 32 << 20),
+        host_event("segment_alloc", above, 3 << 20),
+        host_event("alloc", above, 3 << 20),
+        host_event("free_requested", freed, 8 << 20),
+        host_event("free_completed", freed, 8 << 20),
+        host_event("free_requested", above, 3 << 20),
+        host_event("free_completed", above, 3 << 20),
+        host_event("segment_free", above, 3 << 20),
+        host_event("free_requested", pending, 8),
+    ]
+    return snapshot
+
+
+def host_only():
+    """Recorded with record_cuda=False."""
+    snapshot = host_requests()
+    snapshot["segments"], snapshot["device_traces"] = [], [[]]
+    snapshot["host_segments"] = [
+        host_block(0x7FFF00000000, 32 << 20, 21 << 20, "active_allocated")
+    ]
+    snapshot["host_traces"] = snapshot["host_traces"][:2]
+    return snapshot
+
+
 def pools():
     snapshot = one(
         "pools",
@@ -606,6 +664,11 @@ def edges():
         "names.pickle": ("lone surrogates, NULs, markup and 70 kB in names", dump(names())),
         "deep_stack.pickle": ("a stack of 1500 frames", dump(deep_stack())),
         "host.pickle": ("pinned host memory beside the device", dump(host())),
+        "host_requests.pickle": (
+            "pinned host memory: known, exact and unknown requests",
+            dump(host_requests()),
+        ),
+        "host_only.pickle": ("pinned host memory without a device", dump(host_only())),
         "pools.pickle": ("pool ids as lists, and on events under both names", dump(pools())),
         "overflow.pickle": (
             "hints of an overrun ring, settings with other types",

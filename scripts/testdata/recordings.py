@@ -29,11 +29,17 @@ FRAMEWORKS = [
     "ddp_step",
     "ddp_view_step",
     "inf_catcache",
+    "t215_pinned_loader",
     "zero2_bf16_backward",
     "zero3_bf16_step",
 ]
 TRUTH = [
     f"{model}_{when}" for model in ("gpt", "resnet18") for when in ("forward", "backward", "step")
+]
+SITES = [
+    "field/win_hf_gpt2.pickle.gz",
+    "field/c11_inductor.pickle",
+    "frameworks/compile_inductor_forward.pickle.gz",
 ]
 PROTOCOLS = [f"unicode_{p}" for p in ("p0", "p1", "p2", "p3", "p5", "purepython_p4")] + [
     "gpt_small_p0",
@@ -91,11 +97,12 @@ def dump(path, value):
 
 
 def copy(recordings, target, sample):
-    for folder in ("recorded", "protocols", "truth"):
+    for folder in ("recorded", "protocols", "truth", "sites"):
         shutil.rmtree(os.path.join(target, folder), ignore_errors=True)
     expected = {}
-    for name in RECORDED:
-        source = os.path.join(recordings, "recorded", name)
+    names = [("recorded", name) for name in RECORDED]
+    for folder, name in names + [("frameworks", name) for name in FRAMEWORKS]:
+        source = os.path.join(recordings, folder, name)
         packed, found = pack(source + ".pickle", os.path.join(target, "recorded", name + ".pickle"))
         expected[os.path.relpath(packed, os.path.join(target, "recorded"))] = {
             "oracle": found,
@@ -118,6 +125,10 @@ def copy(recordings, target, sample):
         )
         pack(source + ".pickle", goal + ".pickle")
         shutil.copyfile(source + ".truth.json", goal + ".truth.json")
+    os.makedirs(os.path.join(target, "sites"))
+    for name in SITES:
+        goal = os.path.join(target, "sites", os.path.basename(name))
+        shutil.copyfile(os.path.join(recordings, name), goal)
     for name in FRAMEWORKS:
         for end in (".pickle.gz", ".truth.json"):
             shutil.copyfile(

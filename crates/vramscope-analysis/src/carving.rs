@@ -157,7 +157,7 @@ impl<'a> Replay<'a> {
             next_span: 0,
             initial_blocks: Vec::new(),
             initial_spans: Vec::new(),
-            rounding: Rounding::new(snapshot),
+            rounding: Rounding::of(snapshot, &trace.device),
             final_blocks: FinalBlocks::default(),
             arena: if trace.device.excerpt.is_some() {
                 Arena::with_gaps()
@@ -315,7 +315,9 @@ impl<'a> Replay<'a> {
             return;
         };
         let rest = extent.size - rounded;
-        let splits = if rounded <= SMALL_SIZE || extent.group.is_some() {
+        let splits = if self.rounding.takes_whole_segments {
+            false
+        } else if rounded <= SMALL_SIZE || extent.group.is_some() {
             rest >= MIN_BLOCK_SIZE
         } else {
             rounded < self.rounding.max_split_size && rest > SMALL_SIZE
@@ -467,7 +469,7 @@ impl<'a> Replay<'a> {
         let replay = if is_whole { self.report.warnings() } else { &[] };
         let warnings = [self.segments.warnings.as_slice(), replay].concat();
         let exactness = if warnings.is_empty() && is_whole {
-            self.trace.exactness
+            self.trace.lives_exactness()
         } else {
             Exactness::Estimate
         };

@@ -1,7 +1,9 @@
 //! Matches the call stacks of two recordings of the same program, even where lines have shifted and
 //! folders have moved.
 
-use crate::site::is_framework_file;
+use crate::no_stack::NoStack;
+use crate::path::file_name;
+use crate::site::is_framework_frame;
 use rustc_hash::{FxHashMap, FxHashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -13,6 +15,8 @@ pub struct HeldBy<'a> {
     pub bytes: u64,
     /// Whether it is the stack of the free.
     pub is_of_free: bool,
+    /// Why there are no frames. `None` if there are some.
+    pub no_stack: Option<NoStack>,
     /// Frames, innermost first.
     pub frames: Vec<NamedFrame<'a>>,
 }
@@ -48,7 +52,7 @@ impl PathScope {
         match self {
             Self::Whole => file,
             Self::Package => package_path(file),
-            Self::FileName => last_components(file, 1),
+            Self::FileName => file_name(file),
         }
     }
 }
@@ -128,8 +132,8 @@ fn match_by_key(
 
 /// The stacks without the frames of PyTorch, Python and compiled code.
 fn user_frames<'a>(stacks: &[HeldBy<'a>]) -> Vec<HeldBy<'a>> {
-    let user =
-        |s: &HeldBy<'a>| s.frames.iter().copied().filter(|f| !is_framework_file(f.file)).collect();
+    let is_framework = |f: &NamedFrame<'_>| is_framework_frame(f.name, f.file);
+    let user = |s: &HeldBy<'a>| s.frames.iter().copied().filter(|f| !is_framework(f)).collect();
     stacks.iter().map(|s| HeldBy { frames: user(s), ..*s }).collect()
 }
 
@@ -149,7 +153,7 @@ fn split_by_frames(
 
 /// A hash of a stack without its lines, and with paths reduced to `scope`.
 fn stack_key(stack: &HeldBy<'_>, scope: PathScope) -> u64 {
-    let mut text = vec![u8::from(stack.is_of_free)];
+    let mut text = vec![u8::from(stack.is_of_free), stack.no_stack.map_or(0, |why| 1 + why as u8)];
     for frame in &stack.frames {
         // Zero bytes separate names and files.
         for part in [frame.name, scope.of(frame.file)] {

@@ -1,5 +1,6 @@
 //! Flame graph data: call stacks as a prefix tree, with the outermost frame at the root.
 
+use crate::no_stack::NoStack;
 use crate::rollup::Share;
 use crate::slicing::{Budget, run_to_completion};
 use rustc_hash::FxHashMap;
@@ -17,8 +18,10 @@ pub struct Flame {
 /// A frame at the end of one path of frames from the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlameNode {
-    /// The frame. `None` for the root, and for its child that collects blocks without a stack.
+    /// The frame. `None` for the root, and for its children that collect blocks without a stack.
     pub frame: Option<FrameId>,
+    /// Why the blocks have no stack. `None` for the root and for frames.
+    pub no_stack: Option<NoStack>,
     /// Whether the stacks in this subtree are stacks of frees.
     pub is_of_free: bool,
     /// Index of the parent node. The root is its own parent.
@@ -51,6 +54,7 @@ impl Flame {
     ) -> Self {
         let root = FlameNode {
             frame: None,
+            no_stack: None,
             is_of_free: false,
             parent: 0,
             depth: 0,
@@ -59,7 +63,7 @@ impl Flame {
             blocks: 0,
         };
         let mut nodes = vec![root];
-        let mut children: FxHashMap<(u32, Option<FrameId>, bool), u32> = FxHashMap::default();
+        let mut children: FxHashMap<(u32, Option<FrameId>, NodeKind), u32> = FxHashMap::default();
         let mut path: Vec<Option<FrameId>> = Vec::new();
         for share in shares {
             path.clear();
@@ -73,11 +77,12 @@ impl Flame {
                 let depth = nodes[at as usize].depth + 1;
                 // Stacks of frees get their own nodes: they do not show where a block was
                 // allocated.
-                let is_of_free = share.is_of_free;
-                at = *children.entry((at, frame, is_of_free)).or_insert_with(|| {
+                let kind = (share.is_of_free, share.no_stack);
+                at = *children.entry((at, frame, kind)).or_insert_with(|| {
                     nodes.push(FlameNode {
                         frame,
-                        is_of_free,
+                        no_stack: kind.1,
+                        is_of_free: kind.0,
                         parent: at,
                         depth,
                         own: 0,
@@ -103,6 +108,9 @@ impl Flame {
         below.filter(|(_, n)| n.depth == depth).map(|(i, _)| i).collect()
     }
 }
+
+/// Whether the stacks are stacks of frees, and why there are none.
+type NodeKind = (bool, Option<NoStack>);
 
 fn add(node: &mut FlameNode, share: &Share) {
     node.total += share.weight;

@@ -35,6 +35,7 @@
 //! ```
 
 mod arena;
+mod backward_site;
 mod band;
 mod blocks;
 mod carving;
@@ -46,7 +47,11 @@ mod excerpt;
 mod findings;
 mod flame;
 mod fragmentation;
+mod host;
+mod no_stack;
+mod notes;
 pub mod parallel;
+mod path;
 mod peaks;
 mod pools;
 mod ranges;
@@ -62,6 +67,7 @@ mod step_phases;
 mod steps;
 mod trace;
 
+pub use backward_site::{Allocation, BackwardBasis, BackwardSite, backward_site, backward_sites};
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;
@@ -78,15 +84,22 @@ pub use findings::{
 };
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
+pub use no_stack::NoStack;
+pub use notes::Notes;
+pub use path::{file_name, is_library};
 pub use peaks::{Peak, peaks, peaks_sliced};
 pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_sliced};
 pub use ranges::{NamedRange, named_ranges};
 pub use rollup::{
-    Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, reserved_by_stack,
+    Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, merge_same_lines,
+    reserved_by_stack,
 };
-pub use segments::{Segments, Span};
+pub use segments::{SMALL_SIZE, Segments, Span};
 pub use series::Series;
-pub use site::{Site, Sites, is_distinctive, is_framework_file, name_hash};
+pub use site::{
+    Site, Sites, is_distinctive, is_framework_file, is_framework_frame, is_generated_file,
+    name_hash, node, operator, short_operation,
+};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use step_phases::{CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases};

@@ -2,7 +2,9 @@
 
 use crate::blocks::{Block, Origin};
 use crate::carving::Carving;
+use crate::no_stack::NoStack;
 use crate::segments::Segments;
+use crate::site::Sites;
 use crate::slicing::{Budget, run_to_completion, strides};
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
@@ -92,6 +94,8 @@ pub struct Share {
     /// Whether it is the stack of the free. The file has no other stack for blocks that were
     /// allocated before the window.
     pub is_of_free: bool,
+    /// Why there is no stack. `None` if there is one.
+    pub no_stack: Option<NoStack>,
     /// Sum of the measure.
     pub weight: u128,
     /// Number of blocks with a weight above 0. Number of segments for `reserved_bytes`.
@@ -99,7 +103,8 @@ pub struct Share {
 }
 
 /// Sums up a device's blocks by call stack, largest share first. Blocks from before the window are
-/// included, so the shares add up to the band's value.
+/// included, so the shares add up to the band's value. Blocks without a stack have one share for
+/// each reason.
 pub fn by_stack(trace: &Trace, carving: &Carving, measure: Measure) -> Vec<Share> {
     run_to_completion(by_stack_sliced(
         trace,
@@ -119,46 +124,64 @@ pub async fn by_stack_sliced(
     for part in strides(trace.blocks.len()) {
         budget.charge(3 * part.len() as u64).await;
         for (i, b) in (part.start as u32..).zip(&trace.blocks[part]) {
-            sum.add(b.stack, b.has_stack_of_free(), weight(i));
+            sum.add((b.stack, b.has_stack_of_free(), trace.no_stack(b)), weight(i), 1);
         }
     }
     sum.finish()
 }
 
 /// Sums up reserved bytes in a slot by the stack of the allocation that caused the reservation.
-pub fn reserved_by_stack(segments: &Segments, slot: u32) -> Vec<Share> {
+pub fn reserved_by_stack(trace: &Trace, segments: &Segments, slot: u32) -> Vec<Share> {
     let reserved = segments.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves);
     let mut sum = ShareSums::default();
     for span in reserved {
-        sum.add(span.stack, false, span.size.0.into());
+        let no_stack = trace.no_stack_of_segment(span.stack, span.enters);
+        sum.add((span.stack, false, no_stack), span.size.0.into(), 1);
     }
     sum.finish()
 }
 
+/// Merges shares of stacks that differ only in generated code, if the model's line is known. Each
+/// keeps the stack of [`Sites::same_line`].
+pub fn merge_same_lines(shares: Vec<Share>, sites: &Sites) -> Vec<Share> {
+    let mut sum = ShareSums::default();
+    for share in shares {
+        let key = (sites.same_line(share.stack), share.is_of_free, share.no_stack);
+        sum.add(key, share.weight, share.blocks);
+    }
+    sum.finish()
+}
+
+/// What the blocks of a share have in common: the stack, whether it is that of the free, and why
+/// there is none.
+type ShareKey = (StackId, bool, Option<NoStack>);
+
 /// Collects shares by stack. Stacks of frees are kept apart.
 #[derive(Default)]
 struct ShareSums {
-    index: FxHashMap<(StackId, bool), usize>,
+    index: FxHashMap<ShareKey, usize>,
     shares: Vec<Share>,
 }
 
 impl ShareSums {
-    /// Adds a block. Ignores weight 0.
-    fn add(&mut self, stack: StackId, is_of_free: bool, weight: u128) {
+    /// Adds blocks. Ignores weight 0.
+    fn add(&mut self, key: ShareKey, weight: u128, blocks: u32) {
         if weight == 0 {
             return;
         }
-        let at = *self.index.entry((stack, is_of_free)).or_insert_with(|| {
-            self.shares.push(Share { stack, is_of_free, weight: 0, blocks: 0 });
+        let at = *self.index.entry(key).or_insert_with(|| {
+            let (stack, is_of_free, no_stack) = key;
+            self.shares.push(Share { stack, is_of_free, no_stack, weight: 0, blocks: 0 });
             self.shares.len() - 1
         });
         self.shares[at].weight += weight;
-        self.shares[at].blocks += 1;
+        self.shares[at].blocks += blocks;
     }
 
     /// All shares, largest first.
     fn finish(mut self) -> Vec<Share> {
-        self.shares.sort_unstable_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free));
+        self.shares
+            .sort_unstable_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free, s.no_stack));
         self.shares
     }
 }

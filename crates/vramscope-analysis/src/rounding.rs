@@ -2,7 +2,7 @@
 //! `roundup_power2_next_division` in `c10/cuda/CUDACachingAllocator.cpp`.
 
 use crate::segments::SMALL_SIZE;
-use vramscope_snapshot::Snapshot;
+use vramscope_snapshot::{Device, DeviceKind, Snapshot};
 
 /// Block sizes are multiples of this many bytes (`kMinBlockSize`).
 pub(crate) const MIN_BLOCK_SIZE: u64 = 512;
@@ -16,11 +16,17 @@ pub(crate) struct Rounding {
     /// Number of rounding steps between a power of two and the next, starting at 1 MiB. 0 and 1
     /// mean no steps.
     divisions: [u64; 16],
+    /// Whether each block takes a whole segment: pinned host memory is never split.
+    pub(crate) takes_whole_segments: bool,
 }
 
 impl Rounding {
-    pub(crate) fn new(snapshot: &Snapshot) -> Self {
-        let mut rounding = Self { max_split_size: u64::MAX, divisions: [0; 16] };
+    pub(crate) fn of(snapshot: &Snapshot, device: &Device) -> Self {
+        let mut rounding = Self {
+            max_split_size: u64::MAX,
+            divisions: [0; 16],
+            takes_whole_segments: device.kind == DeviceKind::Host,
+        };
         for (key, value) in &snapshot.settings {
             let Ok(value) = value.parse::<i64>() else { continue };
             if key == "max_split_size" {
@@ -45,6 +51,9 @@ impl Rounding {
     /// The block size for a request, in bytes. A block can be larger if the rest of the free block
     /// is not split off.
     pub(crate) fn round(&self, request: u64) -> u64 {
+        if self.takes_whole_segments {
+            return request;
+        }
         if request < MIN_BLOCK_SIZE {
             return MIN_BLOCK_SIZE;
         }
@@ -79,7 +88,8 @@ mod tests {
 
     #[test]
     fn round_matches_pytorch() {
-        let plain = Rounding { max_split_size: u64::MAX, divisions: [0; 16] };
+        let plain =
+            Rounding { max_split_size: u64::MAX, divisions: [0; 16], takes_whole_segments: false };
         for (request, block) in
             [(0, 512), (1, 512), (512, 512), (513, 1024), (1_000_000, 1_000_448)]
         {
@@ -88,11 +98,13 @@ mod tests {
         // The example in PyTorch's notes: 1200 bytes with 4 divisions lie between 1024 and 2048 and
         // become 1280. `round` gives 1536: 1200 is below the minimum size for divisions, and block
         // sizes are multiples of 512.
-        let four = Rounding { max_split_size: u64::MAX, divisions: [4; 16] };
+        let four = Rounding { divisions: [4; 16], ..plain.clone() };
         assert_eq!(next_division(1200, 4), 1280);
         assert_eq!(four.round(1200), 1536);
         assert_eq!(four.round(5 << 20), 5 << 20);
         assert_eq!(four.round((5 << 20) + 1), 6 << 20);
         assert_eq!(four.round(u64::MAX), u64::MAX);
+        let host = Rounding { takes_whole_segments: true, ..four };
+        assert_eq!(host.round(8), 8);
     }
 }

@@ -14,7 +14,7 @@ use vramscope_units::{Addr, Bytes, EventIndex};
 
 /// Requests up to this many bytes, after rounding, come from the small pool (`kSmallSize` in
 /// `c10/core/AllocatorConfig.h`).
-pub(crate) const SMALL_SIZE: u64 = 1 << 20;
+pub const SMALL_SIZE: u64 = 1 << 20;
 
 /// A range of addresses that is reserved from one event to another.
 ///

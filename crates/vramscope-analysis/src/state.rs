@@ -113,6 +113,8 @@ pub struct SegmentState {
     pub segment_type: SegmentType,
     /// The stack of the allocation that reserved the segment, or its first mapped range.
     pub stack: StackId,
+    /// The slot in which the segment, or its first mapped range, appears.
+    pub enters: u32,
     /// Sizes of the allocated blocks.
     pub allocated: Bytes,
     /// Sizes of the allocated blocks and of the blocks with a pending free.
@@ -168,6 +170,7 @@ impl SegmentState {
                 .unwrap_or(PoolIndex::UNKNOWN),
             segment_type: first.segment_type,
             stack: first.stack,
+            enters: first.enters,
             allocated: Bytes(0),
             active: Bytes(0),
             requested: Bytes(0),

@@ -5,12 +5,16 @@ use crate::blocks::{Block, Origin, Pairing, pair};
 use crate::changes::{Change, Changes};
 use crate::clock::Clock;
 use crate::excerpt;
+use crate::host;
+use crate::no_stack::StackCoverage;
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
 use crate::slicing::{Budget, run_to_completion, strides};
 use std::ops::Range;
-use vramscope_snapshot::{Action, AffectedCurve, Device, Report, Snapshot, Warning, WarningKind};
+use vramscope_snapshot::{
+    Action, AffectedCurve, Device, DeviceKind, Report, Snapshot, Warning, WarningKind,
+};
 use vramscope_units::{Bytes, EventIndex};
 
 /// How much of the device's history the window covers.
@@ -79,6 +83,8 @@ pub struct Trace {
     pub clock: Option<Clock>,
     /// Inconsistencies found in this trace.
     pub warnings: Vec<Warning>,
+    /// Which blocks have call stacks.
+    pub(crate) stack_coverage: StackCoverage,
     /// Blocks that enter and leave at each slot.
     changes: Changes,
 }
@@ -91,8 +97,11 @@ impl Trace {
             excerpt::warn(excerpt, device, &mut report);
         }
         let actions = actions(snapshot, device);
-        let Pairing { blocks, others } = pair(snapshot, device, &actions, &mut report);
+        let Pairing { mut blocks, others } = pair(snapshot, device, &actions, &mut report);
         let slots = device.events.len() + 1;
+        if device.kind == DeviceKind::Host {
+            host::set_requests(snapshot, device, &mut blocks, &mut report);
+        }
         let changes = Changes::new(&blocks.iter().map(|block| block.enters..block.leaves), slots);
         let (mut requested, mut requested_band) = (Series::with_capacity(slots), Band::default());
         let mut total = 0;
@@ -135,6 +144,7 @@ impl Trace {
             actions,
             clock: Clock::new(snapshot, device),
             warnings: report.warnings().to_vec(),
+            stack_coverage: StackCoverage::of(&blocks),
             blocks,
             changes,
         }
@@ -176,6 +186,20 @@ impl Trace {
     pub fn reserved_exactness(&self) -> Exactness {
         let is_affected = |w: &Warning| w.kind.affects() == Some(AffectedCurve::ReservedBytes);
         if self.warnings.iter().any(is_affected) { Exactness::Estimate } else { Exactness::Exact }
+    }
+
+    /// Whether the lives of the blocks are exact, as far as the file shows. Their requested sizes
+    /// may be unknown.
+    pub(crate) fn lives_exactness(&self) -> Exactness {
+        let is_about_lives = |w: &Warning| {
+            w.kind != WarningKind::HostRequests
+                && w.kind.affects() == Some(AffectedCurve::RequestedBytes)
+        };
+        if self.warnings.iter().any(is_about_lives) {
+            Exactness::Estimate
+        } else {
+            Exactness::Exact
+        }
     }
 
     /// Number of slots: one before the window, and one after each event.

@@ -3,10 +3,15 @@
 mod categories;
 mod excerpt;
 mod findings;
+mod findings_allocator;
+mod findings_allocator_recorded;
 mod findings_blind;
 mod findings_by_hand;
+mod findings_oom;
 mod findings_ranks;
+mod host;
 mod late;
+mod memory;
 mod model;
 mod pools;
 mod replay;

@@ -151,7 +151,9 @@ fn only_ranks_of_one_run_with_similar_stacks_are_compared() {
     };
     // Files without a rank.
     let mut files = with_leak();
-    files.iter_mut().for_each(|facts| facts.rank = None);
+    for facts in &mut files {
+        facts.rank = None;
+    }
     assert_eq!(rank_skew(&files), []);
     // Files of different folders.
     let mut folders = with_leak();
@@ -175,7 +177,9 @@ fn files_of_one_rank_are_compared_by_their_names() {
     let mut ranks = run();
     let mut later = run();
     hold(&mut later[5], 99, 500 * MIB, Category::Unknown);
-    later.iter_mut().for_each(|facts| facts.file = "rank_later.pickle".to_owned());
+    for facts in &mut later {
+        "rank_later.pickle".clone_into(&mut facts.file);
+    }
     ranks.extend(later);
     assert_eq!(only(&ranks).0, 13);
     // Devices of one file are no ranks: the one with the highest peak takes part.

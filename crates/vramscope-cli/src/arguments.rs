@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ops::Range;
 use std::path::PathBuf;
+use vramscope_report::state::At;
 
 /// Shows what holds GPU memory, from PyTorch memory snapshots.
 ///
@@ -20,7 +21,7 @@ const MANUAL: &str = "\
 Inputs
   PATH is a file or a folder. A file is a pickle, a gzip of one, a trace_plot page or JSON. The
   content decides, not the name. Folders are searched for .pickle, .pkl, .pt, .gz, .html and .json
-  files. Files are read in parallel and in chunks.
+  files, and those that are no snapshots are skipped. Files are read in parallel and in chunks.
 
 Numbers
   Names are those of torch.cuda.memory_stats(). requested_bytes and reserved_bytes come from the
@@ -36,16 +37,18 @@ Output
 Exit code
   0   done
   1   a --fail-on expression holds
-  2   an input could not be read. Results of the other inputs are printed
+  2   a named file or a damaged snapshot could not be read. Results of the others are printed
   64  wrong usage
 
 Examples
   vramscope summary runs/42/
-  vramscope peak oom_rank0.pickle --top 10
+  vramscope peak oom_rank0.pickle --limit 10
   vramscope diagnose runs/42/
   vramscope anomalies runs/42/ --format markdown --limit 10
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --format markdown
   vramscope state rank0.pickle --at peak --format json | jq '.categories'
+  vramscope state rank0.pickle --from 1200 --to peak
+  vramscope events rank0.pickle --address 0x7f3a5c000000
   vramscope export rank0.pickle --as speedscope -o rank0.speedscope.json";
 
 #[derive(Subcommand)]
@@ -56,14 +59,16 @@ pub(crate) enum Command {
     Peak(Peak),
     /// Show the peak of each phase of each step, and which phase limits
     Phases(Phases),
-    /// Show live blocks and segments after an event
+    /// Show live blocks and segments after an event, or what changed between two events
     State(State),
     /// Show call stacks as a tree, outermost frame first
     Flame(Flame),
     /// List the blocks of the window, sorted
     Blocks(Blocks),
     /// Show reserved memory: segments, free memory, fragmentation, driver calls
-    Segments(State),
+    Segments(Segments),
+    /// List the raw events of the trace, all or those that touch an address
+    Events(Events),
     /// Say in a few sentences what is wrong: verdict, main findings, what to do
     Diagnose(Findings),
     /// List findings: OOMs, growth, held memory, unneeded reserved memory, ranks that hold more
@@ -117,6 +122,14 @@ fn event_range(text: &str) -> Result<Range<u32>, String> {
     if from > to { Err(format!("{from} is greater than {to}")) } else { Ok(from..to) }
 }
 
+/// Parses a device's ordinal, or `host`.
+fn device(text: &str) -> Result<u32, String> {
+    match text {
+        "host" => Ok(vramscope_report::HOST),
+        text => text.parse().map_err(|_| "expected an ordinal such as 0, or host".to_owned()),
+    }
+}
+
 /// Any number of files and folders.
 #[derive(Args)]
 pub(crate) struct Files {
@@ -156,8 +169,8 @@ pub(crate) struct DeviceInput {
     /// Snapshot file
     #[arg(value_name = "FILE")]
     pub(crate) path: PathBuf,
-    /// Device ordinal (default: the device with the most events)
-    #[arg(long, value_name = "D")]
+    /// Device ordinal, or `host` for pinned host memory (default: the device with the most events)
+    #[arg(long, value_name = "D", value_parser = device)]
     pub(crate) device: Option<u32>,
     /// Snapshot name, in a page that holds several (default: the first)
     #[arg(long, value_name = "NAME")]
@@ -196,9 +209,9 @@ pub(crate) struct Peak {
     /// Rows of the text table. JSON has both
     #[arg(long, value_enum, default_value_t = PeakRows::Stack)]
     pub(crate) by: PeakRows,
-    /// Show only the largest N call stacks and frames (default: 15 in text, all in JSON)
+    /// Show only the largest N call stacks and frames (default: 20 in text, all in JSON)
     #[arg(long, value_name = "N")]
-    pub(crate) top: Option<usize>,
+    pub(crate) limit: Option<usize>,
 }
 
 #[derive(Args)]
@@ -219,6 +232,8 @@ Expressions
     peak                                     allocated.peak: torch.cuda.max_memory_allocated()
     blocks                                   live blocks at the peak of --band
     ooms, findings                           number of OOMs and of findings
+    site:TEXT blocks, site:TEXT bytes        live at the peak in call stacks with TEXT in the call
+                                             site or in a frame (file:line function)
   AMOUNT
     +2%, -5%                                 change from A to B, in percent of A
     +100MiB, +0                              change in B, KiB, MiB, GiB or TiB
@@ -228,6 +243,7 @@ Expressions
 
 Examples
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --fail-on 'ooms>0'
+  vramscope diff main.pickle branch.pickle --fail-on 'site:reduce_scatter blocks>2'
   vramscope diff baseline/ run/ --fail-on 'reserved>+1GiB' --format markdown > comment.md";
 
 /// Output formats of `diff`, `anomalies` and `diagnose`.
@@ -247,15 +263,15 @@ pub(crate) struct Diff {
     /// File or folder after the change. Files of two folders are paired by name, then by rank
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
-    /// Device ordinal in both files (default: each file's device with the most events)
-    #[arg(long, value_name = "D")]
+    /// Device ordinal in both files, or `host` (default: each file's device with the most events)
+    #[arg(long, value_name = "D", value_parser = device)]
     pub(crate) device: Option<u32>,
     /// Band at whose peaks call stacks and categories are compared
     #[arg(long, value_enum, default_value_t = Band::Requested)]
     pub(crate) band: Band,
-    /// Show only the N call stacks that change most (default: 15 in text and Markdown, all in JSON)
+    /// Show only the N call stacks that change most (default: 20 in text and Markdown, all in JSON)
     #[arg(long, value_name = "N")]
-    pub(crate) top: Option<usize>,
+    pub(crate) limit: Option<usize>,
     /// Exit with code 1 when EXPR holds, such as 'peak>+2%'. Can be repeated
     #[arg(long, value_name = "EXPR")]
     pub(crate) fail_on: Vec<String>,
@@ -268,11 +284,36 @@ pub(crate) struct Diff {
     pub(crate) rules: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NamedMoment {
-    Start,
-    Peak,
-    End,
+/// Parses `start`, `peak`, `end`, an event or a time.
+fn moment(text: &str) -> Result<At, String> {
+    let expected =
+        || "expected start, peak, end, an event such as 1200, or a time in microseconds".to_owned();
+    match text {
+        "start" => Ok(At::Start),
+        "peak" => Ok(At::Peak),
+        "end" => Ok(At::End),
+        number => {
+            let number = number.parse().map_err(|_| expected())?;
+            // A trace has fewer events, and 2^32 microseconds are the first hours of 1970.
+            let is_time = number > i64::from(u32::MAX);
+            Ok(if is_time { At::Time(number) } else { At::Event(number) })
+        }
+    }
+}
+
+/// Parses `0x7f..`, or a decimal number.
+fn address(text: &str) -> Result<u64, String> {
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let number = hexadecimal.map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16));
+    number.map_err(|_| "expected an address such as 0x7f3a5c000000".to_owned())
+}
+
+/// Parses one event or `A..B`.
+fn event_or_range(text: &str) -> Result<Range<u32>, String> {
+    match text.parse::<u32>() {
+        Ok(event) => Ok(event..event.saturating_add(1)),
+        Err(_) => event_range(text),
+    }
 }
 
 /// A state of the device: by event, by time or by name. Each command has its own default.
@@ -285,9 +326,10 @@ pub(crate) struct Moment {
     /// State after the last event up to this time, in microseconds since the Unix epoch
     #[arg(long, value_name = "US", allow_negative_numbers = true)]
     pub(crate) time: Option<i64>,
-    /// State before the first event, at the peak of `requested_bytes`, or after the last event
-    #[arg(long, value_enum)]
-    pub(crate) at: Option<NamedMoment>,
+    /// `start` (before the first event), `peak` (of `requested_bytes`), `end`, an event, or a time
+    /// in microseconds since the Unix epoch
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_negative_numbers = true)]
+    pub(crate) at: Option<At>,
 }
 
 #[derive(Args)]
@@ -296,9 +338,43 @@ pub(crate) struct State {
     pub(crate) input: DeviceInput,
     #[command(flatten)]
     pub(crate) moment: Moment,
-    /// Show only the largest N blocks or segments in text (default: 20). JSON has all
+    /// Show what came, went and stayed since this moment. Takes what --at takes (default: start)
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["event", "time", "at"])]
+    pub(crate) from: Option<At>,
+    /// Show what came, went and stayed up to this moment. Takes what --at takes (default: end)
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["event", "time", "at"])]
+    pub(crate) to: Option<At>,
+    /// Show only the largest N blocks, segments or call sites (default: 20 in text, all in JSON)
     #[arg(long, value_name = "N")]
-    pub(crate) top: Option<usize>,
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Args)]
+pub(crate) struct Segments {
+    #[command(flatten)]
+    pub(crate) input: DeviceInput,
+    #[command(flatten)]
+    pub(crate) moment: Moment,
+    /// Show only the largest N segments (default: 20 in text, all in JSON)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Args)]
+pub(crate) struct Events {
+    #[command(flatten)]
+    pub(crate) input: DeviceInput,
+    /// Only events about memory that contains this address: blocks, segments and mapped ranges
+    #[arg(long, value_name = "A", value_parser = address)]
+    pub(crate) address: Option<u64>,
+    /// Only event A, or events A to B (exclusive)
+    #[arg(long, value_name = "A..B", value_parser = event_or_range)]
+    pub(crate) event: Option<Range<u32>>,
+    /// Show only the first N events (default: 20 in text, all in JSON)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -10,6 +10,7 @@ mod commands;
 mod output;
 mod paths;
 mod read;
+mod row_per_line;
 mod serve;
 
 use arguments::{Arguments, Command};
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Flame(a) => commands::flame::run(&a),
         Command::Blocks(a) => commands::blocks::run(&a),
         Command::Segments(a) => commands::segments::run(&a),
+        Command::Events(a) => commands::events::run(&a),
         Command::Anomalies(a) => commands::anomalies::run(&a),
         Command::Diagnose(a) => commands::diagnose::run(&a),
         Command::Diff(a) => commands::diff::run(&a),

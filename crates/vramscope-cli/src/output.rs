@@ -2,11 +2,14 @@
 
 use crate::Failure;
 use crate::arguments::Format;
+use crate::row_per_line::RowPerLine;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use serde_json::Serializer;
 use std::fmt;
 use std::io::{self, Write};
 use vramscope_report::FrameRecord;
+use vramscope_report::device_name;
 use vramscope_report::disambiguate::distinguishing_frames;
 use vramscope_report::summary::WarningSummary;
 use vramscope_units::{Bytes, grouped};
@@ -29,6 +32,22 @@ pub(crate) fn styled(style: Style, text: impl fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// Rows of a text table when `--limit` is absent.
+const DEFAULT_ROWS: usize = 20;
+
+/// The number of rows to show: `--limit`, or by default some in text and all in JSON.
+pub(crate) fn limit(given: Option<usize>, is_text: bool) -> Option<usize> {
+    given.or(is_text.then_some(DEFAULT_ROWS))
+}
+
+/// Says how many rows of a table are left out, if any.
+pub(crate) fn write_omitted(out: &mut dyn Write, omitted: usize, rows: &str) -> io::Result<()> {
+    if omitted == 0 {
+        return Ok(());
+    }
+    writeln!(out, "  and {} more {rows} (--limit N shows more)", grouped(omitted as u64))
+}
+
 /// Prints a report as JSON, or as text that `text` writes.
 pub(crate) fn print<T: Serialize>(
     report: &T,
@@ -38,7 +57,7 @@ pub(crate) fn print<T: Serialize>(
     match format {
         Format::Json => {
             let mut out = io::BufWriter::new(io::stdout().lock());
-            serde_json::to_writer_pretty(&mut out, report)?;
+            report.serialize(&mut Serializer::with_formatter(&mut out, RowPerLine::default()))?;
             writeln!(out)?;
             out.flush()?;
         }
@@ -104,7 +123,7 @@ pub(crate) fn warnings(
     for WarningSummary { message, device, count, .. } in warnings {
         let device = device
             .filter(|_| several_devices)
-            .map_or_else(String::new, |d| format!("device {d}: "));
+            .map_or_else(String::new, |d| format!("{}: ", device_name(d)));
         let times = if *count > 1 {
             format!(" ({} times)", grouped(u64::from(*count)))
         } else {

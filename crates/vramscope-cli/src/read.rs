@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::{Common, DeviceInput};
-use crate::paths;
+use crate::paths::{self, Found};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Read as _;
 use std::num::NonZero;
@@ -10,16 +10,36 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 use vramscope_report::Target;
-use vramscope_report::summary::ErrorSummary;
+use vramscope_report::device_name;
+use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{FileReader, LoadedFile, Rules, SnapshotEntry};
+use vramscope_units::grouped;
 
 /// Bytes per read.
 const CHUNK_BYTES: usize = 1 << 20;
 
+/// What [`each_file`] did.
+pub(crate) struct FilesRead<T> {
+    /// The result of `work` for each file, in the order of the files; `None` for a skipped file.
+    pub(crate) each: Vec<Option<T>>,
+    /// Files of searched folders that are no snapshots.
+    pub(crate) skipped_files: usize,
+    /// [`Failure::Input`] if a file could not be read, or if there is none.
+    pub(crate) outcome: Result<(), Failure>,
+}
+
+impl<T> FilesRead<T> {
+    /// The results of all files but the skipped ones.
+    pub(crate) fn into_results(self) -> (impl Iterator<Item = T>, usize, Result<(), Failure>) {
+        (self.each.into_iter().flatten(), self.skipped_files, self.outcome)
+    }
+}
+
 /// Reads every file under these paths and calls `work` with each file's path, size and content.
 ///
 /// `work` runs as soon as its file is read, so memory holds at most one file per core. Unreadable
-/// files are reported on standard error, and the returned outcome is then [`Failure::Input`].
+/// files are reported on standard error. A file that a search found and that is no snapshot is
+/// skipped, and one line gives the number of skipped files.
 ///
 /// # Errors
 /// A folder cannot be listed, or the rules cannot be read.
@@ -27,29 +47,52 @@ pub(crate) fn each_file<T: Send>(
     given: &[PathBuf],
     common: &Common,
     work: impl Fn(&Path, u64, Result<LoadedFile, ErrorSummary>) -> T + Sync,
-) -> Result<(Vec<T>, Result<(), Failure>), Failure> {
+) -> Result<FilesRead<T>, Failure> {
+    each_found(&paths::expand(given)?, common, work)
+}
+
+/// [`each_file`] for files that were found already.
+///
+/// # Errors
+/// The rules cannot be read.
+pub(crate) fn each_found<T: Send>(
+    files: &[Found],
+    common: &Common,
+    work: impl Fn(&Path, u64, Result<LoadedFile, ErrorSummary>) -> T + Sync,
+) -> Result<FilesRead<T>, Failure> {
     let rules = load_rules(common)?;
-    let files = paths::expand(given)?;
-    if files.is_empty() {
-        eprintln!(
-            "vramscope: no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, \
-             .html \
-             and .json files."
-        );
-    }
-    let bar = progress_bar(&files);
-    let results: Vec<(T, bool)> = parallel_map(&files, |path: &PathBuf| {
+    let bar = progress_bar(files.iter().map(|found| found.path.as_path()));
+    let results = parallel_map(files, |Found { path, is_named }: &Found| {
         let (bytes, result) = load(path, common, &rules, &bar);
         if let Err(failure) = &result {
+            if !is_named && failure.kind == ErrorKind::NoSnapshot {
+                return None;
+            }
             bar.suspend(|| print_failure(path, failure));
         }
         let failed = result.is_err();
-        (work(path, bytes, result), failed)
+        Some((work(path, bytes, result), failed))
     });
     bar.finish_and_clear();
-    let failed = files.is_empty() || results.iter().any(|r| r.1);
-    let outcome = if failed { Err(Failure::Input) } else { Ok(()) };
-    Ok((results.into_iter().map(|r| r.0).collect(), outcome))
+    let skipped_files = results.iter().filter(|result| result.is_none()).count();
+    match skipped_files {
+        0 => {}
+        1 => eprintln!("vramscope: 1 other file skipped"),
+        n => eprintln!("vramscope: {} other files skipped", grouped(n as u64)),
+    }
+    let found_none = skipped_files == files.len();
+    if found_none {
+        eprintln!(
+            "vramscope: no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, \
+             .html and .json files."
+        );
+    }
+    let failed = found_none || results.iter().flatten().any(|&(_, failed)| failed);
+    Ok(FilesRead {
+        each: results.into_iter().map(|result| Some(result?.0)).collect(),
+        skipped_files,
+        outcome: if failed { Err(Failure::Input) } else { Ok(()) },
+    })
 }
 
 /// Maps items on one thread per core. Results keep the order of the items.
@@ -89,7 +132,7 @@ pub(crate) fn with_device(
 
 fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {
     let rules = load_rules(&input.common)?;
-    let bar = progress_bar(std::slice::from_ref(&input.path));
+    let bar = progress_bar(std::iter::once(input.path.as_path()));
     let (_, result) = load(&input.path, &input.common, &rules, &bar);
     bar.finish_and_clear();
     result.map_err(|failure| {
@@ -128,11 +171,13 @@ pub(crate) fn select_device<'a>(
     let selected = device.or_else(|| entry.default_trace().map(|t| t.device.device));
     let index = selected.and_then(|selected| ordinals().position(|d| d == selected));
     let index = index.ok_or_else(|| {
-        let available: Vec<String> = ordinals().map(|d| d.to_string()).collect();
+        let available: Vec<String> =
+            ordinals().map(|d| device_name(d).replace("device ", "")).collect();
         Failure::Usage(match device {
             Some(device) if !available.is_empty() => {
                 let available = available.join(", ");
-                format!("{path}: device {device} has no data (available: {available})")
+                let name = device_name(device);
+                format!("{path}: {name} has no data (available: {available})")
             }
             _ => format!("{path}: no memory was allocated on any device"),
         })
@@ -157,8 +202,8 @@ fn load_rules(common: &Common) -> Result<Rules, Failure> {
 }
 
 /// A progress bar over the bytes of all files. It is hidden unless standard error is a terminal.
-fn progress_bar(files: &[PathBuf]) -> ProgressBar {
-    let bytes = files.iter().filter_map(|p| p.metadata().ok()).map(|m| m.len()).sum();
+fn progress_bar<'a>(files: impl Iterator<Item = &'a Path>) -> ProgressBar {
+    let bytes = files.filter_map(|p| p.metadata().ok()).map(|m| m.len()).sum();
     let bar = ProgressBar::new(bytes);
     let template =
         "{bar:30} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
@@ -197,6 +242,7 @@ fn read_chunks(
     let failure = |e: std::io::Error| ErrorSummary {
         message: format!("cannot read the file: {e}"),
         hint: None,
+        kind: ErrorKind::Unreadable,
     };
     let mut file = std::fs::File::open(path).map_err(failure)?;
     *bytes = file.metadata().map_err(failure)?.len();

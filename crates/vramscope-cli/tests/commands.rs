@@ -39,6 +39,12 @@ fn list(value: &Value) -> &Vec<Value> {
     value.as_array().expect("a list")
 }
 
+/// The frames of a row, by the index of its call stack.
+fn stack_of<'a>(report: &'a Value, row: &Value) -> &'a Value {
+    let index = row["stack"].as_u64().expect("an index");
+    list(&report["stacks"]).get(index as usize).expect("a stack")
+}
+
 const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
 
 /// Expected numbers of a recording: `memory_stats()` and the output of `scripts/oracle.py`.
@@ -83,7 +89,7 @@ fn peak_of_every_band_matches_memory_stats_and_sum_of_stacks() {
     assert_eq!(peak["event"], oracle["active"]["peak_event"]);
     let largest: Vec<&Value> = list(&peak["stacks"]).iter().take(5).map(|s| &s["bytes"]).collect();
     assert_eq!(largest, list(&oracle["peak_top_stack_bytes"]).iter().collect::<Vec<_>>());
-    let top = json(&["peak", GPT, "--top", "3"]);
+    let top = json(&["peak", GPT, "--limit", "3"]);
     assert_eq!(list(&top["stacks"]).len(), 3);
     assert_eq!(top["total"], peak["total"]);
 }
@@ -105,7 +111,7 @@ fn call_stacks_with_equal_site_have_distinct_labels() {
             .take_while(|line| !line.is_empty() && !line.starts_with("  and "));
         rows.map(|line| line.chars().skip(column).collect()).collect()
     };
-    let of_peak = ["peak", ALL, "--top", "1000"];
+    let of_peak = ["peak", ALL, "--limit", "1000"];
     for arguments in [
         &of_peak[..],
         &["peak", GPT],
@@ -330,7 +336,7 @@ fn unknown_device_or_snapshot_is_wrong_usage() {
 
 #[test]
 fn text_help_and_completions_are_printed() {
-    for command in ["peak", "state", "flame", "blocks", "segments", "anomalies", "info"] {
+    for command in ["peak", "phases", "state", "flame", "blocks", "segments", "anomalies", "info"] {
         let text = text(&[command, "recorded/gpt_leak.pickle.gz"]);
         assert!(text.lines().count() > 3, "{command}: {text}");
         assert!(!text.contains('\u{1b}'), "{command}: no colors without a terminal");
@@ -369,7 +375,7 @@ fn events_range_keeps_states_of_whole_file() {
                 (
                     b["address"].to_string(),
                     b["bytes"].as_u64().unwrap_or(0),
-                    b["frames"].to_string(),
+                    stack_of(state, b).to_string(),
                 )
             })
             .collect()
@@ -392,5 +398,29 @@ fn events_range_keeps_states_of_whole_file() {
             Some(64),
             "{wrong}"
         );
+    }
+}
+
+#[test]
+fn phases_have_the_peaks_of_the_other_commands() {
+    for file in [GPT, "recorded/gpt_late.pickle.gz", "truth/resnet18_step.pickle.gz"] {
+        let (report, peak) = (json(&["phases", file]), json(&["peak", file]));
+        assert_eq!(report["limiting"]["bytes"], peak["total"], "{file}");
+        assert_eq!(report["sum"][0]["phase"], peak["phase"], "{file}");
+        assert_eq!(report["sum"][0]["step"], peak["step"], "{file}");
+        for step in list(&report["steps"]) {
+            for phase in list(&step["phases"]) {
+                let state = json(&["state", file, "--event", &phase["peak_event"].to_string()]);
+                assert_eq!(phase["peak_bytes"], state["requested_bytes"], "{file}: {phase}");
+                for row in list(&state["categories"]) {
+                    let name = row["category"].as_str().expect("a name");
+                    assert_eq!(phase["categories"][name], row["bytes"], "{file}: {name}");
+                }
+            }
+        }
+        let cut = json(&["phases", file, "--limit", "1"]);
+        assert_eq!(list(&cut["steps"]).len(), 1, "{file}");
+        assert_eq!(cut["omitted"], list(&report["steps"]).len() - 1, "{file}");
+        assert_eq!((&cut["limiting"], &report["omitted"]), (&report["limiting"], &Value::Null));
     }
 }

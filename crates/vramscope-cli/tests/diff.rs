@@ -151,7 +151,7 @@ fn totals_match_memory_stats_and_stacks_add_up() {
 
 #[test]
 fn leaking_call_stack_is_the_largest_change() {
-    let diff = json_of(&["diff", GPT, LEAK, "--top", "1"]);
+    let diff = json_of(&["diff", GPT, LEAK, "--limit", "1"]);
     let pair = &diff["pairs"][0];
     let most = &pair["stacks"][0];
     // The leaking program keeps its outputs at this line. The other program does not have the line.
@@ -162,6 +162,75 @@ fn leaking_call_stack_is_the_largest_change() {
     assert_eq!(list(&pair["stacks"]).len(), 1);
     assert!(number(&pair["stacks_left_out"]) > 10);
     assert_eq!(pair["findings"]["new"][0]["kind"], "growth");
+}
+
+#[test]
+fn allocator_settings_are_named_as_the_cause() {
+    let diff = json_of(&["diff", GPT, "recorded/gpt_max_split.pickle.gz"]);
+    let pair = &diff["pairs"][0];
+    // Both run the same program. `memory_stats()` says that only the reserved memory differs.
+    let stats = [GPT, "recorded/gpt_max_split.pickle.gz"]
+        .map(|path| expected(path.trim_start_matches("recorded/")));
+    let peak = |side: usize, band: &str| number(&stats[side][format!("{band}.all.peak")]);
+    assert_eq!(peak(0, "requested_bytes"), peak(1, "requested_bytes"));
+    let reserved = peak(1, "reserved_bytes") - peak(0, "reserved_bytes");
+    assert_eq!(reserved, 706 << 20);
+    let causes = list(&pair["causes"]);
+    assert_eq!(causes.len(), 1, "{causes:?}");
+    let cause = causes[0].as_str().expect("a sentence");
+    assert!(cause.contains("+706.0 MiB at the peak of reserved_bytes"), "{cause}");
+    let keys = ["max_split_size", "garbage_collection_threshold", "roundup_power2_divisions"];
+    assert!(keys.iter().all(|key| cause.contains(key)), "{cause}");
+    let row = |key: &str, a: &str, b: &str| json!({"key": key, "a": a, "b": b});
+    assert_eq!(
+        list(&pair["settings"])[1..],
+        [row(keys[0], "-1", "134217728"), row(keys[1], "0", "0.6"), row(keys[2], "0", "4")]
+    );
+    assert_eq!(pair["settings"][0]["key"], "PYTORCH_CUDA_ALLOC_CONF");
+    // The programs ran 4 and 6 steps.
+    assert_eq!(pair["steps"], json!({"a": 4, "b": 6, "change": 2}));
+    // Each step of A reads two blocks, of 13,376, 14,016, 15,744 or 16,384 bytes.
+    assert_eq!(pair["tokens"]["input_bytes_per_step"]["a"], 2 * 15_744);
+    // Without different settings there is no cause.
+    let same = json_of(&["diff", GPT, AMP]);
+    assert_eq!(
+        (&same["pairs"][0]["settings"], &same["pairs"][0]["causes"]),
+        (&json!([]), &json!([]))
+    );
+}
+
+#[test]
+fn expressions_of_a_call_stack_are_checked_at_the_peak_of_b() {
+    // The leaking line keeps one block per step, and only in the second program.
+    let diff = json_of(&["diff", GPT, LEAK, "--limit", "1"]);
+    let most = &diff["pairs"][0]["stacks"][0];
+    assert_eq!(most["site"], "p_gpt.py:31 train_step");
+    let (blocks, bytes) = (number(&most["blocks"]["b"]), number(&most["b"]));
+    let code = |expression: String| {
+        vramscope(&["diff", GPT, LEAK, "--fail-on", &expression]).status.code()
+    };
+    for (expression, expected) in [
+        (format!("site:p_gpt.py:31 train_step blocks>{blocks}"), 0),
+        (format!("site:p_gpt.py:31 train_step blocks>={blocks}"), 1),
+        (format!("site:p_gpt.py:31 bytes>{bytes}"), 0),
+        (format!("site:p_gpt.py:31 bytes>{}B", bytes - 1), 1),
+        ("site:p_gpt.py:31 bytes>+1GiB".to_owned(), 0),
+        ("site:p_gpt.py:31 bytes>+1MiB".to_owned(), 1),
+        // A frame that is not the call site.
+        ("site:<module> blocks>2".to_owned(), 1),
+        ("site:<module> bytes<-1%".to_owned(), 0),
+        ("site:nothing blocks>0".to_owned(), 0),
+    ] {
+        assert_eq!(code(expression.clone()), Some(expected), "{expression}");
+    }
+    let output = vramscope(&["diff", GPT, LEAK, "--fail-on", "site:nothing blocks>0"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no call stack contains this text"));
+    let two = ["diff", GPT, LEAK, "--fail-on", "site:p_gpt.py:31 blocks>0"];
+    let text = String::from_utf8_lossy(&vramscope(&two).stdout).into_owned();
+    let held = format!(
+        "blocks of call stacks with \"p_gpt.py:31\" at the peak: 0 to {blocks} (+{blocks}, new)"
+    );
+    assert!(text.contains(&held), "{text}");
 }
 
 /// A snapshot with one allocation per stack, of the stack's bytes.
@@ -316,7 +385,7 @@ fn folders_are_paired_by_name_then_by_rank() {
     let same = json_of(&["diff", a, a]);
     assert_eq!((list(&same["pairs"]).len(), &same["only_a"]), (3, &json!([])));
     // With an unreadable file, the other pairs are still compared.
-    std::fs::write(after.0.join("dump_rank9.pickle"), b"nothing").expect("a file");
+    after.put("dump_rank9.pickle", "damaged/truncated.pickle");
     let output = vramscope(&["diff", a, b, "--format", "json"]);
     assert_eq!(output.status.code(), Some(2));
     let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -28,15 +28,19 @@ macro_rules! golden {
 golden!(summary_text, "summary", FILE);
 golden!(summary_json, "summary", FILE, "--format", "json");
 golden!(peak_text, "peak", FILE);
-golden!(peak_frames_text, "peak", "recorded/gpt_leak.pickle.gz", "--by", "frame", "--top", "8");
+golden!(peak_frames_text, "peak", "recorded/gpt_leak.pickle.gz", "--by", "frame", "--limit", "8");
 golden!(peak_json, "peak", FILE, "--format", "json");
-golden!(peak_phase_text, "peak", "truth/gpt_step.pickle.gz", "--top", "3");
+golden!(peak_phase_text, "peak", "truth/gpt_step.pickle.gz", "--limit", "3");
 golden!(phases_text, "phases", "truth/gpt_step.pickle.gz", "--limit", "2");
 golden!(phases_next_text, "phases", "findings/s2_one_step_24_layers.pickle.gz");
 golden!(phases_none_text, "phases", FILE);
 golden!(phases_json, "phases", "truth/resnet18_step.pickle.gz", "--limit", "1", "--format", "json");
 golden!(state_text, "state", FILE);
 golden!(state_json, "state", FILE, "--event", "10", "--format", "json");
+golden!(state_changes_text, "state", FILE, "--from", "5", "--to", "peak", "--limit", "3");
+golden!(state_changes_json, "state", FILE, "--from", "5", "--to", "20", "--format", "json");
+golden!(events_text, "events", FILE, "--event", "10..16");
+golden!(events_json, "events", FILE, "--limit", "4", "--format", "json");
 golden!(flame_text, "flame", FILE, "--weight", "byte-seconds");
 golden!(flame_json, "flame", FILE, "--format", "json");
 golden!(blocks_text, "blocks", FILE, "--sort", "byte-seconds");
@@ -77,7 +81,7 @@ golden!(
     "diff",
     FILE,
     "recorded/t20/linear_seed_python.pickle",
-    "--top",
+    "--limit",
     "2",
     "--format",
     "json"
@@ -89,7 +93,7 @@ golden!(
     "recorded/gpt_leak.pickle.gz",
     "--fail-on",
     "ooms>0",
-    "--top",
+    "--limit",
     "5",
     "--format",
     "markdown"

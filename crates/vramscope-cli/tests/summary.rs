@@ -63,8 +63,9 @@ fn text_shows_bands_and_peak() {
 fn folder_is_searched_for_snapshots() {
     let output = vramscope(&["summary", "--format", "json"], &["scenarios"]);
     // The folder also holds expected.json, which is no snapshot.
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(json(&output)["files"].as_array().map(Vec::len), Some(21));
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(json(&output)["files"].as_array().map(Vec::len), Some(20));
+    assert_eq!(json(&output)["skipped_files"], 1);
 }
 
 #[test]
@@ -75,4 +76,44 @@ fn exit_code_is_64_for_wrong_usage_and_2_for_missing_file() {
     let missing = vramscope(&["summary"], &["no_such_file.pickle"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("cannot read the file"));
+}
+
+#[test]
+fn pinned_host_memory_is_a_device_of_its_own() {
+    let path = "recorded/t215_pinned_loader.pickle";
+    let summary = json(&vramscope(&["summary", "--format", "json"], &[path]));
+    let devices = summary["files"][0]["devices"].as_array().expect("a list");
+    let named: Vec<_> = devices.iter().map(|d| (&d["device"], &d["kind"])).collect();
+    assert_eq!(named, [(&0.into(), &"gpu".into()), (&128.into(), &"host".into())]);
+    assert_eq!(devices[1]["reserved_bytes"]["peak"], 28 << 20);
+    let text = String::from_utf8(vramscope(&["summary"], &[path]).stdout).expect("UTF-8");
+    assert!(text.contains("\n  host  54 events, "), "{text}");
+    assert!(text.contains("28.00 MiB requested, 28.00 MiB pinned at the peak"), "{text}");
+    assert!(text.contains("warning: host: a size of pinned memory"), "{text}");
+    let info = json(&vramscope(&["info", "--format", "json"], &["edge/host_only.pickle"]));
+    let host = &info["files"][0]["devices"][0];
+    assert_eq!(
+        host["pinned"],
+        serde_json::json!({"requested_bytes": 21 << 20, "pinned_bytes": 32 << 20})
+    );
+    let gpu = json(&vramscope(&["info", "--format", "json"], &["scenarios/f01.pickle"]));
+    assert_eq!(gpu["files"][0]["devices"][0]["pinned"], Value::Null);
+}
+
+#[test]
+fn host_is_the_default_only_without_another_device() {
+    let device = |arguments: &[&str], path: &str| {
+        let output = vramscope(&[&["peak", "--format", "json"], arguments].concat(), &[path]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        json(&output)["device"].clone()
+    };
+    // The host has 10 events in this file, the device has 7.
+    assert_eq!(device(&[], "edge/host_requests.pickle"), 0);
+    assert_eq!(device(&["--device", "host"], "edge/host_requests.pickle"), 128);
+    assert_eq!(device(&["--device", "128"], "edge/host_requests.pickle"), 128);
+    assert_eq!(device(&[], "edge/host_only.pickle"), 128);
+    let output = vramscope(&["peak", "--device", "3"], &["edge/host_requests.pickle"]);
+    assert_eq!(output.status.code(), Some(64));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("device 3 has no data (available: 0, host)"), "{error}");
 }

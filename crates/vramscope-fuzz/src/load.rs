@@ -9,9 +9,9 @@ use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response
 use vramscope_report::LoadedFile;
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::RankSummary;
-use vramscope_report::summary::ErrorSummary;
+use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{
-    Target, blocks, export, findings, flame, info, peak, segments, state, summary,
+    Target, blocks, changes, events, export, findings, flame, info, peak, segments, state, summary,
 };
 use vramscope_session::{FileSession, Loader};
 
@@ -40,7 +40,11 @@ pub fn load(data: &[u8]) {
         _ => panic!("the result differs in pieces of {size} bytes"),
     }
     drop(in_pieces);
-    let whole = whole.map_err(|Failure { message, hint, .. }| ErrorSummary { message, hint });
+    let whole = whole.map_err(|Failure { message, hint, file, .. }| ErrorSummary {
+        message,
+        hint,
+        kind: file.unwrap_or(ErrorKind::Unreadable),
+    });
     let json = serde_json::to_string(&summary::summarize("fuzz", bytes.len() as u64, &whole))
         .expect("a summary");
     assert!(!json.is_empty());
@@ -77,10 +81,12 @@ fn report(target: Target<'_>) {
         let live = trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
         let sum: u128 = live.map(|b| u128::from(b.bytes.0)).sum();
         assert_eq!(sum, u128::from(trace.requested.at(slot)), "requested bytes in slot {slot}");
-        let state = serde_json::to_value(state::state(target, slot)).expect("a state");
+        let state = serde_json::to_value(state::state(target, slot, None)).expect("a state");
         assert_eq!(state["requested_bytes"], trace.requested.at(slot));
-        print(&segments::segments(target, slot));
+        print(&segments::segments(target, slot, None));
     }
+    print(&changes::state_changes(target, 0, end, None));
+    print(&events::events(target, &events::EventFilter::default(), Some(50)));
     for band in [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved] {
         print(&peak::peak(target, band, Some(10)));
     }
@@ -99,7 +105,7 @@ fn report(target: Target<'_>) {
         export::export(target, form, &mut std::io::sink()).expect("a sink takes all bytes");
     }
     print(&info::info("fuzz", target.entry));
-    print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)]));
+    print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)], 0));
 }
 
 fn print(report: &impl serde::Serialize) {

@@ -2,6 +2,7 @@
 
 use crate::{Axis, Quantity};
 use serde::{Deserialize, Serialize};
+use vramscope_report::summary::ErrorKind;
 
 /// The progress of loading a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,6 +40,10 @@ pub struct Failure {
     pub message: String,
     /// A remedy; null if there is none.
     pub hint: Option<String>,
+    /// What the file is. Absent where that is unknown, and for a request that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub file: Option<ErrorKind>,
 }
 
 /// A file that needs more memory than is available, and the part that can be opened.

@@ -1,6 +1,6 @@
 //! Messages between the page and the coordinator of a run.
 
-use crate::views;
+use crate::{Quantity, views};
 use serde::{Deserialize, Serialize};
 
 /// A request from the page to the coordinator, which compares the files of a run.
@@ -40,6 +40,8 @@ pub struct FileEntry {
     pub path: String,
     /// The file's size in bytes.
     pub bytes: f64,
+    /// Whether a search of a folder found the file, and it is no snapshot. It gets no row.
+    pub skipped: bool,
 }
 
 /// A response of the coordinator.
@@ -55,7 +57,11 @@ pub enum RunResponse {
         title: String,
         /// The number of files in words: `8 ranks`, `3 files`.
         count_text: String,
-        /// One row per file.
+        /// The number of skipped files.
+        skipped: Quantity,
+        /// The skipped files in words: `5 other files skipped`; null if there are none.
+        skipped_text: Option<String>,
+        /// One row per file that is not skipped.
         rows: Vec<PlannedRow>,
     },
     /// The overview of the run.

@@ -10,6 +10,7 @@ use ts_rs::TS;
 use vramscope_analysis::{Category, FindingKind, Severity};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
+use vramscope_report::summary::ErrorKind;
 
 fn declarations() -> String {
     let config = ts_rs::Config::default();
@@ -55,6 +56,7 @@ fn declarations() -> String {
         Response,
         Progress,
         Provisional,
+        ErrorKind,
         Failure,
         TooLarge,
         PartChoice,
@@ -98,11 +100,14 @@ fn declarations() -> String {
         Category,
         FindingPart,
         FindingRow,
+        FindingList,
         Minimap,
         Mark,
         MarkKind,
         Tracks,
         TrackItem,
+        Phases,
+        PhaseItem,
         StateAt,
         Marker,
         StackShareRow,

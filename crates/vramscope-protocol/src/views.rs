@@ -31,7 +31,7 @@ use vramscope_report::peak::BandKind;
 pub enum Query {
     /// The rank's card for the overview.
     Card {},
-    /// The findings, by severity, then bytes.
+    /// The findings, and what could not be looked for.
     Findings {},
     /// The curve of the whole window along an axis, with marks.
     Minimap {
@@ -40,6 +40,17 @@ pub enum Query {
     },
     /// Annotated ranges between two slots. Ranges in one column are merged into one item.
     Tracks {
+        /// The axis.
+        axis: AxisKind,
+        /// Left edge in slots.
+        x0: f64,
+        /// Right edge in slots.
+        x1: f64,
+        /// The number of columns.
+        columns: u32,
+    },
+    /// Steps and their phases between two slots. Neighbors in one column are merged into one item.
+    Phases {
         /// The axis.
         axis: AxisKind,
         /// Left edge in slots.

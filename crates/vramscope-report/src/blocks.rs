@@ -1,8 +1,12 @@
 //! `vramscope blocks`: all blocks of the window, sorted.
 
-use super::{FrameRecord, Target, frames, site};
+use super::backward::{self, BackwardRecord};
+use super::{BlockPlaces, StackTable, Target, block_site};
+use crate::notes::notes;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, lifetime};
 use vramscope_units::EventIndex;
 
@@ -32,6 +36,10 @@ pub struct Blocks<'a> {
     pub lifetime_unit: &'static str,
     /// The sorted blocks, at most `--limit`.
     pub blocks: Vec<BlockRecord<'a>>,
+    /// The number of blocks left out by `--limit`.
+    pub omitted: usize,
+    /// The call stacks of `blocks`, innermost frame first.
+    pub stacks: StackTable<'a>,
 }
 
 /// One block over its lifetime.
@@ -66,12 +74,22 @@ pub struct BlockRecord<'a> {
     pub live_at_end: bool,
     /// The stream's handle; 0 is the default stream.
     pub stream: i64,
-    /// True if `frames` is the stack of the free, not of the alloc.
+    /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
+    pub pool: Option<[u64; 2]>,
+    /// `small` (requests up to 1 MiB) or `large`: the kind of segment that the block lies in.
+    pub segment_type: &'static str,
+    /// True if `stack` is the stack of the free, not of the alloc.
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
-    /// The call stack, innermost frame first.
-    pub frames: Vec<FrameRecord<'a>>,
+    /// Its place in backward, if backward allocated the block in a thread without Python.
+    pub backward: Option<BackwardRecord>,
+    /// The text of `_set_memory_metadata` at the alloc; null if there is none.
+    pub user_metadata: Option<Cow<'a, str>>,
+    /// The texts of `_annotate_tensor`, in order.
+    pub annotations: Vec<Cow<'a, str>>,
+    /// The index of the call stack in the report's `stacks`.
+    pub stack: u32,
 }
 
 /// The blocks of a device.
@@ -88,27 +106,39 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
         (Reverse(weight), i)
     });
     order.truncate(limit.unwrap_or(usize::MAX));
+    let budget = &mut Budget::unlimited();
+    let of_backward = backward::of_blocks(target, order.iter().copied(), budget);
+    let of_backward = run_to_completion(of_backward);
+    let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
+    let row = |(&i, backward): (&u32, Option<BackwardRecord>)| {
+        let stack = stacks.add(target.snapshot(), trace.blocks[i as usize].stack);
+        BlockRecord { backward, ..record(&places, target, i, stack) }
+    };
+    let rows: Vec<BlockRecord<'_>> = order.iter().zip(of_backward).map(row).collect();
     Blocks {
         schema: "vramscope.blocks/1",
         path: target.path,
         device: target.device(),
         total: trace.blocks.len(),
         lifetime_unit: if trace.clock.is_some() { "us" } else { "events" },
-        blocks: order.into_iter().map(|i| record(target, i)).collect(),
+        omitted: trace.blocks.len() - rows.len(),
+        blocks: rows,
+        stacks,
     }
 }
 
-/// The record of the block at `index`.
-pub fn record(target: Target<'_>, index: u32) -> BlockRecord<'_> {
-    let stack = target.trace().blocks[index as usize].stack;
-    BlockRecord { frames: frames(target.snapshot(), stack), ..record_without_frames(target, index) }
-}
-
-/// [`record`] without frames, whose lookup costs more than all other fields.
-pub fn record_without_frames(target: Target<'_>, index: u32) -> BlockRecord<'_> {
+/// The record of the block at `index`, without its place in backward. `stack` is the index of its
+/// call stack in the report.
+pub fn record<'a>(
+    places: &BlockPlaces<'_>,
+    target: Target<'a>,
+    index: u32,
+    stack: u32,
+) -> BlockRecord<'a> {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let block = &trace.blocks[index as usize];
     let guess = target.entry.categories(target.index).get(index);
+    let notes = notes(target, index);
     let number = |event: Option<EventIndex>| event.map(|EventIndex(e)| e);
     BlockRecord {
         address: block.address.plain(),
@@ -125,8 +155,13 @@ pub fn record_without_frames(target: Target<'_>, index: u32) -> BlockRecord<'_> 
         preexisting: block.is_preexisting(),
         live_at_end: block.leaves == trace.slots(),
         stream: snapshot.stream(block.stream),
+        pool: places.pool(index),
+        segment_type: places.segment_type(index),
         of_free: block.has_stack_of_free(),
-        site: site(target.entry, block.stack),
-        frames: Vec::new(),
+        site: block_site(target, block),
+        backward: None,
+        user_metadata: notes.metadata,
+        annotations: notes.annotations,
+        stack,
     }
 }

@@ -1,12 +1,15 @@
 //! Expressions of `vramscope diff --fail-on`, such as `peak>+2%`.
 
 mod parse;
+mod site;
 
 use crate::Quantity;
 use crate::diff::{Change, Pair};
 use crate::peak::BandKind;
+use crate::side::Side;
 use crate::text::signed_count;
 use serde::Serialize;
+use site::SiteMetric;
 
 /// A condition on a pair of snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,12 +21,13 @@ pub struct Expression {
 }
 
 /// The figure that is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Metric {
     Band(BandKind, When),
     Blocks,
     Ooms,
     Findings,
+    Site(SiteMetric),
 }
 
 /// The position in the window at which a band is compared.
@@ -65,16 +69,20 @@ pub struct Check {
     pub holds: bool,
     /// The values in words, for each pair for which the expression holds.
     pub texts: Vec<String>,
+    /// The number of call stacks in A and B that a `site:` matches; absent without a `site:`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matching_stacks: Option<usize>,
 }
 
 impl Expression {
-    /// Parses `METRIC[.start|.peak|.end] > [+|-]AMOUNT`.
+    /// Parses `METRIC[.start|.peak|.end] > [+|-]AMOUNT` or `site:TEXT blocks|bytes > [+|-]AMOUNT`.
     ///
     /// ```
     /// use vramscope_report::check::Expression;
     ///
     /// assert!(Expression::parse("peak>+2%").is_ok());
     /// assert!(Expression::parse("reserved.end >= 20GiB").is_ok());
+    /// assert!(Expression::parse("site:reduce_scatter blocks>2").is_ok());
     /// assert!(Expression::parse("peak>2%").is_err_and(|error| error.contains("+2%")));
     /// ```
     ///
@@ -82,7 +90,11 @@ impl Expression {
     /// The text is not an expression. The error is a message for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
         let error = |what: String| format!("--fail-on '{text}': {what}");
-        let at = text.find(['<', '>']).ok_or_else(|| {
+        let is_operator = ['<', '>'];
+        // A site may contain these characters, as in `<module>`.
+        let at =
+            if SiteMetric::is_one(text) { text.rfind(is_operator) } else { text.find(is_operator) };
+        let at = at.ok_or_else(|| {
             error(
                 "no < or > found. Example: 'peak>+2%' (in quotes, because > is special in shells)"
                     .to_owned(),
@@ -96,29 +108,42 @@ impl Expression {
                 (.., Some(amount)) => (Operator::More, amount),
                 _ => (Operator::Less, &rest[1..]),
             };
-        let metric = parse::metric(name.trim()).ok_or_else(|| {
-            error(format!(
-                "unknown metric {:?}. Expected peak, requested, active, allocated or reserved \
-                 (with .start, .peak or .end), blocks, ooms or findings",
-                name.trim()
-            ))
-        })?;
-        let is_bytes = matches!(metric, Metric::Band(..));
+        let metric = if SiteMetric::is_one(name) {
+            SiteMetric::parse(name).map(Metric::Site).map_err(error)?
+        } else {
+            parse::metric(name.trim()).ok_or_else(|| {
+                error(format!(
+                    "unknown metric {:?}. Expected peak, requested, active, allocated or reserved \
+                     (with .start, .peak or .end), blocks, ooms, findings, or site:TEXT with \
+                     blocks or bytes",
+                    name.trim()
+                ))
+            })?
+        };
+        let is_bytes = metric.is_bytes();
         let amount = parse::amount(amount.trim(), is_bytes).map_err(error)?;
         Ok(Self { text: text.trim().to_owned(), metric, operator, amount })
     }
 
-    /// Checks the expression on every pair.
-    pub fn check(&self, pairs: &[Pair]) -> Check {
+    /// Checks the expression on every pair and the sides that it compares.
+    pub fn check(&self, pairs: &[Pair], sides: &[(&Side, &Side)]) -> Check {
         let several = pairs.len() > 1;
-        let holding = pairs.iter().filter(|pair| self.holds(self.metric.of(pair)));
-        let texts: Vec<String> = holding
-            .map(|pair| {
+        let mut texts = Vec::new();
+        for (pair, &(a, b)) in pairs.iter().zip(sides) {
+            let value = self.metric.of(pair, a, b);
+            if self.holds(value) {
                 let name = if several { format!("{}: ", pair.name()) } else { String::new() };
-                format!("{name}{}", self.metric.text(self.metric.of(pair)))
-            })
-            .collect();
-        Check { expression: self.text.clone(), holds: !texts.is_empty(), texts }
+                texts.push(format!("{name}{}", self.metric.text(value)));
+            }
+        }
+        let matching_stacks = match &self.metric {
+            Metric::Site(site) => {
+                Some(sides.iter().map(|&(a, b)| site.matching(a) + site.matching(b)).sum())
+            }
+            _ => None,
+        };
+        let expression = self.text.clone();
+        Check { expression, holds: !texts.is_empty(), texts, matching_stacks }
     }
 
     fn holds(&self, value: Change) -> bool {
@@ -140,10 +165,19 @@ impl Expression {
 }
 
 impl Metric {
-    fn of(self, pair: &Pair) -> Change {
+    fn is_bytes(&self) -> bool {
         match self {
+            Self::Band(..) => true,
+            Self::Site(site) => site.is_bytes(),
+            Self::Blocks | Self::Ooms | Self::Findings => false,
+        }
+    }
+
+    fn of(&self, pair: &Pair, a: &Side, b: &Side) -> Change {
+        match self {
+            Self::Site(site) => site.of(a, b),
             Self::Band(band, when) => {
-                let band = pair.band(band);
+                let band = pair.band(*band);
                 match when {
                     When::Start => band.start,
                     When::Peak => band.peak,
@@ -156,33 +190,43 @@ impl Metric {
         }
     }
 
-    /// The change in words: `allocated_bytes peak: 4.00 GiB to 4.13 GiB (+130.0 MiB, +3.2 %)`.
-    fn text(self, value: Change) -> String {
-        let (what, from, to, by) = match self {
+    /// The figure in words: `allocated_bytes peak`.
+    fn name(&self) -> String {
+        match self {
             Self::Band(band, when) => {
                 let when = match when {
                     When::Start => "start",
                     When::Peak => "peak",
                     When::End => "end",
                 };
-                let bytes = |b: i64| Quantity::signed_bytes(b).text;
-                let what = format!("{} {when}", band.name());
-                (what, bytes(value.a), bytes(value.b), Quantity::change_of_bytes(value.change).text)
+                format!("{} {when}", band.name())
             }
-            Self::Blocks | Self::Ooms | Self::Findings => {
-                let what = match self {
-                    Self::Blocks => "blocks at the peak",
-                    Self::Ooms => "out-of-memory events",
-                    _ => "findings",
-                };
-                let count = |n: i64| vramscope_units::signed_grouped(n);
-                (what.to_owned(), count(value.a), count(value.b), signed_count(value.change))
+            Self::Blocks => "blocks at the peak".to_owned(),
+            Self::Ooms => "out-of-memory events".to_owned(),
+            Self::Findings => "findings".to_owned(),
+            Self::Site(site) => site.name(),
+        }
+    }
+
+    /// The change in words: `allocated_bytes peak: 4.00 GiB to 4.13 GiB (+130.0 MiB, +3.2 %)`.
+    fn text(&self, value: Change) -> String {
+        let what = self.name();
+        let number = |n: i64| {
+            if self.is_bytes() {
+                Quantity::signed_bytes(n).text
+            } else {
+                vramscope_units::signed_grouped(n)
             }
         };
-        match value.change {
-            0 => format!("{what}: {to}, unchanged"),
-            _ => format!("{what}: {from} to {to} ({by}, {})", value.percent()),
+        if value.change == 0 {
+            return format!("{what}: {}, unchanged", number(value.b));
         }
+        let by = if self.is_bytes() {
+            Quantity::change_of_bytes(value.change).text
+        } else {
+            signed_count(value.change)
+        };
+        format!("{what}: {} to {} ({by}, {})", number(value.a), number(value.b), value.percent())
     }
 }
 
@@ -245,6 +289,10 @@ mod tests {
             ("ooms>1MiB", "with a count"),
             ("peak>0.1234567%", "not an amount"),
             ("peak>é", "not an amount"),
+            ("site:all_gather>2", "blocks or bytes"),
+            ("site: blocks>2", "blocks or bytes"),
+            ("site:f blocks>2MiB", "with a count"),
+            ("site:f bytes>2%", "+2% or -2%"),
         ] {
             let error = Expression::parse(text).expect_err(text);
             assert!(error.contains(expected) && error.contains(text), "{error}");

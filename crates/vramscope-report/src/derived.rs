@@ -8,7 +8,7 @@ use crate::loaded_file::SnapshotEntry;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
-    Carving, Categories, Evidence, Finding, PoolEnvelope, Rules, Steps, findings_sliced,
+    Carving, Categories, Evidence, Finding, Notes, PoolEnvelope, Rules, Steps, findings_sliced,
     pool_envelope, pool_envelope_sliced,
 };
 
@@ -51,6 +51,7 @@ pub(crate) struct DeviceData {
     pools: OnceLock<Option<PoolEnvelope>>,
     steps: OnceLock<Option<Steps>>,
     findings: OnceLock<Vec<Finding>>,
+    notes: OnceLock<Notes>,
 }
 
 /// Fills a cell in slices. A synchronous caller may fill it first; the values are equal.
@@ -101,6 +102,12 @@ impl SnapshotEntry {
         let (data, trace) = (&self.data[index], &self.traces[index]);
         let make = || pool_envelope(trace, self.carving(index), &self.snapshot);
         data.pools.get_or_init(make).as_ref()
+    }
+
+    /// The texts that the program gave to blocks of the trace at `index`.
+    pub fn notes(&self, index: usize) -> &Notes {
+        let make = || Notes::new(&self.snapshot, &self.traces[index]);
+        self.data[index].notes.get_or_init(make)
     }
 
     /// Training steps or repetitions of the trace at `index`; `None` if nothing shows them.

@@ -2,11 +2,13 @@
 //!
 //! Fields named `a` are before the change, fields named `b` after it.
 
+mod cause;
 mod stacks;
 
+pub use cause::{SettingDiff, TokensDiff};
 pub use stacks::{StackDiff, stacks};
 
-use crate::check::Check;
+use crate::check::{Check, Expression};
 use crate::peak::BandKind;
 use crate::side::{Side, SideFinding};
 use serde::Serialize;
@@ -33,6 +35,8 @@ pub struct Diff {
     pub only_a: Vec<String>,
     /// Files of B without a counterpart.
     pub only_b: Vec<String>,
+    /// Files of searched folders that are no snapshots.
+    pub skipped_files: usize,
 }
 
 /// The difference between two devices.
@@ -44,6 +48,14 @@ pub struct Pair {
     pub a: SideSource,
     /// The device of B.
     pub b: SideSource,
+    /// Why the memory differs, in sentences; empty if settings and inputs do not explain it.
+    pub causes: Vec<String>,
+    /// The allocator settings that differ. Empty if a file has none (before PyTorch 2.3).
+    pub settings: Vec<SettingDiff>,
+    /// Whole training steps.
+    pub steps: Change,
+    /// The data that a step reads; null if it is not known in both sides.
+    pub tokens: Option<TokensDiff>,
     /// Bytes requested by the program.
     pub requested_bytes: BandDiff,
     /// Block sizes of blocks that are not yet free.
@@ -64,7 +76,7 @@ pub struct Pair {
     /// Live memory at the peak by call stack, the largest change first. The stacks add up to the
     /// peaks. Null except for the pair whose peak changes most.
     pub stacks: Option<Vec<StackDiff>>,
-    /// The number of stacks left out by `--top`.
+    /// The number of stacks left out by `--limit`.
     pub stacks_left_out: usize,
 }
 
@@ -158,12 +170,13 @@ impl Diff {
     ///
     /// A single side of A and of B form a pair. Otherwise sides with equal names form pairs, then
     /// sides with equal ranks. The pair whose peak changes most gets its call stacks, at most
-    /// `top`.
+    /// `top`. The expressions are checked on every pair.
     pub fn new(
         (a, in_a): (String, Vec<NamedSide>),
         (b, in_b): (String, Vec<NamedSide>),
         band: BandKind,
         top: Option<usize>,
+        expressions: &[Expression],
     ) -> Self {
         let (matched, only_a, only_b) = counterparts(&in_a, &in_b);
         let sides: Vec<(&Side, &Side)> =
@@ -176,11 +189,22 @@ impl Diff {
             all.truncate(shown);
             pairs[at].stacks = Some(all);
         }
+        let checks = expressions.iter().map(|e| e.check(&pairs, &sides)).collect();
         let paths = |sides: &[NamedSide], of: &[usize]| {
             of.iter().map(|&i| sides[i].1.path.clone()).collect()
         };
         let (only_a, only_b) = (paths(&in_a, &only_a), paths(&in_b, &only_b));
-        Self { schema: "vramscope.diff/1", a, b, band, checks: Vec::new(), pairs, only_a, only_b }
+        Self {
+            schema: "vramscope.diff/1",
+            a,
+            b,
+            band,
+            checks,
+            pairs,
+            only_a,
+            only_b,
+            skipped_files: 0,
+        }
     }
 
     /// The pair whose peak changes most. It is the pair with call stacks.
@@ -233,10 +257,14 @@ impl Pair {
                 exactness: if a.exact && b.exact { "exact" } else { "estimate" },
             }
         };
-        Self {
+        let mut pair = Self {
             rank: a.rank.filter(|_| a.rank == b.rank),
             a: source(a),
             b: source(b),
+            causes: Vec::new(),
+            settings: cause::settings(a, b),
+            steps: Change::new(a.steps.into(), b.steps.into()),
+            tokens: cause::tokens(a, b),
             requested_bytes: band(BandKind::Requested),
             active_bytes: band(BandKind::Active),
             allocated_bytes: band(BandKind::Allocated),
@@ -251,7 +279,9 @@ impl Pair {
             categories: categories(a, b),
             stacks: None,
             stacks_left_out: 0,
-        }
+        };
+        pair.causes = cause::causes(&pair);
+        pair
     }
 
     /// A band of the pair.

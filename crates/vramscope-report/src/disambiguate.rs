@@ -17,9 +17,8 @@ pub fn distinguishing_frames<'a, 'b>(
     let sites: Vec<&str> = stacks.iter().map(|&(site, _)| site).collect();
     let keys: Vec<Vec<&FrameRecord<'_>>> =
         stacks.iter().map(|(_, frames)| frames.iter().rev().collect()).collect();
-    let indices = first_differing_frames(&sites, &keys, |frame| {
-        is_distinctive(frame.name.as_bytes(), &frame.file)
-    });
+    let indices =
+        first_differing_frames(&sites, &keys, |frame| is_distinctive(&frame.name, &frame.file));
     indices.into_iter().zip(keys).map(|(at, frames)| at.map(|at| frames[at])).collect()
 }
 

@@ -191,7 +191,7 @@ pub fn of_ranks(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>
 }
 
 /// The findings of all devices, and those across ranks.
-pub fn across(ranks: Vec<RankSummary>) -> Findings {
+pub fn across(ranks: Vec<RankSummary>, skipped_files: usize) -> Findings {
     let facts: Vec<RankFacts> = ranks.iter().map(RankSummary::facts).collect();
     let skews = rank_skew(&facts).into_iter().map(|(index, finding)| {
         let rank = &ranks[index];
@@ -221,7 +221,7 @@ pub fn across(ranks: Vec<RankSummary>) -> Findings {
         anomalies: all,
         omitted: 0,
         blind_spots,
-        skipped_files: 0,
+        skipped_files,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `vramscope flame`: bytes or allocations by call stack, as a tree with outermost frames first.
 
-use super::{Target, event_of, frame};
+use super::{Target, event_of, frame, text};
 use serde::Serialize;
 use std::borrow::Cow;
 use vramscope_analysis::{Flame as Tree, FlameNode, Measure, by_stack};
@@ -45,7 +45,8 @@ pub struct NodeRecord<'a> {
     pub parent: u32,
     /// The number of ancestors; 0 for the root.
     pub depth: u32,
-    /// The function; `(all)` for the root, `(no call stack)` for blocks without one.
+    /// The function; `(all)` for the root, and the reason for blocks without a call stack:
+    /// `(before recording)`, `(backward, no Python frames)` or `(no call stack)`.
     pub name: Cow<'a, str>,
     /// The file's path.
     pub file: Cow<'a, str>,
@@ -91,8 +92,10 @@ fn node<'a>(target: Target<'a>, node: &FlameNode) -> NodeRecord<'a> {
             let row = frame(target.snapshot(), id);
             (row.name, row.file, row.line)
         }
-        None if node.depth == 0 => (Cow::Borrowed("(all)"), Cow::Borrowed(""), 0),
-        None => (Cow::Borrowed("(no call stack)"), Cow::Borrowed(""), 0),
+        None => {
+            let name = node.no_stack.map_or("(all)", text::no_stack);
+            (Cow::Borrowed(name), Cow::Borrowed(""), 0)
+        }
     };
     NodeRecord {
         parent: node.parent,

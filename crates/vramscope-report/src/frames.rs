@@ -1,9 +1,11 @@
 //! Frames, call stacks and call sites as records.
 
-use crate::SnapshotEntry;
 use crate::text::{self, NO_STACK};
+use crate::{SnapshotEntry, Target};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::borrow::Cow;
+use vramscope_analysis::{Block, NoStack, is_framework_frame};
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
 
 /// One frame of a call stack.
@@ -18,9 +20,10 @@ pub struct FrameRecord<'a> {
 }
 
 impl FrameRecord<'_> {
-    /// Whether the frame belongs to PyTorch, Python or compiled code, not to the user's program.
+    /// Whether the frame belongs to PyTorch, Python, compiled code or a package's wrappers, not to
+    /// the user's program.
     pub fn is_framework(&self) -> bool {
-        vramscope_analysis::is_framework_file(&self.file)
+        is_framework_frame(&self.name, &self.file)
     }
 
     /// The frame as a call site: `model.py:212 forward`.
@@ -58,9 +61,47 @@ pub fn owned_frames(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRecord<'sta
     frames(snapshot, stack).into_iter().map(FrameRecord::into_owned).collect()
 }
 
+/// The distinct call stacks of a report's rows. A row refers to its stack by index, because many
+/// rows have equal stacks.
+#[derive(Debug, Default, Serialize)]
+#[serde(transparent)]
+pub struct StackTable<'a> {
+    stacks: Vec<Vec<FrameRecord<'a>>>,
+    #[serde(skip)]
+    indices: FxHashMap<StackId, u32>,
+}
+
+impl<'a> StackTable<'a> {
+    /// The index of a stack, which is added if it is new. The empty stack has an index as well.
+    pub fn add(&mut self, snapshot: &'a Snapshot, stack: StackId) -> u32 {
+        *self.indices.entry(stack).or_insert_with(|| {
+            self.stacks.push(frames(snapshot, stack));
+            (self.stacks.len() - 1) as u32
+        })
+    }
+
+    /// The frames of the stack at an index, innermost first.
+    ///
+    /// # Panics
+    /// [`StackTable::add`] has not returned the index.
+    pub fn frames(&self, index: u32) -> &[FrameRecord<'a>] {
+        &self.stacks[index as usize]
+    }
+}
+
 /// The call site of a stack, from its innermost frame in the user's program:
 /// `model.py:212 forward`, or [`NO_STACK`].
 pub fn site(entry: &SnapshotEntry, stack: StackId) -> String {
     let frame = entry.sites.get(stack).frame;
     frame.map_or_else(|| NO_STACK.to_owned(), |f| record(&entry.snapshot, f).label())
+}
+
+/// The call site of a row of blocks: [`site`], or why there is no call stack.
+pub fn row_site(entry: &SnapshotEntry, stack: StackId, no_stack: Option<NoStack>) -> String {
+    no_stack.map_or_else(|| site(entry, stack), |why| text::no_stack(why).to_owned())
+}
+
+/// The call site of a block: [`site`], or why there is no call stack.
+pub fn block_site(target: Target<'_>, block: &Block) -> String {
+    row_site(target.entry, block.stack, target.trace().no_stack(block))
 }

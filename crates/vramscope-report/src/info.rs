@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use vramscope_analysis::Coverage;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_snapshot::Stage;
+use vramscope_snapshot::{DeviceKind, Stage};
 use vramscope_units::grouped;
 
 /// `vramscope.info/1`.
@@ -18,12 +18,14 @@ pub struct Info {
     pub schema: &'static str,
     /// One record per snapshot.
     pub files: Vec<FileInfo>,
+    /// Files of searched folders that are no snapshots.
+    pub skipped_files: usize,
 }
 
 impl Info {
     /// Collects the records of files.
-    pub fn new(files: Vec<FileInfo>) -> Self {
-        Self { schema: "vramscope.info/1", files }
+    pub fn new(files: Vec<FileInfo>, skipped_files: usize) -> Self {
+        Self { schema: "vramscope.info/1", files, skipped_files }
     }
 }
 
@@ -56,8 +58,10 @@ pub struct FileInfo {
 /// The recording of one device.
 #[derive(Debug, Serialize)]
 pub struct DeviceInfo {
-    /// The device's ordinal.
+    /// The device's ordinal; 128 for pinned host memory.
     pub device: u32,
+    /// `gpu`, or `host` for pinned host memory.
+    pub kind: &'static str,
     /// The number of trace events.
     pub events: usize,
     /// True if events have times (PyTorch 2.2 and later).
@@ -73,6 +77,17 @@ pub struct DeviceInfo {
     pub steps_by: Option<&'static str>,
     /// The number of whole steps or repetitions in the window.
     pub steps: usize,
+    /// Pinned host memory at the end; null for other devices.
+    pub pinned: Option<PinnedInfo>,
+}
+
+/// Pinned host memory after the last event, in bytes.
+#[derive(Debug, Serialize)]
+pub struct PinnedInfo {
+    /// Bytes requested by the program, as far as the file tells.
+    pub requested_bytes: i64,
+    /// Bytes that PyTorch keeps pinned, in use or not.
+    pub pinned_bytes: i64,
 }
 
 /// How a snapshot was recorded.
@@ -112,13 +127,18 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
     let steps = target.entry.steps(target.index);
     DeviceInfo {
         device: target.device(),
+        kind: trace.device.kind.name(),
         events: trace.device.events.len(),
         has_clock: trace.clock.is_some(),
         window_us: trace.clock.as_ref().map(vramscope_analysis::Clock::span),
         coverage: super::summary::coverage(trace.coverage),
         provenance: provenance(target),
         steps_by: steps.map(|steps| steps.source.name()),
-        steps: steps.map_or(0, |s| s.whole()),
+        steps: steps.map_or(0, vramscope_analysis::Steps::whole),
+        pinned: (trace.device.kind == DeviceKind::Host).then_some(PinnedInfo {
+            requested_bytes: trace.requested_band.end,
+            pinned_bytes: trace.reserved_band.end,
+        }),
     }
 }
 

@@ -17,13 +17,16 @@
 //! assert_eq!(peak::peak(target, peak::BandKind::Requested, None).total, 100);
 //! ```
 
+pub mod backward;
 mod band;
 pub mod blocks;
+pub mod changes;
 pub mod check;
 mod derived;
 pub mod diagnose;
 pub mod diff;
 pub mod disambiguate;
+pub mod events;
 pub mod export;
 pub mod finding_text;
 pub mod findings;
@@ -31,8 +34,10 @@ pub mod flame;
 mod frames;
 pub mod info;
 mod loaded_file;
+mod notes;
 pub mod peak;
 pub mod phases;
+mod places;
 mod quantity;
 pub mod rank;
 mod rank_of;
@@ -45,10 +50,15 @@ mod target;
 pub mod text;
 
 pub use derived::Derived;
-pub use frames::{FrameRecord, frame, frames, owned_frames, site};
+pub use frames::{
+    FrameRecord, StackTable, block_site, frame, frames, owned_frames, row_site, site,
+};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
+pub use notes::{BlockNotes, notes};
+pub use places::BlockPlaces;
 pub use quantity::{Quantity, digits};
 pub use rank_of::rank_of;
 pub use shares::{CategoryShare, by_category, row_category};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
 pub use vramscope_analysis::{Category, FindingKind, RuleError, Rules, Severity};
+pub use vramscope_snapshot::{DeviceKind, HOST, device_name};

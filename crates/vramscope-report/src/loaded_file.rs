@@ -1,11 +1,13 @@
 //! A loaded file: its snapshots, with the call sites and traces that every report needs.
 
 use crate::derived::DeviceData;
-use crate::summary::ErrorSummary;
+use crate::summary::{ErrorKind, ErrorSummary};
 use crate::target::Target;
 use std::ops::Range;
 use vramscope_analysis::{Rules, Sites, Trace};
-use vramscope_snapshot::{CAPACITY_CHECKS_PER_FILE, LoadError, NamedSnapshot, Reader, Snapshot};
+use vramscope_snapshot::{
+    CAPACITY_CHECKS_PER_FILE, DeviceKind, FileFault, LoadError, NamedSnapshot, Reader, Snapshot,
+};
 
 /// A loaded file.
 pub struct LoadedFile {
@@ -58,10 +60,14 @@ impl SnapshotEntry {
         Self { path, name, snapshot, sites, traces, data, rules: Rules::default() }
     }
 
-    /// The device to show first: the one with the most events, then with the most segments.
+    /// The device to show first: the one with the most events, then with the most segments. Pinned
+    /// host memory only if there is no other.
     pub fn default_trace(&self) -> Option<&Trace> {
         // `max_by_key` takes the last of equals. Users expect the first device.
-        self.traces.iter().rev().max_by_key(|t| (t.device.events.len(), t.device.segments.len()))
+        self.traces.iter().rev().max_by_key(|t| {
+            let device = &t.device;
+            (device.kind == DeviceKind::Gpu, device.events.len(), device.segments.len())
+        })
     }
 }
 
@@ -104,7 +110,8 @@ impl FileReader {
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), ErrorSummary> {
         for piece in chunk.chunks(piece_len(self.total)) {
             self.read += piece.len() as u64;
-            self.reader.feed(piece).map_err(|error| ErrorSummary::from(&error))?;
+            let fed = self.reader.feed(piece);
+            fed.map_err(|error| ErrorSummary::new(&error, self.reader.may_be_snapshot()))?;
             self.reader.reserve_ahead(self.read, self.total);
         }
         Ok(())
@@ -115,13 +122,23 @@ impl FileReader {
     /// # Errors
     /// The file is not a complete snapshot.
     pub fn finish(self) -> Result<LoadedFile, ErrorSummary> {
-        let named = self.reader.finish().map_err(|error| ErrorSummary::from(&error))?;
+        let may_be_snapshot = self.reader.may_be_snapshot();
+        let named =
+            self.reader.finish().map_err(|error| ErrorSummary::new(&error, may_be_snapshot))?;
         Ok(LoadedFile::new(self.path, self.read, named))
     }
 }
 
-impl From<&LoadError> for ErrorSummary {
-    fn from(error: &LoadError) -> Self {
-        Self { message: error.to_string(), hint: error.hint().map(str::to_owned) }
+impl ErrorSummary {
+    /// The summary of an error. `may_be_snapshot` is [`Reader::may_be_snapshot`].
+    pub fn new(error: &LoadError, may_be_snapshot: bool) -> Self {
+        Self {
+            message: error.to_string(),
+            hint: error.hint().map(str::to_owned),
+            kind: match error.fault(may_be_snapshot) {
+                FileFault::NoSnapshot => ErrorKind::NoSnapshot,
+                FileFault::Damaged => ErrorKind::Damaged,
+            },
+        }
     }
 }

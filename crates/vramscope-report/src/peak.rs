@@ -4,15 +4,18 @@ pub use crate::band::BandKind;
 
 use super::{
     CategoryShare, FrameRecord, Target, by_category, event_of, exactness, frame, frames,
-    row_category, site, slot_of, time_of,
+    row_category, row_site, slot_of, time_of,
 };
+use crate::backward::{self, BackwardShare, row_label};
 use crate::phases::place_sliced;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{
-    Band, Category, Series, by_frame, by_stack_sliced, peaks_sliced, reserved_by_stack,
+    Band, Category, NoStack, Series, Share, by_frame, by_stack_sliced, merge_same_lines,
+    peaks_sliced, reserved_by_stack,
 };
+use vramscope_snapshot::StackId;
 
 /// `vramscope.peak/1`.
 #[derive(Debug, Serialize)]
@@ -41,10 +44,12 @@ pub struct Peak<'a> {
     pub blocks: u32,
     /// Live bytes by call stack, most bytes first.
     pub stacks: Vec<StackRecord<'a>>,
-    /// The number of stacks left out by `--top`.
-    pub stacks_left_out: usize,
+    /// The number of stacks left out by `--limit`.
+    pub omitted: usize,
     /// Live bytes by frame at any level of the stacks, most inclusive bytes first.
     pub frames: Vec<FrameShareRecord<'a>>,
+    /// The number of frames left out by `--limit`.
+    pub frames_omitted: usize,
     /// Live bytes by category; empty for `reserved_bytes`.
     pub categories: Vec<CategoryShare>,
     /// The highest separate peaks, the band's peak first.
@@ -67,6 +72,10 @@ pub struct StackRecord<'a> {
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
+    /// Why there is no call stack; null if there is one.
+    pub no_stack: Option<NoStack>,
+    /// Places in backward of blocks that its threads allocated, most bytes first.
+    pub backward: Vec<BackwardShare>,
     /// The call stack, innermost frame first.
     pub frames: Vec<FrameRecord<'a>>,
 }
@@ -94,6 +103,22 @@ pub struct PeakRecord {
     pub bytes: u64,
     /// The drop on both sides before the band rises to this height again, in bytes.
     pub prominence: u64,
+}
+
+/// What the blocks of a row have in common: the stack, whether it is that of the free, and why
+/// there is none.
+pub(crate) type RowKey = (StackId, bool, Option<NoStack>);
+
+pub(crate) fn row_key(share: &Share) -> RowKey {
+    (share.stack, share.is_of_free, share.no_stack)
+}
+
+/// The key of a block's row, after stacks of one line are merged.
+pub(crate) fn block_key(target: Target<'_>, block: u32) -> RowKey {
+    let trace = target.trace();
+    let block = &trace.blocks[block as usize];
+    let stack = target.entry.sites.same_line(block.stack);
+    (stack, block.has_stack_of_free(), trace.no_stack(block))
 }
 
 /// The maximum number of separate peaks.
@@ -131,8 +156,9 @@ pub async fn peak_sliced<'a>(
     let categories = entry.categories(target.index);
     let shares = match band.measure(slot) {
         Some(measure) => by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await,
-        None => reserved_by_stack(&carving.segments, slot),
+        None => reserved_by_stack(trace, &carving.segments, slot),
     };
+    let shares = merge_same_lines(shares, &entry.sites);
     let mut live: Vec<(u32, u64)> = Vec::new();
     if let Some(measure) = band.measure(slot) {
         for part in strides(trace.blocks.len()) {
@@ -141,18 +167,28 @@ pub async fn peak_sliced<'a>(
             live.extend(weights.filter(|&(_, bytes)| bytes > 0));
         }
     }
-    // Categories of the blocks of each stack.
-    let mut of_stack: FxHashMap<u32, Vec<(Category, u64)>> = FxHashMap::default();
+    let shown = top.unwrap_or(shares.len()).min(shares.len());
+    let rows: FxHashMap<RowKey, usize> = shares.iter().map(row_key).zip(0..).collect();
+    // Categories of the blocks of each row.
+    let mut of_row: Vec<Vec<(Category, u64)>> = vec![Vec::new(); shares.len()];
+    // Blocks that may be backward's, with their rows and bytes.
+    let mut of_backward: Vec<(usize, u32, u64)> = Vec::new();
     for part in live.chunks(STRIDE) {
         budget.charge(2 * part.len() as u64).await;
         for &(i, bytes) in part {
-            let stack = trace.blocks[i as usize].stack.0;
-            of_stack.entry(stack).or_default().push((categories.get(i).category, bytes));
+            let Some(&row) = rows.get(&block_key(target, i)) else { continue };
+            of_row[row].push((categories.get(i).category, bytes));
+            let share = &shares[row];
+            let is_of_backward =
+                share.no_stack.is_some() || entry.sites.is_compiled_only(share.stack);
+            if row < shown && is_of_backward {
+                of_backward.push((row, i, bytes));
+            }
         }
     }
-    let shares_of = |stack: u32| by_category(of_stack.get(&stack).into_iter().flatten().copied());
-    let shown = top.unwrap_or(shares.len()).min(shares.len());
+    let backward_shares = backward::shares(target, &of_backward, shown, budget).await;
     let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
+    let by_frames = by_frame(snapshot, &shares);
     let series = band.series_sliced(target, budget).await;
     let peaks = separate_peaks(&series, figures, budget).await;
     let place = place_sliced(target, slot, budget).await;
@@ -170,21 +206,26 @@ pub async fn peak_sliced<'a>(
         blocks: shares.iter().map(|s| s.blocks).sum(),
         stacks: shares[..shown]
             .iter()
-            .map(|s| {
-                let shares = shares_of(s.stack.0);
+            .zip(of_row)
+            .zip(backward_shares)
+            .map(|((s, blocks), backward)| {
+                let shares = by_category(blocks.into_iter());
                 StackRecord {
                     bytes: s.weight as u64,
                     blocks: s.blocks,
                     category: row_category(&shares),
                     categories: if shares.len() > 1 { shares } else { Vec::new() },
                     of_free: s.is_of_free,
-                    site: site(entry, s.stack),
+                    site: row_label(row_site(entry, s.stack, s.no_stack), s.no_stack, &backward),
+                    no_stack: s.no_stack,
+                    backward,
                     frames: frames(snapshot, s.stack),
                 }
             })
             .collect(),
-        stacks_left_out: shares.len() - shown,
-        frames: by_frame(snapshot, &shares)
+        omitted: shares.len() - shown,
+        frames_omitted: by_frames.len().saturating_sub(top.unwrap_or(usize::MAX)),
+        frames: by_frames
             .into_iter()
             .take(top.unwrap_or(usize::MAX))
             .map(|f| FrameShareRecord {

@@ -66,8 +66,8 @@ pub struct PhaseRecord {
     pub begin: u32,
     /// The event after the last.
     pub end: u32,
-    /// The largest `requested_bytes` after an event of the phase. The first phase of the window also
-    /// counts the state before the window.
+    /// The largest `requested_bytes` after an event of the phase. The first phase of the window
+    /// also counts the state before the window.
     pub peak_bytes: u64,
     /// The first event with that many bytes; -1 is the state before the window.
     pub peak_event: i64,

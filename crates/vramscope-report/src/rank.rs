@@ -3,17 +3,20 @@
 
 use crate::derived::Derived;
 use crate::findings::{FindingRecord, of_device};
-use crate::frames::{FrameRecord, owned_frames, site};
-use crate::peak::BandKind;
+use crate::frames::{FrameRecord, owned_frames, row_site, site};
+use crate::loaded_file::SnapshotEntry;
+use crate::peak::{BandKind, RowKey, block_key, row_key};
 use crate::shares::{CategoryShare, by_category};
 use crate::summary::OomSummary;
 use crate::target::{Target, event_of, slot_of};
+use crate::text;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
 use vramscope_analysis::{
-    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, blind_spots_sliced,
-    by_stack_sliced, parallel,
+    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, blind_spots_sliced,
+    by_stack_sliced, merge_same_lines, name_hash, parallel,
 };
 
 /// One device of one rank. The size is at most a few hundred kilobytes for any file, so the
@@ -83,20 +86,24 @@ impl RankSummary {
             by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
         let findings = entry.derive(Derived::Findings, target.index, &mut findings_budget);
         let (shares, ()) = slicing::join(shares, findings).await;
+        let shares = merge_same_lines(shares, &entry.sites);
         let mut live = Vec::new();
-        let mut by_category_of_stack = vec![[0u64; Category::ALL.len()]; snapshot.stacks.len()];
+        let rows: FxHashMap<RowKey, usize> = shares.iter().map(row_key).zip(0..).collect();
+        let mut by_category_of_row = vec![[0u64; Category::ALL.len()]; shares.len()];
         for part in strides(trace.blocks.len()) {
             budget.charge(2 * part.len() as u64).await;
             let blocks = (part.start as u32..).zip(&trace.blocks[part]);
             let of_slot = blocks.filter(|(_, b)| b.enters <= slot && slot < b.leaves);
             live.extend(of_slot.map(|(i, b)| {
                 let category = categories.get(i).category;
-                by_category_of_stack[b.stack.0 as usize][category as usize] += b.bytes.0;
+                if let Some(&row) = rows.get(&block_key(target, i)) {
+                    by_category_of_row[row][category as usize] += b.bytes.0;
+                }
                 (category, b.bytes.0)
             }));
         }
-        let category_of = |stack: u32| {
-            let sums = &by_category_of_stack[stack as usize];
+        let category_of = |row: usize| {
+            let sums = &by_category_of_row[row];
             Category::ALL.into_iter().max_by_key(|&c| sums[c as usize]).unwrap_or(Category::Unknown)
         };
         let told = told_sites(target);
@@ -116,16 +123,14 @@ impl RankSummary {
             stacks: shares
                 .iter()
                 .take(MAX_STACKS)
-                .map(|s| {
-                    let site = site(entry, s.stack);
-                    StackShare {
-                        hash: entry.sites.get(s.stack).stack_hash,
-                        bytes: s.weight as u64,
-                        category: category_of(s.stack.0),
-                        is_told: told.contains(&site),
-                        frames: owned_frames(snapshot, s.stack),
-                        site,
-                    }
+                .enumerate()
+                .map(|(row, s)| StackShare {
+                    hash: row_hash(entry, s),
+                    bytes: s.weight as u64,
+                    category: category_of(row),
+                    is_told: told.contains(&site(entry, s.stack)),
+                    frames: owned_frames(snapshot, s.stack),
+                    site: row_site(entry, s.stack, s.no_stack),
                 })
                 .collect(),
             ooms: crate::summary::ooms(trace),
@@ -156,6 +161,14 @@ impl RankSummary {
             findings: self.findings.iter().map(|f| (f.kind, f.bytes)).collect(),
             ..run_facts(&self.path)
         }
+    }
+}
+
+/// The hash of a row of blocks: that of its call stack, or of why there is none.
+fn row_hash(entry: &SnapshotEntry, share: &Share) -> u64 {
+    match share.no_stack {
+        Some(why) => name_hash(text::no_stack(why)),
+        None => entry.sites.get(share.stack).stack_hash,
     }
 }
 

@@ -1,7 +1,8 @@
 //! `vramscope segments`: reserved and free memory at one event, and the segment events of the whole
 //! window.
 
-use super::{FrameRecord, Target, event_of, frames, site, time_of};
+use super::{StackTable, Target, event_of, row_site, time_of};
+use crate::state::largest;
 use crate::text::{pool, segment_type};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
@@ -21,19 +22,23 @@ pub struct Segments<'a> {
     pub event: i64,
     /// The time of `event`; null without a clock.
     pub time_us: Option<i64>,
-    /// The segments by address.
-    pub segments: Vec<SegmentRecord<'a>>,
+    /// The segments by address; with `--limit`, the largest.
+    pub segments: Vec<SegmentRecord>,
+    /// The number of segments left out by `--limit`.
+    pub omitted: usize,
     /// Free memory by pool, stream and size class. Blocks never move between these.
     pub free: Vec<FreeRecord>,
     /// Free memory over the window.
     pub fragmentation: FragmentationRecord,
     /// Segment events of the window.
     pub churn: ChurnRecord,
+    /// The call stacks of `segments`, innermost frame first.
+    pub stacks: StackTable<'a>,
 }
 
 /// A segment.
 #[derive(Debug, Serialize)]
-pub struct SegmentRecord<'a> {
+pub struct SegmentRecord {
     /// The address: `0x...`.
     pub address: String,
     /// Bytes reserved.
@@ -60,8 +65,8 @@ pub struct SegmentRecord<'a> {
     pub blocks: Vec<PieceRecord>,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
-    /// The call stack of the allocation that reserved the segment, innermost frame first.
-    pub frames: Vec<FrameRecord<'a>>,
+    /// The index in the report's `stacks` of the call stack that reserved the segment.
+    pub stack: u32,
 }
 
 /// A piece of a segment: a block or free memory.
@@ -138,15 +143,16 @@ const RECORD_COST: u64 = 512;
 /// The cost of a piece of a segment, in units of [`Budget`].
 const PIECE_COST: u64 = 16;
 
-/// The segments of a device in a slot.
-pub fn segments(target: Target<'_>, slot: u32) -> Segments<'_> {
-    run_to_completion(segments_sliced(target, slot, &mut Budget::unlimited()))
+/// The segments of a device in a slot, at most `limit`, the largest ones.
+pub fn segments(target: Target<'_>, slot: u32, limit: Option<usize>) -> Segments<'_> {
+    run_to_completion(segments_sliced(target, slot, limit, &mut Budget::unlimited()))
 }
 
 /// [`segments`] in slices.
 pub async fn segments_sliced<'a>(
     target: Target<'a>,
     slot: u32,
+    limit: Option<usize>,
     budget: &mut Budget,
 ) -> Segments<'a> {
     let (trace, snapshot, carving) =
@@ -156,14 +162,21 @@ pub async fn segments_sliced<'a>(
     let (max_slot, max_free) =
         cached.free.largest_sliced(0..trace.slots(), budget).await.unwrap_or_default();
     let churn = cached.churn;
+    let free = free_records(snapshot, &states);
+    let count = states.len();
+    let shown: Vec<usize> = largest(count, limit, |at| states[at].size.0).collect();
+    let mut stacks = StackTable::default();
+    let rows = records_sliced(target, shown.iter().map(|&at| &states[at]), &mut stacks, budget);
+    let rows = rows.await;
     Segments {
         schema: "vramscope.segments/1",
         path: target.path,
         device: target.device(),
         event: event_of(slot),
         time_us: time_of(trace, slot),
-        free: free_records(snapshot, &states),
-        segments: records_sliced(target, &states, budget).await,
+        free,
+        omitted: count - rows.len(),
+        segments: rows,
         fragmentation: FragmentationRecord {
             free: cached.free.at(slot),
             largest_free: cached.largest.at(slot),
@@ -181,6 +194,7 @@ pub async fn segments_sliced<'a>(
             segment_unmaps: churn.unmaps,
             segment_unmap_bytes: churn.unmap_bytes.0,
         },
+        stacks,
     }
 }
 
@@ -193,22 +207,27 @@ pub async fn states_sliced(
     LiveSet::sliced(target.trace(), slot, budget).await.segments(target.entry.carving(target.index))
 }
 
-/// The records of segments, in slices.
+/// The records of segments, in slices. Their call stacks are added to `stacks`.
 pub async fn records_sliced<'a>(
     target: Target<'a>,
-    states: &[SegmentState],
+    states: impl Iterator<Item = &SegmentState>,
+    stacks: &mut StackTable<'a>,
     budget: &mut Budget,
-) -> Vec<SegmentRecord<'a>> {
-    let mut records = Vec::with_capacity(states.len());
+) -> Vec<SegmentRecord> {
+    let mut records = Vec::new();
     for state in states {
         budget.charge(RECORD_COST + PIECE_COST * state.pieces.len() as u64).await;
-        records.push(segment_record(target, state));
+        records.push(segment_record(target, state, stacks));
     }
     records
 }
 
 /// The record of a segment, with its pieces.
-pub(crate) fn segment_record<'a>(target: Target<'a>, state: &SegmentState) -> SegmentRecord<'a> {
+pub(crate) fn segment_record<'a>(
+    target: Target<'a>,
+    state: &SegmentState,
+    stacks: &mut StackTable<'a>,
+) -> SegmentRecord {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let piece = |p: &vramscope_analysis::Piece| {
         let (state, requested_size) = match p.content {
@@ -220,6 +239,7 @@ pub(crate) fn segment_record<'a>(target: Target<'a>, state: &SegmentState) -> Se
         };
         PieceRecord { address: p.address.plain(), size: p.size.0, state, requested_size }
     };
+    let no_stack = trace.no_stack_of_segment(state.stack, state.enters);
     SegmentRecord {
         address: state.address.plain(),
         total_size: state.size.0,
@@ -233,8 +253,8 @@ pub(crate) fn segment_record<'a>(target: Target<'a>, state: &SegmentState) -> Se
         free: state.free.0,
         largest_free: state.largest_free.0,
         blocks: state.pieces.iter().map(piece).collect(),
-        site: site(target.entry, state.stack),
-        frames: frames(snapshot, state.stack),
+        site: row_site(target.entry, state.stack, no_stack),
+        stack: stacks.add(snapshot, state.stack),
     }
 }
 

@@ -4,6 +4,8 @@
 //! to the coordinator without parsing it. So byte counts stay exact, and the two files need not be
 //! open at the same time.
 
+mod inputs;
+
 use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;
 use crate::peak::{BandKind, peak_sliced};
@@ -12,7 +14,7 @@ use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Category, Exactness, FindingKind};
+use vramscope_analysis::{Category, Exactness, FindingKind, NoStack};
 
 /// One device of one file, as one side of a comparison.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,6 +29,12 @@ pub struct Side {
     pub band: BandKind,
     /// The event of the band's peak; -1 is the state before the window.
     pub event: i64,
+    /// `allocator_settings`: dotted keys and their values as JSON text. Empty before PyTorch 2.3.
+    pub settings: Vec<(String, String)>,
+    /// The number of whole training steps; 0 if none were found.
+    pub steps: u32,
+    /// Bytes of the input blocks of a typical step; `None` if no block is known to be input.
+    pub input_bytes: Option<u64>,
     /// The four bands, in the order of [`BandKind::ALL`].
     pub bands: [BandFigures; 4],
     /// Blocks that are live at the peak (segments, for `reserved_bytes`).
@@ -68,6 +76,8 @@ pub struct SideFinding {
     pub about: String,
     /// Bytes that the finding is about.
     pub bytes: u64,
+    /// The finding in a few words.
+    pub title: String,
     /// The finding in words.
     pub text: String,
 }
@@ -85,6 +95,8 @@ pub struct SideStack {
     pub of_free: bool,
     /// The call site.
     pub site: String,
+    /// Why there is no call stack.
+    pub no_stack: Option<NoStack>,
     /// Indices into [`Side::frames`], innermost frame first.
     pub frames: Vec<u32>,
 }
@@ -125,6 +137,7 @@ impl Side {
     pub async fn sliced<'a>(target: Target<'a>, band: BandKind, budget: &mut Budget) -> Self {
         let summary = RankSummary::sliced(target, budget).await;
         let peak = peak_sliced(target, band, None, budget).await;
+        let (steps, input_bytes) = inputs::of_steps(target, budget).await;
         let mut frames: Vec<(String, String, u32)> = Vec::new();
         let mut known: BTreeMap<FrameRecord<'_>, u32> = BTreeMap::new();
         let mut intern = |frame: FrameRecord<'a>| {
@@ -142,10 +155,14 @@ impl Side {
             category: stack.category.map(str::to_owned),
             of_free: stack.of_free,
             site: stack.site,
+            no_stack: stack.no_stack,
             frames: stack.frames.into_iter().map(&mut intern).collect(),
         });
         let stacks = stacks.collect();
         Self {
+            settings: target.snapshot().settings.clone(),
+            steps,
+            input_bytes,
             bands: BandKind::ALL.map(|kind| {
                 let (band, exactness) = kind.of(target);
                 BandFigures {
@@ -205,5 +222,6 @@ fn finding(row: &FindingRecord) -> SideFinding {
         Some(frame) => format!("{} {}", frame.name, crate::text::file_name(&frame.file)),
         None => String::new(),
     };
-    SideFinding { kind: row.kind, about, bytes: row.bytes, text: row.text.clone() }
+    let (title, text) = (row.title.clone(), row.text.clone());
+    SideFinding { kind: row.kind, about, bytes: row.bytes, title, text }
 }

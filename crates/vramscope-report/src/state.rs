@@ -1,11 +1,17 @@
 //! `vramscope state`: live blocks and the layout of segments after any event.
 
 use super::{
-    CategoryShare, FrameRecord, Target, by_category, event_of, frames, site, slot_of, time_of,
+    BlockPlaces, CategoryShare, StackTable, Target, block_site, by_category, event_of, slot_of,
+    time_of,
 };
+use crate::backward::{self, BackwardRecord};
+use crate::device_name;
+use crate::notes::notes;
 use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
-use crate::text::pool;
 use serde::Serialize;
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, LiveSet, Trace};
 use vramscope_units::EventIndex;
 
@@ -39,9 +45,9 @@ impl At {
                 let slot = u32::try_from(event + 1).ok().filter(|&slot| slot <= events);
                 slot.ok_or_else(|| {
                     format!(
-                        "there is no event {event}: device {} has {events} events, numbered from \
+                        "there is no event {event}: {} has {events} events, numbered from \
                          0 (-1 is the state before the window)",
-                        trace.device.device
+                        device_name(trace.device.device)
                     )
                 })
             }
@@ -78,14 +84,20 @@ pub struct State<'a> {
     pub allocated_bytes: u64,
     /// Sizes of `segments`.
     pub reserved_bytes: u64,
-    /// Live blocks by address.
+    /// Live blocks by address; with `--limit`, the largest.
     pub blocks: Vec<LiveBlockRecord<'a>>,
+    /// The number of blocks left out by `--limit`.
+    pub omitted: usize,
     /// Requested bytes by category, most bytes first.
     pub categories: Vec<CategoryShare>,
-    /// Segments by address, with their blocks and free pieces.
-    pub segments: Vec<SegmentRecord<'a>>,
+    /// Segments by address, with their blocks and free pieces; with `--limit`, the largest.
+    pub segments: Vec<SegmentRecord>,
+    /// The number of segments left out by `--limit`.
+    pub segments_omitted: usize,
     /// Free memory by pool, stream and size class.
     pub free: Vec<FreeRecord>,
+    /// The call stacks of `blocks` and `segments`, innermost frame first.
+    pub stacks: StackTable<'a>,
 }
 
 /// A live block.
@@ -112,23 +124,33 @@ pub struct LiveBlockRecord<'a> {
     pub stream: i64,
     /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
     pub pool: Option<[u64; 2]>,
-    /// True if `frames` is the stack of the free, not of the alloc.
+    /// `small` (requests up to 1 MiB) or `large`: the kind of segment that the block lies in.
+    pub segment_type: &'static str,
+    /// True if `stack` is the stack of the free, not of the alloc.
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
-    /// The call stack, innermost frame first.
-    pub frames: Vec<FrameRecord<'a>>,
+    /// Its place in backward, if backward allocated the block in a thread without Python.
+    pub backward: Option<BackwardRecord>,
+    /// The text of `_set_memory_metadata` at the alloc; null if there is none.
+    pub user_metadata: Option<Cow<'a, str>>,
+    /// The texts of `_annotate_tensor`, in order.
+    pub annotations: Vec<Cow<'a, str>>,
+    /// The index of the call stack in the report's `stacks`.
+    pub stack: u32,
 }
 
-/// The state of a device in a slot.
-pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
+/// The state of a device in a slot, with at most `limit` blocks and segments, the largest ones.
+pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
     let (trace, entry, snapshot) = (target.trace(), target.entry, target.snapshot());
     let carving = entry.carving(target.index);
     let categories = entry.categories(target.index);
     let live = LiveSet::new(trace, slot);
     let segments = live.segments(carving);
     let blocks = live.blocks();
-    let row = |&i: &u32| {
+    let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
+    let mut row = |(&i, backward): (&u32, Option<BackwardRecord>)| {
+        let notes = notes(target, i);
         let block = &trace.blocks[i as usize];
         let guess = categories.get(i);
         LiveBlockRecord {
@@ -145,13 +167,27 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
                 "active_pending_free"
             },
             stream: snapshot.stream(block.stream),
-            pool: pool(snapshot, block.pool),
+            pool: places.pool(i),
+            segment_type: places.segment_type(i),
             of_free: block.has_stack_of_free(),
-            site: site(entry, block.stack),
-            frames: frames(snapshot, block.stack),
+            site: block_site(target, block),
+            backward,
+            user_metadata: notes.metadata,
+            annotations: notes.annotations,
+            stack: stacks.add(snapshot, block.stack),
         }
     };
     let bytes = |i: &u32| trace.blocks[*i as usize].bytes.0;
+    let shown = largest(blocks.len(), limit, |at| bytes(&blocks[at]));
+    let shown: Vec<u32> = shown.map(|at| blocks[at]).collect();
+    let budget = &mut Budget::unlimited();
+    let of_backward = backward::of_blocks(target, shown.iter().copied(), budget);
+    let of_backward = run_to_completion(of_backward);
+    let block_rows: Vec<LiveBlockRecord<'_>> =
+        shown.iter().zip(of_backward).map(&mut row).collect();
+    let shown = largest(segments.len(), limit, |at| segments[at].size.0);
+    let segment_rows: Vec<SegmentRecord> =
+        shown.map(|at| segment_record(target, &segments[at], &mut stacks)).collect();
     State {
         schema: "vramscope.state/1",
         path: target.path,
@@ -163,8 +199,26 @@ pub fn state(target: Target<'_>, slot: u32) -> State<'_> {
         allocated_bytes: carving.allocated.at(slot),
         reserved_bytes: segments.iter().map(|s| s.size.0).sum(),
         categories: by_category(blocks.iter().map(|i| (categories.get(*i).category, bytes(i)))),
-        blocks: blocks.iter().map(row).collect(),
+        omitted: blocks.len() - block_rows.len(),
+        blocks: block_rows,
         free: free_records(snapshot, &segments),
-        segments: segments.iter().map(|s| segment_record(target, s)).collect(),
+        segments_omitted: segments.len() - segment_rows.len(),
+        segments: segment_rows,
+        stacks,
     }
+}
+
+/// The indices of the `limit` largest of `count` items, in ascending order; all without a limit.
+pub(crate) fn largest(
+    count: usize,
+    limit: Option<usize>,
+    size: impl Fn(usize) -> u64,
+) -> impl Iterator<Item = usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    if let Some(limit) = limit.filter(|&limit| limit < count) {
+        order.sort_by_key(|&at| Reverse(size(at)));
+        order.truncate(limit);
+        order.sort_unstable();
+    }
+    order.into_iter()
 }

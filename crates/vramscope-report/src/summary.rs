@@ -1,7 +1,7 @@
 //! `vramscope summary`: the key figures of each file, with a documented JSON form.
 
 use crate::{LoadedFile, SnapshotEntry, rank_of};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vramscope_analysis::{Band, Coverage, Exactness, Trace};
 
@@ -12,12 +12,14 @@ pub struct Summary {
     pub schema: &'static str,
     /// One summary per snapshot. Most files contain one snapshot.
     pub files: Vec<FileSummary>,
+    /// Files of searched folders that are no snapshots.
+    pub skipped_files: usize,
 }
 
 impl Summary {
     /// Collects the summaries of files.
-    pub fn new(files: Vec<FileSummary>) -> Self {
-        Self { schema: "vramscope.summary/1", files }
+    pub fn new(files: Vec<FileSummary>, skipped_files: usize) -> Self {
+        Self { schema: "vramscope.summary/1", files, skipped_files }
     }
 }
 
@@ -51,6 +53,21 @@ pub struct ErrorSummary {
     pub message: String,
     /// A remedy; null if there is none.
     pub hint: Option<String>,
+    /// What the file is.
+    pub kind: ErrorKind,
+}
+
+/// What an unreadable file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub enum ErrorKind {
+    /// Something else than a snapshot. In a folder such a file is skipped.
+    NoSnapshot,
+    /// A snapshot that is damaged or incomplete, or too little is readable to rule that out.
+    Damaged,
+    /// The file cannot be opened or read.
+    Unreadable,
 }
 
 /// A warning about a file or a device.
@@ -71,8 +88,10 @@ pub struct WarningSummary {
 /// The summary of one device.
 #[derive(Debug, Serialize)]
 pub struct DeviceSummary {
-    /// The device's ordinal.
+    /// The device's ordinal; 128 for pinned host memory.
     pub device: u32,
+    /// `gpu`, or `host` for pinned host memory.
+    pub kind: &'static str,
     /// The number of trace events.
     pub events: usize,
     /// The number of trace events by action.
@@ -199,6 +218,7 @@ fn device(entry: &SnapshotEntry, index: usize) -> DeviceSummary {
     let actions = trace.actions.iter();
     DeviceSummary {
         device: trace.device.device,
+        kind: trace.device.kind.name(),
         events: trace.device.events.len(),
         actions: actions.map(|&(a, n)| (entry.snapshot.action_name(a).into_owned(), n)).collect(),
         window_us: trace

@@ -1,18 +1,17 @@
 //! Labels shared by reports and page: places, call sites, ranks, events, lifetimes.
 
 use crate::quantity::Quantity;
-use vramscope_analysis::{Block, Origin, Trace, is_framework_file};
+use std::borrow::Cow;
+pub use vramscope_analysis::file_name;
+use vramscope_analysis::{
+    Block, NoStack, Origin, SMALL_SIZE, Trace, is_framework_frame, is_library, short_operation,
+};
 use vramscope_snapshot::{Frame, PoolIndex, SegmentType, Snapshot, StreamId};
-use vramscope_units::{Addr, EventIndex, Micros, signed_grouped};
+use vramscope_units::{Addr, Bytes, EventIndex, Micros, signed_grouped};
 
 /// A change of a count with its sign: `+1,204`.
 pub fn signed_count(n: i64) -> String {
     format!("{}{}", if n > 0 { "+" } else { "" }, signed_grouped(n))
-}
-
-/// The last component of a path.
-pub fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 /// A rank as texts name it: `rank 3`, or the file's name if the rank is unknown.
@@ -28,6 +27,8 @@ pub fn place(file: &str, line: u32) -> String {
 /// [`place`]; `None` if the file is unknown.
 pub fn place_if_known(file: &str, line: u32) -> Option<String> {
     let name = file_name(file);
+    // In a library, the line is an offset in bytes.
+    let line = if is_library(name) { 0 } else { line };
     (!matches!(name, "" | "??")).then(|| with_line(name, line))
 }
 
@@ -40,12 +41,16 @@ pub fn place_of(snapshot: &Snapshot, frame: Frame) -> Option<String> {
     place_if_known(&snapshot.text(frame.file), frame.line)
 }
 
-/// The text for a call stack that was not recorded.
+/// The words for a call stack that was not recorded.
 pub const NO_STACK: &str = "no call stack";
 
-/// A call site from its frame: `model.py:212 forward`, or [`NO_STACK`].
-pub fn site_label(snapshot: &Snapshot, frame: Option<Frame>) -> String {
-    frame.map_or_else(|| NO_STACK.to_owned(), |frame| label_of(snapshot, frame))
+/// The label of blocks without a call stack.
+pub fn no_stack(why: NoStack) -> &'static str {
+    match why {
+        NoStack::BeforeRecording => "(before recording)",
+        NoStack::Backward => "(backward, no Python frames)",
+        NoStack::NotRecorded => "(no call stack)",
+    }
 }
 
 /// A frame as a call site: `model.py:212 forward`.
@@ -55,9 +60,13 @@ pub fn label_of(snapshot: &Snapshot, frame: Frame) -> String {
 
 /// A frame as a call site: `model.py:212 forward`.
 ///
-/// The arguments of C++ functions are removed. Without a known file, as in most C++ frames, only
+/// Nodes of the autograd graph and operators have short names: `MulBackward0`, `aten::mul`. The
+/// arguments of other C++ functions are removed. Without a known file, as in most C++ frames, only
 /// the function remains.
 pub fn frame_label(name: &str, file: &str, line: u32) -> String {
+    if let Some(operation) = short_operation(name) {
+        return operation;
+    }
     let name = without_arguments(name);
     place_if_known(file, line).map_or_else(|| name.to_owned(), |place| format!("{place} {name}"))
 }
@@ -65,6 +74,12 @@ pub fn frame_label(name: &str, file: &str, line: u32) -> String {
 /// A frame with its full name: `(unknown file) at::empty(c10::ArrayRef<long>)`.
 pub fn full_label(snapshot: &Snapshot, frame: Frame) -> String {
     format!("{} {}", place(&snapshot.text(frame.file), frame.line), snapshot.text(frame.name))
+}
+
+/// The function of a frame in a short form: the name of its operation, or its own.
+pub fn short_function(snapshot: &Snapshot, frame: Frame) -> Cow<'_, str> {
+    let name = snapshot.text(frame.name);
+    short_operation(&name).map_or(name, Cow::Owned)
 }
 
 /// Removes the arguments from a C++ function's name: `at::(anonymous namespace)::run(int) const`
@@ -90,9 +105,9 @@ pub fn without_arguments(name: &str) -> &str {
     name
 }
 
-/// Whether a frame belongs to PyTorch, Python or compiled code.
+/// Whether a frame belongs to PyTorch, Python, compiled code or a package's wrappers.
 pub fn is_framework(snapshot: &Snapshot, frame: Frame) -> bool {
-    is_framework_file(&snapshot.text(frame.file))
+    is_framework_frame(&snapshot.text(frame.name), &snapshot.text(frame.file))
 }
 
 /// An event and its time from the window's start: `#3,702  +1.204 s`.
@@ -147,6 +162,11 @@ pub fn segment_type(of: SegmentType) -> &'static str {
     }
 }
 
+/// The name of the segment type that serves blocks of this size.
+pub fn size_class(block: Bytes) -> &'static str {
+    segment_type(if block.0 <= SMALL_SIZE { SegmentType::Small } else { SegmentType::Large })
+}
+
 /// The stable reference of a block: `<device>:<address>@<event|pre>`.
 ///
 /// A block whose alloc is lost has `~` before the event from which it counts.
@@ -183,9 +203,14 @@ mod tests {
     fn frame_label_has_place_and_function() {
         assert_eq!(frame_label("forward", "/train/model.py", 212), "model.py:212 forward");
         assert_eq!(
-            frame_label("at::_ops::mul::call(at::Tensor const&)", "??", 0),
-            "at::_ops::mul::call"
+            frame_label("at::_ops::mul_Tensor::call(at::Tensor const&)", "??", 0),
+            "aten::mul"
         );
+        let node = "torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)";
+        assert_eq!(frame_label(node, "libtorch_cpu.so", 42_916_537), "BmmBackward0");
+        // The line of a frame in a library is an offset.
+        assert_eq!(frame_label("run(int)", "/lib/libtorch.so", 42), "libtorch.so run");
+        assert_eq!(frame_label("forward", r"D:\train\model.py", 7), "model.py:7 forward");
         assert_eq!(
             frame_label("gather(bool, bool)", "../csrc/memory_snapshot.cpp", 0),
             "memory_snapshot.cpp gather"

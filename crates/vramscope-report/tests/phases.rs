@@ -55,6 +55,17 @@ impl Run {
         self.free(gradient, ZERO);
     }
 
+    /// A training step whose optimizer replaces 2,000 bytes of state.
+    fn replacing_step(&mut self, state: u64) -> u64 {
+        let activation = self.alloc(300, FORWARD);
+        let gradient = self.alloc(1000, BACKWARD);
+        self.free(activation, BACKWARD);
+        let replaced = self.alloc(2000, STATE);
+        self.free(state, STATE);
+        self.free(gradient, ZERO);
+        replaced
+    }
+
     fn file(&self) -> LoadedFile {
         let block = |&(address, size): &(u64, u64)| {
             json!({"address": address, "size": size, "requested_size": size,
@@ -74,6 +85,10 @@ fn report(steps: usize) -> Value {
     let mut run = Run::default();
     run.alloc(1000, INIT);
     (0..steps).for_each(|step| run.step(step == 0));
+    report_of(&run)
+}
+
+fn report_of(run: &Run) -> Value {
     let file = run.file();
     let target = file.target(0, 0).expect("device 0");
     serde_json::to_value(phases(target, None)).expect("it serializes")
@@ -162,4 +177,16 @@ fn the_first_step_alone_shows_the_second() {
     let text = texts.iter().filter_map(Value::as_str).find(|text| text.contains("next step"));
     assert!(text.is_some_and(|text| text.contains("4.39 KiB in the backward phase")), "{texts:?}");
     assert_eq!(report(2)["next_step"]["recorded_bytes"], 4500);
+}
+
+#[test]
+fn state_that_is_replaced_is_not_new() {
+    let mut run = Run::default();
+    run.alloc(1000, INIT);
+    // Nothing tells that this is the state of earlier steps.
+    let state = run.alloc(2000, &[MAIN]);
+    run.replacing_step(state);
+    let report = report_of(&run);
+    assert_eq!(report["steps"][0]["phases"][3]["phase"], "optimizer");
+    assert_eq!(report["next_step"], Value::Null);
 }

@@ -23,9 +23,14 @@ impl Coordinator {
                 } else {
                     ("file", "files")
                 };
+                let skipped = files.iter().filter(|file| file.skipped).count() as u64;
+                let skipped = Quantity::count(skipped, "other file", "other files");
                 RunResponse::Planned {
                     id: *id,
                     title,
+                    skipped_text: (rows.len() < files.len())
+                        .then(|| format!("{} skipped", skipped.exact)),
+                    skipped,
                     count_text: Quantity::count(rows.len() as u64, one, many).exact,
                     rows,
                 }

@@ -4,6 +4,7 @@ use crate::queries::layout_axis;
 use vramscope_analysis::{Coverage, Trace};
 use vramscope_protocol::{Axis, AxisKind, DeviceSummary, Loaded, PROTOCOL, Part, WarningRow};
 use vramscope_report::Quantity;
+use vramscope_report::device_name;
 use vramscope_report::{LoadedFile, SnapshotEntry};
 use vramscope_snapshot::Warning;
 
@@ -34,8 +35,11 @@ fn warnings(entry: &SnapshotEntry) -> Vec<WarningRow> {
     let of_file = entry.snapshot.report.warnings().iter().map(|w| row(String::new(), w));
     let has_several = entry.traces.len() > 1;
     let of_devices = entry.traces.iter().flat_map(|trace| {
-        let prefix =
-            if has_several { format!("device {}: ", trace.device.device) } else { String::new() };
+        let prefix = if has_several {
+            format!("{}: ", device_name(trace.device.device))
+        } else {
+            String::new()
+        };
         trace.warnings.iter().map(move |w| row(prefix.clone(), w))
     });
     of_file.chain(of_devices).collect()
@@ -48,7 +52,7 @@ fn device(trace: &Trace) -> DeviceSummary {
     let at = if band.peak_event.is_some() { "at " } else { "" };
     DeviceSummary {
         device: trace.device.device,
-        label: format!("device {}", trace.device.device),
+        label: device_name(trace.device.device).into_owned(),
         events: Quantity::count(trace.device.events.len() as u64, "event", "events"),
         blocks: Quantity::count(trace.blocks.len() as u64, "block", "blocks"),
         peak_text: format!("peak {} {at}{}", peak.text, peak_event.text),

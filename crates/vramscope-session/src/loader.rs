@@ -4,6 +4,7 @@ use crate::load_preview::CurvePreview;
 use crate::memory_limit::MemoryLimit;
 use std::ops::Range;
 use vramscope_protocol::{Failure, Progress, TooLarge};
+use vramscope_report::summary::ErrorSummary;
 use vramscope_report::{LoadedFile, piece_len};
 use vramscope_snapshot::{LoadError, Reader};
 use vramscope_units::Bytes;
@@ -64,7 +65,8 @@ impl Loader {
     }
 
     fn take(&mut self, chunk: &[u8]) -> Result<(), Failure> {
-        self.reader.feed(chunk).map_err(|error| failure(&error))?;
+        let fed = self.reader.feed(chunk);
+        fed.map_err(|error| failure(&error, self.reader.may_be_snapshot()))?;
         if let Some(limit) = &mut self.limit {
             // The page offers an event range of the whole curve, so the preview goes on after rows
             // are dropped.
@@ -126,13 +128,15 @@ impl Loader {
     /// # Errors
     /// The bytes are not a complete snapshot.
     pub fn finish(self) -> Result<LoadedFile, Failure> {
-        let entries = self.reader.finish().map_err(|error| failure(&error))?;
+        let may_be_snapshot = self.reader.may_be_snapshot();
+        let entries = self.reader.finish().map_err(|error| failure(&error, may_be_snapshot))?;
         Ok(LoadedFile::new(self.path, self.read, entries))
     }
 }
 
-fn failure(error: &LoadError) -> Failure {
-    Failure { id: None, message: error.to_string(), hint: error.hint().map(str::to_owned) }
+fn failure(error: &LoadError, may_be_snapshot: bool) -> Failure {
+    let ErrorSummary { message, hint, kind } = ErrorSummary::new(error, may_be_snapshot);
+    Failure { id: None, message, hint, file: Some(kind) }
 }
 
 fn progress(read: u64, total: u64) -> Progress {

@@ -169,6 +169,7 @@ impl MemoryLimit {
             hint: Some(format!(
                 "{remedy} the command line, which has no such limit: vramscope summary {name}"
             )),
+            file: None,
         }
     }
 }

@@ -88,7 +88,8 @@ impl QueryQueue {
 impl Pending {
     fn slice(&mut self, sources: Sources<'_>) -> Slice {
         let failed = |message: &str| {
-            let failure = Failure { id: Some(self.id), message: message.to_owned(), hint: None };
+            let failure =
+                Failure { id: Some(self.id), message: message.to_owned(), hint: None, file: None };
             Slice::answer(Response::Failed(failure))
         };
         let Some(file) = sources.file else { return failed("The file is not loaded.") };

@@ -6,19 +6,20 @@ use vramscope_report::rank_of;
 use vramscope_report::text::file_name;
 use vramscope_units::Bytes;
 
-/// The run's title and one row for each file, by folder, then rank, then path.
+/// The run's title and one row for each file but the skipped ones, by folder, then rank, then path.
 ///
 /// Numbers inside names compare as numbers.
 pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
     let folder_of =
         |path: &str| path.rsplit_once(['/', '\\']).map_or("", |(folder, _)| folder).to_owned();
-    let common = files
-        .iter()
+    let shown = || files.iter().filter(|file| !file.skipped);
+    let common = shown()
         .map(|f| folder_of(&f.path))
         .reduce(|a, b| common_folder(&a, &b))
         .unwrap_or_default();
     let mut rows: Vec<(&FileEntry, PlannedRow)> = (0..)
         .zip(files)
+        .filter(|(_, entry)| !entry.skipped)
         .map(|(file, entry)| {
             let folder = folder_of(&entry.path);
             let rank = rank_of(&entry.path);
@@ -37,7 +38,7 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
             .then_with(|| a.rank.unwrap_or(u32::MAX).cmp(&b.rank.unwrap_or(u32::MAX)))
             .then_with(|| natural(&a_file.path, &b_file.path))
     });
-    let title = match (files, file_name(&common)) {
+    let title = match (shown().collect::<Vec<_>>().as_slice(), file_name(&common)) {
         ([one], "") => file_name(&one.path).to_owned(),
         (_, "") => "files".to_owned(),
         (_, folder) => folder.to_owned(),
@@ -84,7 +85,10 @@ mod tests {
     use super::*;
 
     fn files(paths: &[&str]) -> Vec<FileEntry> {
-        paths.iter().map(|p| FileEntry { path: (*p).to_owned(), bytes: 2048.0 }).collect()
+        paths
+            .iter()
+            .map(|p| FileEntry { path: (*p).to_owned(), bytes: 2048.0, skipped: false })
+            .collect()
     }
 
     #[test]
@@ -110,6 +114,16 @@ mod tests {
             (title.as_str(), rows[0].label.as_str()),
             ("snapshot.pickle", "snapshot.pickle")
         );
+    }
+
+    #[test]
+    fn plan_leaves_out_skipped_files() {
+        let mut all = files(&["run/config.json", "run/rank1.pickle", "run/rank0.pickle"]);
+        all[0].skipped = true;
+        let (title, rows) = plan(&all);
+        assert_eq!(title, "run");
+        // Rows keep the numbers of their files.
+        assert_eq!(rows.iter().map(|row| row.file).collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]

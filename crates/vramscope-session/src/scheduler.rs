@@ -394,5 +394,5 @@ fn id_of(request: &Request) -> u32 {
 }
 
 fn failure(id: Option<u32>, message: &str) -> Failure {
-    Failure { id, message: message.to_owned(), hint: None }
+    Failure { id, message: message.to_owned(), hint: None, file: None }
 }

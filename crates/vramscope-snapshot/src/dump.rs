@@ -15,8 +15,8 @@ fn write(s: &Snapshot, out: &mut String) -> fmt::Result {
     for device in &s.devices {
         writeln!(
             out,
-            "device {}: {} events, {} segments",
-            device.device,
+            "{}: {} events, {} segments",
+            crate::device_name(device.device),
             device.events.len(),
             device.segments.len()
         )?;
@@ -52,11 +52,6 @@ fn write(s: &Snapshot, out: &mut String) -> fmt::Result {
             }
         }
     }
-    for row in s.host.events.clone() {
-        write!(out, "host")?;
-        event(s, row, out)?;
-    }
-    writeln!(out, "host segments {} blocks {}", s.host.segments.len(), s.host.blocks.len())?;
     for a in &s.annotations {
         writeln!(
             out,

@@ -43,7 +43,7 @@ pub(crate) struct FilterState {
     range: Range<u32>,
     /// One window per list of events, with the list's index in `Tables::row_ranges`.
     windows: Vec<(usize, LiveWindow)>,
-    /// Address keys of the final segments' active blocks. PyTorch writes them before the traces;
+    /// Address keys of the final segments' active blocks. PyTorch writes them before their trace;
     /// `None` if they have not been read yet.
     active: Option<FxHashSet<u64>>,
     /// Whether to keep no rows and only count events.
@@ -176,7 +176,9 @@ impl Tables {
         }
         let range = filter.range.clone();
         let only_counts = filter.only_counts;
-        if filter.active.is_none() && !self.blocks.is_empty() {
+        // The segments of pinned host memory are in front of its trace, behind the other traces.
+        let is_new = filter.seen(index).is_none();
+        if (filter.active.is_none() || is_new) && !self.blocks.is_empty() {
             filter.active = Some(active(&self.blocks));
         }
         let known = filter.active.take();

@@ -3,12 +3,14 @@
 use crate::delta_column::DeltaColumn;
 use crate::event_range::EventFilter;
 use crate::events::Action;
+use crate::host;
 use crate::ids::StackId;
 use crate::json_text::json_text;
 use crate::keys;
 use crate::report::{LoadError, WarningKind};
 use crate::segments::Segment;
-use crate::snapshot::{Device, Excerpt, HostMemory, Snapshot, UsedCounts};
+use crate::snapshot::{Device, DeviceKind, Excerpt, Snapshot, UsedCounts};
+use crate::source::has_snapshot_key;
 use crate::tables::{Tables, ext};
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,7 +56,15 @@ pub(crate) struct PickleLoader {
     parser: Parser<Tables>,
     /// The file offset of the last capacity reservation.
     reserved_at: u64,
+    /// The first bytes, which have the root's first key.
+    start: Vec<u8>,
 }
+
+/// The number of first bytes to keep. The protocol, the root and its first key take about 40.
+const START_BYTES: usize = 256;
+
+/// A pickle of fewer bytes may be a snapshot that ends before its first key.
+const TELLING_BYTES: usize = 64;
 
 /// Capacity reservations per file. Fewer would predict the rest better, but reallocate larger
 /// tables.
@@ -62,13 +72,14 @@ pub const CAPACITY_CHECKS_PER_FILE: u64 = 64;
 
 impl Default for PickleLoader {
     fn default() -> Self {
-        Self { parser: Parser::new(Tables::new(), keys::KNOWN), reserved_at: 0 }
+        Self::new(&EventFilter::default())
     }
 }
 
 impl PickleLoader {
     pub(crate) fn new(filter: &EventFilter) -> Self {
-        Self { parser: Parser::new(Tables::with_filter(filter), keys::KNOWN), reserved_at: 0 }
+        let parser = Parser::new(Tables::with_filter(filter), keys::KNOWN);
+        Self { parser, reserved_at: 0, start: Vec::new() }
     }
 
     /// Reads the next bytes.
@@ -79,6 +90,8 @@ impl PickleLoader {
         if let Some(filter) = &mut self.parser.sink_mut().filter {
             filter.forget_recent();
         }
+        let missing = START_BYTES - self.start.len();
+        self.start.extend_from_slice(&chunk[..missing.min(chunk.len())]);
         Ok(self.parser.feed(chunk)?)
     }
 
@@ -140,6 +153,13 @@ impl PickleLoader {
         let tables = self.parser.sink();
         let filter_memory = tables.filter.as_ref().map_or(0, |filter| filter.memory());
         self.parser.memory() + tables.memory() + filter_memory
+    }
+
+    /// Whether the bytes so far show a part of a snapshot, or are too few to tell.
+    pub(crate) fn may_be_snapshot(&self) -> bool {
+        self.start.len() < TELLING_BYTES
+            || has_snapshot_key(&self.start)
+            || self.parser.sink().has_rows()
     }
 
     /// The parser's part of the memory. It is freed when the pickle ends.
@@ -209,8 +229,11 @@ pub(crate) fn build(
         return Err(LoadError::Refused { what: crate::source::TORCH_SAVE });
     }
     let segments = roots.segments.map_or(0..0, |v| tables.rows(&heap, v, ext::SEGMENT));
-    let empty_list = matches!(root.kind(), Kind::List(_)) && heap.items(root).is_empty();
-    if segments.is_empty() && roots.traces.is_none() && !empty_list && !roots.named {
+    // Other files have a key `segments` too, such as transcripts.
+    let is_empty_list = roots
+        .segments
+        .is_some_and(|list| matches!(list.kind(), Kind::List(_)) && heap.items(list).is_empty());
+    if segments.is_empty() && roots.traces.is_none() && !is_empty_list {
         return Err(LoadError::NotASnapshot { found: describe(&heap, root) });
     }
     let mut traces: Vec<(Range<u32>, Option<Excerpt>)> = Vec::new();
@@ -218,7 +241,7 @@ pub(crate) fn build(
         traces.push((tables.rows(&heap, value, ext::EVENT), tables.excerpt(heap.resolve(value))));
     }
     let annotations = roots.annotations.map_or(0..0, |v| tables.rows(&heap, v, ext::ANNOTATION));
-    let host = host(&heap, &mut tables, &roots);
+    let host = [roots.host_segments, roots.host_traces];
     let mut settings = Vec::new();
     for (prefix, value) in roots.settings {
         flatten(&heap, &prefix, value, &mut settings, 0);
@@ -227,7 +250,8 @@ pub(crate) fn build(
     let mut of_devices: Vec<Segment> =
         tables.segments[segments.start as usize..segments.end as usize].to_vec();
     of_devices.sort_by_key(|s| (s.device, s.address));
-    let devices = devices(&of_devices, &traces);
+    let mut devices = devices(&of_devices, &traces);
+    devices.extend(host::device(&heap, &mut tables, host, &mut of_devices));
     let annotations =
         tables.annotations[annotations.start as usize..annotations.end as usize].to_vec();
     let mut snapshot = Snapshot {
@@ -243,7 +267,6 @@ pub(crate) fn build(
         actions: tables.actions,
         settings,
         devices,
-        host,
         report: tables.report,
         used: UsedCounts::default(),
         bytes,
@@ -262,8 +285,6 @@ struct Roots {
     host_segments: Option<Value>,
     host_traces: Option<Value>,
     settings: Vec<(String, Value)>,
-    /// Whether the root has a key that only snapshots have.
-    named: bool,
 }
 
 impl Roots {
@@ -271,14 +292,8 @@ impl Roots {
         for pair in heap.items(root).chunks_exact(2) {
             let (Kind::Str(key), value) = (pair[0].kind(), heap.resolve(pair[1])) else { continue };
             match key.0 {
-                keys::SEGMENTS => {
-                    self.segments = Some(value);
-                    self.named = true;
-                }
-                keys::DEVICE_TRACES => {
-                    self.traces = Some(value);
-                    self.named = true;
-                }
+                keys::SEGMENTS => self.segments = Some(value),
+                keys::DEVICE_TRACES => self.traces = Some(value),
                 keys::EXTERNAL_ANNOTATIONS => self.annotations = Some(value),
                 keys::HOST_SEGMENTS => self.host_segments = Some(value),
                 keys::HOST_TRACES => self.host_traces = Some(value),
@@ -287,17 +302,6 @@ impl Roots {
                 _ => self.settings.push((heap.strings.text(key).into_owned(), value)),
             }
         }
-    }
-}
-
-fn host(heap: &Heap, tables: &mut Tables, roots: &Roots) -> HostMemory {
-    let events = roots.host_traces.map_or(0..0, |v| tables.rows(heap, v, ext::EVENT));
-    let segments = roots.host_segments.map_or(0..0, |v| tables.rows(heap, v, ext::SEGMENT));
-    let blocks = roots.host_segments.map_or(0..0, |v| tables.rows(heap, v, ext::BLOCK));
-    HostMemory {
-        events,
-        segments: tables.segments[segments.start as usize..segments.end as usize].to_vec(),
-        blocks,
     }
 }
 
@@ -344,7 +348,8 @@ fn devices(segments: &[Segment], traces: &[(Range<u32>, Option<Excerpt>)]) -> Ve
         .into_iter()
         .map(|device| {
             let (events, excerpt) = traces.get(device as usize).cloned().unwrap_or((0..0, None));
-            Device { device, events, segments: range_of(device), excerpt }
+            let (kind, segments) = (DeviceKind::Gpu, range_of(device));
+            Device { device, kind, events, segments, excerpt }
         })
         .collect()
 }

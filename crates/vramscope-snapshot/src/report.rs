@@ -53,6 +53,8 @@ pub enum WarningKind {
     Carving,
     /// The replay does not end with the final blocks.
     CarvingEnd,
+    /// The trace of pinned host memory has rounded sizes instead of requests.
+    HostRequests,
 }
 
 /// The curve that a warning turns into an estimate.
@@ -92,13 +94,14 @@ impl WarningKind {
             Self::SegmentOverlap => "segment_overlap",
             Self::Carving => "carving",
             Self::CarvingEnd => "carving_end",
+            Self::HostRequests => "host_requests",
         }
     }
 
     /// The curve that is no longer exact after a warning of this kind.
     pub fn affects(self) -> Option<AffectedCurve> {
         match self {
-            Self::LostFree | Self::LostAlloc | Self::EndsRequested => {
+            Self::LostFree | Self::LostAlloc | Self::EndsRequested | Self::HostRequests => {
                 Some(AffectedCurve::RequestedBytes)
             }
             Self::ReservedBelowZero => Some(AffectedCurve::ReservedBytes),
@@ -181,6 +184,16 @@ impl Report {
     }
 }
 
+/// What an unreadable file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFault {
+    /// The file is something else, such as a checkpoint or a configuration.
+    NoSnapshot,
+    /// The file is a snapshot that is damaged or incomplete, or too little of it can be read to
+    /// rule that out.
+    Damaged,
+}
+
 /// Why a file cannot be read as a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -224,6 +237,12 @@ pub enum LoadError {
         /// The page's size in bytes.
         bytes: u64,
     },
+    /// A page with a picture of memory over time.
+    #[error(
+        "this page is a picture of torch.profiler's export_memory_timeline; it holds no \
+         allocations; record a snapshot"
+    )]
+    MemoryTimeline,
     /// An HTML page with invalid base64 data.
     #[error("the snapshot in this HTML page is not valid base64 at offset {at}")]
     Base64 {
@@ -248,6 +267,27 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// What the file is. `may_be_snapshot` is [`Reader::may_be_snapshot`](crate::Reader) after the
+    /// last byte that was read.
+    pub fn fault(&self, may_be_snapshot: bool) -> FileFault {
+        match self {
+            Self::NotASnapshot { .. }
+            | Self::Html { .. }
+            | Self::MemoryTimeline
+            | Self::Refused { .. }
+            | Self::Unknown { .. } => FileFault::NoSnapshot,
+            // Only a page with a snapshot has base64 data under that key.
+            Self::Base64 { .. } | Self::Pickle(PickleError::Empty) => FileFault::Damaged,
+            Self::Pickle(_) | Self::Json { .. } | Self::Gzip { .. } => {
+                if may_be_snapshot {
+                    FileFault::Damaged
+                } else {
+                    FileFault::NoSnapshot
+                }
+            }
+        }
+    }
+
     /// A remedy for the error, if the message does not name one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -258,7 +298,7 @@ impl LoadError {
             Self::Pickle(_) => {
                 Some("Copy the file again. If that does not help, take a new snapshot.")
             }
-            Self::NotASnapshot { .. } | Self::Unknown { .. } => {
+            Self::NotASnapshot { .. } | Self::MemoryTimeline | Self::Unknown { .. } => {
                 Some("Write a snapshot with torch.cuda.memory._dump_snapshot(\"rank0.pickle\").")
             }
             Self::Json { .. }

@@ -23,7 +23,7 @@ pub struct Snapshot {
     pub stacks: Stacks,
     /// Trace entries of all devices. Shared, because they are most of a snapshot's memory.
     pub events: Arc<Events>,
-    /// Segments, sorted by device and address. [`HostMemory`] has those of pinned host memory.
+    /// Segments, sorted by device and address. Those of pinned host memory are last.
     pub segments: Vec<Segment>,
     /// Blocks of all segments.
     pub blocks: Vec<Block>,
@@ -37,10 +37,8 @@ pub struct Snapshot {
     pub actions: Vec<StrId>,
     /// `allocator_settings`: dotted keys and their values as JSON text, in file order.
     pub settings: Vec<(String, String)>,
-    /// Devices with events or segments, sorted by ordinal.
+    /// Devices with events or segments, sorted by ordinal. Pinned host memory is last.
     pub devices: Vec<Device>,
-    /// Pinned host memory.
-    pub host: HostMemory,
     /// Defects that reading worked around.
     pub report: Report,
     /// The number of distinct frames and stacks in use.
@@ -49,11 +47,44 @@ pub struct Snapshot {
     pub bytes: u64,
 }
 
+/// The ordinal of pinned host memory, in place of a device's. PyTorch numbers devices with 8 bits
+/// and a sign, so no device has it.
+pub const HOST: u32 = 128;
+
+/// The name of a device for texts: `device 0`, or `host` for pinned host memory.
+pub fn device_name(ordinal: u32) -> Cow<'static, str> {
+    match ordinal {
+        HOST => Cow::Borrowed("host"),
+        _ => Cow::Owned(format!("device {ordinal}")),
+    }
+}
+
+/// The memory that a [`Device`] stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// The memory of an accelerator.
+    Gpu,
+    /// Pinned host memory (since PyTorch 2.14, if recorded).
+    Host,
+}
+
+impl DeviceKind {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gpu => "gpu",
+            Self::Host => "host",
+        }
+    }
+}
+
 /// The rows of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// The ordinal on the local machine.
+    /// The ordinal on the local machine; [`HOST`] for pinned host memory.
     pub device: u32,
+    /// The kind of memory.
+    pub kind: DeviceKind,
     /// The device's trace, oldest event first: rows of [`Snapshot::events`].
     pub events: Range<u32>,
     /// The device's segments: indices into [`Snapshot::segments`].
@@ -72,17 +103,6 @@ pub struct Excerpt {
     pub of: u32,
     /// The number of rows before the requested range.
     pub before: u32,
-}
-
-/// Pinned host memory (since PyTorch 2.14, if recorded).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostMemory {
-    /// Its trace: rows of [`Snapshot::events`].
-    pub events: Range<u32>,
-    /// Its segments.
-    pub segments: Vec<Segment>,
-    /// Blocks that the file lists without segments: rows of [`Snapshot::blocks`].
-    pub blocks: Range<u32>,
 }
 
 /// The number of distinct frames and stacks that events, blocks or segments refer to.

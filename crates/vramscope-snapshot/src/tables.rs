@@ -83,6 +83,11 @@ impl Tables {
             + self.history.capacity() * size_of::<(u64, StackId)>()
     }
 
+    /// Whether an event, a block or a segment was read.
+    pub(crate) fn has_rows(&self) -> bool {
+        !(self.events.is_empty() && self.blocks.is_empty() && self.segments.is_empty())
+    }
+
     pub(crate) fn new() -> Self {
         Self {
             frames: Frames::default(),

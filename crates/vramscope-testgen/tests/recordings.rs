@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::generate;
-use vramscope_report::summary::{ErrorSummary, summarize};
+use vramscope_report::summary::{ErrorKind, ErrorSummary, summarize};
 use vramscope_session::Loader;
 use vramscope_testgen::{Options, warm_up};
 
@@ -44,7 +44,11 @@ fn summary(path: &Path) -> Value {
         .chunks(1 << 20)
         .try_for_each(|c| loader.feed(c).map(drop))
         .and_then(|()| loader.finish())
-        .map_err(|error| ErrorSummary { message: error.message, hint: error.hint });
+        .map_err(|error| ErrorSummary {
+            message: error.message,
+            hint: error.hint,
+            kind: error.file.unwrap_or(ErrorKind::Unreadable),
+        });
     let mut rows = summarize("file", bytes.len() as u64, &result);
     assert_eq!(rows.len(), 1);
     serde_json::to_value(rows.remove(0)).expect("a summary serializes")

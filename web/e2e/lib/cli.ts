@@ -148,7 +148,19 @@ export function print(folder: string, args: string[]): unknown {
     maxBuffer: 2 ** 28,
     stdio: "pipe",
   });
-  return JSON.parse(out);
+  return withFrames(JSON.parse(out));
+}
+
+/** Gives each row of a report the frames of its call stack in place of the stack's index. */
+export function withFrames<R extends object>(report: R): R {
+  const lists = Object.values(report).filter(Array.isArray);
+  const stacks = "stacks" in report && Array.isArray(report.stacks) ? report.stacks : [];
+  for (const row of lists.flat()) {
+    if (typeof row?.stack !== "number") continue;
+    row.frames = stacks[row.stack];
+    delete row.stack;
+  }
+  return report;
 }
 
 /** Runs the program over files, by their names in a folder. */

@@ -96,6 +96,27 @@ test("a folder is searched with its subfolders", async ({ viewer, page }, info) 
   await expect(viewer.row(path)).toHaveAttribute("data-rank", "0");
 });
 
+test("foreign files of a folder are counted in one line, a damaged snapshot keeps its row", async ({
+  viewer,
+  page,
+}, info) => {
+  const run = info.outputPath("run");
+  cpSync(testData("run_folder"), run, { recursive: true });
+  cpSync(testData("damaged/truncated.pickle"), join(run, "rank1_memory_snapshot.pickle"));
+  await page.getByLabel("Open folder").first().setInputFiles(run);
+  const skipped = page.getByTestId("skipped-files");
+  await expect(skipped).toHaveText("5 other files skipped");
+  await expect(skipped).toHaveAttribute("data-value", "5");
+  await expect(viewer.rows).toHaveCount(2);
+  await viewer.expectRow("run/rank0_memory_snapshot.pickle", "ready");
+  await viewer.expectRow("run/rank1_memory_snapshot.pickle", "error");
+  // A file that is opened by itself is an error on its row.
+  await viewer.open(testData("run_folder/config.json"));
+  await viewer.expectRow("config.json", "error");
+  await expect(viewer.rows).toHaveCount(1);
+  await expect(skipped).toHaveCount(0);
+});
+
 /**
  * Drags a file over an element and drops it. The modification time depends only on the content, so
  * a second drop is the same file.

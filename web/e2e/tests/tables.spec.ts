@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { basename, dirname } from "node:path";
-import { type BlockRow, cli, deviceOf, program, written } from "../lib/cli.js";
+import { type BlockRow, cli, deviceOf, program, withFrames, written } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { openPalette } from "../lib/keys.js";
 import { expect, test } from "../lib/test.js";
@@ -198,9 +198,8 @@ test("blocks are filtered by category, search and cursor, and saved as filtered"
     await views.table("blocks").expectTotal(wanted.length);
     const some = await views.download(pane.getByRole("button", { name: "JSON", exact: true }));
     expect(some.name).toBe("gpt_small-blocks.json");
-    expect((JSON.parse(some.bytes.toString("utf8")) as { blocks: BlockRow[] }).blocks).toEqual(
-      wanted,
-    );
+    const saved = JSON.parse(some.bytes.toString("utf8")) as { blocks: BlockRow[] };
+    expect(withFrames(saved).blocks).toEqual(wanted);
   });
   await test.step("category, search, live at the cursor", async () => {
     const select = pane.getByRole("combobox", { name: "Category" });

@@ -48,7 +48,9 @@ function fakeOwners() {
   return {
     plot,
     selection,
-    runs: { run: signal({ title: "", countText: "", files: [A, B] }) },
+    runs: {
+      run: signal({ title: "", countText: "", files: [A, B], skipped: [], skippedText: null }),
+    },
     viewSelection: new ViewSelection(),
     navigation: new Navigation(new Status(() => undefined)),
     plots: { timeline: signal<FakePlot | null>(plot) },
@@ -110,7 +112,7 @@ test("a place has no markers, rulers and GPU memory", () => {
 });
 
 test("a state of a file that is not open stays pending until its trace is visible", () => {
-  owners.runs.run.value = { title: "", countText: "", files: [A] };
+  owners.runs.run.value = { title: "", countText: "", files: [A], skipped: [], skippedText: null };
   owners.selection.look({ file: A, part: 0 }, null);
   address.go(FULL);
   expect(owners.plot.setRange).not.toHaveBeenCalled();

@@ -2,7 +2,7 @@
 
 import { batch } from "@preact/signals";
 import type { Address } from "./address.js";
-import { isSame, notOpen } from "./client/files.js";
+import { fileName, isSame, notOpen } from "./client/files.js";
 import { RankFile, type Source } from "./client/rank-file.js";
 import type { PlannedRow } from "./generated/protocol.js";
 import { failureOf, type Run, settled } from "./run.js";
@@ -21,7 +21,7 @@ export interface LoaderOwners {
 
 /** The row of a file until the coordinator has planned the run. */
 function unplanned({ path }: Source, file: number): PlannedRow {
-  return { file, rank: null, label: path.split("/").at(-1) ?? path, group: "", size: "" };
+  return { file, rank: null, label: fileName(path), group: "", size: "" };
 }
 
 function notEmpty(sources: Source[]): Source[] {
@@ -35,6 +35,8 @@ export class RunLoader {
   #loads = 0;
   /** Resolves when all files that are being added have their rows. */
   #added: Promise<unknown> = Promise.resolve();
+  /** Whether files are about to be taken out of the run. */
+  #skipping = false;
 
   constructor(owners: LoaderOwners) {
     this.#owners = owners;
@@ -89,7 +91,7 @@ export class RunLoader {
     batch(() => {
       status.notice.value = null;
       selection.focus.value = null;
-      runs.run.value = { title, countText, files };
+      runs.run.value = { title, countText, files, skipped: [], skippedText: null };
     });
     return files;
   }
@@ -97,21 +99,58 @@ export class RunLoader {
   /** Plans a run. `known` files keep their number and get their new place. */
   async #plan(known: readonly RankFile[], sources: readonly Source[]): Promise<Run> {
     const all = [...known.map(({ source }) => source), ...sources];
-    const { title, countText, rows } = await this.#owners.runs.coordinator.plan(
-      all.map(({ path, bytes }) => ({ path, bytes })),
+    const skipped = known.filter((file) => file.skipped);
+    const planned = await this.#owners.runs.coordinator.plan(
+      all.map(({ path, bytes }, index) => {
+        const file = known[index];
+        return { path, bytes, skipped: file !== undefined && skipped.includes(file) };
+      }),
     );
+    const { title, countText, rows } = planned;
     const files = rows.flatMap((row) => {
       const [file, source] = [known[row.file], all[row.file]];
       if (file) file.planned = row;
       return file ?? (source ? new RankFile(source, row) : []);
     });
-    return { title, countText, files };
+    const text = planned.skippedText;
+    const skippedText = text === null ? null : { text, value: planned.skipped.raw };
+    return { title, countText, files, skipped, skippedText };
+  }
+
+  /**
+   * Takes files out of the run that a search of a folder found and that are no snapshots. Called
+   * for each of them, it acts once for all that are known then.
+   */
+  skip(): void {
+    if (this.#skipping) return;
+    this.#skipping = true;
+    const done = this.#added.then(() => this.#leaveOut());
+    this.#added = done.catch((error: unknown) => this.#owners.status.report(failureOf(error)));
+  }
+
+  async #leaveOut(): Promise<void> {
+    this.#skipping = false;
+    const { runs, selection, status } = this.#owners;
+    const [load, before] = [this.#loads, runs.run.peek()];
+    if (before === null) return;
+    const run = await this.#plan(runs.numbered, []);
+    if (load !== this.#loads || runs.run.peek() !== before) return;
+    const focused = selection.focus.peek()?.file;
+    const ready = run.files.find((file) => file.load.peek().state === "ready");
+    batch(() => {
+      runs.run.value = { ...run, title: before.title };
+      if (focused && run.skipped.includes(focused)) {
+        selection.clear();
+        if (ready) selection.look({ file: ready, part: 0 });
+      }
+    });
+    if (run.skippedText) status.announce(run.skippedText.text);
   }
 
   async #add(from: Source[]): Promise<RankFile[]> {
     const { runs, selection, status } = this.#owners;
     const load = this.#loads;
-    const known = runs.files.toSorted((a, b) => a.planned.file - b.planned.file);
+    const known = runs.numbered;
     const open = known.map(({ source }) => source);
     const fresh = notOpen(open, from);
     if (fresh.length === 0) {

@@ -38,6 +38,12 @@ export class RunStore {
     return this.run.peek()?.files ?? [];
   }
 
+  /** All files of the run, also the skipped ones, by their number. */
+  get numbered(): readonly RankFile[] {
+    const { files = [], skipped = [] } = this.run.peek() ?? {};
+    return [...files, ...skipped].toSorted((a, b) => a.planned.file - b.planned.file);
+  }
+
   destroy(): void {
     this.pool.destroy();
     this.coordinator.destroy();

@@ -11,6 +11,10 @@ export interface Run {
   title: string;
   countText: string;
   files: RankFile[];
+  /** Files of searched folders that are no snapshots. They have no row. */
+  skipped: readonly RankFile[];
+  /** Their number in words, with its raw value; null if there are none. */
+  skippedText: { text: string; value: string } | null;
 }
 
 /** What a drop does: add files to the open run, or open them in its place. */
@@ -57,6 +61,7 @@ export interface SessionEvents {
 
 /** The rows of the rail that a file has. */
 export function rowsOf(file: RankFile): Row[] {
+  if (file.skipped) return [];
   const load = file.load.value;
   const parts = load.state === "ready" ? load.loaded.parts : [];
   if (parts.length < 2) return [{ file, part: 0, label: file.planned.label }];

@@ -34,7 +34,10 @@ export class Session {
     const runs = new RunStore(modules, {
       progress: (file) => events.progress(file),
       ready: (file) => this.#ready(file),
-      failed: (file, failure) => events.failed(file.path, failure),
+      failed: (file, failure) => {
+        if (file.skipped) loader.skip();
+        else events.failed(file.path, failure);
+      },
       crashing: (file) => address.savePending(file),
       refused: (failure) => status.report(failure),
     });

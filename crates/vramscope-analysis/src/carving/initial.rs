@@ -86,6 +86,9 @@ impl Replay<'_> {
         if let Some(size) = self.final_size(&block) {
             return size.min(available);
         }
+        if self.rounding.takes_whole_segments {
+            return available;
+        }
         let size = self.rounding.round(block.bytes.0).min(available);
         let gap = available - size;
         // The allocator never splits off such a small rest. The gap belongs to the block.

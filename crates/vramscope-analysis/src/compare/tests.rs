@@ -3,7 +3,7 @@ use super::*;
 /// A stack with one frame per line, innermost first. All frames are in `file`.
 fn stack<'a>(bytes: u64, file: &'a str, lines: &[u32]) -> HeldBy<'a> {
     let frames = lines.iter().map(|&line| NamedFrame { name: "step", file, line }).collect();
-    HeldBy { bytes, is_of_free: false, frames }
+    HeldBy { bytes, is_of_free: false, no_stack: None, frames }
 }
 
 /// The bytes of each match, sorted. 0 stands for no partner.
@@ -123,6 +123,7 @@ fn stacks_match_by_user_frames_across_pytorch_releases() {
     let of = |bytes: u64, frames: &[NamedFrame<'static>]| HeldBy {
         bytes,
         is_of_free: false,
+        no_stack: None,
         frames: frames.to_vec(),
     };
     let a = [
@@ -138,4 +139,13 @@ fn stacks_match_by_user_frames_across_pytorch_releases() {
     // Stacks without user frames do not match.
     let (a, b) = ([of(1, &through[..1])], [of(1, &through)]);
     assert_eq!(matched(&a, &b), [(0, 1), (1, 0)]);
+}
+
+#[test]
+fn stacks_match_where_their_reasons_are_equal() {
+    let without =
+        |bytes, why| HeldBy { no_stack: Some(why), frames: Vec::new(), ..stack(bytes, FILE, &[]) };
+    let a = [without(5, NoStack::BeforeRecording), without(7, NoStack::Backward)];
+    let b = [without(8, NoStack::Backward)];
+    assert_eq!(matched(&a, &b), [(5, 0), (7, 8)]);
 }

@@ -95,7 +95,9 @@ fn finding(cx: Evidence<'_>, bursts: &[&Burst], cause: Cause, again: u64) -> Fin
         reserved_again: Bytes(again),
     };
     let mut parts = parts(bursts.iter().map(|burst| (burst.stack, burst.bytes)));
-    parts.iter_mut().for_each(|part| part.blocks = 0);
+    for part in &mut parts {
+        part.blocks = 0;
+    }
     let peak = cx.trace.reserved_band.peak.max(0) as u64;
     let is_costly = bursts.len() >= MIN_COSTLY_BURSTS && again >= peak / COSTLY_PEAK_DIVISOR;
     let what = if by_allocator { "make-room" } else { "on-request" };

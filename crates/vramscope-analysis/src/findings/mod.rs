@@ -42,7 +42,7 @@ use crate::slicing::{self, Budget, run_to_completion};
 use crate::steps::Steps;
 use crate::trace::Trace;
 use returns::Returns;
-use vramscope_snapshot::{Snapshot, StackId};
+use vramscope_snapshot::{DeviceKind, Snapshot, StackId};
 use vramscope_units::Bytes;
 
 /// One finding: what was found, how much it matters and the evidence.
@@ -122,6 +122,12 @@ pub fn findings(of: Evidence<'_>) -> Vec<Finding> {
 
 /// [`findings`] in slices.
 pub async fn findings_sliced(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+    if cx.trace.device.kind == DeviceKind::Host {
+        // The other kinds are about the model and the settings of a GPU's allocator.
+        let mut found = growth::growth(cx, budget).await;
+        sort(&mut found);
+        return found;
+    }
     let mut allocator_budget = budget.fork();
     let (mut found, others) =
         slicing::join(of_steps(cx, budget), of_allocator(cx, &mut allocator_budget)).await;

@@ -12,6 +12,10 @@ use crate::slicing::{Budget, STRIDE};
 use std::ops::Range;
 use vramscope_snapshot::{Action, Snapshot, StackId};
 
+/// The maximum number of events between a return and the next allocation that are read. The
+/// allocator maps expandable segments in a few ranges.
+const MAX_RESERVATIONS: u32 = 64;
+
 /// Why memory is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
@@ -102,10 +106,7 @@ fn cause(cx: Evidence<'_>, rows: Range<u32>, graphs: &[&Span]) -> Cause {
     let calls = |name: &str| {
         cx.snapshot.stack(stack).any(|frame| cx.snapshot.text(frame.name).contains(name))
     };
-    let in_graphs = cx.snapshot.stack(stack).any(|frame| {
-        cx.snapshot.text(frame.file).replace('\\', "/").ends_with("torch/cuda/graphs.py")
-    });
-    if in_graphs || captures_next(cx, rows.end, graphs) {
+    if is_in_graphs(cx, stack) || captures_next(cx, rows.end, graphs) {
         return Cause::Capture;
     }
     let end = cx.trace.device.events.end;
@@ -119,21 +120,26 @@ fn cause(cx: Evidence<'_>, rows: Range<u32>, graphs: &[&Span]) -> Cause {
     }
 }
 
-/// Whether the next allocation is in a pool of a CUDA graph.
+/// Whether a call stack passes through `torch.cuda.graph`.
+fn is_in_graphs(cx: Evidence<'_>, stack: StackId) -> bool {
+    cx.snapshot.stack(stack).any(|frame| {
+        cx.snapshot.text(frame.file).replace('\\', "/").ends_with("torch/cuda/graphs.py")
+    })
+}
+
+/// Whether the next allocation is that of a capture: by its call stack, or in a pool of a graph.
 fn captures_next(cx: Evidence<'_>, row: u32, graphs: &[&Span]) -> bool {
-    if graphs.is_empty() {
-        return false;
-    }
     let (events, rows) = (&cx.snapshot.events, &cx.trace.device.events);
-    let until = rows.end.min(row + STRIDE as u32);
+    let until = rows.end.min(row + MAX_RESERVATIONS);
     let Some(next) = (row..until).find(|&row| events.action(row) == Action::ALLOC) else {
         return false;
     };
     let (address, slot) = (events.addr(next), next - rows.start + 1);
-    graphs.iter().any(|span| {
-        span.address <= address
-            && address.0 < span.end()
-            && span.enters <= slot
-            && slot < span.leaves
-    })
+    is_in_graphs(cx, events.stack(next))
+        || graphs.iter().any(|span| {
+            span.address <= address
+                && address.0 < span.end()
+                && span.enters <= slot
+                && slot < span.leaves
+        })
 }

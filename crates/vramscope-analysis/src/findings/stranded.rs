@@ -86,7 +86,7 @@ pub(super) async fn stranded(
             free: Bytes(free),
             largest: own.iter().map(|s| s.largest_free).max().unwrap_or_default(),
             reserved_elsewhere: Bytes(side.elsewhere),
-            unused: Bytes(side.unused),
+            unused: Bytes(side.here),
             since: side.since.checked_sub(1).map(EventIndex),
             peak: Bytes(peak),
         };
@@ -113,7 +113,8 @@ fn kept_free(segment: &SegmentState, is_private: bool) -> u64 {
 struct Unused {
     /// The slot since which it was free.
     since: u32,
-    unused: u64,
+    /// Bytes that were free from then on.
+    here: u64,
     /// Bytes that others reserved since then, and hold at the peak.
     elsewhere: u64,
 }
@@ -121,7 +122,7 @@ struct Unused {
 impl Unused {
     /// The bytes that others reserved without need.
     fn bytes(&self) -> u64 {
-        self.unused.min(self.elsewhere)
+        self.here.min(self.elsewhere)
     }
 }
 
@@ -162,7 +163,7 @@ async fn unused_since(
             }
         }
     }
-    let mut best = Unused { since: peak, unused: 0, elsewhere: 0 };
+    let mut best = Unused { since: peak, here: 0, elsewhere: 0 };
     let (mut least, mut elsewhere) = (free, 0);
     for slots in strides(peak as usize).collect::<Vec<_>>().into_iter().rev() {
         budget.charge(4 * slots.len() as u64).await;
@@ -171,9 +172,9 @@ async fn unused_since(
             while let Some(span) = others.pop_if(|span| span.enters == slot) {
                 elsewhere += span.size.0;
             }
-            let unused = least.max(0) as u64;
-            if unused.min(elsewhere) > best.bytes() {
-                best = Unused { since: before, unused, elsewhere };
+            let here = least.max(0) as u64;
+            if here.min(elsewhere) > best.bytes() {
+                best = Unused { since: before, here, elsewhere };
             }
             // Undo the slot.
             for change in cx.trace.changes_at(slot) {

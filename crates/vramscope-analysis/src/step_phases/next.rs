@@ -45,8 +45,8 @@ impl NextStep {
     }
 }
 
-/// The estimate from the first whole training step. `None` unless it has all three phases, and its
-/// optimizer allocated most of the state that is live after it.
+/// The estimate from the first whole training step. `None` unless it has all three phases, its
+/// optimizer allocated most of the state that is live after it, and live bytes grew by that state.
 pub(super) async fn next(
     trace: &Trace,
     categories: &Categories,
@@ -91,8 +91,10 @@ pub(super) async fn next(
         }
         parts.push(NextPhase { phase: part.phase, without_new, held, bytes: 0 });
     }
+    // State that replaces older state is not new: live bytes do not grow by it.
+    let growth = trace.requested.at(end).saturating_sub(trace.requested.at(work[0].begin));
     let older_state = work[0].categories[Category::OptimizerState as usize];
-    if next.new_state <= older_state {
+    if next.new_state <= older_state || growth < next.new_state - next.new_state / 8 {
         return None;
     }
     hold(&mut parts);

@@ -17,8 +17,8 @@ pub(super) struct Part {
     pub(super) end: u32,
 }
 
-/// The parts of a window of `events` events, in order. They cover all events. Empty if nothing shows
-/// a step or a phase.
+/// The parts of a window of `events` events, in order. They cover all events. Empty if nothing
+/// shows a step or a phase.
 pub(super) async fn parts(
     events: u32,
     spans: &[PhaseSpan],
@@ -74,7 +74,9 @@ fn close(parts: &mut [Part], begins: &[u32]) {
     let is_work =
         |phase| matches!(phase, StepPhase::Forward | StepPhase::Backward | StepPhase::Generation);
     if !tail.iter().any(|part| is_work(part.phase)) {
-        tail.iter_mut().for_each(|part| part.step = None);
+        for part in tail {
+            part.step = None;
+        }
     }
 }
 

@@ -16,7 +16,7 @@ const DEFAULT_LIMIT: usize = 20;
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let devices = findings::each_device(arguments, RankSummary::new)?;
-    let mut report = Findings { skipped_files: devices.skipped_files, ..across(devices.each) };
+    let mut report = across(devices.each, devices.skipped_files);
     let default = (arguments.format != DiffFormat::Json).then_some(DEFAULT_LIMIT);
     report.truncate(arguments.limit.or(default).unwrap_or(usize::MAX));
     findings::print(&report, arguments.format, text, markdown)?;

@@ -1,15 +1,14 @@
 //! `vramscope blocks`.
 
+use super::segments::pool;
 use crate::Failure;
 use crate::arguments::{Blocks as Arguments, Format, SortBy};
 use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::blocks::{Blocks, Sort, blocks};
+use vramscope_report::device_name;
 use vramscope_units::{Bytes, Micros, grouped};
-
-/// Rows in text when `--limit` is absent.
-const DEFAULT_LIMIT: usize = 20;
 
 /// Prints the window's blocks, sorted.
 ///
@@ -23,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             SortBy::Lifetime => Sort::Lifetime,
             SortBy::ByteSeconds => Sort::ByteSeconds,
         };
-        let limit = arguments.limit.or((format == Format::Text).then_some(DEFAULT_LIMIT));
+        let limit = output::limit(arguments.limit, format == Format::Text);
         output::print(&blocks(target, sort, limit), format, text)
     })
 }
@@ -31,9 +30,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
     writeln!(
         out,
-        "{}  device {}, {} blocks\n",
+        "{}  {}, {} blocks\n",
         styled(STRONG, report.path),
-        report.device,
+        device_name(report.device),
         grouped(report.total as u64)
     )?;
     let head = [
@@ -44,9 +43,11 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
         "allocated at",
         "freed at",
         "lifetime",
+        "pool",
         "call site",
     ];
-    let mut table = Table::new(&head, &[false, true, true, false, true, true, true, false]);
+    let right = &[false, true, true, false, true, true, true, false, false];
+    let mut table = Table::new(&head, right);
     for b in &report.blocks {
         let lifetime = match report.lifetime_unit {
             "us" => Micros(b.lifetime as i64).to_string(),
@@ -65,16 +66,10 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
             },
             b.free_completed_event.map_or_else(|| "-".to_owned(), |e| output::event(e.into())),
             lifetime,
+            pool(b.pool, b.segment_type),
             output::site_label(&b.site, b.of_free),
         ]);
     }
     table.write(out)?;
-    if report.total > report.blocks.len() {
-        writeln!(
-            out,
-            "  and {} more blocks (--limit N shows more)",
-            grouped((report.total - report.blocks.len()) as u64)
-        )?;
-    }
-    Ok(())
+    output::write_omitted(out, report.omitted, "blocks")
 }

@@ -6,17 +6,15 @@ mod text;
 use crate::Failure;
 use crate::arguments::{Common, Diff as Arguments, DiffFormat, Format};
 use crate::output::{self, signed_bytes};
-use crate::{paths, read};
+use crate::paths::{self, Found};
+use crate::read;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use vramscope_report::Quantity;
 use vramscope_report::check::Expression;
-use vramscope_report::diff::{Change, Diff, NamedSide, Pair};
+use vramscope_report::diff::{Change, Diff, NamedSide, Pair, SettingDiff};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Side;
-
-/// Call stacks in text and Markdown when `--top` is absent.
-const DEFAULT_TOP: usize = 15;
 
 /// Compares two snapshots, or the ranks of two runs.
 ///
@@ -33,18 +31,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let band = super::band(arguments.band);
     let (a, b) = (files(&arguments.a)?, files(&arguments.b)?);
     let common = Common { format: Format::Text, rules: arguments.rules.clone(), events: None };
-    let (sides, outcome) =
-        read::each_file(&[a.as_slice(), &b].concat(), &common, |_, _, result| {
-            let Ok(file) = result else { return Ok(None) };
-            let entry = &file.entries[0];
-            read::select_device(entry, arguments.device, &entry.path)
-                .map(|target| Some(Side::new(target, band)))
-        })?;
-    let mut sides = sides.into_iter().collect::<Result<Vec<Option<Side>>, Failure>>()?;
+    let read = read::each_found(&[a.as_slice(), &b].concat(), &common, |_, _, result| {
+        let Ok(file) = result else { return Ok(None) };
+        let entry = &file.entries[0];
+        read::select_device(entry, arguments.device, &entry.path)
+            .map(|target| Some(Side::new(target, band)))
+    })?;
+    let outcome = read.outcome;
+    let sides = read.each.into_iter().map(|side| side.unwrap_or(Ok(None)));
+    let mut sides = sides.collect::<Result<Vec<Option<Side>>, Failure>>()?;
     let in_b = sides.split_off(a.len());
-    let top = arguments.top.or((arguments.format != DiffFormat::Json).then_some(DEFAULT_TOP));
-    let named = |given: &Path, files: &[PathBuf], sides: Vec<Option<Side>>| {
-        let name = |path: &PathBuf| {
+    let top = output::limit(arguments.limit, arguments.format != DiffFormat::Json);
+    let named = |given: &Path, files: &[Found], sides: Vec<Option<Side>>| {
+        let name = |Found { path, .. }: &Found| {
             path.strip_prefix(given).unwrap_or(path).to_string_lossy().into_owned()
         };
         let named: Vec<NamedSide> =
@@ -52,8 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (given.to_string_lossy().into_owned(), named)
     };
     let (in_a, in_b) = (named(&arguments.a, &a, sides), named(&arguments.b, &b, in_b));
-    let mut diff = Diff::new(in_a, in_b, band, top);
-    diff.checks = expressions.iter().map(|e| e.check(&diff.pairs)).collect();
+    let mut diff = Diff::new(in_a, in_b, band, top, &expressions);
+    diff.skipped_files = read.skipped_files;
     if diff.pairs.is_empty() {
         if outcome.is_ok() {
             eprintln!(
@@ -73,6 +72,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             out.flush()?;
         }
     }
+    for check in diff.checks.iter().filter(|c| c.matching_stacks == Some(0)) {
+        eprintln!("vramscope: {}: no call stack contains this text", check.expression);
+    }
     let mut failed = false;
     for check in diff.checks.iter().filter(|c| c.holds) {
         failed = true;
@@ -85,13 +87,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The snapshot files of one side.
-fn files(given: &PathBuf) -> Result<Vec<PathBuf>, Failure> {
+fn files(given: &PathBuf) -> Result<Vec<Found>, Failure> {
     let files = paths::expand(std::slice::from_ref(given))?;
     if files.is_empty() {
         eprintln!("vramscope: no snapshots found in {}", given.display());
         return Err(Failure::Input);
     }
     Ok(files)
+}
+
+/// The rows of the table of settings, steps and inputs: name, before, after. Equal steps and inputs
+/// have a row only beside others that differ.
+fn recording_rows(pair: &Pair) -> Vec<[String; 3]> {
+    // A key that is in one file only belongs to another release of PyTorch.
+    let setting = |s: &SettingDiff| Some([s.key.clone(), s.a.clone()?, s.b.clone()?]);
+    let mut rows: Vec<[String; 3]> = pair.settings.iter().filter_map(setting).collect();
+    let number = vramscope_units::signed_grouped;
+    let row = |name: &str, c: Change| [name.to_owned(), number(c.a), number(c.b)];
+    let inputs = pair.tokens.map(|tokens| tokens.input_bytes_per_step);
+    let counts = [("whole training steps", Some(pair.steps)), ("input bytes per step", inputs)];
+    let counts = counts.into_iter().filter_map(|(name, change)| Some((name, change?)));
+    if !rows.is_empty() || counts.clone().any(|(_, change)| change.change != 0) {
+        rows.extend(counts.filter(|(_, c)| (c.a, c.b) != (0, 0)).map(|(name, c)| row(name, c)));
+    }
+    rows
 }
 
 /// The rows of a pair's main table: name, before, after, change, change in percent.

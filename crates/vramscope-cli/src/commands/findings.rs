@@ -34,7 +34,7 @@ pub(super) fn each_device<T: Send>(
         rules: arguments.rules.clone(),
         events: arguments.events.clone(),
     };
-    let (files, outcome) = read::each_file(&arguments.paths, &common, |_, _, result| {
+    let read = read::each_file(&arguments.paths, &common, |_, _, result| {
         let mut devices: Vec<T> = Vec::new();
         for entry in result.iter().flat_map(|file| &file.entries) {
             let targets =
@@ -43,7 +43,8 @@ pub(super) fn each_device<T: Send>(
         }
         devices
     })?;
-    Ok(Devices { each: files.into_iter().flatten().collect(), skipped_files: 0, outcome })
+    let (files, skipped_files, outcome) = read.into_results();
+    Ok(Devices { each: files.flatten().collect(), skipped_files, outcome })
 }
 
 /// Prints a report in the given format.

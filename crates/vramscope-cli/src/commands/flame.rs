@@ -6,6 +6,7 @@ use crate::output::{self, FAINT, STRONG, percent, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::FrameRecord;
+use vramscope_report::device_name;
 use vramscope_report::flame::{Flame, flame};
 use vramscope_units::{Bytes, grouped};
 
@@ -32,7 +33,7 @@ fn text(out: &mut dyn Write, flame: &Flame<'_>, min_percent: f64) -> io::Result<
         _ => grouped(weight as u64),
     };
     let place = flame.event.map_or_else(|| "the whole window".to_owned(), output::after_event);
-    writeln!(out, "{}  device {}, {place}", styled(STRONG, flame.path), flame.device)?;
+    writeln!(out, "{}  {}, {place}", styled(STRONG, flame.path), device_name(flame.device))?;
     let mut hidden_below = u32::MAX;
     for node in &flame.nodes {
         if node.depth > hidden_below {

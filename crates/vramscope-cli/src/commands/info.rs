@@ -2,9 +2,10 @@
 
 use crate::Failure;
 use crate::arguments::Files;
-use crate::output::{self, FAINT, STRONG, styled};
+use crate::output::{self, FAINT, STRONG, signed_bytes, styled};
 use crate::read;
 use std::io::{self, Write};
+use vramscope_report::device_name;
 use vramscope_report::info::{FileInfo, Info, info};
 use vramscope_units::{Bytes, Micros, grouped};
 
@@ -16,14 +17,15 @@ const MAX_ANNOTATIONS: usize = 12;
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
-    let (infos, outcome) = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
+    let read = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
         let mut infos: Vec<FileInfo> = Vec::new();
         if let Ok(file) = &result {
             infos.extend(file.entries.iter().map(|entry| info(&entry.path, entry)));
         }
         infos
     })?;
-    let report = Info::new(infos.into_iter().flatten().collect());
+    let (infos, skipped_files, outcome) = read.into_results();
+    let report = Info::new(infos.flatten().collect(), skipped_files);
     output::print(&report, arguments.common.format, text)?;
     outcome
 }
@@ -46,8 +48,16 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
     )?;
     for d in &file.devices {
         let span = d.window_us.map_or(String::new(), |us| format!(" in {}", Micros(us as i64)));
-        writeln!(out, "  device {}  {} events{span}", d.device, grouped(d.events as u64))?;
+        writeln!(out, "  {}  {} events{span}", device_name(d.device), grouped(d.events as u64))?;
         writeln!(out, "    {}", d.provenance)?;
+        if let Some(pinned) = &d.pinned {
+            writeln!(
+                out,
+                "    pinned host memory: {} requested, {} pinned at the end",
+                signed_bytes(pinned.requested_bytes),
+                signed_bytes(pinned.pinned_bytes)
+            )?;
+        }
         if let Some(by) = d.steps_by {
             writeln!(
                 out,

@@ -4,6 +4,7 @@ pub(crate) mod anomalies;
 pub(crate) mod blocks;
 pub(crate) mod diagnose;
 pub(crate) mod diff;
+pub(crate) mod events;
 pub(crate) mod export;
 mod findings;
 pub(crate) mod flame;
@@ -15,7 +16,7 @@ pub(crate) mod state;
 pub(crate) mod summary;
 
 use crate::Failure;
-use crate::arguments::{Arguments, Band, FlameWeight, Moment, NamedMoment};
+use crate::arguments::{Arguments, Band, FlameWeight, Moment};
 use clap::CommandFactory as _;
 use std::io::{self, Write};
 use vramscope_report::flame::Weight;
@@ -39,9 +40,7 @@ fn slot(target: Target<'_>, moment: &Moment, default: At) -> Result<u32, Failure
     let at = match (moment.event, moment.time, moment.at) {
         (Some(event), ..) => At::Event(event),
         (_, Some(time), _) => At::Time(time),
-        (_, _, Some(NamedMoment::Start)) => At::Start,
-        (_, _, Some(NamedMoment::Peak)) => At::Peak,
-        (_, _, Some(NamedMoment::End)) => At::End,
+        (_, _, Some(at)) => at,
         (None, None, None) => default,
     };
     at.slot(target.trace()).map_err(Failure::Usage)

@@ -5,11 +5,9 @@ use crate::arguments::{Format, Peak as Arguments, PeakRows};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
+use vramscope_report::device_name;
 use vramscope_report::peak::{Peak, peak};
 use vramscope_units::{Bytes, grouped};
-
-/// Rows in text when `--top` is absent.
-const DEFAULT_TOP: usize = 15;
 
 /// Prints the call stacks that hold memory at a band's peak.
 ///
@@ -19,18 +17,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
         let format = arguments.input.common.format;
         let band = super::band(arguments.band);
-        let top = arguments.top.or((format == Format::Text).then_some(DEFAULT_TOP));
+        let limit = output::limit(arguments.limit, format == Format::Text);
         let rows = arguments.by;
         // The text table of frames hides framework frames before it applies the limit.
         let text_limits = format == Format::Text && rows == PeakRows::Frame;
-        let report = peak(target, band, if text_limits { None } else { top });
-        output::print(&report, format, |out, peak| text(out, peak, rows, top.unwrap_or(usize::MAX)))
+        let report = peak(target, band, if text_limits { None } else { limit });
+        output::print(&report, format, |out, peak| {
+            text(out, peak, rows, limit.unwrap_or(usize::MAX))
+        })
     })
 }
 
-fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, top: usize) -> io::Result<()> {
+fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, limit: usize) -> io::Result<()> {
     let unit = if peak.band == "reserved_bytes" { "segments" } else { "blocks" };
-    writeln!(out, "{}  device {}", styled(STRONG, peak.path), peak.device)?;
+    writeln!(out, "{}  {}", styled(STRONG, peak.path), device_name(peak.device))?;
     writeln!(
         out,
         "{} peaks at {} ({}), {}{}, in {} {unit}{}\n",
@@ -44,7 +44,7 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, top: usize) -> io:
     )?;
     match rows {
         PeakRows::Stack => write_stacks(out, peak, unit)?,
-        PeakRows::Frame => write_frames(out, peak, top)?,
+        PeakRows::Frame => write_frames(out, peak, limit)?,
     }
     if !peak.categories.is_empty() {
         writeln!(out)?;
@@ -93,12 +93,12 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
         ]);
     }
     table.write(out)?;
-    if peak.stacks_left_out > 0 {
+    if peak.omitted > 0 {
         let shown: u64 = peak.stacks.iter().map(|s| s.bytes).sum();
         writeln!(
             out,
-            "  and {} more call stacks with {} (--top N shows more)",
-            grouped(peak.stacks_left_out as u64),
+            "  and {} more call stacks with {} (--limit N shows more)",
+            grouped(peak.omitted as u64),
             Bytes(peak.total - shown)
         )?;
     }
@@ -107,11 +107,11 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
 
 /// Writes the user's own frames. Frames of PyTorch and the allocator are in every stack, so they
 /// are left out.
-fn write_frames(out: &mut dyn Write, peak: &Peak<'_>, top: usize) -> io::Result<()> {
+fn write_frames(out: &mut dyn Write, peak: &Peak<'_>, limit: usize) -> io::Result<()> {
     let mut table =
         Table::new(&["inclusive", "share", "exclusive", "frame"], &[true, true, true, false]);
     let own: Vec<_> = peak.frames.iter().filter(|f| !f.frame.is_framework()).collect();
-    for f in own.iter().take(top) {
+    for f in own.iter().take(limit) {
         table.row(vec![
             Bytes(f.inclusive).to_string(),
             percent(f.inclusive.into(), peak.total.into()),
@@ -120,12 +120,5 @@ fn write_frames(out: &mut dyn Write, peak: &Peak<'_>, top: usize) -> io::Result<
         ]);
     }
     table.write(out)?;
-    if own.len() > top {
-        writeln!(
-            out,
-            "  and {} more frames (--top N shows more)",
-            grouped((own.len() - top) as u64)
-        )?;
-    }
-    Ok(())
+    output::write_omitted(out, own.len().saturating_sub(limit), "frames")
 }

@@ -25,7 +25,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn text(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
     let steps = report.steps.len() + report.omitted;
-    write!(out, "{}  device {}", styled(STRONG, report.path), report.device)?;
+    write!(
+        out,
+        "{}  {}",
+        styled(STRONG, report.path),
+        vramscope_report::device_name(report.device)
+    )?;
     match report.steps_by {
         Some(by) => writeln!(out, ", {} by {by}", counted(steps))?,
         None => writeln!(out, ", no steps")?,
@@ -55,7 +60,9 @@ fn write_steps(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
     let first = report.steps.first().map_or(u32::MAX, |step| step.begin);
     let (before, after): (Vec<&PhaseRecord>, Vec<&PhaseRecord>) =
         report.outside.iter().partition(|phase| phase.begin < first);
-    before.into_iter().for_each(|phase| table.row(row(String::new(), phase)));
+    for phase in before {
+        table.row(row(String::new(), phase));
+    }
     for step in &report.steps {
         let name = if step.whole { step.step.to_string() } else { format!("{} (cut)", step.step) };
         let names = std::iter::once(name).chain(std::iter::repeat(String::new()));
@@ -63,8 +70,8 @@ fn write_steps(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
             table.row(row(name, phase));
         }
     }
-    if report.omitted == 0 {
-        after.into_iter().for_each(|phase| table.row(row(String::new(), phase)));
+    for phase in after.into_iter().filter(|_| report.omitted == 0) {
+        table.row(row(String::new(), phase));
     }
     table.write(out)?;
     if report.omitted > 0 {

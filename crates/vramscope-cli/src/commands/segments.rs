@@ -1,16 +1,14 @@
 //! `vramscope segments`.
 
 use crate::Failure;
-use crate::arguments::State as Arguments;
+use crate::arguments::{Format, Segments as Arguments};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
+use vramscope_report::device_name;
 use vramscope_report::segments::{FreeRecord, Segments, segments};
 use vramscope_report::state::At;
 use vramscope_units::{Bytes, grouped};
-
-/// Rows in text when `--top` is absent.
-const DEFAULT_TOP: usize = 20;
 
 /// Prints reserved memory after an event.
 ///
@@ -19,26 +17,25 @@ const DEFAULT_TOP: usize = 20;
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
         let slot = super::slot(target, &arguments.moment, At::End)?;
-        let top = arguments.top.unwrap_or(DEFAULT_TOP);
-        output::print(&segments(target, slot), arguments.input.common.format, |out, s| {
-            text(out, s, top)
-        })
+        let format = arguments.input.common.format;
+        let limit = output::limit(arguments.limit, format == Format::Text);
+        output::print(&segments(target, slot, limit), format, text)
     })
 }
 
-fn text(out: &mut dyn Write, report: &Segments<'_>, top: usize) -> io::Result<()> {
+fn text(out: &mut dyn Write, report: &Segments<'_>) -> io::Result<()> {
     writeln!(
         out,
-        "{}  device {}, {}\n",
+        "{}  {}, {}\n",
         styled(STRONG, report.path),
-        report.device,
+        device_name(report.device),
         output::after_event(report.event)
     )?;
     let mut rows: Vec<_> = report.segments.iter().collect();
     rows.sort_by_key(|s| std::cmp::Reverse(s.total_size));
     let head = ["address", "size", "in use", "free", "largest", "pool", "stream", "created by"];
     let mut table = Table::new(&head, &[false, true, true, true, true, false, true, false]);
-    for s in rows.iter().take(top) {
+    for s in rows {
         table.row(vec![
             s.address.clone(),
             Bytes(s.total_size).to_string(),
@@ -51,13 +48,7 @@ fn text(out: &mut dyn Write, report: &Segments<'_>, top: usize) -> io::Result<()
         ]);
     }
     table.write(out)?;
-    if rows.len() > top {
-        writeln!(
-            out,
-            "  and {} more segments (--top N or --format json shows more)",
-            grouped((rows.len() - top) as u64)
-        )?;
-    }
+    output::write_omitted(out, report.omitted, "segments")?;
     writeln!(out)?;
     write_free(out, &report.free)?;
     let f = &report.fragmentation;
@@ -99,8 +90,13 @@ pub(super) fn write_free(out: &mut dyn Write, free: &[FreeRecord]) -> io::Result
     table.write(out)
 }
 
+/// A pool's id: `(0, 0)` is the default pool. Empty if the file does not record pools.
+pub(super) fn pool_id(pool: Option<[u64; 2]>) -> String {
+    pool.map_or_else(String::new, |[a, b]| format!("({a}, {b})"))
+}
+
 /// The segment type, followed by the pool unless it is the default pool or unknown.
-fn pool(pool: Option<[u64; 2]>, segment_type: &str) -> String {
+pub(super) fn pool(pool: Option<[u64; 2]>, segment_type: &str) -> String {
     match pool {
         None | Some([0, 0]) => segment_type.to_owned(),
         Some([a, b]) => format!("{segment_type} of pool ({a}, {b})"),

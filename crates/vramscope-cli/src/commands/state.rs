@@ -2,33 +2,42 @@
 
 use super::segments::write_free;
 use crate::Failure;
-use crate::arguments::State as Arguments;
-use crate::output::{self, STRONG, Table, styled};
+use crate::arguments::{Format, State as Arguments};
+use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
+use vramscope_report::Quantity;
+use vramscope_report::changes::{BlockShares, StateChanges, Totals, state_changes};
+use vramscope_report::device_name;
 use vramscope_report::state::{At, State, state};
 use vramscope_units::{Bytes, grouped};
 
-/// Rows in text when `--top` is absent.
-const DEFAULT_TOP: usize = 20;
-
-/// Prints live blocks and segments after an event.
+/// Prints live blocks and segments after an event, or what changed between two events.
 ///
 /// # Errors
-/// The file cannot be read, the device or event does not exist, or the output cannot be written.
+/// The file cannot be read, the device or event does not exist, the first moment is after the
+/// second, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
-        let slot = super::slot(target, &arguments.moment, At::End)?;
-        let top = arguments.top.unwrap_or(DEFAULT_TOP);
-        output::print(&state(target, slot), arguments.input.common.format, |out, state| {
-            text(out, state, top)
-        })
+        let format = arguments.input.common.format;
+        let limit = output::limit(arguments.limit, format == Format::Text);
+        if arguments.from.is_none() && arguments.to.is_none() {
+            let slot = super::slot(target, &arguments.moment, At::End)?;
+            return output::print(&state(target, slot, limit), format, text);
+        }
+        let slot = |at: At| at.slot(target.trace()).map_err(Failure::Usage);
+        let from = slot(arguments.from.unwrap_or(At::Start))?;
+        let to = slot(arguments.to.unwrap_or(At::End))?;
+        if from > to {
+            return Err(Failure::Usage("--from is after --to".to_owned()));
+        }
+        output::print(&state_changes(target, from, to, limit), format, changes_text)
     })
 }
 
-fn text(out: &mut dyn Write, state: &State<'_>, top: usize) -> io::Result<()> {
+fn text(out: &mut dyn Write, state: &State<'_>) -> io::Result<()> {
     let place = output::after_event(state.event);
-    writeln!(out, "{}  device {}, {place}\n", styled(STRONG, state.path), state.device)?;
+    writeln!(out, "{}  {}, {place}\n", styled(STRONG, state.path), device_name(state.device))?;
     for (band, bytes) in [
         ("requested_bytes", state.requested_bytes),
         ("active_bytes", state.active_bytes),
@@ -49,7 +58,7 @@ fn text(out: &mut dyn Write, state: &State<'_>, top: usize) -> io::Result<()> {
     blocks.sort_by_key(|b| std::cmp::Reverse(b.bytes));
     let head = ["address", "bytes", "block", "category", "allocated at", "call site"];
     let mut table = Table::new(&head, &[false, true, true, false, true, false]);
-    for block in blocks.iter().take(top) {
+    for block in blocks {
         table.row(vec![
             block.address.clone(),
             Bytes(block.bytes).to_string(),
@@ -60,13 +69,76 @@ fn text(out: &mut dyn Write, state: &State<'_>, top: usize) -> io::Result<()> {
         ]);
     }
     table.write(out)?;
-    if blocks.len() > top {
-        writeln!(
-            out,
-            "  and {} more blocks (--top N or --format json shows more)",
-            grouped((blocks.len() - top) as u64)
-        )?;
-    }
+    output::write_omitted(out, state.omitted, "blocks")?;
     writeln!(out)?;
     write_free(out, &state.free)
+}
+
+fn changes_text(out: &mut dyn Write, report: &StateChanges<'_>) -> io::Result<()> {
+    let (from, to) = (output::after_event(report.from.event), output::after_event(report.to.event));
+    writeln!(
+        out,
+        "{}  {}, from {from} to {to}\n",
+        styled(STRONG, report.path),
+        device_name(report.device)
+    )?;
+    let mut table = Table::new(&["", "from", "to", "change"], &[false, true, true, true]);
+    let totals = |of: fn(&Totals) -> u64| (of(&report.from), of(&report.to));
+    for (band, (before, after)) in [
+        ("requested_bytes", totals(|t| t.requested_bytes)),
+        ("active_bytes", totals(|t| t.active_bytes)),
+        ("allocated_bytes", totals(|t| t.allocated_bytes)),
+        ("reserved_bytes", totals(|t| t.reserved_bytes)),
+    ] {
+        let change = after.cast_signed().wrapping_sub(before.cast_signed());
+        table.row(vec![
+            band.to_owned(),
+            Bytes(before).to_string(),
+            Bytes(after).to_string(),
+            Quantity::change_of_bytes(change).text,
+        ]);
+    }
+    table.write(out)?;
+    for (name, shares) in
+        [("came", &report.came), ("went", &report.went), ("stayed", &report.stayed)]
+    {
+        writeln!(
+            out,
+            "\n{} {} in {} blocks",
+            styled(STRONG, name),
+            Bytes(shares.bytes),
+            grouped(shares.blocks.into())
+        )?;
+        if shares.blocks > 0 {
+            write_shares(out, report, shares)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_shares(
+    out: &mut dyn Write,
+    report: &StateChanges<'_>,
+    shares: &BlockShares,
+) -> io::Result<()> {
+    super::write_categories(out, &shares.categories)?;
+    writeln!(out)?;
+    let head = ["bytes", "share", "blocks", "category", "call site"];
+    let mut table = Table::new(&head, &[true, true, true, false, false]);
+    let named: Vec<_> = shares
+        .sites
+        .iter()
+        .map(|s| (s.site.as_str(), report.stacks.frames(s.stack), s.of_free))
+        .collect();
+    for (row, site) in shares.sites.iter().zip(output::site_labels(&named)) {
+        table.row(vec![
+            Bytes(row.bytes).to_string(),
+            percent(row.bytes.into(), shares.bytes.into()),
+            grouped(row.blocks.into()),
+            row.category.name().to_owned(),
+            site,
+        ]);
+    }
+    table.write(out)?;
+    output::write_omitted(out, shares.omitted, "call sites")
 }

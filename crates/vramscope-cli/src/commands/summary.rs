@@ -6,6 +6,7 @@ use crate::output::{self, FAINT, STRONG, signed_bytes, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::summary::{BandSummary, DeviceSummary, FileSummary, Summary, summarize};
+use vramscope_report::{DeviceKind, device_name};
 use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 
 /// Prints the summary of every snapshot.
@@ -13,11 +14,11 @@ use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
-    let (files, outcome) =
-        read::each_file(&arguments.paths, &arguments.common, |path, bytes, result| {
-            summarize(&path.to_string_lossy(), bytes, &result)
-        })?;
-    let summary = Summary::new(files.into_iter().flatten().collect());
+    let read = read::each_file(&arguments.paths, &arguments.common, |path, bytes, result| {
+        summarize(&path.to_string_lossy(), bytes, &result)
+    })?;
+    let (files, skipped_files, outcome) = read.into_results();
+    let summary = Summary::new(files.flatten().collect(), skipped_files);
     output::print(&summary, arguments.common.format, |out, summary| {
         summary.files.iter().try_for_each(|f| text(out, f))
     })?;
@@ -50,13 +51,21 @@ fn text(out: &mut dyn Write, file: &FileSummary) -> io::Result<()> {
 fn write_device(out: &mut dyn Write, device: &DeviceSummary) -> io::Result<()> {
     writeln!(
         out,
-        "  device {}  {} events, {} allocations, {} segments, {} blocks live at the end",
-        device.device,
+        "  {}  {} events, {} allocations, {} segments, {} blocks live at the end",
+        device_name(device.device),
         grouped(device.events as u64),
         grouped(u64::from(device.allocations_in_window)),
         grouped(device.segments as u64),
         grouped(u64::from(device.end_live_blocks)),
     )?;
+    if device.kind == DeviceKind::Host.name() {
+        writeln!(
+            out,
+            "    pinned host memory: {} requested, {} pinned at the peak",
+            signed_bytes(device.requested_bytes.peak),
+            signed_bytes(device.reserved_bytes.peak)
+        )?;
+    }
     let head = format!("    {:<16} {:>11} {:>11} {:>11}", "", "start", "peak", "end");
     writeln!(out, "{}", styled(FAINT, head))?;
     write_band(out, "requested_bytes", device, &device.requested_bytes)?;

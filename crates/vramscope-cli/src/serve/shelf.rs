@@ -1,6 +1,6 @@
 //! The files to serve. Every request of the index lists the folders again.
 
-use crate::paths;
+use crate::paths::{self, Found};
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,8 @@ struct Entry {
     /// Relative to the index. Changes when the file changes.
     url: String,
     bytes: u64,
+    /// Whether a search of a folder found the file, which may be no snapshot.
+    searched: bool,
 }
 
 impl Shelf {
@@ -51,7 +53,7 @@ impl Shelf {
     pub(crate) fn index(&self) -> io::Result<Index> {
         let now = SystemTime::now();
         let mut files = Vec::new();
-        for path in paths::expand(&self.named)? {
+        for Found { path, is_named } in paths::expand(&self.named)? {
             // A file may be deleted while its folder is listed.
             let Ok(metadata) = path.metadata() else { continue };
             let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
@@ -65,6 +67,7 @@ impl Shelf {
                 path: path.to_string_lossy().into_owned(),
                 url,
                 bytes: metadata.len(),
+                searched: !is_named,
             });
         }
         let title = self.named.first().and_then(|p| p.canonicalize().ok());

@@ -1,7 +1,7 @@
 //! Answers to queries of the views: rows with display texts and exact values.
 
 use super::{
-    BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, Minimap, RankCard,
+    BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, Minimap, Phases, RankCard,
     SearchResult, SegmentRow, SegmentsInfo, Tracks,
 };
 use crate::{BlockDetail, DetailRow, Hit, Quantity, Span, StackDetail};
@@ -16,9 +16,11 @@ pub enum Answer {
     /// The answer to `Card`.
     Card(Box<RankCard>),
     /// The answer to `Findings`.
-    Findings(Vec<FindingRow>),
+    Findings(FindingList),
     /// The answer to `Minimap`.
     Minimap(Minimap),
+    /// The answer to `Phases`.
+    Phases(Phases),
     /// The answer to `Tracks`.
     Tracks(Tracks),
     /// The answer to `StateAt` and `Peak`.
@@ -59,6 +61,17 @@ pub enum Answer {
     Settings(SettingsCard),
 }
 
+/// The findings of a device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FindingList {
+    /// The findings by severity, then bytes.
+    pub rows: Vec<FindingRow>,
+    /// What could not be looked for, and why, one sentence each.
+    pub blind_spots: Vec<String>,
+}
+
 /// A finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -85,7 +98,8 @@ pub struct FindingRow {
     pub text: String,
     /// What to do; empty if nothing follows.
     pub action: String,
-    /// The step and phase in words: `step 3, backward`. Empty if neither is known.
+    /// The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
+    /// known.
     pub place: String,
     /// The shares of call sites, if the finding is about several.
     pub parts: Vec<FindingPart>,
@@ -97,8 +111,6 @@ pub struct FindingRow {
     pub spans: Vec<Span>,
     /// The reference of a block that shows the finding; null if there is none.
     pub reference: Option<String>,
-    /// The call stack that the finding is about.
-    pub stack: StackDetail,
 }
 
 /// The share of a call site in a finding.

@@ -57,9 +57,13 @@ pub struct Comparison {
     /// The headline:
     /// `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
     pub text: String,
+    /// The cause of the difference where it is known, then the allocator settings that differ, in
+    /// sentences.
+    pub recording: Vec<String>,
     /// The event of the band's peak in A and in B: `#1,234`.
     pub peaks: [String; 2],
-    /// Each band at its start (if not zero), peak and end, then blocks, OOMs and findings.
+    /// Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
+    /// input.
     pub totals: Vec<ComparedRow>,
     /// Live bytes at the peaks by category, the largest change first.
     pub categories: Vec<ComparedRow>,
@@ -130,6 +134,8 @@ pub struct ComparedFinding {
     pub is_new: bool,
     /// The kind in words: `Growth`.
     pub label: String,
+    /// The finding in a few words.
+    pub title: String,
     /// The finding in words.
     pub text: String,
     /// The memory that the finding is about.

@@ -86,3 +86,38 @@ pub struct TrackItem {
     /// The color word, derived from the name.
     pub color: u32,
 }
+
+/// Steps and their phases in view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Phases {
+    /// The kind of items in words: `steps`, `repetitions` or, without either, `phases`.
+    pub label: String,
+    /// Left edge of the query in slots.
+    pub x0: f64,
+    /// Right edge of the query in slots.
+    pub x1: f64,
+    /// The number of columns between the edges.
+    pub columns: u32,
+    /// The items by position; empty if nothing shows steps or phases.
+    pub items: Vec<PhaseItem>,
+}
+
+/// A phase of a step, or several neighbors merged in one column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct PhaseItem {
+    /// The last slot of the state before its first event.
+    pub x0: f64,
+    /// The last slot of the state after its last event.
+    pub x1: f64,
+    /// The phase: `forward`, `backward`, `optimizer` or `other`. Empty for several phases, and if
+    /// only the step is known.
+    pub phase: String,
+    /// The number of the step that begins with the item: `3`. Empty if none does.
+    pub step: String,
+    /// The tooltip: step, phase, events and peak.
+    pub title: String,
+}

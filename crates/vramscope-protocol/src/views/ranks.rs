@@ -123,7 +123,7 @@ pub struct OverviewRow {
     pub reserved: f64,
     /// The right edges of the category bars, relative to the largest peak, in the card's order.
     pub categories: Vec<f64>,
-    /// What the rank holds more than others: `480.0 MiB more at train.py:88 step`. Empty if
+    /// What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if
     /// nothing.
     pub outlier: String,
 }

@@ -56,6 +56,7 @@ specs! {
     Findings:    Long,  queues,   [Carving, Categories, Findings];
     Minimap:     Long,  queues,   [Carving, Categories, Pools, Findings];
     Tracks:      Short, replaces, [];
+    Phases:      Long,  replaces, [Categories, Steps];
     Peak:        Long,  queues,   [Carving, Categories, Pools];
     StateAt:     Short, replaces, [Carving, Categories, Pools];
     Markers:     Short, replaces, [];

@@ -2,10 +2,11 @@
 
 use super::Change;
 use crate::FrameRecord;
-use crate::side::Side;
+use crate::side::{Side, SideStack};
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::{HeldBy, NamedFrame, match_stacks};
+use vramscope_analysis::{HeldBy, NamedFrame, NoStack, file_name, is_generated_file, match_stacks};
 
 /// A call stack in A and in B.
 #[derive(Clone, Debug, Serialize)]
@@ -23,22 +24,25 @@ pub struct StackDiff {
     pub of_free: bool,
     /// The call site, from B if B has the stack.
     pub site: String,
+    /// Why there is no call stack; null if there is one.
+    pub no_stack: Option<NoStack>,
     /// The frames, innermost first, from B if B has the stack.
     pub frames: Vec<FrameRecord<'static>>,
 }
 
 /// The live memory of two sides at their peaks by call stack, the largest change first.
+///
+/// Where a side ran compiled code, both sides are summed by the model's lines: a compiler fuses the
+/// operations of a line, and its stacks have other callers.
 pub fn stacks(a: &Side, b: &Side) -> Vec<StackDiff> {
-    let frames = |side: &Side| -> Vec<Vec<FrameRecord<'static>>> {
-        let owned = FrameRecord::into_owned;
-        side.stacks.iter().map(|s| side.frames_of(s).into_iter().map(owned).collect()).collect()
-    };
-    let (frames_a, frames_b) = (frames(a), frames(b));
-    let matched = match_stacks(&held(a, &frames_a), &held(b, &frames_b));
+    let (rows_a, rows_b) = (rows(a), rows(b));
+    let compiled: FxHashSet<Function> =
+        rows_a.iter().chain(&rows_b).filter_map(Row::compiled_function).collect();
+    let [rows_a, rows_b] = [rows_a, rows_b].map(|rows| by_line(rows, &compiled));
+    let matched = match_stacks(&held(&rows_a), &held(&rows_b));
     let row = |(i, j): (Option<usize>, Option<usize>)| {
-        let (in_a, in_b) = (i.map(|i| &a.stacks[i]), j.map(|j| &b.stacks[j]));
+        let (in_a, in_b) = (i.map(|i| &rows_a[i]), j.map(|j| &rows_b[j]));
         let shown = in_b.or(in_a)?;
-        let shown_frames = j.map(|j| &frames_b[j]).or(i.map(|i| &frames_a[i]))?;
         Some(StackDiff {
             bytes: Change::bytes(in_a.map_or(0, |s| s.bytes), in_b.map_or(0, |s| s.bytes)),
             blocks: Change::new(
@@ -47,14 +51,15 @@ pub fn stacks(a: &Side, b: &Side) -> Vec<StackDiff> {
             ),
             category: shown.category.clone(),
             matched: match (i, j) {
-                (Some(i), Some(j)) if frames_a[i] == frames_b[j] => "same",
+                (Some(i), Some(j)) if rows_a[i].frames == rows_b[j].frames => "same",
                 (Some(_), Some(_)) => "moved",
                 (_, None) => "only_a",
                 (None, _) => "only_b",
             },
             of_free: shown.of_free,
             site: shown.site.clone(),
-            frames: shown_frames.clone(),
+            no_stack: shown.no_stack,
+            frames: shown.frames.clone(),
         })
     };
     let mut rows: Vec<StackDiff> = matched.into_iter().filter_map(row).collect();
@@ -69,16 +74,95 @@ pub fn stacks(a: &Side, b: &Side) -> Vec<StackDiff> {
     rows
 }
 
-/// The stacks of a side as input for [`match_stacks`].
-fn held<'a>(side: &Side, frames: &'a [Vec<FrameRecord<'static>>]) -> Vec<HeldBy<'a>> {
-    let named =
-        |f: &'a FrameRecord<'static>| NamedFrame { name: &f.name, file: &f.file, line: f.line };
-    let stacks = side.stacks.iter().zip(frames);
-    stacks
-        .map(|(stack, frames)| HeldBy {
-            bytes: stack.bytes,
-            is_of_free: stack.of_free,
-            frames: frames.iter().map(named).collect(),
-        })
-        .collect()
+/// A function and the name of its file.
+type Function = (String, String);
+
+/// The live memory of a call stack of one side, or of a line of the model.
+struct Row {
+    bytes: u64,
+    blocks: u32,
+    category: Option<String>,
+    of_free: bool,
+    no_stack: Option<NoStack>,
+    site: String,
+    frames: Vec<FrameRecord<'static>>,
+    /// Whether the row is of a line. Its other frames are those of its largest stack.
+    is_line: bool,
+}
+
+impl Row {
+    /// The innermost frame of the user's own code.
+    fn own_frame(&self) -> Option<&FrameRecord<'static>> {
+        self.frames.iter().find(|frame| !frame.is_framework())
+    }
+
+    fn function(&self) -> Option<Function> {
+        let frame = self.own_frame()?;
+        Some((frame.name.to_string(), file_name(&frame.file).to_owned()))
+    }
+
+    /// The function of the model from which compiled code made the allocations.
+    fn compiled_function(&self) -> Option<Function> {
+        let is_compiled = self.frames.iter().any(|frame| is_generated_file(&frame.file));
+        if is_compiled { self.function() } else { None }
+    }
+}
+
+fn rows(side: &Side) -> Vec<Row> {
+    let row = |stack: &SideStack| Row {
+        bytes: stack.bytes,
+        blocks: stack.blocks,
+        category: stack.category.clone(),
+        of_free: stack.of_free,
+        no_stack: stack.no_stack,
+        site: stack.site.clone(),
+        frames: side.frames_of(stack).into_iter().map(FrameRecord::into_owned).collect(),
+        is_line: false,
+    };
+    side.stacks.iter().map(row).collect()
+}
+
+/// Sums the rows of the given functions by line. Rows come in order of size, so a sum keeps what
+/// describes its largest row.
+fn by_line(rows: Vec<Row>, functions: &FxHashSet<Function>) -> Vec<Row> {
+    let mut lines: FxHashMap<(FrameRecord<'static>, bool), usize> = FxHashMap::default();
+    let mut sums: Vec<Row> = Vec::with_capacity(rows.len());
+    for mut row in rows {
+        let function = row.function().filter(|function| functions.contains(function));
+        let line = function.and_then(|_| Some((row.own_frame()?.clone(), row.of_free)));
+        let Some(line) = line else {
+            sums.push(row);
+            continue;
+        };
+        let next = sums.len();
+        let at = *lines.entry(line).or_insert(next);
+        if at == next {
+            row.is_line = true;
+            sums.push(row);
+        } else {
+            sums[at].bytes = sums[at].bytes.saturating_add(row.bytes);
+            sums[at].blocks += row.blocks;
+        }
+    }
+    sums
+}
+
+fn named<'a>(frame: &'a FrameRecord<'static>) -> NamedFrame<'a> {
+    NamedFrame { name: &frame.name, file: &frame.file, line: frame.line }
+}
+
+/// Rows as input for [`match_stacks`]. A line has only its own frame.
+fn held(rows: &[Row]) -> Vec<HeldBy<'_>> {
+    fn row(row: &Row) -> HeldBy<'_> {
+        HeldBy {
+            bytes: row.bytes,
+            is_of_free: row.of_free,
+            no_stack: row.no_stack,
+            frames: match row.own_frame() {
+                Some(frame) if row.is_line => vec![named(frame)],
+                _ => row.frames.iter().map(named).collect(),
+            },
+        }
+    }
+    rows.iter().map(row).collect()
 }

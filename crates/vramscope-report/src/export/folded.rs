@@ -4,7 +4,7 @@ use super::measure;
 use crate::flame::Weight;
 use crate::frames::frames;
 use crate::target::Target;
-use crate::text::NO_STACK;
+use crate::text;
 use std::io::{self, Write};
 use vramscope_analysis::by_stack_sliced;
 use vramscope_analysis::slicing::Budget;
@@ -23,9 +23,7 @@ pub(super) async fn write(
     for share in by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await {
         let frames = frames(target.snapshot(), share.stack);
         let mut line: Vec<String> = frames.iter().rev().map(|f| clean(&f.label())).collect();
-        if line.is_empty() {
-            line.push(format!("({NO_STACK})"));
-        }
+        line.extend(share.no_stack.map(|why| text::no_stack(why).to_owned()));
         if share.is_of_free {
             line.insert(0, "(freed here, allocated before the window)".to_owned());
         }

@@ -1,6 +1,7 @@
 //! Chrome's JSON trace format for <https://ui.perfetto.dev>. Without a clock, one event takes one
 //! microsecond.
 
+use crate::device_name;
 use crate::peak::BandKind;
 use crate::{Target, time_of};
 use serde::Serialize;
@@ -62,8 +63,9 @@ pub(super) async fn write(
     // Perfetto treats process 0 as no process.
     let mut writer = Writer { out, pid: target.device() + 1, comma: "" };
     let mut process = writer.event("M", "process_name", 0, 0);
-    process.args =
-        Some(serde_json::json!({"name": format!("device {} of {}", target.device(), target.path)}));
+    process.args = Some(
+        serde_json::json!({"name": format!("{} of {}", device_name(target.device()), target.path)}),
+    );
     writer.put(&process)?;
     for band in [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved] {
         let series = band.series_sliced(target, budget).await;

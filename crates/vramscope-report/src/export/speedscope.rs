@@ -1,15 +1,18 @@
 //! The file format of speedscope: a sampled profile in which each call stack is a weighted sample.
 
 use super::measure;
+use crate::device_name;
 use crate::flame::Weight;
-use crate::text::NO_STACK;
-use crate::{Target, frame};
+use crate::{Target, frame, text};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Measure, by_stack_sliced};
+use vramscope_analysis::{Measure, NoStack, Share, by_stack_sliced, is_library};
 use vramscope_snapshot::FrameId;
+
+/// The reasons for missing stacks, in the order of their values.
+const REASONS: [NoStack; 3] = [NoStack::BeforeRecording, NoStack::Backward, NoStack::NotRecorded];
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -59,18 +62,25 @@ pub(super) async fn write(
     let shares = by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await;
     let row = |id: u32| {
         let frame = frame(snapshot, FrameId(id));
+        // In a library, the line is an offset in bytes.
+        let is_library = is_library(&frame.file);
         Row {
             name: frame.name,
             file: Some(frame.file).filter(|f| !f.is_empty()),
-            line: Some(frame.line).filter(|&l| l > 0),
+            line: Some(frame.line).filter(|&l| l > 0 && !is_library),
         }
     };
     let count = snapshot.frames.len() as u32;
     let mut rows: Vec<Row<'_>> = (0..count).map(row).collect();
-    rows.push(Row { name: format!("({NO_STACK})").into(), file: None, line: None });
-    let sample = |stack| {
-        let ids: Vec<u32> = snapshot.stacks.frames(stack).iter().rev().map(|f| f.0).collect();
-        if ids.is_empty() { vec![count] } else { ids }
+    // The last rows stand for missing stacks.
+    rows.extend(REASONS.iter().map(|&why| Row {
+        name: text::no_stack(why).into(),
+        file: None,
+        line: None,
+    }));
+    let sample = |share: &Share| match share.no_stack {
+        Some(why) => vec![count + why as u32],
+        None => snapshot.stacks.frames(share.stack).iter().rev().map(|f| f.0).collect(),
     };
     let document = Document {
         schema: "https://www.speedscope.app/file-format-schema.json",
@@ -79,14 +89,14 @@ pub(super) async fn write(
         shared: Shared { frames: rows },
         profiles: [Profile {
             kind: "sampled",
-            name: format!("device {}", target.device()),
+            name: device_name(target.device()).into_owned(),
             unit: match measure {
                 Measure::ByteTime | Measure::Count => "none",
                 _ => "bytes",
             },
             start_value: 0,
             end_value: shares.iter().map(|s| s.weight).sum(),
-            samples: shares.iter().map(|s| sample(s.stack)).collect(),
+            samples: shares.iter().map(sample).collect(),
             weights: shares.iter().map(|s| s.weight).collect(),
         }],
     };

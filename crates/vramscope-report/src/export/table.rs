@@ -2,7 +2,8 @@
 //!
 //! CSV follows RFC 4180. Numbers are exact, for spreadsheets and data frames.
 
-use crate::blocks::{BlockRecord, record_without_frames};
+use crate::BlockPlaces;
+use crate::blocks::{BlockRecord, record};
 use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;
 use crate::segments::SegmentRecord;
@@ -95,7 +96,8 @@ pub async fn block_csv(
     out: &mut (dyn Write + Send),
     budget: &mut Budget,
 ) -> io::Result<()> {
-    csv(blocks.map(|block| BlockLine::new(target, block)), out, budget).await
+    let places = BlockPlaces::sliced(target, budget).await;
+    csv(blocks.map(|block| BlockLine::new(&places, target, block)), out, budget).await
 }
 
 /// Serializes text so that spreadsheets do not interpret it as a formula: an apostrophe is put
@@ -128,6 +130,9 @@ crate::csv_line! {
         preexisting: bool,
         live_at_end: bool,
         stream: i64,
+        /// `(0, 0)` is the default pool; empty if the file does not record pools.
+        pool: Option<String>,
+        segment_type: &'static str,
         stack_of_free: bool,
         #[serde(serialize_with = "spreadsheet_text")]
         site: String,
@@ -136,8 +141,9 @@ crate::csv_line! {
 
 impl BlockLine {
     /// The line of the block at `index`.
-    pub fn new(target: Target<'_>, index: u32) -> Self {
-        let row: BlockRecord<'_> = record_without_frames(target, index);
+    pub fn new(places: &BlockPlaces<'_>, target: Target<'_>, index: u32) -> Self {
+        // Lines have no call stack.
+        let row: BlockRecord<'_> = record(places, target, index, 0);
         let trace = target.trace();
         Self {
             device: target.device(),
@@ -155,6 +161,8 @@ impl BlockLine {
             preexisting: row.preexisting,
             live_at_end: row.live_at_end,
             stream: row.stream,
+            pool: row.pool.map(pool_text),
+            segment_type: row.segment_type,
             stack_of_free: row.of_free,
             site: row.site,
         }
@@ -235,13 +243,13 @@ crate::csv_line! {
 
 impl<'a> SegmentLine<'a> {
     /// The line of a segment.
-    pub fn new(row: &'a SegmentRecord<'_>) -> Self {
+    pub fn new(row: &'a SegmentRecord) -> Self {
         Self {
             address: &row.address,
             total_size: row.total_size,
             segment_type: row.segment_type,
             stream: row.stream,
-            pool: row.pool.map(|[a, b]| format!("({a}, {b})")),
+            pool: row.pool.map(pool_text),
             is_expandable: row.is_expandable,
             allocated: row.allocated,
             active: row.active,
@@ -251,6 +259,10 @@ impl<'a> SegmentLine<'a> {
             site: &row.site,
         }
     }
+}
+
+fn pool_text([a, b]: [u64; 2]) -> String {
+    format!("({a}, {b})")
 }
 
 /// A call stack in one field, innermost frame first.

@@ -12,6 +12,12 @@ pub(super) fn churn(entry: &SnapshotEntry, finding: &Finding, churn: &SegmentChu
         frames.any(|frame| entry.snapshot.text(frame.name).contains("empty_cache"))
     });
     let (subject, verb, reason) = match (churn.by_allocator, calls_empty_cache) {
+        (true, _) if threshold(entry).is_some() => (
+            "The allocator",
+            "made room",
+            " when the driver refused more memory, or when use exceeded \
+             garbage_collection_threshold",
+        ),
         (true, _) => ("The allocator", "made room", " when the driver refused more memory"),
         (false, true) => ("The program", "called torch.cuda.empty_cache()", ""),
         (false, false) => {
@@ -33,13 +39,18 @@ pub(super) fn churn(entry: &SnapshotEntry, finding: &Finding, churn: &SegmentChu
     }
 }
 
+/// `garbage_collection_threshold`, if it is set.
+fn threshold(entry: &SnapshotEntry) -> Option<&str> {
+    let value = setting(entry, "garbage_collection_threshold")?;
+    value.parse().is_ok_and(|value: f64| value > 0.0).then_some(value)
+}
+
 fn action(entry: &SnapshotEntry, churn: &SegmentChurn, at: &str) -> String {
     if !churn.by_allocator {
         return format!("Remove the return{at} from the loop, or do it once after a phase.");
     }
     let mut steps = Vec::new();
-    let threshold = setting(entry, "garbage_collection_threshold");
-    if let Some(value) = threshold.filter(|value| value.parse().is_ok_and(|v: f64| v > 0.0)) {
+    if let Some(value) = threshold(entry) {
         steps.push(format!("Raise or remove garbage_collection_threshold:{value}."));
     }
     let limit = setting(entry, "max_split_size").and_then(|value| value.parse::<i64>().ok());

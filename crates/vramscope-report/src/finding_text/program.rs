@@ -35,7 +35,8 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
             title: format!("{place} keeps its autograd graph: {amount} {interval}"),
             text: format!(
                 "{} call sites below {place} grow together by {amount} {interval} ({steps} \
-                 times). None of it is freed while the steps last: {total} in the end. {kept} of a step's {all} of \
+                 times). None of it is freed while the steps last: {total} in the end. {kept} of a \
+                 step's {all} of \
                  activations stay ({} %), so something holds the loss or an output with its \
                  graph.{called} {outlook}",
                 grouped(growth.sites as u64),

@@ -15,7 +15,7 @@ const MIN_NAMED: Bytes = Bytes(1 << 20);
 pub(super) fn reserved(entry: &SnapshotEntry, finding: &Finding, peak: &ReservedPeak) -> Words {
     let memory = &peak.memory;
     let unneeded = Bytes(finding.bytes);
-    let mut text = match peak.event {
+    let at_peak = match peak.event {
         _ if peak.is_state_only => {
             format!("{} were reserved when the snapshot was taken.", peak.reserved)
         }
@@ -24,22 +24,21 @@ pub(super) fn reserved(entry: &SnapshotEntry, finding: &Finding, peak: &Reserved
             peak.reserved, peak.needed
         ),
         None => format!(
-            "At most {} were reserved, before the window, and at most {} were needed at once in it.",
+            "Before the window {} were reserved. At most {} were needed at once in it.",
             peak.reserved, peak.needed
         ),
     };
-    text += &format!(" Of the reserved memory {}.", uses(memory));
-    for sentence in peak.settings.iter().map(setting_text).chain(by_kind(entry, peak)) {
-        text.push(' ');
-        text.push_str(&sentence);
-    }
+    let uses = format!("Of the reserved memory {}.", uses(memory));
+    let settings = peak.settings.iter().map(setting_text);
+    let sentences: Vec<String> =
+        [at_peak, uses].into_iter().chain(settings).chain(by_kind(entry, peak)).collect();
     Words {
         title: format!(
             "{unneeded} of the {} reserved were not needed ({} %)",
             peak.reserved,
             percent(unneeded, peak.reserved)
         ),
-        text,
+        text: sentences.join(" "),
         action: action(entry, peak),
     }
 }

@@ -3,11 +3,10 @@
 use super::hover::lifetime;
 use super::tiles::layout_axis;
 use std::fmt::Write as _;
-use vramscope_analysis::{Block, Origin, Trace};
+use vramscope_analysis::{Block, NoStack, Origin, Trace, is_library};
 use vramscope_layout::site_color;
 use vramscope_protocol::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
-use vramscope_report::{LoadedFile, Target};
-use vramscope_report::{Quantity, text};
+use vramscope_report::{LoadedFile, Quantity, Target, backward, notes, text};
 use vramscope_snapshot::{Events, Frame, PoolIndex, SegmentType, Snapshot, StackId, StrId};
 use vramscope_units::EventIndex;
 
@@ -30,7 +29,7 @@ pub(crate) fn block(at: Target<'_>, index: u32) -> Option<BlockDetail> {
     let block = trace.blocks.get(index as usize)?;
     let bytes = Quantity::bytes(block.bytes);
     let rows = rows(at, block, index);
-    let stack = stack(snapshot, block.stack, note(block));
+    let stack = stack(snapshot, block.stack, note(trace, block));
     let reference = text::block_reference(trace, block);
     let copy = copy(&bytes.exact, &reference, &rows, &stack);
     Some(BlockDetail {
@@ -131,7 +130,6 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
         let event = trace.device.events.start + alloc.0;
         let columns = [
             ("compile_context", "compiled region", &snapshot.events.compile_context),
-            ("user_metadata", "metadata", &snapshot.events.user_metadata),
             ("internal_metadata", "internal metadata", &snapshot.events.internal_metadata),
             ("recorded_category", "recorded category", &snapshot.events.category),
             ("forward_frames", "forward call", &snapshot.events.forward_frames),
@@ -140,6 +138,22 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
             if let Some(value) = Events::sparse::<StrId>(column, event) {
                 row(key, label, snapshot.text(value).into_owned(), None);
             }
+        }
+    }
+    let notes = notes(at, index);
+    if let Some(metadata) = notes.metadata {
+        row("user_metadata", "metadata", metadata.into_owned(), None);
+    }
+    for annotation in notes.annotations {
+        row("annotation", "annotation", annotation.into_owned(), None);
+    }
+    if let Some(place) = backward::of_block(at, index) {
+        let forward = place.text();
+        if let Some(node) = place.node {
+            row("backward_node", "autograd node", node, None);
+        }
+        if let Some(forward) = forward {
+            row("backward_of", "backward of", forward, None);
         }
     }
     rows
@@ -177,19 +191,25 @@ pub(crate) fn stack(snapshot: &Snapshot, stack: StackId, note: Option<&str>) -> 
 }
 
 /// A note when the stack is missing or is that of the free.
-fn note(block: &Block) -> Option<&'static str> {
-    let has_no_stack = block.stack == StackId::EMPTY;
-    if has_no_stack && block.is_preexisting() {
-        Some("No call stack: the block was allocated before recording began.")
-    } else if has_no_stack {
-        Some(
-            "No call stack was recorded. Record with context=\"all\". Memory that backward \
-             allocates in C++ threads has a stack only with stacks=\"all\".",
-        )
-    } else if block.has_stack_of_free() {
-        Some("This is the call stack of the free. The alloc is not in the trace.")
-    } else {
-        None
+fn note(trace: &Trace, block: &Block) -> Option<&'static str> {
+    match trace.no_stack(block) {
+        Some(NoStack::BeforeRecording) => {
+            Some("No call stack: the block was allocated before recording began.")
+        }
+        Some(NoStack::Backward) => Some(
+            "No call stack: backward allocated the block in a thread without Python frames. Such \
+             memory has a stack only with stacks=\"all\".",
+        ),
+        Some(NoStack::NotRecorded) if block.is_preexisting() => {
+            Some("No call stack was recorded: the block was allocated before the window.")
+        }
+        Some(NoStack::NotRecorded) => {
+            Some("No call stack was recorded. Record with context=\"all\".")
+        }
+        None if block.has_stack_of_free() => {
+            Some("This is the call stack of the free. The alloc is not in the trace.")
+        }
+        None => None,
     }
 }
 
@@ -214,9 +234,52 @@ pub(crate) fn copy(
     for frame in &stack.frames {
         match (frame.file.as_str(), frame.line) {
             ("", _) => line(format_args!("  {} ({})", frame.name, frame.place)),
-            (file, 0) => line(format_args!("  {} ({file})", frame.name)),
+            (file, number) if number == 0 || is_library(file) => {
+                line(format_args!("  {} ({file})", frame.name));
+            }
             (file, number) => line(format_args!("  {} ({file}:{number})", frame.name)),
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queries::tests::load;
+
+    /// The texts of the rows with a key, for each block that has some.
+    fn texts(file: &LoadedFile, key: &str) -> Vec<Vec<String>> {
+        let at = Target { path: "", entry: &file.entries[0], index: 0 };
+        let details = (0..at.trace().blocks.len() as u32).filter_map(|index| block(at, index));
+        let rows = details.map(|detail| {
+            let rows = detail.rows.into_iter().filter(|row| row.key == key);
+            rows.map(|row| row.text).collect::<Vec<_>>()
+        });
+        rows.filter(|texts| !texts.is_empty()).collect()
+    }
+
+    #[test]
+    fn details_have_the_texts_of_the_program() {
+        let annotated = load("edge/annotate.pickle");
+        assert_eq!(texts(&annotated, "annotation"), [["weights", "{\"layer\":3}"]]);
+        let metadata = load("edge/metadata.pickle");
+        assert_eq!(
+            texts(&metadata, "user_metadata"),
+            [["a plain text"], ["{\"step\":3,\"phase\":\"forward\"}"]]
+        );
+    }
+
+    #[test]
+    fn details_of_backward_have_the_node_and_the_forward_line() {
+        let file = load("recorded/t29/gpt_small_all.pickle.gz");
+        let nodes = texts(&file, "backward_node");
+        assert!(nodes.iter().any(|node| node[0] == "LogSoftmaxBackward0"), "{nodes:?}");
+        let lines = texts(&file, "backward_of");
+        assert!(lines.iter().any(|line| line[0] == "gpt.py:44 forward (equal bytes)"), "{lines:?}");
+        // A recording without C++ stacks has only sizes.
+        let file = load("recorded/t26/gpt_small.pickle.gz");
+        assert_eq!(texts(&file, "backward_node"), [[""; 1]; 0]);
+        assert!(!texts(&file, "backward_of").is_empty());
+    }
 }

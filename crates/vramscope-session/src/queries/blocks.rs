@@ -3,7 +3,7 @@
 mod sort;
 
 use self::sort::sort_blocks;
-use super::events::{MAX_PAGE_ROWS, site};
+use super::events::MAX_PAGE_ROWS;
 use super::lru_cache::LruCache;
 use super::ranked_bitmap::RankedBitmap;
 use super::search::{Matcher, count_of_total};
@@ -16,9 +16,7 @@ use vramscope_analysis::{Block, Origin, Trace, parallel};
 use vramscope_layout::site_color;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{BlockLine, BlockPage, BlockTable};
-use vramscope_report::LoadedFile;
-use vramscope_report::{Quantity, text};
-use vramscope_report::{Target, slot_after};
+use vramscope_report::{LoadedFile, Quantity, Target, block_site, slot_after, text};
 use vramscope_snapshot::{Snapshot, StreamId};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -150,7 +148,7 @@ fn line(at: Target<'_>, index: u32) -> BlockLine {
         lifetime: text::short_lifetime(trace, block),
         address: text::block_address(block),
         stream: short_stream(at.snapshot(), block.stream),
-        site: site(at, block.stack),
+        site: block_site(at, block),
         color: site_color(&entry.sites, block.stack).word(),
     }
 }

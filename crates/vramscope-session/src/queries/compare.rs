@@ -13,7 +13,7 @@ use vramscope_protocol::views::{
     CompareAnswer, CompareQuery, ComparedFinding, ComparedRow, ComparedStacks, Comparison,
 };
 use vramscope_report::Quantity;
-use vramscope_report::diff::{Change, Pair, StackDiff};
+use vramscope_report::diff::{Change, Pair, SettingDiff, StackDiff};
 use vramscope_report::finding_text;
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side, SideFinding};
@@ -79,12 +79,14 @@ impl Compared {
         let finding = |is_new: bool, f: &SideFinding| ComparedFinding {
             is_new,
             label: finding_text::label(f.kind).to_owned(),
+            title: f.title.clone(),
             text: f.text.clone(),
             bytes: Quantity::bytes(Bytes(f.bytes)),
         };
         let new = pair.findings.new.iter().map(|f| finding(true, f));
         Comparison {
             text,
+            recording: recording(&pair),
             peaks: [place(self.a.event), place(self.b.event)],
             totals: totals(&pair),
             categories: pair
@@ -101,6 +103,14 @@ impl Compared {
             findings: new.chain(pair.findings.gone.iter().map(|f| finding(false, f))).collect(),
         }
     }
+}
+
+/// The cause of the difference where it is known, then the allocator settings that differ.
+fn recording(pair: &Pair) -> Vec<String> {
+    let setting = |s: &SettingDiff| {
+        Some(format!("{}: {} in A, {} in B.", s.key, s.a.as_ref()?, s.b.as_ref()?))
+    };
+    pair.causes.iter().cloned().chain(pair.settings.iter().filter_map(setting)).collect()
 }
 
 /// The totals of all bands, then counts.
@@ -128,6 +138,12 @@ fn totals(pair: &Pair) -> Vec<ComparedRow> {
     rows.push(counted("blocks", "blocks at the peak", pair.blocks));
     rows.push(counted("ooms", "out-of-memory events", pair.ooms));
     rows.push(counted("findings", "findings", pair.findings.count));
+    if (pair.steps.a, pair.steps.b) != (0, 0) {
+        rows.push(counted("steps", "whole training steps", pair.steps));
+    }
+    let inputs = pair.tokens.map(|tokens| tokens.input_bytes_per_step);
+    let row = |bytes| bytes_row("input_bytes_per_step".to_owned(), "input per step".into(), bytes);
+    rows.extend(inputs.map(row));
     rows
 }
 

@@ -7,13 +7,13 @@ use super::target as target_of;
 use crate::scheduler::SLICE;
 use std::ops::Range;
 use std::sync::Arc;
+use vramscope_analysis::NoStack;
 use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
 use vramscope_layout::site_color;
 use vramscope_protocol::views::{EventFilter, EventPage, EventRow};
 use vramscope_protocol::{DetailRow, DeviceRef};
 use vramscope_report::LoadedFile;
-use vramscope_report::Target;
-use vramscope_report::{Quantity, text};
+use vramscope_report::{Quantity, Target, row_site, text};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 
@@ -204,9 +204,15 @@ fn actions(at: Target<'_>) -> Vec<DetailRow> {
     at.trace().actions.iter().map(row).collect()
 }
 
-/// The label of a stack's call site.
-pub(super) fn site(at: Target<'_>, stack: StackId) -> String {
-    text::site_label(at.snapshot(), at.entry.sites.get(stack).frame)
+/// The label of an event's call site. An alloc without a stack has the reason of its block.
+fn site(at: Target<'_>, event: u32, block: Option<u32>) -> String {
+    let (trace, events) = (at.trace(), &at.snapshot().events);
+    let stack = events.stack(trace.device.events.start + event);
+    let block = block.map(|block| &trace.blocks[block as usize]);
+    let of_alloc = block.filter(|block| block.alloc_event() == Some(EventIndex(event)));
+    let reason = of_alloc.and_then(|block| trace.no_stack(block));
+    let unknown = (stack == StackId::EMPTY).then_some(NoStack::NotRecorded);
+    row_site(at.entry, stack, reason.or(unknown))
 }
 
 fn row(at: Target<'_>, blocks: &EventBlocks, event: u32) -> EventRow {
@@ -227,7 +233,7 @@ fn row(at: Target<'_>, blocks: &EventBlocks, event: u32) -> EventRow {
         bytes: Quantity::bytes(events.size(row)),
         address,
         live: Quantity::bytes(Bytes(trace.requested.at(event + 1))),
-        site: site(at, events.stack(row)),
+        site: site(at, event, block),
         color: site_color(&at.entry.sites, events.stack(row)).word(),
         block,
     }

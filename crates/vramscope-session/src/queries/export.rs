@@ -16,7 +16,9 @@ use vramscope_report::findings::of_device;
 use vramscope_report::flame::Weight;
 use vramscope_report::segments::{records_sliced, segments_sliced, states_sliced};
 use vramscope_report::text::block_reference;
-use vramscope_report::{Derived, Target, site, slot_after, slot_of, time_of};
+use vramscope_report::{
+    BlockPlaces, Derived, StackTable, Target, site, slot_after, slot_of, time_of,
+};
 
 /// A table with all its rows, as text.
 pub(crate) async fn export(
@@ -59,17 +61,27 @@ async fn write(
 ) -> io::Result<()> {
     match what {
         Table::Blocks { table } => {
-            let order = FilteredBlocks::sliced(at, table, budget).await.order.into_iter();
+            let order = FilteredBlocks::sliced(at, table, budget).await.order;
             let trace = at.trace();
             match form {
-                TextForm::Csv => block_csv(at, order, out, budget).await,
+                TextForm::Csv => block_csv(at, order.into_iter(), out, budget).await,
                 TextForm::Json => {
+                    let mut stacks = StackTable::default();
+                    let mut numbers = Vec::with_capacity(order.len());
+                    for &i in &order {
+                        budget.charge(1).await;
+                        numbers.push(stacks.add(at.snapshot(), trace.blocks[i as usize].stack));
+                    }
                     let head = BlocksHead {
                         device: at.device(),
                         total: trace.blocks.len(),
                         lifetime_unit: if trace.clock.is_some() { "us" } else { "events" },
+                        stacks,
                     };
-                    json_list(&head, "blocks", order.map(|i| record(at, i)), out, budget).await
+                    let places = BlockPlaces::sliced(at, budget).await;
+                    let rows = order.into_iter().zip(numbers);
+                    let rows = rows.map(|(i, stack)| record(&places, at, i, stack));
+                    json_list(&head, "blocks", rows, out, budget).await
                 }
             }
         }
@@ -101,11 +113,12 @@ async fn write(
             match form {
                 TextForm::Csv => {
                     let states = states_sliced(at, slot, budget).await;
-                    let rows = records_sliced(at, &states, budget).await;
+                    let mut stacks = StackTable::default();
+                    let rows = records_sliced(at, states.iter(), &mut stacks, budget).await;
                     csv(rows.iter().map(SegmentLine::new), out, budget).await
                 }
                 TextForm::Json => {
-                    let mut state = segments_sliced(at, slot, budget).await;
+                    let mut state = segments_sliced(at, slot, None, budget).await;
                     let rows = std::mem::take(&mut state.segments);
                     let head = SegmentsHead {
                         device: state.device,
@@ -114,6 +127,7 @@ async fn write(
                         free: &state.free,
                         fragmentation: &state.fragmentation,
                         churn: &state.churn,
+                        stacks: &state.stacks,
                     };
                     json_list(&head, "segments", rows.iter(), out, budget).await
                 }
@@ -131,10 +145,11 @@ struct DeviceHead {
 }
 
 #[derive(Serialize)]
-struct BlocksHead {
+struct BlocksHead<'a> {
     device: u32,
     total: usize,
     lifetime_unit: &'static str,
+    stacks: StackTable<'a>,
 }
 
 #[derive(Serialize)]
@@ -145,6 +160,7 @@ struct SegmentsHead<'a, F: Serialize, R: Serialize, C: Serialize> {
     free: &'a F,
     fragmentation: &'a R,
     churn: &'a C,
+    stacks: &'a StackTable<'a>,
 }
 
 csv_line! {

@@ -1,51 +1,46 @@
 //! Findings as rows of the page.
 
 use super::block_detail as detail;
+use super::phases;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Block, FindingKind};
-use vramscope_protocol::StackDetail;
-use vramscope_protocol::views::{FindingPart, FindingRow};
+use vramscope_protocol::views::{FindingList, FindingPart, FindingRow};
 use vramscope_report::Target;
 use vramscope_report::finding_text::label;
 use vramscope_report::findings::{FindingChild, FindingRecord, of_device};
 use vramscope_report::{Quantity, text};
-use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex, grouped};
 
+/// The findings of a device, and what could not be looked for.
+pub(crate) async fn list(at: Target<'_>, budget: &mut Budget) -> FindingList {
+    FindingList { rows: findings(at, budget).await, blind_spots: Vec::new() }
+}
+
 /// The findings of a device, by severity, then bytes.
-pub(crate) async fn findings(at: Target<'_>, budget: &mut Budget) -> Vec<FindingRow> {
+pub(super) async fn findings(at: Target<'_>, budget: &mut Budget) -> Vec<FindingRow> {
     rows(at, of_device(at), budget).await
 }
 
-/// Rows of these findings, with a call stack and an example block for each.
+/// Rows of these findings, with an example block for each.
 pub(super) async fn rows(
     at: Target<'_>,
     findings: Vec<FindingRecord>,
     budget: &mut Budget,
 ) -> Vec<FindingRow> {
-    let (trace, snapshot) = (at.trace(), at.snapshot());
-    let row = |finding: FindingRecord, reference: Option<String>| {
-        let (first, last) = (finding.events.first().copied(), finding.events.last().copied());
-        let note = (finding.kind == FindingKind::PendingFree)
-            .then_some("This is the call stack of the frees.");
-        FindingRow {
-            spans: match (first, last) {
-                // From the state after the first event to the state after the last, included.
-                (Some(first), Some(last)) => {
-                    detail::spans(trace, first + 1, (last + 2).min(trace.slots()))
-                }
-                _ => Vec::new(),
-            },
-            reference,
-            stack: detail::stack(snapshot, finding.stack.unwrap_or(StackId::EMPTY), note),
-            ..without_tables(finding)
-        }
-    };
+    let trace = at.trace();
     let mut rows: Vec<FindingRow> = Vec::with_capacity(findings.len());
     for finding in findings {
+        let spans = match (finding.events.first(), finding.events.last()) {
+            // From the state after the first event to the state after the last, included.
+            (Some(first), Some(last)) => {
+                detail::spans(trace, first + 1, (last + 2).min(trace.slots()))
+            }
+            _ => Vec::new(),
+        };
         let reference = reference(at, &finding, budget).await;
-        rows.push(row(finding, reference));
+        let place = place(at, finding.step, finding.phase);
+        rows.push(FindingRow { spans, reference, place, ..without_tables(finding) });
     }
     rows
 }
@@ -63,19 +58,19 @@ pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
         title: finding.title,
         text: finding.text,
         action: finding.action,
-        place: place(finding.step, finding.phase),
+        place: String::new(),
         parts: finding.children.iter().map(part).collect(),
         event: finding.events.first().copied(),
         at: finding.events.first().map(|&event| EventIndex(event).to_string()).unwrap_or_default(),
         spans: Vec::new(),
         reference: None,
-        stack: StackDetail { frames: Vec::new(), note: None },
     }
 }
 
 /// `step 3, backward`; empty if neither is known.
-fn place(step: Option<u32>, phase: Option<&str>) -> String {
-    let step = step.map(|step| format!("step {}", grouped(step.into())));
+fn place(at: Target<'_>, step: Option<u32>, phase: Option<&str>) -> String {
+    let [word, _] = phases::words(at.entry.steps(at.index));
+    let step = step.map(|step| format!("{word} {}", grouped(step.into())));
     step.into_iter().chain(phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")
 }
 

@@ -3,17 +3,14 @@
 use vramscope_analysis::{Block, Trace};
 use vramscope_layout::{Picked, site_color};
 use vramscope_protocol::Hit;
-use vramscope_report::{Quantity, Target, text};
+use vramscope_report::{Quantity, Target, block_site, text};
 use vramscope_units::{Bytes, grouped};
 
 /// The tooltip of a block, or of a strip of several merged blocks.
 pub(crate) fn tooltip(at: Target<'_>, picked: &Picked) -> Hit {
-    let (snapshot, trace, sites) = (at.snapshot(), at.trace(), &at.entry.sites);
+    let (trace, sites) = (at.trace(), &at.entry.sites);
     let block = &trace.blocks[picked.block as usize];
-    let site_of = |index: u32| {
-        let block = &trace.blocks[index as usize];
-        text::site_label(snapshot, sites.get(block.stack).frame)
-    };
+    let site_of = |index: u32| block_site(at, &trace.blocks[index as usize]);
     let bytes = Quantity::bytes(Bytes(picked.bytes));
     let (title, site, lines) = if picked.count > 1 {
         let largest = picked
@@ -68,7 +65,7 @@ pub(crate) fn block_labels(at: Target<'_>, block: u32) -> Vec<String> {
     let (snapshot, bytes) = (at.snapshot(), found.bytes);
     let mut labels = Vec::new();
     if let Some(frame) = at.entry.sites.get(found.stack).frame {
-        let name = snapshot.text(frame.name);
+        let name = text::short_function(snapshot, frame);
         labels.extend(
             text::place_of(snapshot, frame).map(|place| format!("{name} {place}  {bytes}")),
         );

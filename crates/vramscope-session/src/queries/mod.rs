@@ -19,6 +19,7 @@ mod lru_cache;
 mod minimap;
 mod next;
 mod overview;
+mod phases;
 mod picture;
 mod range;
 mod ranked_bitmap;
@@ -183,8 +184,11 @@ impl Queries {
                 task!(on, |at, budget| Answer::Card(Box::new(card::card(at, budget).await)))
             }
             Query::Findings {} => {
-                task!(on, |at, budget| Answer::Findings(findings::findings(at, budget).await))
+                task!(on, |at, budget| Answer::Findings(findings::list(at, budget).await))
             }
+            Query::Phases { axis, x0, x1, columns } => task!(on, |at, budget| Answer::Phases(
+                phases::phases(at, axis, [x0, x1], columns, budget).await
+            )),
             Query::Minimap { axis } => {
                 task!(on, |at, budget| Answer::Minimap(minimap::minimap(at, axis, budget).await))
             }

@@ -144,13 +144,7 @@ impl Ranks {
     fn outlier_rows(&self) -> Vec<FindingRow> {
         let row = |(index, finding): &(usize, Finding)| {
             let rank = &self.rows[*index];
-            let mut row = findings::without_tables(of_ranks(&rank.card.path, finding, Vec::new()));
-            if let Some(site) = skew(finding).and_then(|skew| skew.sites.first()) {
-                let site = &site.site;
-                row.stack.note =
-                    Some(format!("Call site: {site}. Open the rank to see the whole call stack."));
-            }
-            row
+            findings::without_tables(of_ranks(&rank.card.path, finding, Vec::new()))
         };
         let mut rows: Vec<FindingRow> = self.outliers.iter().map(row).collect();
         findings::sort(&mut rows);

@@ -18,6 +18,7 @@ use vramscope_layout::{Color, PALETTE_LEN, Palette, Strips, Surfaces, Theme};
 use vramscope_protocol::views::{Layer, Query, ROW_UNITS};
 use vramscope_protocol::{AxisKind, DeviceRef, NO_BLOCK, TILE_COLUMNS, TILE_ROWS, TileKey};
 use vramscope_report::LoadedFile;
+use vramscope_report::device_name;
 use vramscope_units::{byte_ticks, event_ticks, time_ticks};
 
 /// The SVG document; empty for an unknown device, an invalid view or another query.
@@ -51,13 +52,13 @@ pub(super) async fn picture(
     ));
     sheet.put(format_args!(
         "<title>{}</title>",
-        escaped(&format!("{name}, device {}", at.device()))
+        escaped(&format!("{name}, {}", device_name(at.device())))
     ));
     sheet.put(format_args!(
         "<rect width=\"{all_width}\" height=\"{all_height}\" fill=\"{background}\"/>"
     ));
     let caption = caption(layer, at.entry.pools(at.index).is_some());
-    let head = format!("{name}, device {}: {caption}", at.device());
+    let head = format!("{name}, {}: {caption}", device_name(at.device()));
     sheet.text(MARGINS[0], 20.0, &format!("fill=\"{text_color}\" font-size=\"13\""), &head);
     if matches!(layer, Layer::Timeline { .. }) {
         let line = css(surfaces.grid);

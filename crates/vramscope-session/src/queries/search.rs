@@ -1,17 +1,19 @@
 //! Search: which blocks, events and stacks match a text.
 //!
 //! A search consists of terms between spaces. A block matches when all terms hold. A term is a word
-//! that some frame of the stack contains, an address (`0x7f..`), a bound of requested bytes
+//! that some frame of the stack or a text of the program about the block contains, an address
+//! (`0x7f..`), a bound of requested bytes
 //! (`>512MiB`) or an event (`#3702`).
 
 mod terms;
+mod words;
 
 use self::terms::{Term, parse};
-use vramscope_analysis::slicing::{Budget, STRIDE, strides};
+use self::words::Words;
+use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_protocol::views::SearchResult;
 use vramscope_report::Quantity;
 use vramscope_report::{Target, slot_of};
-use vramscope_snapshot::{FrameId, StackId};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The number of matching blocks and their bytes at the peak; `None` when the text is empty or
@@ -47,8 +49,8 @@ pub(crate) async fn search(
 
 /// A parsed search.
 pub(crate) struct Matcher {
-    /// Whether a stack contains all words, by stack; `None` without words.
-    stacks: Option<Vec<bool>>,
+    /// The words of each stack, and of each text about a block; `None` without words.
+    words: Option<Words>,
     terms: Vec<Term>,
 }
 
@@ -56,9 +58,9 @@ impl Matcher {
     /// Parses a search; `None` when the text is empty or cannot be parsed.
     pub(crate) async fn new(at: Target<'_>, text: &str, budget: &mut Budget) -> Option<Self> {
         let (words, terms) = parse(text)?;
-        let stacks =
-            if words.is_empty() { None } else { Some(stacks_with(at, &words, budget).await) };
-        Some(Self { stacks, terms })
+        let words =
+            if words.is_empty() { None } else { Some(Words::find(at, &words, budget).await?) };
+        Some(Self { words, terms })
     }
 
     /// Parses the search of a table; `None` for all rows.
@@ -82,6 +84,7 @@ impl Matcher {
 
     /// Whether a block matches.
     pub(crate) fn block(&self, at: Target<'_>, block: u32) -> bool {
+        let index = block;
         let Some(block) = at.trace().blocks.get(block as usize) else { return false };
         let is_at = |event: Option<EventIndex>, wanted| event == Some(EventIndex(wanted));
         let holds = |term: &Term| match *term {
@@ -95,7 +98,8 @@ impl Matcher {
                     || is_at(block.free_completed(), event)
             }
         };
-        (self.stacks.is_none() || self.stack(block.stack)) && self.terms.iter().all(holds)
+        self.words.as_ref().is_none_or(|words| words.block(at, index, block.stack))
+            && self.terms.iter().all(holds)
     }
 
     /// Whether an event matches by its stack, address, size and index.
@@ -112,48 +116,8 @@ impl Matcher {
             Term::Size(min, max) => (min..=max).contains(&size),
             Term::Event(wanted) => event == wanted,
         };
-        (self.stacks.is_none() || self.stack(events.stack(row))) && self.terms.iter().all(holds)
+        self.words.as_ref().is_none_or(|words| words.event(at, row)) && self.terms.iter().all(holds)
     }
-
-    /// Whether a stack contains all words of the search.
-    pub(crate) fn stack(&self, stack: StackId) -> bool {
-        self.stacks.as_ref().is_some_and(|matches| matches[stack.0 as usize])
-    }
-}
-
-/// Whether each stack contains every word in some frame, by stack.
-///
-/// A frame occurs in many stacks, so each frame is formatted once.
-async fn stacks_with(at: Target<'_>, words: &[String], budget: &mut Budget) -> Vec<bool> {
-    let snapshot = at.snapshot();
-    let formatted = |id: usize| {
-        let frame = snapshot.frame(FrameId(id as u32));
-        let line = if frame.line == 0 { String::new() } else { format!(":{}", frame.line) };
-        let mut text = format!("{} {}{line}", snapshot.text(frame.name), snapshot.text(frame.file));
-        text.make_ascii_lowercase();
-        text
-    };
-    let mut frames: Vec<String> = Vec::with_capacity(snapshot.frames.len());
-    for part in strides(snapshot.frames.len()) {
-        budget.charge(32 * part.len() as u64).await;
-        frames.extend(part.map(formatted));
-    }
-    let mut matches = vec![true; snapshot.stacks.len()];
-    for word in words {
-        let mut has: Vec<bool> = Vec::with_capacity(frames.len());
-        for part in frames.chunks(STRIDE) {
-            budget.charge(8 * part.len() as u64).await;
-            has.extend(part.iter().map(|frame| frame.contains(word.as_str())));
-        }
-        for part in strides(matches.len()) {
-            budget.charge(32 * part.len() as u64).await;
-            for (id, matches) in (part.start as u32..).zip(&mut matches[part]) {
-                *matches = *matches
-                    && snapshot.stacks.frames(StackId(id)).iter().any(|f| has[f.0 as usize]);
-            }
-        }
-    }
-    matches
 }
 
 /// `12 of 2,443 blocks`, or `2,443 blocks` when all rows match.

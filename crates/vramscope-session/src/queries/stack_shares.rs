@@ -2,12 +2,12 @@
 
 use super::card::fraction;
 use super::disambiguate;
-use super::events::site;
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use vramscope_analysis::Trace;
+use vramscope_analysis::{NoStack, Sites, Trace};
 use vramscope_layout::site_color;
 use vramscope_protocol::views::StackShareRow;
-use vramscope_report::{Quantity, Target};
+use vramscope_report::{Quantity, Target, row_site};
 use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
 
@@ -16,6 +16,8 @@ pub(super) struct StackShare {
     pub(super) stack: StackId,
     /// Whether the stack is that of the frees, because the allocs are not in the trace.
     pub(super) is_of_free: bool,
+    /// Why there is no stack.
+    no_stack: Option<NoStack>,
     pub(super) bytes: u64,
     pub(super) blocks: u32,
     /// Bytes of the blocks that are live after the slot of [`StackShares`].
@@ -27,37 +29,41 @@ pub(super) struct StackShare {
 /// Sums blocks by call stack.
 pub(super) struct StackShares<'a> {
     trace: &'a Trace,
+    sites: &'a Sites,
     /// [`StackShare::live_bytes`] counts blocks that are live after this slot.
     slot: u32,
-    /// The index in `shares` of each stack: as the stack of an alloc, then as the stack of a free.
-    indices: Vec<usize>,
+    /// The index in `shares` of each stack, by whether it is that of a free, and of each reason for
+    /// a missing one.
+    indices: FxHashMap<(StackId, bool, Option<NoStack>), usize>,
     shares: Vec<StackShare>,
 }
 
 impl<'a> StackShares<'a> {
     /// No blocks yet.
     pub(super) fn new(at: Target<'a>, slot: u32) -> Self {
-        let indices = vec![usize::MAX; 2 * at.snapshot().stacks.len()];
-        Self { trace: at.trace(), slot, indices, shares: Vec::new() }
+        let (trace, sites) = (at.trace(), &at.entry.sites);
+        Self { trace, sites, slot, indices: FxHashMap::default(), shares: Vec::new() }
     }
 
     /// Adds a block.
     pub(super) fn add(&mut self, index: u32) {
         let block = &self.trace.blocks[index as usize];
-        let (stack, is_of_free) = (block.stack, block.has_stack_of_free());
-        let at = &mut self.indices[2 * stack.0 as usize + usize::from(is_of_free)];
-        if *at == usize::MAX {
-            *at = self.shares.len();
+        let (stack, is_of_free) = (self.sites.same_line(block.stack), block.has_stack_of_free());
+        let no_stack = self.trace.no_stack(block);
+        let next = self.shares.len();
+        let at = *self.indices.entry((stack, is_of_free, no_stack)).or_insert(next);
+        if at == next {
             self.shares.push(StackShare {
                 stack,
                 is_of_free,
+                no_stack,
                 bytes: 0,
                 blocks: 0,
                 live_bytes: 0,
                 largest: index,
             });
         }
-        let share = &mut self.shares[*at];
+        let share = &mut self.shares[at];
         share.bytes = share.bytes.saturating_add(block.bytes.0);
         share.blocks += 1;
         if block.leaves > self.slot {
@@ -70,7 +76,7 @@ impl<'a> StackShares<'a> {
 
     /// The shares, the largest first.
     pub(super) fn finish(mut self) -> Vec<StackShare> {
-        self.shares.sort_unstable_by_key(|s| (Reverse(s.bytes), s.stack, s.is_of_free));
+        self.shares.sort_unstable_by_key(|s| (Reverse(s.bytes), s.stack, s.is_of_free, s.no_stack));
         self.shares
     }
 }
@@ -84,7 +90,7 @@ pub(super) fn share_rows(
     note: impl Fn(&StackShare) -> String,
 ) -> Vec<StackShareRow> {
     let row = |share: &StackShare| StackShareRow {
-        site: site(at, share.stack),
+        site: row_site(at.entry, share.stack, share.no_stack),
         via: String::new(),
         bytes: Quantity::bytes(Bytes(share.bytes)),
         blocks: Quantity::count(share.blocks.into(), "block", "blocks"),

@@ -10,8 +10,9 @@ use vramscope_analysis::{Category, Trace, sort};
 use vramscope_layout::site_color;
 use vramscope_protocol::DetailRow;
 use vramscope_protocol::views::{At, Marker, StackShareRow, StateAt};
+use vramscope_report::backward::{self, BackwardShare};
 use vramscope_report::{Quantity, text};
-use vramscope_report::{Target, by_category, event_of, slot_after};
+use vramscope_report::{Target, by_category, event_of, row_site, slot_after};
 use vramscope_snapshot::Action;
 use vramscope_units::{Bytes, EventIndex};
 
@@ -169,7 +170,8 @@ pub(super) async fn stack_rows(
     let (trace, entry) = (at.trace(), at.entry);
     let categories = entry.categories(at.index);
     let of = |i: u32| &trace.blocks[i as usize];
-    let key = |i: u32| (of(i).stack, of(i).has_stack_of_free());
+    let stack = |i: u32| entry.sites.same_line(of(i).stack);
+    let key = |i: u32| (stack(i), of(i).has_stack_of_free(), trace.no_stack(of(i)));
     let sum = |blocks: &[u32]| blocks.iter().map(|&i| of(i).bytes.0).sum::<u64>();
     // Zero-sized requests hold no memory.
     let holding = blocks.iter().filter(|&&i| of(i).bytes.0 > 0);
@@ -183,8 +185,15 @@ pub(super) async fn stack_rows(
         blocks.chunk_by(|&a, &b| key(a) == key(b)).map(|group| (sum(group), group)).collect();
     groups.sort_unstable_by_key(|&(bytes, group)| (Reverse(bytes), key(group[0])));
     groups.truncate(max);
-    let row = |&(bytes, group): &(u64, &[u32])| {
-        let (stack, is_of_free) = key(group[0]);
+    // Stacks of backward's threads have a node, and its line in the forward pass.
+    let of_backward: Vec<(usize, u32, u64)> = (0..)
+        .zip(&groups)
+        .filter(|(_, (_, group))| entry.sites.is_compiled_only(stack(group[0])))
+        .flat_map(|(row, (_, group))| group.iter().map(move |&i| (row, i, of(i).bytes.0)))
+        .collect();
+    let places = backward::shares(at, &of_backward, groups.len(), budget).await;
+    let row = |(&(bytes, group), places): (&(u64, &[u32]), &Vec<BackwardShare>)| {
+        let (stack, is_of_free, no_stack) = key(group[0]);
         let mut sums = [0u64; Category::ALL.len()];
         let mut largest = group[0];
         for &i in group {
@@ -200,7 +209,7 @@ pub(super) async fn stack_rows(
             (None, _) => category_label(categories.get(largest).category),
         };
         StackShareRow {
-            site: text::site_label(&entry.snapshot, entry.sites.get(stack).frame),
+            site: backward::row_label(row_site(entry, stack, no_stack), no_stack, places),
             via: String::new(),
             bytes: Quantity::bytes(Bytes(bytes)),
             blocks: Quantity::count(group.len() as u64, "block", "blocks"),
@@ -214,7 +223,7 @@ pub(super) async fn stack_rows(
             },
         }
     };
-    let mut rows: Vec<_> = groups.iter().map(row).collect();
+    let mut rows: Vec<_> = groups.iter().zip(&places).map(row).collect();
     let stacks: Vec<_> = groups.iter().map(|(_, group)| key(group[0]).0).collect();
     disambiguate::add_vias(&entry.snapshot, &mut rows, &stacks);
     rows

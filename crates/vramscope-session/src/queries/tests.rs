@@ -69,6 +69,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         Query::Findings {},
         Query::Minimap { axis },
         Query::Minimap { axis: AxisKind::Time },
+        Query::Phases { axis, x0: 0.0, x1: slots, columns: 100 },
         Query::StateAt { at: At::Event { event } },
         Query::StateAt { at: At::Event { event: -1 } },
         Query::Peak {},

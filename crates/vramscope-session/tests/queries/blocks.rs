@@ -9,7 +9,7 @@ use vramscope_report::state::state;
 
 impl Opened {
     /// The rows of the report of blocks, each with its block index.
-    pub(crate) fn rows(&self) -> Vec<(u32, BlockRecord<'_>)> {
+    pub(crate) fn rows(&self) -> Vec<(u32, BlockRecord)> {
         let trace = self.report().trace();
         let rows = blocks(self.report(), Sort::Size, None).blocks.into_iter().map(|row| {
             let is_row = |b: &vramscope_analysis::Block| {
@@ -22,7 +22,7 @@ impl Opened {
 }
 
 /// The sort key of a row: a number, then a text.
-type Key = Box<dyn Fn(&BlockRecord<'_>, u32) -> (u128, String)>;
+type Key = Box<dyn Fn(&BlockRecord, u32) -> (u128, String)>;
 
 #[test]
 fn every_column_sorts_blocks() {
@@ -42,7 +42,7 @@ fn every_column_sorts_blocks() {
             let blocks = opened.report().trace().blocks.len() as u32;
             (0..blocks).map(|b| hit(&mut opened, b).expect("a block").site).collect()
         };
-        let by = |key: fn(&BlockRecord<'_>) -> u128| -> Key {
+        let by = |key: fn(&BlockRecord) -> u128| -> Key {
             Box::new(move |r, _| (key(r), String::new()))
         };
         let (enters, leaves) = (spans.clone(), spans);
@@ -119,7 +119,7 @@ fn filters_add_up_to_the_reports() {
         let slots = opened.report().trace().slots();
         let slot = event.saturating_add(1).clamp(0, i64::from(slots) - 1) as u32;
         let (blocks, bytes) = {
-            let state = state(opened.report(), slot);
+            let state = state(opened.report(), slot, None);
             (state.blocks.len(), state.requested_bytes)
         };
         let order = opened.order(&BlockTable { live_at: Some(event), ..table("") });

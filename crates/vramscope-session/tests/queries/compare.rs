@@ -61,7 +61,7 @@ fn totals_and_stacks_equal_the_report() {
         let shown = compare(&mut coordinator, GPT, LEAK, band);
         let named =
             |name: &str| (name.to_owned(), vec![(name.to_owned(), report_side(name, band))]);
-        let diff = Diff::new(named(GPT), named(LEAK), band, None);
+        let diff = Diff::new(named(GPT), named(LEAK), band, None, &[]);
         let pair: &Pair = diff.largest().expect("two files");
         let total = |key: &str| shown.totals.iter().find(|t| t.key == key).expect(key);
         for kind in BandKind::ALL {
@@ -92,6 +92,26 @@ fn totals_and_stacks_equal_the_report() {
             assert!(row.share.abs() <= 1.0 && (row.share > 0.0) == (stack.bytes.change > 0));
         }
     }
+}
+
+#[test]
+fn comparison_names_settings_steps_and_input() {
+    let mut coordinator = Coordinator::default();
+    let (band, split) = (BandKind::Requested, "recorded/gpt_max_split.pickle.gz");
+    let shown = compare(&mut coordinator, GPT, split, band);
+    let pair = Pair::new(&report_side(GPT, band), &report_side(split, band));
+    assert_eq!(shown.recording[..1], pair.causes);
+    assert!(
+        shown.recording.contains(&"max_split_size: -1 in A, 134217728 in B.".to_owned()),
+        "{:?}",
+        shown.recording
+    );
+    let total = |key: &str| {
+        let row = shown.totals.iter().find(|t| t.key == key).expect(key);
+        [row.a.value, row.b.value]
+    };
+    assert_eq!(total("steps"), [4, 6]);
+    assert_eq!(total("input_bytes_per_step")[0], 31_488);
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn oom_and_segment_events_have_their_sizes() {
         );
     }
     let maps = opened.events(&filter(&["segment_map"], ""), 0, 500, None);
-    let churn = segments(opened.report(), 0).churn;
+    let churn = segments(opened.report(), 0, None).churn;
     assert_eq!(maps.total, churn.segment_maps);
     assert_eq!(
         maps.rows.iter().map(|r| number(&r.bytes)).sum::<i64>(),

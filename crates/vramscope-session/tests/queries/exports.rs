@@ -61,7 +61,7 @@ fn block_exports_have_all_rows_in_order() {
         csv[0].join(","),
         "device,reference,address,reuse,requested_bytes,block_bytes,category,confidence,\
          alloc_event,free_requested_event,free_completed_event,lifetime,preexisting,live_at_end,\
-         stream,stack_of_free,site"
+         stream,pool,segment_type,stack_of_free,site"
     );
     assert_eq!(csv.len(), order.len() + 1);
     let json: Value =
@@ -75,7 +75,12 @@ fn block_exports_have_all_rows_in_order() {
     let rows = opened.rows();
     for (at, &block) in order.iter().enumerate() {
         let (_, row) = rows.iter().find(|(i, _)| *i == block).expect("a block");
-        assert_eq!(json["blocks"][at], printed_json(row));
+        let mut exported = json["blocks"][at].clone();
+        let fields = exported.as_object_mut().expect("an object");
+        let stack = fields.insert("stack".into(), row.stack.into()).expect("an index");
+        assert_eq!(exported, printed_json(row));
+        let stack = &json["stacks"][stack.as_u64().expect("an index") as usize];
+        assert_eq!(*stack, printed["stacks"][row.stack as usize]);
         let fields = &csv[at + 1];
         let event = |e: Option<u32>| e.map(|e| e.to_string()).unwrap_or_default();
         assert_eq!(
@@ -94,6 +99,8 @@ fn block_exports_have_all_rows_in_order() {
                 row.preexisting.to_string(),
                 row.live_at_end.to_string(),
                 row.stream.to_string(),
+                row.pool.map(|[a, b]| format!("({a}, {b})")).unwrap_or_default(),
+                row.segment_type.to_owned(),
                 row.of_free.to_string(),
                 row.site.clone(),
             ]
@@ -127,10 +134,10 @@ fn exports_of_events_findings_and_segments_equal_reports() {
             assert_eq!(*value, written, "{field}");
         }
     }
-    let printed =
-        vramscope_report::findings::across(vec![vramscope_report::rank::RankSummary::new(
-            opened.report(),
-        )]);
+    let printed = vramscope_report::findings::across(
+        vec![vramscope_report::rank::RankSummary::new(opened.report())],
+        0,
+    );
     let printed = printed_json(&printed.anomalies);
     assert!(printed.as_array().is_some_and(|a| !a.is_empty()), "a leak");
     let json: Value =
@@ -144,9 +151,9 @@ fn exports_of_events_findings_and_segments_equal_reports() {
         let json: Value =
             serde_json::from_str(&opened.export(Table::Segments { event }, TextForm::Json))
                 .expect("JSON");
-        let mut printed = printed_json(&segments(opened.report(), slot));
+        let mut printed = printed_json(&segments(opened.report(), slot, None));
         let object = printed.as_object_mut().expect("an object");
-        object.retain(|key, _| key != "schema" && key != "path");
+        object.retain(|key, _| !["schema", "path", "omitted"].contains(&key.as_str()));
         assert_eq!(json, printed, "{event}");
         let csv = read_csv(&opened.export(Table::Segments { event }, TextForm::Csv));
         assert_eq!(csv.len() - 1, printed["segments"].as_array().map_or(0, Vec::len));
@@ -179,7 +186,7 @@ fn csv_escapes_texts_that_look_like_formulas() {
         }
     };
     let blocks = text(Table::Blocks { table: BlockTable { descending: false, ..table("") } });
-    let (stream, site) = (14, 16);
+    let (stream, site) = (14, 18);
     assert_eq!((blocks[0][stream].as_str(), blocks[0][site].as_str()), ("stream", "site"));
     assert_eq!(blocks[1][site], "'=cmd()\",\".py:3 f");
     assert_eq!((blocks[2][stream].as_str(), blocks[2][site].as_str()), ("-1", "'@g\n"));

@@ -20,6 +20,7 @@ mod exports;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod overview;
+mod phases;
 mod pools;
 mod ranges;
 mod search;

@@ -39,7 +39,7 @@ fn run(coordinator: &mut Coordinator, query: RunQuery) -> Overview {
 fn rank_skew_equals_the_report() {
     let files = ranks();
     let summaries = files.iter().map(|file| RankSummary::new(report_target(file))).collect();
-    let reported: Vec<_> = across(summaries)
+    let reported: Vec<_> = across(summaries, 0)
         .anomalies
         .into_iter()
         .filter(|a| a.kind == FindingKind::RankSkew)

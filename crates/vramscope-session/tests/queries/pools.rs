@@ -23,7 +23,7 @@ fn state_has_the_bytes_of_private_segments() {
     let ((mut session, _), file) = (open_session(POOLS), load_file(POOLS));
     for event in [-1, 0, 100, 200, i64::MAX] {
         let answer = answer!(session, Query::StateAt { at: At::Event { event } }, StateAt);
-        let report = state(report_target(&file), (answer.event + 1) as u32);
+        let report = state(report_target(&file), (answer.event + 1) as u32, None);
         let private = report.segments.iter().filter(|s| s.pool.is_some_and(|p| p != [0, 0]));
         let bytes: u64 = private.map(|s| s.total_size).sum();
         let row = answer.bands.last().expect("rows");

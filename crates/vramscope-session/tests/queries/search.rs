@@ -3,7 +3,7 @@
 use super::events::filter;
 use super::harness::{GPT, Opened, number, open, table};
 use vramscope_protocol::views::{Answer, Query, SearchResult};
-use vramscope_report::FrameRecord;
+use vramscope_report::{FrameRecord, frames};
 
 impl Opened {
     fn search(&mut self, text: &str) -> Option<SearchResult> {
@@ -12,6 +12,12 @@ impl Opened {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// The call stack of a block.
+fn stack(opened: &Opened, block: u32) -> Vec<FrameRecord<'_>> {
+    let report = opened.report();
+    frames(report.snapshot(), report.trace().blocks[block as usize].stack)
 }
 
 #[test]
@@ -23,12 +29,10 @@ fn words_match_frames_of_the_stack() {
     let mut words: Vec<String> =
         ["forward", "GPT.py", "forward gpt.py", "no such thing"].map(Into::into).to_vec();
     let place =
-        opened.rows().iter().flat_map(|(_, row)| row.frames.clone()).find(|f| f.line > 9).map(
-            |f| {
-                let file = f.file.rsplit('/').next().expect("a name").to_owned();
-                format!("{file}:{}", f.line)
-            },
-        );
+        opened.rows().iter().flat_map(|&(i, _)| stack(&opened, i)).find(|f| f.line > 9).map(|f| {
+            let file = f.file.rsplit('/').next().expect("a name").to_owned();
+            format!("{file}:{}", f.line)
+        });
     words.push(place.expect("a frame with a line"));
     for text in words {
         let (mut count, mut bytes) = (0i64, 0i64);
@@ -42,7 +46,7 @@ fn words_match_frames_of_the_stack() {
         };
         let trace = opened.report().trace();
         for (i, row) in opened.rows() {
-            if matches(&row.frames) {
+            if matches(&stack(&opened, i)) {
                 let block = &trace.blocks[i as usize];
                 count += 1;
                 bytes +=
@@ -135,4 +139,24 @@ fn sizes_addresses_and_events_match() {
     assert_eq!(number(&opened.search("<lambda>").expect("a Python name").blocks), 0);
     assert_eq!(opened.search("#3").expect("an event").text, "1 block, 200 B at the peak");
     assert_eq!(opened.search("#77").expect("an event").text, "0 blocks");
+}
+
+#[test]
+fn words_match_texts_of_the_program_about_blocks() {
+    let found = |name: &str, text: &str| {
+        let mut opened = open(name);
+        opened.search(text).map(|found| found.blocks.value)
+    };
+    let annotated = "edge/annotate.pickle";
+    assert_eq!(found(annotated, "weights"), Some(1));
+    // Words may be in the stack and in several texts.
+    assert_eq!(found(annotated, "weights Layer alloc_0"), Some(1));
+    assert_eq!(found(annotated, "weights alloc_1"), Some(0));
+    // No block was live at these addresses.
+    assert_eq!(found(annotated, "already"), Some(0));
+    assert_eq!(found(annotated, "known"), Some(0));
+    assert_eq!(found("edge/metadata.pickle", "plain"), Some(1));
+    assert_eq!(found("edge/metadata.pickle", "phase alloc_1 <1KiB"), Some(1));
+    let many = "step ".repeat(65);
+    assert_eq!(found(annotated, &many), None);
 }

@@ -103,7 +103,7 @@ fn segment_occupancy_equals_the_report() {
         let trace = &file.entries[0].traces[0];
         let rows = all_rows(&mut session, &SegmentSpec::default()).1;
         for slot in [0, trace.slots() / 2, trace.slots() - 1] {
-            let expected = segments(report_target(&file), slot);
+            let expected = segments(report_target(&file), slot, None);
             let mut found = Vec::new();
             for row in &rows {
                 let query = Query::Segment { segment: row.segment, event: i64::from(slot) - 1 };

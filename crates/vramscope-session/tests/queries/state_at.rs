@@ -18,7 +18,7 @@ fn state_equals_the_report() {
             let event = event.clamp(-1, last);
             let answer = answer!(session, Query::StateAt { at: At::Event { event } }, StateAt);
             assert_eq!(answer.event, event, "{name}");
-            let report = state(report_target(&file), (event + 1) as u32);
+            let report = state(report_target(&file), (event + 1) as u32, None);
             let band = |key| value(&answer.bands, key) as u64;
             assert_eq!(band("requested_bytes"), report.requested_bytes, "{name} at {event}");
             assert_eq!(

@@ -49,6 +49,10 @@ impl Gzip {
         self.decoder.get_mut().reader.reserve_ahead(read, total);
     }
 
+    pub(crate) fn may_be_snapshot(&self) -> bool {
+        self.decoder.get_ref().reader.may_be_snapshot()
+    }
+
     pub(crate) fn memory(&self) -> usize {
         self.decoder.get_ref().reader.memory()
     }

@@ -19,6 +19,8 @@ pub(crate) struct Html {
     found: Vec<(String, Reader)>,
     decoded: Vec<u8>,
     bytes: u64,
+    /// Whether the page's title is [`TIMELINE_TITLE`].
+    is_timeline: bool,
     filter: EventFilter,
 }
 
@@ -37,6 +39,8 @@ enum ScriptKey {
 
 const NAME: &[u8] = b"\"name\":";
 const BASE64: &[u8] = b"\"base64\":";
+/// The title that `export_memory_timeline` writes (`torch/profiler/_memory_profiler.py`).
+const TIMELINE_TITLE: &[u8] = b"<title>GPU Memory Timeline HTML</title>";
 /// Base64 is decoded in blocks of this many characters, independent of chunks. Also the limit of a
 /// name.
 const BLOCK_CHARS: usize = 64 << 10;
@@ -50,6 +54,7 @@ impl Html {
             found: Vec::new(),
             decoded: Vec::new(),
             bytes: 0,
+            is_timeline: false,
             filter,
         }
     }
@@ -75,8 +80,9 @@ impl Html {
                 let data = memchr::memmem::find(text, BASE64)
                     .map(|at| (at, BASE64.len(), ScriptKey::Base64));
                 let Some((at, len, key)) = name.into_iter().chain(data).min() else {
-                    // The end of the chunk may cut a key.
-                    let keep = text.len().min(BASE64.len() - 1);
+                    self.is_timeline |= memchr::memmem::find(text, TIMELINE_TITLE).is_some();
+                    // The end of the chunk may cut a key or the title.
+                    let keep = text.len().min(TIMELINE_TITLE.len() - 1);
                     self.tail = Vec::new();
                     return Ok((keep < text.len()).then(|| &text[text.len() - keep..]));
                 };
@@ -162,7 +168,14 @@ impl Html {
             + self.decoded.capacity()
     }
 
+    pub(crate) fn may_be_snapshot(&self) -> bool {
+        self.found.iter().any(|(_, reader)| reader.may_be_snapshot())
+    }
+
     pub(crate) fn finish(self) -> Result<Vec<NamedSnapshot>, LoadError> {
+        if self.found.is_empty() && self.is_timeline {
+            return Err(LoadError::MemoryTimeline);
+        }
         if self.found.is_empty() {
             return Err(LoadError::Html { bytes: self.bytes });
         }

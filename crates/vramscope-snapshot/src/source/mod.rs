@@ -175,6 +175,19 @@ impl Reader {
         }
     }
 
+    /// Whether the bytes so far show a part of a snapshot, or are too few to tell.
+    ///
+    /// It tells a damaged snapshot from another damaged file, also after an error.
+    pub fn may_be_snapshot(&self) -> bool {
+        match &self.format {
+            Format::Empty | Format::Sniffing(_) => true,
+            Format::Pickle(pickle) => pickle.may_be_snapshot(),
+            Format::Gzip(gzip) => gzip.may_be_snapshot(),
+            Format::Html(html) => html.may_be_snapshot(),
+            Format::Json(text) => has_snapshot_key(text),
+        }
+    }
+
     /// Bytes of memory held now.
     pub fn memory(&self) -> usize {
         match &self.format {
@@ -205,6 +218,13 @@ impl Reader {
             Format::Html(html) => html.finish(),
         }
     }
+}
+
+/// Whether a text or pickle has a key of a snapshot's root or segments.
+pub(crate) fn has_snapshot_key(bytes: &[u8]) -> bool {
+    [&b"device_traces"[..], b"segments", b"total_size"]
+        .iter()
+        .any(|key| memchr::memmem::find(bytes, key).is_some())
 }
 
 /// Strips a byte-order mark and white space, which only text formats start with.

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { fromDrop, fromInput, fromScript, isSame, notOpen } from "./files.js";
+import { fileName, fromDrop, fromInput, fromScript, isSame, notOpen } from "./files.js";
 import type { Source } from "./rank-file.js";
 
 /** A `File` as a folder picker gives it; Node's has no relative path. */
@@ -42,6 +42,14 @@ test("a dropped folder is searched recursively for snapshot extensions", async (
     "run/rank0.pickle.gz",
     "run/late/Rank1.PKL",
   ]);
+});
+
+test("only files that a search of a folder found are marked", async () => {
+  const folder = folderEntry([fileEntry("/run/config.json")]);
+  const dropped = await fromDrop(dropOf(folder, fileEntry("/rank0.pickle")));
+  expect(dropped.map(({ searched }) => searched)).toEqual([true, undefined]);
+  const picked = fromInput([fileOf("config.json", { folder: "run" }), fileOf("rank0.pickle")]);
+  expect(picked.map(({ searched }) => searched)).toEqual([true, undefined]);
 });
 
 test("a dropped folder of more than 100 files is listed as a whole", async () => {
@@ -130,4 +138,9 @@ test("added files whose names are taken get a folder that is free for all of the
   const open = [source("rank0", "a.org"), source("2/rank1", "a.org")];
   const added = notOpen(open, [source("rank0", "b.org"), source("rank1", "b.org")]);
   expect(pathsOf(added)).toEqual(["3/rank0", "3/rank1"]);
+});
+
+test("the name of a file is its last component on every system", () => {
+  const paths = ["run/rank0.pickle", "D:\\run\\rank0.pickle", "rank0.pickle"];
+  expect(paths.map(fileName)).toEqual(Array(3).fill("rank0.pickle"));
 });

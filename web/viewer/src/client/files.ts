@@ -8,7 +8,15 @@ const EXTENSIONS = [".pickle", ".pkl", ".pt", ".gz", ".html", ".json"];
 const isSnapshotName = (name: string) =>
   EXTENSIONS.some((extension) => name.toLowerCase().endsWith(extension));
 
+/** The last component of a path of any system. */
+export const fileName = (path: string): string => path.split(/[\\/]/).at(-1) ?? path;
+
 const fromFile = (file: File, path: string): Source => ({ path, bytes: file.size, from: file });
+
+const fromFolder = (file: File, path: string): Source => ({
+  ...fromFile(file, path),
+  searched: true,
+});
 
 const fileOf = (entry: FileSystemFileEntry) =>
   new Promise<File>((resolve, reject) => entry.file(resolve, reject));
@@ -34,7 +42,8 @@ async function walk(entry: FileSystemEntry, insideFolder: boolean): Promise<Sour
   }
   if (insideFolder && !isSnapshotName(entry.name)) return [];
   const file = await fileOf(entry as FileSystemFileEntry);
-  return [fromFile(file, entry.fullPath.replace(/^\//, ""))];
+  const source = insideFolder ? fromFolder : fromFile;
+  return [source(file, entry.fullPath.replace(/^\//, ""))];
 }
 
 /** The files of a drop, folders recursively. The items are readable only in the drop event. */
@@ -55,7 +64,11 @@ export function fromInput(files: Iterable<File>): Source[] {
   const all = [...files];
   return all
     .filter((file) => file.webkitRelativePath === "" || isSnapshotName(file.name))
-    .map((file) => fromFile(file, file.webkitRelativePath || file.name));
+    .map((file) =>
+      file.webkitRelativePath === ""
+        ? fromFile(file, file.name)
+        : fromFolder(file, file.webkitRelativePath),
+    );
 }
 
 /** The inputs of `load()`. */

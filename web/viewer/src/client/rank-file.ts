@@ -18,6 +18,8 @@ export interface Source {
   path: string;
   bytes: number;
   from: Bytes;
+  /** A search of a folder found the file, so it may be something else than a snapshot. */
+  searched?: boolean;
 }
 
 /** `again`: loading again may succeed. */
@@ -52,6 +54,13 @@ export class RankFile {
 
   get path(): string {
     return this.source.path;
+  }
+
+  /** Whether the file is no snapshot and nobody named it. It gets no row in the run. */
+  get skipped(): boolean {
+    const load = this.load.value;
+    const foreign = load.state === "error" && load.failure.file === "no_snapshot";
+    return foreign && this.source.searched === true;
   }
 
   get settled(): boolean {

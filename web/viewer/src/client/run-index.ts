@@ -6,7 +6,7 @@ import type { Source } from "./rank-file.js";
 
 interface RunIndex {
   title: string;
-  files: { path: string; url: string; bytes: number }[];
+  files: { path: string; url: string; bytes: number; searched?: boolean }[];
   /** More files may come. */
   watch?: boolean;
 }
@@ -25,10 +25,11 @@ export async function fromIndex(address: string): Promise<IndexedRun> {
   if (!response.ok)
     throw new Error(`The run cannot be read: ${base.pathname} answered ${response.status}.`);
   const index = (await response.json()) as RunIndex;
-  const sources = index.files.map(({ path, url, bytes }) => ({
+  const sources = index.files.map(({ path, url, bytes, searched = false }) => ({
     path,
     bytes,
     from: new URL(url, base).href,
+    searched,
   }));
   return { title: index.title, sources, watch: index.watch === true };
 }

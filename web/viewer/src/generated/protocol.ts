@@ -10,7 +10,7 @@ export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
+export const REPLACED = ["tracks", "phases", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
 
 export type Quantity = { 
 /**
@@ -267,6 +267,8 @@ path: string,
  */
 text: string, };
 
+export type ErrorKind = "no_snapshot" | "damaged" | "unreadable";
+
 export type Failure = { 
 /**
  * The request that failed; null if loading failed.
@@ -279,7 +281,11 @@ message: string,
 /**
  * A remedy; null if there is none.
  */
-hint: string | null, };
+hint: string | null, 
+/**
+ * What the file is. Absent where that is unknown, and for a request that failed.
+ */
+file?: ErrorKind, };
 
 export type TooLarge = { 
 /**
@@ -597,7 +603,11 @@ path: string,
 /**
  * The file's size in bytes.
  */
-bytes: number, };
+bytes: number, 
+/**
+ * Whether a search of a folder found the file, and it is no snapshot. It gets no row.
+ */
+skipped: boolean, };
 
 export type RunResponse = { "kind": "planned", 
 /**
@@ -613,7 +623,15 @@ title: string,
  */
 countText: string, 
 /**
- * One row per file.
+ * The number of skipped files.
+ */
+skipped: Quantity, 
+/**
+ * The skipped files in words: `5 other files skipped`; null if there are none.
+ */
+skippedText: string | null, 
+/**
+ * One row per file that is not skipped.
  */
 rows: Array<PlannedRow>, } | { "kind": "overview", 
 /**
@@ -758,6 +776,22 @@ export type Query = { "card": Record<symbol, never> } | { "findings": Record<sym
  * The axis.
  */
 axis: AxisKind, } } | { "tracks": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns.
+ */
+columns: number, } } | { "phases": { 
 /**
  * The axis.
  */
@@ -1060,7 +1094,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": Array<FindingRow> } | { "minimap": Minimap } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
 
 export type RankCard = { 
 /**
@@ -1233,7 +1267,8 @@ text: string,
  */
 action: string, 
 /**
- * The step and phase in words: `step 3, backward`. Empty if neither is known.
+ * The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
+ * known.
  */
 place: string, 
 /**
@@ -1255,11 +1290,17 @@ spans: Array<Span>,
 /**
  * The reference of a block that shows the finding; null if there is none.
  */
-reference: string | null, 
+reference: string | null, };
+
+export type FindingList = { 
 /**
- * The call stack that the finding is about.
+ * The findings by severity, then bytes.
  */
-stack: StackDetail, };
+rows: Array<FindingRow>, 
+/**
+ * What could not be looked for, and why, one sentence each.
+ */
+blindSpots: Array<string>, };
 
 export type Minimap = { 
 /**
@@ -1350,6 +1391,51 @@ title: string,
  * The color word, derived from the name.
  */
 color: number, };
+
+export type Phases = { 
+/**
+ * The kind of items in words: `steps`, `repetitions` or, without either, `phases`.
+ */
+label: string, 
+/**
+ * Left edge of the query in slots.
+ */
+x0: number, 
+/**
+ * Right edge of the query in slots.
+ */
+x1: number, 
+/**
+ * The number of columns between the edges.
+ */
+columns: number, 
+/**
+ * The items by position; empty if nothing shows steps or phases.
+ */
+items: Array<PhaseItem>, };
+
+export type PhaseItem = { 
+/**
+ * The last slot of the state before its first event.
+ */
+x0: number, 
+/**
+ * The last slot of the state after its last event.
+ */
+x1: number, 
+/**
+ * The phase: `forward`, `backward`, `optimizer` or `other`. Empty for several phases, and if
+ * only the step is known.
+ */
+phase: string, 
+/**
+ * The number of the step that begins with the item: `3`. Empty if none does.
+ */
+step: string, 
+/**
+ * The tooltip: step, phase, events and peak.
+ */
+title: string, };
 
 export type StateAt = { 
 /**
@@ -1895,7 +1981,8 @@ reserved: number,
  */
 categories: Array<number>, 
 /**
- * What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if nothing.
+ * What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if
+ * nothing.
  */
 outlier: string, };
 
@@ -1938,11 +2025,17 @@ export type Comparison = {
  */
 text: string, 
 /**
+ * The cause of the difference where it is known, then the allocator settings that differ, in
+ * sentences.
+ */
+recording: Array<string>, 
+/**
  * The event of the band's peak in A and in B: `#1,234`.
  */
 peaks: [string, string], 
 /**
- * Each band at its start (if not zero), peak and end, then blocks, OOMs and findings.
+ * Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
+ * input.
  */
 totals: Array<ComparedRow>, 
 /**
@@ -2029,6 +2122,10 @@ isNew: boolean,
  * The kind in words: `Growth`.
  */
 label: string, 
+/**
+ * The finding in a few words.
+ */
+title: string, 
 /**
  * The finding in words.
  */

@@ -123,7 +123,8 @@ export const compare = `
   font-size: var(--small);
 }
 .compare-findings { padding: 8px 14px 14px; border-top: 1px solid var(--line); color: var(--dim); }
-.compare-findings li { padding: 3px 0; overflow-wrap: anywhere; }
+.compare-findings li { padding: 5px 0; overflow-wrap: anywhere; }
+.compare-side { font-size: var(--small); }
 .compare-findings strong { color: var(--text); font-weight: 500; }
 .compare-findings li[data-new="true"] strong { color: var(--warn); }
 .compare-stacks {

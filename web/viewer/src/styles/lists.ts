@@ -1,4 +1,4 @@
-// Overview, findings, settings, details.
+// Overview, settings, details.
 
 export const lists = `
 .ranks .rank-line { cursor: pointer; }
@@ -43,67 +43,6 @@ export const lists = `
   background: var(--warn);
 }
 .rail-mark[data-severity="high"] { background: var(--error); }
-.outliers {
-  flex: none;
-  max-height: 84px;
-  overflow: auto;
-  padding: 4px 14px;
-  border-bottom: 1px solid var(--line);
-}
-.finding-line {
-  width: 100%;
-  padding: 2px 0 2px 12px;
-  border: 0;
-  background: none;
-  box-shadow: inset 3px 0 var(--warn);
-  text-align: left;
-  cursor: pointer;
-}
-.finding-line[data-severity="high"] { box-shadow: inset 3px 0 var(--error); }
-.notable { margin-top: 16px; }
-.notable .finding-line { margin: 2px 0; }
-.notable .num { margin-left: 6px; }
-.finding-line:hover { background: var(--hover); }
-.findings { flex: 1; min-height: 0; overflow: auto; }
-.finding {
-  display: block;
-  width: 100%;
-  padding: 9px 14px 10px;
-  border: 0;
-  border-bottom: 1px solid var(--line);
-  background: none;
-  text-align: left;
-  cursor: pointer;
-}
-.finding:hover { background: var(--hover); }
-.finding-head { display: flex; align-items: center; gap: 10px; }
-.finding-head .path {
-  margin-left: auto;
-  font-size: var(--small);
-  overflow: hidden;
-  text-overflow: ellipsis;
-  white-space: nowrap;
-}
-.finding-text {
-  display: block;
-  max-width: 110ch;
-  margin-top: 2px;
-  color: var(--dim);
-  overflow-wrap: anywhere;
-}
-.severity {
-  flex: none;
-  min-width: 54px;
-  padding: 0 6px;
-  border-radius: 3px;
-  background: var(--raised);
-  color: var(--dim);
-  font-size: 10px;
-  line-height: 16px;
-  text-align: center;
-}
-[data-severity="high"] .severity { background: var(--error-tint); color: var(--error); }
-[data-severity="medium"] .severity { background: var(--warn-tint); color: var(--warn); }
 .settings {
   display: grid;
   grid-template-columns: repeat(auto-fit, minmax(300px, 1fr));
@@ -124,7 +63,6 @@ export const lists = `
 .moment h3 { display: flex; justify-content: space-between; }
 .moment h3 .link { font-weight: 400; }
 .moment .mono { font-size: 12px; }
-.notable .link { padding-left: 12px; font-size: var(--small); }
 .moment > .link { margin-top: 6px; font-size: var(--small); }
 .details h4 { margin: 12px 0 2px; color: var(--dim); font-size: var(--small); font-weight: 500; }
 .shares { margin-top: 4px; }

@@ -169,6 +169,43 @@ button.mark::after { pointer-events: auto; }
   text-overflow: ellipsis;
   white-space: nowrap;
 }
+.phases { margin-top: 3px; overflow: visible; contain: none; }
+.phases .tracks-inner { margin: 0; }
+.phases + .tracks { margin-top: -1px; }
+.lane-label {
+  position: absolute;
+  left: 0;
+  width: calc(var(--left) - 8px);
+  overflow: hidden;
+  color: var(--faint);
+  font: 400 10px / 14px var(--sans);
+  text-align: right;
+  white-space: nowrap;
+}
+.phases .track {
+  border-radius: 0;
+  background: var(--phase-other);
+  box-shadow: inset 1px 0 var(--surface);
+  color: var(--phase-text);
+}
+.phases .track[data-phase=""] { background: var(--phase-mixed); }
+.phases .track[data-phase="forward"] { background: var(--phase-forward); }
+.phases .track[data-phase="backward"] { background: var(--phase-backward); }
+.phases .track[data-phase="optimizer"] { background: var(--phase-optimizer); }
+.phases .track[data-step] { box-shadow: inset 1px 0 var(--text); }
+/* What does not fit into the first line wraps into lines that are cut off. */
+.phases .track > span {
+    display: flex; flex-wrap: wrap; gap: 0 5px; height: 14px; overflow: hidden;
+  }
+.phases .track > span::before { content: ""; width: 0; margin-right: -5px; }
+.lane-step { font-weight: 600; }
+.lane-tip {
+  top: auto;
+  bottom: calc(100% - 4px);
+  max-width: none;
+  white-space: nowrap;
+  transform: translateX(clamp(0px, var(--x) - 50%, 100cqw - 100%));
+}
 .minimap { contain: content; height: 61px; padding: 3px 0 5px var(--left); }
 .tracks + .minimap { height: 40px; }
 .minimap svg {

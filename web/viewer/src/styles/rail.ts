@@ -11,6 +11,13 @@ export const rail = `
 .rail-title { flex: none; padding: 9px 14px 7px; font-size: 12px; }
 .rail-progress { float: right; color: var(--dim); font-weight: 400; }
 .rail-list { flex: 1; min-height: 0; overflow: auto; padding-bottom: 8px; }
+.rail-skipped {
+  flex: none;
+  margin: 0;
+  padding: 6px 14px 8px;
+  color: var(--dim);
+  font-size: var(--small);
+}
 .rail-group {
   overflow: hidden;
   padding: 8px 14px 2px;

@@ -47,6 +47,12 @@ export const tokens = `
   --error-tint: rgb(255 141 131 / 16%);
   --segment: #1d2026;
   --pending: #efab3e;
+  --phase-forward: #33404f;
+  --phase-backward: #4f3d42;
+  --phase-optimizer: #3c4a3f;
+  --phase-other: #20262d;
+  --phase-mixed: #3a4049;
+  --phase-text: #e1e6ec;
   --band-reserved: #f3f5f8;
   --band-active: #62d28a;
   --band-allocated: #6fdcea;
@@ -75,6 +81,12 @@ export const tokens = `
   --error-tint: rgb(200 40 30 / 11%);
   --segment: #e8ebef;
   --pending: #d98500;
+  --phase-forward: #d3dfec;
+  --phase-backward: #ecd8da;
+  --phase-optimizer: #d6e5d6;
+  --phase-other: #eceff3;
+  --phase-mixed: #d5dae1;
+  --phase-text: #262d36;
   --band-reserved: #2c3036;
   --band-active: #1b7f3f;
   --band-allocated: #0a7594;

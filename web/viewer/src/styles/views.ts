@@ -1,8 +1,9 @@
 // Styles of the views, which are loaded with their code.
 
 import { compare } from "./compare.js";
+import { findings } from "./findings.js";
 import { lists } from "./lists.js";
 import { overlays } from "./overlays.js";
 import { tables } from "./tables.js";
 
-export const style = [tables, overlays, lists, compare];
+export const style = [tables, overlays, lists, findings, compare];

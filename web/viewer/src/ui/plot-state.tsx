@@ -58,6 +58,14 @@ function Compiling() {
 function Waiting({ runs }: Uses<"runs">) {
   const files = runs.run.value?.files ?? [];
   const failed = files.every((file) => file.load.value.state === "error");
+  if (files.length === 0)
+    return (
+      <Message
+        title="No snapshot was found"
+        text={runs.run.value?.skippedText?.text ?? ""}
+        hint={null}
+      />
+    );
   if (failed)
     return (
       <Message title="No file could be read" text="See each row for the reason." hint={null} />

@@ -63,6 +63,11 @@ export function Rail({ runs, selection, workspace, run }: RailProperties) {
           );
         })}
       </div>
+      {run.skippedText && (
+        <p class="rail-skipped" data-testid="skipped-files" data-value={run.skippedText.value}>
+          {run.skippedText.text}
+        </p>
+      )}
     </nav>
   );
 }

@@ -1,7 +1,8 @@
-// Findings as sentences, by severity. A click jumps to the finding.
+// The findings by severity, then what could not be looked for. A click jumps to a finding.
 
 import type { FindingRow } from "../generated/protocol.js";
 import { type Row, rowName } from "../run.js";
+import { Finding } from "./finding.js";
 import { saveTable } from "./save.js";
 import type { ViewUses } from "./workspace.js";
 
@@ -14,14 +15,16 @@ export function Anomalies({ runs, selection, queries, steps }: AnomaliesProperti
     return (
       <p class="quiet">{selection.target ? "Searching for problems" : "Open a file first."}</p>
     );
+  const blindSpots = queries.findings.value.value?.blindSpots ?? [];
   if (findings.length === 0) {
     return (
       <div class="quiet">
         <h3>No problems found</h3>
         <p>
-          No out-of-memory event, no growth from step to step, no delayed frees, and no rank that
-          differs from the others.
+          No out-of-memory event, no growth from step to step, and no memory that is held or
+          reserved without use.
         </p>
+        <BlindSpots sentences={blindSpots} />
       </div>
     );
   }
@@ -45,17 +48,20 @@ export function Anomalies({ runs, selection, queries, steps }: AnomaliesProperti
           ))}
         </span>
       </div>
-      <ul class="findings" aria-label="Anomalies">
-        {findings.map((finding) => (
-          <li key={`${finding.path} ${finding.id}`}>
-            <Finding
-              finding={finding}
-              owner={rows.length > 1 ? ownerOf(finding, rows) : null}
-              open={() => void steps.openFinding(finding)}
-            />
-          </li>
-        ))}
-      </ul>
+      <div class="findings">
+        <ul aria-label="Anomalies">
+          {findings.map((finding) => (
+            <li key={`${finding.path} ${finding.id}`}>
+              <Finding
+                finding={finding}
+                owner={rows.length > 1 ? ownerOf(finding, rows) : null}
+                steps={steps}
+              />
+            </li>
+          ))}
+        </ul>
+        <BlindSpots sentences={blindSpots} />
+      </div>
     </div>
   );
 }
@@ -66,42 +72,16 @@ function ownerOf({ path }: FindingRow, rows: readonly Row[]): string {
   return row && row.file.planned.rank !== null ? rowName(row) : path;
 }
 
-type FindingProperties = {
-  finding: FindingRow;
-  /** The rank or file of the finding; null with one file. */
-  owner: string | null;
-  open: () => void;
-};
-
-function Finding({ finding, owner, open }: FindingProperties) {
-  const { kind, label, severity, bytes, text, path, at, id } = finding;
+function BlindSpots({ sentences }: { sentences: readonly string[] }) {
+  if (sentences.length === 0) return null;
   return (
-    <button
-      type="button"
-      class="finding"
-      data-testid="finding"
-      data-id={id}
-      data-kind={kind}
-      data-severity={severity}
-      data-value={bytes.raw}
-      onClick={open}
-    >
-      <span class="finding-head">
-        <span class="severity" title={`${severity} severity`}>
-          {severity}
-        </span>
-        <strong>{label}</strong>
-        <span class="num" title={bytes.exact}>
-          {bytes.text}
-        </span>
-        {at !== "" && <span class="num dim">{at}</span>}
-        {owner !== null && (
-          <span class="dim path" title={path}>
-            {owner}
-          </span>
-        )}
-      </span>
-      <span class="finding-text">{text}</span>
-    </button>
+    <section class="blind-spots" aria-labelledby="blind-spots" data-testid="blind-spots">
+      <h4 id="blind-spots">What could not be looked for</h4>
+      <ul>
+        {sentences.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </ul>
+    </section>
   );
 }

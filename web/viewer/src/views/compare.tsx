@@ -189,12 +189,19 @@ function shownCurves(comparing: Comparing, { curves }: Comparison): ComparedCurv
 type BothProperties = ViewUses<"selection" | "comparing"> & { comparison: Comparison };
 
 function Both({ selection, comparing, comparison }: BothProperties) {
-  const { text, totals, categories, findings } = comparison;
+  const { text, recording, totals, categories, findings } = comparison;
   return (
     <div class="compare-body">
       <Curves curves={shownCurves(comparing, comparison)} text={text} peaks={comparison.peaks} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
       <section class="compare-totals" aria-label="Totals" tabIndex={0}>
+        {recording.length > 0 && (
+          <ul class="compare-findings" aria-label="Settings and cause" data-testid="compare-cause">
+            {recording.map((sentence) => (
+              <li key={sentence}>{sentence}</li>
+            ))}
+          </ul>
+        )}
         <table class="grid" data-testid="compare-totals">
           <thead>
             <tr>
@@ -233,12 +240,13 @@ function Both({ selection, comparing, comparison }: BothProperties) {
         </table>
         {findings.length > 0 && (
           <ul class="compare-findings" aria-label="Findings of one side only">
-            {findings.map(({ isNew, label, text: sentence, bytes }) => (
+            {findings.map(({ isNew, label, title, text: sentence, bytes }) => (
               <li key={`${isNew} ${label} ${sentence}`} data-new={isNew} data-value={bytes.raw}>
-                <strong>
-                  {isNew ? "Only in B" : "Only in A"}: {label.toLowerCase()}.
-                </strong>{" "}
-                {sentence}
+                <p class="compare-side">
+                  <strong>{isNew ? "Only in B" : "Only in A"}</strong> {label}
+                </p>
+                <p class="finding-name">{title}</p>
+                <p>{sentence}</p>
               </li>
             ))}
           </ul>

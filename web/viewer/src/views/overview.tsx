@@ -52,9 +52,11 @@ export function Overview(owners: OverviewProperties) {
                 type="button"
                 class="finding-line"
                 data-severity={finding.severity}
+                title={finding.action}
                 onClick={() => void steps.openFinding(finding)}
               >
-                {finding.text}
+                <span class="finding-name">{finding.title}</span>{" "}
+                <span class="dim">{finding.text}</span>
               </button>
             </li>
           ))}
@@ -202,7 +204,7 @@ function Rank({ selection, navigation, appearance, shown, row, card }: RankPrope
           </span>
         )}
         {card.findings.length > 0 && (
-          <span title={card.findings.map(({ text }) => text).join("\n")}>
+          <span title={card.findings.map(({ title }) => title).join("\n")}>
             {card.findings.length}
           </span>
         )}

@@ -3,8 +3,8 @@
 import { computed, effect, type Signal, signal } from "@preact/signals";
 import { type Resource, resource, stopAll } from "../client/resource.js";
 import type { Uses } from "../stores.js";
+import { stretchOf } from "./lanes.js";
 import type { Ranks } from "./ranks.js";
-import { stretchOf } from "./tracks.js";
 
 export class Queries {
   /** The state at the time cursor; null without a cursor. */
@@ -13,19 +13,21 @@ export class Queries {
   readonly peak;
   /** Places of the markers. */
   readonly markers;
-  /** Findings of the focused trace. */
+  /** Findings of the focused trace, and what could not be looked for. */
   readonly findings;
   /** The curve and the marks of the minimap. */
   readonly minimap;
   /** Annotated ranges near the visible range. */
   readonly annotations;
+  /** Steps and their phases near the visible range. */
+  readonly phases;
   /** The allocator's settings. */
   readonly settings;
   /** The number of blocks that the search finds. */
   readonly found;
   /** Findings of all loaded ranks, by severity. */
   readonly allFindings;
-  /** The stretch of the axis for which annotations are laid out. */
+  /** The stretch of the axis for which annotations and phases are laid out. */
   readonly #stretch: Signal<ReturnType<typeof stretchOf> | null> = signal(null);
   readonly #stop: (() => void)[];
 
@@ -57,11 +59,17 @@ export class Queries {
       const stretch = this.#stretch.value;
       return stretch && { tracks: { axis: axis(), ...stretch } };
     });
+    this.phases = resource(selection, "phases", () => {
+      const stretch = this.#stretch.value;
+      return stretch && { phases: { axis: axis(), ...stretch } };
+    });
     this.found = resource(selection, "search", () => {
       const text = viewSelection.search.value;
       return text === "" ? null : { search: { text } };
     });
-    this.allFindings = computed(() => ranks.overview.value?.findings ?? this.findings.value.value);
+    this.allFindings = computed(
+      () => ranks.overview.value?.findings ?? this.findings.value.value?.rows ?? null,
+    );
     const all: Resource<unknown>[] = [
       this.stateAt,
       this.peak,
@@ -70,6 +78,7 @@ export class Queries {
       this.minimap,
       this.settings,
       this.annotations,
+      this.phases,
       this.found,
     ];
     this.#stop = [

@@ -18,7 +18,7 @@ export function RailBar({ appearance, ranks, row }: RailBarProperties) {
         <span
           class="rail-mark"
           data-severity={oom || worst?.severity === "high" ? "high" : "medium"}
-          title={oom ? card.ooms.exact : (worst?.text ?? shown.outlier)}
+          title={oom ? card.ooms.exact : (worst?.title ?? shown.outlier)}
         />
       )}
       <span class="rail-bar" aria-hidden="true">

@@ -1,5 +1,6 @@
 // Saves tables and pictures as files, and copies tables to the clipboard.
 
+import { fileName } from "../client/files.js";
 import type { ExportFormat, Table, TextForm } from "../generated/protocol.js";
 import { copyText } from "../host/clipboard.js";
 import { CLIPBOARD_DENIED, type Selection } from "../selection.js";
@@ -25,8 +26,7 @@ export function saveBlob(blob: Blob, name: string): void {
 /** A file name without extension, such as `rank3_memory_snapshot-blocks`. */
 export function nameFor(selection: Selection, what: string): string {
   const path = selection.focus.peek()?.file.path ?? "vramscope";
-  const file = path.split("/").at(-1) ?? path;
-  return `${file.replace(/\.(pickle|pkl|pt|json|html)?(\.gz)?$/, "")}-${what}`;
+  return `${fileName(path).replace(/\.(pickle|pkl|pt|json|html)?(\.gz)?$/, "")}-${what}`;
 }
 
 async function tableText(

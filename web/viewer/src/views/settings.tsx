@@ -1,6 +1,7 @@
 // The allocator's settings, the file's provenance and warnings, and the display settings.
 
 import { Fragment } from "preact";
+import { fileName } from "../client/files.js";
 import type { DetailRow } from "../generated/protocol.js";
 import { Toggle } from "./controls.js";
 import type { ViewUses } from "./workspace.js";
@@ -78,7 +79,7 @@ export function Settings({ runs, selection, viewSelection, queries }: SettingsPr
                 <div class="row">
                   <dt title={path}>wasm memory</dt>
                   <dd data-value={bytes}>
-                    {Math.ceil(bytes / 2 ** 20)} MiB, {path.split("/").at(-1)}
+                    {Math.ceil(bytes / 2 ** 20)} MiB, {fileName(path)}
                   </dd>
                 </div>
                 <div class="row" data-key="threads">

@@ -53,7 +53,7 @@ function Initial(owners: StateProperties) {
 
 /** The findings of high and medium severity. */
 function Findings({ queries, steps, navigation }: StateProperties) {
-  const all = queries.findings.value.value?.filter(({ severity }) => severity !== "low") ?? [];
+  const all = queries.findings.value.value?.rows.filter(({ severity }) => severity !== "low") ?? [];
   const more = all.length - MAX_FINDINGS;
   if (all.length === 0) return null;
   return (
@@ -64,11 +64,15 @@ function Findings({ queries, steps, navigation }: StateProperties) {
             type="button"
             class="finding-line"
             data-severity={finding.severity}
-            title={finding.text}
+            title={[finding.text, finding.action].filter((words) => words !== "").join("\n")}
             onClick={() => void steps.openFinding(finding)}
           >
-            {finding.label} <span class="num">{finding.bytes.text}</span>{" "}
-            <span class="num dim">{finding.at}</span>
+            <span class="finding-name">{finding.title}</span>
+            <span class="dim">
+              {[finding.label, finding.bytes.text, finding.place, finding.at]
+                .filter((words) => words !== "")
+                .join(" · ")}
+            </span>
           </button>
         </li>
       ))}

@@ -1,7 +1,7 @@
 // Moves of the time cursor: by events, search hits, findings, peaks and markers.
 
 import { readable } from "../client/resource.js";
-import type { FindingRow, Mark } from "../generated/protocol.js";
+import type { FindingRow, Mark, Span } from "../generated/protocol.js";
 import type { ViewUses } from "./workspace.js";
 
 type StepsOwners = ViewUses<
@@ -107,15 +107,27 @@ export class Steps {
 
   /** Opens a finding: its rank, its range of events, and its block. */
   async openFinding(finding: FindingRow): Promise<void> {
-    const { runs, selection, viewSelection, navigation, plots } = this.#owners;
+    const { selection, plots } = this.#owners;
+    const span = await this.#lookAt(finding);
+    if (span) plots.timeline.peek()?.act((view) => view.fitRange(span.x0, span.x1));
+    if (finding.reference !== null) await selection.selectReference(finding.reference);
+  }
+
+  /** Opens the first event of a finding, at the zoom of the view. */
+  async openEvent(finding: FindingRow): Promise<void> {
+    const span = await this.#lookAt(finding);
+    if (span) this.#owners.plots.timeline.peek()?.act((view) => view.goto(span.x0));
+  }
+
+  /** Focuses the rank of a finding and moves the cursor to its first event. */
+  async #lookAt(finding: FindingRow): Promise<Span | undefined> {
+    const { runs, selection, viewSelection, navigation } = this.#owners;
     const row = runs.rows.peek().find(({ file }) => file.path === finding.path.split("#")[0]);
     if (row && !selection.isFocused(row)) selection.look(row, finding.device);
     if (["anomalies", "overview"].includes(navigation.view.peek())) navigation.open("timeline");
     await readable(selection);
     if (finding.event !== null) viewSelection.cursor.value = finding.event;
-    const span = selection.spanOf(finding);
-    if (span) plots.timeline.peek()?.act((view) => view.fitRange(span.x0, span.x1));
-    if (finding.reference !== null) await selection.selectReference(finding.reference);
+    return selection.spanOf(finding);
   }
 
   #marks(): readonly Mark[] {

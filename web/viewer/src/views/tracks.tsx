@@ -1,127 +1,42 @@
-// Annotated ranges below the timeline. They are laid out for a stretch that is wider than the view.
-// Panning and zooming inside a stretch only transform its container.
+// Annotated ranges below the timeline.
 
-import { effect } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Range } from "../client/rank-client.js";
+import { useMemo } from "preact/hooks";
 import type { TrackItem } from "../generated/protocol.js";
-import type { Plots } from "../plots.js";
-import { rove } from "./rove.js";
-import { LANE, TrackItems } from "./track-items.js";
+import { Lanes } from "./lanes.js";
+import type { Dress } from "./track-items.js";
 import type { ViewUses } from "./workspace.js";
-
-/** Width of a column in CSS pixels. Narrower ranges that begin in one column are merged. */
-const COLUMN = 6;
-/** Stretches begin and end at multiples of these columns, and extend the view by half of them. */
-const STEP = 32;
-/** Wider items keep their name in view when their start is not, in CSS pixels. */
-const STICKY_WIDTH = 60;
-
-/** The stretch to lay out for a visible range and its width in CSS pixels. */
-export function stretchOf({ x0, x1 }: Range, width: number): Range & { columns: number } {
-  // A power of two, so that merged items stay the same while the view moves.
-  const column = 2 ** Math.ceil(Math.log2(((x1 - x0) / Math.max(1, width)) * COLUMN));
-  const step = column * STEP;
-  const [from, to] = [Math.floor(x0 / step - 0.5), Math.ceil(x1 / step + 0.5)];
-  return { x0: from * step, x1: to * step, columns: (to - from) * STEP };
-}
 
 type TracksProperties = ViewUses<"plots" | "appearance" | "queries" | "cards">;
 
 export function Tracks({ plots, appearance, queries, cards }: TracksProperties) {
   const laid = queries.annotations.value.value;
   const dark = appearance.dark.value;
-  const box = useRef<HTMLElement>(null);
-  const list = useRef<HTMLDivElement>(null);
-  const items = useRef<TrackItems>(null);
-  const anything = laid !== null && laid.lanes > 0;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: colors depend on the theme
-  useLayoutEffect(() => {
-    const [around, inside] = [box.current, list.current];
-    if (!around || !inside || !laid || !anything) return undefined;
-    if (items.current?.box !== inside) items.current = new TrackItems(inside);
-    const { current } = items;
-    current.lay(laid, (color) => appearance.swatch(color));
-    return effect(() => place(plots, current, around, inside));
-  }, [plots, laid, dark]);
-  if (!anything) return null;
-  const item = (event: MouseEvent) => items.current?.itemOf(event.target);
-  const mark = (event: MouseEvent) => {
-    const range = item(event);
-    if (range) void cards.selectRange(range.x0, range.x1);
-  };
-  const fit = (event: MouseEvent) => {
-    const range = item(event);
-    if (range) plots.timeline.peek()?.act((view) => view.fitRange(range.x0, range.x1));
-  };
-  return (
-    <section class="tracks" aria-label="Annotations" ref={box}>
-      <div
-        class="tracks-inner"
-        role="toolbar"
-        aria-label="Annotated ranges"
-        onKeyDown={rove}
-        onFocusCapture={({ target, relatedTarget }) =>
-          items.current && reveal(plots, items.current, target, relatedTarget)
-        }
-        onClick={mark}
-        onDblClick={fit}
-        style={{ height: `${laid.lanes * LANE}px` }}
-      >
-        <div class="tracks-laid" ref={list} />
-      </div>
-    </section>
+  // Colors depend on the theme.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: see above
+  const dress = useMemo<Dress<TrackItem>>(
+    () => ({
+      button(button, { title, color }) {
+        if (button.title !== title) button.title = title;
+        const hue = appearance.swatch(color) ?? "";
+        if (button.style.getPropertyValue("--hue") !== hue) button.style.setProperty("--hue", hue);
+      },
+      name(name, { text }) {
+        name.textContent = text;
+      },
+    }),
+    [appearance, dark],
   );
-}
-
-/** Moves the stretch with the plot. Runs in an effect that tracks the plot. */
-function place(plots: Plots, items: TrackItems, box: HTMLElement, list: HTMLElement): void {
-  const plot = plots.timeline.value;
-  const range = plot?.range.value;
-  const room = plot?.labels.value?.plot;
-  if (!range || !room) return;
-  const scale = room.width / (range.x1 - range.x0);
-  const set = (element: HTMLElement, name: string, value: string) => {
-    if (element.style.getPropertyValue(name) !== value) element.style.setProperty(name, value);
-  };
-  const { ground } = items;
-  const whole = ground.width * scale;
-  const before = (range.x0 - ground.x0) * scale;
-  set(box, "--left", `${room.left}px`);
-  set(box, "--width", `${room.width}px`);
-  set(list, "width", `${whole.toFixed(2)}px`);
-  set(list, "transform", `translateX(${(-before).toFixed(2)}px)`);
-  for (const { left, width, name } of items.named()) {
-    if (width * whole < STICKY_WIDTH) continue;
-    // The name stays at the edge of the view while the item has room for it.
-    const hidden = Math.max(0, Math.min(before - left * whole, width * whole - STICKY_WIDTH));
-    set(name, "margin-left", `${hidden.toFixed(0)}px`);
-  }
-}
-
-/**
- * Handles focus on an item outside the view. Moving along a lane pans the view; entering a lane
- * focuses its first visible item instead.
- */
-function reveal(
-  plots: Plots,
-  items: TrackItems,
-  to: EventTarget | null,
-  from: EventTarget | null,
-): void {
-  const plot = plots.timeline.peek();
-  const range = plot?.range.peek();
-  const item = items.itemOf(to);
-  if (!plot || !range || !item) return;
-  const isIn = ({ x0, x1 }: TrackItem) => x1 > range.x0 && x0 < range.x1;
-  if (isIn(item)) return;
-  const before = items.itemOf(from);
-  const first = items.find((each) => isIn(each) && (!before || each.lane === item.lane));
-  if (before?.lane === item.lane || !first) {
-    const by =
-      item.x0 < range.x0 ? item.x0 - range.x0 : Math.min(item.x0 - range.x0, item.x1 - range.x1);
-    plot.setRange({ x0: range.x0 + by, x1: range.x1 + by });
-  } else {
-    first.focus();
-  }
+  if (laid === null || laid.lanes === 0) return null;
+  return (
+    <Lanes
+      plots={plots}
+      laid={laid}
+      lanes={laid.lanes}
+      dress={dress}
+      class="tracks"
+      label="Annotations"
+      items="Annotated ranges"
+      mark={({ x0, x1 }) => void cards.selectRange(x0, x1)}
+    />
+  );
 }

@@ -41,7 +41,8 @@ pub(super) struct Candidate {
     pub(super) pattern: Pattern,
     /// Steady steps in which it grows, with the growth.
     pub(super) series: Vec<(usize, u64)>,
-    /// Blocks that are live after the last whole step (kept), or all blocks (replaced), in the order of their allocation.
+    /// Blocks that are live after the last whole step (kept), or all blocks (replaced), in the
+    /// order of their allocation.
     pub(super) blocks: Vec<u32>,
 }
 

@@ -29,7 +29,10 @@ pub(super) struct Stories {
 impl Stories {
     /// Whether an allocation failed beside free memory of another pool or stream.
     pub(super) fn names_stranded_memory(&self) -> bool {
-        let is_stranded = |finding: &Finding| matches!(&finding.facts, Facts::Oom(story) if story.verdict == Verdict::StrandedPool);
+        let is_stranded = |finding: &Finding| match &finding.facts {
+            Facts::Oom(story) => story.verdict == Verdict::StrandedPool,
+            _ => false,
+        };
         self.found.iter().any(is_stranded)
     }
 }

@@ -152,7 +152,7 @@ fn categories(live: &[Live]) -> Vec<(Category, Bytes)> {
 
 /// Call stacks of live blocks with the size of the request, one for each call site of the program.
 fn twins(cx: Evidence<'_>, live: &[Live], oom: Oom, request: StackId) -> Vec<StackId> {
-    let rounding = Rounding::new(cx.snapshot);
+    let rounding = Rounding::of(cx.snapshot, &cx.trace.device);
     let own = cx.sites.get(request).site_hash;
     let mut twins: Vec<(u64, StackId)> = Vec::new();
     if oom.requested.0 < SMALL_SIZE {

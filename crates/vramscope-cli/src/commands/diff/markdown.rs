@@ -64,6 +64,18 @@ fn write_ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
 
 fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     writeln!(out, "{} → {}\n", inline_code(&pair.a.path), inline_code(&pair.b.path))?;
+    for cause in &pair.causes {
+        writeln!(out, "{}\n", escape(cause))?;
+    }
+    let recording = super::recording_rows(pair);
+    if !recording.is_empty() {
+        writeln!(out, "| recording | before | after |\n|:--|:--|:--|")?;
+        for [name, before, after] in recording {
+            let [before, after] = [code_cell(&before), code_cell(&after)];
+            writeln!(out, "| {} | {before} | {after} |", escape(&name))?;
+        }
+        writeln!(out)?;
+    }
     writeln!(out, "| | before | after | change | |\n|:--|--:|--:|--:|--:|")?;
     for [name, before, after, change, percent] in super::total_rows(pair) {
         let (name, change) = if name.contains("_bytes peak") {

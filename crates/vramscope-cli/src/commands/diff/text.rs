@@ -3,6 +3,7 @@
 use crate::output::{self, FAINT, STRONG, Table, WARNING, signed_bytes, styled};
 use std::io::{self, Write};
 use vramscope_report::Quantity;
+use vramscope_report::device_name;
 use vramscope_report::diff::{Diff, Pair};
 use vramscope_report::text::signed_count;
 use vramscope_units::grouped;
@@ -62,7 +63,11 @@ fn write_ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
 
 fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     let place = |device: u32| {
-        if pair.a.device == pair.b.device { String::new() } else { format!(" device {device}") }
+        if pair.a.device == pair.b.device {
+            String::new()
+        } else {
+            format!(" {}", device_name(device))
+        }
     };
     writeln!(
         out,
@@ -72,11 +77,23 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
         styled(STRONG, &pair.b.path),
         place(pair.b.device),
         if pair.a.device == pair.b.device {
-            format!("  device {}", pair.b.device)
+            format!("  {}", device_name(pair.b.device))
         } else {
             String::new()
         },
     )?;
+    let recording = super::recording_rows(pair);
+    if !recording.is_empty() {
+        let mut table = Table::new(&["recording", "before", "after"], &[false; 3]);
+        for row in recording {
+            table.row(row.into());
+        }
+        table.write(out)?;
+        writeln!(out)?;
+    }
+    for cause in &pair.causes {
+        writeln!(out, "  {} {cause}\n", styled(WARNING, "cause:"))?;
+    }
     let mut table =
         Table::new(&["", "before", "after", "change", ""], &[false, true, true, true, true]);
     for row in super::total_rows(pair) {
@@ -146,7 +163,7 @@ fn write_stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()>
     if pair.stacks_left_out > 0 && changed.len() == all.len() {
         writeln!(
             out,
-            "  and {} more call stacks (--top N shows more)",
+            "  and {} more call stacks (--limit N shows more)",
             grouped(pair.stacks_left_out as u64)
         )?;
     }

@@ -1,13 +1,12 @@
 //! Sorts the blocks of a table.
 
 use super::{STRIDE_PER_THREAD, UNITS_PER_BLOCK};
-use crate::queries::events::site;
 use crate::queries::ranked_bitmap::RankedBitmap;
 use std::ops::Not;
 use vramscope_analysis::slicing::{Budget, STRIDE};
-use vramscope_analysis::{Category, lifetime, parallel, sort};
+use vramscope_analysis::{Category, NoStack, lifetime, parallel, sort};
 use vramscope_protocol::views::BlockSort;
-use vramscope_report::Target;
+use vramscope_report::{Target, row_site};
 use vramscope_snapshot::StackId;
 
 /// Sorts blocks by a column. Blocks with equal keys stay in stack order.
@@ -80,7 +79,20 @@ fn key(at: Target<'_>, column: BlockSort, sites: &[u32], index: u32) -> u64 {
         BlockSort::Address => block.address.0,
         // Flipping the sign bit maps the order of signed numbers to that of unsigned ones.
         BlockSort::Stream => at.snapshot().stream(block.stream) as u64 ^ 1 << 63,
-        BlockSort::Site => sites[block.stack.0 as usize].into(),
+        BlockSort::Site => {
+            let site = u64::from(sites[block.stack.0 as usize]);
+            // Labels of missing stacks follow each other, in the order of their texts.
+            site << 2 | trace.no_stack(block).map_or(0, reason_rank)
+        }
+    }
+}
+
+/// The rank of a reason by its label.
+fn reason_rank(why: NoStack) -> u64 {
+    match why {
+        NoStack::Backward => 0,
+        NoStack::BeforeRecording => 1,
+        NoStack::NotRecorded => 2,
     }
 }
 
@@ -91,7 +103,9 @@ async fn site_ranks(at: Target<'_>, budget: &mut Budget) -> Vec<u32> {
     let stride = (STRIDE * parallel::threads()) as u32;
     for from in (0..count).step_by(stride as usize) {
         names.extend(parallel::filter_map(stride.min(count - from), |i| {
-            Some((site(at, StackId(from + i)), from + i))
+            let stack = StackId(from + i);
+            let no_stack = (stack == StackId::EMPTY).then_some(NoStack::Backward);
+            Some((row_site(at.entry, stack, no_stack), stack.0))
         }));
         budget.charge(32 * STRIDE as u64).await;
     }

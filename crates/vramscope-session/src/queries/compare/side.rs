@@ -41,11 +41,11 @@ async fn along_axis(
     })
 }
 
-/// The curve by training step; `None` without steps. All steps have the same width, and so have the
-/// parts before the first and after the last step.
+/// The curve by training step; `None` without training steps. All steps have the same width, and so
+/// have the parts before the first and after the last step.
 async fn by_step(at: Target<'_>, series: &Series, budget: &mut Budget) -> Option<SideCurve> {
     at.entry.derive(Derived::Steps, at.index, budget).await;
-    let steps = at.entry.steps(at.index)?;
+    let steps = at.entry.steps(at.index).filter(|steps| steps.are_training())?;
     let (first, last) = (*steps.begins.first()?, *steps.begins.last()?);
     let end = series.len() as u32;
     let before = (first > 0).then_some(0);

@@ -86,8 +86,8 @@ impl Compared {
             place: text::place(&f.file, f.line),
             framework: f.is_framework(),
         };
-        let note = match (stack.frames.is_empty(), stack.of_free) {
-            (true, _) => Some("No call stack was recorded for these blocks.".to_owned()),
+        let note = match (stack.no_stack.is_some(), stack.of_free) {
+            (true, _) => Some(format!("These blocks have no call stack: {}.", stack.site)),
             (_, true) => Some(
                 "This is the call stack of the free. The alloc is not in the trace.".to_owned(),
             ),

@@ -1,12 +1,13 @@
 //! A flame graph: its tree, colors and search.
 
 use super::weight::Weight;
+use rustc_hash::FxHashMap;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Flame, Share, Sites, by_stack_sliced};
 use vramscope_layout::{Cell, Color, FlameRows, Strips, frame_color};
 use vramscope_protocol::views::{FlameSpec, ROW_UNITS};
 use vramscope_report::{Target, text};
-use vramscope_snapshot::{FrameId, Snapshot, StackId};
+use vramscope_snapshot::{FrameId, Snapshot, StackId, StrId};
 
 /// Replaces the frames of a stack whose frames are all hidden.
 pub(super) const FRAMEWORK_ONLY: FrameId = FrameId(u32::MAX);
@@ -122,7 +123,9 @@ impl Graph {
         let mut path = Vec::new();
         let mut is_below = |i: u32| {
             let block = &trace.blocks[i as usize];
-            if node > 0 && block.has_stack_of_free() != known.is_of_free {
+            let is_other_kind = block.has_stack_of_free() != known.is_of_free
+                || trace.no_stack(block) != known.no_stack;
+            if node > 0 && is_other_kind {
                 return false;
             }
             *through[block.stack.0 as usize].get_or_insert_with(|| {
@@ -148,12 +151,14 @@ impl Graph {
 
 /// Whether each frame belongs to PyTorch, Python or compiled code, by [`FrameId`].
 fn framework_frames(snapshot: &Snapshot) -> Vec<bool> {
-    // Computed once for each file, since many frames share a file.
-    let mut files: Vec<Option<bool>> = vec![None; snapshot.strings.len()];
-    let frames = (0..snapshot.frames.len() as u32).map(|id| snapshot.frame(FrameId(id)));
-    frames
-        .map(|f| *files[f.file.0 as usize].get_or_insert_with(|| text::is_framework(snapshot, f)))
-        .collect()
+    // Many frames share a function, and differ in their line.
+    let mut functions: FxHashMap<(StrId, StrId), bool> = FxHashMap::default();
+    let mut is_framework = |id: u32| {
+        let frame = snapshot.frame(FrameId(id));
+        let function = functions.entry((frame.name, frame.file));
+        *function.or_insert_with(|| text::is_framework(snapshot, frame))
+    };
+    (0..snapshot.frames.len() as u32).map(&mut is_framework).collect()
 }
 
 /// Appends the frames of a stack to `path`, in the order of the graph from the root on.

@@ -76,9 +76,10 @@ impl Graph {
             .map(|frame| (snapshot.text(frame.name), frame))
             .filter(|(name, _)| !name.is_empty());
         let (text, place) = match named {
-            Some((name, frame)) => {
-                (name.into_owned(), text::place_of(snapshot, frame).unwrap_or_default())
-            }
+            Some((_, frame)) => (
+                text::short_function(snapshot, frame).into_owned(),
+                text::place_of(snapshot, frame).unwrap_or_default(),
+            ),
             None => (self.title(snapshot, node), String::new()),
         };
         FlameBox { node, x0, x1, y0, y1, text, place }
@@ -137,8 +138,9 @@ impl Graph {
         match self.tree.nodes[node as usize].frame {
             Some(FRAMEWORK_ONLY) => "(framework only)".to_owned(),
             Some(frame) => text::full_label(snapshot, snapshot.frame(frame)),
-            None if node == 0 => "(all)".to_owned(),
-            None => "(no call stack)".to_owned(),
+            None => {
+                self.tree.nodes[node as usize].no_stack.map_or("(all)", text::no_stack).to_owned()
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! How a file was recorded: history, clock, ring buffer, coverage, steps.
 
-use vramscope_analysis::{Coverage, Trace};
+use vramscope_analysis::{Coverage, StepSource, Steps, Trace};
 use vramscope_protocol::DetailRow;
+use vramscope_report::device_name;
 use vramscope_report::info::{FileInfo, has_overflowed};
 use vramscope_report::{Quantity, Target};
 use vramscope_units::{Micros, grouped};
@@ -46,16 +47,18 @@ pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
             Coverage::None => "none: only the final state was recorded".to_owned(),
         };
         row("coverage", "coverage", coverage, None);
-        let steps = match device.steps_by {
-            Some(by) => {
-                format!("{}, inferred from {}", grouped(device.steps as u64), step_source(by))
+        let (label, steps) = match at.entry.steps(at.index) {
+            Some(steps) => {
+                let text =
+                    format!("{}, told by {}", grouped(steps.whole() as u64), evidence(steps));
+                (if steps.are_training() { "training steps" } else { "repetitions" }, text)
             }
-            None => "none detected".to_owned(),
+            None => ("training steps", "none found".to_owned()),
         };
-        row("steps", "training steps", steps, number(device.steps));
+        row("steps", label, steps, number(device.steps));
     }
     let devices: Vec<String> =
-        info.devices.iter().map(|d| format!("device {}", d.device)).collect();
+        info.devices.iter().map(|d| device_name(d.device).into_owned()).collect();
     row("devices", "devices", devices.join(", "), number(devices.len()));
     row("stacks", "call stacks", grouped(u64::from(info.stacks)), Some(u64::from(info.stacks)));
     row("frames", "frames", grouped(u64::from(info.frames)), Some(u64::from(info.frames)));
@@ -66,11 +69,14 @@ pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
     rows
 }
 
-/// A source of steps in words: `optimizer_step` is `optimizer steps`.
-fn step_source(source: &str) -> String {
-    match source {
-        "periodicity" => source.to_owned(),
-        _ => format!("{}s", source.replace('_', " ")),
+/// The evidence for steps in words.
+fn evidence(steps: &Steps) -> &'static str {
+    match steps.source {
+        StepSource::ProfilerStep => "ProfilerStep ranges",
+        StepSource::OptimizerStep => "Optimizer.step ranges",
+        StepSource::OptimizerUpdate => "the optimizer's updates",
+        StepSource::Rhythm => "forward passes that follow a backward pass",
+        StepSource::Repetition => "call stacks that allocate again and again",
     }
 }
 

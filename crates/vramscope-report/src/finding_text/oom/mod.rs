@@ -1,7 +1,9 @@
 //! The words of findings about failed allocations.
 
-use super::allocator::{EXPANDABLE, at_site, can_expand, category, kind, list, pool, stream};
-use super::reserved::{setting_action, setting_text};
+mod action;
+
+use super::allocator::{at_site, category, kind, list, pool, stream};
+use super::reserved::setting_text;
 use super::{Words, counted, times};
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
@@ -41,7 +43,7 @@ pub(super) fn oom(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) ->
     Words {
         title: format!("Out of memory: {}{at}", story.requested),
         text: sentences.join(" "),
-        action: action(entry, finding, story),
+        action: action::action(entry, finding, story),
     }
 }
 
@@ -254,97 +256,4 @@ fn kept(story: &OomStory) -> String {
          complete: the exception keeps the frames.",
         counted(blocks as usize, "block")
     )
-}
-
-fn action(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
-    let excess = story.excess().unwrap_or_default();
-    let mut steps: Vec<String> = story.settings.iter().map(setting_action).collect();
-    match story.verdict {
-        Verdict::Demand => {
-            let (limit, sentence) =
-                (format!("at least {excess}"), less_memory(entry, finding, story));
-            steps.push(format!("Free or avoid {limit} at this point: {sentence}."));
-        }
-        Verdict::Fragmentation => {
-            let amount = story.segment_lacks().map_or_else(
-                || "memory".to_owned(),
-                |lacks| format!("about {lacks}, what the driver lacks for a new segment,"),
-            );
-            let sentence = less_memory(entry, finding, story);
-            steps.push(format!("Free or avoid {amount} at this point: {sentence}."));
-            if can_expand(entry) {
-                steps.push(format!(
-                    "Also try {EXPANDABLE}: {} are free in all, if not in one piece.",
-                    Bytes(story.room.unwrap_or_default().0.saturating_sub(story.active.0))
-                ));
-            }
-        }
-        Verdict::StrandedPool => steps.push(return_stranded(entry, story)),
-        Verdict::Pending => steps.push(
-            "Wait for the other stream before the free, or catch the error and allocate again."
-                .to_owned(),
-        ),
-        Verdict::OtherMemory => steps.push(format!(
-            "Find what else took {} on this device (nvidia-smi), and stop it, or free {excess} \
-             here.",
-            story.shrunk
-        )),
-        Verdict::Limit => steps.push(format!(
-            "Raise the limit of this process (set_per_process_memory_fraction), or {}.",
-            less_memory(entry, finding, story)
-        )),
-        Verdict::Unknown => {
-            steps.push(format!(
-                "Free or avoid memory at this point: {}.",
-                less_memory(entry, finding, story)
-            ));
-        }
-    }
-    if story.kept.is_some() {
-        steps.push(
-            "Leave the except block, and delete the exception, before the next step.".to_owned(),
-        );
-    }
-    steps.join(" ")
-}
-
-fn return_stranded(entry: &SnapshotEntry, story: &OomStory) -> String {
-    let share = story.unusable.first();
-    let id = share.and_then(|share| entry.snapshot.pool(share.kind.pool));
-    match share {
-        Some(share) if share.kind.pool != story.kind.pool => format!(
-            "Delete {0} before this point, or allocate in it only what stays: {1} of {0} are free, \
-             and no setting gives them to another pool.",
-            pool(id),
-            share.free
-        ),
-        Some(share) if share.kind.stream != story.kind.stream => format!(
-            "Allocate on one stream: {} are free on {}, and no other stream may use them.",
-            share.free,
-            stream(entry, share.kind.stream)
-        ),
-        _ => "Free memory of the size class of the request.".to_owned(),
-    }
-}
-
-/// What lowers the demand, by the largest category.
-fn less_memory(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
-    let largest = story.categories.iter().find(|held| held.0 != Category::Unknown);
-    let site = largest_sites(entry, finding, story).into_iter().next();
-    let site = site.map(|(name, bytes)| format!("; the largest call site is {name} ({bytes})"));
-    let site = site.unwrap_or_default();
-    let Some(&(of, bytes)) = largest else { return format!("use a smaller batch{site}") };
-    let larger =
-        story.larger.map(|larger| format!("limit the batch to that of step {}, ", larger.step));
-    let larger = larger.unwrap_or_default();
-    let remedy = match of {
-        Category::Parameter => "shard the parameters, or hold them in a smaller type",
-        Category::Gradient => "set gradients to None before forward, or shard them",
-        Category::OptimizerState => "shard the optimizer, or use one with smaller state",
-        Category::Communication => "use smaller buckets of communication",
-        Category::Workspace => "lower the size of workspaces",
-        Category::Buffer => "free or move buffers",
-        _ => "use a smaller batch or activation checkpointing",
-    };
-    format!("{larger}{remedy} ({} holds {bytes}){site}", category(of))
 }

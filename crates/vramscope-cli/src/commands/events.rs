@@ -1,0 +1,53 @@
+//! `vramscope events`.
+
+use super::segments::pool_id;
+use crate::Failure;
+use crate::arguments::{Events as Arguments, Format};
+use crate::output::{self, STRONG, Table, styled};
+use crate::read;
+use std::io::{self, Write};
+use vramscope_report::events::{EventFilter, Events, events};
+use vramscope_units::{Bytes, EventIndex, Micros, grouped};
+
+/// Prints the events of a device's trace.
+///
+/// # Errors
+/// The file cannot be read, the device does not exist, or the output cannot be written.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    read::with_device(&arguments.input, |target| {
+        let format = arguments.input.common.format;
+        let limit = output::limit(arguments.limit, format == Format::Text);
+        let filter = EventFilter { address: arguments.address, range: arguments.event.clone() };
+        output::print(&events(target, &filter, limit), format, text)
+    })
+}
+
+fn text(out: &mut dyn Write, report: &Events<'_>) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}  {}, {} of {} events\n",
+        styled(STRONG, report.path),
+        vramscope_report::device_name(report.device),
+        grouped((report.events.len() + report.omitted) as u64),
+        grouped(report.total as u64)
+    )?;
+    let head = ["event", "time", "action", "address", "size", "stream", "pool", "call site"];
+    let mut table = Table::new(&head, &[true, true, false, false, true, true, false, false]);
+    for event in &report.events {
+        let time = event.time_us.zip(report.start_us);
+        table.row(vec![
+            EventIndex(event.index).to_string(),
+            time.map_or_else(String::new, |(time, start)| {
+                format!("+{}", Micros(time.saturating_sub(start)))
+            }),
+            event.action.clone(),
+            event.address.clone().unwrap_or_default(),
+            Bytes(event.size).to_string(),
+            format!("{:#x}", event.stream),
+            pool_id(event.pool),
+            event.site.clone(),
+        ]);
+    }
+    table.write(out)?;
+    output::write_omitted(out, report.omitted, "events")
+}

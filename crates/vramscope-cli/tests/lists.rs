@@ -1,0 +1,212 @@
+//! Lists of blocks, segments and events in JSON: interned call stacks, `--limit`, pools, changes
+//! between two states, and the events that touch an address.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
+const EXPANDABLE: &str = "recorded/t26/expandable_gpt.pickle.gz";
+
+fn vramscope(arguments: &[&str]) -> Output {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
+    command.current_dir(root).args(arguments).output().expect("the program runs")
+}
+
+fn text(arguments: &[&str]) -> String {
+    let output = vramscope(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&text(&[arguments, &["--format", "json"]].concat())).expect("JSON")
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().expect("a list")
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is a number"))
+}
+
+fn address(value: &Value) -> u64 {
+    let text = value.as_str().expect("an address");
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("an address")
+}
+
+#[test]
+fn rows_refer_to_distinct_call_stacks() {
+    for (command, keys) in [
+        (&["state", GPT, "--at", "peak"][..], &["blocks", "segments"][..]),
+        (&["blocks", GPT], &["blocks"]),
+        (&["segments", GPT], &["segments"]),
+        (&["events", GPT], &["events"]),
+    ] {
+        let report = json(command);
+        let stacks = list(&report["stacks"]);
+        for (i, stack) in stacks.iter().enumerate() {
+            assert!(!stacks[..i].contains(stack), "{command:?}: stack {i} is there twice");
+        }
+        let mut used = vec![false; stacks.len()];
+        for row in keys.iter().flat_map(|key| list(&report[*key])) {
+            let index = number(&row["stack"]) as usize;
+            used[index] = true;
+            assert!(row.get("frames").is_none());
+            let site = row["site"].as_str().expect("a site");
+            let names = |frame: &Value| site.ends_with(frame["name"].as_str().expect("a name"));
+            let frames = list(&stacks[index]);
+            assert!(frames.iter().any(names) || frames.is_empty(), "{site}: {frames:?}");
+        }
+        assert!(used.iter().all(|&used| used), "{command:?}: every stack has a row");
+    }
+}
+
+#[test]
+fn a_block_takes_at_most_400_bytes() {
+    for file in [GPT, "recorded/t29/gpt_small_all.pickle.gz", "recorded/gpt_leak.pickle.gz"] {
+        let text = text(&["blocks", file, "--format", "json"]);
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("  {\"addr")).collect();
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(rows.len(), list(&report["blocks"]).len());
+        assert!(rows.iter().all(|row| row.len() <= 400), "{file}");
+    }
+}
+
+#[test]
+fn a_cut_list_says_how_many_rows_are_omitted() {
+    for (command, key) in [
+        (&["blocks", GPT][..], "blocks"),
+        (&["segments", GPT], "segments"),
+        (&["state", GPT], "blocks"),
+        (&["events", GPT], "events"),
+        (&["peak", GPT], "stacks"),
+    ] {
+        let all = json(command);
+        assert_eq!(all["omitted"], 0, "{command:?}");
+        let cut = json(&[command, &["--limit", "3"]].concat());
+        assert_eq!(list(&cut[key]).len(), 3, "{command:?}");
+        assert_eq!(number(&cut["omitted"]) as usize, list(&all[key]).len() - 3, "{command:?}");
+        let text = text(&[command, &["--limit", "3"]].concat());
+        assert!(text.contains("(--limit N shows more)"), "{command:?}: {text}");
+    }
+    // The largest blocks stay, by address.
+    let (all, cut) = (json(&["state", GPT]), json(&["state", GPT, "--limit", "3"]));
+    let mut sizes: Vec<u64> = list(&all["blocks"]).iter().map(|b| number(&b["bytes"])).collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    let mut shown: Vec<u64> = list(&cut["blocks"]).iter().map(|b| number(&b["bytes"])).collect();
+    shown.sort_unstable_by(|a, b| b.cmp(a));
+    assert_eq!(shown, sizes[..3]);
+    assert_eq!(cut["requested_bytes"], all["requested_bytes"]);
+    assert_eq!(list(&cut["segments"]).len() as u64, 3);
+}
+
+#[test]
+fn blocks_have_the_pool_of_their_segment() {
+    for file in ["recorded/t26/pools.pickle", "recorded/t29/pools.pickle", GPT] {
+        let state = json(&["state", file, "--at", "peak"]);
+        let mut places = BTreeMap::new();
+        for segment in list(&state["segments"]) {
+            for piece in list(&segment["blocks"]) {
+                let place = (segment["pool"].clone(), segment["segment_type"].clone());
+                places.insert(piece["address"].to_string(), place);
+            }
+        }
+        let place = |block: &Value| (block["pool"].clone(), block["segment_type"].clone());
+        for block in list(&state["blocks"]) {
+            assert_eq!(places[&block["address"].to_string()], place(block), "{file}");
+        }
+        // The same blocks in the list of all blocks, by address and alloc.
+        let blocks = json(&["blocks", file]);
+        let key = |block: &Value| format!("{} {}", block["address"], block["alloc_event"]);
+        let by_key: BTreeMap<_, _> =
+            list(&blocks["blocks"]).iter().map(|block| (key(block), place(block))).collect();
+        for block in list(&state["blocks"]) {
+            assert_eq!(by_key[&key(block)], place(block), "{file}");
+        }
+        if file != GPT {
+            let private = list(&blocks["blocks"]).iter().filter(|b| b["pool"] != Value::Null);
+            assert!(private.into_iter().any(|b| b["pool"] != serde_json::json!([0, 0])), "{file}");
+            let csv = text(&["export", file, "--as", "csv"]);
+            assert!(csv.contains(",\"(0, 0)\",") && csv.contains(",small,"), "{file}");
+        }
+    }
+}
+
+#[test]
+fn changes_between_two_states_add_up() {
+    for (from, to) in [("start", "peak"), ("100", "2500"), ("peak", "end"), ("7", "7")] {
+        let change = json(&["state", GPT, "--from", from, "--to", to]);
+        let of = |moment: &str| json(&["state", GPT, "--at", moment]);
+        let (before, after) = (of(from), of(to));
+        for (moment, state) in [(&change["from"], &before), (&change["to"], &after)] {
+            for key in [
+                "event",
+                "time_us",
+                "requested_bytes",
+                "active_bytes",
+                "allocated_bytes",
+                "reserved_bytes",
+            ] {
+                assert_eq!(moment[key], state[key], "{from} to {to}: {key}");
+            }
+        }
+        let bytes = |key: &str| number(&change[key]["bytes"]);
+        assert_eq!(bytes("went") + bytes("stayed"), number(&before["requested_bytes"]));
+        assert_eq!(bytes("came") + bytes("stayed"), number(&after["requested_bytes"]));
+        let key = |block: &Value| (block["address"].clone(), block["alloc_event"].clone());
+        let live: Vec<_> = list(&before["blocks"]).iter().map(key).collect();
+        let stayed = list(&after["blocks"]).iter().filter(|b| live.contains(&key(b))).count();
+        assert_eq!(number(&change["stayed"]["blocks"]) as usize, stayed, "{from} to {to}");
+        for part in ["came", "went", "stayed"] {
+            for rows in ["categories", "sites"] {
+                let sum = |key: &str| -> u64 {
+                    list(&change[part][rows]).iter().map(|row| number(&row[key])).sum()
+                };
+                assert_eq!(sum("bytes"), bytes(part), "{part} by {rows}");
+                assert_eq!(sum("blocks"), number(&change[part]["blocks"]), "{part} by {rows}");
+            }
+        }
+    }
+    let time = json(&["state", GPT, "--at", "100"])["time_us"].to_string();
+    assert_eq!(json(&["state", GPT, "--at", &time])["time_us"].to_string(), time);
+    let code = |arguments: &[&str]| vramscope(arguments).status.code();
+    assert_eq!(code(&["state", GPT, "--from", "end", "--to", "start"]), Some(64));
+    assert_eq!(code(&["state", GPT, "--from", "start", "--at", "end"]), Some(64));
+    assert_eq!(code(&["state", GPT, "--from", "soon"]), Some(64));
+    assert_eq!(code(&["state", GPT, "--from", "99999999"]), Some(64));
+}
+
+#[test]
+fn events_that_touch_an_address_are_found() {
+    let all = json(&["events", EXPANDABLE]);
+    let rows = list(&all["events"]);
+    assert_eq!(rows.len() as u64, number(&all["total"]));
+    let unmap = rows.iter().find(|e| e["action"] == "segment_map").expect("a mapped range");
+    // Some address inside the mapped range.
+    let wanted = address(&unmap["address"]) + number(&unmap["size"]) / 2 + 1;
+    let found = json(&["events", EXPANDABLE, "--address", &format!("{wanted:#x}")]);
+    let touches = |event: &&Value| {
+        event["address"] != Value::Null
+            && (address(&event["address"])..address(&event["address"]) + number(&event["size"]))
+                .contains(&wanted)
+    };
+    let expected: Vec<&Value> = rows.iter().filter(touches).collect();
+    let key = |e: &Value| (e["index"].clone(), e["action"].clone(), e["size"].clone());
+    assert_eq!(
+        list(&found["events"]).iter().map(key).collect::<Vec<_>>(),
+        expected.iter().map(|e| key(e)).collect::<Vec<_>>()
+    );
+    for action in ["segment_map", "alloc"] {
+        assert!(expected.iter().any(|e| e["action"] == action), "{action}");
+    }
+    let range = json(&["events", EXPANDABLE, "--event", "10..20"]);
+    let indices: Vec<u64> = list(&range["events"]).iter().map(|e| number(&e["index"])).collect();
+    assert_eq!(indices, (10..20).collect::<Vec<u64>>());
+    assert_eq!(list(&json(&["events", EXPANDABLE, "--event", "12"])["events"])[0]["index"], 12);
+    let wrong = vramscope(&["events", EXPANDABLE, "--address", "somewhere"]);
+    assert_eq!(wrong.status.code(), Some(64));
+}

@@ -1,0 +1,77 @@
+//! Figures of the call stacks that contain a text, such as `site:reduce_scatter blocks`.
+
+use crate::diff::Change;
+use crate::side::{Side, SideStack};
+
+/// The live blocks or bytes of all call stacks that contain a text, at the peak of the band.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SiteMetric {
+    text: String,
+    is_bytes: bool,
+}
+
+const PREFIX: &str = "site:";
+
+impl SiteMetric {
+    /// Whether an expression is about a site.
+    pub(super) fn is_one(expression: &str) -> bool {
+        expression.trim_start().starts_with(PREFIX)
+    }
+
+    /// Parses `site:TEXT blocks` or `site:TEXT bytes`. The error is a message for the user.
+    pub(super) fn parse(name: &str) -> Result<Self, String> {
+        let name = name.trim();
+        let parts =
+            name.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once(char::is_whitespace));
+        let (text, unit) = parts.map_or(("", ""), |(text, unit)| (text.trim(), unit));
+        let is_bytes = match unit {
+            "bytes" => true,
+            "blocks" => false,
+            _ => return Err(Self::expected(name)),
+        };
+        if text.is_empty() {
+            return Err(Self::expected(name));
+        }
+        Ok(Self { text: text.to_owned(), is_bytes })
+    }
+
+    fn expected(name: &str) -> String {
+        format!(
+            "{name:?} needs a text, then blocks or bytes. Example: 'site:reduce_scatter blocks>2'"
+        )
+    }
+
+    pub(super) fn is_bytes(&self) -> bool {
+        self.is_bytes
+    }
+
+    /// The figure in words: `blocks of call stacks with "reduce_scatter" at the peak`.
+    pub(super) fn name(&self) -> String {
+        let unit = if self.is_bytes { "bytes" } else { "blocks" };
+        format!("{unit} of call stacks with \"{}\" at the peak", self.text)
+    }
+
+    /// The number of call stacks of a side that contain the text.
+    pub(super) fn matching(&self, side: &Side) -> usize {
+        side.stacks.iter().filter(|stack| self.is_in(side, stack)).count()
+    }
+
+    /// The figure in both sides.
+    pub(super) fn of(&self, a: &Side, b: &Side) -> Change {
+        Change::new(self.held(a), self.held(b))
+    }
+
+    fn held(&self, side: &Side) -> i64 {
+        let stacks = side.stacks.iter().filter(|stack| self.is_in(side, stack));
+        let figure = |s: &SideStack| if self.is_bytes { s.bytes } else { s.blocks.into() };
+        let sum = stacks.map(figure).fold(0u64, u64::saturating_add);
+        i64::try_from(sum).unwrap_or(i64::MAX)
+    }
+
+    /// Whether the call site contains the text, or a frame as `file:line function`.
+    fn is_in(&self, side: &Side, stack: &SideStack) -> bool {
+        let has = |text: &str| text.contains(&self.text);
+        let mut frames = side.frames_of(stack).into_iter();
+        has(&stack.site) || frames.any(|f| has(&format!("{}:{} {}", f.file, f.line, f.name)))
+    }
+}

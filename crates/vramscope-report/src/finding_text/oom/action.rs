@@ -1,0 +1,104 @@
+//! What to do about a failed allocation.
+
+use super::super::allocator::{EXPANDABLE, can_expand, category, pool, stream};
+use super::super::reserved::setting_action;
+use super::largest_sites;
+use crate::loaded_file::SnapshotEntry;
+use vramscope_analysis::{Category, Finding, OomStory, Verdict};
+use vramscope_units::Bytes;
+
+pub(super) fn action(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
+    let excess = story.excess().unwrap_or_default();
+    let mut steps: Vec<String> = story.settings.iter().map(setting_action).collect();
+    match story.verdict {
+        Verdict::Demand => {
+            let (limit, sentence) =
+                (format!("at least {excess}"), less_memory(entry, finding, story));
+            steps.push(format!("Free or avoid {limit} at this point: {sentence}."));
+        }
+        Verdict::Fragmentation => {
+            let amount = story.segment_lacks().map_or_else(
+                || "memory".to_owned(),
+                |lacks| format!("about {lacks}, what the driver lacks for a new segment,"),
+            );
+            let sentence = less_memory(entry, finding, story);
+            steps.push(format!("Free or avoid {amount} at this point: {sentence}."));
+            let free = story.room.unwrap_or_default().0.saturating_sub(story.active.0);
+            let try_it =
+                format!("Try {EXPANDABLE}: {} are free in all, if not in one piece.", Bytes(free));
+            match can_expand(entry) {
+                // The more is free, the more likely joined pieces are enough.
+                true if free / 2 >= story.requested.0 => steps.insert(steps.len() - 1, try_it),
+                true => steps.push(try_it),
+                false => {}
+            }
+        }
+        Verdict::StrandedPool => steps.push(return_stranded(entry, story)),
+        Verdict::Pending => steps.push(
+            "Wait for the other stream before the free, or catch the error and allocate again."
+                .to_owned(),
+        ),
+        Verdict::OtherMemory => steps.push(format!(
+            "Find what else took {} on this device (nvidia-smi), and stop it, or free {excess} \
+             here.",
+            story.shrunk
+        )),
+        Verdict::Limit => steps.push(format!(
+            "Raise the limit of this process (set_per_process_memory_fraction), or {}.",
+            less_memory(entry, finding, story)
+        )),
+        Verdict::Unknown => {
+            steps.push(format!(
+                "Free or avoid memory at this point: {}.",
+                less_memory(entry, finding, story)
+            ));
+        }
+    }
+    if story.kept.is_some() {
+        steps.push(
+            "Leave the except block, and delete the exception, before the next step.".to_owned(),
+        );
+    }
+    steps.join(" ")
+}
+
+fn return_stranded(entry: &SnapshotEntry, story: &OomStory) -> String {
+    let share = story.unusable.first();
+    let id = share.and_then(|share| entry.snapshot.pool(share.kind.pool));
+    match share {
+        Some(share) if share.kind.pool != story.kind.pool => format!(
+            "Delete {0} before this point, or allocate in it only what stays: {1} of {0} are free, \
+             and no setting gives them to another pool.",
+            pool(id),
+            share.free
+        ),
+        Some(share) if share.kind.stream != story.kind.stream => format!(
+            "Allocate on one stream: {} are free on {}, and no other stream may use them.",
+            share.free,
+            stream(entry, share.kind.stream)
+        ),
+        _ => "Free memory of the size class of the request.".to_owned(),
+    }
+}
+
+/// What lowers the demand, by the largest category.
+fn less_memory(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
+    let largest = story.categories.iter().find(|held| held.0 != Category::Unknown);
+    let site = largest_sites(entry, finding, story).into_iter().next();
+    let site = site.map(|(name, bytes)| format!("; the largest call site is {name} ({bytes})"));
+    let site = site.unwrap_or_default();
+    let Some(&(of, bytes)) = largest else { return format!("use a smaller batch{site}") };
+    let larger =
+        story.larger.map(|larger| format!("limit the batch to that of step {}, ", larger.step));
+    let larger = larger.unwrap_or_default();
+    let remedy = match of {
+        Category::Parameter => "shard the parameters, or hold them in a smaller type",
+        Category::Gradient => "set gradients to None before forward, or shard them",
+        Category::OptimizerState => "shard the optimizer, or use one with smaller state",
+        Category::Communication => "use smaller buckets of communication",
+        Category::Workspace => "lower the size of workspaces",
+        Category::Buffer => "free or move buffers",
+        _ => "use a smaller batch or activation checkpointing",
+    };
+    format!("{larger}{remedy} ({} holds {bytes}){site}", category(of))
+}

@@ -1,0 +1,78 @@
+//! Which pool each block came from, and which kind of segment.
+
+use crate::Target;
+use crate::text::{pool, segment_type, size_class};
+use std::collections::BTreeMap;
+use vramscope_analysis::Span;
+use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+
+/// The segment in which each block of a trace lies. Most recordings name pools and sizes of
+/// segments only, not of blocks.
+pub struct BlockPlaces<'a> {
+    target: Target<'a>,
+    /// The span of each block, by block index; `None` if the trace has no segment there.
+    spans: Vec<Option<&'a Span>>,
+}
+
+/// The cost of finding the span of a block, in units of [`Budget`].
+const COST_PER_BLOCK: u64 = 8;
+
+impl<'a> BlockPlaces<'a> {
+    /// Finds the segment of every block.
+    pub fn new(target: Target<'a>) -> Self {
+        run_to_completion(Self::sliced(target, &mut Budget::unlimited()))
+    }
+
+    /// [`BlockPlaces::new`] in slices.
+    pub async fn sliced(target: Target<'a>, budget: &mut Budget) -> Self {
+        let blocks = &target.trace().blocks;
+        let mut order: Vec<u32> = (0..blocks.len() as u32).collect();
+        order.sort_by_key(|&i| blocks[i as usize].enters);
+        let mut next = target.entry.carving(target.index).segments.spans.iter().peekable();
+        // The latest span at each address.
+        let mut reserved: BTreeMap<u64, &Span> = BTreeMap::new();
+        let mut spans = vec![None; blocks.len()];
+        for part in strides(order.len()) {
+            budget.charge(COST_PER_BLOCK * part.len() as u64).await;
+            for &i in &order[part] {
+                let block = &blocks[i as usize];
+                while let Some(span) = next.next_if(|span| span.enters <= block.enters) {
+                    reserve(&mut reserved, span);
+                }
+                let below = reserved.range(..=block.address.0).next_back();
+                spans[i as usize] =
+                    below.map(|(_, &span)| span).filter(|span| block.address.0 < span.end());
+            }
+        }
+        Self { target, spans }
+    }
+
+    /// The memory pool of a block: `[0, 0]` is the default pool; `None` if it is not recorded.
+    pub fn pool(&self, block: u32) -> Option<[u64; 2]> {
+        let snapshot = self.target.snapshot();
+        let own = pool(snapshot, self.target.trace().blocks[block as usize].pool);
+        own.or_else(|| pool(snapshot, self.spans[block as usize]?.pool))
+    }
+
+    /// `small` or `large`: the kind of the block's segment.
+    pub fn segment_type(&self, block: u32) -> &'static str {
+        let size = self.target.entry.carving(self.target.index).sizes[block as usize];
+        let known = self.spans[block as usize].map(|span| segment_type(span.segment_type));
+        known.filter(|&kind| kind != "unknown").unwrap_or_else(|| size_class(size))
+    }
+}
+
+/// Adds a span, in place of earlier spans at its addresses.
+fn reserve<'a>(reserved: &mut BTreeMap<u64, &'a Span>, span: &'a Span) {
+    let start = span.address.0;
+    let stale: Vec<u64> = reserved
+        .range(..span.end())
+        .rev()
+        .take_while(|(_, earlier)| earlier.end() > start)
+        .map(|(&address, _)| address)
+        .collect();
+    for address in stale {
+        reserved.remove(&address);
+    }
+    reserved.insert(start, span);
+}

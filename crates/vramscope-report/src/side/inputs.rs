@@ -1,0 +1,39 @@
+//! The training steps of a device, and the bytes of data that a step reads.
+
+use crate::target::Target;
+use vramscope_analysis::Category;
+use vramscope_analysis::slicing::{Budget, strides};
+
+/// The number of whole training steps, and the bytes of the input blocks of a typical step.
+///
+/// The bytes are the median over the steps. They are `None` if no block is known to be input.
+pub(super) async fn of_steps(target: Target<'_>, budget: &mut Budget) -> (u32, Option<u64>) {
+    let (trace, categories) = (target.trace(), target.entry.categories(target.index));
+    let Some(steps) = target.entry.steps(target.index) else {
+        return (0, None);
+    };
+    let whole = steps.whole();
+    let (mut allocated, mut kept) = (vec![0u64; whole], 0u64);
+    for part in strides(trace.blocks.len()) {
+        budget.charge(part.len() as u64).await;
+        for i in part {
+            let block = &trace.blocks[i];
+            if categories.get(i as u32).category != Category::Input {
+                continue;
+            }
+            let step = steps.begins.partition_point(|&begin| begin < block.enters).checked_sub(1);
+            match step.and_then(|step| allocated.get_mut(step)) {
+                Some(bytes) => *bytes += block.bytes.0,
+                // Some programs allocate their input once and copy each batch into it.
+                None if step.is_none() && steps.begins.last() <= Some(&block.leaves) => {
+                    kept += block.bytes.0;
+                }
+                None => {}
+            }
+        }
+    }
+    allocated.sort_unstable();
+    let median = allocated.get(whole / 2).copied().unwrap_or(0);
+    let bytes = if median > 0 { median } else { kept };
+    (whole as u32, Some(bytes).filter(|&bytes| bytes > 0))
+}

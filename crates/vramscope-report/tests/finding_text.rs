@@ -1,0 +1,91 @@
+//! What findings about the allocator say about recordings of known programs.
+
+use std::path::Path;
+use vramscope_report::FileReader;
+use vramscope_report::findings::{FindingRecord, of_device};
+
+/// The findings about the allocator in a file of `test_data`.
+fn findings(path: &str) -> Vec<FindingRecord> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(path);
+    let bytes = std::fs::read(&path).expect("a file of test_data");
+    let mut reader = FileReader::new("file", bytes.len() as u64);
+    bytes.chunks(1 << 16).try_for_each(|chunk| reader.feed(chunk)).expect("a snapshot");
+    let file = reader.finish().expect("a snapshot");
+    let kinds = ["oom", "reserved", "stranded_pool", "pending_free", "churn"];
+    let mut found = of_device(file.target(0, 0).expect("a device"));
+    found.retain(|finding| kinds.contains(&finding.kind.name()));
+    found
+}
+
+fn of_kind(path: &str, kind: &str) -> FindingRecord {
+    let mut found = findings(path);
+    found.retain(|finding| finding.kind.name() == kind);
+    assert!(!found.is_empty(), "{path} has no {kind}");
+    found.remove(0)
+}
+
+#[test]
+fn every_finding_says_what_and_what_to_do() {
+    let mut count = 0;
+    for path in [
+        "recorded/gpt_leak.pickle.gz",
+        "recorded/gpt_max_split.pickle.gz",
+        "recorded/late_max_split_26.pickle.gz",
+        "recorded/oom_expandable.pickle.gz",
+        "recorded/t26/gpt_small.pickle.gz",
+        "recorded/t26/oom_observer.pickle.gz",
+        "recorded/t26/streams.pickle.gz",
+        "findings/c17_state_only_crumbs.pickle.gz",
+        "findings/s1_pool_strand.pickle.gz",
+        "findings/varlen_tight_roundup.pickle.gz",
+    ] {
+        for FindingRecord { id, title, text, action, .. } in findings(path) {
+            assert!(!title.is_empty() && !title.ends_with('.'), "{path} {id}: {title}");
+            for sentences in [&text, &action] {
+                let is_tidy = sentences.ends_with('.')
+                    && ["  ", " .", "..", " ,", " ()"].iter().all(|odd| !sentences.contains(odd));
+                assert!(is_tidy, "{path} {id}: {sentences}");
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 15, "only {count} findings");
+}
+
+#[test]
+fn a_failed_allocation_is_told_with_its_place_and_numbers() {
+    let oom = of_kind("recorded/t26/oom_observer.pickle.gz", "oom");
+    assert_eq!(oom.title, "Out of memory: 393.0 MiB in backward of step 2");
+    for words in [
+        "It has the size of the tensors of gpt.py:43 forward and gpt.py:44 forward.",
+        "PyTorch can have 5.51 GiB on this device",
+        "in pieces of at most 196.5 MiB, and the driver lacks 326.0 MiB for a new segment",
+        "returned 11 free segments (22.00 MiB)",
+        "2.0 x those of step 1",
+    ] {
+        assert!(oom.text.contains(words), "{words:?} is not in {}", oom.text);
+    }
+    assert!(oom.action.contains("326.0 MiB"), "{}", oom.action);
+    // The request comes first, and call sites are told with their bytes.
+    assert!(oom.children.len() > 3, "{:?}", oom.children);
+}
+
+/// No setting gives free memory of a private pool to the default pool.
+#[test]
+fn a_stranded_pool_gets_no_advice_about_settings() {
+    let oom = of_kind("findings/s1_pool_strand.pickle.gz", "oom");
+    let words = "8.79 GiB are free in pool (0, 1) only, which cannot serve the request.";
+    assert!(oom.text.contains(words), "{}", oom.text);
+    assert!(oom.action.starts_with("Delete pool (0, 1) before this point"), "{}", oom.action);
+    assert!(!oom.action.contains("expandable_segments"), "{}", oom.action);
+}
+
+#[test]
+fn reserved_memory_names_the_setting_that_costs_it() {
+    let reserved = of_kind("recorded/gpt_max_split.pickle.gz", "reserved");
+    assert!(reserved.text.contains("max_split_size_mb:128 keeps 6 segments"), "{}", reserved.text);
+    assert_eq!(reserved.action, "Remove max_split_size_mb:128 or raise it.");
+    let state = of_kind("findings/c17_state_only_crumbs.pickle.gz", "reserved");
+    assert_eq!(state.title, "6.64 GiB of the 19.53 GiB reserved were not needed (34 %)");
+    assert!(state.text.starts_with("19.53 GiB were reserved when the snapshot was taken."));
+}

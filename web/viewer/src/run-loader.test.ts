@@ -1,0 +1,117 @@
+import { signal } from "@preact/signals";
+import { beforeEach, expect, test, vi } from "vitest";
+import type { RankFile, Source } from "./client/rank-file.js";
+import type { ErrorKind, FileEntry, Quantity } from "./generated/protocol.js";
+import { type Focus, type Run, rowsOf } from "./run.js";
+import { type LoaderOwners, RunLoader } from "./run-loader.js";
+import { RunStore } from "./run-store.js";
+
+const sourceOf = (path: string, searched: boolean): Source => ({
+  path,
+  bytes: 1,
+  from: new Blob(),
+  searched,
+});
+
+/** Plans as the coordinator does: skipped files get no row, and rows keep their number. */
+const plan = vi.fn(async (files: FileEntry[]) => {
+  const rows = files.flatMap(({ path, skipped }, file) =>
+    skipped ? [] : { file, rank: null, label: path, group: "", size: "" },
+  );
+  const skipped = files.length - rows.length;
+  return {
+    title: "run",
+    countText: `${rows.length} files`,
+    skipped: { raw: String(skipped) } as Quantity,
+    skippedText: skipped === 0 ? null : `${skipped} other files skipped`,
+    rows,
+  };
+});
+
+/** The owners of one viewer, without workers. */
+function fakeOwners() {
+  const run = signal<Run | null>(null);
+  const focus = signal<Focus | null>(null);
+  const runs = Object.create(RunStore.prototype, {
+    run: { value: run },
+    modules: { value: { compiled: signal(true) } },
+    coordinator: { value: { plan } },
+    pool: { value: { clear: vi.fn(), open: vi.fn() } },
+  }) as RunStore;
+  return {
+    runs,
+    selection: {
+      focus,
+      look: vi.fn(({ file }: { file: RankFile }) => {
+        focus.value = { file, part: 0, device: null };
+      }),
+      clear: vi.fn(() => {
+        focus.value = null;
+      }),
+    },
+    viewSelection: { reset: vi.fn() },
+    status: { notice: signal(null), announce: vi.fn(), report: vi.fn() },
+    address: { pendingState: {} },
+  };
+}
+
+let owners: ReturnType<typeof fakeOwners>;
+let loader: RunLoader;
+
+beforeEach(() => {
+  plan.mockClear();
+  owners = fakeOwners();
+  loader = new RunLoader(owners as unknown as LoaderOwners);
+});
+
+const paths = (files: readonly RankFile[] = []) => files.map(({ path }) => path);
+
+/** Opens sources without waiting for their files to be read. */
+async function open(sources: Source[]): Promise<Run> {
+  void loader.open(sources);
+  await vi.waitFor(() => expect(owners.runs.run.value?.files).toHaveLength(sources.length));
+  return owners.runs.run.value as Run;
+}
+
+/** Refuses a file, as the session does when its worker has. */
+function refuse(file: RankFile, kind: ErrorKind): void {
+  const failure = { id: null, message: "no", hint: null, file: kind };
+  file.load.value = { state: "error", failure, again: false };
+  if (file.skipped) loader.skip();
+}
+
+test("foreign files of a folder leave the run, and their number stays", async () => {
+  const sources = ["config.json", "rank0.pickle", "model.pt"].map((path) => sourceOf(path, true));
+  const { files } = await open(sources);
+  const [config, rank0, model] = files as [RankFile, RankFile, RankFile];
+  owners.selection.look({ file: config });
+  refuse(config, "no_snapshot");
+  refuse(model, "no_snapshot");
+  await vi.waitFor(() => expect(owners.runs.run.value?.skippedText).not.toBeNull());
+  const run = owners.runs.run.value;
+  expect(run?.skippedText).toEqual({ text: "2 other files skipped", value: "2" });
+  expect(run?.countText).toBe("1 files");
+  expect(run?.files).toEqual([rank0]);
+  expect(paths(run?.skipped)).toEqual(["config.json", "model.pt"]);
+  expect(files.flatMap(rowsOf).map(({ file }) => file)).toEqual([rank0]);
+  // Rows keep their numbers, so more files can be added.
+  expect(paths(owners.runs.numbered)).toEqual(["config.json", "rank0.pickle", "model.pt"]);
+  expect(rank0.planned.file).toBe(1);
+  expect(owners.selection.focus.value).toBeNull();
+  // One plan to open, one for both skipped files.
+  expect(plan).toHaveBeenCalledTimes(2);
+  void loader.add([sourceOf("rank1.pickle", true)]);
+  await vi.waitFor(() => expect(owners.runs.run.value?.files).toHaveLength(2));
+  expect(plan.mock.lastCall?.[0].map(({ skipped }) => skipped)).toEqual([true, false, true, false]);
+});
+
+test("a file that was opened by itself, or that is damaged, keeps its row", async () => {
+  const { files } = await open([sourceOf("config.json", false), sourceOf("rank0.pickle", true)]);
+  const [config, rank0] = files as [RankFile, RankFile];
+  refuse(config, "no_snapshot");
+  refuse(rank0, "damaged");
+  await Promise.resolve();
+  expect([config.skipped, rank0.skipped]).toEqual([false, false]);
+  expect(files.flatMap(rowsOf)).toHaveLength(2);
+  expect(plan).toHaveBeenCalledTimes(1);
+});
