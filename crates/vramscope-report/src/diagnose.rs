@@ -210,7 +210,7 @@ fn verdict(
     let oom = findings.iter().find(|finding| finding.kind == FindingKind::Oom);
     match oom.or_else(|| findings.iter().find(|finding| finding.severity != Severity::Low)) {
         Some(oom) if oom.kind == FindingKind::Oom => {
-            format!("{}. {}", oom.title, cause(&oom.text)).trim_end().to_owned()
+            format!("{}. {}", oom.title, oom.cause)
         }
         Some(worst) => format!("{}. {peak}.", worst.title),
         None if blind_spots.is_empty() && findings.is_empty() => {
@@ -219,19 +219,4 @@ fn verdict(
         None if blind_spots.is_empty() => format!("{peak}; nothing serious was found."),
         None => format!("{peak}. Nothing serious was found, but not all could be looked for."),
     }
-}
-
-/// The most characters of the cause of a failed allocation in the verdict.
-const MAX_CAUSE: usize = 400;
-
-/// The first sentences of a text but the very first, which the title repeats.
-fn cause(text: &str) -> String {
-    let mut cause = String::new();
-    for sentence in text.split_inclusive(". ").skip(1) {
-        if cause.chars().count() + sentence.chars().count() > MAX_CAUSE {
-            break;
-        }
-        cause.push_str(sentence);
-    }
-    cause.trim_end().to_owned()
 }
