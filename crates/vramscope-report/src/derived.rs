@@ -134,7 +134,7 @@ impl SnapshotEntry {
     }
 
     /// What findings of the trace at `index` are derived from.
-    pub(crate) fn evidence(&self, index: usize) -> Evidence<'_> {
+    pub fn evidence(&self, index: usize) -> Evidence<'_> {
         Evidence {
             snapshot: &self.snapshot,
             trace: &self.traces[index],

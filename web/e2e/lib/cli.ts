@@ -79,7 +79,7 @@ interface Reports {
     })[];
   };
   blocks: { total: number; blocks: BlockRow[] };
-  anomalies: { anomalies: AnomalyRow[] };
+  anomalies: { anomalies: AnomalyRow[]; blind_spots: { kind: string; text: string }[] };
   info: {
     files: {
       stacks: number;
@@ -132,11 +132,17 @@ export interface BlockRow {
 export interface AnomalyRow {
   id: string;
   kind: string;
+  severity: "high" | "medium" | "low";
   path: string;
   bytes: number;
+  title: string;
   text: string;
+  action: string;
+  step: number | null;
+  phase: string | null;
   events: number[];
-  frames: FrameRow[];
+  children: { site: string; bytes: number; blocks: number }[];
+  sites: string[];
 }
 
 /** Runs the program in a folder with `--format json`. */

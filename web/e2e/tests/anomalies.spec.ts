@@ -7,12 +7,13 @@ import type { Viewer } from "../lib/viewer.js";
 import { Views } from "../lib/views.js";
 
 const LEAK = "recorded/gpt_leak.pickle.gz";
+const TRACEBACK = "findings/leak_traceback.pickle.gz";
 const OOM = "recorded/oom_expandable.pickle.gz";
 const SEVERITIES = ["high", "medium", "low"];
 
 /** Opens a file, compares its findings with the command line's, and opens each finding. */
 async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
-  const { anomalies } = cli("anomalies", file);
+  const { anomalies, blind_spots } = cli("anomalies", file);
   const views = new Views(viewer);
   await views.open(testData(file));
   const pane = await views.main("Anomalies");
@@ -23,13 +24,20 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
       id: finding.getAttribute("data-id"),
       kind: finding.getAttribute("data-kind"),
       bytes: Number(finding.getAttribute("data-value")),
+      title: finding.querySelector(".finding-title")?.textContent,
       text: finding.querySelector(".finding-text")?.textContent,
+      action: finding.querySelector("[data-action]")?.textContent ?? "",
     })),
   );
   const byId = (a: { id: string | null }, b: { id: string | null }) =>
     String(a.id).localeCompare(String(b.id));
-  const told = anomalies.map(({ id, kind, bytes, text }) => ({ id, kind, bytes, text }));
+  const told = anomalies.map(({ id, kind, bytes, title, text, action }) => {
+    expect(title).not.toBe("");
+    return { id, kind, bytes, title, text, action };
+  });
   expect(shown.toSorted(byId)).toEqual(told.toSorted(byId));
+  const blind = pane.getByTestId("blind-spots").getByRole("listitem");
+  await expect(blind).toHaveText(blind_spots.map(({ text }) => text));
   const severities = await list.evaluateAll((all) =>
     all.map((one) => one.getAttribute("data-severity") ?? ""),
   );
@@ -37,9 +45,9 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
   expect(order).not.toContain(-1);
   expect(order, "the most severe first").toEqual(order.toSorted((a, b) => a - b));
 
-  for (const { id, events } of anomalies) {
+  for (const { id, events } of anomalies.filter((each) => each.events.length > 0)) {
     await views.main("Anomalies");
-    await pane.locator(`[data-testid=finding][data-id="${id}"]`).click();
+    await pane.locator(`[data-testid=finding][data-id="${id}"] .finding-open`).click();
     await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
     const first = Math.min(...events);
     await views.expectCursor(first);
@@ -61,13 +69,12 @@ test("findings are the command line's, open their place, and select their block"
   const growth = cli("anomalies", LEAK).anomalies.find(({ kind }) => kind === "growth");
   if (!growth) throw new Error("the leak recording has no growth finding");
   const kept = cli("blocks", LEAK).blocks.filter(
-    ({ live_at_end, frames }) =>
-      live_at_end && JSON.stringify(frames) === JSON.stringify(growth.frames),
+    ({ live_at_end, site }) => live_at_end && site === growth.sites[0],
   );
   expect(kept.length, "blocks that stay").toBeGreaterThan(1);
   const views = await expectFindings(viewer, LEAK);
   await views.main("Timeline");
-  await (await views.drawer("Anomalies")).locator(`[data-id="${growth.id}"]`).click();
+  await (await views.drawer("Anomalies")).locator(`[data-id="${growth.id}"] .finding-text`).click();
   const references = kept.map(({ address, alloc_event }) => `0:${address}@${alloc_event}`);
   await expect.poll(async () => references.includes((await viewer.state()).sel ?? "")).toBe(true);
   await views.expectCursor(Math.min(...growth.events));
@@ -76,8 +83,7 @@ test("findings are the command line's, open their place, and select their block"
     "data-value",
     String(kept[selected]?.bytes ?? 0),
   );
-  for (const { name } of growth.frames.slice(0, 1))
-    await expect(viewer.details).toContainText(name);
+  await expect(viewer.details).toContainText(kept[selected]?.frames[0]?.name ?? "a frame");
   // The table scrolls to the selected block.
   await views.drawer("Blocks");
   await expect(
@@ -134,4 +140,35 @@ test("out-of-memory events are findings and marks, which O, N and a click visit"
   await marks.nth(lefts.indexOf(Math.max(...lefts))).focus();
   await page.keyboard.press("Enter");
   await views.expectCursor(Math.max(...ooms));
+});
+
+test("the place of a finding keeps the zoom, and its call sites open", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  await views.open(testData(TRACEBACK));
+  const { anomalies } = cli("anomalies", TRACEBACK);
+  expect(Math.max(...anomalies.map(({ children }) => children.length))).toBeGreaterThan(3);
+  const one = anomalies.find(({ events }) => events.length > 0);
+  if (!one) throw new Error("no finding with an event");
+  const whole = await views.range();
+  const pane = await views.main("Anomalies");
+  const row = (id: string) => pane.locator(`[data-testid=finding][data-id="${id}"]`);
+  const [first = -1] = one.events;
+  await row(one.id)
+    .getByRole("button", { name: `#${first.toLocaleString("en-US")}` })
+    .click();
+  await views.expectCursor(first);
+  await expect.poll(() => views.range()).toEqual(whole);
+  await views.main("Anomalies");
+  for (const { id, children } of anomalies) {
+    const sites = row(id).getByRole("list", { name: "Call sites" });
+    await expect(sites).toHaveCount(children.length === 0 ? 0 : 1);
+    if (children.length === 0) continue;
+    await expect(sites.getByRole("listitem")).toHaveCount(Math.min(3, children.length));
+    const more = row(id).locator(".parts-more");
+    await expect(more).toHaveCount(children.length > 3 ? 1 : 0);
+    if (children.length <= 3) continue;
+    await more.click();
+    await expect(sites.getByRole("listitem")).toHaveCount(children.length);
+    await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
+  }
 });

@@ -87,7 +87,7 @@ test("totals and call stacks are the command line's, and fit beside the details"
       expect(shown).toEqual(diff.stacks.slice(0, shown.length).map((stack) => stack[column]));
     }
     await expect(
-      pane(page, "compare").getByRole("listitem").filter({ hasText: "Only in B: growth" }),
+      pane(page, "compare").getByRole("listitem").filter({ hasText: "Only in B Growth" }),
     ).toHaveCount(1);
 
     await page.getByTestId("compare-band").selectOption("reserved_bytes");

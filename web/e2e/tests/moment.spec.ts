@@ -133,17 +133,17 @@ test("an opened file says that it ran out of memory, or what is left when it has
   await test.step("out of memory", async () => {
     const name = "recorded/oom_expandable.pickle.gz";
     await viewer.open(testData(name));
-    const ooms = anomaliesOf(name).filter(({ kind }) => kind === "oom");
+    const all = anomaliesOf(name);
+    const notable = all.filter(({ severity }) => severity !== "low");
     const list = viewer.details.getByRole("list", { name: "Findings" });
     const rows = list.locator(".finding-line");
-    await expect(rows).toHaveCount(3);
-    const titles = await rows.evaluateAll((all) => all.map((row) => row.getAttribute("title")));
-    expect(titles).toEqual(ooms.slice(0, 3).map(({ text }) => text));
-    await expect(rows.first()).toContainText("Out of memory");
-    await list.getByRole("button", { name: /^\d+ more$/ }).click();
+    await expect(rows).toHaveCount(Math.min(3, notable.length));
+    const titles = await rows.locator(".finding-name").allTextContents();
+    expect(titles).toEqual(notable.slice(0, 3).map(({ title }) => title));
+    await list.getByRole("button", { name: `${all.length - titles.length} more` }).click();
     await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
     await rows.first().click();
-    await new Views(viewer).expectCursor(ooms[0]?.events[0] ?? Number.NaN);
+    await new Views(viewer).expectCursor(notable[0]?.events[0] ?? Number.NaN);
     await expect(list).toHaveCount(0);
   });
 });

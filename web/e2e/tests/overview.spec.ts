@@ -88,7 +88,7 @@ test("numbers, bars and the outlier are those of the command line", async ({
     }
   });
   await test.step("the outlier", async () => {
-    const outliers = anomalies.filter(({ kind }) => kind === "outlier");
+    const outliers = anomalies.filter(({ kind }) => kind === "rank_skew");
     const odd = new Set(outliers.map(({ path }) => path));
     expect(outliers.length, "one rank is an outlier").toBeGreaterThan(0);
     expect(odd.size).toBeLessThan(names.length);
@@ -102,7 +102,7 @@ test("numbers, bars and the outlier are those of the command line", async ({
     const lines = pane.getByRole("list", { name: "Differences between ranks" }).getByRole("button");
     await expect(lines).toHaveCount(outliers.length);
     expect((await lines.allTextContents()).toSorted()).toEqual(
-      outliers.map(({ text }) => text).toSorted(),
+      outliers.map(({ title, text }) => `${title} ${text}`).toSorted(),
     );
 
     await lines.first().click();
@@ -135,7 +135,8 @@ test("columns sort ranks, a click selects a rank, and a double click opens its t
       reserved: numbers((path) => of(path).reserved_bytes.peak),
       end: numbers((path) => of(path).requested_bytes.end),
       findings: numbers(
-        (path) => anomalies.filter((each) => each.path === path && each.kind !== "outlier").length,
+        (path) =>
+          anomalies.filter((each) => each.path === path && each.kind !== "rank_skew").length,
       ),
     };
     for (const [column, sorted] of Object.entries(columns)) {

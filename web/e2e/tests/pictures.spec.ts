@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Locator, Page } from "@playwright/test";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
-import { expectPlace, marks, pane, restedRange, still, work } from "../lib/work.js";
+import { expectPlace, pane, restedRange, still, work } from "../lib/work.js";
 
 // Canvases of about 900 x 300. Fonts differ between machines, so lib/canvas-only.css hides texts.
 // The page's policy would refuse that style.
@@ -29,7 +29,7 @@ test("timeline, segments and flame graph match their reference pictures", async 
   await page.emulateMedia({ colorScheme: "light" });
   await work(viewer, testData("recorded/t26/gpt_small.pickle.gz"));
   await page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
-  await expect(marks(page, "finding")).not.toHaveCount(0);
+  await expect(page.locator(".phases .track")).not.toHaveCount(0);
   await restedRange(viewer);
   for (const [key, view, label] of [
     ["2", "timeline", ".tick-x"],

@@ -116,7 +116,8 @@ pub struct PhaseItem {
     /// The phase: `forward`, `backward`, `optimizer` or `other`. Empty for several phases, and if
     /// only the step is known.
     pub phase: String,
-    /// The number of the step that begins with the item: `3`. Empty if none does.
+    /// The number of the step that begins in the item, or of the last of several: `3`. Empty if
+    /// none does.
     pub step: String,
     /// The tooltip: step, phase, events and peak.
     pub title: String,

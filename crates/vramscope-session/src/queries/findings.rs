@@ -4,17 +4,20 @@ use super::block_detail as detail;
 use super::phases;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Block, FindingKind};
+use vramscope_analysis::{Block, FindingKind, blind_spots_sliced};
 use vramscope_protocol::views::{FindingList, FindingPart, FindingRow};
 use vramscope_report::Target;
 use vramscope_report::finding_text::label;
-use vramscope_report::findings::{FindingChild, FindingRecord, of_device};
+use vramscope_report::findings::{BlindSpotRecord, FindingChild, FindingRecord, of_device};
 use vramscope_report::{Quantity, text};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The findings of a device, and what could not be looked for.
 pub(crate) async fn list(at: Target<'_>, budget: &mut Budget) -> FindingList {
-    FindingList { rows: findings(at, budget).await, blind_spots: Vec::new() }
+    let rows = findings(at, budget).await;
+    let blind_spots = blind_spots_sliced(at.entry.evidence(at.index), budget).await;
+    let text = |spot| BlindSpotRecord::from(spot).text;
+    FindingList { rows, blind_spots: blind_spots.into_iter().map(text).collect() }
 }
 
 /// The findings of a device, by severity, then bytes.

@@ -33,8 +33,8 @@ struct Part {
     phase: Option<Phase>,
     /// The first and the last step.
     steps: Option<(u32, u32)>,
-    /// True if a step begins with the part.
-    begins_step: bool,
+    /// The step that begins with the part, or the last of several.
+    begun: Option<u32>,
     /// The number of merged parts.
     count: u64,
 }
@@ -70,7 +70,7 @@ impl Iterator for Parts<'_> {
             end: self.next,
             phase: span.map(|span| span.phase),
             steps: is_step.then_some((number, number)),
-            begins_step: is_step && self.begins[step - 1] == begin,
+            begun: (is_step && self.begins[step - 1] == begin).then_some(number),
             count: 1,
         })
     }
@@ -126,12 +126,11 @@ pub(crate) async fn phases(
     for part in parts {
         let state = peak_of(at.trace(), (part.begin, part.end), budget).await;
         let peak = Bytes(at.trace().requested.at(state));
-        let number = part.steps.filter(|_| part.begins_step).map(|(first, _)| first);
         all.items.push(PhaseItem {
             x0: slot(axis, part.begin, end),
             x1: slot(axis, part.end, end),
             phase: part.phase.map_or("", Phase::name).to_owned(),
-            step: number.map(|number| grouped(number.into())).unwrap_or_default(),
+            step: part.begun.map(|number| grouped(number.into())).unwrap_or_default(),
             title: format!("{}: {}, peak {peak}", name(&part, words(steps)), events(&part)),
         });
     }
@@ -145,7 +144,7 @@ fn merge(last: &mut Part, part: &Part) {
         (Some((first, _)), Some((_, end))) => Some((first, end)),
         (known, None) | (None, known) => known,
     };
-    last.begins_step |= part.begins_step;
+    last.begun = part.begun.or(last.begun);
     last.count += 1;
 }
 

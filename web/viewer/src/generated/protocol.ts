@@ -1429,7 +1429,8 @@ x1: number,
  */
 phase: string, 
 /**
- * The number of the step that begins with the item: `3`. Empty if none does.
+ * The number of the step that begins in the item, or of the last of several: `3`. Empty if
+ * none does.
  */
 step: string, 
 /**

@@ -4,7 +4,7 @@ export const findings = `
 .findings { flex: 1; min-height: 0; overflow: auto; container-type: inline-size; }
 .finding {
   display: grid;
-  grid-template: "mark kind title bytes" auto ". . body body" auto / 12px 104px minmax(0, 1fr) auto;
+  grid-template: "mark kind title bytes" auto ". . body body" auto / 12px 96px minmax(0, 1fr) auto;
   column-gap: 10px;
   align-items: baseline;
   padding: 12px 14px 13px;
@@ -38,8 +38,8 @@ export const findings = `
 }
 .finding:hover .finding-open { text-decoration: underline; text-decoration-color: var(--faint); }
 .finding-bytes { grid-area: bytes; font-weight: 600; }
-.finding-body { grid-area: body; max-width: 76ch; overflow-wrap: anywhere; cursor: auto; }
-.finding-text { margin-top: 3px; color: var(--dim); }
+.finding-body { grid-area: body; max-width: 80ch; overflow-wrap: anywhere; cursor: auto; }
+.finding-text { margin-top: 3px; color: var(--dim); text-wrap: pretty; }
 .finding-action { display: flex; gap: 7px; margin-top: 6px; }
 .finding-action .icon {
     flex: none; width: 14px; height: 14px; margin-top: 3px; color: var(--accent);

@@ -171,7 +171,6 @@ button.mark::after { pointer-events: auto; }
 }
 .phases { margin-top: 3px; overflow: visible; contain: none; }
 .phases .tracks-inner { margin: 0; }
-.phases + .tracks { margin-top: -1px; }
 .lane-label {
   position: absolute;
   left: 0;
@@ -193,12 +192,25 @@ button.mark::after { pointer-events: auto; }
 .phases .track[data-phase="backward"] { background: var(--phase-backward); }
 .phases .track[data-phase="optimizer"] { background: var(--phase-optimizer); }
 .phases .track[data-step] { box-shadow: inset 1px 0 var(--text); }
-/* What does not fit into the first line wraps into lines that are cut off. */
+/* The number may cover the items behind a narrow first one. */
+.phases .track[data-number] { z-index: 1; overflow: visible; }
+.phases .track[data-number]::before {
+  content: attr(data-number);
+  position: absolute;
+  top: 0;
+  left: 4px;
+  font-weight: 600;
+  pointer-events: none;
+}
+/* A word that does not fit into the first line wraps into a line that is cut off. */
 .phases .track > span {
-    display: flex; flex-wrap: wrap; gap: 0 5px; height: 14px; overflow: hidden;
-  }
-.phases .track > span::before { content: ""; width: 0; margin-right: -5px; }
-.lane-step { font-weight: 600; }
+  height: 14px;
+  padding: 0 4px 0 max(4px, calc(20px - var(--lead) * 6px));
+  text-overflow: clip;
+  white-space: normal;
+}
+.phases .track > span::before { content: "\\200b"; }
+.phases .track > span > span { display: inline-block; padding: 0; overflow: visible; }
 .lane-tip {
   top: auto;
   bottom: calc(100% - 4px);

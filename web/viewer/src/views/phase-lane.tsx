@@ -1,39 +1,26 @@
 // The steps and their phases below the timeline, in one lane.
 
 import { useMemo, useState } from "preact/hooks";
-import type { PhaseItem, Phases } from "../generated/protocol.js";
 import { Lanes } from "./lanes.js";
-import type { Dress, Laid, LaneItem } from "./track-items.js";
+import { laidOf, type NumberedPhase } from "./phase-items.js";
+import type { Dress } from "./track-items.js";
 import type { ViewUses } from "./workspace.js";
 
-type Item = PhaseItem & LaneItem;
-
-const DRESS: Dress<Item> = {
-  button(button, { phase, step, text }) {
+const DRESS: Dress<NumberedPhase> = {
+  button(button, { phase, step, number, lead, text }) {
     Object.assign(button, { ariaLabel: text });
     button.setAttribute("data-phase", phase);
     button.toggleAttribute("data-step", step !== "");
+    if (number === "") button.removeAttribute("data-number");
+    else button.setAttribute("data-number", number);
+    button.style.setProperty("--lead", lead.toFixed(1));
   },
-  // The word and the number are shown where they fit whole: what does not fit wraps.
-  name(name, { phase, step }) {
-    for (const [kind, text] of [
-      ["step", step],
-      ["phase", phase === "other" ? "" : phase],
-    ] as const) {
-      if (text === "") continue;
-      const part = name.appendChild(document.createElement("span"));
-      part.className = `lane-${kind}`;
-      part.textContent = text;
-    }
+  // The word is shown where it fits whole: what does not fit wraps.
+  name(name, { phase }) {
+    const word = name.appendChild(document.createElement("span"));
+    word.textContent = phase === "other" ? "" : phase;
   },
 };
-
-/** The items as those of one lane. */
-function laidOf(phases: Phases | null): Laid<Item> | null {
-  if (phases === null || phases.items.length === 0) return null;
-  const { items, ...stretch } = phases;
-  return { ...stretch, items: items.map((item) => ({ ...item, lane: 0, text: item.title })) };
-}
 
 type Tip = { text: string; left: number };
 

@@ -51,14 +51,15 @@ function Initial(owners: StateProperties) {
   );
 }
 
-/** The findings of high and medium severity. */
+/** The first findings of high and medium severity, and the number of all others. */
 function Findings({ queries, steps, navigation }: StateProperties) {
-  const all = queries.findings.value.value?.rows.filter(({ severity }) => severity !== "low") ?? [];
-  const more = all.length - MAX_FINDINGS;
-  if (all.length === 0) return null;
+  const all = queries.findings.value.value?.rows ?? [];
+  const shown = all.filter(({ severity }) => severity !== "low").slice(0, MAX_FINDINGS);
+  const more = all.length - shown.length;
+  if (shown.length === 0) return null;
   return (
     <ul class="notable" aria-label="Findings">
-      {all.slice(0, MAX_FINDINGS).map((finding) => (
+      {shown.map((finding) => (
         <li key={finding.id}>
           <button
             type="button"
