@@ -105,6 +105,7 @@ test("out-of-memory events are findings and marks, which O, N and a click visit"
   );
   await views.setState({ at: -1 });
   await views.expectCursor(-1);
+  await page.keyboard.press("0");
   const marks = views.pane("Timeline").locator("button.mark[data-kind=oom]");
   await expect(marks).toHaveCount(ooms.length);
   await expect(page.locator(".minimap-mark[data-kind=oom]")).toHaveCount(ooms.length);

@@ -172,8 +172,8 @@ function uncovered(root: ParentNode): string[] {
   return [...root.querySelectorAll("*")].flatMap((element) => {
     if (element.shadowRoot) return uncovered(element.shadowRoot);
     const cut = element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1;
-    // The tooltip shows the names of the flame graph.
-    if (!cut || element.closest("[title], .flame-name, svg")) return [];
+    // Tooltips show the names of the flame graph and of phases.
+    if (!cut || element.closest("[title], .flame-name, .phases, svg")) return [];
     const { overflowX } = getComputedStyle(element);
     const { top, bottom, left, right } = element.getBoundingClientRect();
     const seen = top < innerHeight && bottom > 0 && left < innerWidth && right > 0;

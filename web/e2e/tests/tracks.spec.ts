@@ -35,7 +35,7 @@ function annotated() {
   };
 }
 
-const tracks = (page: Page) => page.locator(".track");
+const tracks = (page: Page) => page.locator(".tracks:not(.phases) .track");
 
 /** Number of ranges that the elements stand for, in view or not. */
 const counted = (page: Page) =>
@@ -106,7 +106,7 @@ test("20,000 ranges need a few hundred elements, move with the picture, and take
     await expect
       .poll(() => page.getByRole("button", { name: "forward" }).count())
       .toBeGreaterThan(20);
-    await page.locator(".track[tabindex='0']").focus();
+    await page.locator(".tracks:not(.phases) .track[tabindex='0']").focus();
     const focused = page.locator(".track:focus");
     await expect(focused).toBeInViewport();
     const range = async () => {

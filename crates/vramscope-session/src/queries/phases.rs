@@ -87,7 +87,7 @@ pub(crate) async fn phases(
     let (steps, spans) = (at.entry.steps(at.index), at.entry.categories(at.index).phases());
     let label = if steps.is_some() { words(steps)[1] } else { "phases" };
     let mut all = Phases { label: label.to_owned(), x0, x1, columns, items: Vec::new() };
-    let shows_phases = spans.iter().any(|span| span.phase != Phase::Other);
+    let shows_phases = spans.iter().any(|span| span.phase != spans[0].phase);
     let Some(axis) = layout_axis(at.trace(), kind) else { return all };
     let column = (x1 - x0) / f64::from(columns.max(1));
     if (steps.is_none() && !shows_phases) || column.is_nan() || column <= 0.0 {

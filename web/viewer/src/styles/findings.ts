@@ -4,7 +4,9 @@ export const findings = `
 .findings { flex: 1; min-height: 0; overflow: auto; container-type: inline-size; }
 .finding {
   display: grid;
-  grid-template: "mark kind title bytes" auto ". . body body" auto / 12px 96px minmax(0, 1fr) auto;
+  grid-template:
+    "mark kind title bytes" auto
+    ". kind body body" 1fr / 12px 96px minmax(0, 1fr) auto;
   column-gap: 10px;
   align-items: baseline;
   padding: 12px 14px 13px;
@@ -12,14 +14,11 @@ export const findings = `
   cursor: pointer;
 }
 .finding:hover { background: var(--hover); }
-.finding .severity { grid-area: mark; align-self: center; }
+.finding .severity { grid-area: mark; align-self: start; margin-top: 3px; }
 .finding-kind {
   grid-area: kind;
-  overflow: hidden;
   color: var(--dim);
   font-size: 12px;
-  text-overflow: ellipsis;
-  white-space: nowrap;
 }
 .finding-title { grid-area: title; min-width: 0; margin: 0; font: inherit; }
 .finding-open {
@@ -40,6 +39,13 @@ export const findings = `
 .finding-bytes { grid-area: bytes; font-weight: 600; }
 .finding-body { grid-area: body; max-width: 80ch; overflow-wrap: anywhere; cursor: auto; }
 .finding-text { margin-top: 3px; color: var(--dim); text-wrap: pretty; }
+.finding-text[data-cut="true"] {
+  display: -webkit-box;
+  -webkit-box-orient: vertical;
+  -webkit-line-clamp: 3;
+  overflow: hidden;
+}
+.finding-more { margin-left: -2px; font-size: 12px; }
 .finding-action { display: flex; gap: 7px; margin-top: 6px; }
 .finding-action .icon {
     flex: none; width: 14px; height: 14px; margin-top: 3px; color: var(--accent);

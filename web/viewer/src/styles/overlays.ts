@@ -220,6 +220,7 @@ button.mark::after { pointer-events: auto; }
 }
 .minimap { contain: content; height: 61px; padding: 3px 0 5px var(--left); }
 .tracks + .minimap { height: 40px; }
+.phases + .tracks + .minimap { height: 32px; }
 .minimap svg {
   display: block;
   width: var(--width);

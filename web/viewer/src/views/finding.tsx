@@ -7,6 +7,8 @@ import type { ViewUses } from "./workspace.js";
 
 /** Call sites that are listed at first. */
 const FIRST_PARTS = 3;
+/** Longer texts are cut after some lines at first, in characters. */
+const LONG_TEXT = 320;
 /** A pointer that moves further between press and release selects text, in CSS pixels. */
 const CLICK = 4;
 
@@ -51,7 +53,7 @@ export function Finding({ finding, owner, steps }: FindingProperties) {
         {bytes.text}
       </span>
       <div class="finding-body">
-        <p class="finding-text">{text}</p>
+        <Text text={text} />
         {action !== "" && (
           <p class="finding-action">
             <Icon name="go" />
@@ -122,6 +124,28 @@ export function SeverityMark({ severity }: { severity: Severity }) {
   );
 }
 
+function Text({ text }: { text: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const isLong = text.length > LONG_TEXT;
+  return (
+    <>
+      <p class="finding-text" data-cut={isLong && !isOpen}>
+        {text}
+      </p>
+      {isLong && (
+        <button
+          type="button"
+          class="link finding-more"
+          aria-expanded={isOpen}
+          onClick={alone(() => setOpen(!isOpen))}
+        >
+          {isOpen ? "show less" : "show all"}
+        </button>
+      )}
+    </>
+  );
+}
+
 function Parts({ parts }: { parts: readonly FindingPart[] }) {
   const [isOpen, setOpen] = useState(false);
   const rest = parts.length - FIRST_PARTS;
@@ -136,7 +160,7 @@ function Parts({ parts }: { parts: readonly FindingPart[] }) {
             <span class="num" data-value={bytes.raw} title={bytes.exact}>
               {bytes.text}
             </span>
-            <span class="num dim">{blocks.exact}</span>
+            <span class="num dim">{blocks.raw !== "0" && blocks.exact}</span>
           </li>
         ))}
       </ul>

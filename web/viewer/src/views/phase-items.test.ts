@@ -31,19 +31,30 @@ test("a number is on the first item of its step, and says how far others are beh
   ]);
 });
 
-test("narrow steps have no numbers, and cover nothing", () => {
+test("a narrow step among wide ones has no number, and covers nothing", () => {
   const all = phases([
     [0, "forward", "0"],
     [29, "forward", "1"],
     [50, "backward", ""],
-    [59, "forward", "2"],
+    [89, "forward", "2"],
   ]);
   expect(shown(all)).toEqual([
     [0, "", 9],
     [29, "1", 0],
     [50, "", 2.1],
-    [59, "2", 0],
+    [89, "2", 0],
   ]);
+});
+
+test("of narrow steps, every second, fifth or tenth has a number", () => {
+  const steps = (width: number) =>
+    phases(Array.from({ length: 31 }, (_, step) => [step * width, "forward", String(step)]));
+  const numbers = (width: number) =>
+    shown(steps(width))?.flatMap(([, number]) => (number === "" ? [] : [number]));
+  expect(numbers(30)?.slice(0, 3)).toEqual(["0", "1", "2"]);
+  expect(numbers(20)?.slice(0, 3)).toEqual(["0", "2", "4"]);
+  expect(numbers(10)?.slice(0, 3)).toEqual(["0", "5", "10"]);
+  expect(numbers(3)).toEqual(["0", "10", "20", "30"]);
 });
 
 test("nothing without items", () => {
