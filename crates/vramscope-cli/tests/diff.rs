@@ -202,7 +202,7 @@ fn allocator_settings_are_named_as_the_cause() {
 #[test]
 fn expressions_of_a_call_stack_are_checked_at_the_peak_of_b() {
     // The leaking line keeps one block per step, and only in the second program.
-    let diff = json_of(&["diff", GPT, LEAK, "--top", "1"]);
+    let diff = json_of(&["diff", GPT, LEAK, "--limit", "1"]);
     let most = &diff["pairs"][0]["stacks"][0];
     assert_eq!(most["site"], "p_gpt.py:31 train_step");
     let (blocks, bytes) = (number(&most["blocks"]["b"]), number(&most["b"]));

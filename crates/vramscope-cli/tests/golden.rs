@@ -30,7 +30,7 @@ golden!(summary_json, "summary", FILE, "--format", "json");
 golden!(peak_text, "peak", FILE);
 golden!(peak_frames_text, "peak", "recorded/gpt_leak.pickle.gz", "--by", "frame", "--limit", "8");
 golden!(peak_json, "peak", FILE, "--format", "json");
-golden!(peak_phase_text, "peak", "truth/gpt_step.pickle.gz", "--top", "3");
+golden!(peak_phase_text, "peak", "truth/gpt_step.pickle.gz", "--limit", "3");
 golden!(phases_text, "phases", "truth/gpt_step.pickle.gz", "--limit", "2");
 golden!(phases_next_text, "phases", "findings/s2_one_step_24_layers.pickle.gz");
 golden!(phases_none_text, "phases", FILE);
@@ -54,6 +54,21 @@ golden!(
     "recorded/t26/oom_observer.pickle.gz"
 );
 golden!(anomalies_json, "anomalies", "recorded/gpt_leak.pickle.gz", "--format", "json");
+golden!(
+    anomalies_markdown,
+    "anomalies",
+    "findings/ranks_fsdp2_skew",
+    "recorded/ranks_fsdp",
+    "--limit",
+    "2",
+    "--format",
+    "markdown"
+);
+golden!(anomalies_nothing, "anomalies", "recorded/misc/norecord.pickle");
+golden!(diagnose_text, "diagnose", "recorded/t26/oom_observer.pickle.gz");
+golden!(diagnose_healthy, "diagnose", "recorded/t26/gpt_small.pickle.gz");
+golden!(diagnose_json, "diagnose", "findings/ranks_fsdp2_skew", "--format", "json");
+golden!(diagnose_markdown, "diagnose", "recorded/ranks_fsdp", "--format", "markdown");
 golden!(info_text, "info", "recorded/gpt_max_split.pickle.gz");
 golden!(info_json, "info", FILE, "--format", "json");
 golden!(folded, "export", FILE, "--as", "folded");

@@ -15,11 +15,14 @@ use vramscope_analysis::{
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct BackwardRecord {
     /// The node of the autograd graph; null without C++ frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// The call site in the forward pass whose backward it is; null if none is likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub forward: Option<String>,
     /// The evidence for `forward`: `equal_bytes`, `graph_order` or `nearest_size`; null without
     /// one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub basis: Option<BackwardBasis>,
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{BlindSpot, Category, FindingKind, Severity};
+use vramscope_snapshot::HOST;
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The maximum number of findings in a [`Diagnosis`].
@@ -135,14 +136,16 @@ fn folder(path: &str) -> Option<&str> {
     crate::rank_of::run_of(path).map(|(folder, _)| folder)
 }
 
-/// The highest peak, and a sentence about it.
+/// The highest peak, and a sentence about it. Pinned host memory counts only if there is no other.
 fn highest_peak(ranks: &[(RankSummary, Place)]) -> Option<(PeakSummary, String)> {
     let bytes = |rank: &RankSummary| {
         let peak = rank.peaks.iter().find(|peak| peak.0 == BandKind::Requested.name());
         peak.map_or(0, |peak| u64::try_from(peak.1).unwrap_or(0))
     };
+    let gpus = ranks.iter().filter(|(rank, _)| rank.device != HOST).count();
     // `max_by_key` takes the last of equals. The first rank represents the others.
-    let (rank, at) = ranks.iter().rev().max_by_key(|rank| bytes(&rank.0))?;
+    let (rank, at) =
+        ranks.iter().rev().max_by_key(|(rank, _)| (rank.device != HOST, bytes(rank)))?;
     let whole = Some(bytes(rank)).filter(|&whole| whole > 0)?;
     let is_state = |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory | BlindSpot::StateOnly);
     let place = match (at.phase.filter(|&phase| phase != "other"), at.step) {
@@ -155,11 +158,8 @@ fn highest_peak(ranks: &[(RankSummary, Place)]) -> Option<(PeakSummary, String)>
             Err(_) => "before the first event".to_owned(),
         },
     };
-    let on = if ranks.len() > 1 {
-        format!(" on {}", rank_name(rank.rank, &rank.path))
-    } else {
-        String::new()
-    };
+    let on =
+        if gpus > 1 { format!(" on {}", rank_name(rank.rank, &rank.path)) } else { String::new() };
     let share = |of: u64| (u128::from(of) * 100 + u128::from(whole) / 2) / u128::from(whole);
     let largest = rank.categories.iter().filter(|c| share(c.bytes) >= MIN_NAMED_PERCENT);
     let named: Vec<String> = largest
@@ -210,7 +210,7 @@ fn verdict(
     let oom = findings.iter().find(|finding| finding.kind == FindingKind::Oom);
     match oom.or_else(|| findings.iter().find(|finding| finding.severity != Severity::Low)) {
         Some(oom) if oom.kind == FindingKind::Oom => {
-            format!("{}. {}", oom.title, cause(&oom.text)).trim_end().to_owned()
+            format!("{}. {}", oom.title, oom.cause)
         }
         Some(worst) => format!("{}. {peak}.", worst.title),
         None if blind_spots.is_empty() && findings.is_empty() => {
@@ -219,19 +219,4 @@ fn verdict(
         None if blind_spots.is_empty() => format!("{peak}; nothing serious was found."),
         None => format!("{peak}. Nothing serious was found, but not all could be looked for."),
     }
-}
-
-/// The most characters of the cause of a failed allocation in the verdict.
-const MAX_CAUSE: usize = 400;
-
-/// The first sentences of a text but the very first, which the title repeats.
-fn cause(text: &str) -> String {
-    let mut cause = String::new();
-    for sentence in text.split_inclusive(". ").skip(1) {
-        if cause.chars().count() + sentence.chars().count() > MAX_CAUSE {
-            break;
-        }
-        cause.push_str(sentence);
-    }
-    cause.trim_end().to_owned()
 }

@@ -87,6 +87,9 @@ pub struct FindingRecord {
     pub blocks: u32,
     /// The shares of the call sites, if there are several.
     pub children: Vec<FindingChild>,
+    /// Why an allocation failed; empty for other kinds.
+    #[serde(skip)]
+    pub cause: String,
     /// The largest call stack, innermost frame first; empty if there is none.
     #[serde(skip)]
     pub frames: Vec<FrameRecord<'static>>,
@@ -115,6 +118,7 @@ pub fn of_device(target: Target<'_>) -> Vec<FindingRecord> {
     let found = target.entry.findings(target.index).iter();
     let row = |finding: &Finding| FindingRecord {
         children: children(target, finding),
+        cause: finding_text::cause(target.entry, finding),
         ..record(target.path, finding, finding_text::words(target.entry, finding))
     };
     let with_frames = |record: FindingRecord| {
@@ -251,6 +255,7 @@ fn record(path: &str, finding: &Finding, words: Words) -> FindingRecord {
         called_from: Vec::new(),
         blocks: finding.blocks,
         children: Vec::new(),
+        cause: String::new(),
         frames: Vec::new(),
         stack: finding.stack(),
     }

@@ -131,10 +131,13 @@ pub struct LiveBlockRecord<'a> {
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
     /// Its place in backward, if backward allocated the block in a thread without Python.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub backward: Option<BackwardRecord>,
     /// The text of `_set_memory_metadata` at the alloc; null if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_metadata: Option<Cow<'a, str>>,
     /// The texts of `_annotate_tensor`, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<Cow<'a, str>>,
     /// The index of the call stack in the report's `stacks`.
     pub stack: u32,

@@ -209,7 +209,7 @@ fn blocks_and_state_have_the_texts_of_the_program() {
         let file = recording(name);
         let target = file.target(0, 0).expect("device 0");
         let blocks = serde_json::to_value(blocks::blocks(target, blocks::Sort::Size, None));
-        let state = serde_json::to_value(state::state(target, target.trace().slots() - 1));
+        let state = serde_json::to_value(state::state(target, target.trace().slots() - 1, None));
         let [blocks, state] = [blocks, state].map(|report| {
             let report = report.expect("it serializes");
             let list = report["blocks"].as_array().expect("a list").clone();

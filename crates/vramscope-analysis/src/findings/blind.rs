@@ -194,9 +194,9 @@ async fn categories(cx: Evidence<'_>, budget: &mut Budget) -> Option<BlindSpot> 
         budget.charge(2 * part.len() as u64).await;
         for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
             if block.enters <= peak && peak < block.leaves {
-                all += block.bytes.0;
+                all = all.saturating_add(block.bytes.0);
                 if cx.categories.get(index).category == Category::Unknown {
-                    unknown += block.bytes.0;
+                    unknown = unknown.saturating_add(block.bytes.0);
                 }
             }
         }

@@ -11,6 +11,7 @@ use super::{Finding, FindingKind};
 use crate::category::Category;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
+use vramscope_snapshot::HOST;
 use vramscope_units::Bytes;
 
 /// The figures of one device of one file that are compared across ranks.
@@ -126,7 +127,8 @@ fn runs(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
     // Of a file with several devices, the one with the highest peak takes part.
     let mut files: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
     for (i, facts) in ranks.iter().enumerate() {
-        let Some(rank) = facts.rank else { continue };
+        // Pinned host memory is not what fills a GPU.
+        let Some(rank) = facts.rank.filter(|_| facts.device != HOST) else { continue };
         let main = files.entry((&facts.folder, &facts.file, rank)).or_insert(i);
         if facts.requested_peak > ranks[*main].requested_peak {
             *main = i;

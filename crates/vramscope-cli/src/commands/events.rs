@@ -25,9 +25,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn text(out: &mut dyn Write, report: &Events<'_>) -> io::Result<()> {
     writeln!(
         out,
-        "{}  device {}, {} of {} events\n",
+        "{}  {}, {} of {} events\n",
         styled(STRONG, report.path),
-        report.device,
+        vramscope_report::device_name(report.device),
         grouped((report.events.len() + report.omitted) as u64),
         grouped(report.total as u64)
     )?;

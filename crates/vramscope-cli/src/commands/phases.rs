@@ -25,7 +25,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn text(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
     let steps = report.steps.len() + report.omitted;
-    write!(out, "{}  device {}", styled(STRONG, report.path), report.device)?;
+    write!(
+        out,
+        "{}  {}",
+        styled(STRONG, report.path),
+        vramscope_report::device_name(report.device)
+    )?;
     match report.steps_by {
         Some(by) => writeln!(out, ", {} by {by}", counted(steps))?,
         None => writeln!(out, ", no steps")?,

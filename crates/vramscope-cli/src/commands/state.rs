@@ -78,9 +78,9 @@ fn changes_text(out: &mut dyn Write, report: &StateChanges<'_>) -> io::Result<()
     let (from, to) = (output::after_event(report.from.event), output::after_event(report.to.event));
     writeln!(
         out,
-        "{}  device {}, from {from} to {to}\n",
+        "{}  {}, from {from} to {to}\n",
         styled(STRONG, report.path),
-        report.device
+        device_name(report.device)
     )?;
     let mut table = Table::new(&["", "from", "to", "change"], &[false, true, true, true]);
     let totals = |of: fn(&Totals) -> u64| (of(&report.from), of(&report.to));

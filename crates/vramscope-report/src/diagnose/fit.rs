@@ -16,6 +16,9 @@ const KEEPS_LOW: usize = 3;
 /// Cuts lists, then drops minor findings, then cuts texts, then drops findings. `found` is the
 /// number of all findings.
 pub(super) fn fit(diagnosis: &mut Diagnosis, found: usize) {
+    // Texts of any length are cut once, so that the attempts are cheap.
+    let (list, text) = LIMITS[0];
+    cut(diagnosis, list, text);
     let whole = diagnosis.clone();
     let counts = |limit: usize| {
         let all = whole.findings.len();
@@ -92,5 +95,109 @@ fn keep_end(path: &mut String, limit: usize) {
         path.char_indices().nth(count.saturating_sub(limit)).filter(|c| c.0 > 0)
     {
         *path = format!("…{}", &path[begin..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::PeakSummary;
+    use crate::findings::{BlindSpotRecord, FindingChild, FindingRecord};
+    use vramscope_analysis::{Basis, Category, FindingKind};
+
+    fn finding(severity: Severity, text: &str, list: usize) -> FindingRecord {
+        FindingRecord {
+            id: "growth-0-0123456789abcdef".to_owned(),
+            kind: FindingKind::Growth,
+            severity,
+            path: text.to_owned(),
+            rank: Some(u32::MAX),
+            device: u32::MAX,
+            title: text.to_owned(),
+            text: text.to_owned(),
+            action: text.to_owned(),
+            bytes: u64::MAX,
+            step: Some(u32::MAX),
+            phase: Some("optimizer"),
+            basis: Basis::Estimate,
+            events: vec![u32::MAX; list],
+            sites: vec![text.to_owned(); list],
+            called_from: vec![text.to_owned(); list],
+            blocks: u32::MAX,
+            children: vec![
+                FindingChild { site: text.to_owned(), bytes: u64::MAX, blocks: u32::MAX };
+                list
+            ],
+            cause: String::new(),
+            frames: Vec::new(),
+            stack: None,
+        }
+    }
+
+    fn diagnosis(severities: &[Severity], text: &str, list: usize) -> Diagnosis {
+        let findings = severities.iter().map(|&severity| finding(severity, text, list));
+        let peak = PeakSummary {
+            path: text.to_owned(),
+            rank: Some(u32::MAX),
+            device: u32::MAX,
+            bytes: u64::MAX,
+            event: i64::MAX,
+            step: Some(u32::MAX),
+            phase: Some("optimizer"),
+            categories: Category::ALL.iter().map(|c| (c.name(), u64::MAX)).collect(),
+        };
+        Diagnosis {
+            schema: "vramscope.diagnose/1",
+            verdict: text.to_owned(),
+            findings: findings.collect(),
+            omitted: None,
+            peak: Some(peak),
+            blind_spots: vec![BlindSpotRecord { kind: "no_categories", text: text.to_owned() }; 10],
+            skipped_files: usize::MAX,
+        }
+    }
+
+    #[test]
+    fn any_diagnosis_fits() {
+        // Names from files have any length and any characters: escaped in JSON, in Markdown, long
+        // in UTF-8.
+        for unit in ["x", "_", "&", "\u{1}", "\u{10ffff}", "\"\\", "é@"] {
+            for list in [0, 1, 20, 50] {
+                let mut one = diagnosis(&[Severity::High; 5], &unit.repeat(10_000), list);
+                fit(&mut one, 1000);
+                let json = serde_json::to_string_pretty(&one).expect("JSON");
+                assert!(json.len() <= MAX_BYTES, "{unit:?} {list}: {}", json.len());
+                assert_eq!(one.findings.len() + one.omitted.unwrap_or(0), 1000);
+                assert!(!one.findings.is_empty(), "{unit:?} {list}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_diagnosis_stays_whole() {
+        let mut one = diagnosis(&[Severity::High, Severity::Low], "model.py:3 forward", 2);
+        let whole = format!("{one:?}");
+        fit(&mut one, 2);
+        assert_eq!(format!("{one:?}"), whole);
+    }
+
+    #[test]
+    fn minor_findings_go_before_texts_are_cut_short() {
+        let text = "word ".repeat(100);
+        let mut severities = [Severity::Low; 5];
+        severities[0] = Severity::High;
+        let mut one = diagnosis(&severities, &text, 1);
+        fit(&mut one, 5);
+        assert_eq!(one.findings[0].text, text);
+        assert!(one.findings.len() < 5 && one.omitted == Some(5 - one.findings.len()), "{one:?}");
+    }
+
+    #[test]
+    fn a_cut_path_keeps_its_end() {
+        let mut path = "/a/very/long/folder/rank3.pickle".to_owned();
+        keep_end(&mut path, 12);
+        assert_eq!(path, "…rank3.pickle");
+        keep_end(&mut path, 13);
+        assert_eq!(path, "…rank3.pickle");
     }
 }

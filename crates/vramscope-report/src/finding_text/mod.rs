@@ -62,6 +62,14 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding) -> Words {
     }
 }
 
+/// Why an allocation failed, without what else the text of the finding says. Empty for other kinds.
+pub fn cause(entry: &SnapshotEntry, finding: &Finding) -> String {
+    match &finding.facts {
+        Facts::Oom(story) => oom::verdict(entry, story),
+        _ => String::new(),
+    }
+}
+
 /// The call site of a finding's largest part; [`NO_STACK`] without one.
 fn main_site(entry: &SnapshotEntry, finding: &Finding) -> String {
     site(entry, finding.stack().unwrap_or(StackId::EMPTY))

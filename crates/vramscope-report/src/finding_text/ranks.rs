@@ -14,7 +14,8 @@ pub fn rank_words(skew: &RankSkew) -> Words {
         SkewCause::Sharding => Words {
             title: format!("rank {rank}: {excess} more parameters and optimizer state"),
             text: format!(
-                "Parameters and optimizer state take {bytes} on rank {rank}, and {usual} on {}.",
+                "Parameters and optimizer state take {bytes} on rank {rank}, and usually {usual} \
+                 on {}.",
                 others(skew)
             ),
             action: format!(
@@ -25,9 +26,9 @@ pub fn rank_words(skew: &RankSkew) -> Words {
         SkewCause::Reserved => Words {
             title: format!("rank {rank}: {excess} more reserved, with equal use"),
             text: format!(
-                "reserved_bytes peaks at {bytes} on rank {rank}, and at {usual} on {}. The peaks \
-                 of requested_bytes hardly differ, so the allocator keeps memory that is not in \
-                 use.",
+                "reserved_bytes peaks at {bytes} on rank {rank}, and usually at {usual} on {}. \
+                 The peaks of requested_bytes hardly differ, so the allocator keeps memory that \
+                 is not in use.",
                 others(skew)
             ),
             action: format!(
@@ -48,9 +49,9 @@ fn batch(skew: &RankSkew, excess: Bytes, percent: u64, inputs: Option<(Bytes, By
     Words {
         title: format!("rank {rank}: {ratio} x the activations of the other ranks"),
         text: format!(
-            "{} hold {ratio} x as much on rank {rank} as on {}: {bytes} instead of {usual}. One \
-             ratio everywhere means a larger batch or longer sequences.{inputs} That adds \
-             {excess} to the peak of rank {rank}.",
+            "{} hold {ratio} x as much on rank {rank} as usually on {}: {bytes} instead of \
+             {usual}. One ratio everywhere means a larger batch or longer sequences.{inputs} That \
+             adds {excess} to the peak of rank {rank}.",
             counted(skew.sites.len(), "call stack"),
             others(skew),
         ),
@@ -72,7 +73,7 @@ fn held(skew: &RankSkew, excess: Bytes) -> Words {
     let elsewhere = if usual.0 == 0 {
         format!("nothing on {}", others(skew))
     } else {
-        format!("{usual} on {}", others(skew))
+        format!("usually {usual} on {}", others(skew))
     };
     Words {
         title: format!("rank {rank}: {excess} more at {site}{more}"),
@@ -86,5 +87,5 @@ fn held(skew: &RankSkew, excess: Bytes) -> Words {
 
 /// `the other 7 ranks`.
 fn others(skew: &RankSkew) -> String {
-    format!("the other {} ranks (median)", grouped(skew.ranks.saturating_sub(1) as u64))
+    format!("the other {} ranks", grouped(skew.ranks.saturating_sub(1) as u64))
 }

@@ -9,7 +9,7 @@ use vramscope_report::state::state;
 
 impl Opened {
     /// The rows of the report of blocks, each with its block index.
-    pub(crate) fn rows(&self) -> Vec<(u32, BlockRecord)> {
+    pub(crate) fn rows(&self) -> Vec<(u32, BlockRecord<'_>)> {
         let trace = self.report().trace();
         let rows = blocks(self.report(), Sort::Size, None).blocks.into_iter().map(|row| {
             let is_row = |b: &vramscope_analysis::Block| {

@@ -127,7 +127,8 @@ export const panes = `
   2%, 98% { --before: 28px; --behind: 28px; }
   100% { --before: 28px; }
 }
-.strip { position: relative; container-type: inline-size; flex: none; min-height: 62px; border-top: 1px solid var(--line); }
+.strip { position: relative; container-type: inline-size; flex: none; min-height: 62px;
+  border-top: 1px solid var(--line); }
 
 @container (width < 1120px) {
   .tab { padding-inline: 7px; }

@@ -130,7 +130,7 @@ impl<'a> Group<'a> {
             let usual = self.stacks.get(&stack.hash)?.median;
             let is_part = usual > 0
                 && is_data_of_step(stack.category)
-                && is_near(stack.bytes * 100 / usual, percent);
+                && is_near(stack.bytes.saturating_mul(100) / usual, percent);
             is_part.then_some((stack, usual))
         });
         let (bytes, usual, sites) = summed(grown);
@@ -294,10 +294,10 @@ fn batch_percent(rank: &RankFacts, stacks: &BTreeMap<u64, Usual>) -> Option<u64>
 
 /// The bytes of call stacks, the usual bytes, and the stacks by excess.
 fn summed<'a>(stacks: impl Iterator<Item = (&'a RankStack, u64)>) -> (u64, u64, Vec<SkewSite>) {
-    let (mut bytes, mut usual_bytes, mut sites) = (0, 0, Vec::new());
+    let (mut bytes, mut usual_bytes, mut sites) = (0u64, 0u64, Vec::new());
     for (stack, usual) in stacks {
-        bytes += stack.bytes;
-        usual_bytes += usual;
+        bytes = bytes.saturating_add(stack.bytes);
+        usual_bytes = usual_bytes.saturating_add(usual);
         let excess = Bytes(stack.bytes.saturating_sub(usual));
         sites.push(SkewSite { hash: stack.hash, site: stack.site.clone(), excess });
     }

@@ -47,6 +47,11 @@ pub(super) fn oom(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) ->
     }
 }
 
+/// Why an allocation failed, in two or three sentences.
+pub(super) fn verdict(entry: &SnapshotEntry, story: &OomStory) -> String {
+    format!("{} {}", room(story), cause(entry, story))
+}
+
 /// ` in backward of step 2`.
 fn place(finding: &Finding) -> String {
     match (finding.phase, finding.step) {

@@ -1,0 +1,212 @@
+//! Runs `vramscope anomalies` and `vramscope diagnose`.
+
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn test_data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name)
+}
+
+fn vramscope(arguments: &[&str], paths: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
+    command.args(arguments).args(paths.iter().map(|p| test_data(p)));
+    command.output().expect("the program runs")
+}
+
+fn text(arguments: &[&str], paths: &[&str]) -> String {
+    let output = vramscope(arguments, paths);
+    assert!(output.status.success(), "{paths:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn json(command: &str, paths: &[&str]) -> Value {
+    serde_json::from_str(&text(&[command, "--format", "json"], paths)).expect("JSON")
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().expect("a list")
+}
+
+fn kinds(report: &Value) -> Vec<&str> {
+    list(&report["blind_spots"]).iter().filter_map(|spot| spot["kind"].as_str()).collect()
+}
+
+const LEAK: &str = "recorded/gpt_leak.pickle.gz";
+const OOM: &str = "recorded/t26/oom_observer.pickle.gz";
+const HEALTHY: &str = "recorded/t26/gpt_small.pickle.gz";
+const SKEW: &str = "findings/ranks_fsdp2_skew";
+
+#[test]
+fn anomalies_finds_growth_and_oom_in_their_files() {
+    let found = json("anomalies", &[LEAK, HEALTHY]);
+    assert_eq!(
+        (&found["schema"], &found["skipped_files"]),
+        (&json!("vramscope.anomalies/1"), &json!(0))
+    );
+    let growth: Vec<&Value> =
+        list(&found["anomalies"]).iter().filter(|a| a["kind"] == "growth").collect();
+    assert_eq!(growth.len(), 1, "{growth:?}");
+    assert!(growth[0]["path"].as_str().is_some_and(|p| p.ends_with("gpt_leak.pickle.gz")));
+    assert_eq!(growth[0]["sites"][0], "p_gpt.py:31 train_step");
+    let ooms = json("anomalies", &[OOM]);
+    let oom = list(&ooms["anomalies"]).iter().find(|a| a["kind"] == "oom").expect("an OOM finding");
+    // The OOM observer of the recorded program reported a segment of 413,138,944 bytes. PyTorch
+    // rounds the request up to 2 MiB.
+    let requested = oom["bytes"].as_u64().expect("a number");
+    assert_eq!(requested.next_multiple_of(2 << 20), 413_138_944);
+}
+
+#[test]
+fn anomalies_are_sorted_by_severity_before_bytes() {
+    let found = json("anomalies", &[LEAK, OOM]);
+    let sort_key = |a: &Value| {
+        let severity =
+            ["high", "medium", "low"].iter().position(|s| a["severity"] == *s).expect("a severity");
+        (severity, Reverse(a["bytes"].as_u64().expect("a number")))
+    };
+    let rows = list(&found["anomalies"]);
+    assert!(rows.iter().map(sort_key).is_sorted(), "{rows:?}");
+    // The order by bytes alone differs, so the severity decides.
+    assert!(!rows.iter().map(|a| sort_key(a).1).is_sorted(), "{rows:?}");
+}
+
+#[test]
+fn a_limit_cuts_the_list_and_counts_the_rest() {
+    let all = json("anomalies", &[LEAK, OOM]);
+    let cut: Value = serde_json::from_str(&text(
+        &["anomalies", "--limit", "1", "--format", "json"],
+        &[LEAK, OOM],
+    ))
+    .expect("JSON");
+    let count = list(&all["anomalies"]).len();
+    assert!(count > 1 && all.get("omitted").is_none(), "{all}");
+    assert_eq!(list(&cut["anomalies"])[..], list(&all["anomalies"])[..1]);
+    assert_eq!(cut["omitted"], count - 1);
+    let of_text = text(&["anomalies", "--limit", "1"], &[LEAK, OOM]);
+    assert!(of_text.contains(&format!("and {} more", count - 1)), "{of_text}");
+}
+
+#[test]
+fn findings_of_a_run_say_the_rank() {
+    let found = json("anomalies", &[SKEW, "recorded/ranks_fsdp"]);
+    let rows = list(&found["anomalies"]);
+    let skews: Vec<&Value> = rows.iter().filter(|a| a["kind"] == "rank_skew").collect();
+    let [skew] = skews[..] else { panic!("one skew, not {skews:?}") };
+    assert_eq!((&skew["rank"], &skew["bytes"]), (&json!(2), &json!(200 << 20)));
+    assert_eq!(skew["sites"][0], "r_fsdp2.py:40 main");
+    for key in ["title", "text", "action"] {
+        assert!(skew[key].as_str().is_some_and(|t| t.contains("rank 2")), "{key}: {skew}");
+    }
+    let leak = rows.iter().find(|a| a["kind"] == "growth").expect("a leak");
+    for key in ["title", "text"] {
+        assert!(leak[key].as_str().is_some_and(|t| t.starts_with("rank 3: ")), "{key}: {leak}");
+    }
+    // A single file needs no name.
+    let alone = json("anomalies", &["recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz"]);
+    assert!(!alone["anomalies"][0]["title"].as_str().is_some_and(|t| t.contains("rank")));
+}
+
+#[test]
+fn unrelated_files_are_no_ranks() {
+    let found = json("anomalies", &["recorded/t20", "recorded/t26", "recorded/t29"]);
+    assert!(list(&found["anomalies"]).iter().all(|a| a["kind"] != "rank_skew"));
+}
+
+#[test]
+fn blind_spots_are_told_once_with_their_files() {
+    assert_eq!(kinds(&json("anomalies", &[LEAK])), Vec::<&str>::new());
+    assert_eq!(kinds(&json("anomalies", &["recorded/gpt_state_only.pickle"])), ["state_only"]);
+    assert_eq!(kinds(&json("anomalies", &["recorded/misc/norecord.pickle"])), ["no_history"]);
+    let several = json("diagnose", &[LEAK, HEALTHY, "recorded/gpt_late.pickle.gz"]);
+    assert_eq!(kinds(&several), ["late_start", "few_steps"]);
+    let of = |index: usize| several["blind_spots"][index]["text"].as_str().expect("a text");
+    assert!(of(0).starts_with("gpt_late.pickle.gz: "), "{several}");
+    assert!(of(1).ends_with("2 of 3 files in all)"), "{several}");
+    let nothing = text(&["anomalies"], &["recorded/misc/norecord.pickle"]);
+    assert!(nothing.starts_with("Nothing found. Not looked for:\n  - "), "{nothing}");
+}
+
+#[test]
+fn a_diagnosis_names_the_peak_and_merges_ranks() {
+    let healthy = json("diagnose", &[HEALTHY]);
+    assert_eq!(healthy["schema"], "vramscope.diagnose/1");
+    let peak: Value =
+        serde_json::from_str(&text(&["peak", "--format", "json"], &[HEALTHY])).expect("JSON");
+    assert_eq!(healthy["peak"]["bytes"], peak["total"]);
+    for key in ["event", "step", "phase"] {
+        assert_eq!(healthy["peak"][key], peak[key], "{key}");
+    }
+    let by_category = healthy["peak"]["categories"].as_object().expect("an object");
+    let sum: u64 = by_category.values().filter_map(Value::as_u64).sum();
+    assert_eq!(peak["total"], sum);
+    let verdict = healthy["verdict"].as_str().expect("a text");
+    assert!(verdict.starts_with("Peak ") && verdict.contains("activations"), "{verdict}");
+
+    let oom = json("diagnose", &[OOM, LEAK]);
+    assert!(oom["verdict"].as_str().is_some_and(|v| v.starts_with("Out of memory: ")), "{oom}");
+
+    let run = json("diagnose", &["recorded/ranks_fsdp"]);
+    let shared: Vec<&Value> =
+        list(&run["findings"]).iter().filter(|f| f["kind"] == "reserved").collect();
+    let [shared] = shared[..] else { panic!("one finding for both ranks, not {shared:?}") };
+    assert!(shared["title"].as_str().is_some_and(|t| t.contains("and 1 more rank: ")), "{shared}");
+}
+
+/// A training run of 8 steps with a leak at 40 call sites of long names, and 60 failed allocations.
+fn worst_case() -> Value {
+    let (mut events, mut marks) = (Vec::new(), Vec::new());
+    let mut time = 0u64;
+    for step in 0..8u64 {
+        for site in 0..40u64 {
+            time += 10;
+            let name = format!("{site}_<&@`*|>\u{1}").repeat(40);
+            let frames: Vec<Value> = (0..6)
+                .map(|depth| {
+                    let file = format!("/{name}.py");
+                    json!({"name": format!("{name}{depth}"), "filename": file, "line": site})
+                })
+                .collect();
+            let address = (step * 40 + site + 1) << 32;
+            events.push(json!({"action": "alloc", "addr": address, "size": (site + 1) << 22,
+                "stream": 0, "time_us": time, "frames": frames}));
+            if site % 5 == 0 {
+                events
+                    .push(json!({"action": "oom", "addr": 0, "device_free": 0, "size": 1u64 << 36,
+                    "stream": 0, "time_us": time, "frames": frames}));
+            }
+        }
+        for stage in ["START", "END"] {
+            marks.push(json!({"name": "Optimizer.step#SGD.step", "stage": stage, "device": 0,
+                "time_us": time + 1}));
+        }
+    }
+    json!({"segments": [], "device_traces": [events], "external_annotations": marks})
+}
+
+#[test]
+fn a_diagnosis_has_at_most_8_kilobytes() {
+    let folder = std::env::temp_dir().join(format!("vramscope-diagnose-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for rank in 0..3 {
+        std::fs::write(folder.join(format!("rank{rank}.json")), worst_case().to_string())
+            .expect("a file");
+    }
+    let worst = folder.to_string_lossy().into_owned();
+    for format in ["json", "text", "markdown"] {
+        for path in [worst.as_str(), LEAK, OOM, SKEW, "recorded/oom_expandable.pickle.gz"] {
+            let report = text(&["diagnose", "--format", format], &[path]);
+            assert!(
+                !report.is_empty() && report.len() <= 8000,
+                "{path} {format}: {}",
+                report.len()
+            );
+        }
+    }
+    let report = json("diagnose", &[worst.as_str()]);
+    let findings = list(&report["findings"]);
+    assert!(!findings.is_empty() && findings.len() <= 5, "{report}");
+    assert!(findings.iter().any(|f| f["kind"] == "oom"), "{report}");
+    std::fs::remove_dir_all(&folder).expect("the folder is removed");
+}
