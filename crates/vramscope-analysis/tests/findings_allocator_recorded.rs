@@ -66,7 +66,7 @@ fn free_memory_of_a_private_pool_is_no_fragmentation() {
     let [(_, story)] = stories.as_slice() else { panic!("one finding, not {stories:?}") };
     assert_eq!((story.verdict, story.usable), (Verdict::StrandedPool, Bytes(0)));
     assert_eq!(story.unusable[0].free, Bytes(9000 * MIB));
-    assert_eq!(device.findings().len(), 1, "one cause is told once");
+    assert_eq!(device.findings().len(), 1, "one cause makes one finding");
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn oom_beside_a_private_pool_is_stranded() {
         assert_eq!(story.unusable[0].free, mib(380));
         assert_eq!(story.is_pool_assumed, !names_pools);
         assert_eq!(finding.basis, if names_pools { Basis::Exact } else { Basis::Estimate });
-        // One cause is told once.
+        // One cause makes one finding.
         assert_eq!(memory.of_kind(FindingKind::StrandedPool), []);
         assert_eq!(memory.of_kind(FindingKind::Reserved), []);
     }

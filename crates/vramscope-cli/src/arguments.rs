@@ -21,7 +21,7 @@ const MANUAL: &str = "\
 Inputs
   PATH is a file or a folder. A file is a pickle, a gzip of one, a trace_plot page or JSON. The
   content decides, not the name. Folders are searched for .pickle, .pkl, .pt, .gz, .html and .json
-  files, and those that are no snapshots are skipped. Files are read in parallel and in chunks.
+  files. Files that are no snapshots are skipped. Files are read in parallel and in chunks.
 
 Numbers
   Names are those of torch.cuda.memory_stats(). requested_bytes and reserved_bytes come from the
@@ -67,7 +67,7 @@ pub(crate) enum Command {
     Blocks(Blocks),
     /// Show reserved memory: segments, free memory, fragmentation, driver calls
     Segments(Segments),
-    /// List the raw events of the trace, all or those that touch an address
+    /// List the raw events of the trace. With --address, list the events that touch it
     Events(Events),
     /// Say in a few sentences what is wrong: verdict, main findings, what to do
     Diagnose(Findings),

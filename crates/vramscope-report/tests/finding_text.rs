@@ -66,7 +66,7 @@ fn a_failed_allocation_is_told_with_its_place_and_numbers() {
         assert!(oom.text.contains(words), "{words:?} is not in {}", oom.text);
     }
     assert!(oom.action.contains("326.0 MiB"), "{}", oom.action);
-    // The request comes first, and call sites are told with their bytes.
+    // The request comes first. Each call site has its bytes.
     assert!(oom.children.len() > 3, "{:?}", oom.children);
 }
 

@@ -3,7 +3,7 @@
 use super::{Basis, Evidence, Facts, Finding, Severity, parts};
 use crate::blocks::{Block, Origin};
 use crate::category::{Category, Phase};
-use crate::site::is_framework_file;
+use crate::site::is_python;
 use crate::slicing::{Budget, strides};
 use std::collections::BTreeMap;
 use vramscope_snapshot::{Frame, FrameId, StackId};
@@ -143,26 +143,24 @@ fn own_free_frame(cx: Evidence<'_>, block: &Block, free: EventIndex) -> Option<F
 
 /// The innermost frame outside of PyTorch.
 fn program_frame(cx: Evidence<'_>, stack: StackId) -> Option<FrameId> {
-    let file = |f: FrameId| cx.snapshot.text(cx.snapshot.frame(f).file);
-    cx.snapshot.stacks.frames(stack).iter().copied().find(|&f| !is_framework_file(&file(f)))
+    cx.snapshot.stacks.frames(stack).iter().copied().find(|&f| cx.is_program(f))
 }
 
 /// The innermost frame of Python code.
 fn innermost_python(cx: Evidence<'_>, stack: StackId) -> Option<FrameId> {
     let file = |f: FrameId| cx.snapshot.text(cx.snapshot.frame(f).file);
-    let is_python = |f: &FrameId| file(*f).ends_with(".py") || file(*f).starts_with('<');
-    cx.snapshot.stacks.frames(stack).iter().copied().find(is_python)
+    let is_code = |f: &FrameId| is_python(&file(*f)) || file(*f).starts_with('<');
+    cx.snapshot.stacks.frames(stack).iter().copied().find(is_code)
 }
 
-/// The outermost frame of a call of a module, and the frame that makes the call. `None` if no
+/// The frame of the program that calls the outermost module. The program's innermost frame if no
 /// module is called.
 fn calling_frame(cx: Evidence<'_>, stack: StackId) -> Option<FrameId> {
     let frames = cx.snapshot.stacks.frames(stack);
     let name = |f: FrameId| cx.snapshot.text(cx.snapshot.frame(f).name);
     let outermost = frames.iter().rposition(|&f| name(f) == "_call_impl");
     let from = outermost.map_or(0, |at| at + 1);
-    let file = |f: FrameId| cx.snapshot.text(cx.snapshot.frame(f).file);
-    frames[from..].iter().copied().find(|&f| !is_framework_file(&file(f)))
+    frames[from..].iter().copied().find(|&f| cx.is_program(f))
 }
 
 /// A variable of the program that holds an old result until the line that computes the new one

@@ -37,12 +37,12 @@ pub use stranded::StrandedPool;
 
 use crate::carving::Carving;
 use crate::category::{Categories, Phase};
-use crate::site::Sites;
+use crate::site::{Sites, is_framework_frame};
 use crate::slicing::{self, Budget, run_to_completion};
 use crate::steps::Steps;
 use crate::trace::Trace;
 use returns::Returns;
-use vramscope_snapshot::{DeviceKind, Snapshot, StackId};
+use vramscope_snapshot::{DeviceKind, FrameId, Snapshot, StackId};
 use vramscope_units::Bytes;
 
 /// One finding: what was found, how much it matters and the evidence.
@@ -194,6 +194,12 @@ impl Evidence<'_> {
             parts: Vec::new(),
             facts,
         }
+    }
+
+    /// Whether a frame is the program's, or that of a package that builds on PyTorch.
+    fn is_program(&self, frame: FrameId) -> bool {
+        let frame = self.snapshot.frame(frame);
+        !is_framework_frame(&self.snapshot.text(frame.name), &self.snapshot.text(frame.file))
     }
 
     /// The phase of an event; `None` if nothing shows it.

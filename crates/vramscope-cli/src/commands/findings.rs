@@ -65,7 +65,7 @@ pub(super) fn print<T: Serialize>(
     }
 }
 
-/// Writes findings as text, with a line about those that are left out.
+/// Writes findings as text, and the number of omitted findings.
 pub(super) fn text(
     out: &mut dyn Write,
     findings: &[FindingRecord],
@@ -119,7 +119,7 @@ pub(super) fn blind_text(
     blind_spots.iter().try_for_each(|spot| writeln!(out, "  - {}", spot.text))
 }
 
-/// Writes findings as a list in Markdown, with a line about those that are left out.
+/// Writes findings as a list in Markdown, and the number of omitted findings.
 pub(super) fn markdown(
     out: &mut dyn Write,
     findings: &[FindingRecord],

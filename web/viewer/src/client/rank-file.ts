@@ -56,7 +56,7 @@ export class RankFile {
     return this.source.path;
   }
 
-  /** Whether the file is no snapshot and nobody named it. It gets no row in the run. */
+  /** Whether a folder's file is no snapshot. A skipped file gets no row in the run. */
   get skipped(): boolean {
     const load = this.load.value;
     const foreign = load.state === "error" && load.failure.file === "no_snapshot";

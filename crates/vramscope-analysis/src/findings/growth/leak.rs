@@ -4,6 +4,7 @@ use super::super::{Evidence, Finding, parts};
 use super::series::Candidate;
 use super::{Growth, GrowthKind, finding};
 use crate::category::Category;
+use crate::path::components;
 use crate::slicing::{Budget, strides};
 use crate::steps::Steps;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -197,11 +198,9 @@ struct CommonFrames {
 /// The innermost frames that the largest parts share.
 fn common_frames(cx: Evidence<'_>, parts: &[super::super::Part]) -> CommonFrames {
     let snapshot = cx.snapshot;
-    let is_kind =
-        |frame: FrameId, of: fn(&str) -> bool| of(&snapshot.text(snapshot.frame(frame).file));
     let users = |stack: StackId| -> Vec<FrameId> {
         let frames = snapshot.stacks.frames(stack).iter().rev().copied();
-        frames.filter(|&f| !is_kind(f, crate::site::is_framework_file)).collect()
+        frames.filter(|&f| cx.is_program(f)).collect()
     };
     let total: u64 = parts.iter().map(|part| part.bytes.0).sum();
     let mut common: Option<Vec<FrameId>> = None;
@@ -222,14 +221,15 @@ fn common_frames(cx: Evidence<'_>, parts: &[super::super::Part]) -> CommonFrames
     }
     let common = common.unwrap_or_default();
     let at = common.last().copied();
-    let program = common.iter().rev().copied().find(|&f| !is_kind(f, is_package));
+    let program = common.iter().rev().copied().find(|&f| !is_package(cx, f));
     CommonFrames {
         at: at.map(|f| snapshot.frame(f)),
         called_from: program.filter(|&f| Some(f) != at).map(|f| snapshot.frame(f)),
     }
 }
 
-/// Whether a file belongs to an installed package.
-fn is_package(file: &str) -> bool {
-    file.split(['/', '\\']).any(|folder| folder.ends_with("-packages"))
+/// Whether a frame belongs to an installed package.
+fn is_package(cx: Evidence<'_>, frame: FrameId) -> bool {
+    let file = cx.snapshot.text(cx.snapshot.frame(frame).file);
+    components(&file).iter().any(|folder| folder.ends_with("-packages"))
 }

@@ -1,5 +1,6 @@
 //! The facts of failed allocations, and the verdict that follows from them.
 
+use crate::backward_site::BackwardSite;
 use crate::category::Category;
 use crate::findings::reserved::CostlySetting;
 use crate::fragmentation::{FreeKind, FreeShare};
@@ -66,6 +67,8 @@ pub struct OomStory {
     pub failures: usize,
     /// The call stack of the request.
     pub stack: StackId,
+    /// The place of the request in backward; `None` if the request has Python frames.
+    pub backward: Option<BackwardSite>,
     /// Call stacks in the program of live blocks with the size of the request.
     pub twins: Vec<StackId>,
     /// Why it failed.

@@ -1,5 +1,5 @@
-//! Failed allocations. Those that follow from one failure, before the optimizer steps again, are
-//! one finding about the first of them.
+//! Failed allocations. All failures before the optimizer steps again are one finding, about the
+//! first failure.
 
 mod facts;
 mod history;
@@ -9,6 +9,7 @@ pub use facts::{LargerStep, OomStory, Returned, Verdict};
 
 use super::returns::{Cause, Returns};
 use super::{Basis, Evidence, Facts, Finding, Part};
+use crate::backward_site::{Allocation, BackwardSite, backward_sites};
 use crate::series::Series;
 use crate::slicing::Budget;
 use crate::steps::{StepSource, Steps};
@@ -121,6 +122,7 @@ async fn story(
         last: cascade.ooms[cascade.ooms.len() - 1].event,
         failures: cascade.ooms.len(),
         stack: state.stack,
+        backward: backward_of(cx, oom, state.stack, budget).await,
         twins: state.twins,
         verdict: Verdict::Unknown,
         device_free: oom.device_free,
@@ -162,6 +164,17 @@ async fn story(
         parts: request.into_iter().chain(state.holders).collect(),
         ..cx.finding(oom.event.0, requested, requested, events, Facts::Oom(Box::new(story)))
     }
+}
+
+/// The place of a failed request in backward.
+async fn backward_of(
+    cx: Evidence<'_>,
+    oom: Oom,
+    stack: StackId,
+    budget: &mut Budget,
+) -> Option<BackwardSite> {
+    let request = Allocation::Failed { event: oom.event, bytes: oom.requested, stack };
+    backward_sites(cx.snapshot, cx.trace, cx.sites, &[request], budget).await.pop().flatten()
 }
 
 /// Whether a delayed free completed right before a failure, when the allocator waited for all

@@ -7,8 +7,9 @@ use super::reserved::setting_text;
 use super::{Words, counted, times};
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
-use crate::text::NO_STACK;
-use vramscope_analysis::{Category, Finding, FreeShare, OomStory, Verdict};
+use vramscope_analysis::{
+    BackwardBasis, BackwardSite, Category, Finding, FreeShare, OomStory, Verdict,
+};
 use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
 
@@ -19,15 +20,18 @@ const MAX_NAMED: usize = 3;
 const MIN_NAMED: Bytes = Bytes(16 << 20);
 
 pub(super) fn oom(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> Words {
-    let request = site(entry, story.stack);
+    let request = request_line(entry, story);
     let place = place(finding);
-    let at = if place.is_empty() { at_site(&request) } else { place.clone() };
+    let at = match &request {
+        Some(request) if place.is_empty() => at_site(request),
+        _ => place.clone(),
+    };
     let sentences = [
         format!(
             "Allocating {} failed at {}{place}{}.",
             story.requested,
             story.event,
-            site_in(&request)
+            request.map(|request| format!(", at {request}")).unwrap_or_default()
         ),
         twins(entry, story),
         room(story),
@@ -62,8 +66,23 @@ fn place(finding: &Finding) -> String {
     }
 }
 
-fn site_in(request: &str) -> String {
-    if request == NO_STACK { String::new() } else { format!(", at {request}") }
+/// The line of a request: its call site, and for a request of backward the forward line, as in
+/// `LogSoftmaxBackward0 (backward of gpt.py:44 forward)`.
+fn request_line(entry: &SnapshotEntry, story: &OomStory) -> Option<String> {
+    let own = (story.stack != StackId::EMPTY).then(|| site(entry, story.stack));
+    // Without a node, order alone does not tell lines with blocks of one size apart.
+    let is_likely = |backward: &&BackwardSite| match backward.basis {
+        Some(BackwardBasis::EqualBytes) => true,
+        Some(BackwardBasis::GraphOrder) => backward.node.is_some(),
+        Some(BackwardBasis::NearestSize) | None => false,
+    };
+    let likely = story.backward.as_ref().filter(is_likely);
+    let forward = likely.and_then(|backward| backward.forward).map(|stack| site(entry, stack));
+    match (own, forward) {
+        (Some(own), Some(forward)) => Some(format!("{own} (backward of {forward})")),
+        (None, Some(forward)) => Some(format!("the backward of {forward}")),
+        (own, None) => own,
+    }
 }
 
 fn twins(entry: &SnapshotEntry, story: &OomStory) -> String {
