@@ -3,6 +3,7 @@
 
 use crate::frames::site;
 use crate::target::Target;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,18 +13,35 @@ use vramscope_analysis::{
 };
 
 /// The place of an allocation in backward.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct BackwardRecord {
     /// The node of the autograd graph; null without C++ frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// The call site in the forward pass whose backward it is; null if none is likely.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub forward: Option<String>,
     /// The evidence for `forward`: `equal_bytes`, `graph_order` or `nearest_size`; null without
     /// one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub basis: Option<BackwardBasis>,
+}
+
+/// The distinct places in backward of a report's rows. A row refers to its place by index, because
+/// many rows have equal places.
+#[derive(Debug, Default, Serialize)]
+#[serde(transparent)]
+pub struct BackwardTable {
+    places: Vec<BackwardRecord>,
+    #[serde(skip)]
+    indices: FxHashMap<BackwardRecord, u32>,
+}
+
+impl BackwardTable {
+    /// The index of a place, which is added if it is new.
+    pub fn add(&mut self, place: BackwardRecord) -> u32 {
+        *self.indices.entry(place).or_insert_with_key(|place| {
+            self.places.push(place.clone());
+            (self.places.len() - 1) as u32
+        })
+    }
 }
 
 impl BackwardRecord {

@@ -1,6 +1,6 @@
 //! `vramscope blocks`: all blocks of the window, sorted.
 
-use super::backward::{self, BackwardRecord};
+use super::backward::{self, BackwardRecord, BackwardTable};
 use super::{BlockPlaces, StackTable, Target, block_site};
 use crate::notes::notes;
 use serde::Serialize;
@@ -38,6 +38,8 @@ pub struct Blocks<'a> {
     pub blocks: Vec<BlockRecord<'a>>,
     /// The number of blocks left out by `--limit`.
     pub omitted: usize,
+    /// The places in backward of `blocks`.
+    pub backward: BackwardTable,
     /// The call stacks of `blocks`, innermost frame first.
     pub stacks: StackTable<'a>,
 }
@@ -82,14 +84,14 @@ pub struct BlockRecord<'a> {
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
-    /// Its place in backward, if backward allocated the block in a thread without Python.
-    /// Not in JSON, where a block takes at most 400 bytes: `state` has it.
-    #[serde(skip)]
-    pub backward: Option<BackwardRecord>,
-    /// The text of `_set_memory_metadata` at the alloc; null if there is none.
+    /// The index of its place in the report's `backward`; absent unless backward allocated the
+    /// block in a thread without Python.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backward: Option<u32>,
+    /// The text of `_set_memory_metadata` at the alloc; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_metadata: Option<Cow<'a, str>>,
-    /// The texts of `_annotate_tensor`, in order.
+    /// The texts of `_annotate_tensor`, in order; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<Cow<'a, str>>,
     /// The index of the call stack in the report's `stacks`.
@@ -114,8 +116,10 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
     let of_backward = backward::of_blocks(target, order.iter().copied(), budget);
     let of_backward = run_to_completion(of_backward);
     let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
-    let row = |(&i, backward): (&u32, Option<BackwardRecord>)| {
+    let mut backward = BackwardTable::default();
+    let row = |(&i, place): (&u32, Option<BackwardRecord>)| {
         let stack = stacks.add(target.snapshot(), trace.blocks[i as usize].stack);
+        let backward = place.map(|place| backward.add(place));
         BlockRecord { backward, ..record(&places, target, i, stack) }
     };
     let rows: Vec<BlockRecord<'_>> = order.iter().zip(of_backward).map(row).collect();
@@ -127,6 +131,7 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
         lifetime_unit: if trace.clock.is_some() { "us" } else { "events" },
         omitted: trace.blocks.len() - rows.len(),
         blocks: rows,
+        backward,
         stacks,
     }
 }

@@ -4,7 +4,7 @@ use super::{
     BlockPlaces, CategoryShare, StackTable, Target, block_site, by_category, event_of, slot_of,
     time_of,
 };
-use crate::backward::{self, BackwardRecord};
+use crate::backward::{self, BackwardRecord, BackwardTable};
 use crate::device_name;
 use crate::notes::notes;
 use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
@@ -96,6 +96,8 @@ pub struct State<'a> {
     pub segments_omitted: usize,
     /// Free memory by pool, stream and size class.
     pub free: Vec<FreeRecord>,
+    /// The places in backward of `blocks`.
+    pub backward: BackwardTable,
     /// The call stacks of `blocks` and `segments`, innermost frame first.
     pub stacks: StackTable<'a>,
 }
@@ -130,13 +132,14 @@ pub struct LiveBlockRecord<'a> {
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
-    /// Its place in backward, if backward allocated the block in a thread without Python.
+    /// The index of its place in the report's `backward`; absent unless backward allocated the
+    /// block in a thread without Python.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backward: Option<BackwardRecord>,
-    /// The text of `_set_memory_metadata` at the alloc; null if there is none.
+    pub backward: Option<u32>,
+    /// The text of `_set_memory_metadata` at the alloc; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_metadata: Option<Cow<'a, str>>,
-    /// The texts of `_annotate_tensor`, in order.
+    /// The texts of `_annotate_tensor`, in order; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<Cow<'a, str>>,
     /// The index of the call stack in the report's `stacks`.
@@ -152,7 +155,8 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
     let segments = live.segments(carving);
     let blocks = live.blocks();
     let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
-    let mut row = |(&i, backward): (&u32, Option<BackwardRecord>)| {
+    let mut backward = BackwardTable::default();
+    let mut row = |(&i, place): (&u32, Option<BackwardRecord>)| {
         let notes = notes(target, i);
         let block = &trace.blocks[i as usize];
         let guess = categories.get(i);
@@ -174,7 +178,7 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
             segment_type: places.segment_type(i),
             of_free: block.has_stack_of_free(),
             site: block_site(target, block),
-            backward,
+            backward: place.map(|place| backward.add(place)),
             user_metadata: notes.metadata,
             annotations: notes.annotations,
             stack: stacks.add(snapshot, block.stack),
@@ -207,6 +211,7 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
         free: free_records(snapshot, &segments),
         segments_omitted: segments.len() - segment_rows.len(),
         segments: segment_rows,
+        backward,
         stacks,
     }
 }
