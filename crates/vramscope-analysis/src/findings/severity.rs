@@ -24,7 +24,7 @@ impl Severity {
     /// `reserved_bytes` peak at `reserved_peak`.
     ///
     /// A failed allocation ended the run, and growth will. Other findings are `Medium` from
-    /// [`MEDIUM_PERCENT`] of the peak.
+    /// 5 percent of the peak.
     pub fn of(kind: FindingKind, cost: u64, reserved_peak: i64) -> Self {
         let at_least =
             |percent: u128| u128::from(cost) * 100 >= reserved_peak.max(0) as u128 * percent;

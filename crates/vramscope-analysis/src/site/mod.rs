@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The call site of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The innermost frame of the best [`FrameKind`] that the stack has. `None` for an empty
+    /// The innermost frame of the best kind that the stack has. `None` for an empty
     /// stack.
     pub frame: Option<Frame>,
     /// Hash of the frame's function, file and line. Equal call sites have equal hashes in every
