@@ -1,0 +1,256 @@
+//! Blocks and free lists.
+
+use crate::settings::page;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// No block.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A block of the allocator. It is valid until it is free again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockId(pub(crate) u32);
+
+/// What a block is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockState {
+    /// The program holds it.
+    Allocated,
+    /// The program freed it, and a stream still uses it.
+    PendingFree,
+    /// It is in the cache.
+    Free,
+    /// Address space of an expandable segment without memory.
+    Unmapped,
+}
+
+/// A range of a segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    /// Requested bytes. 0 for a free block.
+    pub(crate) requested: u64,
+    pub(crate) state: BlockState,
+    /// Index of the free list.
+    pub(crate) list: u32,
+    /// Start of the expandable segment's address range. 0 for an ordinary segment.
+    pub(crate) range: u64,
+    /// Neighbors in the same segment, or [`NONE`].
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
+    /// The number of searches of its pool when it became free, for garbage collection.
+    pub(crate) freed_at: u64,
+}
+
+impl Block {
+    pub(crate) fn end(&self) -> u64 {
+        self.start.saturating_add(self.size)
+    }
+
+    pub(crate) fn is_expandable(&self) -> bool {
+        self.range != 0
+    }
+
+    /// Whether the block is a part of a segment (`is_split`).
+    pub(crate) fn is_part(&self) -> bool {
+        self.prev != NONE || self.next != NONE
+    }
+
+    /// Whether the block neither serves the program nor a stream.
+    pub(crate) fn is_unused(&self) -> bool {
+        matches!(self.state, BlockState::Free | BlockState::Unmapped)
+    }
+}
+
+/// What a free list serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ListKey {
+    /// The private pool. 0 for the default pool.
+    pub(crate) pool: u32,
+    /// Whether the list serves blocks of at most 1 MiB.
+    pub(crate) is_small: bool,
+    pub(crate) stream: u32,
+}
+
+/// The unused blocks of one stream and pool.
+#[derive(Debug)]
+pub(crate) struct FreeList {
+    pub(crate) key: ListKey,
+    /// Free blocks by size, then address. The third value is the block.
+    pub(crate) free: BTreeSet<(u64, u64, u32)>,
+    /// Unmapped blocks by address.
+    pub(crate) unmapped: BTreeMap<u64, u32>,
+}
+
+impl FreeList {
+    /// The page of the list's expandable segments.
+    pub(crate) fn page(&self) -> u64 {
+        page(self.key.is_small)
+    }
+}
+
+/// All blocks and free lists.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    all: Vec<Block>,
+    /// Unused entries of `all`.
+    vacant: Vec<u32>,
+    pub(crate) lists: Vec<FreeList>,
+    by_key: FxHashMap<ListKey, u32>,
+    /// Searches of the large default pool, for garbage collection.
+    pub(crate) searches: u64,
+}
+
+impl Blocks {
+    pub(crate) fn get(&self, id: u32) -> &Block {
+        &self.all[id as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u32) -> &mut Block {
+        &mut self.all[id as usize]
+    }
+
+    /// The neighbor `id` unless it is [`NONE`].
+    pub(crate) fn neighbor(&self, id: u32) -> Option<&Block> {
+        (id != NONE).then(|| self.get(id))
+    }
+
+    /// Number of blocks, with vacant entries.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// All blocks that exist.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Block)> {
+        // A vacant entry has no bytes.
+        (0..).zip(&self.all).filter(|(_, block)| block.size > 0)
+    }
+
+    /// The free list of a key.
+    pub(crate) fn list(&mut self, key: ListKey) -> u32 {
+        let lists = &mut self.lists;
+        *self.by_key.entry(key).or_insert_with(|| {
+            lists.push(FreeList { key, free: BTreeSet::new(), unmapped: BTreeMap::new() });
+            lists.len() as u32 - 1
+        })
+    }
+
+    /// Adds a block between its neighbors, and to its free list if it is unused.
+    pub(crate) fn insert(&mut self, block: Block) -> u32 {
+        let id = self.vacant.pop().unwrap_or_else(|| {
+            self.all.push(block);
+            self.all.len() as u32 - 1
+        });
+        *self.get_mut(id) = block;
+        if block.prev != NONE {
+            self.get_mut(block.prev).next = id;
+        }
+        if block.next != NONE {
+            self.get_mut(block.next).prev = id;
+        }
+        self.list_unused(id);
+        id
+    }
+
+    /// Adds an unused block to its free list.
+    pub(crate) fn list_unused(&mut self, id: u32) {
+        let searches = self.searches;
+        let block = &mut self.all[id as usize];
+        let list = &mut self.lists[block.list as usize];
+        match block.state {
+            BlockState::Free => {
+                block.freed_at = searches;
+                list.free.insert((block.size, block.start, id));
+            }
+            BlockState::Unmapped => {
+                list.unmapped.insert(block.start, id);
+            }
+            BlockState::Allocated | BlockState::PendingFree => {}
+        }
+    }
+
+    /// Takes an unused block from its free list.
+    pub(crate) fn unlist(&mut self, id: u32) {
+        let block = &self.all[id as usize];
+        let list = &mut self.lists[block.list as usize];
+        match block.state {
+            BlockState::Free => {
+                list.free.remove(&(block.size, block.start, id));
+            }
+            BlockState::Unmapped => {
+                list.unmapped.remove(&block.start);
+            }
+            BlockState::Allocated | BlockState::PendingFree => {}
+        }
+    }
+
+    /// Removes a block that is in no free list. Its neighbors do not become neighbors.
+    pub(crate) fn remove(&mut self, id: u32) {
+        let Block { prev, next, .. } = *self.get(id);
+        if prev != NONE {
+            self.get_mut(prev).next = NONE;
+        }
+        if next != NONE {
+            self.get_mut(next).prev = NONE;
+        }
+        self.get_mut(id).size = 0;
+        self.vacant.push(id);
+    }
+
+    /// Splits a block that is in no free list after `size` bytes. The rest has `state`. Returns the
+    /// rest.
+    pub(crate) fn split(&mut self, id: u32, size: u64, state: BlockState) -> u32 {
+        let block = *self.get(id);
+        self.get_mut(id).size = size;
+        self.insert(Block {
+            start: block.start + size,
+            size: block.size - size,
+            requested: 0,
+            state,
+            prev: id,
+            ..block
+        })
+    }
+
+    /// Merges a block that is in no free list with the neighbors in the same state, and adds it to
+    /// its free list (`try_merge_blocks`).
+    pub(crate) fn merge_and_list(&mut self, id: u32) {
+        self.merge(id);
+        self.list_unused(id);
+    }
+
+    /// Merges a block that is in no free list with the neighbors in the same state.
+    pub(crate) fn merge(&mut self, id: u32) {
+        let state = self.get(id).state;
+        let prev = self.get(id).prev;
+        if prev != NONE && self.get(prev).state == state {
+            self.unlist(prev);
+            let before = *self.get(prev);
+            let block = self.get_mut(id);
+            (block.start, block.prev) = (before.start, before.prev);
+            block.size += before.size;
+            if before.prev != NONE {
+                self.get_mut(before.prev).next = id;
+            }
+            self.vacate(prev);
+        }
+        let next = self.get(id).next;
+        if next != NONE && self.get(next).state == state {
+            self.unlist(next);
+            let after = *self.get(next);
+            let block = self.get_mut(id);
+            block.next = after.next;
+            block.size += after.size;
+            if after.next != NONE {
+                self.get_mut(after.next).prev = id;
+            }
+            self.vacate(next);
+        }
+    }
+
+    fn vacate(&mut self, id: u32) {
+        self.get_mut(id).size = 0;
+        self.vacant.push(id);
+    }
+}

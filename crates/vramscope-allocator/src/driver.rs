@@ -1,0 +1,173 @@
+//! The driver below the allocator: an address range with a limit.
+
+use crate::settings::LARGE_SEGMENT;
+use std::collections::BTreeMap;
+
+/// First address of ordinary segments.
+const FIRST_ADDRESS: u64 = 0x7600_0000_0000;
+
+/// First address of the address ranges of expandable segments.
+const FIRST_RANGE: u64 = 0x6000_0000_0000;
+
+/// The device that memory comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Device {
+    /// The bytes that PyTorch can have on this device. `u64::MAX` means no limit. It is less than
+    /// `total`: the CUDA context, other libraries and other programs need memory too.
+    pub available: u64,
+    /// The size of the device, in bytes (`totalGlobalMem`). An expandable segment has an address
+    /// range of 9/8 of it.
+    pub total: u64,
+    /// `allowed_memory_maximum`: the bytes that `set_per_process_memory_fraction` allows. `None`
+    /// when the program did not call it.
+    pub allowed: Option<u64>,
+    /// Where the driver places segments.
+    pub order: AddressOrder,
+}
+
+impl Default for Device {
+    fn default() -> Self {
+        Self {
+            available: u64::MAX,
+            total: 1 << 40,
+            allowed: None,
+            order: AddressOrder::default(),
+        }
+    }
+}
+
+/// The order in which a driver hands out addresses. Free blocks of one size are used in address
+/// order, so it can decide which block serves a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AddressOrder {
+    /// The lowest free addresses first.
+    #[default]
+    Ascending,
+    /// Every new segment lies below all others.
+    Descending,
+    /// New segments lie above or below the others, by a fixed pattern.
+    Mixed,
+}
+
+/// Hands out addresses and counts bytes.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    available: u64,
+    used: u64,
+    order: AddressOrder,
+    /// Free address ranges below `top`: start and size.
+    holes: BTreeMap<u64, u64>,
+    top: u64,
+    bottom: u64,
+    placed: u64,
+    next_range: u64,
+    range_size: u64,
+    /// The address of the next ordinary segment, when it is known.
+    pub(crate) next_address: Option<u64>,
+}
+
+impl Driver {
+    pub(crate) fn new(device: &Device) -> Self {
+        let range_size = (device.total / 8).saturating_mul(9).max(LARGE_SEGMENT);
+        Self {
+            available: device.available,
+            used: 0,
+            order: device.order,
+            holes: BTreeMap::new(),
+            top: FIRST_ADDRESS,
+            bottom: FIRST_ADDRESS,
+            placed: 0,
+            next_range: FIRST_RANGE,
+            range_size: range_size.checked_next_multiple_of(LARGE_SEGMENT).unwrap_or(range_size),
+            next_address: None,
+        }
+    }
+
+    /// The address range of an expandable segment, in bytes.
+    pub(crate) fn range_size(&self) -> u64 {
+        self.range_size
+    }
+
+    /// Sets the limit.
+    pub(crate) fn set_available(&mut self, bytes: u64) {
+        self.available = bytes;
+    }
+
+    /// Takes memory of expandable segments. Returns whether there was enough.
+    pub(crate) fn take(&mut self, bytes: u64) -> bool {
+        if self.used.saturating_add(bytes) > self.available {
+            return false;
+        }
+        self.used += bytes;
+        true
+    }
+
+    /// Counts memory that was there before, whatever the limit.
+    pub(crate) fn count(&mut self, bytes: u64) {
+        self.used = self.used.saturating_add(bytes);
+    }
+
+    /// Gives back memory of expandable segments.
+    pub(crate) fn give(&mut self, bytes: u64) {
+        self.used = self.used.saturating_sub(bytes);
+    }
+
+    /// Takes memory for an ordinary segment (`cudaMalloc`). `None` when there is not enough.
+    pub(crate) fn allocate(&mut self, bytes: u64) -> Option<u64> {
+        if !self.take(bytes) {
+            return None;
+        }
+        if let Some(address) = self.next_address.take() {
+            return Some(address);
+        }
+        if self.order == AddressOrder::Ascending
+            && let Some((&start, &size)) = self.holes.iter().find(|(_, size)| **size >= bytes)
+        {
+            self.holes.remove(&start);
+            if size > bytes {
+                self.holes.insert(start + bytes, size - bytes);
+            }
+            return Some(start);
+        }
+        self.placed += 1;
+        // A multiplicative hash of the count: reproducible, and without a pattern that programs
+        // have.
+        let is_below = match self.order {
+            AddressOrder::Ascending => false,
+            AddressOrder::Descending => true,
+            AddressOrder::Mixed => self.placed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1,
+        };
+        if is_below {
+            self.bottom -= bytes;
+            return Some(self.bottom);
+        }
+        let address = self.top;
+        self.top += bytes;
+        Some(address)
+    }
+
+    /// Returns an ordinary segment (`cudaFree`).
+    pub(crate) fn free(&mut self, address: u64, bytes: u64) {
+        self.give(bytes);
+        if self.order != AddressOrder::Ascending {
+            return;
+        }
+        let (mut start, mut size) = (address, bytes);
+        if let Some((&before, &length)) = self.holes.range(..address).next_back()
+            && before + length == address
+        {
+            (start, size) = (before, length + size);
+        }
+        if let Some(length) = self.holes.remove(&(address + bytes)) {
+            size += length;
+        }
+        self.holes.insert(start, size);
+    }
+
+    /// The start of a new address range for an expandable segment.
+    pub(crate) fn reserve_range(&mut self) -> u64 {
+        let start = self.next_range;
+        self.next_range += self.range_size;
+        start
+    }
+}
