@@ -116,11 +116,6 @@ impl Blocks {
         (id != NONE).then(|| self.get(id))
     }
 
-    /// Number of blocks, with vacant entries.
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
-    }
-
     /// All blocks that exist.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Block)> {
         // A vacant entry has no bytes.

@@ -3,11 +3,15 @@
 use crate::settings::LARGE_SEGMENT;
 use std::collections::BTreeMap;
 
-/// First address of ordinary segments.
-const FIRST_ADDRESS: u64 = 0x7600_0000_0000;
+/// First address of ordinary segments. Both directions have room for more bytes than a program can
+/// ever allocate.
+const FIRST_ADDRESS: u64 = 1 << 62;
 
 /// First address of the address ranges of expandable segments.
-const FIRST_RANGE: u64 = 0x6000_0000_0000;
+const FIRST_RANGE: u64 = 1 << 50;
+
+/// A limit above every device, so that sums of sizes cannot overflow.
+const MAX_AVAILABLE: u64 = 1 << 48;
 
 /// The device that memory comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,12 +31,7 @@ pub struct Device {
 
 impl Default for Device {
     fn default() -> Self {
-        Self {
-            available: u64::MAX,
-            total: 1 << 40,
-            allowed: None,
-            order: AddressOrder::default(),
-        }
+        Self { available: u64::MAX, total: 1 << 40, allowed: None, order: AddressOrder::default() }
     }
 }
 
@@ -68,9 +67,9 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(device: &Device) -> Self {
-        let range_size = (device.total / 8).saturating_mul(9).max(LARGE_SEGMENT);
+        let range_size = device.total.clamp(LARGE_SEGMENT, MAX_AVAILABLE) / 8 * 9;
         Self {
-            available: device.available,
+            available: device.available.min(MAX_AVAILABLE),
             used: 0,
             order: device.order,
             holes: BTreeMap::new(),
@@ -78,7 +77,7 @@ impl Driver {
             bottom: FIRST_ADDRESS,
             placed: 0,
             next_range: FIRST_RANGE,
-            range_size: range_size.checked_next_multiple_of(LARGE_SEGMENT).unwrap_or(range_size),
+            range_size: range_size.next_multiple_of(LARGE_SEGMENT),
             next_address: None,
         }
     }
@@ -90,7 +89,7 @@ impl Driver {
 
     /// Sets the limit.
     pub(crate) fn set_available(&mut self, bytes: u64) {
-        self.available = bytes;
+        self.available = bytes.min(MAX_AVAILABLE);
     }
 
     /// Takes memory of expandable segments. Returns whether there was enough.

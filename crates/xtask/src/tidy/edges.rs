@@ -4,11 +4,12 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 
 /// Every crate of the product with all crates of the product that it depends on. An edge that is
 /// missing here may not be added to a manifest, and an edge that no manifest has may not stay here.
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 13] = [
     ("vramscope-units", &[]),
+    ("vramscope-allocator", &[]),
     ("vramscope-pickle", &[]),
     ("vramscope-snapshot", &["vramscope-pickle", "vramscope-units"]),
-    ("vramscope-analysis", &["vramscope-snapshot", "vramscope-units"]),
+    ("vramscope-analysis", &["vramscope-allocator", "vramscope-snapshot", "vramscope-units"]),
     ("vramscope-render", &[]),
     (
         "vramscope-layout",

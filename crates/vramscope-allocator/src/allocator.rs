@@ -1,0 +1,279 @@
+//! Requests and frees.
+
+use crate::blocks::{Block, BlockId, BlockState, Blocks, ListKey, NONE};
+use crate::driver::{Device, Driver};
+use crate::observer::Observer;
+use crate::settings::{SMALL_SIZE, Settings, segment_size};
+
+/// A request for memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Requested bytes.
+    pub bytes: u64,
+    /// Any number that names the stream.
+    pub stream: u32,
+    /// Any number that names the private pool. 0 is the default pool.
+    pub pool: u32,
+}
+
+/// A request for which there is not enough memory, even after all free memory was returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory;
+
+/// Counters of an allocator. All but the last two are in bytes, and have the names of
+/// `torch.cuda.memory_stats`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// `reserved_bytes.all.current`.
+    pub reserved_bytes: u64,
+    /// `reserved_bytes.all.peak`.
+    pub reserved_peak: u64,
+    /// `active_bytes.all.current`.
+    pub active_bytes: u64,
+    /// `active_bytes.all.peak`.
+    pub active_peak: u64,
+    /// `requested_bytes.all.current`.
+    pub requested_bytes: u64,
+    /// `num_alloc_retries`: requests that were tried again after all free memory was returned.
+    pub num_alloc_retries: u64,
+    /// `num_ooms`.
+    pub num_ooms: u64,
+    /// Requests served by one of several free blocks of equal size. Their addresses decided which.
+    pub ties: u64,
+}
+
+/// The caching allocator of one device.
+#[derive(Debug)]
+pub struct Allocator {
+    pub(crate) settings: Settings,
+    pub(crate) allowed: Option<u64>,
+    pub(crate) driver: Driver,
+    pub(crate) blocks: Blocks,
+    pub(crate) stats: Stats,
+    /// Blocks that wait for a stream. Some are complete again.
+    pub(crate) pending: Vec<u32>,
+    /// Private pools that nothing uses any more, ascending: their free segments can be returned.
+    pub(crate) unused_pools: Vec<u32>,
+    /// The number of driver calls that fail next, whatever is available.
+    forced_failures: u32,
+}
+
+impl Allocator {
+    /// An allocator without segments.
+    pub fn new(settings: Settings, device: &Device) -> Self {
+        Self {
+            settings,
+            allowed: device.allowed,
+            driver: Driver::new(device),
+            blocks: Blocks::default(),
+            stats: Stats::default(),
+            pending: Vec::new(),
+            unused_pools: Vec::new(),
+            forced_failures: 0,
+        }
+    }
+
+    /// The counters.
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Sets the bytes that PyTorch can have, for a device on which that changes.
+    pub fn set_available(&mut self, bytes: u64) {
+        self.driver.set_available(bytes);
+    }
+
+    /// Tells the address of the next ordinary segment. Without it the driver's model decides.
+    pub fn place_next_segment(&mut self, address: u64) {
+        self.driver.next_address = Some(address);
+    }
+
+    /// Makes the next driver call of the next request fail, as if the device were full.
+    pub fn refuse_next(&mut self) {
+        self.forced_failures = 1;
+    }
+
+    /// Serves a request (`malloc`).
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`] when the device has too little memory even after all free memory was
+    /// returned.
+    pub fn malloc(
+        &mut self,
+        request: Request,
+        observer: &mut impl Observer,
+    ) -> Result<BlockId, OutOfMemory> {
+        let size = self.settings.round(request.bytes);
+        let is_small = size <= SMALL_SIZE;
+        let list =
+            self.blocks.list(ListKey { pool: request.pool, is_small, stream: request.stream });
+        let collects = self.allowed.is_some() && self.settings.garbage_collection_threshold > 0.0;
+        if collects && request.pool == 0 && !is_small {
+            self.blocks.searches += 1;
+        }
+        let found = match self.best_fit(list, size) {
+            Some(id) => Some(id),
+            None => {
+                if collects {
+                    self.collect_garbage(observer);
+                }
+                self.new_block(list, size, observer)
+                    .or_else(|| {
+                        self.release_oversize(list, size, observer)
+                            .then(|| self.new_block(list, size, observer))
+                            .flatten()
+                    })
+                    .or_else(|| {
+                        self.release_all(observer);
+                        self.stats.num_alloc_retries += 1;
+                        self.new_block(list, size, observer)
+                    })
+            }
+        };
+        self.driver.next_address = None;
+        self.forced_failures = 0;
+        let Some(id) = found else {
+            self.stats.num_ooms += 1;
+            return Err(OutOfMemory);
+        };
+        let rest = self.blocks.get(id).size - size;
+        if self.settings.splits(size, rest, is_small) {
+            self.blocks.split(id, size, BlockState::Free);
+        }
+        let block = self.blocks.get_mut(id);
+        (block.state, block.requested) = (BlockState::Allocated, request.bytes);
+        self.stats.active_bytes += block.size;
+        self.stats.active_peak = self.stats.active_peak.max(self.stats.active_bytes);
+        self.stats.requested_bytes += request.bytes;
+        Ok(BlockId(id))
+    }
+
+    /// Frees a block that no other stream uses (`free`). Returns whether the block was in use.
+    pub fn free(&mut self, id: BlockId) -> bool {
+        let used = !self.blocks.get(id.0).is_unused();
+        if used {
+            self.free_block(id.0);
+        }
+        used
+    }
+
+    /// Frees a block that other streams still use (`free` after `record_stream`). It stays active
+    /// until [`Allocator::free`], or until all free memory is returned.
+    pub fn free_later(&mut self, id: BlockId) {
+        let block = self.blocks.get_mut(id.0);
+        if block.state == BlockState::Allocated {
+            block.state = BlockState::PendingFree;
+            self.pending.push(id.0);
+        }
+    }
+
+    /// Whether a block waits for a stream.
+    pub fn is_pending(&self, id: BlockId) -> bool {
+        self.blocks.get(id.0).state == BlockState::PendingFree
+    }
+
+    /// Returns free memory to the driver (`empty_cache`).
+    pub fn empty_cache(&mut self, observer: &mut impl Observer) {
+        self.release_all(observer);
+    }
+
+    /// Tells that nothing uses a private pool any more: its free segments can be returned.
+    pub fn retire_pool(&mut self, pool: u32) {
+        if let Err(at) = self.unused_pools.binary_search(&pool) {
+            self.unused_pools.insert(at, pool);
+        }
+    }
+
+    /// Moves a block to its free list (`free_block`).
+    pub(crate) fn free_block(&mut self, id: u32) {
+        let block = self.blocks.get_mut(id);
+        self.stats.active_bytes -= block.size;
+        self.stats.requested_bytes -= block.requested;
+        (block.state, block.requested) = (BlockState::Free, 0);
+        self.blocks.merge_and_list(id);
+    }
+
+    /// Takes the free block that serves `size` bytes best (`get_free_block`).
+    fn best_fit(&mut self, list: u32, size: u64) -> Option<u32> {
+        let mut larger = self.blocks.lists[list as usize].free.range((size, 0, 0)..);
+        let mut best = *larger.next()?;
+        let mut next = larger.next().copied();
+        if self.blocks.get(best.2).is_expandable() {
+            if self.settings.expandable_segments {
+                // A block before unmapped memory counts with that memory.
+                while self.blocks.get(best.2).is_expandable()
+                    && let Some(other) = next
+                    && self.expandable_size(other.2) < self.expandable_size(best.2)
+                {
+                    best = other;
+                    next = larger.next().copied();
+                }
+            } else {
+                // Expandable segments were switched off: only other segments serve.
+                best = std::iter::once(next)
+                    .flatten()
+                    .chain(larger.copied())
+                    .find(|other| !self.blocks.get(other.2).is_expandable())?;
+                next = None;
+            }
+        }
+        if !self.settings.may_serve(size, best.0) {
+            return None;
+        }
+        if next.is_some_and(|other| other.0 == best.0) {
+            self.stats.ties += 1;
+        }
+        self.blocks.lists[list as usize].free.remove(&best);
+        Some(best.2)
+    }
+
+    /// The size of a free block with the unmapped memory behind it.
+    fn expandable_size(&self, id: u32) -> u64 {
+        let block = self.blocks.get(id);
+        let next = self.blocks.neighbor(block.next);
+        let unmapped = next.filter(|next| next.state == BlockState::Unmapped);
+        block.size + unmapped.map_or(0, |next| next.size)
+    }
+
+    /// Takes memory from the driver for a block of `size` bytes (`alloc_block`). The block is in no
+    /// free list. `None` when there is not enough memory.
+    fn new_block(&mut self, list: u32, size: u64, observer: &mut impl Observer) -> Option<u32> {
+        if self.forced_failures > 0 {
+            self.forced_failures -= 1;
+            return None;
+        }
+        let bytes = segment_size(size);
+        if self.allowed.is_some_and(|most| self.stats.reserved_bytes.saturating_add(bytes) > most) {
+            return None;
+        }
+        let is_private = self.blocks.lists[list as usize].key.pool != 0;
+        if self.settings.expandable_segments
+            && (!is_private || self.settings.expandable_private_pools)
+        {
+            return self.expandable_block(list, size, observer);
+        }
+        let start = self.driver.allocate(bytes)?;
+        // `Allocated` keeps the block out of the free list. The caller sets the state.
+        let id = self.blocks.insert(Block {
+            start,
+            size: bytes,
+            requested: 0,
+            state: BlockState::Allocated,
+            list,
+            range: 0,
+            prev: NONE,
+            next: NONE,
+            freed_at: 0,
+        });
+        self.reserve(bytes);
+        self.notify(observer, crate::SegmentAction::Alloc, list, start, bytes);
+        Some(id)
+    }
+
+    /// Counts reserved bytes.
+    pub(crate) fn reserve(&mut self, bytes: u64) {
+        self.stats.reserved_bytes += bytes;
+        self.stats.reserved_peak = self.stats.reserved_peak.max(self.stats.reserved_bytes);
+    }
+}

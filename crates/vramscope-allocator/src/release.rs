@@ -1,0 +1,128 @@
+//! Memory that goes back to the driver.
+
+use crate::SegmentAction;
+use crate::allocator::Allocator;
+use crate::blocks::{BlockState, ListKey};
+use crate::observer::Observer;
+
+impl Allocator {
+    /// Frees pending blocks, then returns all free segments and whole free pages
+    /// (`release_cached_blocks`).
+    pub(crate) fn release_all(&mut self, observer: &mut impl Observer) {
+        for id in std::mem::take(&mut self.pending) {
+            if self.blocks.get(id).state == BlockState::PendingFree {
+                self.free_block(id);
+            }
+        }
+        let mut lists: Vec<(ListKey, u32)> =
+            (0..).zip(&self.blocks.lists).map(|(i, list)| (list.key, i)).collect();
+        lists
+            .retain(|(key, _)| key.pool == 0 || self.unused_pools.binary_search(&key.pool).is_ok());
+        // The large default pool comes first, then the small one, each stream by stream. Private
+        // pools follow, the small one first.
+        lists.sort_unstable_by_key(|(key, _)| {
+            (key.pool, key.is_small == (key.pool == 0), key.stream)
+        });
+        for (_, list) in lists {
+            let free: Vec<u32> =
+                self.blocks.lists[list as usize].free.iter().map(|&(.., id)| id).collect();
+            let (expandable, ordinary): (Vec<u32>, Vec<u32>) =
+                free.into_iter().partition(|&id| self.blocks.get(id).is_expandable());
+            for id in ordinary {
+                if !self.blocks.get(id).is_part() {
+                    self.release(id, observer);
+                }
+            }
+            for id in expandable {
+                self.unmap(id, observer);
+            }
+        }
+    }
+
+    /// Returns a free segment (`release_block`).
+    fn release(&mut self, id: u32, observer: &mut impl Observer) {
+        let block = *self.blocks.get(id);
+        self.blocks.unlist(id);
+        self.blocks.remove(id);
+        self.driver.free(block.start, block.size);
+        self.stats.reserved_bytes -= block.size;
+        self.notify(observer, SegmentAction::Free, block.list, block.start, block.size);
+    }
+
+    /// Returns oversize blocks of a free list until `size` bytes are free
+    /// (`release_available_cached_blocks`). Returns whether that was possible.
+    pub(crate) fn release_oversize(
+        &mut self,
+        list: u32,
+        size: u64,
+        observer: &mut impl Observer,
+    ) -> bool {
+        let max_split = self.settings.max_split_size;
+        if max_split == u64::MAX {
+            return false;
+        }
+        let wanted = size.max(max_split);
+        let free = &self.blocks.lists[list as usize].free;
+        // Of an expandable segment nothing is returned here.
+        let is_whole = |id| !self.blocks.get(id).is_part() && !self.blocks.get(id).is_expandable();
+        if let Some(&(.., id)) = free.range((wanted, 0, 0)..).next() {
+            let whole = is_whole(id);
+            if whole {
+                self.release(id, observer);
+            }
+            return whole;
+        }
+        let mut released = 0;
+        let mut oversize = Vec::new();
+        for &(size, _, id) in free.range((max_split, 0, 0)..).rev() {
+            if released >= wanted {
+                break;
+            }
+            if is_whole(id) {
+                released += size;
+                oversize.push(id);
+            }
+        }
+        for id in oversize {
+            self.release(id, observer);
+        }
+        released >= wanted
+    }
+
+    /// Returns free segments of the large default pool that were unused longest, when reserved
+    /// memory exceeds `garbage_collection_threshold` (`garbage_collect_cached_blocks`).
+    pub(crate) fn collect_garbage(&mut self, observer: &mut impl Observer) {
+        let allowed = self.allowed.unwrap_or(u64::MAX) as f64;
+        let threshold = (self.settings.garbage_collection_threshold * allowed) as u64;
+        if self.stats.reserved_bytes <= threshold {
+            return;
+        }
+        let wanted = self.stats.reserved_bytes - threshold;
+        let searches = self.blocks.searches;
+        let mut candidates: Vec<(u64, u64, u32)> = Vec::new();
+        let lists = &self.blocks.lists;
+        for list in lists.iter().filter(|list| list.key.pool == 0 && !list.key.is_small) {
+            for &(size, _, id) in &list.free {
+                let block = self.blocks.get(id);
+                if !block.is_part() && !block.is_expandable() {
+                    candidates.push((searches - block.freed_at, size, id));
+                }
+            }
+        }
+        let mut released = 0;
+        while released < wanted && !candidates.is_empty() {
+            let total: u64 = candidates.iter().map(|(age, ..)| age).sum();
+            let average = total as f64 / candidates.len() as f64;
+            let (old, young): (Vec<_>, Vec<_>) =
+                candidates.into_iter().partition(|(age, ..)| *age as f64 >= average);
+            candidates = young;
+            if old.is_empty() {
+                break;
+            }
+            for (_, size, id) in old {
+                released += size;
+                self.release(id, observer);
+            }
+        }
+    }
+}
