@@ -51,11 +51,13 @@ pub struct Allocator {
     pub(crate) blocks: Blocks,
     pub(crate) stats: Stats,
     /// Blocks that wait for a stream. Some are complete again.
-    pub(crate) pending: Vec<u32>,
+    pub(crate) pending: Vec<BlockId>,
     /// Private pools that nothing uses any more, ascending: their free segments can be returned.
     pub(crate) unused_pools: Vec<u32>,
     /// The number of driver calls that fail next, whatever is available.
     forced_failures: u32,
+    /// The number of the last request.
+    serial: u32,
 }
 
 impl Allocator {
@@ -70,6 +72,7 @@ impl Allocator {
             pending: Vec::new(),
             unused_pools: Vec::new(),
             forced_failures: 0,
+            serial: 0,
         }
     }
 
@@ -141,41 +144,63 @@ impl Allocator {
         if self.settings.splits(size, rest, is_small) {
             self.blocks.split(id, size, BlockState::Free);
         }
+        let serial = self.next_serial();
         let block = self.blocks.get_mut(id);
         (block.state, block.requested) = (BlockState::Allocated, request.bytes);
+        block.serial = serial;
         self.stats.active_bytes += block.size;
         self.stats.active_peak = self.stats.active_peak.max(self.stats.active_bytes);
         self.stats.requested_bytes += request.bytes;
-        Ok(BlockId(id))
+        Ok(BlockId { index: id, serial })
+    }
+
+    /// A number for a block in use.
+    pub(crate) fn next_serial(&mut self) -> u32 {
+        self.serial = self.serial.checked_add(1).unwrap_or(1);
+        self.serial
+    }
+
+    /// The block in use, if it is not free meanwhile.
+    fn in_use(&self, id: BlockId) -> Option<u32> {
+        let block = self.blocks.get(id.index);
+        (!block.is_unused() && block.serial == id.serial).then_some(id.index)
     }
 
     /// Frees a block that no other stream uses (`free`). Returns whether the block was in use.
     pub fn free(&mut self, id: BlockId) -> bool {
-        let used = !self.blocks.get(id.0).is_unused();
-        if used {
-            self.free_block(id.0);
+        let index = self.in_use(id);
+        if let Some(index) = index {
+            self.free_block(index);
         }
-        used
+        index.is_some()
     }
 
     /// Frees a block that other streams still use (`free` after `record_stream`). It stays active
     /// until [`Allocator::free`], or until all free memory is returned.
     pub fn free_later(&mut self, id: BlockId) {
-        let block = self.blocks.get_mut(id.0);
-        if block.state == BlockState::Allocated {
-            block.state = BlockState::PendingFree;
-            self.pending.push(id.0);
+        if let Some(index) = self.in_use(id) {
+            let block = self.blocks.get_mut(index);
+            if block.state == BlockState::Allocated {
+                block.state = BlockState::PendingFree;
+                self.pending.push(id);
+            }
         }
     }
 
     /// Whether a block waits for a stream.
     pub fn is_pending(&self, id: BlockId) -> bool {
-        self.blocks.get(id.0).state == BlockState::PendingFree
+        let state = self.in_use(id).map(|index| self.blocks.get(index).state);
+        state == Some(BlockState::PendingFree)
     }
 
     /// Returns free memory to the driver (`empty_cache`).
     pub fn empty_cache(&mut self, observer: &mut impl Observer) {
         self.release_all(observer);
+    }
+
+    /// Returns the free memory of a private pool (`empty_cache` of a `MemPool`, or its end).
+    pub fn empty_pool(&mut self, pool: u32, observer: &mut impl Observer) {
+        self.release_lists(|key| key.pool == pool, observer);
     }
 
     /// Tells that nothing uses a private pool any more: its free segments can be returned.
@@ -190,7 +215,7 @@ impl Allocator {
         let block = self.blocks.get_mut(id);
         self.stats.active_bytes -= block.size;
         self.stats.requested_bytes -= block.requested;
-        (block.state, block.requested) = (BlockState::Free, 0);
+        (block.state, block.requested, block.serial) = (BlockState::Free, 0, 0);
         self.blocks.merge_and_list(id);
     }
 
@@ -265,6 +290,7 @@ impl Allocator {
             prev: NONE,
             next: NONE,
             freed_at: 0,
+            serial: 0,
         });
         self.reserve(bytes);
         self.notify(observer, crate::SegmentAction::Alloc, list, start, bytes);

@@ -7,9 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// No block.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A block of the allocator. It is valid until it is free again.
+/// A block in use. The allocator ignores it once the block is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BlockId(pub(crate) u32);
+pub struct BlockId {
+    pub(crate) index: u32,
+    /// [`Block::serial`]: the place in the table may serve another block meanwhile.
+    pub(crate) serial: u32,
+}
 
 /// What a block is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub(crate) struct Block {
     pub(crate) next: u32,
     /// The number of searches of its pool when it became free, for garbage collection.
     pub(crate) freed_at: u64,
+    /// The number of the request that the block serves. 0 for a free block.
+    pub(crate) serial: u32,
 }
 
 impl Block {
@@ -202,6 +208,7 @@ impl Blocks {
             start: block.start + size,
             size: block.size - size,
             requested: 0,
+            serial: 0,
             state,
             prev: id,
             ..block

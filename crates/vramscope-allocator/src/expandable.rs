@@ -51,6 +51,7 @@ impl Allocator {
             prev: NONE,
             next: NONE,
             freed_at: 0,
+            serial: 0,
         })
     }
 

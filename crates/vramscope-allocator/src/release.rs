@@ -2,7 +2,7 @@
 
 use crate::SegmentAction;
 use crate::allocator::Allocator;
-use crate::blocks::{BlockState, ListKey};
+use crate::blocks::ListKey;
 use crate::observer::Observer;
 
 impl Allocator {
@@ -10,14 +10,26 @@ impl Allocator {
     /// (`release_cached_blocks`).
     pub(crate) fn release_all(&mut self, observer: &mut impl Observer) {
         for id in std::mem::take(&mut self.pending) {
-            if self.blocks.get(id).state == BlockState::PendingFree {
-                self.free_block(id);
+            if self.is_pending(id) {
+                self.free_block(id.index);
             }
         }
+        let unused = self.unused_pools.clone();
+        self.release_lists(
+            |key| key.pool == 0 || unused.binary_search(&key.pool).is_ok(),
+            observer,
+        );
+    }
+
+    /// Returns the free segments and whole free pages of some lists.
+    pub(crate) fn release_lists(
+        &mut self,
+        is_released: impl Fn(ListKey) -> bool,
+        observer: &mut impl Observer,
+    ) {
         let mut lists: Vec<(ListKey, u32)> =
             (0..).zip(&self.blocks.lists).map(|(i, list)| (list.key, i)).collect();
-        lists
-            .retain(|(key, _)| key.pool == 0 || self.unused_pools.binary_search(&key.pool).is_ok());
+        lists.retain(|(key, _)| is_released(*key));
         // The large default pool comes first, then the small one, each stream by stream. Private
         // pools follow, the small one first.
         lists.sort_unstable_by_key(|(key, _)| {

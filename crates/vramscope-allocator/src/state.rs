@@ -97,18 +97,29 @@ impl Allocator {
         let mut start = address;
         let mut ids = Vec::with_capacity(segment.blocks.len());
         for &StartBlock { size, requested, state } in &segment.blocks {
-            let block =
-                Block { start, size, requested, state, list, range, prev, next: NONE, freed_at: 0 };
+            let serial = self.next_serial();
+            let block = Block {
+                start,
+                size,
+                requested,
+                state,
+                list,
+                range,
+                prev,
+                next: NONE,
+                freed_at: 0,
+                serial,
+            };
             prev = self.blocks.insert(block);
             if !block.is_unused() {
                 self.stats.active_bytes += size;
                 self.stats.requested_bytes += requested;
             }
             if state == BlockState::PendingFree {
-                self.pending.push(prev);
+                self.pending.push(BlockId { index: prev, serial });
             }
             start += size;
-            ids.push(BlockId(prev));
+            ids.push(BlockId { index: prev, serial });
         }
         if after != NONE && prev != NONE {
             self.blocks.get_mut(prev).next = after;
@@ -163,17 +174,18 @@ impl Allocator {
             prev: NONE,
             next: NONE,
             freed_at: 0,
+            serial: 0,
         })
     }
 
     /// The size of a block in use, in bytes.
     pub fn size_of(&self, id: BlockId) -> u64 {
-        self.blocks.get(id.0).size
+        self.blocks.get(id.index).size
     }
 
     /// The address of a block.
     pub fn address_of(&self, id: BlockId) -> u64 {
-        self.blocks.get(id.0).start
+        self.blocks.get(id.index).start
     }
 
     /// All blocks with memory, by address.

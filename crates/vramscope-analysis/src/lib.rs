@@ -66,6 +66,7 @@ mod state;
 mod step_phases;
 mod steps;
 mod trace;
+mod what_if;
 
 pub use backward_site::{Allocation, BackwardBasis, BackwardSite, backward_site, backward_sites};
 pub use band::Band;
@@ -105,3 +106,6 @@ pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use step_phases::{CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases};
 pub use steps::{StepSource, Steps};
 pub use trace::{Coverage, Exactness, Oom, Trace};
+pub use what_if::{
+    Calibration, Capacity, SettingError, WhatIf, parse_settings, recorded_settings, settings_text,
+};

@@ -41,7 +41,7 @@ use crate::site::{Sites, is_framework_frame};
 use crate::slicing::{self, Budget, run_to_completion};
 use crate::steps::Steps;
 use crate::trace::Trace;
-use returns::Returns;
+pub(crate) use returns::{Cause, Returns};
 use vramscope_snapshot::{DeviceKind, FrameId, Snapshot, StackId};
 use vramscope_units::Bytes;
 

@@ -18,7 +18,7 @@ const MAX_RESERVATIONS: u32 = 64;
 
 /// Why memory is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(crate) enum Cause {
     /// The allocator makes room for an allocation.
     MakeRoom,
     /// The program asks for it, or a pool ends.
@@ -29,33 +29,33 @@ pub(super) enum Cause {
 
 /// Consecutive events that return memory.
 #[derive(Clone, Debug)]
-pub(super) struct Burst {
+pub(crate) struct Burst {
     /// The events.
-    pub(super) events: Range<u32>,
+    pub(crate) events: Range<u32>,
     /// Bytes returned.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Why.
-    pub(super) cause: Cause,
+    pub(crate) cause: Cause,
     /// The call stack of the first event.
-    pub(super) stack: StackId,
+    pub(crate) stack: StackId,
 }
 
 /// All returns of a window, and all reservations.
 #[derive(Default)]
-pub(super) struct Returns {
+pub(crate) struct Returns {
     /// Returns in event order.
-    pub(super) bursts: Vec<Burst>,
+    pub(crate) bursts: Vec<Burst>,
     /// The events that reserve memory, with their bytes.
-    pub(super) reservations: Vec<(u32, u64)>,
+    pub(crate) reservations: Vec<(u32, u64)>,
 }
 
 impl Returns {
     /// Whether the allocator ever had to make room.
-    pub(super) fn has_retries(&self) -> bool {
+    pub(crate) fn has_retries(&self) -> bool {
         self.bursts.iter().any(|burst| burst.cause == Cause::MakeRoom)
     }
 
-    pub(super) async fn find(cx: Evidence<'_>, budget: &mut Budget) -> Self {
+    pub(crate) async fn find(cx: Evidence<'_>, budget: &mut Budget) -> Self {
         let (events, rows) = (&cx.snapshot.events, &cx.trace.device.events);
         let graphs: Vec<&Span> = (cx.carving.segments.spans.iter())
             .filter(|span| is_graph_pool(cx.snapshot, span.pool, span.stream))

@@ -1,0 +1,87 @@
+//! The memory that PyTorch can have on the recorded device, as far as the recording shows it.
+
+use super::bursts::Gives;
+use super::program::Program;
+use crate::trace::Trace;
+use vramscope_allocator::segment_size;
+
+/// What is known of the memory that PyTorch can have on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capacity {
+    /// An allocation failed: the reserved bytes and those that the driver reported free.
+    Exact {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// The driver refused memory and the allocator made room: less than `below`, and at least what
+    /// was reserved at most.
+    Bounded {
+        /// The reserved peak, in bytes.
+        at_least: u64,
+        /// Bytes of the smallest reservation that the driver refused.
+        below: u64,
+    },
+    /// The bounds contradict each other: the limit changed during the recording, as it does when
+    /// another program uses the device.
+    Changing,
+    /// The recording never met a limit.
+    Unlimited,
+}
+
+impl Capacity {
+    /// The bytes to replay the recording with.
+    pub(crate) fn available(self) -> u64 {
+        match self {
+            Self::Exact { bytes } => bytes,
+            Self::Bounded { at_least, below } => at_least + (below - at_least) / 2,
+            Self::Changing | Self::Unlimited => u64::MAX,
+        }
+    }
+
+    /// What the recording shows.
+    pub(crate) fn of(trace: &Trace, program: &Program, page: Option<[u64; 2]>) -> Self {
+        let at_least = program.reserved_peak();
+        let mut below = u64::MAX;
+        for burst in program.own.all.iter().filter(|burst| burst.gives == Gives::ToMakeRoom) {
+            let Some(before) = burst.events.start.checked_sub(1) else { continue };
+            let reserved = program.reserved_after(before);
+            if let Some(wanted) = wanted(program, burst.events.end, page) {
+                below = below.min(reserved.saturating_add(wanted));
+            }
+        }
+        let mut exact: Option<u64> = None;
+        for oom in &trace.ooms {
+            let Some(free) = oom.device_free else { continue };
+            let room = program.reserved_after(oom.event.0).saturating_add(free.0);
+            if exact.is_some_and(|known| known != room) {
+                return Self::Changing;
+            }
+            exact = Some(room);
+        }
+        match exact {
+            Some(bytes) if at_least <= bytes && bytes < below => Self::Exact { bytes },
+            Some(_) => Self::Changing,
+            None if below == u64::MAX => Self::Unlimited,
+            None if at_least < below => Self::Bounded { at_least, below },
+            None => Self::Changing,
+        }
+    }
+}
+
+/// The bytes that the driver refused before the allocator made room until `event`. `page` has the
+/// pages of the small and the large pool when segments are expandable.
+fn wanted(program: &Program, event: u32, page: Option<[u64; 2]>) -> Option<u64> {
+    let next = program.steps.partition_point(|step| step.event < event);
+    let asked = program.steps[next..].iter().find_map(|step| program.asked_by(step))?;
+    // Expandable segments grow by pages until the block fits: at least one page was refused.
+    Some(match page {
+        Some([small, large]) => {
+            if asked <= vramscope_allocator::SMALL_SIZE {
+                small
+            } else {
+                large
+            }
+        }
+        None => segment_size(asked),
+    })
+}

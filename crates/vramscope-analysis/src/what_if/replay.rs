@@ -1,0 +1,251 @@
+//! A program, replayed through the allocator under given settings.
+
+use super::bursts::Gives;
+use super::program::{Asked, Call, Program, Step};
+use crate::slicing::{Budget, STRIDE};
+use vramscope_allocator::{
+    Allocator, BlockId, Device, OutOfMemory, Request, ReservedParts, Settings,
+};
+
+/// How to replay a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) device: Device,
+    /// Starts with the segments from before the window. Otherwise only with the blocks in them.
+    pub(crate) keeps_segments: bool,
+    /// Whether driver calls fail where the recording shows it, instead of at a limit.
+    pub(crate) fails_as_recorded: bool,
+    /// Whether new segments get their recorded addresses.
+    pub(crate) has_recorded_addresses: bool,
+    /// Whether calls of `empty_cache` are left out.
+    pub(crate) without_empty_cache: bool,
+    /// Whether blocks that a stream still uses are free at once.
+    pub(crate) frees_at_once: bool,
+    /// Ends after this event.
+    pub(crate) until: Option<u32>,
+    /// Ends at the first request that fails.
+    pub(crate) ends_at_oom: bool,
+    /// The requests, when they differ from the recorded ones. Blocks without bytes are left out.
+    pub(crate) asked: Option<&'a [Asked]>,
+}
+
+/// What a replay shows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Replayed {
+    pub(crate) reserved_peak: u64,
+    /// The event after which most was reserved; `None` before the window.
+    pub(crate) peak_event: Option<u32>,
+    pub(crate) active_peak: u64,
+    pub(crate) reserved_end: u64,
+    pub(crate) flushes: u64,
+    /// The events of requests that failed.
+    pub(crate) ooms: Vec<u32>,
+    /// Whether a recorded request did not fail.
+    pub(crate) ties: u64,
+    /// Reserved bytes after each event that changes them.
+    pub(crate) curve: Vec<(u32, u64)>,
+    /// What the reserved memory was used for when the replay ended, by pool and stream.
+    pub(crate) parts: Vec<((u32, u32), ReservedParts)>,
+}
+
+impl<'a> Run<'a> {
+    /// A replay under other settings, that ends when memory runs out.
+    pub(crate) fn of(settings: &'a Settings, device: Device) -> Self {
+        Self {
+            settings,
+            device,
+            keeps_segments: false,
+            fails_as_recorded: false,
+            has_recorded_addresses: false,
+            without_empty_cache: false,
+            frees_at_once: false,
+            until: None,
+            ends_at_oom: true,
+            asked: None,
+        }
+    }
+
+    /// Replays a program.
+    pub(crate) async fn replay(&self, program: &Program, budget: &mut Budget) -> Replayed {
+        let mut replay = Replay::new(self, program);
+        for steps in program.steps.chunks(STRIDE) {
+            budget.charge(16 * steps.len() as u64).await;
+            for step in steps {
+                if self.until.is_some_and(|until| step.event > until) || !replay.step(*step) {
+                    return replay.finish();
+                }
+            }
+        }
+        replay.finish()
+    }
+}
+
+struct Replay<'a> {
+    run: &'a Run<'a>,
+    program: &'a Program,
+    asked: &'a [Asked],
+    allocator: Allocator,
+    /// The block of the model for every block of the trace.
+    ids: Vec<Option<BlockId>>,
+    next_burst: usize,
+    next_address: usize,
+    result: Replayed,
+}
+
+impl<'a> Replay<'a> {
+    fn new(run: &'a Run<'a>, program: &'a Program) -> Self {
+        let asked = run.asked.unwrap_or(&program.asked);
+        let mut replay = Self {
+            run,
+            program,
+            asked,
+            allocator: Allocator::new(run.settings.clone(), &run.device),
+            ids: vec![None; asked.len()],
+            next_burst: 0,
+            next_address: 0,
+            result: Replayed::default(),
+        };
+        replay.start();
+        replay
+    }
+
+    /// Takes over the state before the window.
+    fn start(&mut self) {
+        let mut used = self.program.start_blocks.iter();
+        for segment in &self.program.start {
+            if self.run.keeps_segments {
+                let ids = self.allocator.start_with(segment);
+                let in_use =
+                    segment.blocks.iter().zip(ids).filter(|(block, _)| block.requested > 0);
+                for ((_, id), &block) in in_use.zip(&mut used) {
+                    self.ids[block as usize] = Some(id);
+                }
+            } else {
+                let in_use = segment.blocks.iter().filter(|block| block.requested > 0).count();
+                for &block in used.by_ref().take(in_use) {
+                    if let Ok(id) = self.malloc(self.asked[block as usize]) {
+                        self.ids[block as usize] = Some(id);
+                    }
+                }
+            }
+        }
+        self.result.reserved_peak = self.allocator.stats().reserved_bytes;
+    }
+
+    fn malloc(&mut self, asked: Asked) -> Result<BlockId, OutOfMemory> {
+        let Asked { bytes, stream, pool } = asked;
+        self.allocator.malloc(Request { bytes, stream, pool }, &mut ())
+    }
+
+    /// Replays a call. Returns whether the replay goes on.
+    fn step(&mut self, step: Step) -> bool {
+        self.follow_recording(step);
+        let mut goes_on = true;
+        match step.call {
+            Call::Malloc { block } => {
+                let asked = self.asked[block as usize];
+                if self.run.asked.is_none() || asked.bytes > 0 {
+                    match self.malloc(asked) {
+                        Ok(id) => self.ids[block as usize] = Some(id),
+                        Err(OutOfMemory) => {
+                            self.result.ooms.push(step.event);
+                            goes_on = !self.run.ends_at_oom;
+                        }
+                    }
+                }
+            }
+            Call::FreeLater { block } => {
+                if let Some(id) = self.ids[block as usize] {
+                    if self.run.frees_at_once {
+                        self.allocator.free(id);
+                        self.ids[block as usize] = None;
+                    } else {
+                        self.allocator.free_later(id);
+                    }
+                }
+            }
+            Call::Free { block } => {
+                // A pending block may be free already: the allocator waited for its stream. The
+                // number of the block may then serve another one.
+                if let Some(id) = self.ids[block as usize].take() {
+                    self.allocator.free(id);
+                }
+            }
+            Call::Failed { index } if self.run.fails_as_recorded => {
+                self.allocator.empty_cache(&mut ());
+                self.result.ooms.push(step.event);
+                let _ = index;
+            }
+            Call::Failed { index } => {
+                let asked = self.program.failed[index as usize];
+                match self.malloc(asked) {
+                    Ok(id) => {
+                        self.note(step.event);
+                        self.allocator.free(id);
+                    }
+                    Err(OutOfMemory) => self.result.ooms.push(step.event),
+                }
+            }
+            Call::EmptyCache if !self.run.without_empty_cache => {
+                self.allocator.empty_cache(&mut ());
+            }
+            Call::EmptyPool { pool } => self.allocator.empty_pool(pool, &mut ()),
+            Call::EmptyCache => {}
+        }
+        self.note(step.event);
+        goes_on
+    }
+
+    /// Takes over what the recording shows until a call and the model cannot know.
+    fn follow_recording(&mut self, step: Step) {
+        let bursts = &self.program.own.all;
+        while let Some(burst) = bursts.get(self.next_burst).filter(|b| b.events.start <= step.event)
+        {
+            self.next_burst += 1;
+            for &pool in &burst.pools {
+                self.allocator.retire_pool(pool);
+            }
+            if self.run.fails_as_recorded && burst.gives == Gives::ToMakeRoom {
+                self.allocator.refuse_next();
+            }
+        }
+        if !self.run.has_recorded_addresses {
+            return;
+        }
+        let addresses = &self.program.segment_addresses;
+        while let Some(&(_, address)) =
+            addresses.get(self.next_address).filter(|(event, _)| *event <= step.event)
+        {
+            self.next_address += 1;
+            self.allocator.place_next_segment(address);
+        }
+    }
+
+    /// Records a change of the reserved bytes.
+    fn note(&mut self, event: u32) {
+        let reserved = self.allocator.stats().reserved_bytes;
+        let last = self.result.curve.last().map_or(u64::MAX, |(_, bytes)| *bytes);
+        if reserved == last {
+            return;
+        }
+        if reserved > self.result.reserved_peak {
+            (self.result.reserved_peak, self.result.peak_event) = (reserved, Some(event));
+        }
+        match self.result.curve.last_mut() {
+            Some(last) if last.0 == event => last.1 = reserved,
+            _ => self.result.curve.push((event, reserved)),
+        }
+    }
+
+    fn finish(mut self) -> Replayed {
+        let stats = self.allocator.stats();
+        self.result.reserved_peak = self.result.reserved_peak.max(stats.reserved_peak);
+        self.result.active_peak = stats.active_peak;
+        self.result.reserved_end = stats.reserved_bytes;
+        self.result.flushes = stats.num_alloc_retries;
+        self.result.ties = stats.ties;
+        self.result.parts = self.allocator.reserved_parts().into_iter().collect();
+        self.result
+    }
+}
