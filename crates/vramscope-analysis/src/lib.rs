@@ -106,6 +106,8 @@ pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use step_phases::{CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases};
 pub use steps::{StepSource, Steps};
 pub use trace::{Coverage, Exactness, Oom, Trace};
+pub use vramscope_allocator::Settings as AllocatorSettings;
 pub use what_if::{
-    Calibration, Capacity, SettingError, WhatIf, parse_settings, recorded_settings, settings_text,
+    Calibration, Capacity, Question, Scale, Scenario, SettingError, SimulatedBasis, WhatIf,
+    parse_settings, recorded_settings, settings_text,
 };

@@ -3,7 +3,9 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ops::Range;
 use std::path::PathBuf;
+use vramscope_report::Category;
 use vramscope_report::state::At;
+use vramscope_report::what_if::parse_memory;
 
 /// Shows what holds GPU memory, from PyTorch memory snapshots.
 ///
@@ -73,6 +75,8 @@ pub(crate) enum Command {
     Diagnose(Findings),
     /// List findings: OOMs, growth, held memory, unneeded reserved memory, ranks that hold more
     Anomalies(Findings),
+    /// Predict what other settings, another device or another batch would reserve
+    WhatIf(WhatIf),
     /// Compare two snapshots or the ranks of two runs: totals, categories, call stacks
     #[command(after_long_help = EXPRESSIONS)]
     Diff(Diff),
@@ -221,6 +225,54 @@ pub(crate) struct Phases {
     /// Show only the first N steps (default: 5 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+}
+
+#[derive(Args)]
+pub(crate) struct WhatIf {
+    #[command(flatten)]
+    pub(crate) input: DeviceInput,
+    /// A whole configuration, as in PYTORCH_CUDA_ALLOC_CONF. What it leaves out has PyTorch's
+    /// default. May be repeated
+    #[arg(long, value_name = "KEY:VALUE[,KEY:VALUE]")]
+    pub(crate) set: Vec<String>,
+    /// A change of the recording's settings, in the same form. May be repeated
+    #[arg(long, value_name = "KEY:VALUE[,KEY:VALUE]")]
+    pub(crate) change: Vec<String>,
+    /// Memory of the device: 80GiB, or a name such as H100 or A100-40GB. 512 MiB of it are left to
+    /// the CUDA context
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) device_memory: Option<u64>,
+    /// Memory that PyTorch can have on the device
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) pytorch_memory: Option<u64>,
+    /// Scale inputs, activations, caches and temporaries, as a larger batch does: x1.5
+    #[arg(long, value_name = "xK", value_parser = factor)]
+    pub(crate) tokens: Option<f64>,
+    /// Leave out a category, or a call site such as train.py:12. May be repeated
+    #[arg(long, value_name = "CATEGORY|SITE")]
+    pub(crate) without: Vec<String>,
+    /// Scale a category: optimizer_state:0.25 is an 8-bit optimizer. May be repeated
+    #[arg(long, value_name = "CATEGORY:K", value_parser = category_factor)]
+    pub(crate) scale: Vec<(Category, f64)>,
+    /// Find the most tokens that fit on a device: 40GiB, or a name such as A100-40GB
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) fit: Option<u64>,
+}
+
+/// A factor such as `x1.5` or `1.5`.
+fn factor(text: &str) -> Result<f64, String> {
+    match text.strip_prefix(['x', 'X']).unwrap_or(text).parse::<f64>() {
+        Ok(factor) if (0.0..=1000.0).contains(&factor) => Ok(factor),
+        _ => Err("expected a factor such as x1.5, between 0 and 1000".to_owned()),
+    }
+}
+
+/// A category with a factor, such as `optimizer_state:0.25`.
+fn category_factor(text: &str) -> Result<(Category, f64), String> {
+    let (name, value) =
+        text.split_once(':').ok_or("expected CATEGORY:K, such as optimizer_state:0.25")?;
+    let category = Category::parse(name).ok_or_else(|| format!("`{name}` is no category"))?;
+    Ok((category, factor(value)?))
 }
 
 const EXPRESSIONS: &str = "\

@@ -62,6 +62,7 @@ fn main() -> ExitCode {
         Command::Events(a) => commands::events::run(&a),
         Command::Anomalies(a) => commands::anomalies::run(&a),
         Command::Diagnose(a) => commands::diagnose::run(&a),
+        Command::WhatIf(a) => commands::what_if::run(&a),
         Command::Diff(a) => commands::diff::run(&a),
         Command::Info(a) => commands::info::run(&a),
         Command::Export(a) => commands::export::run(&a),

@@ -48,6 +48,7 @@ pub mod state;
 pub mod summary;
 mod target;
 pub mod text;
+pub mod what_if;
 
 pub use derived::Derived;
 pub use frames::{

@@ -85,3 +85,19 @@ fn wanted(program: &Program, event: u32, page: Option<[u64; 2]>) -> Option<u64> 
         None => segment_size(asked),
     })
 }
+
+/// What `set_per_process_memory_fraction` may have allowed, in bytes, most likely first: the
+/// allocator collected garbage when more than `threshold` of it was reserved, and not before.
+pub(super) fn allowed(program: &Program, threshold: f64) -> Vec<u64> {
+    let mut bursts = program.own.all.iter().filter(|burst| burst.gives == Gives::ToMakeRoom);
+    let Some(first) = bursts.next() else { return Vec::new() };
+    let before = |event: u32| event.checked_sub(1).map_or(0, |event| program.reserved_after(event));
+    let rest = bursts.map(|burst| before(burst.events.start));
+    let high = rest.fold(before(first.events.start), u64::min);
+    // What was reserved when the allocator last asked the driver without a collection.
+    let low = program.reserved.windows(2).filter(|pair| pair[0].1 < pair[1].1);
+    let low = low.map(|pair| pair[0].1).filter(|&bytes| bytes < high).max().unwrap_or(0);
+    let steps = 8;
+    let between = (0..=steps).map(|i| low + (high - low) * i / steps);
+    between.map(|bytes| (bytes as f64 / threshold) as u64).collect()
+}

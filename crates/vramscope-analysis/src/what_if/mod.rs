@@ -9,16 +9,21 @@ mod capacity;
 mod private;
 mod program;
 mod replay;
+mod scale;
+mod scenario;
 mod settings;
 
 pub use capacity::Capacity;
+pub use scale::Scale;
+pub use scenario::{Question, Scenario, SimulatedBasis};
 pub use settings::{SettingError, parse_settings, recorded_settings, settings_text};
 
 use crate::findings::Evidence;
 use crate::slicing::Budget;
-use program::Program;
+use program::{Call, Program};
 use replay::{Replayed, Run};
-use vramscope_allocator::{AddressOrder, Device, LARGE_SEGMENT, SMALL_SEGMENT, Settings};
+use vramscope_allocator::{Device, LARGE_SEGMENT, ReservedParts, SMALL_SEGMENT, Settings};
+use vramscope_snapshot::{PoolIndex, StreamId};
 
 /// The comparison of the model with the recording, under the recording's own settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +37,8 @@ pub struct Calibration {
     pub first_difference: Option<(u32, u64, u64)>,
     /// What PyTorch can have on the device.
     pub capacity: Capacity,
+    /// The bytes that `set_per_process_memory_fraction` allowed, when garbage collections show it.
+    pub allowed: Option<u64>,
 }
 
 impl Calibration {
@@ -50,6 +57,8 @@ pub struct WhatIf {
     pub settings: Settings,
     /// The comparison with the recording.
     pub calibration: Calibration,
+    /// The bytes that PyTorch could have in the replay that was compared.
+    calibrated: u64,
 }
 
 impl WhatIf {
@@ -59,53 +68,83 @@ impl WhatIf {
         let settings = recorded_settings(cx.snapshot, &cx.trace.device);
         let page = settings.expandable_segments.then_some([SMALL_SEGMENT, LARGE_SEGMENT]);
         let capacity = Capacity::of(cx.trace, &program, page);
-        let calibration = calibrate(&program, &settings, capacity, budget).await;
-        Self { program, settings, calibration }
+        let (calibration, calibrated) = calibrate(&program, &settings, capacity, budget).await;
+        Self { program, settings, calibration, calibrated }
+    }
+
+    /// Whether the program calls `empty_cache`.
+    pub fn calls_empty_cache(&self) -> bool {
+        self.program.steps.iter().any(|step| matches!(step.call, Call::EmptyCache))
+    }
+
+    /// Whether frees wait for a stream.
+    pub fn has_pending_frees(&self) -> bool {
+        self.program.steps.iter().any(|step| matches!(step.call, Call::FreeLater { .. }))
+    }
+
+    /// What the reserved memory was used for at its peak, by pool and stream. The parts add up to
+    /// the peak if the calibration is equal.
+    pub async fn parts_at_peak(
+        &self,
+        budget: &mut Budget,
+    ) -> Vec<(Option<PoolIndex>, StreamId, ReservedParts)> {
+        let Calibration { capacity, allowed, .. } = self.calibration;
+        let peak = self.program.reserved_peak();
+        let at_peak = self.program.reserved.iter().find(|(_, bytes)| *bytes == peak);
+        // Segment events precede the call that causes them.
+        let until = at_peak.map_or(0, |&(event, _)| {
+            let next = self.program.steps.partition_point(|step| step.event < event);
+            self.program.steps.get(next).map_or(event, |step| step.event)
+        });
+        let is_before = self.program.reserved_start == peak;
+        let empty = Program { steps: Vec::new(), ..self.program.clone() };
+        let program = if is_before { &empty } else { &self.program };
+        let device = Device { available: self.calibrated, allowed, ..Device::default() };
+        let run = Run {
+            until: Some(until),
+            ..Run::as_recorded(&self.settings, device, capacity == Capacity::Changing)
+        };
+        let parts = run.replay(program, budget).await.parts;
+        let pool = |pool: u32| pool.checked_sub(1).map(|index| PoolIndex(index as u16));
+        parts.into_iter().map(|((p, s), parts)| (pool(p), StreamId(s as u16), parts)).collect()
     }
 }
 
-/// Replays a program with its own settings.
+/// Replays a program with its own settings, under each limit that the recording allows, until one
+/// meets the recording.
 async fn calibrate(
     program: &Program,
     settings: &Settings,
     capacity: Capacity,
     budget: &mut Budget,
-) -> Calibration {
-    let mut limits = vec![capacity.available()];
+) -> (Calibration, u64) {
+    let mut limits = vec![(capacity, None)];
     if let Capacity::Bounded { at_least, below } = capacity {
-        limits.extend([at_least, below - 1]);
+        limits.extend([at_least, below - 1].map(|bytes| (Capacity::Exact { bytes }, None)));
     }
-    let mut best: Option<Calibration> = None;
-    for available in limits {
-        let device = Device { available, order: AddressOrder::Ascending, ..Device::default() };
-        let run = Run {
-            keeps_segments: true,
-            has_recorded_addresses: true,
-            fails_as_recorded: capacity == Capacity::Changing,
-            ends_at_oom: false,
-            ..Run::of(settings, device)
-        };
+    if settings.garbage_collection_threshold > 0.0 {
+        let allowed = capacity::allowed(program, settings.garbage_collection_threshold);
+        limits.extend(allowed.into_iter().map(|bytes| (Capacity::Unlimited, Some(bytes))));
+    }
+    let mut first = None;
+    for (limit, allowed) in limits {
+        let available = limit.available();
+        let device = Device { available, allowed, ..Device::default() };
+        let run = Run::as_recorded(settings, device, limit == Capacity::Changing);
         let replayed = run.replay(program, budget).await;
         let calibration = Calibration {
             recorded_reserved_peak: program.reserved_peak(),
             simulated_reserved_peak: replayed.reserved_peak,
             first_difference: first_difference(program, &replayed),
-            capacity,
+            capacity: if allowed.is_some() { Capacity::Unlimited } else { capacity },
+            allowed,
         };
-        let is_equal = calibration.is_equal();
-        if best.is_none() || is_equal {
-            best = Some(calibration);
+        if calibration.is_equal() {
+            return (calibration, available);
         }
-        if is_equal {
-            break;
-        }
+        first.get_or_insert((calibration, available));
     }
-    best.unwrap_or(Calibration {
-        recorded_reserved_peak: 0,
-        simulated_reserved_peak: 0,
-        first_difference: None,
-        capacity,
-    })
+    first.expect("there is at least one limit")
 }
 
 /// The first call after which reserved bytes differ.
@@ -125,7 +164,7 @@ fn first_difference(program: &Program, replayed: &Replayed) -> Option<(u32, u64,
             (model, next_simulated) = (after, simulated.next());
         }
         // Events of segments precede the call that causes them, and follow no other.
-        if bytes != model && matches!(step.call, program::Call::Malloc { .. }) {
+        if bytes != model && matches!(step.call, Call::Malloc { .. }) {
             return Some((step.event, model, bytes));
         }
     }

@@ -24,8 +24,10 @@ pub(crate) struct Run<'a> {
     pub(crate) frees_at_once: bool,
     /// Ends after this event.
     pub(crate) until: Option<u32>,
-    /// Ends at the first request that fails.
+    /// Ends at the first request that fails and did not fail in the recording.
     pub(crate) ends_at_oom: bool,
+    /// Ends also at a request that failed in the recording and fails again.
+    pub(crate) ends_at_failed: bool,
     /// The requests, when they differ from the recorded ones. Blocks without bytes are left out.
     pub(crate) asked: Option<&'a [Asked]>,
 }
@@ -41,7 +43,7 @@ pub(crate) struct Replayed {
     pub(crate) flushes: u64,
     /// The events of requests that failed.
     pub(crate) ooms: Vec<u32>,
-    /// Whether a recorded request did not fail.
+    /// Requests for which addresses decided which block serves them.
     pub(crate) ties: u64,
     /// Reserved bytes after each event that changes them.
     pub(crate) curve: Vec<(u32, u64)>,
@@ -62,7 +64,23 @@ impl<'a> Run<'a> {
             frees_at_once: false,
             until: None,
             ends_at_oom: true,
+            ends_at_failed: false,
             asked: None,
+        }
+    }
+
+    /// A replay of what was recorded.
+    pub(crate) fn as_recorded(
+        settings: &'a Settings,
+        device: Device,
+        fails_as_recorded: bool,
+    ) -> Self {
+        Self {
+            keeps_segments: true,
+            has_recorded_addresses: true,
+            fails_as_recorded,
+            ends_at_oom: false,
+            ..Self::of(settings, device)
         }
     }
 
@@ -172,10 +190,9 @@ impl<'a> Replay<'a> {
                     self.allocator.free(id);
                 }
             }
-            Call::Failed { index } if self.run.fails_as_recorded => {
+            Call::Failed { .. } if self.run.fails_as_recorded => {
                 self.allocator.empty_cache(&mut ());
                 self.result.ooms.push(step.event);
-                let _ = index;
             }
             Call::Failed { index } => {
                 let asked = self.program.failed[index as usize];
@@ -184,7 +201,10 @@ impl<'a> Replay<'a> {
                         self.note(step.event);
                         self.allocator.free(id);
                     }
-                    Err(OutOfMemory) => self.result.ooms.push(step.event),
+                    Err(OutOfMemory) => {
+                        self.result.ooms.push(step.event);
+                        goes_on = !self.run.ends_at_failed;
+                    }
                 }
             }
             Call::EmptyCache if !self.run.without_empty_cache => {

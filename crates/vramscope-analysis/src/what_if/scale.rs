@@ -1,0 +1,69 @@
+//! Requests that are larger, smaller or left out: another batch, another optimizer.
+
+use super::program::Asked;
+use crate::category::{Categories, Category, Phase};
+use crate::trace::Trace;
+
+/// Blocks of at most this many bytes do not depend on the number of tokens: losses, counters.
+const MAX_FIXED: u64 = 512;
+
+/// Factors for the sizes of blocks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scale {
+    /// The factor of tokens: for inputs, activations, caches, and temporaries outside the
+    /// optimizer. `None` is 1.
+    pub tokens: Option<f64>,
+    /// The factor of a category. 0 leaves it out.
+    pub categories: Vec<(Category, f64)>,
+    /// Blocks of [`Trace::blocks`] that are left out, ascending.
+    pub without: Vec<u32>,
+}
+
+impl Scale {
+    /// Whether nothing changes.
+    pub fn is_none(&self) -> bool {
+        self.tokens.is_none_or(|k| k == 1.0)
+            && self.categories.iter().all(|(_, k)| *k == 1.0)
+            && self.without.is_empty()
+    }
+
+    /// The requests with these factors.
+    pub(crate) fn apply(
+        &self,
+        asked: &[Asked],
+        trace: &Trace,
+        categories: &Categories,
+    ) -> Vec<Asked> {
+        let mut asked = asked.to_vec();
+        if self.is_none() {
+            return asked;
+        }
+        let phases = categories.phases();
+        for (i, block) in (0..).zip(&trace.blocks) {
+            let category = categories.get(i).category;
+            let of_category = self.categories.iter().find(|(c, _)| *c == category);
+            let mut factor = of_category.map_or(1.0, |(_, k)| *k);
+            if let Some(tokens) = self.tokens
+                && block.bytes.0 > MAX_FIXED
+            {
+                let grows = match category {
+                    Category::Input | Category::Activation | Category::Cache => true,
+                    Category::Temporary => {
+                        let at = phases.partition_point(|span| span.end < block.enters);
+                        phases.get(at).is_none_or(|span| span.phase != Phase::Optimizer)
+                    }
+                    _ => false,
+                };
+                factor *= if grows { tokens } else { 1.0 };
+            }
+            if factor != 1.0 {
+                let bytes = (block.bytes.0 as f64 * factor).round();
+                asked[i as usize].bytes = bytes as u64;
+            }
+        }
+        for &block in &self.without {
+            asked[block as usize].bytes = 0;
+        }
+        asked
+    }
+}

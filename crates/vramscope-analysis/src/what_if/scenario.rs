@@ -1,0 +1,249 @@
+//! A question to the model, and its answer.
+
+use super::replay::{Replayed, Run};
+use super::scale::Scale;
+use super::{Capacity, WhatIf};
+use crate::category::{Categories, Category};
+use crate::slicing::Budget;
+use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use vramscope_allocator::{AddressOrder, Device, Settings};
+
+/// The step in which least memory is searched, in bytes.
+const LEAST_STEP: u64 = 2 << 20;
+
+/// What to change about a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// The allocator's settings.
+    pub settings: Settings,
+    /// The bytes that PyTorch can have on the device. `None` takes what the recording shows.
+    pub available: Option<u64>,
+    /// What is larger, smaller or left out.
+    pub scale: Scale,
+    /// Leaves out the program's calls of `empty_cache`.
+    pub without_empty_cache: bool,
+    /// Frees blocks at once that wait for a stream.
+    pub frees_at_once: bool,
+    /// Whether to search for the least memory.
+    pub wants_least: bool,
+}
+
+impl Question {
+    /// The run as it was recorded.
+    pub fn as_recorded(settings: &Settings) -> Self {
+        Self {
+            settings: settings.clone(),
+            available: None,
+            scale: Scale::default(),
+            without_empty_cache: false,
+            frees_at_once: false,
+            wants_least: true,
+        }
+    }
+}
+
+/// How a simulated number was obtained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SimulatedBasis {
+    /// By the model, from a complete recording.
+    Simulated,
+    /// By the model, with the sizes of blocks scaled.
+    Scaled,
+    /// By the model, from the blocks that were live when the recording began. What the allocator
+    /// had cached is not in the file.
+    Estimate,
+}
+
+/// The answer to a [`Question`]. All sizes are in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The question.
+    pub question: Question,
+    /// The peak of `reserved_bytes`; when memory runs out, until then.
+    pub reserved_peak: u64,
+    /// The lowest and the highest peak over three orders of addresses. Both equal
+    /// `reserved_peak` when addresses decide nothing.
+    pub reserved_range: [u64; 2],
+    /// The event after which most was reserved; `None` for the state before the window.
+    pub peak_event: Option<u32>,
+    /// The peak of `active_bytes`.
+    pub active_peak: u64,
+    /// How often the allocator returned all free memory and tried again.
+    pub flushes: u64,
+    /// The events of requests that fail. A run ends at the first that the recording does not have.
+    pub ooms: Vec<u32>,
+    /// The memory that PyTorch must have for the run to go through.
+    pub least: Option<u64>,
+    /// How the numbers were obtained.
+    pub basis: SimulatedBasis,
+    /// Reserved bytes after each event that changes them.
+    pub curve: Vec<(u32, u64)>,
+}
+
+impl Scenario {
+    /// Whether no request fails.
+    pub fn fits(&self) -> bool {
+        self.ooms.is_empty()
+    }
+
+    /// The bytes that are missing for the run to go through.
+    pub fn short_by(&self) -> Option<u64> {
+        let available = self.question.available?;
+        if self.fits() { Some(0) } else { Some(self.least?.saturating_sub(available)) }
+    }
+}
+
+impl WhatIf {
+    /// Answers a question.
+    pub async fn answer(
+        &self,
+        mut question: Question,
+        trace: &Trace,
+        categories: &Categories,
+        budget: &mut Budget,
+    ) -> Scenario {
+        question.available = question.available.or_else(|| self.calibration.capacity.known());
+        let asked = self.scaled(&question.scale, trace, categories, budget).await;
+        let is_same_program = asked.is_none();
+        let keeps_segments = self.program.start.is_empty()
+            || (is_same_program && question.settings == self.settings);
+        let run = |available: Option<u64>, order: AddressOrder| Run {
+            keeps_segments,
+            without_empty_cache: question.without_empty_cache,
+            frees_at_once: question.frees_at_once,
+            asked: asked.as_deref(),
+            ..Run::of(&question.settings, self.device(available, order))
+        };
+        let replayed =
+            run(question.available, AddressOrder::Ascending).replay(&self.program, budget).await;
+        let mut range = [replayed.reserved_peak; 2];
+        if replayed.ties > 0 {
+            for order in [AddressOrder::Descending, AddressOrder::Mixed] {
+                let peak = run(question.available, order).replay(&self.program, budget).await;
+                range[0] = range[0].min(peak.reserved_peak);
+                range[1] = range[1].max(peak.reserved_peak);
+            }
+        }
+        let least = if question.wants_least {
+            let with = |available| run(available, AddressOrder::Ascending);
+            Some(self.least(&with, &replayed, question.available, budget).await)
+        } else {
+            None
+        };
+        Scenario {
+            reserved_peak: replayed.reserved_peak,
+            reserved_range: range,
+            peak_event: replayed.peak_event,
+            active_peak: replayed.active_peak,
+            flushes: replayed.flushes,
+            ooms: replayed.ooms,
+            least,
+            basis: match (keeps_segments, is_same_program) {
+                (false, _) => SimulatedBasis::Estimate,
+                (true, false) => SimulatedBasis::Scaled,
+                (true, true) => SimulatedBasis::Simulated,
+            },
+            curve: replayed.curve,
+            question,
+        }
+    }
+
+    /// The device of a replay.
+    fn device(&self, available: Option<u64>, order: AddressOrder) -> Device {
+        Device {
+            available: available.unwrap_or(u64::MAX),
+            allowed: self.calibration.allowed.map(|allowed| available.unwrap_or(allowed)),
+            order,
+            ..Device::default()
+        }
+    }
+
+    /// The least memory with which the run goes through, in steps of 2 MiB: by bisection between
+    /// the most active bytes and what is reserved without a limit.
+    async fn least<'r>(
+        &self,
+        run: &impl Fn(Option<u64>) -> Run<'r>,
+        known: &Replayed,
+        available: Option<u64>,
+        budget: &mut Budget,
+    ) -> u64 {
+        let is_free = available.is_none() && known.ooms.is_empty();
+        let unlimited = if is_free {
+            Cow::Borrowed(known)
+        } else {
+            Cow::Owned(run(Some(u64::MAX)).replay(&self.program, budget).await)
+        };
+        let (mut low, mut high) =
+            (unlimited.active_peak / LEAST_STEP, unlimited.reserved_peak.div_ceil(LEAST_STEP));
+        if let Some(available) = available {
+            if known.ooms.is_empty() {
+                high = high.min(available / LEAST_STEP);
+            } else {
+                low = low.max(available / LEAST_STEP);
+            }
+        }
+        // `high` fits, and what lies below `low` does not.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let limit = Run { ends_at_failed: true, ..run(Some(middle * LEAST_STEP)) };
+            if limit.replay(&self.program, budget).await.ooms.is_empty() {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        high * LEAST_STEP
+    }
+
+    /// The requests under a scale; `None` if they are the recorded ones.
+    async fn scaled(
+        &self,
+        scale: &Scale,
+        trace: &Trace,
+        categories: &Categories,
+        budget: &mut Budget,
+    ) -> Option<Vec<super::program::Asked>> {
+        if scale.is_none() {
+            return None;
+        }
+        budget.charge(4 * trace.blocks.len() as u64).await;
+        Some(scale.apply(&self.program.asked, trace, categories))
+    }
+
+    /// The bytes by category that are live in a slot under a scale, most first.
+    pub fn live_by_category(
+        &self,
+        scale: &Scale,
+        slot: u32,
+        trace: &Trace,
+        categories: &Categories,
+    ) -> Vec<(Category, u64)> {
+        let asked = scale.apply(&self.program.asked, trace, categories);
+        let mut bytes: Vec<(Category, u64)> = Vec::new();
+        for (i, block) in (0..).zip(&trace.blocks) {
+            if block.enters <= slot && slot < block.leaves {
+                let category = categories.get(i).category;
+                let size = asked[i as usize].bytes;
+                match bytes.iter_mut().find(|(c, _)| *c == category) {
+                    Some((_, sum)) => *sum += size,
+                    None => bytes.push((category, size)),
+                }
+            }
+        }
+        bytes.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+        bytes
+    }
+}
+
+impl Capacity {
+    /// The bytes that PyTorch can have, if the recording shows it.
+    pub fn known(self) -> Option<u64> {
+        match self {
+            Self::Exact { .. } | Self::Bounded { .. } => Some(self.available()),
+            Self::Changing | Self::Unlimited => None,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Device memory by name.
+
+use vramscope_units::Bytes;
+
+/// Names of devices with the memory that CUDA reports for them, in MiB. PyTorch's out-of-memory
+/// messages name it as "total capacity".
+const DEVICES: [(&str, u64); 18] = [
+    ("T4", 14_917),
+    ("V100-16GB", 16_144),
+    ("V100", 32_494),
+    ("RTX3090", 24_258),
+    ("RTX4090", 24_207),
+    ("RTX5090", 32_110),
+    ("A10G", 22_583),
+    ("A10", 22_583),
+    ("L4", 22_557),
+    ("L40S", 45_458),
+    ("A6000", 48_677),
+    ("A100-40GB", 40_335),
+    ("A100-80GB", 81_050),
+    ("A100", 81_050),
+    ("H100", 81_008),
+    ("H200", 143_075),
+    ("B200", 182_642),
+    ("MI300X", 196_592),
+];
+
+/// What the CUDA context and libraries take from a device, in bytes: an assumption, since the file
+/// does not say it.
+pub const CONTEXT: u64 = 512 << 20;
+
+/// Reads a size: `80GiB`, `80GB`, `5644MiB`, a number of bytes, or the name of a device.
+///
+/// # Errors
+///
+/// The text is neither; the message names what was expected.
+pub fn parse_memory(text: &str) -> Result<u64, String> {
+    let name: String = text.chars().filter(|c| !c.is_whitespace() && *c != '_').collect::<String>();
+    let plain = |s: &str| s.replace(['-', ' '], "").to_ascii_uppercase();
+    if let Some((_, mib)) = DEVICES.iter().find(|(device, _)| plain(device) == plain(&name)) {
+        return Ok(mib << 20);
+    }
+    let split = name.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(name.len());
+    let (number, unit) = name.split_at(split);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kib" => 1024.0,
+        "mib" | "m" => 1_048_576.0,
+        "gib" | "g" => 1_073_741_824.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        _ => f64::NAN,
+    };
+    match number.parse::<f64>().map(|n| n * factor) {
+        Ok(bytes) if (1.0..1e15).contains(&bytes) => Ok(bytes as u64),
+        _ => Err(format!(
+            "`{text}` is no size: expected bytes, a number with MiB, GiB or GB, or one of {}",
+            DEVICES.map(|(device, _)| device).join(", ")
+        )),
+    }
+}
+
+/// The text of a device's memory.
+pub(super) fn memory_text(bytes: u64) -> String {
+    Bytes(bytes).to_string()
+}

@@ -1,0 +1,75 @@
+//! The most tokens that fit on a device.
+
+use super::Options;
+use crate::target::{Target, slot_of};
+use serde::Serialize;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{Question, Scale, WhatIf};
+
+/// The largest factor that is tried.
+const MOST: f64 = 64.0;
+
+/// Above this factor the error of a prediction was not measured.
+const MEASURED: f64 = 2.0;
+
+/// Steps of the bisection: factors are told to about a hundredth.
+const STEPS: u32 = 13;
+
+/// The answer to "what is the largest batch that fits".
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FitRecord {
+    /// The largest factor of the recorded tokens that fits; 0 if none does.
+    pub tokens: f64,
+    /// `scaled`: within the measured error up to a factor of 2. `estimate` above.
+    pub basis: &'static str,
+    /// What holds most memory at the peak: a category.
+    pub limited_by: Option<&'static str>,
+    /// The reserved peak with that factor, in bytes.
+    pub reserved_peak: u64,
+}
+
+/// The most tokens with which the run of `target` fits on the device of `options`. `None` when the
+/// model does not reproduce the recording.
+pub fn fit(target: Target<'_>, options: &Options) -> Option<FitRecord> {
+    let mut budget = Budget::unlimited();
+    run_to_completion(async {
+        let model = WhatIf::new(target.entry.evidence(target.index), &mut budget).await;
+        let available = options.available()?;
+        if !model.calibration.is_equal() {
+            return None;
+        }
+        let (trace, categories) = (target.trace(), target.entry.categories(target.index));
+        let (mut fits, mut fails) = (0.0, MOST);
+        let (mut reserved, mut limit) = (0, None);
+        for step in 0..STEPS {
+            // The recorded size comes first: most questions are near it.
+            let tokens = if step == 0 {
+                1.0
+            } else {
+                f64::midpoint(fits, fails.min(4.0 * f64::max(fits, 0.25)))
+            };
+            let scale = Scale { tokens: Some(tokens), ..Scale::default() };
+            let question = Question {
+                available: Some(available),
+                scale: scale.clone(),
+                wants_least: false,
+                ..Question::as_recorded(&model.settings)
+            };
+            let answer = model.answer(question, trace, categories, &mut budget).await;
+            if answer.fits() {
+                (fits, reserved) = (tokens, answer.reserved_peak);
+            } else {
+                fails = tokens;
+                let event = answer.ooms.first().copied();
+                let live = model.live_by_category(&scale, slot_of(event), trace, categories);
+                limit = live.first().map(|(category, _)| category.name());
+            }
+        }
+        Some(FitRecord {
+            tokens: (fits * 100.0).floor() / 100.0,
+            basis: if fits <= MEASURED { "scaled" } else { "estimate" },
+            limited_by: limit,
+            reserved_peak: reserved,
+        })
+    })
+}

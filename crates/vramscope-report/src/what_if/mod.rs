@@ -1,0 +1,405 @@
+//! `vramscope what-if`: what other settings, another device or another batch would have reserved.
+
+mod devices;
+mod fit;
+mod text;
+
+pub use devices::{CONTEXT, parse_memory};
+pub use fit::{FitRecord, fit};
+pub use text::{calibration_text, sentence};
+
+use crate::rank_of::rank_of;
+use crate::target::{Target, event_of, slot_of};
+use serde::Serialize;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{
+    AllocatorSettings, Capacity, Category, Coverage, Question, Scale, Scenario, WhatIf,
+    parse_settings, settings_text,
+};
+use vramscope_snapshot::DeviceKind;
+
+/// `vramscope.what-if/1`.
+#[derive(Clone, Debug, Serialize)]
+pub struct WhatIfReport<'a> {
+    /// The schema's name and version.
+    pub schema: &'static str,
+    /// The file's path.
+    pub path: &'a str,
+    /// The rank in the path; null if there is none.
+    pub rank: Option<u32>,
+    /// The device's ordinal.
+    pub device: u32,
+    /// Why there is no prediction; null if there are predictions.
+    pub declined: Option<String>,
+    /// The comparison of the model with the recording; null without a trace.
+    pub calibration: Option<CalibrationRecord>,
+    /// The answers, in the order asked.
+    pub scenarios: Vec<ScenarioRecord>,
+    /// What the recorded reserved peak was used for. The parts add up to it.
+    pub reserved: Option<PartsRecord>,
+    /// The same by private pool and stream.
+    pub pools: Vec<PoolPartsRecord>,
+    /// The answer to `--fit`; absent without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fit: Option<FitRecord>,
+}
+
+/// The comparison of the model with the recording, under the recording's settings. In bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CalibrationRecord {
+    /// The recorded peak of `reserved_bytes`.
+    pub recorded_reserved_peak: u64,
+    /// That of the model.
+    pub simulated_reserved_peak: u64,
+    /// Whether reserved bytes are equal after every event.
+    pub equal: bool,
+    /// The first event after which they differ, from 0.
+    pub first_difference_event: Option<u32>,
+    /// What PyTorch can have on the device.
+    pub capacity: CapacityRecord,
+}
+
+/// What PyTorch can have on the device, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CapacityRecord {
+    /// The bytes; null if the recording does not show them.
+    pub bytes: Option<u64>,
+    /// `exact` (from an allocation that failed), `bounded` (between `low` and `high`, from
+    /// reservations that the driver refused), `changing`, or `unknown`.
+    pub basis: &'static str,
+    /// The lower bound; null unless bounded.
+    pub low: Option<u64>,
+    /// The upper bound; null unless bounded.
+    pub high: Option<u64>,
+}
+
+/// The settings of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SettingsRecord {
+    /// `expandable_segments`.
+    pub expandable_segments: bool,
+    /// `max_split_size_mb` in bytes; null without a limit.
+    pub max_split_size: Option<u64>,
+    /// `roundup_power2_divisions` by interval, from 1 MiB on.
+    pub roundup_power2_divisions: Vec<u64>,
+    /// `garbage_collection_threshold`; 0 means off.
+    pub garbage_collection_threshold: f64,
+}
+
+/// One scenario. All sizes are in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScenarioRecord {
+    /// What differs from the recording, in words.
+    pub change: String,
+    /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
+    pub conf: String,
+    /// The settings.
+    pub settings: SettingsRecord,
+    /// The memory of the device, if it was given.
+    pub device_memory: Option<u64>,
+    /// What PyTorch can have on the device; null if nothing shows a limit.
+    pub pytorch_memory: Option<u64>,
+    /// The factor of tokens.
+    pub tokens: f64,
+    /// The peak of `reserved_bytes`; when memory runs out, until then.
+    pub reserved_peak: u64,
+    /// The event after which most was reserved, from 0; -1 is the state before the window.
+    pub reserved_peak_event: i64,
+    /// The peak of `active_bytes`.
+    pub active_peak: u64,
+    /// The lowest and highest reserved peak over three orders of addresses.
+    pub reserved_range: [u64; 2],
+    /// How often all free memory was returned.
+    pub flushes: u64,
+    /// The events whose request fails, from 0.
+    pub ooms: Vec<u32>,
+    /// Whether no request fails.
+    pub fits: bool,
+    /// The bytes that are missing; null if nothing shows a limit.
+    pub short_by: Option<u64>,
+    /// The memory that PyTorch must have for the run to go through.
+    pub least_device_memory: Option<u64>,
+    /// `simulated`, `scaled`, or `estimate`.
+    pub basis: &'static str,
+    /// The error that was measured for such scaled numbers, in percent of reserved bytes; null for
+    /// others.
+    pub error_percent: Option<f64>,
+}
+
+/// Reserved memory by use, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PartsRecord {
+    /// Requested bytes of blocks in use.
+    pub in_use: u64,
+    /// Bytes of these blocks beyond the requests.
+    pub rounding: u64,
+    /// Free segments that PyTorch returns when memory is short.
+    pub idle: u64,
+    /// Free parts of segments in use.
+    pub stuck: u64,
+    /// Free parts of segments in use in the small pool.
+    pub small: u64,
+}
+
+/// [`PartsRecord`] of a private pool and stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolPartsRecord {
+    /// The pool's id; null for the default pool.
+    pub pool: Option<[u64; 2]>,
+    /// The stream.
+    pub stream: i64,
+    /// The parts.
+    #[serde(flatten)]
+    pub parts: PartsRecord,
+}
+
+/// What a user asks.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whole configurations, in the form of `PYTORCH_CUDA_ALLOC_CONF`.
+    pub set: Vec<String>,
+    /// Changes of the recording's settings, in the same form.
+    pub change: Vec<String>,
+    /// The memory of the device, in bytes.
+    pub device_memory: Option<u64>,
+    /// What PyTorch can have, in bytes.
+    pub pytorch_memory: Option<u64>,
+    /// The factor of tokens.
+    pub tokens: Option<f64>,
+    /// Categories or call sites (`file.py:12`) that are left out.
+    pub without: Vec<String>,
+    /// Categories with a factor.
+    pub scale: Vec<(Category, f64)>,
+}
+
+impl Options {
+    /// What PyTorch can have, in bytes.
+    fn available(&self) -> Option<u64> {
+        let on_device = self.device_memory.map(|bytes| bytes.saturating_sub(CONTEXT));
+        self.pytorch_memory.or(on_device)
+    }
+}
+
+/// Answers `options` for a device.
+///
+/// # Errors
+///
+/// A setting or a name in the options is wrong.
+pub fn what_if<'a>(target: Target<'a>, options: &Options) -> Result<WhatIfReport<'a>, String> {
+    run_to_completion(what_if_sliced(target, options, &mut Budget::unlimited()))
+}
+
+/// [`what_if`] in slices.
+///
+/// # Errors
+///
+/// A setting or a name in the options is wrong.
+pub async fn what_if_sliced<'a>(
+    target: Target<'a>,
+    options: &Options,
+    budget: &mut Budget,
+) -> Result<WhatIfReport<'a>, String> {
+    let trace = target.trace();
+    let mut report = WhatIfReport {
+        schema: "vramscope.what-if/1",
+        path: target.path,
+        rank: rank_of(target.path),
+        device: target.device(),
+        declined: None,
+        calibration: None,
+        scenarios: Vec::new(),
+        reserved: None,
+        pools: Vec::new(),
+        fit: None,
+    };
+    if trace.device.kind == DeviceKind::Host {
+        report.declined = Some(
+            "Pinned host memory has another allocator. The model is of the one for devices."
+                .to_owned(),
+        );
+        return Ok(report);
+    }
+    if trace.coverage == Coverage::None {
+        report.declined =
+            Some("The file has no events of this device, only its final state.".to_owned());
+        return Ok(report);
+    }
+    let model = WhatIf::new(target.entry.evidence(target.index), budget).await;
+    report.calibration = Some(CalibrationRecord::of(&model));
+    if !model.calibration.is_equal() {
+        report.declined = Some(calibration_text(&model));
+        return Ok(report);
+    }
+    (report.reserved, report.pools) = parts(target, &model, budget).await;
+    for (change, question) in questions(target, &model, options)? {
+        let categories = target.entry.categories(target.index);
+        let scenario = model.answer(question, trace, categories, budget).await;
+        report.scenarios.push(ScenarioRecord::new(change, &scenario, options));
+    }
+    Ok(report)
+}
+
+async fn parts(
+    target: Target<'_>,
+    model: &WhatIf,
+    budget: &mut Budget,
+) -> (Option<PartsRecord>, Vec<PoolPartsRecord>) {
+    let mut sum = PartsRecord::default();
+    let mut pools = Vec::new();
+    for (pool, stream, parts) in model.parts_at_peak(budget).await {
+        let parts = PartsRecord {
+            in_use: parts.in_use,
+            rounding: parts.rounding,
+            idle: parts.idle,
+            stuck: parts.stuck,
+            small: parts.small,
+        };
+        sum.in_use += parts.in_use;
+        sum.rounding += parts.rounding;
+        sum.idle += parts.idle;
+        sum.stuck += parts.stuck;
+        sum.small += parts.small;
+        let pool = pool.and_then(|pool| target.snapshot().pool(pool)).map(|id| [id.0, id.1]);
+        pools.push(PoolPartsRecord { pool, stream: target.snapshot().stream(stream), parts });
+    }
+    (Some(sum), pools)
+}
+
+/// The questions with what they change, in words.
+fn questions(
+    target: Target<'_>,
+    model: &WhatIf,
+    options: &Options,
+) -> Result<Vec<(String, Question)>, String> {
+    let mut scale = Scale { tokens: options.tokens, ..Scale::default() };
+    scale.categories.clone_from(&options.scale);
+    let mut words: Vec<String> = Vec::new();
+    words.extend(options.tokens.map(|k| format!("tokens x{k}")));
+    words.extend(options.scale.iter().map(|(c, k)| format!("{} x{k}", c.name())));
+    for name in &options.without {
+        match Category::parse(name) {
+            Some(category) => scale.categories.push((category, 0.0)),
+            None => scale.without.extend(blocks_at(target, name)?),
+        }
+        words.push(format!("without {name}"));
+    }
+    scale.without.sort_unstable();
+    scale.without.dedup();
+    let base = Question {
+        available: options.available(),
+        scale,
+        ..Question::as_recorded(&model.settings)
+    };
+    let with = |words: &[String], setting: &str| {
+        let parts =
+            words.iter().map(String::as_str).chain((!setting.is_empty()).then_some(setting));
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    let mut questions = Vec::new();
+    let asked = options.set.iter().map(|text| (text, AllocatorSettings::default()));
+    for (text, settings) in
+        asked.chain(options.change.iter().map(|text| (text, model.settings.clone())))
+    {
+        let settings = parse_settings(text, &settings).map_err(|error| error.to_string())?;
+        let words = with(&words, text);
+        questions.push((words, Question { settings, ..base.clone() }));
+    }
+    if !questions.is_empty() {
+        return Ok(questions);
+    }
+    let as_recorded = if words.is_empty() { "as recorded".to_owned() } else { with(&words, "") };
+    questions.push((as_recorded, base.clone()));
+    let other = if model.settings.expandable_segments { "False" } else { "True" };
+    let expandable = format!("expandable_segments:{other}");
+    for text in [expandable.as_str(), "max_split_size_mb:128", "roundup_power2_divisions:4"] {
+        let settings = parse_settings(text, &model.settings).map_err(|error| error.to_string())?;
+        if settings != model.settings {
+            questions.push((with(&words, text), Question { settings, ..base.clone() }));
+        }
+    }
+    if model.calls_empty_cache() {
+        let question = Question { without_empty_cache: true, ..base.clone() };
+        questions.push((with(&words, "without empty_cache"), question));
+    }
+    if model.has_pending_frees() {
+        let question = Question { frees_at_once: true, ..base };
+        questions.push((with(&words, "pending frees at once"), question));
+    }
+    Ok(questions)
+}
+
+/// The blocks whose call site is `place`, as in `train.py:12`.
+fn blocks_at(target: Target<'_>, place: &str) -> Result<Vec<u32>, String> {
+    let blocks: Vec<u32> = (0..)
+        .zip(&target.trace().blocks)
+        .filter(|(_, block)| crate::frames::site(target.entry, block.stack).contains(place))
+        .map(|(i, _)| i)
+        .collect();
+    if blocks.is_empty() {
+        return Err(format!(
+            "`{place}` is no category, and no block is allocated there: expected a category, or a \
+             call site such as train.py:12"
+        ));
+    }
+    Ok(blocks)
+}
+
+impl CalibrationRecord {
+    fn of(model: &WhatIf) -> Self {
+        let calibration = &model.calibration;
+        let capacity = match calibration.capacity {
+            Capacity::Exact { bytes } => {
+                CapacityRecord { bytes: Some(bytes), basis: "exact", low: None, high: None }
+            }
+            Capacity::Bounded { at_least, below } => CapacityRecord {
+                bytes: calibration.capacity.known(),
+                basis: "bounded",
+                low: Some(at_least),
+                high: Some(below - 1),
+            },
+            Capacity::Changing => {
+                CapacityRecord { bytes: None, basis: "changing", low: None, high: None }
+            }
+            Capacity::Unlimited => {
+                CapacityRecord { bytes: None, basis: "unknown", low: None, high: None }
+            }
+        };
+        Self {
+            recorded_reserved_peak: calibration.recorded_reserved_peak,
+            simulated_reserved_peak: calibration.simulated_reserved_peak,
+            equal: calibration.is_equal(),
+            first_difference_event: calibration.first_difference.map(|(event, ..)| event),
+            capacity,
+        }
+    }
+}
+
+impl ScenarioRecord {
+    fn new(change: String, scenario: &Scenario, options: &Options) -> Self {
+        let settings = &scenario.question.settings;
+        Self {
+            change,
+            conf: settings_text(settings),
+            settings: SettingsRecord {
+                expandable_segments: settings.expandable_segments,
+                max_split_size: Some(settings.max_split_size).filter(|&size| size != u64::MAX),
+                roundup_power2_divisions: settings.roundup_power2_divisions.to_vec(),
+                garbage_collection_threshold: settings.garbage_collection_threshold,
+            },
+            device_memory: options.device_memory,
+            pytorch_memory: scenario.question.available,
+            tokens: options.tokens.unwrap_or(1.0),
+            reserved_peak: scenario.reserved_peak,
+            reserved_peak_event: event_of(slot_of(scenario.peak_event)),
+            active_peak: scenario.active_peak,
+            reserved_range: scenario.reserved_range,
+            flushes: scenario.flushes,
+            ooms: scenario.ooms.clone(),
+            fits: scenario.fits(),
+            short_by: scenario.short_by(),
+            least_device_memory: scenario.least,
+            basis: text::basis(scenario.basis),
+            error_percent: text::error_percent(scenario.basis),
+        }
+    }
+}
