@@ -1,6 +1,6 @@
 //! Requests and frees.
 
-use crate::blocks::{Block, BlockId, BlockState, Blocks, ListKey, NONE};
+use crate::blocks::{Block, BlockId, BlockState, Blocks, ListKey};
 use crate::driver::{Device, Driver};
 use crate::observer::Observer;
 use crate::settings::{SMALL_SIZE, Settings, segment_size};
@@ -51,7 +51,7 @@ pub struct Allocator {
     pub(crate) blocks: Blocks,
     pub(crate) stats: Stats,
     /// Blocks that wait for a stream. Some are complete again.
-    pub(crate) pending: Vec<u32>,
+    pub(crate) pending: Vec<BlockId>,
     /// Private pools that nothing uses any more, ascending: their free segments can be returned.
     pub(crate) unused_pools: Vec<u32>,
     /// The number of driver calls that fail next, whatever is available.
@@ -95,6 +95,9 @@ impl Allocator {
 
     /// Serves a request (`malloc`).
     ///
+    /// PyTorch returns no free memory while it allocates from a private pool, because the capture of
+    /// a CUDA graph must not synchronize. So such a request is not tried again.
+    ///
     /// # Errors
     ///
     /// [`OutOfMemory`] when the device has too little memory even after all free memory was
@@ -125,6 +128,9 @@ impl Allocator {
                             .flatten()
                     })
                     .or_else(|| {
+                        if request.pool != 0 {
+                            return None;
+                        }
                         self.release_all(observer);
                         self.stats.num_alloc_retries += 1;
                         self.new_block(list, size, observer)
@@ -146,31 +152,31 @@ impl Allocator {
         self.stats.active_bytes += block.size;
         self.stats.active_peak = self.stats.active_peak.max(self.stats.active_bytes);
         self.stats.requested_bytes += request.bytes;
-        Ok(BlockId(id))
+        Ok(self.blocks.name(id))
     }
 
-    /// Frees a block that no other stream uses (`free`). Returns whether the block was in use.
+    /// Frees a block that no other stream uses (`free`), or that waited for one. Returns whether the
+    /// block was in use: a flush may have freed a block that waited.
     pub fn free(&mut self, id: BlockId) -> bool {
-        let used = !self.blocks.get(id.0).is_unused();
-        if used {
-            self.free_block(id.0);
-        }
-        used
+        let Some(at) = self.blocks.find(id) else { return false };
+        self.free_block(at);
+        true
     }
 
     /// Frees a block that other streams still use (`free` after `record_stream`). It stays active
     /// until [`Allocator::free`], or until all free memory is returned.
     pub fn free_later(&mut self, id: BlockId) {
-        let block = self.blocks.get_mut(id.0);
+        let Some(at) = self.blocks.find(id) else { return };
+        let block = self.blocks.get_mut(at);
         if block.state == BlockState::Allocated {
             block.state = BlockState::PendingFree;
-            self.pending.push(id.0);
+            self.pending.push(id);
         }
     }
 
     /// Whether a block waits for a stream.
     pub fn is_pending(&self, id: BlockId) -> bool {
-        self.blocks.get(id.0).state == BlockState::PendingFree
+        self.blocks.find(id).is_some_and(|at| self.blocks.get(at).state == BlockState::PendingFree)
     }
 
     /// Returns free memory to the driver (`empty_cache`).
@@ -178,7 +184,8 @@ impl Allocator {
         self.release_all(observer);
     }
 
-    /// Tells that nothing uses a private pool any more: its free segments can be returned.
+    /// Tells that nothing uses a private pool any more, as after the reset of a CUDA graph: the next
+    /// flush returns its free segments (`releasePool`).
     pub fn retire_pool(&mut self, pool: u32) {
         if let Err(at) = self.unused_pools.binary_search(&pool) {
             self.unused_pools.insert(at, pool);
@@ -255,17 +262,9 @@ impl Allocator {
         }
         let start = self.driver.allocate(bytes)?;
         // `Allocated` keeps the block out of the free list. The caller sets the state.
-        let id = self.blocks.insert(Block {
-            start,
-            size: bytes,
-            requested: 0,
-            state: BlockState::Allocated,
-            list,
-            range: 0,
-            prev: NONE,
-            next: NONE,
-            freed_at: 0,
-        });
+        let state = BlockState::Allocated;
+        let block = Block { start, size: bytes, state, list, ..Block::default() };
+        let id = self.blocks.insert(block);
         self.reserve(bytes);
         self.notify(observer, crate::SegmentAction::Alloc, list, start, bytes);
         Some(id)
