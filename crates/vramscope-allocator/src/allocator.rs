@@ -1,6 +1,6 @@
 //! Requests and frees.
 
-use crate::blocks::{Block, BlockId, BlockState, Blocks, ListKey, NONE};
+use crate::blocks::{Block, BlockId, BlockState, Blocks, ListKey};
 use crate::driver::{Device, Driver};
 use crate::observer::Observer;
 use crate::settings::{SMALL_SIZE, Settings, segment_size};
@@ -56,8 +56,6 @@ pub struct Allocator {
     pub(crate) unused_pools: Vec<u32>,
     /// The number of driver calls that fail next, whatever is available.
     forced_failures: u32,
-    /// The number of the last request.
-    serial: u32,
 }
 
 impl Allocator {
@@ -72,7 +70,6 @@ impl Allocator {
             pending: Vec::new(),
             unused_pools: Vec::new(),
             forced_failures: 0,
-            serial: 0,
         }
     }
 
@@ -97,6 +94,9 @@ impl Allocator {
     }
 
     /// Serves a request (`malloc`).
+    ///
+    /// PyTorch returns no free memory while it allocates from a private pool, because the capture of
+    /// a CUDA graph must not synchronize. So such a request is not tried again.
     ///
     /// # Errors
     ///
@@ -128,6 +128,9 @@ impl Allocator {
                             .flatten()
                     })
                     .or_else(|| {
+                        if request.pool != 0 {
+                            return None;
+                        }
                         self.release_all(observer);
                         self.stats.num_alloc_retries += 1;
                         self.new_block(list, size, observer)
@@ -144,53 +147,36 @@ impl Allocator {
         if self.settings.splits(size, rest, is_small) {
             self.blocks.split(id, size, BlockState::Free);
         }
-        let serial = self.next_serial();
         let block = self.blocks.get_mut(id);
         (block.state, block.requested) = (BlockState::Allocated, request.bytes);
-        block.serial = serial;
         self.stats.active_bytes += block.size;
         self.stats.active_peak = self.stats.active_peak.max(self.stats.active_bytes);
         self.stats.requested_bytes += request.bytes;
-        Ok(BlockId { index: id, serial })
+        Ok(self.blocks.name(id))
     }
 
-    /// A number for a block in use.
-    pub(crate) fn next_serial(&mut self) -> u32 {
-        self.serial = self.serial.checked_add(1).unwrap_or(1);
-        self.serial
-    }
-
-    /// The block in use, if it is not free meanwhile.
-    fn in_use(&self, id: BlockId) -> Option<u32> {
-        let block = self.blocks.get(id.index);
-        (!block.is_unused() && block.serial == id.serial).then_some(id.index)
-    }
-
-    /// Frees a block that no other stream uses (`free`). Returns whether the block was in use.
+    /// Frees a block that no other stream uses (`free`), or that waited for one. Returns whether the
+    /// block was in use: a flush may have freed a block that waited.
     pub fn free(&mut self, id: BlockId) -> bool {
-        let index = self.in_use(id);
-        if let Some(index) = index {
-            self.free_block(index);
-        }
-        index.is_some()
+        let Some(at) = self.blocks.find(id) else { return false };
+        self.free_block(at);
+        true
     }
 
     /// Frees a block that other streams still use (`free` after `record_stream`). It stays active
     /// until [`Allocator::free`], or until all free memory is returned.
     pub fn free_later(&mut self, id: BlockId) {
-        if let Some(index) = self.in_use(id) {
-            let block = self.blocks.get_mut(index);
-            if block.state == BlockState::Allocated {
-                block.state = BlockState::PendingFree;
-                self.pending.push(id);
-            }
+        let Some(at) = self.blocks.find(id) else { return };
+        let block = self.blocks.get_mut(at);
+        if block.state == BlockState::Allocated {
+            block.state = BlockState::PendingFree;
+            self.pending.push(id);
         }
     }
 
     /// Whether a block waits for a stream.
     pub fn is_pending(&self, id: BlockId) -> bool {
-        let state = self.in_use(id).map(|index| self.blocks.get(index).state);
-        state == Some(BlockState::PendingFree)
+        self.blocks.find(id).is_some_and(|at| self.blocks.get(at).state == BlockState::PendingFree)
     }
 
     /// Returns free memory to the driver (`empty_cache`).
@@ -198,12 +184,8 @@ impl Allocator {
         self.release_all(observer);
     }
 
-    /// Returns the free memory of a private pool (`empty_cache` of a `MemPool`, or its end).
-    pub fn empty_pool(&mut self, pool: u32, observer: &mut impl Observer) {
-        self.release_lists(|key| key.pool == pool, observer);
-    }
-
-    /// Tells that nothing uses a private pool any more: its free segments can be returned.
+    /// Tells that nothing uses a private pool any more, as after the reset of a CUDA graph: the next
+    /// flush returns its free segments (`releasePool`).
     pub fn retire_pool(&mut self, pool: u32) {
         if let Err(at) = self.unused_pools.binary_search(&pool) {
             self.unused_pools.insert(at, pool);
@@ -215,7 +197,7 @@ impl Allocator {
         let block = self.blocks.get_mut(id);
         self.stats.active_bytes -= block.size;
         self.stats.requested_bytes -= block.requested;
-        (block.state, block.requested, block.serial) = (BlockState::Free, 0, 0);
+        (block.state, block.requested) = (BlockState::Free, 0);
         self.blocks.merge_and_list(id);
     }
 
@@ -280,18 +262,9 @@ impl Allocator {
         }
         let start = self.driver.allocate(bytes)?;
         // `Allocated` keeps the block out of the free list. The caller sets the state.
-        let id = self.blocks.insert(Block {
-            start,
-            size: bytes,
-            requested: 0,
-            state: BlockState::Allocated,
-            list,
-            range: 0,
-            prev: NONE,
-            next: NONE,
-            freed_at: 0,
-            serial: 0,
-        });
+        let state = BlockState::Allocated;
+        let block = Block { start, size: bytes, state, list, ..Block::default() };
+        let id = self.blocks.insert(block);
         self.reserve(bytes);
         self.notify(observer, crate::SegmentAction::Alloc, list, start, bytes);
         Some(id)

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// No block.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A block in use. The allocator ignores it once the block is free.
+/// A block of the allocator. It names the block until the block is free again. After that it names
+/// nothing: a later block at the same place has another id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockId {
-    pub(crate) index: u32,
-    /// [`Block::serial`]: the place in the table may serve another block meanwhile.
+    pub(crate) at: u32,
     pub(crate) serial: u32,
 }
 
@@ -45,8 +45,25 @@ pub(crate) struct Block {
     pub(crate) next: u32,
     /// The number of searches of its pool when it became free, for garbage collection.
     pub(crate) freed_at: u64,
-    /// The number of the request that the block serves. 0 for a free block.
+    /// Tells the requests apart that a place has served.
     pub(crate) serial: u32,
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self {
+            start: 0,
+            size: 0,
+            requested: 0,
+            state: BlockState::Free,
+            list: 0,
+            range: 0,
+            prev: NONE,
+            next: NONE,
+            freed_at: 0,
+            serial: 0,
+        }
+    }
 }
 
 impl Block {
@@ -106,6 +123,8 @@ pub(crate) struct Blocks {
     by_key: FxHashMap<ListKey, u32>,
     /// Searches of the large default pool, for garbage collection.
     pub(crate) searches: u64,
+    /// Requests so far.
+    serial: u32,
 }
 
 impl Blocks {
@@ -115,6 +134,21 @@ impl Blocks {
 
     pub(crate) fn get_mut(&mut self, id: u32) -> &mut Block {
         &mut self.all[id as usize]
+    }
+
+    /// Names a block for a new request.
+    pub(crate) fn name(&mut self, at: u32) -> BlockId {
+        self.serial = self.serial.wrapping_add(1);
+        let serial = self.serial;
+        self.get_mut(at).serial = serial;
+        BlockId { at, serial }
+    }
+
+    /// The block in use that an id names, unless it is free again.
+    pub(crate) fn find(&self, id: BlockId) -> Option<u32> {
+        let block = self.all.get(id.at as usize)?;
+        let is_same = block.serial == id.serial && block.size > 0 && !block.is_unused();
+        is_same.then_some(id.at)
     }
 
     /// The neighbor `id` unless it is [`NONE`].
@@ -208,7 +242,6 @@ impl Blocks {
             start: block.start + size,
             size: block.size - size,
             requested: 0,
-            serial: 0,
             state,
             prev: id,
             ..block

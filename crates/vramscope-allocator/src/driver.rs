@@ -1,7 +1,7 @@
 //! The driver below the allocator: an address range with a limit.
 
 use crate::settings::LARGE_SEGMENT;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// First address of ordinary segments. Both directions have room for more bytes than a program can
 /// ever allocate.
@@ -60,14 +60,17 @@ pub(crate) struct Driver {
     bottom: u64,
     placed: u64,
     next_range: u64,
-    range_size: u64,
+    /// Address ranges that were given back.
+    free_ranges: BTreeSet<u64>,
+    /// 9/8 of the device.
+    address_space: u64,
     /// The address of the next ordinary segment, when it is known.
     pub(crate) next_address: Option<u64>,
 }
 
 impl Driver {
     pub(crate) fn new(device: &Device) -> Self {
-        let range_size = device.total.clamp(LARGE_SEGMENT, MAX_AVAILABLE) / 8 * 9;
+        let total = device.total.clamp(LARGE_SEGMENT, MAX_AVAILABLE);
         Self {
             available: device.available.min(MAX_AVAILABLE),
             used: 0,
@@ -77,14 +80,15 @@ impl Driver {
             bottom: FIRST_ADDRESS,
             placed: 0,
             next_range: FIRST_RANGE,
-            range_size: range_size.next_multiple_of(LARGE_SEGMENT),
+            free_ranges: BTreeSet::new(),
+            address_space: total + total / 8,
             next_address: None,
         }
     }
 
-    /// The address range of an expandable segment, in bytes.
-    pub(crate) fn range_size(&self) -> u64 {
-        self.range_size
+    /// The address range of an expandable segment with this page, in bytes.
+    pub(crate) fn range_size(&self, page: u64) -> u64 {
+        self.address_space.next_multiple_of(page)
     }
 
     /// Sets the limit.
@@ -117,6 +121,7 @@ impl Driver {
             return None;
         }
         if let Some(address) = self.next_address.take() {
+            self.cut_holes(address, address.saturating_add(bytes));
             return Some(address);
         }
         if self.order == AddressOrder::Ascending
@@ -163,10 +168,37 @@ impl Driver {
         self.holes.insert(start, size);
     }
 
-    /// The start of a new address range for an expandable segment.
+    /// Takes an address range that somebody else placed out of the holes.
+    fn cut_holes(&mut self, start: u64, end: u64) {
+        while let Some((&hole, &size)) = self.holes.range(..end).next_back()
+            && hole + size > start
+        {
+            self.holes.remove(&hole);
+            if hole + size > end {
+                self.holes.insert(end, hole + size - end);
+            }
+            if hole < start {
+                self.holes.insert(hole, start - hole);
+            }
+        }
+    }
+
+    /// The start of a new address range for an expandable segment (`cuMemAddressReserve`).
     pub(crate) fn reserve_range(&mut self) -> u64 {
-        let start = self.next_range;
-        self.next_range += self.range_size;
-        start
+        self.free_ranges.pop_first().unwrap_or_else(|| {
+            let start = self.next_range;
+            self.next_range += self.range_size(LARGE_SEGMENT);
+            start
+        })
+    }
+
+    /// Gives back an address range (`cuMemAddressFree`). One that the allocator started with is not
+    /// used again: nobody knows what lies behind it.
+    pub(crate) fn free_range(&mut self, start: u64) {
+        if (FIRST_RANGE..self.next_range).contains(&start)
+            && (start - FIRST_RANGE).is_multiple_of(self.range_size(LARGE_SEGMENT))
+        {
+            self.free_ranges.insert(start);
+        }
     }
 }

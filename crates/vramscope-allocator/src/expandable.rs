@@ -19,9 +19,13 @@ impl Allocator {
             self.map(id, size, observer)?;
         }
         while self.blocks.get(id).size < size {
-            // The block is free, and unmapped memory follows.
-            let missing = size - self.blocks.get(id).size;
-            let next = self.blocks.get(id).next;
+            // The block is free, and unmapped memory follows, except after a request that is larger
+            // than an address range. No device has memory for that.
+            let Block { size: found, next, .. } = *self.blocks.get(id);
+            let missing = size - found;
+            if next == NONE {
+                return None;
+            }
             self.map(next, missing, observer)?;
             id = next;
         }
@@ -40,18 +44,15 @@ impl Allocator {
                 return first;
             }
         }
-        let (start, bytes) = (self.driver.reserve_range(), self.driver.range_size());
+        let page = self.blocks.lists[list as usize].page();
+        let (start, bytes) = (self.driver.reserve_range(), self.driver.range_size(page));
         self.blocks.insert(Block {
             start,
             size: bytes,
-            requested: 0,
             state: BlockState::Unmapped,
             list,
             range: start,
-            prev: NONE,
-            next: NONE,
-            freed_at: 0,
-            serial: 0,
+            ..Block::default()
         })
     }
 
@@ -117,6 +118,7 @@ impl Allocator {
             self.blocks.list_unused(middle);
         } else {
             self.blocks.remove(middle);
+            self.driver.free_range(range);
         }
     }
 }

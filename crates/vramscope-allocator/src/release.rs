@@ -2,7 +2,7 @@
 
 use crate::SegmentAction;
 use crate::allocator::Allocator;
-use crate::blocks::ListKey;
+use crate::blocks::{BlockId, FreeList, ListKey};
 use crate::observer::Observer;
 
 impl Allocator {
@@ -10,44 +10,59 @@ impl Allocator {
     /// (`release_cached_blocks`).
     pub(crate) fn release_all(&mut self, observer: &mut impl Observer) {
         for id in std::mem::take(&mut self.pending) {
-            if self.is_pending(id) {
-                self.free_block(id.index);
-            }
+            self.free(id);
         }
-        let unused = self.unused_pools.clone();
-        self.release_lists(
-            |key| key.pool == 0 || unused.binary_search(&key.pool).is_ok(),
-            observer,
-        );
+        let unused = std::mem::take(&mut self.unused_pools);
+        let is_released = |key: ListKey| key.pool == 0 || unused.binary_search(&key.pool).is_ok();
+        self.release_lists(is_released, observer);
+        self.unused_pools = unused;
     }
 
-    /// Returns the free segments and whole free pages of some lists.
-    pub(crate) fn release_lists(
-        &mut self,
-        is_released: impl Fn(ListKey) -> bool,
-        observer: &mut impl Observer,
-    ) {
+    /// Returns the free memory of some lists.
+    fn release_lists(&mut self, wanted: impl Fn(ListKey) -> bool, observer: &mut impl Observer) {
         let mut lists: Vec<(ListKey, u32)> =
             (0..).zip(&self.blocks.lists).map(|(i, list)| (list.key, i)).collect();
-        lists.retain(|(key, _)| is_released(*key));
+        lists.retain(|(key, _)| wanted(*key));
         // The large default pool comes first, then the small one, each stream by stream. Private
         // pools follow, the small one first.
         lists.sort_unstable_by_key(|(key, _)| {
             (key.pool, key.is_small == (key.pool == 0), key.stream)
         });
-        for (_, list) in lists {
-            let free: Vec<u32> =
-                self.blocks.lists[list as usize].free.iter().map(|&(.., id)| id).collect();
-            let (expandable, ordinary): (Vec<u32>, Vec<u32>) =
-                free.into_iter().partition(|&id| self.blocks.get(id).is_expandable());
-            for id in ordinary {
-                if !self.blocks.get(id).is_part() {
-                    self.release(id, observer);
-                }
+        for pool in lists.chunk_by(|(a, _), (b, _)| a.pool == b.pool && a.is_small == b.is_small) {
+            self.release_pool_blocks(pool, observer);
+        }
+    }
+
+    /// Retires a private pool and returns its free memory at once, as the end of a
+    /// `torch.cuda.MemPool` does (`emptyCache` of one pool). What is still in use then is returned by
+    /// later flushes.
+    pub fn release_pool(&mut self, pool: u32, observer: &mut impl Observer) {
+        self.retire_pool(pool);
+        let (own, others): (Vec<BlockId>, Vec<BlockId>) =
+            std::mem::take(&mut self.pending).into_iter().partition(|&id| {
+                let list = self.blocks.find(id).map(|at| self.blocks.get(at).list);
+                list.is_some_and(|list| self.blocks.lists[list as usize].key.pool == pool)
+            });
+        self.pending = others;
+        for id in own {
+            self.free(id);
+        }
+        self.release_lists(|key| key.pool == pool, observer);
+    }
+
+    /// Returns the free memory of all streams of one pool (`release_blocks`): segments first, then
+    /// pages.
+    fn release_pool_blocks(&mut self, lists: &[(ListKey, u32)], observer: &mut impl Observer) {
+        let free = lists.iter().flat_map(|&(_, list)| &self.blocks.lists[list as usize].free);
+        let (expandable, ordinary): (Vec<u32>, Vec<u32>) =
+            free.map(|&(.., id)| id).partition(|&id| self.blocks.get(id).is_expandable());
+        for id in ordinary {
+            if !self.blocks.get(id).is_part() {
+                self.release(id, observer);
             }
-            for id in expandable {
-                self.unmap(id, observer);
-            }
+        }
+        for id in expandable {
+            self.unmap(id, observer);
         }
     }
 
@@ -75,18 +90,18 @@ impl Allocator {
         }
         let wanted = size.max(max_split);
         let free = &self.blocks.lists[list as usize].free;
-        // Of an expandable segment nothing is returned here.
+        // Of an expandable segment nothing is returned here. A part of a segment is as large only
+        // after a change of settings.
         let is_whole = |id| !self.blocks.get(id).is_part() && !self.blocks.get(id).is_expandable();
-        if let Some(&(.., id)) = free.range((wanted, 0, 0)..).next() {
-            let whole = is_whole(id);
-            if whole {
-                self.release(id, observer);
-            }
-            return whole;
+        if let Some(&(.., id)) = free.range((wanted, 0, 0)..).next()
+            && is_whole(id)
+        {
+            self.release(id, observer);
+            return true;
         }
         let mut released = 0;
         let mut oversize = Vec::new();
-        for &(size, _, id) in free.range((max_split, 0, 0)..).rev() {
+        for &(size, _, id) in free.range((max_split, 0, 0)..(wanted, 0, 0)).rev() {
             if released >= wanted {
                 break;
             }
@@ -112,8 +127,10 @@ impl Allocator {
         let wanted = self.stats.reserved_bytes - threshold;
         let searches = self.blocks.searches;
         let mut candidates: Vec<(u64, u64, u32)> = Vec::new();
-        let lists = &self.blocks.lists;
-        for list in lists.iter().filter(|list| list.key.pool == 0 && !list.key.is_small) {
+        let is_large = |list: &&FreeList| list.key.pool == 0 && !list.key.is_small;
+        let mut lists: Vec<_> = self.blocks.lists.iter().filter(is_large).collect();
+        lists.sort_unstable_by_key(|list| list.key.stream);
+        for list in lists {
             for &(size, _, id) in &list.free {
                 let block = self.blocks.get(id);
                 if !block.is_part() && !block.is_expandable() {

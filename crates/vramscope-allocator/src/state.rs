@@ -91,35 +91,25 @@ impl Allocator {
     pub fn start_with(&mut self, segment: &StartSegment) -> Vec<BlockId> {
         let StartSegment { address, stream, pool, is_small, is_expandable, .. } = *segment;
         let list = self.blocks.list(ListKey { pool, is_small, stream });
-        let total: u64 = segment.blocks.iter().map(|block| block.size).sum();
+        let total = segment.blocks.iter().fold(0u64, |sum, block| sum.saturating_add(block.size));
         let (range, mut prev, after) =
             if is_expandable { self.start_range(list, address, total) } else { (0, NONE, NONE) };
         let mut start = address;
         let mut ids = Vec::with_capacity(segment.blocks.len());
         for &StartBlock { size, requested, state } in &segment.blocks {
-            let serial = self.next_serial();
-            let block = Block {
-                start,
-                size,
-                requested,
-                state,
-                list,
-                range,
-                prev,
-                next: NONE,
-                freed_at: 0,
-                serial,
-            };
+            let block =
+                Block { start, size, requested, state, list, range, prev, ..Block::default() };
             prev = self.blocks.insert(block);
+            let id = self.blocks.name(prev);
             if !block.is_unused() {
                 self.stats.active_bytes += size;
                 self.stats.requested_bytes += requested;
             }
             if state == BlockState::PendingFree {
-                self.pending.push(BlockId { index: prev, serial });
+                self.pending.push(id);
             }
-            start += size;
-            ids.push(BlockId { index: prev, serial });
+            start = start.saturating_add(size);
+            ids.push(id);
         }
         if after != NONE && prev != NONE {
             self.blocks.get_mut(prev).next = after;
@@ -154,7 +144,8 @@ impl Allocator {
             let after = self.tail(list, block.range, address + total, block.end());
             return (block.range, id, after);
         }
-        let end = address.saturating_add(self.driver.range_size().max(total));
+        let page = self.blocks.lists[list as usize].page();
+        let end = address.saturating_add(self.driver.range_size(page).max(total));
         let after = self.tail(list, address, address + total, end);
         (address, NONE, after)
     }
@@ -167,25 +158,21 @@ impl Allocator {
         self.blocks.insert(Block {
             start,
             size: end - start,
-            requested: 0,
             state: BlockState::Unmapped,
             list,
             range,
-            prev: NONE,
-            next: NONE,
-            freed_at: 0,
-            serial: 0,
+            ..Block::default()
         })
     }
 
-    /// The size of a block in use, in bytes.
+    /// The size of a block in use, in bytes. 0 for a block that is free again.
     pub fn size_of(&self, id: BlockId) -> u64 {
-        self.blocks.get(id.index).size
+        self.blocks.find(id).map_or(0, |at| self.blocks.get(at).size)
     }
 
-    /// The address of a block.
+    /// The address of a block in use. 0 for a block that is free again.
     pub fn address_of(&self, id: BlockId) -> u64 {
-        self.blocks.get(id.index).start
+        self.blocks.find(id).map_or(0, |at| self.blocks.get(at).start)
     }
 
     /// All blocks with memory, by address.

@@ -210,7 +210,7 @@ impl<'a> Replay<'a> {
             Call::EmptyCache if !self.run.without_empty_cache => {
                 self.allocator.empty_cache(&mut ());
             }
-            Call::EmptyPool { pool } => self.allocator.empty_pool(pool, &mut ()),
+            Call::EmptyPool { pool } => self.allocator.release_pool(pool, &mut ()),
             Call::EmptyCache => {}
         }
         self.note(step.event);

@@ -1,0 +1,199 @@
+//! Replays programs that PyTorch's own allocator ran, and requires the same segments.
+//!
+//! `scripts/allocator_differential.py` describes the files and writes them. The environment variable
+//! `VRAMSCOPE_DIFFERENTIAL` names their folder. Without it there is nothing to compare.
+
+use rustc_hash::FxHashMap;
+use std::path::Path;
+use vramscope_allocator::{
+    Allocator, BlockId, DIVISION_INTERVALS, Device, Request, SegmentAction, SegmentEvent, Settings,
+};
+
+/// An event: action, bytes, stream, and the address of an ordinary segment from the first one on.
+type Event = (String, u64, u32, Option<u64>);
+
+struct Replay {
+    allocator: Allocator,
+    blocks: FxHashMap<u64, BlockId>,
+    /// First address of all segments in the recording, and in the model.
+    bases: Option<(u64, u64)>,
+    expected: Vec<Event>,
+    found: Vec<SegmentEvent>,
+    /// The operation whose events `expected` and `found` are.
+    operation: String,
+    programs: u32,
+}
+
+fn number(word: &str) -> u64 {
+    word.parse().unwrap_or_else(|_| panic!("{word} is no number"))
+}
+
+fn start(line: &str) -> Replay {
+    let values: FxHashMap<&str, &str> =
+        line.split(' ').filter_map(|word| word.split_once('=')).collect();
+    let size = |name: &str| number(values[name]);
+    let or = |value: u64, default: u64| if value == 0 { default } else { value };
+    let defaults = Settings::default();
+    let settings = Settings {
+        expandable_segments: values["expandable"] == "True",
+        max_split_size: or(size("max_split"), u64::MAX),
+        max_non_split_rounding_size: or(size("rounding"), defaults.max_non_split_rounding_size),
+        roundup_power2_divisions: [size("divisions"); DIVISION_INTERVALS],
+        garbage_collection_threshold: values["gc"].parse().expect("a number"),
+        expandable_private_pools: true,
+    };
+    let device = Device {
+        available: size("available"),
+        total: size("total"),
+        allowed: values["allowed"].parse().ok(),
+        ..Device::default()
+    };
+    Replay {
+        allocator: Allocator::new(settings, &device),
+        blocks: FxHashMap::default(),
+        bases: None,
+        expected: Vec::new(),
+        found: Vec::new(),
+        operation: line.to_owned(),
+        programs: 0,
+    }
+}
+
+impl Replay {
+    /// Compares the events of the operation before.
+    fn compare(&mut self) -> Result<(), String> {
+        let base = self.bases.map_or(0, |(_, base)| base);
+        let mut pools: Vec<u32> = self.found.iter().map(|event| event.pool).collect();
+        pools.retain(|&pool| pool != 0);
+        pools.sort_unstable();
+        pools.dedup();
+        let mut found: Vec<Event> = std::mem::take(&mut self.found)
+            .into_iter()
+            .map(|event| {
+                let (name, is_ordinary) = match event.action {
+                    SegmentAction::Alloc => ("alloc", true),
+                    SegmentAction::Free => ("free", true),
+                    SegmentAction::Map => ("map", false),
+                    SegmentAction::Unmap => ("unmap", false),
+                };
+                let at = is_ordinary.then(|| event.address.wrapping_sub(base));
+                (name.to_owned(), event.size, event.stream, at)
+            })
+            .collect();
+        let mut expected = std::mem::take(&mut self.expected);
+        if pools.len() > 1 {
+            // PyTorch keeps private pools in a hash table, so a flush has them in any order.
+            found.sort_unstable();
+            expected.sort_unstable();
+        }
+        if found == expected {
+            return Ok(());
+        }
+        Err(format!(
+            "after {} programs, {}:\nPyTorch {expected:?}\nmodel   {found:?}",
+            self.programs, self.operation
+        ))
+    }
+
+    fn run(&mut self, line: &str) -> Result<(), String> {
+        let words: Vec<&str> = line.split(' ').collect();
+        if let ["s", action, address, size, stream] = words[..] {
+            let is_ordinary = matches!(action, "alloc" | "free");
+            let address = number(address);
+            if is_ordinary && self.bases.is_none() {
+                self.bases = Some((address, self.found.first().map_or(0, |event| event.address)));
+            }
+            let base = self.bases.map_or(0, |(base, _)| base);
+            let at = is_ordinary.then(|| address.wrapping_sub(base));
+            self.expected.push((action.to_owned(), number(size), number(stream) as u32, at));
+            return Ok(());
+        }
+        self.compare()?;
+        line.clone_into(&mut self.operation);
+        let block = |replay: &mut Self, id| replay.blocks[&number(id)];
+        match words[..] {
+            [kind @ ("a" | "o"), id, bytes, stream, pool] => {
+                let request = Request {
+                    bytes: number(bytes),
+                    stream: number(stream) as u32,
+                    pool: number(pool) as u32,
+                };
+                let served = self.allocator.malloc(request, &mut self.found).ok();
+                if served.is_some() != (kind == "a") {
+                    return Err(format!("after {} programs, {line}: {served:?}", self.programs));
+                }
+                self.blocks.extend(served.map(|block| (number(id), block)));
+            }
+            ["f" | "c", id] => {
+                let block = block(self, id);
+                if !self.allocator.free(block) {
+                    return Err(format!("{line}: the block is free"));
+                }
+            }
+            ["p", id] => {
+                let block = block(self, id);
+                self.allocator.free_later(block);
+            }
+            ["e"] => self.allocator.empty_cache(&mut self.found),
+            ["r", pool] => self.allocator.release_pool(number(pool) as u32, &mut self.found),
+            ["=", ..] => {
+                let s = self.allocator.stats();
+                let found = [
+                    s.reserved_bytes,
+                    s.reserved_peak,
+                    s.active_bytes,
+                    s.active_peak,
+                    s.requested_bytes,
+                    s.num_alloc_retries,
+                    s.num_ooms,
+                ];
+                let expected: Vec<u64> = words[1..].iter().map(|word| number(word)).collect();
+                self.programs += 1;
+                if found != expected[..] {
+                    return Err(format!("program {}: {expected:?}, {s:?}", self.programs));
+                }
+            }
+            _ => return Err(format!("unknown line {line}")),
+        }
+        Ok(())
+    }
+}
+
+/// The number of programs, requests and events of a file.
+fn replay(path: &Path) -> Result<(u32, usize, usize), String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let mut lines = text.lines();
+    let mut replay = start(lines.next().ok_or("the file is empty")?);
+    let (mut requests, mut events) = (0, 0);
+    for line in lines {
+        requests += usize::from(line.starts_with("a ") || line.starts_with("o "));
+        events += usize::from(line.starts_with("s "));
+        replay.run(line).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    replay.compare()?;
+    Ok((replay.programs, requests, events))
+}
+
+#[test]
+fn segments_are_those_of_pytorch() {
+    let Some(folder) = std::env::var_os("VRAMSCOPE_DIFFERENTIAL") else { return };
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let (mut total, mut failures) = ([0, 0, 0], Vec::new());
+    for file in &files {
+        match replay(file) {
+            Ok((programs, requests, events)) => {
+                total = [total[0] + programs as usize, total[1] + requests, total[2] + events];
+            }
+            Err(error) => failures.push(error),
+        }
+    }
+    let all = failures.join("\n");
+    assert!(failures.is_empty(), "{} of {} files:\n{all}", failures.len(), files.len());
+    assert!(total[0] > 0, "the folder has no programs");
+    eprintln!(
+        "{} programs, {} requests, {} segment events are equal",
+        total[0], total[1], total[2]
+    );
+}
