@@ -18,6 +18,7 @@ mod replay;
 mod scenarios;
 mod slices;
 mod step_phases;
+mod what_if;
 
 use std::path::{Path, PathBuf};
 use vramscope_analysis::{

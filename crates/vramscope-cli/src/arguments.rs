@@ -231,7 +231,7 @@ pub(crate) struct Phases {
 pub(crate) struct WhatIf {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
-    /// A whole configuration, as in PYTORCH_CUDA_ALLOC_CONF. What it leaves out has PyTorch's
+    /// A whole configuration, as in `PYTORCH_CUDA_ALLOC_CONF`. What it leaves out has PyTorch's
     /// default. May be repeated
     #[arg(long, value_name = "KEY:VALUE[,KEY:VALUE]")]
     pub(crate) set: Vec<String>,
@@ -251,7 +251,7 @@ pub(crate) struct WhatIf {
     /// Leave out a category, or a call site such as train.py:12. May be repeated
     #[arg(long, value_name = "CATEGORY|SITE")]
     pub(crate) without: Vec<String>,
-    /// Scale a category: optimizer_state:0.25 is an 8-bit optimizer. May be repeated
+    /// Scale a category: `optimizer_state:0.25` is an 8-bit optimizer. May be repeated
     #[arg(long, value_name = "CATEGORY:K", value_parser = category_factor)]
     pub(crate) scale: Vec<(Category, f64)>,
     /// Find the most tokens that fit on a device: 40GiB, or a name such as A100-40GB

@@ -41,14 +41,7 @@ impl Capacity {
     /// What the recording shows.
     pub(crate) fn of(trace: &Trace, program: &Program, page: Option<[u64; 2]>) -> Self {
         let at_least = program.reserved_peak();
-        let mut below = u64::MAX;
-        for burst in program.own.all.iter().filter(|burst| burst.gives == Gives::ToMakeRoom) {
-            let Some(before) = burst.events.start.checked_sub(1) else { continue };
-            let reserved = program.reserved_after(before);
-            if let Some(wanted) = wanted(program, burst.events.end, page) {
-                below = below.min(reserved.saturating_add(wanted));
-            }
-        }
+        let below = refused(program, page).min().unwrap_or(u64::MAX);
         let mut exact: Option<u64> = None;
         for oom in &trace.ooms {
             let Some(free) = oom.device_free else { continue };
@@ -60,12 +53,41 @@ impl Capacity {
         }
         match exact {
             Some(bytes) if at_least <= bytes && bytes < below => Self::Exact { bytes },
-            Some(_) => Self::Changing,
             None if below == u64::MAX => Self::Unlimited,
             None if at_least < below => Self::Bounded { at_least, below },
-            None => Self::Changing,
+            Some(_) | None => Self::Changing,
         }
     }
+
+    /// What the recording may show when the allocator collects garbage: not every return of memory
+    /// follows a refusal then.
+    pub(super) fn with_garbage_collection(
+        trace: &Trace,
+        program: &Program,
+        page: Option<[u64; 2]>,
+    ) -> Vec<Self> {
+        let at_least = program.reserved_peak();
+        let rooms = trace.ooms.iter().filter_map(|oom| {
+            let free = oom.device_free?.0;
+            Some(program.reserved_after(oom.event.0).saturating_add(free))
+        });
+        let mut all: Vec<Self> = rooms.take(1).map(|bytes| Self::Exact { bytes }).collect();
+        // A refusal is above the peak. What is below was a collection.
+        if let Some(below) = refused(program, page).filter(|&bytes| bytes > at_least).min() {
+            all.push(Self::Bounded { at_least, below });
+        }
+        all.push(Self::Unlimited);
+        all
+    }
+}
+
+/// The reserved bytes that the driver refused before the allocator returned memory.
+fn refused(program: &Program, page: Option<[u64; 2]>) -> impl Iterator<Item = u64> {
+    let own = program.own.all.iter().filter(|burst| burst.gives == Gives::ToMakeRoom);
+    own.filter_map(move |burst| {
+        let reserved = program.reserved_after(burst.events.start.checked_sub(1)?);
+        Some(reserved.saturating_add(wanted(program, burst.events.end, page)?))
+    })
 }
 
 /// The bytes that the driver refused before the allocator made room until `event`. `page` has the
@@ -73,14 +95,12 @@ impl Capacity {
 fn wanted(program: &Program, event: u32, page: Option<[u64; 2]>) -> Option<u64> {
     let next = program.steps.partition_point(|step| step.event < event);
     let asked = program.steps[next..].iter().find_map(|step| program.asked_by(step))?;
-    // Expandable segments grow by pages until the block fits: at least one page was refused.
+    // An expandable segment maps the pages that are missing for a block. They are at most as many
+    // as the block needs, wherever it begins.
     Some(match page {
         Some([small, large]) => {
-            if asked <= vramscope_allocator::SMALL_SIZE {
-                small
-            } else {
-                large
-            }
+            let page = if asked <= vramscope_allocator::SMALL_SIZE { small } else { large };
+            asked.checked_next_multiple_of(page).unwrap_or(asked).saturating_add(page)
         }
         None => segment_size(asked),
     })

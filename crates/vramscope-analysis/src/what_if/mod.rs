@@ -68,7 +68,17 @@ impl WhatIf {
         let settings = recorded_settings(cx.snapshot, &cx.trace.device);
         let page = settings.expandable_segments.then_some([SMALL_SEGMENT, LARGE_SEGMENT]);
         let capacity = Capacity::of(cx.trace, &program, page);
-        let (calibration, calibrated) = calibrate(&program, &settings, capacity, budget).await;
+        let mut limits = vec![(capacity, None)];
+        if let Capacity::Bounded { at_least, below } = capacity {
+            limits.extend([at_least, below - 1].map(|bytes| (Capacity::Exact { bytes }, None)));
+        }
+        if settings.garbage_collection_threshold > 0.0 {
+            let allowed = capacity::allowed(&program, settings.garbage_collection_threshold);
+            for limit in Capacity::with_garbage_collection(cx.trace, &program, page) {
+                limits.extend(allowed.iter().map(|&bytes| (limit, Some(bytes))));
+            }
+        }
+        let (calibration, calibrated) = calibrate(&program, &settings, &limits, budget).await;
         Self { program, settings, calibration, calibrated }
     }
 
@@ -115,19 +125,12 @@ impl WhatIf {
 async fn calibrate(
     program: &Program,
     settings: &Settings,
-    capacity: Capacity,
+    limits: &[(Capacity, Option<u64>)],
     budget: &mut Budget,
 ) -> (Calibration, u64) {
-    let mut limits = vec![(capacity, None)];
-    if let Capacity::Bounded { at_least, below } = capacity {
-        limits.extend([at_least, below - 1].map(|bytes| (Capacity::Exact { bytes }, None)));
-    }
-    if settings.garbage_collection_threshold > 0.0 {
-        let allowed = capacity::allowed(program, settings.garbage_collection_threshold);
-        limits.extend(allowed.into_iter().map(|bytes| (Capacity::Unlimited, Some(bytes))));
-    }
+    let capacity = limits[0].0;
     let mut first = None;
-    for (limit, allowed) in limits {
+    for &(limit, allowed) in limits {
         let available = limit.available();
         let device = Device { available, allowed, ..Device::default() };
         let run = Run::as_recorded(settings, device, limit == Capacity::Changing);
@@ -136,7 +139,7 @@ async fn calibrate(
             recorded_reserved_peak: program.reserved_peak(),
             simulated_reserved_peak: replayed.reserved_peak,
             first_difference: first_difference(program, &replayed),
-            capacity: if allowed.is_some() { Capacity::Unlimited } else { capacity },
+            capacity: if allowed.is_some() { limit } else { capacity },
             allowed,
         };
         if calibration.is_equal() {

@@ -9,6 +9,7 @@ use vramscope_allocator::{
 
 /// How to replay a program.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, each with its own name")]
 pub(crate) struct Run<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) device: Device,

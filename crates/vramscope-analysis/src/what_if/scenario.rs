@@ -105,7 +105,14 @@ impl WhatIf {
         categories: &Categories,
         budget: &mut Budget,
     ) -> Scenario {
-        question.available = question.available.or_else(|| self.calibration.capacity.known());
+        let wants_least = question.wants_least;
+        let as_recorded = Question { wants_least, ..Question::as_recorded(&self.settings) };
+        let is_as_recorded = question == as_recorded;
+        let known = match self.calibration.capacity {
+            Capacity::Exact { .. } | Capacity::Bounded { .. } => Some(self.calibrated),
+            Capacity::Changing | Capacity::Unlimited => self.calibration.allowed,
+        };
+        question.available = question.available.or(known);
         let asked = self.scaled(&question.scale, trace, categories, budget).await;
         let is_same_program = asked.is_none();
         let keeps_segments = self.program.start.is_empty()
@@ -114,13 +121,14 @@ impl WhatIf {
             keeps_segments,
             without_empty_cache: question.without_empty_cache,
             frees_at_once: question.frees_at_once,
+            has_recorded_addresses: is_as_recorded,
             asked: asked.as_deref(),
             ..Run::of(&question.settings, self.device(available, order))
         };
         let replayed =
             run(question.available, AddressOrder::Ascending).replay(&self.program, budget).await;
         let mut range = [replayed.reserved_peak; 2];
-        if replayed.ties > 0 {
+        if replayed.ties > 0 && !is_as_recorded {
             for order in [AddressOrder::Descending, AddressOrder::Mixed] {
                 let peak = run(question.available, order).replay(&self.program, budget).await;
                 range[0] = range[0].min(peak.reserved_peak);

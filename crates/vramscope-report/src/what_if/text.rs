@@ -44,17 +44,15 @@ pub fn sentence(report: &WhatIfReport<'_>) -> Option<String> {
     let calibration = report.calibration.as_ref()?;
     let PartsRecord { in_use, rounding, idle, stuck, small } = report.reserved?;
     let needed = in_use + rounding;
-    let mut text = format!(
-        "{} reserved at most, {} of it in use: {} is idle cache that PyTorch returns when memory \
-         is short",
+    let own = report.scenarios.first().filter(|scenario| scenario.change == "as recorded");
+    let least = own.and_then(|own| own.least_device_memory);
+    let fits = least.map_or(String::new(), |b| format!(" (this run fits in {})", memory_text(b)));
+    Some(format!(
+        "{} reserved at most, {} of it in use. {} is idle cache that PyTorch returns when memory \
+         is short{fits}; {} is stuck in segments in use.",
         Bytes(calibration.recorded_reserved_peak),
         Bytes(needed),
-        Bytes(idle)
-    );
-    let own = report.scenarios.first().filter(|scenario| scenario.change == "as recorded");
-    if let Some(least) = own.and_then(|own| own.least_device_memory) {
-        text += &format!(" (this run fits in {})", memory_text(least));
-    }
-    text += &format!("; {} is stuck in segments in use.", Bytes(stuck + small));
-    Some(text)
+        Bytes(idle),
+        Bytes(stuck + small)
+    ))
 }
