@@ -10,6 +10,7 @@ use vramscope_report::LoadedFile;
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::RankSummary;
 use vramscope_report::state::At;
+use vramscope_report::what_if::{self, Options};
 use vramscope_report::{Target, blocks, flame, peak, segments, state};
 use vramscope_session::Loader;
 
@@ -75,6 +76,11 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
         drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000)));
     });
     note(rows, "findings, rank summary", || drop(RankSummary::new(target)));
+    let mut model = None;
+    note(rows, "what-if, own settings", || model = Some(what_if::model(target)));
+    let model = model.context("a model")?;
+    note(rows, "what-if, one answer", || drop(what_if::one_answer(target, &model)));
+    note(rows, "what-if, usual table", || drop(what_if::what_if(target, &Options::default())));
     Ok(())
 }
 

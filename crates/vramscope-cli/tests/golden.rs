@@ -33,6 +33,26 @@ golden!(peak_json, "peak", FILE, "--format", "json");
 golden!(peak_phase_text, "peak", "truth/gpt_step.pickle.gz", "--limit", "3");
 golden!(phases_text, "phases", "truth/gpt_step.pickle.gz", "--limit", "2");
 golden!(phases_next_text, "phases", "findings/s2_one_step_24_layers.pickle.gz");
+golden!(what_if_text, "what-if", "what_if/varlen_tight_default.pickle.gz");
+golden!(
+    what_if_json,
+    "what-if",
+    "what_if/varlen_tight_expandable.pickle.gz",
+    "--change",
+    "roundup_power2_divisions:4",
+    "--format",
+    "json"
+);
+golden!(
+    what_if_fit_text,
+    "what-if",
+    "what_if/multiscale_roomy_default.pickle.gz",
+    "--set",
+    "expandable_segments:True",
+    "--fit",
+    "2GiB"
+);
+golden!(what_if_declined_text, "what-if", FILE);
 golden!(phases_none_text, "phases", FILE);
 golden!(phases_json, "phases", "truth/resnet18_step.pickle.gz", "--limit", "1", "--format", "json");
 golden!(state_text, "state", FILE);

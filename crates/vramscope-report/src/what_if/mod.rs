@@ -239,6 +239,21 @@ pub async fn what_if_sliced<'a>(
     Ok(report)
 }
 
+/// The model of a device's run, compared with the recording.
+pub fn model(target: Target<'_>) -> WhatIf {
+    let evidence = target.entry.evidence(target.index);
+    run_to_completion(WhatIf::new(evidence, &mut Budget::unlimited()))
+}
+
+/// The run with expandable segments, without the search for the least memory.
+pub fn one_answer(target: Target<'_>, model: &WhatIf) -> Scenario {
+    let settings = AllocatorSettings { expandable_segments: true, ..model.settings.clone() };
+    let question = Question { wants_least: false, ..Question::as_recorded(&settings) };
+    let categories = target.entry.categories(target.index);
+    let mut budget = Budget::unlimited();
+    run_to_completion(model.answer(question, target.trace(), categories, &mut budget))
+}
+
 async fn parts(
     target: Target<'_>,
     model: &WhatIf,
