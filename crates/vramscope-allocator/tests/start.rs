@@ -76,14 +76,14 @@ fn addresses(order: AddressOrder) -> [u64; 5] {
     let device = Device { order, ..Device::default() };
     let mut allocator = Allocator::new(Settings::default(), &device);
     let mut place = |mib| {
-        let id = allocator.malloc(request(mib), &mut ()).unwrap();
+        let id = allocator.malloc(request(mib), &mut ()).expect("there is no limit");
         (id, allocator.address_of(id))
     };
     let [a, b, c] = [place(20), place(30), place(20)];
     allocator.free(b.0);
     allocator.empty_cache(&mut ());
     let [d, e] = [10, 12].map(|mib| {
-        let id = allocator.malloc(request(mib), &mut ()).unwrap();
+        let id = allocator.malloc(request(mib), &mut ()).expect("there is no limit");
         allocator.address_of(id)
     });
     [a.1, b.1, c.1, d, e].map(|address| address.wrapping_sub(a.1))
@@ -109,7 +109,7 @@ fn known_address_is_used_once_and_leaves_no_hole() {
     let hinted = allocator.malloc(request(20), &mut ()).unwrap();
     assert_eq!(allocator.address_of(hinted), AT + 10 * MIB);
     let mut next = || {
-        let id = allocator.malloc(request(10), &mut ()).unwrap();
+        let id = allocator.malloc(request(10), &mut ()).expect("there is no limit");
         allocator.address_of(id)
     };
     assert_eq!([next(), next()], [AT, AT + 30 * MIB]);
