@@ -3,6 +3,8 @@
 //! `scripts/allocator_differential.py` describes the files and writes them. The environment variable
 //! `VRAMSCOPE_DIFFERENTIAL` names their folder. Without it there is nothing to compare.
 
+#![expect(clippy::print_stderr, reason = "the counts are the result")]
+
 use rustc_hash::FxHashMap;
 use std::path::Path;
 use vramscope_allocator::{

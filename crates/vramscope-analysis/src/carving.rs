@@ -5,13 +5,17 @@
 //! `c10/cuda/CUDACachingAllocator.cpp`) determine how much of the extent the block took. The final
 //! segments list the sizes of blocks that are live at the end. Where they disagree with the replay,
 //! the final segments win.
+//!
+//! This is not the model of `vramscope-allocator`. A trace says where each block lies, and the
+//! replay follows it. The model decides where a block lies, which answers what another setting or
+//! another device would have done. The two share the rules of rounding and splitting.
 
 mod initial;
 
 use crate::arena::Arena;
 use crate::band::Band;
 use crate::blocks::{Block, Origin};
-use crate::rounding::{MIN_BLOCK_SIZE, Rounding};
+use crate::rounding::Rounding;
 use crate::segments::{SMALL_SIZE, Segments, SegmentsBuilder, Span, segment_event};
 use crate::series::Series;
 use crate::slicing::{Budget, STRIDE, filled, run_to_completion};
@@ -315,13 +319,7 @@ impl<'a> Replay<'a> {
             return;
         };
         let rest = extent.size - rounded;
-        let splits = if self.rounding.takes_whole_segments {
-            false
-        } else if rounded <= SMALL_SIZE || extent.group.is_some() {
-            rest >= MIN_BLOCK_SIZE
-        } else {
-            rounded < self.rounding.max_split_size && rest > SMALL_SIZE
-        };
+        let splits = self.rounding.splits(rounded, rest, extent.group.is_some());
         let replayed = if splits { rounded } else { extent.size };
         let size = final_size.filter(|&size| size <= extent.size).unwrap_or(replayed);
         if size != replayed {

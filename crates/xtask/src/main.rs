@@ -74,6 +74,9 @@ enum Task {
         /// Run only the steps that need neither a browser nor the built site
         #[arg(long, conflicts_with = "steps")]
         quick: bool,
+        /// Run more cases of the property tests that have a long form, for hours if need be
+        #[arg(long)]
+        long: bool,
         /// Print the names of the steps and stop
         #[arg(long)]
         list: bool,
@@ -96,12 +99,15 @@ fn main() -> ExitCode {
             test::list();
             Ok(())
         }
-        Task::Test { steps, quick, .. } => {
+        Task::Test { steps, quick, long, .. } => {
             let selection = match (quick, steps.is_empty()) {
                 (true, _) => Selection::Quick,
                 (false, true) => Selection::All,
                 (false, false) => Selection::Named(steps),
             };
+            if long {
+                test::run_long(&repo)?;
+            }
             test::run(&repo, &selection)
         }
     });

@@ -92,6 +92,10 @@ const TARGET_32BIT: &str = "wasm32-wasip1";
 /// Cases of each property test with 32-bit pointers, where tests run on one thread.
 const CASES_32BIT: &str = "8";
 
+/// Packages whose property tests run more cases when the environment variable `VRAMSCOPE_LONG` is
+/// set.
+const LONG: [&str; 1] = ["vramscope-allocator"];
+
 /// Which steps to run.
 pub(crate) enum Selection {
     /// Every step.
@@ -162,6 +166,16 @@ pub(crate) fn run(repo: &Repo, selection: &Selection) -> Result<()> {
     print_times(&times, started.elapsed());
     print_notes(repo, &times);
     Ok(())
+}
+
+/// Runs the tests that have a long form, with all of their cases, optimized.
+pub(crate) fn run_long(repo: &Repo) -> Result<()> {
+    println!("\n==> long: property tests of {} with all cases", LONG.join(", "));
+    let mut args = vec!["test", "--quiet", "--release"];
+    for name in LONG {
+        args.extend(["--package", name]);
+    }
+    cmd::run(cmd::cargo(&args, &repo.root).env("VRAMSCOPE_LONG", "1")).context("step long")
 }
 
 /// Says what this machine could not check, for the steps that ran.

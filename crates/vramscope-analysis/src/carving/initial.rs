@@ -93,7 +93,7 @@ impl Replay<'_> {
         let gap = available - size;
         // The allocator never splits off such a small rest. The gap belongs to the block.
         let is_large = size > SMALL_SIZE && !is_expandable;
-        if is_large && (gap <= SMALL_SIZE || size >= self.rounding.max_split_size) {
+        if is_large && (gap <= SMALL_SIZE || size >= self.rounding.max_split_size()) {
             return available;
         }
         if is_large {

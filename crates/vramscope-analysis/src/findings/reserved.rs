@@ -127,7 +127,7 @@ pub(super) async fn reserved(
 /// The settings that cost more than a part of the reserved memory of a state, most bytes first.
 pub(super) fn costly_settings(cx: Evidence<'_>, segments: &[SegmentState]) -> Vec<CostlySetting> {
     let rounding = Rounding::of(cx.snapshot, &cx.trace.device);
-    let limit = rounding.max_split_size;
+    let limit = rounding.max_split_size();
     let unsplit = segments.iter().filter(|s| !s.is_expandable && s.size.0 > limit);
     let (mut count, mut unsplit_bytes) = (0, 0);
     for segment in unsplit {

@@ -1,0 +1,5 @@
+//! Random programs.
+
+mod invariants;
+mod oracle;
+mod steps;
