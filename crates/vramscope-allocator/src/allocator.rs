@@ -95,8 +95,8 @@ impl Allocator {
 
     /// Serves a request (`malloc`).
     ///
-    /// PyTorch returns no free memory while it allocates from a private pool, because the capture of
-    /// a CUDA graph must not synchronize. So such a request is not tried again.
+    /// PyTorch returns no free memory while it allocates from a private pool, because the capture
+    /// of a CUDA graph must not synchronize. So such a request is not tried again.
     ///
     /// # Errors
     ///
@@ -155,8 +155,8 @@ impl Allocator {
         Ok(self.blocks.name(id))
     }
 
-    /// Frees a block that no other stream uses (`free`), or that waited for one. Returns whether the
-    /// block was in use: a flush may have freed a block that waited.
+    /// Frees a block that no other stream uses (`free`), or that waited for one. Returns whether
+    /// the block was in use: a flush may have freed a block that waited.
     pub fn free(&mut self, id: BlockId) -> bool {
         let Some(at) = self.blocks.find(id) else { return false };
         self.free_block(at);
@@ -184,8 +184,8 @@ impl Allocator {
         self.release_all(observer);
     }
 
-    /// Tells that nothing uses a private pool any more, as after the reset of a CUDA graph: the next
-    /// flush returns its free segments (`releasePool`).
+    /// Tells that nothing uses a private pool any more, as after the reset of a CUDA graph: the
+    /// next flush returns its free segments (`releasePool`).
     pub fn retire_pool(&mut self, pool: u32) {
         if let Err(at) = self.unused_pools.binary_search(&pool) {
             self.unused_pools.insert(at, pool);

@@ -34,8 +34,8 @@ impl Allocator {
     }
 
     /// Retires a private pool and returns its free memory at once, as the end of a
-    /// `torch.cuda.MemPool` does (`emptyCache` of one pool). What is still in use then is returned by
-    /// later flushes.
+    /// `torch.cuda.MemPool` does (`emptyCache` of one pool). What is still in use then is returned
+    /// by later flushes.
     pub fn release_pool(&mut self, pool: u32, observer: &mut impl Observer) {
         self.retire_pool(pool);
         let (own, others): (Vec<BlockId>, Vec<BlockId>) =

@@ -32,20 +32,20 @@ pub const DIVISION_INTERVALS: usize = 16;
 pub struct Settings {
     /// `expandable_segments`: segments grow by pages instead of being allocated whole.
     pub expandable_segments: bool,
-    /// `max_split_size_mb` in bytes: blocks of at least this size are not split. `u64::MAX` means no
-    /// limit.
+    /// `max_split_size_mb` in bytes: blocks of at least this size are not split. `u64::MAX` means
+    /// no limit.
     pub max_split_size: u64,
     /// `max_non_split_rounding_mb` in bytes (PyTorch 2.6): how much larger than the request a block
     /// of at least `max_split_size` may be. Before 2.6 it is always 20 MiB.
     pub max_non_split_rounding_size: u64,
-    /// `roundup_power2_divisions`: the number of steps between a power of two and the next, for each
-    /// power from 1 MiB on. 0 and 1 mean no steps.
+    /// `roundup_power2_divisions`: the number of steps between a power of two and the next, for
+    /// each power from 1 MiB on. 0 and 1 mean no steps.
     pub roundup_power2_divisions: [u64; DIVISION_INTERVALS],
     /// `garbage_collection_threshold`: the part of [`Device::allowed`](crate::Device::allowed) from
     /// which old free segments are returned. 0 means never.
     pub garbage_collection_threshold: f64,
-    /// Whether `expandable_segments` holds for private pools too. PyTorch before 2.10 uses ordinary
-    /// segments there.
+    /// Whether `expandable_segments` holds for private pools too. It does in PyTorch 2.9. PyTorch
+    /// 2.3 uses ordinary segments there.
     pub expandable_private_pools: bool,
 }
 
@@ -63,8 +63,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The block size for a request, in bytes (`round_size`). A block can be larger when the rest of
-    /// the free block is not split off.
+    /// The block size for a request, in bytes (`round_size`). A block can be larger when the rest
+    /// of the free block is not split off.
     pub fn round(&self, request: u64) -> u64 {
         if request < MIN_BLOCK_SIZE {
             return MIN_BLOCK_SIZE;

@@ -1,7 +1,7 @@
 //! Replays programs that PyTorch's own allocator ran, and requires the same segments.
 //!
-//! `scripts/allocator_differential.py` describes the files and writes them. The environment variable
-//! `VRAMSCOPE_DIFFERENTIAL` names their folder. Without it there is nothing to compare.
+//! `scripts/allocator_differential.py` describes the files and writes them. The environment
+//! variable `VRAMSCOPE_DIFFERENTIAL` names their folder. Without it there is nothing to compare.
 
 #![expect(clippy::print_stderr, reason = "the counts are the result")]
 
