@@ -70,8 +70,7 @@ class Runner:
         # synchronized by themselves at the end of the pool.
         self.waiting = collections.defaultdict(list)
         self.missing = collections.Counter()
-        # PyTorch 2.9 counts the mappings of an expandable private pool wrongly and
-        # ends the process
+        # PyTorch 2.9 counts the mappings of an expandable private pool wrongly, and stops
         # when it returns them.
         self.may_end_pools = not settings["expandable"]
 
@@ -133,8 +132,8 @@ class Runner:
     def free(self, block):
         tensor, own, pool = self.live.pop(block)
         others = [s for s in self.streams if s != own]
-        shares = self.rng.random() < 0.2
-        used = self.rng.sample(others, self.rng.choice([1, 1, 2])) if shares else []
+        count = self.rng.choice([1, 1, 2]) if self.rng.random() < 0.2 else 0
+        used = self.rng.sample(others, count)
         is_ready = self.rng.random() < 0.6
         self.driver.fk_set_lag(0 if is_ready else NEVER)
         for stream in used:

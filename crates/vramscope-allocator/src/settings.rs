@@ -44,8 +44,8 @@ pub struct Settings {
     /// `garbage_collection_threshold`: the part of [`Device::allowed`](crate::Device::allowed) from
     /// which old free segments are returned. 0 means never.
     pub garbage_collection_threshold: f64,
-    /// Whether `expandable_segments` holds for private pools too. PyTorch before 2.10 uses ordinary
-    /// segments there.
+    /// Whether `expandable_segments` holds for private pools too. It does in PyTorch 2.9. PyTorch
+    /// 2.3 uses ordinary segments there.
     pub expandable_private_pools: bool,
 }
 

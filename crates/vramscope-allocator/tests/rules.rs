@@ -401,7 +401,7 @@ fn request_of_a_private_pool_is_not_tried_again() {
 }
 
 #[test]
-fn private_pools_are_expandable_from_2_10_on() {
+fn private_pools_are_expandable_in_newer_versions() {
     for (expandable_private_pools, action) in [(false, Alloc), (true, Map)] {
         let settings = Settings { expandable_private_pools, ..expandable() };
         let mut run = Run::new(settings, &Device::default());

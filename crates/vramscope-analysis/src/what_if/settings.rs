@@ -13,10 +13,14 @@ pub fn recorded_settings(snapshot: &Snapshot, device: &Device) -> Settings {
     let mut settings = Settings::default();
     let segments = snapshot.segments_of(device);
     settings.expandable_segments = segments.iter().any(|segment| segment.is_expandable);
-    settings.expandable_private_pools = segments.iter().any(|segment| {
-        segment.is_expandable
-            && snapshot.pool(segment.pool).is_some_and(|pool| pool != PoolId::DEFAULT)
-    });
+    // PyTorch 2.9 maps pages in private pools too, and is the first to write this setting.
+    let is_since_2_9 =
+        snapshot.settings.iter().any(|(key, _)| key == "graph_capture_record_stream_reuse");
+    settings.expandable_private_pools = is_since_2_9
+        || segments.iter().any(|segment| {
+            segment.is_expandable
+                && snapshot.pool(segment.pool).is_some_and(|pool| pool != PoolId::DEFAULT)
+        });
     for (key, value) in &snapshot.settings {
         let number = value.parse::<i64>().ok().and_then(|value| u64::try_from(value).ok());
         match key.as_str() {

@@ -311,7 +311,12 @@ fn questions(
         parts.collect::<Vec<_>>().join(", ")
     };
     let mut questions = Vec::new();
-    let asked = options.set.iter().map(|text| (text, AllocatorSettings::default()));
+    // The version of PyTorch stays that of the recording.
+    let default = AllocatorSettings {
+        expandable_private_pools: model.settings.expandable_private_pools,
+        ..AllocatorSettings::default()
+    };
+    let asked = options.set.iter().map(|text| (text, default.clone()));
     for (text, settings) in
         asked.chain(options.change.iter().map(|text| (text, model.settings.clone())))
     {
