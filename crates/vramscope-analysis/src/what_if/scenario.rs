@@ -26,7 +26,8 @@ pub struct Question {
     pub without_empty_cache: bool,
     /// Frees blocks at once that wait for a stream.
     pub frees_at_once: bool,
-    /// Whether to search for the least memory.
+    /// Whether to search for the least memory also when the run goes through. It takes about a
+    /// dozen replays.
     pub wants_least: bool,
 }
 
@@ -75,7 +76,7 @@ pub struct Scenario {
     pub flushes: u64,
     /// The events of requests that fail. A run ends at the first that the recording does not have.
     pub ooms: Vec<u32>,
-    /// The memory that PyTorch must have for the run to go through.
+    /// The memory that PyTorch must have for the run to go through, if it was searched.
     pub least: Option<u64>,
     /// How the numbers were obtained.
     pub basis: SimulatedBasis,
@@ -135,7 +136,7 @@ impl WhatIf {
                 range[1] = range[1].max(peak.reserved_peak);
             }
         }
-        let least = if question.wants_least {
+        let least = if question.wants_least || !replayed.ooms.is_empty() {
             let with = |available| run(available, AddressOrder::Ascending);
             Some(self.least(&with, &replayed, question.available, budget).await)
         } else {

@@ -117,7 +117,8 @@ pub struct ScenarioRecord {
     pub fits: bool,
     /// The bytes that are missing; null if nothing shows a limit.
     pub short_by: Option<u64>,
-    /// The memory that PyTorch must have for the run to go through.
+    /// The memory that PyTorch must have for the run to go through; null if it was not searched, as
+    /// for most of the usual settings.
     pub least_device_memory: Option<u64>,
     /// `simulated`, `scaled`, or `estimate`.
     pub basis: &'static str,
@@ -334,15 +335,18 @@ fn questions(
     for text in [expandable.as_str(), "max_split_size_mb:128", "roundup_power2_divisions:4"] {
         let settings = parse_settings(text, &model.settings).map_err(|error| error.to_string())?;
         if settings != model.settings {
-            questions.push((with(&words, text), Question { settings, ..base.clone() }));
+            // The least memory takes many replays. It is asked of the setting that saves most.
+            let wants_least = text == expandable;
+            let question = Question { settings, wants_least, ..base.clone() };
+            questions.push((with(&words, text), question));
         }
     }
     if model.calls_empty_cache() {
-        let question = Question { without_empty_cache: true, ..base.clone() };
+        let question = Question { without_empty_cache: true, wants_least: false, ..base.clone() };
         questions.push((with(&words, "without empty_cache"), question));
     }
     if model.has_pending_frees() {
-        let question = Question { frees_at_once: true, ..base };
+        let question = Question { frees_at_once: true, wants_least: false, ..base };
         questions.push((with(&words, "pending frees at once"), question));
     }
     Ok(questions)
