@@ -39,6 +39,7 @@ use crate::carving::Carving;
 use crate::category::{Categories, Phase};
 use crate::site::{Sites, is_framework_frame};
 use crate::slicing::{self, Budget, run_to_completion};
+use crate::small_sort::SmallSort;
 use crate::steps::Steps;
 use crate::trace::Trace;
 use returns::Returns;
@@ -166,7 +167,7 @@ async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
 }
 
 fn sort(found: &mut [Finding]) {
-    found.sort_unstable_by(|a, b| (a.severity, b.bytes, &a.id).cmp(&(b.severity, a.bytes, &b.id)));
+    found.sort_small_by(|a, b| (a.severity, b.bytes, &a.id).cmp(&(b.severity, a.bytes, &b.id)));
 }
 
 impl Evidence<'_> {
@@ -241,7 +242,7 @@ fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
         part.blocks += 1;
     }
     let mut parts: Vec<Part> = by_stack.into_values().collect();
-    parts.sort_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
+    parts.sort_small_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
     parts
 }
 
