@@ -38,7 +38,7 @@ pub use stranded::StrandedPool;
 use crate::carving::Carving;
 use crate::category::{Categories, Phase};
 use crate::site::{Sites, is_framework_frame};
-use crate::slicing::{self, Budget, run_to_completion};
+use crate::slicing::{self, Boxed, Budget, run_to_completion};
 use crate::small_sort::SmallSort;
 use crate::steps::Steps;
 use crate::trace::Trace;
@@ -122,19 +122,22 @@ pub fn findings(of: Evidence<'_>) -> Vec<Finding> {
 }
 
 /// [`findings`] in slices.
-pub async fn findings_sliced(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    if cx.trace.device.kind == DeviceKind::Host {
-        // The other kinds are about the model and the settings of a GPU's allocator.
-        let mut found = growth::growth(cx, budget).await;
+#[inline(never)]
+pub fn findings_sliced<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec<Finding>> {
+    Box::pin(async move {
+        if cx.trace.device.kind == DeviceKind::Host {
+            // The other kinds are about the model and the settings of a GPU's allocator.
+            let mut found = growth::growth(cx, budget).await;
+            sort(&mut found);
+            return found;
+        }
+        let mut allocator_budget = budget.fork();
+        let (mut found, others) =
+            slicing::join(of_steps(cx, budget), of_allocator(cx, &mut allocator_budget)).await;
+        found.extend(others);
         sort(&mut found);
-        return found;
-    }
-    let mut allocator_budget = budget.fork();
-    let (mut found, others) =
-        slicing::join(of_steps(cx, budget), of_allocator(cx, &mut allocator_budget)).await;
-    found.extend(others);
-    sort(&mut found);
-    found
+        found
+    })
 }
 
 /// Findings about the program's use of memory.
