@@ -18,7 +18,7 @@ use crate::blocks::{Block, Origin};
 use crate::rounding::Rounding;
 use crate::segments::{SMALL_SIZE, Segments, SegmentsBuilder, Span, segment_event};
 use crate::series::Series;
-use crate::slicing::{Budget, STRIDE, filled, run_to_completion};
+use crate::slicing::{Boxed, Budget, STRIDE, filled, run_to_completion};
 use crate::trace::{Exactness, Trace};
 use initial::InitialRange;
 use rustc_hash::FxHashMap;
@@ -57,13 +57,20 @@ impl Carving {
     }
 
     /// [`Carving::new`] in slices.
-    pub async fn sliced(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Self {
-        let sizes = filled(Bytes(0), trace.blocks.len(), budget).await;
-        let mut replay = Replay::new(snapshot, trace, sizes);
-        while let Some(cost) = replay.step() {
-            budget.charge(cost).await;
-        }
-        replay.finish()
+    #[inline(never)]
+    pub fn sliced<'a>(
+        snapshot: &'a Snapshot,
+        trace: &'a Trace,
+        budget: &'a mut Budget,
+    ) -> Boxed<'a, Self> {
+        Box::pin(async move {
+            let sizes = filled(Bytes(0), trace.blocks.len(), budget).await;
+            let mut replay = Replay::new(snapshot, trace, sizes);
+            while let Some(cost) = replay.step() {
+                budget.charge(cost).await;
+            }
+            replay.finish()
+        })
     }
 
     /// Whether a block counts toward `allocated_bytes` in a slot.

@@ -8,6 +8,7 @@ use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
 use crate::slicing::{Budget, run_to_completion, strides};
+use crate::small_sort::SmallSort;
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -160,6 +161,6 @@ pub fn free_shares(segments: &[crate::state::SegmentState]) -> Vec<FreeShare> {
         row.largest = row.largest.max(segment.largest_free);
     }
     let mut rows: Vec<FreeShare> = by_kind.into_values().collect();
-    rows.sort_unstable_by_key(|r| (std::cmp::Reverse(r.free), r.kind));
+    rows.sort_small_by_key(|r| (std::cmp::Reverse(r.free), r.kind));
     rows
 }

@@ -61,6 +61,7 @@ mod segments;
 mod series;
 mod site;
 pub mod slicing;
+mod small_sort;
 mod sort;
 mod state;
 mod step_phases;
@@ -101,6 +102,7 @@ pub use site::{
     Site, Sites, is_distinctive, is_framework_file, is_framework_frame, is_generated_file,
     name_hash, node, operator, short_operation,
 };
+pub use small_sort::SmallSort;
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use step_phases::{CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases};

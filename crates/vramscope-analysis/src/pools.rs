@@ -7,7 +7,7 @@
 use crate::carving::Carving;
 use crate::segments::Span;
 use crate::series::Series;
-use crate::slicing::{Budget, STRIDE, filled, run_to_completion, strides};
+use crate::slicing::{Boxed, Budget, STRIDE, filled, run_to_completion, strides};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{PoolId, PoolIndex, Snapshot};
@@ -54,112 +54,120 @@ pub fn pool_envelope(
 }
 
 /// [`pool_envelope`] in slices.
-pub async fn pool_envelope_sliced(
-    trace: &Trace,
-    carving: &Carving,
-    snapshot: &Snapshot,
-    budget: &mut Budget,
-) -> Option<PoolEnvelope> {
-    let is_private = |pool: PoolIndex| snapshot.pool(pool).is_some_and(|id| id != PoolId::DEFAULT);
-    let slots = trace.slots();
-    // Spans are in the order in which they enter.
-    let spans: Vec<&Span> = carving
-        .segments
-        .spans
-        .iter()
-        .filter(|s| is_private(s.pool) && s.enters < s.leaves)
-        .collect();
-    let mut any = !spans.is_empty();
-    for blocks in trace.blocks.chunks(STRIDE) {
-        if any {
-            break;
+#[inline(never)]
+pub fn pool_envelope_sliced<'a>(
+    trace: &'a Trace,
+    carving: &'a Carving,
+    snapshot: &'a Snapshot,
+    budget: &'a mut Budget,
+) -> Boxed<'a, Option<PoolEnvelope>> {
+    Box::pin(async move {
+        let is_private =
+            |pool: PoolIndex| snapshot.pool(pool).is_some_and(|id| id != PoolId::DEFAULT);
+        let slots = trace.slots();
+        // Spans are in the order in which they enter.
+        let spans: Vec<&Span> = carving
+            .segments
+            .spans
+            .iter()
+            .filter(|s| is_private(s.pool) && s.enters < s.leaves)
+            .collect();
+        let mut any = !spans.is_empty();
+        for blocks in trace.blocks.chunks(STRIDE) {
+            if any {
+                break;
+            }
+            budget.charge(blocks.len() as u64).await;
+            any = blocks.iter().any(|b| is_private(b.pool));
         }
-        budget.charge(blocks.len() as u64).await;
-        any = blocks.iter().any(|b| is_private(b.pool));
-    }
-    if !any {
-        return None;
-    }
-    let mut leaving: Vec<(u32, u32)> = (0u32..)
-        .zip(&spans)
-        .filter(|(_, s)| s.leaves < slots)
-        .map(|(i, s)| (s.leaves, i))
-        .collect();
-    leaving.sort_unstable();
-    // Positions in `spans` and in `leaving` up to which spans have entered and left.
-    let (mut next_entering, mut next_leaving) = (0, 0);
-    // Reserved private spans by address.
-    let mut open: BTreeMap<u64, u32> = BTreeMap::new();
-    // The private pool of every block that has entered.
-    let mut pool_of = filled(PoolIndex::UNKNOWN, trace.blocks.len(), budget).await;
-    let mut totals =
-        PoolTotals { pools: vec![Pool::default(); snapshot.pools.len()], ..PoolTotals::default() };
-    let (mut height, mut size) =
-        (Series::with_capacity(slots as usize), Series::with_capacity(slots as usize));
-    for part in strides(slots as usize) {
-        budget.charge(part.len() as u64 * 2).await;
-        for slot in part.start as u32..part.end as u32 {
-            let changes = trace.changes_at(slot);
-            let sizes = |block: u32| {
-                (carving.sizes[block as usize].0, trace.blocks[block as usize].bytes.0)
-            };
-            for block in changes.iter().filter(|c| !c.enters()).map(|c| c.block()) {
-                let (active, requested) = sizes(block);
-                totals.change(pool_of[block as usize], |pool| {
-                    pool.active = pool.active.wrapping_sub(active);
-                    pool.requested = pool.requested.wrapping_sub(requested);
-                });
-            }
-            while let Some(&(_, index)) = leaving.get(next_leaving).filter(|l| l.0 == slot) {
-                next_leaving += 1;
-                let span = spans[index as usize];
-                totals.change(span.pool, |pool| {
-                    pool.reserved = pool.reserved.wrapping_sub(span.size.0);
-                });
-                if open.get(&span.address.0) == Some(&index) {
-                    open.remove(&span.address.0);
-                }
-            }
-            while let Some(span) = spans.get(next_entering).filter(|s| s.enters == slot) {
-                open.insert(span.address.0, next_entering as u32);
-                next_entering += 1;
-                totals.change(span.pool, |pool| {
-                    pool.reserved = pool.reserved.wrapping_add(span.size.0);
-                });
-            }
-            for block in changes.iter().filter(|c| c.enters()).map(|c| c.block()) {
-                let known = &trace.blocks[block as usize];
-                let pool = if known.pool == PoolIndex::UNKNOWN {
-                    let before =
-                        open.range(..=known.address.0).next_back().map(|(_, &i)| spans[i as usize]);
-                    before
-                        .filter(|s| known.address.0 < s.end())
-                        .map_or(PoolIndex::UNKNOWN, |s| s.pool)
-                } else {
-                    known.pool
+        if !any {
+            return None;
+        }
+        let mut leaving: Vec<(u32, u32)> = (0u32..)
+            .zip(&spans)
+            .filter(|(_, s)| s.leaves < slots)
+            .map(|(i, s)| (s.leaves, i))
+            .collect();
+        leaving.sort_unstable();
+        // Positions in `spans` and in `leaving` up to which spans have entered and left.
+        let (mut next_entering, mut next_leaving) = (0, 0);
+        // Reserved private spans by address.
+        let mut open: BTreeMap<u64, u32> = BTreeMap::new();
+        // The private pool of every block that has entered.
+        let mut pool_of = filled(PoolIndex::UNKNOWN, trace.blocks.len(), budget).await;
+        let mut totals = PoolTotals {
+            pools: vec![Pool::default(); snapshot.pools.len()],
+            ..PoolTotals::default()
+        };
+        let (mut height, mut size) =
+            (Series::with_capacity(slots as usize), Series::with_capacity(slots as usize));
+        for part in strides(slots as usize) {
+            budget.charge(part.len() as u64 * 2).await;
+            for slot in part.start as u32..part.end as u32 {
+                let changes = trace.changes_at(slot);
+                let sizes = |block: u32| {
+                    (carving.sizes[block as usize].0, trace.blocks[block as usize].bytes.0)
                 };
-                if !is_private(pool) {
-                    continue;
+                for block in changes.iter().filter(|c| !c.enters()).map(|c| c.block()) {
+                    let (active, requested) = sizes(block);
+                    totals.change(pool_of[block as usize], |pool| {
+                        pool.active = pool.active.wrapping_sub(active);
+                        pool.requested = pool.requested.wrapping_sub(requested);
+                    });
                 }
-                pool_of[block as usize] = pool;
-                let (active, requested) = sizes(block);
-                totals.change(pool, |pool| {
-                    pool.active = pool.active.wrapping_add(active);
-                    pool.requested = pool.requested.wrapping_add(requested);
-                });
+                while let Some(&(_, index)) = leaving.get(next_leaving).filter(|l| l.0 == slot) {
+                    next_leaving += 1;
+                    let span = spans[index as usize];
+                    totals.change(span.pool, |pool| {
+                        pool.reserved = pool.reserved.wrapping_sub(span.size.0);
+                    });
+                    if open.get(&span.address.0) == Some(&index) {
+                        open.remove(&span.address.0);
+                    }
+                }
+                while let Some(span) = spans.get(next_entering).filter(|s| s.enters == slot) {
+                    open.insert(span.address.0, next_entering as u32);
+                    next_entering += 1;
+                    totals.change(span.pool, |pool| {
+                        pool.reserved = pool.reserved.wrapping_add(span.size.0);
+                    });
+                }
+                for block in changes.iter().filter(|c| c.enters()).map(|c| c.block()) {
+                    let known = &trace.blocks[block as usize];
+                    let pool = if known.pool == PoolIndex::UNKNOWN {
+                        let before = open
+                            .range(..=known.address.0)
+                            .next_back()
+                            .map(|(_, &i)| spans[i as usize]);
+                        before
+                            .filter(|s| known.address.0 < s.end())
+                            .map_or(PoolIndex::UNKNOWN, |s| s.pool)
+                    } else {
+                        known.pool
+                    };
+                    if !is_private(pool) {
+                        continue;
+                    }
+                    pool_of[block as usize] = pool;
+                    let (active, requested) = sizes(block);
+                    totals.change(pool, |pool| {
+                        pool.active = pool.active.wrapping_add(active);
+                        pool.requested = pool.requested.wrapping_add(requested);
+                    });
+                }
+                totals.update_peaks();
+                height.push(trace.requested.at(slot).saturating_add(totals.unused));
+                size.push(totals.size);
             }
-            totals.update_peaks();
-            height.push(trace.requested.at(slot).saturating_add(totals.unused));
-            size.push(totals.size);
         }
-    }
-    let seen = (0u16..).zip(&totals.pools).filter(|(_, p)| p.is_seen);
-    let pools = seen.map(|(index, pool)| PoolPeak {
-        pool: PoolIndex(index),
-        reserved: Bytes(pool.peak_reserved),
-        active: Bytes(pool.peak_active),
-    });
-    Some(PoolEnvelope { height, size, pools: pools.collect() })
+        let seen = (0u16..).zip(&totals.pools).filter(|(_, p)| p.is_seen);
+        let pools = seen.map(|(index, pool)| PoolPeak {
+            pool: PoolIndex(index),
+            reserved: Bytes(pool.peak_reserved),
+            active: Bytes(pool.peak_active),
+        });
+        Some(PoolEnvelope { height, size, pools: pools.collect() })
+    })
 }
 
 /// A private pool in one slot, with its peaks until then. In bytes.

@@ -5,6 +5,7 @@
 //! from before the window. Replaying the events forward then gives every span its life.
 
 use crate::slicing::STRIDE;
+use crate::small_sort::SmallSort;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{
     Action, Device, PoolIndex, Report, Segment, SegmentType, Snapshot, StackId, StreamId, Warning,
@@ -76,7 +77,7 @@ impl Segments {
     pub fn at(&self, slot: u32) -> Vec<&Span> {
         let mut spans: Vec<&Span> =
             self.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves).collect();
-        spans.sort_unstable_by_key(|s| s.address);
+        spans.sort_small_by_key(|s| s.address);
         spans
     }
 }

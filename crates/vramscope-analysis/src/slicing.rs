@@ -85,6 +85,12 @@ pub async fn filled<T: Copy + Send>(value: T, count: usize, budget: &mut Budget)
     all
 }
 
+/// A sliced analysis behind a pointer.
+///
+/// The compiler generates the code of an `async fn` in every crate that polls it. A function that
+/// returns this type keeps the code in its own crate, once, if it is not inlined.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 /// A task that runs one slice at a time, and stores its result.
 #[derive(Default)]
 pub enum SlicedTask<T> {

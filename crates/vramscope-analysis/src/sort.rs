@@ -2,6 +2,7 @@
 
 use crate::parallel;
 use crate::slicing::{Budget, STRIDE, join};
+use crate::small_sort::SmallSort;
 use std::pin::Pin;
 
 /// Ranges of at most this many items are sorted without a pause.
@@ -65,7 +66,7 @@ async fn partition<T: Ord + Clone>(items: &mut [T], budget: &mut Budget) -> usiz
     let last = items.len() - 1;
     let mut sample: Vec<usize> =
         (0..PIVOT_SAMPLES).map(|i| i * last / (PIVOT_SAMPLES - 1)).collect();
-    sample.sort_unstable_by(|&a, &b| items[a].cmp(&items[b]));
+    sample.sort_small_by(|&a, &b| items[a].cmp(&items[b]));
     items.swap(sample[PIVOT_SAMPLES / 2], last);
     let pivot = items[last].clone();
     // Items in `..below` are less than the pivot, and items in `below..at` are not.

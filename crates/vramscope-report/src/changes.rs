@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_analysis::Category;
+use vramscope_analysis::SmallSort;
 use vramscope_snapshot::StackId;
 
 /// `vramscope.state/1` with `--from` and `--to`.
@@ -169,7 +170,7 @@ fn block_shares<'a>(
             Some((row, stack))
         })
         .collect();
-    rows.sort_by(|(a, x), (b, y)| (b.bytes, &a.site, x.0).cmp(&(a.bytes, &b.site, y.0)));
+    rows.sort_small_by(|(a, x), (b, y)| (b.bytes, &a.site, x.0).cmp(&(a.bytes, &b.site, y.0)));
     let shown = limit.unwrap_or(usize::MAX).min(rows.len());
     let omitted = rows.len() - shown;
     rows.truncate(shown);

@@ -6,7 +6,7 @@
 
 use crate::loaded_file::SnapshotEntry;
 use std::sync::OnceLock;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::{Boxed, Budget, run_to_completion};
 use vramscope_analysis::{
     Carving, Categories, Evidence, Finding, Notes, PoolEnvelope, Rules, Steps, findings_sliced,
     pool_envelope, pool_envelope_sliced,
@@ -66,23 +66,34 @@ macro_rules! fill {
 
 impl SnapshotEntry {
     /// Computes derived data of the trace at `index` in slices, unless it exists.
-    pub async fn derive(&self, what: Derived, index: usize, budget: &mut Budget) {
-        let (snapshot, trace, data) = (&self.snapshot, &self.traces[index], &self.data[index]);
-        match what {
-            Derived::Carving => fill!(data.carving, Carving::sliced(snapshot, trace, budget)),
-            Derived::Categories => {
-                fill!(data.categories, Categories::sliced(snapshot, trace, &self.rules, budget));
+    #[inline(never)]
+    pub fn derive<'a>(
+        &'a self,
+        what: Derived,
+        index: usize,
+        budget: &'a mut Budget,
+    ) -> Boxed<'a, ()> {
+        Box::pin(async move {
+            let (snapshot, trace, data) = (&self.snapshot, &self.traces[index], &self.data[index]);
+            match what {
+                Derived::Carving => fill!(data.carving, Carving::sliced(snapshot, trace, budget)),
+                Derived::Categories => {
+                    fill!(
+                        data.categories,
+                        Categories::sliced(snapshot, trace, &self.rules, budget)
+                    );
+                }
+                Derived::Pools => {
+                    let carving = self.carving(index);
+                    fill!(data.pools, pool_envelope_sliced(trace, carving, snapshot, budget));
+                }
+                Derived::Steps => {
+                    let phases = self.categories(index).phases();
+                    fill!(data.steps, Steps::sliced(snapshot, trace, phases, budget));
+                }
+                Derived::Findings => fill!(data.findings, self.find(index, budget)),
             }
-            Derived::Pools => {
-                let carving = self.carving(index);
-                fill!(data.pools, pool_envelope_sliced(trace, carving, snapshot, budget));
-            }
-            Derived::Steps => {
-                let phases = self.categories(index).phases();
-                fill!(data.steps, Steps::sliced(snapshot, trace, phases, budget));
-            }
-            Derived::Findings => fill!(data.findings, self.find(index, budget)),
-        }
+        })
     }
 
     /// Block sizes of the trace at `index`.

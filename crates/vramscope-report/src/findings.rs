@@ -9,6 +9,7 @@ use crate::frames::{FrameRecord, owned_frames, site};
 use crate::rank::RankSummary;
 use crate::target::Target;
 use serde::Serialize;
+use vramscope_analysis::SmallSort;
 use vramscope_analysis::{
     Basis, Facts, Finding, FindingKind, Phase, RankFacts, RankSkew, Severity, SkewSite, rank_skew,
 };
@@ -163,7 +164,7 @@ fn children(target: Target<'_>, finding: &Finding) -> Vec<FindingChild> {
         }
     }
     if finding.kind() != FindingKind::Oom {
-        children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
+        children.sort_small_by_key(|child| std::cmp::Reverse(child.bytes));
     }
     children.truncate(MAX_CHILDREN);
     children
@@ -183,7 +184,7 @@ pub fn of_ranks(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>
             }
         }
     }
-    children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
+    children.sort_small_by_key(|child| std::cmp::Reverse(child.bytes));
     children.truncate(MAX_CHILDREN);
     let words = finding_text::rank_words(skew);
     let record = FindingRecord { children, ..record(path, finding, words) };
@@ -213,7 +214,7 @@ pub fn across(ranks: Vec<RankSummary>, skipped_files: usize) -> Findings {
         all.extend(summary.findings.into_iter().map(|finding| named(finding, rank)));
     }
     all.extend(skews);
-    all.sort_unstable_by(|a, b| {
+    all.sort_small_by(|a, b| {
         (a.severity, b.bytes, &a.path, &a.id).cmp(&(b.severity, a.bytes, &b.path, &b.id))
     });
     Findings {

@@ -5,6 +5,7 @@ mod words;
 use crate::{Target, event_of, rank_of, site};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
+use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
     Basis, Category, CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases,
@@ -297,7 +298,7 @@ fn sum(parts: &[PhasePeak]) -> Vec<SumRecord> {
             None => highest.push(part),
         }
     }
-    highest.sort_by_key(|part| std::cmp::Reverse(part.bytes));
+    highest.sort_small_by_key(|part| std::cmp::Reverse(part.bytes));
     highest.into_iter().map(sum_record).collect()
 }
 

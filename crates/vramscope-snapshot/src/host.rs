@@ -34,7 +34,7 @@ pub(crate) fn device(
         segments.extend(rows.map(|row| around(&tables.blocks[row as usize], row)));
     }
     segments[start..].iter_mut().for_each(|segment| segment.device = HOST);
-    segments[start..].sort_by_key(|segment| segment.address);
+    crate::segments::sort(&mut segments[start..]);
     let range = start as u32..segments.len() as u32;
     let is_empty = events.is_empty() && range.is_empty();
     (!is_empty).then_some(Device {

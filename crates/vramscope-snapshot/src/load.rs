@@ -249,7 +249,7 @@ pub(crate) fn build(
 
     let mut of_devices: Vec<Segment> =
         tables.segments[segments.start as usize..segments.end as usize].to_vec();
-    of_devices.sort_by_key(|s| (s.device, s.address));
+    crate::segments::sort(&mut of_devices);
     let mut devices = devices(&of_devices, &traces);
     devices.extend(host::device(&heap, &mut tables, host, &mut of_devices));
     let annotations =

@@ -78,3 +78,8 @@ pub struct Block {
     /// The call stack of the live allocation.
     pub stack: StackId,
 }
+
+/// Sorts segments by device, then address.
+pub(crate) fn sort(segments: &mut [Segment]) {
+    segments.sort_by_key(|segment| (segment.device, segment.address));
+}

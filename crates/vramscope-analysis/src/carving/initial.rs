@@ -3,6 +3,7 @@
 use super::{Replay, Stage, group};
 use crate::segments::{SMALL_SIZE, Segments};
 use crate::slicing::STRIDE;
+use crate::small_sort::SmallSort;
 use vramscope_units::Bytes;
 
 /// Cost of placing a block from before the window, in units of a [budget](crate::slicing::Budget).
@@ -31,7 +32,7 @@ impl Replay<'_> {
         self.initial_blocks.reverse();
         self.initial_spans =
             (0..).zip(spans).filter(|(_, s)| s.enters == 0).map(|(i, _)| i).collect();
-        self.initial_spans.sort_unstable_by_key(|&i| spans[i as usize].address);
+        self.initial_spans.sort_small_by_key(|&i| spans[i as usize].address);
         self.initial_spans.reverse();
     }
 

@@ -25,7 +25,7 @@ mod workspace;
 pub use rules::{RuleError, Rules};
 pub use spans::{Phase, PhaseSpan};
 
-use crate::slicing::{Budget, run_to_completion};
+use crate::slicing::{Boxed, Budget, run_to_completion};
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
 use vramscope_snapshot::Snapshot;
@@ -140,17 +140,20 @@ impl Categories {
     }
 
     /// [`Categories::new`] in slices.
-    pub async fn sliced(
-        snapshot: &Snapshot,
-        trace: &Trace,
-        rules: &Rules,
-        budget: &mut Budget,
-    ) -> Self {
-        let hints = stacks::hints(snapshot, rules, budget).await;
-        let phases = phases::Phases::new(snapshot, trace, &hints, budget).await;
-        let verdicts = life::verdicts(snapshot, trace, &hints, &phases, budget).await;
-        let guesses = sizes::resolve(trace, &hints, &phases, &verdicts, budget).await;
-        Self { guesses, phases: phases.spans }
+    #[inline(never)]
+    pub fn sliced<'a>(
+        snapshot: &'a Snapshot,
+        trace: &'a Trace,
+        rules: &'a Rules,
+        budget: &'a mut Budget,
+    ) -> Boxed<'a, Self> {
+        Box::pin(async move {
+            let hints = stacks::hints(snapshot, rules, budget).await;
+            let phases = phases::Phases::new(snapshot, trace, &hints, budget).await;
+            let verdicts = life::verdicts(snapshot, trace, &hints, &phases, budget).await;
+            let guesses = sizes::resolve(trace, &hints, &phases, &verdicts, budget).await;
+            Self { guesses, phases: phases.spans }
+        })
     }
 
     /// The phases of training in the window, in order. They touch each other and cover every event

@@ -5,6 +5,7 @@ use crate::blocks::{Block, Origin};
 use crate::category::{Category, Phase};
 use crate::site::is_python;
 use crate::slicing::{Budget, strides};
+use crate::small_sort::SmallSort;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_units::{Bytes, EventIndex};
@@ -114,7 +115,7 @@ fn last_step(cx: Evidence<'_>, live: &[Live<'_>]) -> Option<Finding> {
     if !is_large(cx, bytes, MIN_PERCENT) {
         return None;
     }
-    old.sort_by_key(|l| std::cmp::Reverse(l.block.bytes));
+    old.sort_small_by_key(|l| std::cmp::Reverse(l.block.bytes));
     let largest = old.first()?.block;
     let until = largest.free_requested();
     let facts = HeldTooLong::LastStep {
@@ -174,7 +175,7 @@ fn variables(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
     }
     let mut found: Vec<Finding> = Vec::new();
     for (stack, mut results) in by_stack {
-        results.sort_by_key(|l| l.block.enters);
+        results.sort_small_by_key(|l| l.block.enters);
         let Some(line) = calling_frame(cx, stack) else { continue };
         let mut old: Vec<(&Block, EventIndex)> = Vec::new();
         for pair in results.windows(2) {
@@ -201,7 +202,7 @@ fn variables(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
             ..cx.finding(cx.hash(stack), bytes, bytes, events, Facts::HeldTooLong(facts))
         });
     }
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.bytes));
+    found.sort_small_by_key(|finding| std::cmp::Reverse(finding.bytes));
     found
 }
 
@@ -252,10 +253,10 @@ fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
     }
     let mut found: Vec<Finding> = Vec::new();
     for ((_, _, each), mut group) in groups {
-        group.sort_by_key(|l| l.block.enters);
+        group.sort_small_by_key(|l| l.block.enters);
         let mut lines: Vec<FrameId> =
             group.iter().filter_map(|l| program_frame(cx, l.block.stack)).collect();
-        lines.sort_unstable_by_key(|f| f.0);
+        lines.sort_small_by_key(|f| f.0);
         lines.dedup();
         if lines.len() < 2 {
             continue;
@@ -275,6 +276,6 @@ fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
             ..cx.finding(cx.hash(group[0].block.stack), bytes, 0, events, Facts::HeldTooLong(facts))
         });
     }
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.bytes));
+    found.sort_small_by_key(|finding| std::cmp::Reverse(finding.bytes));
     found
 }

@@ -38,7 +38,8 @@ pub use stranded::StrandedPool;
 use crate::carving::Carving;
 use crate::category::{Categories, Phase};
 use crate::site::{Sites, is_framework_frame};
-use crate::slicing::{self, Budget, run_to_completion};
+use crate::slicing::{self, Boxed, Budget, run_to_completion};
+use crate::small_sort::SmallSort;
 use crate::steps::Steps;
 use crate::trace::Trace;
 pub(crate) use returns::{Cause, Returns};
@@ -121,19 +122,22 @@ pub fn findings(of: Evidence<'_>) -> Vec<Finding> {
 }
 
 /// [`findings`] in slices.
-pub async fn findings_sliced(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    if cx.trace.device.kind == DeviceKind::Host {
-        // The other kinds are about the model and the settings of a GPU's allocator.
-        let mut found = growth::growth(cx, budget).await;
+#[inline(never)]
+pub fn findings_sliced<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec<Finding>> {
+    Box::pin(async move {
+        if cx.trace.device.kind == DeviceKind::Host {
+            // The other kinds are about the model and the settings of a GPU's allocator.
+            let mut found = growth::growth(cx, budget).await;
+            sort(&mut found);
+            return found;
+        }
+        let mut allocator_budget = budget.fork();
+        let (mut found, others) =
+            slicing::join(of_steps(cx, budget), of_allocator(cx, &mut allocator_budget)).await;
+        found.extend(others);
         sort(&mut found);
-        return found;
-    }
-    let mut allocator_budget = budget.fork();
-    let (mut found, others) =
-        slicing::join(of_steps(cx, budget), of_allocator(cx, &mut allocator_budget)).await;
-    found.extend(others);
-    sort(&mut found);
-    found
+        found
+    })
 }
 
 /// Findings about the program's use of memory.
@@ -166,7 +170,7 @@ async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
 }
 
 fn sort(found: &mut [Finding]) {
-    found.sort_unstable_by(|a, b| (a.severity, b.bytes, &a.id).cmp(&(b.severity, a.bytes, &b.id)));
+    found.sort_small_by(|a, b| (a.severity, b.bytes, &a.id).cmp(&(b.severity, a.bytes, &b.id)));
 }
 
 impl Evidence<'_> {
@@ -241,7 +245,7 @@ fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
         part.blocks += 1;
     }
     let mut parts: Vec<Part> = by_stack.into_values().collect();
-    parts.sort_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
+    parts.sort_small_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
     parts
 }
 

@@ -9,6 +9,7 @@ mod cause;
 
 use super::{Finding, FindingKind};
 use crate::category::Category;
+use crate::small_sort::SmallSort;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use vramscope_snapshot::HOST;
@@ -114,7 +115,7 @@ pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, Finding)> {
             }
         }
     }
-    found.sort_by(|a, b| {
+    found.sort_small_by(|a, b| {
         let key = |f: &(usize, Finding)| (f.0, f.1.severity, std::cmp::Reverse(f.1.bytes));
         key(a).cmp(&key(b)).then_with(|| a.1.id.cmp(&b.1.id))
     });
@@ -146,7 +147,7 @@ fn runs(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
         }
     }
     for run in &mut runs {
-        run.sort_by_key(|&i| ranks[i].rank);
+        run.sort_small_by_key(|&i| ranks[i].rank);
     }
     runs
 }

@@ -7,6 +7,7 @@ use super::memory_use::{
 use super::{Basis, Evidence, Facts, Finding, Severity};
 use crate::segments::Span;
 use crate::slicing::{Budget, strides};
+use crate::small_sort::SmallSort;
 use crate::state::SegmentState;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{PoolId, PoolIndex, StreamId};
@@ -150,8 +151,8 @@ async fn unused_since(
         let span = ranges[next.checked_sub(1)?];
         (address.0 < span.end()).then_some(span.enters)
     };
-    own.sort_by_key(|span| span.enters);
-    others.sort_by_key(|span| span.enters);
+    own.sort_small_by_key(|span| span.enters);
+    others.sort_small_by_key(|span| span.enters);
     let mut free = own.iter().map(|span| span.size.0 as i64).sum::<i64>();
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;

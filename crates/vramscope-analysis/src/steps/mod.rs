@@ -7,7 +7,7 @@
 mod period;
 
 use crate::category::{Phase, PhaseSpan};
-use crate::slicing::{Budget, run_to_completion};
+use crate::slicing::{Boxed, Budget, run_to_completion};
 use crate::trace::Trace;
 use period::period;
 use std::collections::BTreeMap;
@@ -63,38 +63,41 @@ impl Steps {
     }
 
     /// [`Self::find`] in slices.
-    pub async fn sliced(
-        snapshot: &Snapshot,
-        trace: &Trace,
-        phases: &[PhaseSpan],
-        budget: &mut Budget,
-    ) -> Option<Self> {
-        for source in [
-            StepSource::ProfilerStep,
-            StepSource::OptimizerStep,
-            StepSource::OptimizerUpdate,
-            StepSource::Rhythm,
-        ] {
-            let begins = match source {
-                StepSource::ProfilerStep => profiler_steps(snapshot, trace),
-                StepSource::OptimizerStep => optimizer_steps(snapshot, trace),
-                StepSource::OptimizerUpdate => updates(phases),
-                _ => rhythm(phases),
-            };
-            // Each attempt reads the name of every annotation.
-            budget.charge(4 * snapshot.annotations.len() as u64).await;
-            let steps = Self { begins, source };
-            if steps.whole() > 0 {
-                return Some(steps);
+    #[inline(never)]
+    pub fn sliced<'a>(
+        snapshot: &'a Snapshot,
+        trace: &'a Trace,
+        phases: &'a [PhaseSpan],
+        budget: &'a mut Budget,
+    ) -> Boxed<'a, Option<Self>> {
+        Box::pin(async move {
+            for source in [
+                StepSource::ProfilerStep,
+                StepSource::OptimizerStep,
+                StepSource::OptimizerUpdate,
+                StepSource::Rhythm,
+            ] {
+                let begins = match source {
+                    StepSource::ProfilerStep => profiler_steps(snapshot, trace),
+                    StepSource::OptimizerStep => optimizer_steps(snapshot, trace),
+                    StepSource::OptimizerUpdate => updates(phases),
+                    _ => rhythm(phases),
+                };
+                // Each attempt reads the name of every annotation.
+                budget.charge(4 * snapshot.annotations.len() as u64).await;
+                let steps = Self { begins, source };
+                if steps.whole() > 0 {
+                    return Some(steps);
+                }
             }
-        }
-        // A window with a backward pass trains. What repeats in it without one is a layer.
-        if phases.iter().any(|span| span.phase == Phase::Backward) {
-            return None;
-        }
-        let begins = period(snapshot, trace, budget).await;
-        let steps = Self { begins, source: StepSource::Repetition };
-        (steps.whole() >= Self::MIN_REPETITIONS).then_some(steps)
+            // A window with a backward pass trains. What repeats in it without one is a layer.
+            if phases.iter().any(|span| span.phase == Phase::Backward) {
+                return None;
+            }
+            let begins = period(snapshot, trace, budget).await;
+            let steps = Self { begins, source: StepSource::Repetition };
+            (steps.whole() >= Self::MIN_REPETITIONS).then_some(steps)
+        })
     }
 
     /// Whether the steps are training steps.

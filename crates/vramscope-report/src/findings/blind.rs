@@ -6,6 +6,7 @@ use crate::text::rank_name;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use vramscope_analysis::BlindSpot;
+use vramscope_analysis::SmallSort;
 use vramscope_units::grouped;
 
 /// What could not be looked for.
@@ -34,7 +35,7 @@ pub(super) fn merged(ranks: &[RankSummary]) -> Vec<BlindSpotRecord> {
             None => merged.push((spot, vec![rank])),
         }
     }
-    merged.sort_by_key(|&(spot, _)| spot);
+    merged.sort_small_by_key(|&(spot, _)| spot);
     let record = |(spot, of): (BlindSpot, Vec<&RankSummary>)| {
         let text = blind_text(spot);
         let of_files: BTreeSet<&str> = of.iter().map(|rank| rank.path.as_str()).collect();

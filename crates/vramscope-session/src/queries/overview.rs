@@ -6,6 +6,7 @@ use super::card::fraction;
 use super::findings;
 use crate::run_order::natural;
 use std::cmp::Ordering;
+use vramscope_analysis::SmallSort;
 use vramscope_analysis::{
     Facts, Finding, RankFacts, RankSkew, RankStack, Severity, SkewCause, rank_skew,
 };
@@ -92,8 +93,8 @@ impl Ranks {
         match (self.sort, self.descending) {
             (RankSort::Rank, false) => {}
             (RankSort::Rank, true) => order.reverse(),
-            (_, false) => order.sort_by_key(|&i| value(i)),
-            (_, true) => order.sort_by_key(|&i| std::cmp::Reverse(value(i))),
+            (_, false) => order.sort_small_by_key(|&i| value(i)),
+            (_, true) => order.sort_small_by_key(|&i| std::cmp::Reverse(value(i))),
         }
         let mut before = "";
         let row = |&i: &usize| {

@@ -13,6 +13,7 @@ use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::{Color, PALETTE_LEN, Palette, Strips, Surfaces, Theme};
 use vramscope_protocol::views::{Layer, Query, ROW_UNITS};
@@ -179,7 +180,7 @@ async fn strips(
         }
     }
     // Drawn in this order, as on the page: reserved, active, allocated bytes.
-    paths.sort_unstable_by_key(|&(color, is_line, _)| {
+    paths.sort_small_by_key(|&(color, is_line, _)| {
         (is_line, color != Color::SEGMENT, Reverse(color))
     });
     for (color, _, path) in paths {

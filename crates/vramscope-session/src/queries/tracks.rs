@@ -1,6 +1,7 @@
 //! Tracks: annotated ranges in view.
 
 use super::tiles::layout_axis;
+use vramscope_analysis::SmallSort;
 use vramscope_analysis::{Clock, NamedRange, named_ranges};
 use vramscope_layout::{Axis, name_color};
 use vramscope_protocol::AxisKind;
@@ -56,7 +57,7 @@ pub(crate) fn tracks(at: Target<'_>, kind: AxisKind, x0: f64, x1: f64, columns: 
             items.push(Item { lane, x0: a, x1: b, is_narrow, longest: range, count: 1 });
         }
     }
-    items.sort_by(|a, b| a.lane.cmp(&b.lane).then_with(|| a.x0.total_cmp(&b.x0)));
+    items.sort_small_by(|a, b| a.lane.cmp(&b.lane).then_with(|| a.x0.total_cmp(&b.x0)));
     Tracks {
         lanes: count,
         x0,

@@ -3,6 +3,7 @@
 use super::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite};
 use crate::category::Category;
 use crate::findings::{Basis, Facts, Finding, FindingKind, Severity};
+use crate::small_sort::SmallSort;
 use std::collections::BTreeMap;
 use vramscope_units::Bytes;
 
@@ -301,7 +302,7 @@ fn summed<'a>(stacks: impl Iterator<Item = (&'a RankStack, u64)>) -> (u64, u64, 
         let excess = Bytes(stack.bytes.saturating_sub(usual));
         sites.push(SkewSite { hash: stack.hash, site: stack.site.clone(), excess });
     }
-    sites.sort_by_key(|site| (std::cmp::Reverse(site.excess), site.hash));
+    sites.sort_small_by_key(|site| (std::cmp::Reverse(site.excess), site.hash));
     (bytes, usual_bytes, sites)
 }
 
