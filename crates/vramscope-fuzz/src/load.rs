@@ -236,6 +236,7 @@ fn queries() -> Vec<Query> {
         Query::FlameNode { flame, node: 1 },
         Query::Frame { name: String::new(), file: String::new(), line: 0 },
         Query::WhatIf {},
+        Query::UsualScenarios {},
         Query::Scenario { spec: scenario.clone() },
         Query::SimulatedCurve { spec: scenario, axis, x0: -1.0, x1: 1e9, columns: u32::MAX },
     ]

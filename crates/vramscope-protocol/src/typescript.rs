@@ -128,6 +128,7 @@ fn declarations() -> String {
         SettingRow,
         ScenarioSpec,
         WhatIfCard,
+        UsualScenarios,
         ScenarioRow,
         ScenarioCard,
         SimulatedCurve,

@@ -208,8 +208,10 @@ pub enum Query {
     },
     /// Allocator settings with explanations, and how the file was recorded.
     Settings {},
-    /// Whether there are predictions, and the usual scenarios.
+    /// Whether there are predictions.
     WhatIf {},
+    /// The usual scenarios, with the least memory that each needs. That takes dozens of replays.
+    UsualScenarios {},
     /// One scenario.
     Scenario {
         /// What differs from the recording.

@@ -54,14 +54,15 @@ test("states the program's numbers, and draws what a scenario reserves", async (
     return scenario;
   };
   await test.step("settings", async () => {
-    await expect(line).toHaveAttribute("d", /^M/);
-    const before = await line.getAttribute("d");
+    await expect(line).toHaveCount(0);
     await page.getByTestId("what-if-expandable").click();
     await expectScenario(asked, first("--change", "expandable_segments:True"));
-    await expect(line).not.toHaveAttribute("d", before ?? "");
+    await expect(line).toHaveAttribute("d", /^M/);
+    const before = (await line.getAttribute("d")) ?? "";
     await page.getByTestId("what-if-roundup").selectOption("4");
     const both = "expandable_segments:True,roundup_power2_divisions:4";
     await expectScenario(asked, first("--change", both));
+    await expect(line).not.toHaveAttribute("d", before);
     await expect(view).toContainText(`PYTORCH_CUDA_ALLOC_CONF=${both}`);
   });
   await test.step("tokens and a device", async () => {
@@ -84,7 +85,8 @@ test("states the program's numbers, and draws what a scenario reserves", async (
     await expect(line).toHaveCount(0);
   });
   await test.step("a closed view draws no line", async () => {
-    await page.getByRole("button", { name: "Back to the recording" }).click();
+    await page.getByTestId("what-if-memory").fill("");
+    await page.getByTestId("what-if-memory").press("Enter");
     await expect(line).toHaveAttribute("d", /^M/);
     await views.drawer("Blocks");
     await expect(line).toHaveCount(0);

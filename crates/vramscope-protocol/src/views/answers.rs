@@ -2,7 +2,8 @@
 
 use super::{
     BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, Minimap, Phases, RankCard,
-    ScenarioCard, SearchResult, SegmentRow, SegmentsInfo, SimulatedCurve, Tracks, WhatIfCard,
+    ScenarioCard, SearchResult, SegmentRow, SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios,
+    WhatIfCard,
 };
 use crate::{BlockDetail, DetailRow, Hit, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,8 @@ pub enum Answer {
     Settings(SettingsCard),
     /// The answer to `WhatIf`.
     WhatIf(Box<WhatIfCard>),
+    /// The answer to `UsualScenarios`.
+    UsualScenarios(UsualScenarios),
     /// The answer to `Scenario`.
     Scenario(Box<ScenarioCard>),
     /// The answer to `SimulatedCurve`.

@@ -79,7 +79,8 @@ specs! {
     Frame:          Short, queues,   [Categories];
     Side:           Long,  queues,   [Carving, Categories, Steps, Findings];
     Settings:       Long,  queues,   [Carving, Categories, Steps];
-    WhatIf:         Long,  queues,   [WhatIf];
+    WhatIf:         Short, queues,   [WhatIf];
+    UsualScenarios: Long,  queues,   [WhatIf];
     Scenario:       Short, replaces, [WhatIf];
     SimulatedCurve: Short, replaces, [WhatIf];
     Picture:        Long,  queues,   [Carving, Pools];

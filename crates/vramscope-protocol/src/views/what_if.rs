@@ -20,7 +20,7 @@ pub struct ScenarioSpec {
     pub tokens: f64,
 }
 
-/// Whether there are predictions, and the usual scenarios.
+/// Whether there are predictions, and what they differ from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -29,16 +29,23 @@ pub struct WhatIfCard {
     pub calibration: String,
     /// Why there is no prediction; null if there are predictions.
     pub declined: Option<String>,
-    /// What the reserved peak was used for; empty if it is not known.
-    pub sentence: String,
     /// `expandable_segments` of the recording.
     pub expandable_segments: bool,
     /// `max_split_size_mb` of the recording in words: `128.00 MiB`, `no limit`.
     pub max_split_size: String,
     /// `roundup_power2_divisions` of the recording in words: `4`, `off`.
     pub roundup_power2_divisions: String,
+}
+
+/// The usual scenarios.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct UsualScenarios {
+    /// What the reserved peak was used for; empty if it is not known.
+    pub sentence: String,
     /// The scenarios of `vramscope what-if`, in its order.
-    pub scenarios: Vec<ScenarioRow>,
+    pub rows: Vec<ScenarioRow>,
 }
 
 /// A scenario.

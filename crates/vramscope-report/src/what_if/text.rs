@@ -100,7 +100,7 @@ pub fn verdict(scenario: &ScenarioRecord, recorded_peak: u64) -> String {
     if let Some(&event) = scenario.ooms.first() {
         let of = limit.map_or(String::new(), |bytes| format!(" of {}", Bytes(bytes)));
         return format!(
-            "Runs out of memory at {}. Until then it reserves {peak}{of} at most.",
+            "Runs out of memory at {}, with up to {peak}{of} reserved.",
             EventIndex(event)
         );
     }

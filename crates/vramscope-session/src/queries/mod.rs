@@ -197,7 +197,10 @@ impl Queries {
                 ))
             ),
             Query::WhatIf {} => {
-                task!(on, |at, budget| Answer::WhatIf(Box::new(what_if::card(at, budget).await)))
+                task!(on, |at, _budget| Answer::WhatIf(Box::new(what_if::card(at))))
+            }
+            Query::UsualScenarios {} => {
+                task!(on, |at, budget| Answer::UsualScenarios(what_if::usual(at, budget).await))
             }
             Query::Card {} => {
                 task!(on, |at, budget| Answer::Card(Box::new(card::card(at, budget).await)))

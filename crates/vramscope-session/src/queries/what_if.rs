@@ -9,12 +9,13 @@ use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{AllocatorSettings, WhatIf};
 use vramscope_protocol::views::{
-    SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioSpec, SimulatedCurve, WhatIfCard,
+    SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioSpec, SimulatedCurve, UsualScenarios,
+    WhatIfCard,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
 use vramscope_report::what_if::{
     Options, ScenarioRecord, basis_text, calibration_text, outcome_text, parse_memory, peak_text,
-    scenario_sliced, sentence, verdict, what_if_sliced,
+    scenario_sliced, sentence, verdict, what_if_sliced, why_no_model,
 };
 use vramscope_report::{LoadedFile, Quantity, Target};
 use vramscope_units::{Bytes, grouped};
@@ -186,18 +187,18 @@ fn asked(model: &WhatIf, spec: &ScenarioSpec) -> Result<(AllocatorSettings, Opti
     Ok((settings, Options { device_memory, tokens: Some(spec.tokens), ..Options::default() }))
 }
 
-/// Whether there are predictions, and the usual scenarios.
-pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> WhatIfCard {
-    // The default options have no setting or name that could be wrong.
-    let report = what_if_sliced(at, &Options::default(), budget).await;
+/// Whether there are predictions, and what they differ from.
+pub(crate) fn card(at: Target<'_>) -> WhatIfCard {
     let model = at.entry.what_if(at.index);
     let settings = model.map(|model| model.settings.clone()).unwrap_or_default();
-    let recorded = model.map_or(0, |model| model.calibration.recorded_reserved_peak);
-    let report = report.as_ref();
+    let calibration = model.map(calibration_text).unwrap_or_default();
+    let declined = match model {
+        None => why_no_model(at.trace()).map(str::to_owned),
+        Some(model) => (!model.calibration.is_equal()).then(|| calibration.clone()),
+    };
     WhatIfCard {
-        calibration: model.map(calibration_text).unwrap_or_default(),
-        declined: report.map_or_else(|error| Some(error.clone()), |report| report.declined.clone()),
-        sentence: report.ok().and_then(sentence).unwrap_or_default(),
+        calibration,
+        declined,
         expandable_segments: settings.expandable_segments,
         max_split_size: match settings.max_split_size {
             u64::MAX => "no limit".to_owned(),
@@ -208,9 +209,20 @@ pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> WhatIfCard {
             [0 | 1, ..] => "off".to_owned(),
             [n, ..] => grouped(n),
         },
-        scenarios: report.map_or(Vec::new(), |report| {
-            report.scenarios.iter().map(|record| row(record, recorded)).collect()
-        }),
+    }
+}
+
+/// The usual scenarios. None where there are no predictions.
+pub(crate) async fn usual(at: Target<'_>, budget: &mut Budget) -> UsualScenarios {
+    // The default options have no setting or name that could be wrong.
+    let report = what_if_sliced(at, &Options::default(), budget).await.ok();
+    let rows = report.iter().flat_map(|report| {
+        let recorded = report.calibration.as_ref().map_or(0, |c| c.recorded_reserved_peak);
+        report.scenarios.iter().map(move |record| row(record, recorded))
+    });
+    UsualScenarios {
+        rows: rows.collect(),
+        sentence: report.as_ref().and_then(sentence).unwrap_or_default(),
     }
 }
 

@@ -961,7 +961,7 @@ line: number, } } | { "side": {
 /**
  * The band at whose peaks the live sets are compared.
  */
-band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": Record<symbol, never> } | { "scenario": { 
+band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": Record<symbol, never> } | { "usualScenarios": Record<symbol, never> } | { "scenario": { 
 /**
  * What differs from the recording.
  */
@@ -1119,7 +1119,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -1971,10 +1971,6 @@ calibration: string,
  */
 declined: string | null, 
 /**
- * What the reserved peak was used for; empty if it is not known.
- */
-sentence: string, 
-/**
  * `expandable_segments` of the recording.
  */
 expandableSegments: boolean, 
@@ -1985,11 +1981,17 @@ maxSplitSize: string,
 /**
  * `roundup_power2_divisions` of the recording in words: `4`, `off`.
  */
-roundupPower2Divisions: string, 
+roundupPower2Divisions: string, };
+
+export type UsualScenarios = { 
+/**
+ * What the reserved peak was used for; empty if it is not known.
+ */
+sentence: string, 
 /**
  * The scenarios of `vramscope what-if`, in its order.
  */
-scenarios: Array<ScenarioRow>, };
+rows: Array<ScenarioRow>, };
 
 export type ScenarioRow = { 
 /**

@@ -28,12 +28,16 @@ export const whatIf = `
   color: var(--dim);
 }
 .what-if-status .icon { flex: none; width: 14px; height: 14px; color: var(--band-active); }
-.what-if-body { display: grid; flex: 1; grid-template-columns: 316px minmax(0, 1fr); }
+.what-if-body {
+  display: grid;
+  flex: 1;
+  grid-template: "question verdict" auto "question answers" 1fr / 344px minmax(0, 1fr);
+}
 .what-if-question {
-  display: flex;
-  flex-direction: column;
-  align-items: stretch;
-  gap: 6px;
+  grid-area: question;
+  display: grid;
+  align-content: start;
+  gap: 6px 28px;
   padding: 10px 14px 14px;
   border-right: 1px solid var(--line);
   font-size: 12px;
@@ -62,7 +66,7 @@ export const whatIf = `
 .what-if-field input::placeholder { color: var(--faint); opacity: 1; }
 .what-if-tokens input { flex: 1; min-width: 0; max-width: 180px; accent-color: var(--accent); }
 .what-if-tokens output { min-width: 34px; }
-.what-if-reset { align-self: flex-end; margin-top: 2px; }
+.what-if-reset { justify-self: end; margin-top: 2px; }
 .what-if-reset:disabled { visibility: hidden; }
 .switch {
   position: relative;
@@ -90,8 +94,9 @@ export const whatIf = `
 .switch:checked { background: var(--accent-solid); }
 .switch:checked::after { transform: translateX(12px); }
 .switch:focus-visible { outline-offset: 1px; }
-.what-if-answers { display: flex; flex-direction: column; min-width: 0; }
+.what-if-answers { grid-area: answers; min-width: 0; container-type: inline-size; }
 .what-if-verdict {
+  grid-area: verdict;
   display: flex;
   flex-wrap: wrap;
   align-items: baseline;
@@ -109,15 +114,27 @@ export const whatIf = `
   opacity: 0.5;
   transition: opacity 80ms linear 120ms;
 }
-.what-if-table { flex: none; overflow: auto hidden; border-top: 1px solid var(--line); }
+.what-if-table { overflow: auto hidden; border-top: 1px solid var(--line); }
 .what-if-table .grid th, .what-if-table .grid td { white-space: nowrap; }
 .what-if-table [data-asked="true"] { background: var(--tint); }
 .what-if-table [data-asked="true"] > th { font-weight: 500; }
 .what-if-table [data-column="outcome"] .link { margin-left: -2px; color: var(--error); }
 .what-if-sentence { max-width: 84ch; padding: 10px 14px 14px; color: var(--dim); }
 
-@container (width < 760px) {
-  .what-if-body { display: block; }
-  .what-if-question { border-right: 0; border-bottom: 1px solid var(--line); }
+@container (width < 820px) {
+  .what-if-body { grid-template: "verdict" auto "question" auto "answers" 1fr / minmax(0, 1fr); }
+  .what-if-question {
+    grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr));
+    padding-block: 8px;
+    border-block: 1px solid var(--line);
+    border-right: 0;
+  }
+  .what-if-table { border-top: 0; }
+}
+@container (width < 900px) {
+  .what-if-table :is([data-column="active"], [data-column="basis"]) { display: none; }
+}
+@container (width < 640px) {
+  .what-if-table :is([data-column="difference"], [data-column="flushes"]) { display: none; }
 }
 `;

@@ -36,11 +36,10 @@ export function WhatIf({ selection, steps, whatIfs }: WhatIfProperties) {
         <span>{card.calibration}</span>
       </p>
       <div class="what-if-body">
+        <Verdict whatIfs={whatIfs} />
         <Question whatIfs={whatIfs} card={card} />
         <div class="what-if-answers">
-          <Verdict whatIfs={whatIfs} />
-          <Scenarios whatIfs={whatIfs} steps={steps} card={card} />
-          {card.sentence !== "" && <p class="what-if-sentence">{card.sentence}</p>}
+          <Scenarios whatIfs={whatIfs} steps={steps} />
         </div>
       </div>
     </div>
@@ -139,7 +138,7 @@ function Values({ label, recorded, none, values, value, testid, choose }: Values
             choose(chosen === "" ? null : Number(chosen))
           }
         >
-          <option value="">as recorded ({recorded})</option>
+          <option value="">{recorded} (recorded)</option>
           {recorded !== none && <option value={0}>{none}</option>}
           {values.map((each) => (
             <option key={each} value={each}>
@@ -177,7 +176,8 @@ function Verdict({ whatIfs }: { whatIfs: WhatIfs }) {
   );
 }
 
-function Scenarios({ whatIfs, steps, card }: Asking & ViewUses<"steps">) {
+function Scenarios({ whatIfs, steps }: ViewUses<"whatIfs" | "steps">) {
+  const usual = whatIfs.usual.value.value;
   const asked = whatIfs.scenario.value.value?.scenario;
   const open = (event: number) => steps.goTo(event);
   return (
@@ -186,23 +186,30 @@ function Scenarios({ whatIfs, steps, card }: Asking & ViewUses<"steps">) {
         <thead>
           <tr>
             <th scope="col">change</th>
+            <th scope="col">outcome</th>
             <th scope="col" data-number="true">
               reserved peak
             </th>
-            <th scope="col" data-number="true">
+            <th scope="col" data-number="true" data-column="difference">
               difference
             </th>
-            <th scope="col" data-number="true">
+            <th scope="col" data-number="true" data-column="active">
               active peak
             </th>
-            <th scope="col" data-number="true" title="How often all free memory was returned">
+            <th
+              scope="col"
+              data-number="true"
+              data-column="flushes"
+              title="How often all free memory was returned"
+            >
               flushes
             </th>
             <th scope="col" data-number="true" title="The memory that PyTorch must have">
               needs
             </th>
-            <th scope="col">outcome</th>
-            <th scope="col">basis</th>
+            <th scope="col" data-column="basis">
+              basis
+            </th>
           </tr>
         </thead>
         <tbody aria-busy={whatIfs.scenario.waiting.value}>
@@ -211,11 +218,18 @@ function Scenarios({ whatIfs, steps, card }: Asking & ViewUses<"steps">) {
           )}
         </tbody>
         <tbody>
-          {card.scenarios.map((row) => (
+          {(usual?.rows ?? []).map((row) => (
             <Scenario key={row.change} row={row} name={row.change} open={open} />
           ))}
         </tbody>
       </table>
+      {usual === null ? (
+        <p class="what-if-sentence" aria-busy="true">
+          Replaying the usual settings, and searching for the least memory of each
+        </p>
+      ) : (
+        usual.sentence !== "" && <p class="what-if-sentence">{usual.sentence}</p>
+      )}
     </section>
   );
 }
@@ -232,13 +246,22 @@ function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
   return (
     <tr data-asked={isAsked} data-change={name}>
       <th scope="row">{name}</th>
+      <td data-column="outcome" data-fits={row.fits} data-value={runsOutAt ?? undefined}>
+        {runsOutAt === null ? (
+          row.outcome
+        ) : (
+          <button type="button" class="link" onClick={() => open(runsOutAt)}>
+            {row.outcome}
+          </button>
+        )}
+      </td>
       <td
         class="num"
         data-column="reserved"
         data-value={reservedPeak.raw}
-        title={reservedPeak.exact}
+        title={`${row.peakText}, ${reservedPeak.exact}`}
       >
-        {row.peakText}
+        {reservedPeak.text}
       </td>
       <td class="num" data-column="difference" data-value={difference.raw} title={difference.exact}>
         {difference.raw === "0" ? "" : difference.text}
@@ -252,16 +275,9 @@ function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
       <td class="num" data-column="needs" data-value={needs?.raw} title={needs?.exact}>
         {needs?.text}
       </td>
-      <td data-column="outcome" data-fits={row.fits} data-value={runsOutAt ?? undefined}>
-        {runsOutAt === null ? (
-          row.outcome
-        ) : (
-          <button type="button" class="link" onClick={() => open(runsOutAt)}>
-            {row.outcome}
-          </button>
-        )}
+      <td class="dim" data-column="basis">
+        {row.basis}
       </td>
-      <td class="dim">{row.basis}</td>
     </tr>
   );
 }

@@ -24,12 +24,16 @@ export class WhatIfs {
   readonly spec: Signal<ScenarioSpec> = signal(AS_RECORDED);
   /** Whether something differs from the recording. */
   readonly isChanged;
-  /** Whether there are predictions, and the usual scenarios. */
+  /** Whether there are predictions. */
   readonly card;
+  /** The usual scenarios, which take dozens of replays. */
+  readonly usual;
   /** The scenario that is asked. */
   readonly scenario;
   /** The simulated reserved bytes near the visible range. */
   readonly curve;
+  /** The most bytes of the line over the timeline; 0 without one. */
+  readonly top;
   readonly #stretch: Signal<(Range & { columns: number }) | null> = signal(null);
   readonly #stop: (() => void)[];
 
@@ -44,16 +48,21 @@ export class WhatIfs {
       );
     });
     this.card = resource(selection, "whatIf", () => (isOpen.value ? { whatIf: {} } : null));
+    this.usual = resource(selection, "usualScenarios", () =>
+      isOpen.value ? { usualScenarios: {} } : null,
+    );
     this.scenario = resource(selection, "scenario", () =>
       isOpen.value ? { scenario: { spec: this.spec.value } } : null,
     );
     this.curve = resource(selection, "simulatedCurve", () => {
       const stretch = this.#stretch.value;
       const axis = selection.visibleTrace.value?.axis.kind;
-      if (!isOpen.value || !stretch || !axis) return null;
+      // Without a change the line would cover the recorded one.
+      if (!isOpen.value || !this.isChanged.value || !stretch || !axis) return null;
       return { simulatedCurve: { spec: this.spec.value, axis, ...stretch } };
     });
-    const all: Resource<unknown>[] = [this.card, this.scenario, this.curve];
+    this.top = computed(() => (this.isChanged.value ? (this.scenario.value.value?.top ?? 0) : 0));
+    const all: Resource<unknown>[] = [this.card, this.usual, this.scenario, this.curve];
     this.#stop = [
       effect(() => {
         const plot = plots.timeline.value;

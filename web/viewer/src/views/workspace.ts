@@ -72,7 +72,7 @@ export class Workspace {
           search: viewSelection.search.value,
           capacity: viewSelection.capacity.value,
           fromBaseline: viewSelection.fromBaseline.value,
-          simulatedTop: whatIfs.scenario.value.value?.top ?? 0,
+          simulatedTop: whatIfs.top.value,
         }),
       ),
       effect(() => {
