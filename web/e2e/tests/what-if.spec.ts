@@ -1,6 +1,7 @@
 // Predictions: those of the program, as a table, a verdict and a line over the timeline.
 
 import type { Locator } from "@playwright/test";
+import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { cli, type ScenarioRecord } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
@@ -64,6 +65,12 @@ test("states the program's numbers, and draws what a scenario reserves", async (
     await expectScenario(asked, first("--change", both));
     await expect(line).not.toHaveAttribute("d", before);
     await expect(view).toContainText(`PYTORCH_CUDA_ALLOC_CONF=${both}`);
+  });
+  await test.step("no serious barrier", async () => {
+    for (const theme of THEMES) {
+      await page.emulateMedia({ colorScheme: theme });
+      await expectNoBarrier(page, theme, "what-if", "serious");
+    }
   });
   await test.step("tokens and a device", async () => {
     await page.getByRole("button", { name: "Back to the recording" }).click();

@@ -114,8 +114,6 @@ pub fn verdict(scenario: &ScenarioRecord, recorded_peak: u64) -> String {
         Some(bytes) => {
             format!("Fits in {}. It reserves {peak} at most, {compared}.", Bytes(bytes))
         }
-        None => format!(
-            "Reserves {peak} at most, {compared}. The recording does not show what the device has."
-        ),
+        None => format!("Reserves {peak} at most, {compared}."),
     }
 }

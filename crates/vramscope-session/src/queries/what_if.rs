@@ -127,7 +127,9 @@ impl Simulated {
         let columns = columns.clamp(1, MAX_COLUMNS);
         let mut curve = SimulatedCurve { x0, x1, columns, top: self.card.top, path: String::new() };
         let width = (x1 - x0) / f64::from(columns);
-        let Some(axis) = layout_axis(at.trace(), axis).filter(|_| width > 0.0) else {
+        let Some(axis) =
+            layout_axis(at.trace(), axis).filter(|_| width > 0.0 && self.card.top > 0.0)
+        else {
             return curve;
         };
         let slots = axis.extent();

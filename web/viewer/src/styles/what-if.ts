@@ -119,22 +119,35 @@ export const whatIf = `
 .what-if-table [data-asked="true"] { background: var(--tint); }
 .what-if-table [data-asked="true"] > th { font-weight: 500; }
 .what-if-table [data-column="outcome"] .link { margin-left: -2px; color: var(--error); }
+.what-if-table [data-column="outcome"] .link { text-align: left; }
 .what-if-sentence { max-width: 84ch; padding: 10px 14px 14px; color: var(--dim); }
 
 @container (width < 820px) {
   .what-if-body { grid-template: "verdict" auto "question" auto "answers" 1fr / minmax(0, 1fr); }
   .what-if-question {
-    grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr));
+    grid-template-columns: repeat(auto-fill, minmax(158px, 1fr));
+    gap: 6px 20px;
     padding-block: 8px;
     border-block: 1px solid var(--line);
     border-right: 0;
   }
+  /* Labels are above their fields, several to a row, so that the table is not far below. */
+  .what-if-field { flex-wrap: wrap; align-content: start; gap: 2px 8px; }
+  .what-if-field > :is(.select, input:not([type])) { flex: 1 0 100%; }
+  .what-if-field .select select { width: 100%; }
+  .what-if-tokens input { order: 1; flex: 1 0 100%; max-width: none; }
+  .what-if-reset { align-self: end; justify-self: start; }
+  .what-if-verdict { padding-block: 8px 10px; }
   .what-if-table { border-top: 0; }
 }
 @container (width < 900px) {
   .what-if-table :is([data-column="active"], [data-column="basis"]) { display: none; }
 }
-@container (width < 640px) {
-  .what-if-table :is([data-column="difference"], [data-column="flushes"]) { display: none; }
+@container (width < 760px) {
+  .what-if-table [data-column="flushes"] { display: none; }
+}
+@container (width < 520px) {
+  .what-if-table [data-column="difference"] { display: none; }
+  .what-if-table td[data-column="outcome"] { min-width: 130px; white-space: normal; }
 }
 `;

@@ -186,13 +186,13 @@ function Scenarios({ whatIfs, steps }: ViewUses<"whatIfs" | "steps">) {
         <thead>
           <tr>
             <th scope="col">change</th>
-            <th scope="col">outcome</th>
             <th scope="col" data-number="true">
               reserved peak
             </th>
             <th scope="col" data-number="true" data-column="difference">
               difference
             </th>
+            <th scope="col">outcome</th>
             <th scope="col" data-number="true" data-column="active">
               active peak
             </th>
@@ -246,15 +246,6 @@ function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
   return (
     <tr data-asked={isAsked} data-change={name}>
       <th scope="row">{name}</th>
-      <td data-column="outcome" data-fits={row.fits} data-value={runsOutAt ?? undefined}>
-        {runsOutAt === null ? (
-          row.outcome
-        ) : (
-          <button type="button" class="link" onClick={() => open(runsOutAt)}>
-            {row.outcome}
-          </button>
-        )}
-      </td>
       <td
         class="num"
         data-column="reserved"
@@ -265,6 +256,15 @@ function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
       </td>
       <td class="num" data-column="difference" data-value={difference.raw} title={difference.exact}>
         {difference.raw === "0" ? "" : difference.text}
+      </td>
+      <td data-column="outcome" data-fits={row.fits} data-value={runsOutAt ?? undefined}>
+        {runsOutAt === null ? (
+          row.outcome
+        ) : (
+          <button type="button" class="link" onClick={() => open(runsOutAt)}>
+            {row.outcome}
+          </button>
+        )}
       </td>
       <td class="num" data-column="active" data-value={activePeak.raw} title={activePeak.exact}>
         {activePeak.text}
