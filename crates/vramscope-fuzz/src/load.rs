@@ -3,7 +3,7 @@
 use crate::pieces;
 use vramscope_protocol::views::{
     At as Moment, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer,
-    Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
+    Looked, MarkedRange, Query, ScenarioSpec, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
@@ -179,6 +179,13 @@ fn queries() -> Vec<Query> {
         hide_framework: true,
         ..FlameSpec::default()
     };
+    let scenario = ScenarioSpec {
+        expandable_segments: Some(true),
+        max_split_size_mb: Some(u32::MAX),
+        roundup_power2_divisions: Some(1 << 31),
+        device_memory: "1GiB".to_owned(),
+        tokens: 3.0,
+    };
     vec![
         Query::Card {},
         Query::Findings {},
@@ -228,5 +235,9 @@ fn queries() -> Vec<Query> {
         Query::FlameBoxes { flame: flame.clone(), x0: 0.0, x1: 1e9, least: 1.0 },
         Query::FlameNode { flame, node: 1 },
         Query::Frame { name: String::new(), file: String::new(), line: 0 },
+        Query::WhatIf {},
+        Query::UsualScenarios {},
+        Query::Scenario { spec: scenario.clone() },
+        Query::SimulatedCurve { spec: scenario, axis, x0: -1.0, x1: 1e9, columns: u32::MAX },
     ]
 }

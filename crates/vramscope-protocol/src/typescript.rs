@@ -24,6 +24,7 @@ fn declarations() -> String {
         ("MERGED", MERGED),
         ("NO_BLOCK", NO_BLOCK),
         ("ROW_UNITS", ROW_UNITS),
+        ("SIMULATED_HEIGHT", SIMULATED_HEIGHT),
     ] {
         writeln!(out, "export const {name} = {value};").expect("writing to a string");
     }
@@ -125,6 +126,12 @@ fn declarations() -> String {
         FlameNode,
         SettingsCard,
         SettingRow,
+        ScenarioSpec,
+        WhatIfCard,
+        UsualScenarios,
+        ScenarioRow,
+        ScenarioCard,
+        SimulatedCurve,
         RunQuery,
         RankSort,
         Overview,

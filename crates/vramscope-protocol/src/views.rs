@@ -10,6 +10,7 @@ mod plots;
 mod ranks;
 mod spec;
 mod tables;
+mod what_if;
 
 pub use answers::*;
 pub use compare::*;
@@ -19,6 +20,7 @@ pub use plots::*;
 pub use ranks::*;
 pub use spec::{QueryClass, QuerySpec};
 pub use tables::*;
+pub use what_if::*;
 
 use super::AxisKind;
 use serde::{Deserialize, Serialize};
@@ -206,6 +208,28 @@ pub enum Query {
     },
     /// Allocator settings with explanations, and how the file was recorded.
     Settings {},
+    /// Whether there are predictions.
+    WhatIf {},
+    /// The usual scenarios, with the least memory that each needs. That takes dozens of replays.
+    UsualScenarios {},
+    /// One scenario.
+    Scenario {
+        /// What differs from the recording.
+        spec: ScenarioSpec,
+    },
+    /// The simulated reserved bytes of a scenario between two slots.
+    SimulatedCurve {
+        /// What differs from the recording.
+        spec: ScenarioSpec,
+        /// The axis.
+        axis: AxisKind,
+        /// Left edge in slots.
+        x0: f64,
+        /// Right edge in slots.
+        x1: f64,
+        /// The number of columns.
+        columns: u32,
+    },
     /// A plot as an SVG document with labels.
     Picture {
         /// The content.

@@ -5,11 +5,12 @@
 //! `SnapshotEntry::derive` and a getter.
 
 use crate::loaded_file::SnapshotEntry;
+use crate::what_if::why_no_model;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Boxed, Budget, run_to_completion};
 use vramscope_analysis::{
-    Carving, Categories, Evidence, Finding, Notes, PoolEnvelope, Rules, Steps, findings_sliced,
-    pool_envelope, pool_envelope_sliced,
+    Carving, Categories, Evidence, Finding, Notes, PoolEnvelope, Rules, Steps, WhatIf,
+    findings_sliced, pool_envelope, pool_envelope_sliced,
 };
 
 /// A kind of derived data.
@@ -25,12 +26,14 @@ pub enum Derived {
     Steps,
     /// [`SnapshotEntry::findings`].
     Findings,
+    /// [`SnapshotEntry::what_if`].
+    WhatIf,
 }
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 5] =
-        [Self::Carving, Self::Categories, Self::Pools, Self::Steps, Self::Findings];
+    pub const ALL: [Self; 6] =
+        [Self::Carving, Self::Categories, Self::Pools, Self::Steps, Self::Findings, Self::WhatIf];
 
     /// The kinds that must exist before this one is computed in slices.
     pub fn needs(self) -> &'static [Self] {
@@ -38,7 +41,7 @@ impl Derived {
             Self::Carving | Self::Categories => &[],
             Self::Pools => &[Self::Carving],
             Self::Steps => &[Self::Categories],
-            Self::Findings => &[Self::Carving, Self::Categories, Self::Steps],
+            Self::Findings | Self::WhatIf => &[Self::Carving, Self::Categories, Self::Steps],
         }
     }
 }
@@ -52,6 +55,7 @@ pub(crate) struct DeviceData {
     steps: OnceLock<Option<Steps>>,
     findings: OnceLock<Vec<Finding>>,
     notes: OnceLock<Notes>,
+    what_if: OnceLock<Option<WhatIf>>,
 }
 
 /// Fills a cell in slices. A synchronous caller may fill it first; the values are equal.
@@ -92,6 +96,7 @@ impl SnapshotEntry {
                     fill!(data.steps, Steps::sliced(snapshot, trace, phases, budget));
                 }
                 Derived::Findings => fill!(data.findings, self.find(index, budget)),
+                Derived::WhatIf => fill!(data.what_if, self.calibrate(index, budget)),
             }
         })
     }
@@ -134,12 +139,20 @@ impl SnapshotEntry {
         self.data[index].findings.get_or_init(find)
     }
 
+    /// The model of the allocator, compared with the trace at `index`; `None` where
+    /// [`why_no_model`] has a reason. Its replays are what a prediction costs, so it is kept.
+    pub fn what_if(&self, index: usize) -> Option<&WhatIf> {
+        let make = || run_to_completion(self.calibrate(index, &mut Budget::unlimited()));
+        self.data[index].what_if.get_or_init(make).as_ref()
+    }
+
     /// Replaces the category rules and drops what was computed with the old rules.
     pub fn set_rules(&mut self, rules: Rules) {
         for data in &mut self.data {
             data.categories = OnceLock::new();
             data.steps = OnceLock::new();
             data.findings = OnceLock::new();
+            data.what_if = OnceLock::new();
         }
         self.rules = rules;
     }
@@ -153,6 +166,13 @@ impl SnapshotEntry {
             carving: self.carving(index),
             categories: self.categories(index),
             steps: self.steps(index),
+        }
+    }
+
+    async fn calibrate(&self, index: usize, budget: &mut Budget) -> Option<WhatIf> {
+        match why_no_model(&self.traces[index]) {
+            Some(_) => None,
+            None => Some(WhatIf::new(self.evidence(index), budget).await),
         }
     }
 

@@ -78,6 +78,11 @@ interface Reports {
       blocks: number;
     })[];
   };
+  "what-if": {
+    declined: string | null;
+    calibration: { recorded_reserved_peak: number } | null;
+    scenarios: ScenarioRecord[];
+  };
   blocks: { total: number; blocks: BlockRow[] };
   anomalies: { anomalies: AnomalyRow[]; blind_spots: { kind: string; text: string }[] };
   info: {
@@ -97,6 +102,16 @@ interface Reports {
       }[];
     }[];
   };
+}
+
+export interface ScenarioRecord {
+  change: string;
+  reserved_peak: number;
+  active_peak: number;
+  flushes: number;
+  ooms: number[];
+  fits: boolean;
+  least_device_memory: number | null;
 }
 
 export interface SegmentRow {

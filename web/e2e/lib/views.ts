@@ -18,6 +18,7 @@ export type Tab =
   | "Compare"
   | "Blocks"
   | "Events"
+  | "What if"
   | "Settings";
 
 export class Views {
@@ -32,7 +33,7 @@ export class Views {
   }
 
   pane(tab: Tab): Locator {
-    return this.page.getByTestId(`view-${tab.toLowerCase()}`);
+    return this.page.getByTestId(`view-${tab.toLowerCase().replace(" ", "-")}`);
   }
 
   /** Opens files and waits until the views are loaded, with or without a picture. */

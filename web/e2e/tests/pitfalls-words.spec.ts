@@ -204,9 +204,10 @@ test("text that is cut is whole in a title, in a wide and in a narrow window", a
       "compare",
       "blocks",
       "events",
+      "what-if",
       "settings",
     ] as const) {
-      const below = view === "blocks" || view === "events" || view === "settings";
+      const below = ["blocks", "events", "what-if", "settings"].includes(view);
       const state: ViewState = below
         ? { view: "timeline", drawer: view }
         : { view, drawer: "none" };

@@ -13,6 +13,7 @@ export const VIEWS = [
   "compare",
   "blocks",
   "events",
+  "what-if",
   "settings",
 ] as const;
 export type View = (typeof VIEWS)[number];
@@ -26,6 +27,7 @@ export const VIEW_TITLES: Record<View, string> = {
   compare: "Compare",
   blocks: "Blocks",
   events: "Events",
+  "what-if": "What if",
   settings: "Settings",
 };
 

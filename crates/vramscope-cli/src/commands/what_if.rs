@@ -5,8 +5,11 @@ use crate::arguments::WhatIf as Arguments;
 use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_report::what_if::{Options, ScenarioRecord, WhatIfReport, fit, sentence, what_if};
-use vramscope_units::{Bytes, EventIndex};
+use vramscope_report::what_if::{
+    Options, ScenarioRecord, WhatIfReport, basis_text, fit, outcome_text, peak_text, sentence,
+    what_if,
+};
+use vramscope_units::Bytes;
 
 /// Prints what other settings, another device or another batch would reserve.
 ///
@@ -58,31 +61,13 @@ fn text(out: &mut dyn Write, report: &WhatIfReport<'_>) -> io::Result<()> {
 }
 
 fn row(scenario: &ScenarioRecord) -> Vec<String> {
-    let [low, high] = scenario.reserved_range;
-    let mut peak = Bytes(scenario.reserved_peak).to_string();
-    if low < high {
-        peak = format!("{peak} ({} to {})", Bytes(low), Bytes(high));
-    }
-    let outcome = match (scenario.pytorch_memory, scenario.ooms.first()) {
-        (_, Some(&event)) => {
-            let short =
-                scenario.short_by.map_or(String::new(), |b| format!(", short by {}", Bytes(b)));
-            format!("runs out at {}{short}", EventIndex(event))
-        }
-        (Some(limit), None) => format!("fits in {}", Bytes(limit)),
-        (None, None) => "no limit known".to_owned(),
-    };
-    let basis = match scenario.error_percent {
-        Some(percent) => format!("{} \u{b1}{percent} %", scenario.basis),
-        None => scenario.basis.to_owned(),
-    };
     vec![
         scenario.change.clone(),
-        peak,
+        peak_text(scenario),
         Bytes(scenario.active_peak).to_string(),
         scenario.flushes.to_string(),
         scenario.least_device_memory.map_or(String::new(), |b| Bytes(b).to_string()),
-        outcome,
-        basis,
+        outcome_text(scenario),
+        basis_text(scenario),
     ]
 }

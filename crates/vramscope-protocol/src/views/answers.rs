@@ -2,7 +2,8 @@
 
 use super::{
     BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, Minimap, Phases, RankCard,
-    SearchResult, SegmentRow, SegmentsInfo, Tracks,
+    ScenarioCard, SearchResult, SegmentRow, SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios,
+    WhatIfCard,
 };
 use crate::{BlockDetail, DetailRow, Hit, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,14 @@ pub enum Answer {
     FlameNode(Option<Box<FlameNode>>),
     /// The answer to `Settings`.
     Settings(SettingsCard),
+    /// The answer to `WhatIf`.
+    WhatIf(Box<WhatIfCard>),
+    /// The answer to `UsualScenarios`.
+    UsualScenarios(UsualScenarios),
+    /// The answer to `Scenario`.
+    Scenario(Box<ScenarioCard>),
+    /// The answer to `SimulatedCurve`.
+    SimulatedCurve(SimulatedCurve),
 }
 
 /// The findings of a device.

@@ -1,7 +1,7 @@
 //! The scheduling of each query: its class, its cancellation and its requirements, in one table.
 
 use super::Query;
-use vramscope_report::Derived::{self, Carving, Categories, Findings, Pools, Steps};
+use vramscope_report::Derived::{self, Carving, Categories, Findings, Pools, Steps, WhatIf};
 
 /// The priority of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,32 +52,36 @@ macro_rules! specs {
 }
 
 specs! {
-    Card:        Long,  queues,   [Carving, Categories, Findings];
-    Findings:    Long,  queues,   [Carving, Categories, Findings];
-    Minimap:     Long,  queues,   [Carving, Categories, Pools, Findings];
-    Tracks:      Short, replaces, [];
-    Phases:      Long,  replaces, [Categories, Steps];
-    Peak:        Long,  queues,   [Carving, Categories, Pools];
-    StateAt:     Short, replaces, [Carving, Categories, Pools];
-    Markers:     Short, replaces, [];
-    Range:       Short, replaces, [];
-    Events:      Short, replaces, [];
-    Blocks:      Short, replaces, [Carving, Categories];
-    Export:      Long,  queues,   [Carving, Categories];
-    Convert:     Long,  queues,   [Carving];
-    Next:        Short, queues,   [Carving];
-    Hit:         Short, replaces, [];
-    Names:       Short, replaces, [];
-    Search:      Short, replaces, [];
-    Segments:    Short, replaces, [Carving];
-    SegmentRows: Short, replaces, [Carving];
-    Segment:     Short, queues,   [Carving, Categories];
-    SegmentOf:   Short, queues,   [Carving];
-    Flame:       Short, queues,   [Carving];
-    FlameBoxes:  Short, replaces, [Carving];
-    FlameNode:   Short, replaces, [Carving];
-    Frame:       Short, queues,   [Categories];
-    Side:        Long,  queues,   [Carving, Categories, Steps, Findings];
-    Settings:    Long,  queues,   [Carving, Categories, Steps];
-    Picture:     Long,  queues,   [Carving, Pools];
+    Card:           Long,  queues,   [Carving, Categories, Findings];
+    Findings:       Long,  queues,   [Carving, Categories, Findings];
+    Minimap:        Long,  queues,   [Carving, Categories, Pools, Findings];
+    Tracks:         Short, replaces, [];
+    Phases:         Long,  replaces, [Categories, Steps];
+    Peak:           Long,  queues,   [Carving, Categories, Pools];
+    StateAt:        Short, replaces, [Carving, Categories, Pools];
+    Markers:        Short, replaces, [];
+    Range:          Short, replaces, [];
+    Events:         Short, replaces, [];
+    Blocks:         Short, replaces, [Carving, Categories];
+    Export:         Long,  queues,   [Carving, Categories];
+    Convert:        Long,  queues,   [Carving];
+    Next:           Short, queues,   [Carving];
+    Hit:            Short, replaces, [];
+    Names:          Short, replaces, [];
+    Search:         Short, replaces, [];
+    Segments:       Short, replaces, [Carving];
+    SegmentRows:    Short, replaces, [Carving];
+    Segment:        Short, queues,   [Carving, Categories];
+    SegmentOf:      Short, queues,   [Carving];
+    Flame:          Short, queues,   [Carving];
+    FlameBoxes:     Short, replaces, [Carving];
+    FlameNode:      Short, replaces, [Carving];
+    Frame:          Short, queues,   [Categories];
+    Side:           Long,  queues,   [Carving, Categories, Steps, Findings];
+    Settings:       Long,  queues,   [Carving, Categories, Steps];
+    WhatIf:         Short, queues,   [WhatIf];
+    UsualScenarios: Long,  queues,   [WhatIf];
+    Scenario:       Short, replaces, [WhatIf];
+    SimulatedCurve: Short, replaces, [WhatIf];
+    Picture:        Long,  queues,   [Carving, Pools];
 }

@@ -4,7 +4,7 @@ use super::Options;
 use crate::target::{Target, slot_of};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Question, Scale, WhatIf};
+use vramscope_analysis::{Question, Scale};
 
 /// The largest factor that is tried.
 const MOST: f64 = 64.0;
@@ -33,7 +33,7 @@ pub struct FitRecord {
 pub fn fit(target: Target<'_>, options: &Options) -> Option<FitRecord> {
     let mut budget = Budget::unlimited();
     run_to_completion(async {
-        let model = WhatIf::new(target.entry.evidence(target.index), &mut budget).await;
+        let model = target.entry.what_if(target.index)?;
         let available = options.available()?;
         if !model.calibration.is_equal() {
             return None;

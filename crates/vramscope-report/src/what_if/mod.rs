@@ -1,19 +1,22 @@
 //! `vramscope what-if`: what other settings, another device or another batch would have reserved.
 
+mod asked;
 mod devices;
 mod fit;
 mod text;
 
+pub use asked::scenario_sliced;
 pub use devices::{CONTEXT, parse_memory};
 pub use fit::{FitRecord, fit};
-pub use text::{calibration_text, sentence};
+pub use text::{basis_text, calibration_text, outcome_text, peak_text, sentence, verdict};
 
+use crate::derived::Derived;
 use crate::rank_of::rank_of;
 use crate::target::{Target, event_of, slot_of};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
-    AllocatorSettings, Capacity, Category, Coverage, Question, Scale, Scenario, WhatIf,
+    AllocatorSettings, Capacity, Category, Coverage, Question, Scale, Scenario, Trace, WhatIf,
     parse_settings, settings_text,
 };
 use vramscope_snapshot::DeviceKind;
@@ -213,26 +216,18 @@ pub async fn what_if_sliced<'a>(
         pools: Vec::new(),
         fit: None,
     };
-    if trace.device.kind == DeviceKind::Host {
-        report.declined = Some(
-            "Pinned host memory has another allocator. The model is of the one for devices."
-                .to_owned(),
-        );
+    target.entry.derive(Derived::WhatIf, target.index, budget).await;
+    let Some(model) = target.entry.what_if(target.index) else {
+        report.declined = why_no_model(trace).map(str::to_owned);
         return Ok(report);
-    }
-    if trace.coverage == Coverage::None {
-        report.declined =
-            Some("The file has no events of this device, only its final state.".to_owned());
-        return Ok(report);
-    }
-    let model = WhatIf::new(target.entry.evidence(target.index), budget).await;
-    report.calibration = Some(CalibrationRecord::of(&model));
+    };
+    report.calibration = Some(CalibrationRecord::of(model));
     if !model.calibration.is_equal() {
-        report.declined = Some(calibration_text(&model));
+        report.declined = Some(calibration_text(model));
         return Ok(report);
     }
-    (report.reserved, report.pools) = parts(target, &model, budget).await;
-    for (change, question) in questions(target, &model, options)? {
+    (report.reserved, report.pools) = parts(target, model, budget).await;
+    for (change, question) in questions(target, model, options)? {
         let categories = target.entry.categories(target.index);
         let scenario = model.answer(question, trace, categories, budget).await;
         report.scenarios.push(ScenarioRecord::new(change, &scenario, options));
@@ -253,6 +248,17 @@ pub fn one_answer(target: Target<'_>, model: &WhatIf) -> Scenario {
     let categories = target.entry.categories(target.index);
     let mut budget = Budget::unlimited();
     run_to_completion(model.answer(question, target.trace(), categories, &mut budget))
+}
+
+/// Why there is no model of a device; `None` if there is one.
+pub fn why_no_model(trace: &Trace) -> Option<&'static str> {
+    if trace.device.kind == DeviceKind::Host {
+        return Some(
+            "Pinned host memory has another allocator. The model is of the one for devices.",
+        );
+    }
+    (trace.coverage == Coverage::None)
+        .then_some("The file has no events of this device, only its final state.")
 }
 
 async fn parts(

@@ -1,6 +1,7 @@
 //! The words of a prediction.
 
-use super::{PartsRecord, WhatIfReport, devices::memory_text};
+use super::{PartsRecord, ScenarioRecord, WhatIfReport, devices::memory_text};
+use std::cmp::Ordering;
 use vramscope_analysis::{SimulatedBasis, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -55,4 +56,62 @@ pub fn sentence(report: &WhatIfReport<'_>) -> Option<String> {
         Bytes(idle),
         Bytes(stuck + small)
     ))
+}
+
+/// The reserved peak of a scenario, with its range where the order of addresses decides.
+pub fn peak_text(scenario: &ScenarioRecord) -> String {
+    let peak = Bytes(scenario.reserved_peak);
+    let [low, high] = scenario.reserved_range;
+    if low < high {
+        format!("{peak} ({} to {})", Bytes(low), Bytes(high))
+    } else {
+        peak.to_string()
+    }
+}
+
+/// Whether a scenario fits, in a few words.
+pub fn outcome_text(scenario: &ScenarioRecord) -> String {
+    match (scenario.pytorch_memory, scenario.ooms.first()) {
+        (_, Some(&event)) => {
+            let short =
+                scenario.short_by.map_or(String::new(), |b| format!(", short by {}", Bytes(b)));
+            format!("runs out at {}{short}", EventIndex(event))
+        }
+        (Some(limit), None) => format!("fits in {}", Bytes(limit)),
+        (None, None) => "no limit known".to_owned(),
+    }
+}
+
+/// How the numbers of a scenario were obtained, with the error where it was measured.
+pub fn basis_text(scenario: &ScenarioRecord) -> String {
+    match scenario.error_percent {
+        Some(percent) => format!("{} \u{b1}{percent} %", scenario.basis),
+        None => scenario.basis.to_owned(),
+    }
+}
+
+/// A scenario in a sentence: whether it fits, and how its reserved peak compares with the recorded
+/// one.
+pub fn verdict(scenario: &ScenarioRecord, recorded_peak: u64) -> String {
+    let peak = Bytes(scenario.reserved_peak);
+    let limit = scenario.pytorch_memory;
+    if let Some(&event) = scenario.ooms.first() {
+        let of = limit.map_or(String::new(), |bytes| format!(" of {}", Bytes(bytes)));
+        return format!(
+            "Runs out of memory at {}, with up to {peak}{of} reserved.",
+            EventIndex(event)
+        );
+    }
+    let difference = Bytes(scenario.reserved_peak.abs_diff(recorded_peak));
+    let compared = match scenario.reserved_peak.cmp(&recorded_peak) {
+        Ordering::Less => format!("{difference} less than recorded"),
+        Ordering::Equal => "as recorded".to_owned(),
+        Ordering::Greater => format!("{difference} more than recorded"),
+    };
+    match limit {
+        Some(bytes) => {
+            format!("Fits in {}. It reserves {peak} at most, {compared}.", Bytes(bytes))
+        }
+        None => format!("Reserves {peak} at most, {compared}."),
+    }
 }

@@ -33,6 +33,7 @@ mod state_at;
 mod tests;
 mod tiles;
 mod tracks;
+mod what_if;
 
 pub(crate) use block_detail::{block, find_block};
 pub(crate) use compare::Compared;
@@ -57,6 +58,7 @@ pub(crate) struct Queries {
     events: events::Cache,
     blocks: blocks::Cache,
     flames: flame::Graphs,
+    scenarios: what_if::Scenarios,
 }
 
 impl Default for Queries {
@@ -67,6 +69,7 @@ impl Default for Queries {
             events: events::Cache::default(),
             blocks: blocks::Cache::default(),
             flames: flame::Graphs::default(),
+            scenarios: what_if::Scenarios::default(),
         }
     }
 }
@@ -180,6 +183,25 @@ impl Queries {
                     self.tiles.orders.get(at, device, &rows).rows(at, &rows, y0, y1)
                 )
             ),
+            Query::Scenario { spec } => cached!(
+                self.scenarios.is_ready(file, device, &spec),
+                Answer::Scenario(Box::new(self.scenarios.get(at, device, &spec).card.clone()))
+            ),
+            Query::SimulatedCurve { spec, axis, x0, x1, columns } => cached!(
+                self.scenarios.is_ready(file, device, &spec),
+                Answer::SimulatedCurve(self.scenarios.get(at, device, &spec).curve(
+                    at,
+                    axis,
+                    [x0, x1],
+                    columns
+                ))
+            ),
+            Query::WhatIf {} => {
+                task!(on, |at, _budget| Answer::WhatIf(Box::new(what_if::card(at))))
+            }
+            Query::UsualScenarios {} => {
+                task!(on, |at, budget| Answer::UsualScenarios(what_if::usual(at, budget).await))
+            }
             Query::Card {} => {
                 task!(on, |at, budget| Answer::Card(Box::new(card::card(at, budget).await)))
             }

@@ -28,6 +28,7 @@ mod segments;
 mod settings;
 mod state_at;
 mod tracks;
+mod what_if;
 
 use harness::{TARGET, ask};
 use vramscope_protocol::DetailRow;

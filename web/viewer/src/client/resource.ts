@@ -11,6 +11,8 @@ export type AnswerOf<K extends AnswerKind> = Extract<Answer, Record<K, unknown>>
 
 export interface Resource<T> {
   readonly value: Signal<T | null>;
+  /** Whether an answer is on its way. */
+  readonly waiting: Signal<boolean>;
   stop(): void;
 }
 
@@ -21,6 +23,7 @@ export function resource<K extends AnswerKind>(
   query: () => Query | null,
 ): Resource<AnswerOf<K>> {
   const value = signal<AnswerOf<K> | null>(null);
+  const waiting = signal(false);
   let sent = 0;
   let answered = "";
   const stop = effect(() => {
@@ -36,14 +39,18 @@ export function resource<K extends AnswerKind>(
       // An answer about another trace is stale.
       if (name !== answered || (from && next === null)) value.value = null;
       answered = name;
+      waiting.value = from !== null && next !== null;
       if (!from || next === null) return;
       void from.client.view(from.target, kind, next).then((answer) => {
-        if (latest === sent && answer !== null) value.value = answer;
+        if (latest !== sent) return;
+        waiting.value = false;
+        if (answer !== null) value.value = answer;
       });
     });
   });
   return {
     value,
+    waiting,
     stop: () => {
       sent += 1;
       stop();

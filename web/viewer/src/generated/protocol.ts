@@ -6,11 +6,12 @@ export const TILE_ROWS = 1024;
 export const MERGED = 2147483648;
 export const NO_BLOCK = 2147483647;
 export const ROW_UNITS = 4096;
+export const SIMULATED_HEIGHT = 100000;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode"] as const;
+export const REPLACED = ["tracks", "phases", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -960,7 +961,31 @@ line: number, } } | { "side": {
 /**
  * The band at whose peaks the live sets are compared.
  */
-band: BandKind, } } | { "settings": Record<symbol, never> } | { "picture": { 
+band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": Record<symbol, never> } | { "usualScenarios": Record<symbol, never> } | { "scenario": { 
+/**
+ * What differs from the recording.
+ */
+spec: ScenarioSpec, } } | { "simulatedCurve": { 
+/**
+ * What differs from the recording.
+ */
+spec: ScenarioSpec, 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns.
+ */
+columns: number, } } | { "picture": { 
 /**
  * The content.
  */
@@ -1094,7 +1119,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -1913,6 +1938,150 @@ value: string,
  * The effect of the setting, and its meaning for this run.
  */
 text: string, };
+
+export type ScenarioSpec = { 
+/**
+ * `expandable_segments`; null as recorded.
+ */
+expandableSegments: boolean | null, 
+/**
+ * `max_split_size_mb`, 0 for no limit; null as recorded.
+ */
+maxSplitSizeMb: number | null, 
+/**
+ * `roundup_power2_divisions` for all sizes, 0 for none; null as recorded.
+ */
+roundupPower2Divisions: number | null, 
+/**
+ * The memory of the device: `80GiB`, `H100`. Empty for what the recording shows.
+ */
+deviceMemory: string, 
+/**
+ * The factor of tokens.
+ */
+tokens: number, };
+
+export type WhatIfCard = { 
+/**
+ * How well the model reproduces the recording, in words; empty without a model.
+ */
+calibration: string, 
+/**
+ * Why there is no prediction; null if there are predictions.
+ */
+declined: string | null, 
+/**
+ * `expandable_segments` of the recording.
+ */
+expandableSegments: boolean, 
+/**
+ * `max_split_size_mb` of the recording in words: `128.00 MiB`, `no limit`.
+ */
+maxSplitSize: string, 
+/**
+ * `roundup_power2_divisions` of the recording in words: `4`, `off`.
+ */
+roundupPower2Divisions: string, };
+
+export type UsualScenarios = { 
+/**
+ * What the reserved peak was used for; empty if it is not known.
+ */
+sentence: string, 
+/**
+ * The scenarios of `vramscope what-if`, in its order.
+ */
+rows: Array<ScenarioRow>, };
+
+export type ScenarioRow = { 
+/**
+ * What differs from the recording, in words.
+ */
+change: string, 
+/**
+ * The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
+ */
+conf: string, 
+/**
+ * The peak of reserved bytes; when memory runs out, until then.
+ */
+reservedPeak: Quantity, 
+/**
+ * The peak in words, with its range where the order of addresses decides.
+ */
+peakText: string, 
+/**
+ * The change of the reserved peak.
+ */
+difference: Quantity, 
+/**
+ * The peak of active bytes.
+ */
+activePeak: Quantity, 
+/**
+ * How often all free memory was returned.
+ */
+flushes: Quantity, 
+/**
+ * The memory that PyTorch must have for the run to go through; null if it was not searched.
+ */
+needs: Quantity | null, 
+/**
+ * Whether no request fails.
+ */
+fits: boolean, 
+/**
+ * The first event whose request fails; null if none does.
+ */
+runsOutAt: number | null, 
+/**
+ * Whether it fits, in a few words.
+ */
+outcome: string, 
+/**
+ * How the numbers were obtained: `simulated`, or `scaled ±12 %`.
+ */
+basis: string, };
+
+export type ScenarioCard = { 
+/**
+ * What is wrong with the question; null if nothing is.
+ */
+error: string | null, 
+/**
+ * The scenario; null with an error, and where there are no predictions.
+ */
+scenario: ScenarioRow | null, 
+/**
+ * The scenario in a sentence.
+ */
+verdict: string, 
+/**
+ * The most bytes of the curve, for the height of the plot.
+ */
+top: number, };
+
+export type SimulatedCurve = { 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * Width of the box of `path`.
+ */
+columns: number, 
+/**
+ * The bytes at the full height of the box of `path`, which is [`SIMULATED_HEIGHT`].
+ */
+top: number, 
+/**
+ * The curve as a line, y down. It ends where memory runs out. Empty without a prediction.
+ */
+path: string, };
 
 export type RunQuery = { "clear": Record<symbol, never> } | { "card": { 
 /**

@@ -35,6 +35,8 @@ export interface Look {
   search: string;
   capacity: number | null;
   fromBaseline: boolean;
+  /** The most bytes of a simulated line; 0 without one. */
+  simulatedTop: number;
 }
 
 /** The block to outline. */
@@ -49,6 +51,7 @@ const PLAIN: Look = {
   search: "",
   capacity: null,
   fromBaseline: false,
+  simulatedTop: 0,
 };
 
 export class TimelinePlot extends CanvasPlot<Hit> {
@@ -168,8 +171,8 @@ export class TimelinePlot extends CanvasPlot<Hit> {
 
   /** Sets the upper and lower end of the y axis. */
   #fitHeights({ device }: DrawableTrace): void {
-    const { bands, capacity, fromBaseline } = this.#look;
-    const tops = [bands ? Number(device.reservedPeak.raw) : 0, capacity ?? 0];
+    const { bands, capacity, fromBaseline, simulatedTop } = this.#look;
+    const tops = [bands ? Number(device.reservedPeak.raw) : 0, capacity ?? 0, simulatedTop];
     this.view.setTop(Math.max(...tops));
     this.view.setCapacity(capacity ?? undefined);
     this.view.setBase(fromBaseline ? Number(device.start.raw) : 0);

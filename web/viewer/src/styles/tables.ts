@@ -62,6 +62,7 @@ export const tables = `
 .legend .line[data-band="active"] { border-color: var(--band-active); }
 .legend .line[data-band="allocated"] { border-color: var(--band-allocated); }
 .legend .line[data-band="pools"] { border-color: var(--band-pools); }
+.legend .line[data-band="simulated"] { border-color: var(--band-simulated); }
 .legend .key { width: 10px; height: 10px; border-radius: 2px; margin-right: -5px; }
 .legend .key[data-key="free"] { background: var(--segment); }
 .legend .key[data-key="pending"] { background: var(--pending); }

@@ -57,6 +57,7 @@ export const tokens = `
   --band-active: #62d28a;
   --band-allocated: #6fdcea;
   --band-pools: #c9a1ff;
+  --band-simulated: #ff8fc7;
   --shadow: 0 8px 24px rgb(0 0 0 / 45%), 0 0 0 1px var(--line-strong);
 }
 .app[data-theme="light"] {
@@ -91,6 +92,7 @@ export const tokens = `
   --band-active: #1b7f3f;
   --band-allocated: #0a7594;
   --band-pools: #7c44c3;
+  --band-simulated: #b8186f;
   --shadow: 0 8px 24px rgb(20 30 45 / 16%), 0 0 0 1px var(--line-strong);
 }
 * { box-sizing: border-box; }

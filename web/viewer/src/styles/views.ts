@@ -5,5 +5,6 @@ import { findings } from "./findings.js";
 import { lists } from "./lists.js";
 import { overlays } from "./overlays.js";
 import { tables } from "./tables.js";
+import { whatIf } from "./what-if.js";
 
-export const style = [tables, overlays, lists, findings, compare];
+export const style = [tables, overlays, lists, findings, compare, whatIf];

@@ -11,7 +11,15 @@ import type { PlotStateProperties } from "./plot-state.js";
 import { Timeline, TimelineFacts } from "./timeline.js";
 
 const MAIN: readonly View[] = ["overview", "timeline", "segments", "flame", "anomalies", "compare"];
-const DRAWER: readonly View[] = ["segments", "flame", "anomalies", "blocks", "events", "settings"];
+const DRAWER: readonly View[] = [
+  "segments",
+  "flame",
+  "anomalies",
+  "blocks",
+  "events",
+  "what-if",
+  "settings",
+];
 const ALL: readonly View[] = [...new Set([...MAIN, ...DRAWER])];
 /** Views that need a device. */
 const DEVICE_VIEWS: ReadonlySet<View> = new Set<View>([
@@ -20,6 +28,7 @@ const DEVICE_VIEWS: ReadonlySet<View> = new Set<View>([
   "anomalies",
   "blocks",
   "events",
+  "what-if",
 ]);
 /** Views with a canvas. */
 const CANVAS_VIEWS: ReadonlySet<View> = new Set<View>(["segments", "flame"]);

@@ -8,6 +8,7 @@ import type { TimelinePlot } from "../plot/timeline-plot.js";
 import type { Ruler } from "../view-selection.js";
 import type { BlockName } from "./block-names.js";
 import { type Box, Overlay, placed } from "./overlay.js";
+import { SimulatedLine } from "./simulated-line.js";
 import type { ViewUses } from "./workspace.js";
 
 interface Item extends Box {
@@ -27,7 +28,7 @@ interface Item extends Box {
 }
 
 type MarksOwners = ViewUses<
-  "selection" | "viewSelection" | "plots" | "queries" | "steps" | "names"
+  "selection" | "viewSelection" | "plots" | "queries" | "steps" | "names" | "whatIfs"
 >;
 
 /** Out-of-memory events and findings. A click opens the finding. */
@@ -120,6 +121,7 @@ export function TimelineMarks(owners: MarksOwners) {
   }, [axis, state, marks, range, rulers, markers, capacity, cursor, names]);
   return (
     <>
+      <SimulatedLine plots={plots} whatIfs={owners.whatIfs} />
       <Overlay plot={plot.value} items={items} class="marks" label="Marks">
         {(item, place) =>
           item.open ? (

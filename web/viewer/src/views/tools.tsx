@@ -13,7 +13,9 @@ const LINES = "Show reserved/active/allocated lines";
 const POOLS = "and requested bytes plus whole private pools, which no other code can use";
 const LINES_AND_POOLS = `${LINES}, ${POOLS}`;
 
-type ToolsProperties = ViewUses<"selection" | "viewSelection" | "plots" | "appearance" | "queries">;
+type ToolsProperties = ViewUses<
+  "selection" | "viewSelection" | "plots" | "appearance" | "queries" | "whatIfs"
+>;
 
 export function TimelineTools(owners: ToolsProperties) {
   const { selection, viewSelection, plots, appearance, queries } = owners;
@@ -37,6 +39,11 @@ export function TimelineTools(owners: ToolsProperties) {
               <span class="line" data-band="pools" /> private pools
             </>
           )}
+        </span>
+      )}
+      {owners.whatIfs.curve.value.value?.path && (
+        <span class="legend" aria-hidden="true">
+          <span class="line" data-band="simulated" /> reserved, simulated
         </span>
       )}
       <Capacity viewSelection={viewSelection} />

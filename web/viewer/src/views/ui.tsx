@@ -20,6 +20,7 @@ import { Settings } from "./settings.js";
 import { Sheet } from "./sheet.js";
 import { State } from "./state-at.js";
 import { TimelineTools } from "./tools.js";
+import { WhatIf } from "./what-if.js";
 import type { ViewStores } from "./workspace.js";
 
 type All = Stores & ViewStores;
@@ -50,6 +51,7 @@ export function bindUi(all: All) {
     blocks: bind(Blocks, all),
     events: bind(Events, all),
     settings: bind(Settings, all),
+    "what-if": bind(WhatIf, all),
   };
   return {
     views,

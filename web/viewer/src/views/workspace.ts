@@ -15,6 +15,7 @@ import { Ranks } from "./ranks.js";
 import { VIEW_SHORTCUTS } from "./shortcuts.js";
 import { Steps } from "./steps.js";
 import { bindUi, type Ui } from "./ui.js";
+import { WhatIfs } from "./what-ifs.js";
 
 /** The state of the views by owner. */
 export interface ViewStores {
@@ -31,6 +32,8 @@ export interface ViewStores {
   readonly player: Player;
   /** Labels in large blocks of the timeline. */
   readonly names: BlockNames;
+  /** Questions to the model of the allocator, and its answers. */
+  readonly whatIfs: WhatIfs;
 }
 
 /** Properties of a view's component that uses these owners. */
@@ -56,7 +59,8 @@ export class Workspace {
     const history = new ViewHistory(stores.address);
     const player = new Player((by) => void steps.step(by));
     const names = new BlockNames(stores);
-    this.stores = { queries, ranks, comparing, steps, cards, history, player, names };
+    const whatIfs = new WhatIfs(stores);
+    this.stores = { queries, ranks, comparing, steps, cards, history, player, names, whatIfs };
     this.ui = bindUi({ ...stores, ...this.stores });
     // A link may have marked a range before the views were loaded.
     if (selection.block.peek() === null) void cards.showRange();
@@ -68,6 +72,7 @@ export class Workspace {
           search: viewSelection.search.value,
           capacity: viewSelection.capacity.value,
           fromBaseline: viewSelection.fromBaseline.value,
+          simulatedTop: whatIfs.top.value,
         }),
       ),
       effect(() => {
@@ -75,7 +80,9 @@ export class Workspace {
         if (state) untracked(() => status.announce(state.spoken));
       }),
       () => player.stop(),
-      ...[ranks, queries, cards, comparing, history, names].map((owner) => () => owner.destroy()),
+      ...[ranks, queries, cards, comparing, history, names, whatIfs].map(
+        (owner) => () => owner.destroy(),
+      ),
     ];
   }
 

@@ -1,0 +1,248 @@
+//! Predictions, and the cache of scenarios.
+
+use super::lru_cache::LruCache;
+use super::minimap::outline;
+use super::target as target_of;
+use super::tiles::layout_axis;
+use crate::scheduler::SLICE;
+use std::sync::Arc;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{AllocatorSettings, WhatIf};
+use vramscope_protocol::views::{
+    SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioSpec, SimulatedCurve, UsualScenarios,
+    WhatIfCard,
+};
+use vramscope_protocol::{AxisKind, DeviceRef};
+use vramscope_report::what_if::{
+    Options, ScenarioRecord, basis_text, calibration_text, outcome_text, parse_memory, peak_text,
+    scenario_sliced, sentence, verdict, what_if_sliced, why_no_model,
+};
+use vramscope_report::{LoadedFile, Quantity, Target};
+use vramscope_units::{Bytes, grouped};
+
+/// Cached scenarios: the one that is shown, and those that a switch goes back to.
+const MAX_SCENARIOS: usize = 4;
+
+/// Columns of a curve: more than any screen has.
+const MAX_COLUMNS: u32 = 1 << 14;
+
+/// The most recently used scenarios. The slider's answer and its curve share a replay.
+pub(crate) struct Scenarios(LruCache<(DeviceRef, ScenarioSpec), Simulated>);
+
+impl Default for Scenarios {
+    fn default() -> Self {
+        Self(LruCache::new(MAX_SCENARIOS))
+    }
+}
+
+impl Scenarios {
+    /// Whether a scenario is cached. If not, runs a slice of computing it.
+    pub(crate) fn is_ready(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        target: DeviceRef,
+        spec: &ScenarioSpec,
+    ) -> bool {
+        let wanted = (target, key(spec));
+        self.0.is_ready(&wanted, || simulated(file.clone(), wanted.clone()))
+    }
+
+    /// The cached scenario; a missing one is computed at once.
+    pub(crate) fn get(
+        &mut self,
+        at: Target<'_>,
+        target: DeviceRef,
+        spec: &ScenarioSpec,
+    ) -> &Simulated {
+        let wanted = (target, key(spec));
+        self.0.get(&wanted, || {
+            run_to_completion(Simulated::sliced(at, &wanted.1, &mut Budget::unlimited()))
+        })
+    }
+}
+
+async fn simulated(
+    file: Arc<LoadedFile>,
+    (target, spec): (DeviceRef, ScenarioSpec),
+) -> Option<Simulated> {
+    Some(Simulated::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
+}
+
+/// A spec as a key, which must equal itself: NaN does not.
+fn key(spec: &ScenarioSpec) -> ScenarioSpec {
+    let tokens = if spec.tokens.is_finite() { spec.tokens } else { 0.0 };
+    ScenarioSpec { tokens, ..spec.clone() }
+}
+
+/// A scenario and its curve.
+pub(crate) struct Simulated {
+    pub(crate) card: ScenarioCard,
+    /// Reserved bytes from each of these states on.
+    steps: Vec<(u32, u64)>,
+    /// The state at which the run ends, because memory runs out; `None` for the window's end.
+    end: Option<u32>,
+}
+
+impl Simulated {
+    async fn sliced(at: Target<'_>, spec: &ScenarioSpec, budget: &mut Budget) -> Self {
+        let nothing = |error| Self {
+            card: ScenarioCard { error, ..ScenarioCard::default() },
+            steps: Vec::new(),
+            end: None,
+        };
+        let Some(model) = at.entry.what_if(at.index).filter(|m| m.calibration.is_equal()) else {
+            return nothing(None);
+        };
+        let (settings, options) = match asked(model, spec) {
+            Ok(asked) => asked,
+            Err(error) => return nothing(Some(error)),
+        };
+        let (record, curve) = scenario_sliced(at, model, settings, &options, budget).await;
+        let recorded = model.calibration.recorded_reserved_peak;
+        let first_failure = record.ooms.first().map(|event| event + 1);
+        let steps: Vec<(u32, u64)> =
+            curve.into_iter().map(|(event, bytes)| (event + 1, bytes)).collect();
+        let top = steps.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+        Self {
+            card: ScenarioCard {
+                error: None,
+                verdict: verdict(&record, recorded),
+                scenario: Some(row(&record, recorded)),
+                top: top as f64,
+            },
+            // The run goes on after a failure that the recording has, too.
+            end: first_failure.filter(|&state| steps.last().is_none_or(|step| step.0 <= state)),
+            steps,
+        }
+    }
+
+    /// The curve between two slots, with the largest value in each column.
+    pub(crate) fn curve(
+        &self,
+        at: Target<'_>,
+        axis: AxisKind,
+        [x0, x1]: [f64; 2],
+        columns: u32,
+    ) -> SimulatedCurve {
+        let columns = columns.clamp(1, MAX_COLUMNS);
+        let mut curve = SimulatedCurve { x0, x1, columns, top: self.card.top, path: String::new() };
+        let width = (x1 - x0) / f64::from(columns);
+        let Some(axis) =
+            layout_axis(at.trace(), axis).filter(|_| width > 0.0 && self.card.top > 0.0)
+        else {
+            return curve;
+        };
+        let slots = axis.extent();
+        let edge = |column: u32| x0 + width * f64::from(column);
+        let (mut first, mut tops) = (0, Vec::new());
+        for column in 0..columns {
+            let (from, to) = (edge(column).max(0.0).floor(), edge(column + 1).ceil());
+            if to <= 0.0 || from >= slots as f64 {
+                continue;
+            }
+            let states = axis.states_in(from as u64..(to as u64).min(slots));
+            if self.end.is_some_and(|end| states.start > end) {
+                break;
+            }
+            let inside = self.steps.partition_point(|step| step.0 < states.end);
+            let begun = self.steps.partition_point(|step| step.0 <= states.start);
+            // The step that holds at the start of the column, and those that begin in it.
+            let held = &self.steps[begun.saturating_sub(1).min(inside)..inside];
+            let Some(top) = held.iter().map(|(_, bytes)| *bytes).max() else { continue };
+            if tops.is_empty() {
+                first = column;
+            }
+            tops.push(top);
+        }
+        if !tops.is_empty() {
+            let between = [first * 10, (first + tops.len() as u32) * 10];
+            curve.path = outline(&tops, between, SIMULATED_HEIGHT, self.card.top as u64);
+        }
+        curve
+    }
+}
+
+/// The settings and the options of a spec.
+fn asked(model: &WhatIf, spec: &ScenarioSpec) -> Result<(AllocatorSettings, Options), String> {
+    let mut settings = model.settings.clone();
+    if let Some(is_on) = spec.expandable_segments {
+        settings.expandable_segments = is_on;
+    }
+    match spec.max_split_size_mb {
+        None => {}
+        Some(0) => settings.max_split_size = u64::MAX,
+        Some(mib) if mib > 20 => settings.max_split_size = u64::from(mib) << 20,
+        Some(_) => return Err("max_split_size_mb must be more than 20.".to_owned()),
+    }
+    match spec.roundup_power2_divisions {
+        None => {}
+        Some(n) if n == 0 || n.is_power_of_two() => {
+            settings.roundup_power2_divisions.fill(n.into());
+        }
+        Some(_) => return Err("roundup_power2_divisions must be a power of two.".to_owned()),
+    }
+    if !(spec.tokens > 0.0 && spec.tokens <= 64.0) {
+        return Err("The factor of tokens must be above 0 and at most 64.".to_owned());
+    }
+    let memory = spec.device_memory.trim();
+    let device_memory = if memory.is_empty() { None } else { Some(parse_memory(memory)?) };
+    Ok((settings, Options { device_memory, tokens: Some(spec.tokens), ..Options::default() }))
+}
+
+/// Whether there are predictions, and what they differ from.
+pub(crate) fn card(at: Target<'_>) -> WhatIfCard {
+    let model = at.entry.what_if(at.index);
+    let settings = model.map(|model| model.settings.clone()).unwrap_or_default();
+    let calibration = model.map(calibration_text).unwrap_or_default();
+    let declined = match model {
+        None => why_no_model(at.trace()).map(str::to_owned),
+        Some(model) => (!model.calibration.is_equal()).then(|| calibration.clone()),
+    };
+    WhatIfCard {
+        calibration,
+        declined,
+        expandable_segments: settings.expandable_segments,
+        max_split_size: match settings.max_split_size {
+            u64::MAX => "no limit".to_owned(),
+            bytes => Bytes(bytes).to_string(),
+        },
+        roundup_power2_divisions: match settings.roundup_power2_divisions {
+            all if all.iter().any(|n| *n != all[0]) => "by size".to_owned(),
+            [0 | 1, ..] => "off".to_owned(),
+            [n, ..] => grouped(n),
+        },
+    }
+}
+
+/// The usual scenarios. None where there are no predictions.
+pub(crate) async fn usual(at: Target<'_>, budget: &mut Budget) -> UsualScenarios {
+    // The default options have no setting or name that could be wrong.
+    let report = what_if_sliced(at, &Options::default(), budget).await.ok();
+    let rows = report.iter().flat_map(|report| {
+        let recorded = report.calibration.as_ref().map_or(0, |c| c.recorded_reserved_peak);
+        report.scenarios.iter().map(move |record| row(record, recorded))
+    });
+    UsualScenarios {
+        rows: rows.collect(),
+        sentence: report.as_ref().and_then(sentence).unwrap_or_default(),
+    }
+}
+
+fn row(record: &ScenarioRecord, recorded: u64) -> ScenarioRow {
+    let bytes = |bytes: u64| Quantity::bytes(Bytes(bytes));
+    let difference = i128::from(record.reserved_peak) - i128::from(recorded);
+    ScenarioRow {
+        change: record.change.clone(),
+        conf: record.conf.clone(),
+        reserved_peak: bytes(record.reserved_peak),
+        peak_text: peak_text(record),
+        difference: Quantity::change_of_bytes(i64::try_from(difference).unwrap_or(i64::MAX)),
+        active_peak: bytes(record.active_peak),
+        flushes: Quantity::count(record.flushes, "flush", "flushes"),
+        needs: record.least_device_memory.map(bytes),
+        fits: record.fits,
+        runs_out_at: record.ooms.first().copied(),
+        outcome: outcome_text(record),
+        basis: basis_text(record),
+    }
+}

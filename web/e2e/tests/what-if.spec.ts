@@ -1,0 +1,114 @@
+// Predictions: those of the program, as a table, a verdict and a line over the timeline.
+
+import type { Locator } from "@playwright/test";
+import { expectNoBarrier, THEMES } from "../lib/barriers.js";
+import { cli, type ScenarioRecord } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+import { expect, test } from "../lib/test.js";
+import { Views } from "../lib/views.js";
+
+const SMALL = "recorded/t26/gpt_small.pickle.gz";
+const NO_HISTORY = "recorded/misc/norecord.pickle";
+
+/** A row states the numbers of a scenario. */
+async function expectScenario(row: Locator, expected: ScenarioRecord): Promise<void> {
+  const value = (column: string) => row.locator(`[data-column=${column}]`);
+  await expect(value("reserved")).toHaveAttribute("data-value", String(expected.reserved_peak));
+  await expect(value("active")).toHaveAttribute("data-value", String(expected.active_peak));
+  await expect(value("flushes")).toHaveAttribute("data-value", String(expected.flushes));
+  await expect(value("outcome")).toHaveAttribute("data-fits", String(expected.fits));
+  const [first] = expected.ooms;
+  if (first !== undefined)
+    await expect(value("outcome")).toHaveAttribute("data-value", String(first));
+}
+
+test("states the program's numbers, and draws what a scenario reserves", async ({
+  viewer,
+  page,
+}) => {
+  const views = new Views(viewer);
+  await views.show(testData(SMALL));
+  await views.drawer("What if");
+  const view = page.getByTestId("what-if");
+  const asked = view.locator("tr[data-asked=true]");
+  const line = page.getByTestId("simulated-line").locator("path");
+  await test.step("the calibration comes first, then the usual scenarios", async () => {
+    await expect(page.getByTestId("what-if-calibration")).toHaveText(
+      "The model reproduces this recording to the byte.",
+    );
+    const { scenarios } = cli("what-if", SMALL);
+    expect(scenarios.length).toBeGreaterThan(2);
+    await expect(view.locator("tr[data-asked=false]")).toHaveCount(scenarios.length);
+    for (const scenario of scenarios) {
+      const row = view.locator(`tr[data-change="${scenario.change}"]`);
+      await expectScenario(row, scenario);
+      await expect(row.locator("[data-column=needs]")).toHaveAttribute(
+        "data-value",
+        String(scenario.least_device_memory),
+      );
+    }
+    await expect(asked).toHaveCount(0);
+  });
+  const first = (...more: string[]) => {
+    const [scenario] = cli("what-if", SMALL, ...more).scenarios;
+    if (!scenario) throw new Error("no scenario");
+    return scenario;
+  };
+  await test.step("settings", async () => {
+    await expect(line).toHaveCount(0);
+    await page.getByTestId("what-if-expandable").click();
+    await expectScenario(asked, first("--change", "expandable_segments:True"));
+    await expect(line).toHaveAttribute("d", /^M/);
+    const before = (await line.getAttribute("d")) ?? "";
+    await page.getByTestId("what-if-roundup").selectOption("4");
+    const both = "expandable_segments:True,roundup_power2_divisions:4";
+    await expectScenario(asked, first("--change", both));
+    await expect(line).not.toHaveAttribute("d", before);
+    await expect(view).toContainText(`PYTORCH_CUDA_ALLOC_CONF=${both}`);
+  });
+  await test.step("no serious barrier", async () => {
+    for (const theme of THEMES) {
+      await page.emulateMedia({ colorScheme: theme });
+      await expectNoBarrier(page, theme, "what-if", "serious");
+    }
+  });
+  await test.step("tokens and a device", async () => {
+    await page.getByRole("button", { name: "Back to the recording" }).click();
+    await expect(asked).toHaveCount(0);
+    await page.getByTestId("what-if-tokens").fill("2");
+    await expectScenario(asked, first("--tokens", "2"));
+    const memory = page.getByTestId("what-if-memory");
+    await memory.fill("H100");
+    await memory.press("Enter");
+    await expectScenario(asked, first("--tokens", "2", "--device-memory", "H100"));
+    await expect(page.getByTestId("what-if-verdict")).toContainText("Fits in ");
+    await memory.fill("560MiB");
+    await memory.press("Enter");
+    await expectScenario(asked, first("--tokens", "2", "--device-memory", "560MiB"));
+    await expect(page.getByTestId("what-if-verdict")).toContainText("Runs out of memory at #");
+    await memory.fill("many");
+    await memory.press("Enter");
+    await expect(view.getByRole("alert")).toContainText("`many` is no size");
+    await expect(line).toHaveCount(0);
+  });
+  await test.step("a closed view draws no line", async () => {
+    await page.getByTestId("what-if-memory").fill("");
+    await page.getByTestId("what-if-memory").press("Enter");
+    await expect(line).toHaveAttribute("d", /^M/);
+    await views.drawer("Blocks");
+    await expect(line).toHaveCount(0);
+  });
+});
+
+test("the palette opens it, and without a history it says why there is no prediction", async ({
+  viewer,
+  page,
+}) => {
+  const views = new Views(viewer);
+  await views.open(testData(NO_HISTORY));
+  await page.keyboard.press(">");
+  await page.getByRole("combobox", { name: "Command" }).fill("what if");
+  await page.keyboard.press("Enter");
+  const { declined } = cli("what-if", NO_HISTORY);
+  await expect(page.getByTestId("what-if-declined")).toHaveText(declined ?? "a reason");
+});

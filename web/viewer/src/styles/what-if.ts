@@ -1,0 +1,153 @@
+// The "What if" view, and its line over the timeline.
+
+export const whatIf = `
+.simulated { position: absolute; overflow: hidden; pointer-events: none; }
+.simulated path {
+  fill: none;
+  stroke: var(--band-simulated);
+  stroke-width: 2;
+  stroke-linejoin: round;
+  vector-effect: non-scaling-stroke;
+}
+.what-if {
+  display: flex;
+  flex-direction: column;
+  flex: 1;
+  min-width: 0;
+  min-height: 0;
+  overflow: auto;
+  container-type: inline-size;
+}
+.what-if-status {
+  display: flex;
+  flex: none;
+  align-items: center;
+  gap: 8px;
+  padding: 7px 14px;
+  border-bottom: 1px solid var(--line);
+  color: var(--dim);
+}
+.what-if-status .icon { flex: none; width: 14px; height: 14px; color: var(--band-active); }
+.what-if-body {
+  display: grid;
+  flex: 1;
+  grid-template: "question verdict" auto "question answers" 1fr / 344px minmax(0, 1fr);
+}
+.what-if-question {
+  grid-area: question;
+  display: grid;
+  align-content: start;
+  gap: 6px 28px;
+  padding: 10px 14px 14px;
+  border-right: 1px solid var(--line);
+  font-size: 12px;
+}
+.what-if-field {
+  display: flex;
+  align-items: center;
+  justify-content: space-between;
+  gap: 12px;
+  min-height: 26px;
+}
+.what-if-field > :first-child { color: var(--dim); white-space: nowrap; }
+.what-if-field .select { min-width: 0; }
+.what-if-field .select select { width: 148px; }
+.what-if-field input:not([type]) {
+  width: 148px;
+  height: 22px;
+  padding: 0 7px;
+  border: 1px solid var(--line-strong);
+  border-radius: var(--radius);
+  background: var(--surface);
+  color: var(--text);
+  font: inherit;
+}
+.what-if-field input[aria-invalid="true"] { border-color: var(--error); }
+.what-if-field input::placeholder { color: var(--faint); opacity: 1; }
+.what-if-tokens input { flex: 1; min-width: 0; max-width: 180px; accent-color: var(--accent); }
+.what-if-tokens output { min-width: 34px; }
+.what-if-reset { justify-self: end; margin-top: 2px; }
+.what-if-reset:disabled { visibility: hidden; }
+.switch {
+  position: relative;
+  flex: none;
+  width: 30px;
+  height: 18px;
+  margin: 0;
+  border-radius: 9px;
+  background: var(--line-strong);
+  appearance: none;
+  cursor: pointer;
+  transition: background 120ms;
+}
+.switch::after {
+  content: "";
+  position: absolute;
+  top: 2px;
+  left: 2px;
+  width: 14px;
+  height: 14px;
+  border-radius: 50%;
+  background: #fff;
+  transition: transform 120ms;
+}
+.switch:checked { background: var(--accent-solid); }
+.switch:checked::after { transform: translateX(12px); }
+.switch:focus-visible { outline-offset: 1px; }
+.what-if-answers { grid-area: answers; min-width: 0; container-type: inline-size; }
+.what-if-verdict {
+  grid-area: verdict;
+  display: flex;
+  flex-wrap: wrap;
+  align-items: baseline;
+  gap: 4px 16px;
+  padding: 12px 14px;
+}
+.what-if-verdict p { font-size: 15px; font-weight: 550; text-wrap: pretty; }
+.what-if-verdict code {
+  overflow-wrap: anywhere;
+  color: var(--dim);
+  font: 400 12px var(--mono);
+  user-select: all;
+}
+[aria-busy="true"].what-if-verdict > *, .what-if-table [aria-busy="true"] > * {
+  opacity: 0.5;
+  transition: opacity 80ms linear 120ms;
+}
+.what-if-table { overflow: auto hidden; border-top: 1px solid var(--line); }
+.what-if-table .grid th, .what-if-table .grid td { white-space: nowrap; }
+.what-if-table [data-asked="true"] { background: var(--tint); }
+.what-if-table [data-asked="true"] > th { font-weight: 500; }
+.what-if-table [data-column="outcome"] .link { margin-left: -2px; color: var(--error); }
+.what-if-table [data-column="outcome"] .link { text-align: left; }
+.what-if-sentence { max-width: 84ch; padding: 10px 14px 14px; color: var(--dim); }
+
+@container (width < 820px) {
+  .what-if-body { grid-template: "verdict" auto "question" auto "answers" 1fr / minmax(0, 1fr); }
+  .what-if-question {
+    grid-template-columns: repeat(auto-fill, minmax(158px, 1fr));
+    gap: 6px 20px;
+    padding-block: 8px;
+    border-block: 1px solid var(--line);
+    border-right: 0;
+  }
+  /* Labels are above their fields, several to a row, so that the table is not far below. */
+  .what-if-field { flex-wrap: wrap; align-content: start; gap: 2px 8px; }
+  .what-if-field > :is(.select, input:not([type])) { flex: 1 0 100%; }
+  .what-if-field .select select { width: 100%; }
+  .what-if-tokens input { order: 1; flex: 1 0 100%; max-width: none; }
+  .what-if-reset { align-self: end; justify-self: start; }
+  .what-if-verdict { padding-block: 8px 10px; }
+  .what-if-table { border-top: 0; }
+}
+@container (width < 900px) {
+  .what-if-table :is([data-column="active"], [data-column="basis"]) { display: none; }
+}
+@container (width < 760px) {
+  .what-if-table [data-column="flushes"] { display: none; }
+}
+@container (width < 520px) {
+  .what-if-table [data-column="difference"] { display: none; }
+  .what-if-table td[data-column="outcome"] { min-width: 130px; white-space: normal; }
+}
+`;
