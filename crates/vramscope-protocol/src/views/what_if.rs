@@ -61,8 +61,9 @@ pub struct ScenarioRow {
     pub reserved_peak: Quantity,
     /// The peak in words, with its range where the order of addresses decides.
     pub peak_text: String,
-    /// The change of the reserved peak.
-    pub difference: Quantity,
+    /// The change of the reserved peak; null when memory runs out, because the peak is only that
+    /// until then.
+    pub difference: Option<Quantity>,
     /// The peak of active bytes.
     pub active_peak: Quantity,
     /// How often all free memory was returned.

@@ -257,7 +257,8 @@ pub fn why_no_model(trace: &Trace) -> Option<&'static str> {
             "Pinned host memory has another allocator. The model is of the one for devices.",
         );
     }
-    (trace.coverage == Coverage::None)
+    // `_record_memory_history(enabled="state")` records one event.
+    (trace.coverage == Coverage::None || trace.device.events.len() == 1)
         .then_some("The file has no events of this device, only its final state.")
 }
 

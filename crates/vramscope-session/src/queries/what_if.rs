@@ -236,7 +236,9 @@ fn row(record: &ScenarioRecord, recorded: u64) -> ScenarioRow {
         conf: record.conf.clone(),
         reserved_peak: bytes(record.reserved_peak),
         peak_text: peak_text(record),
-        difference: Quantity::change_of_bytes(i64::try_from(difference).unwrap_or(i64::MAX)),
+        difference: record
+            .fits
+            .then(|| Quantity::change_of_bytes(i64::try_from(difference).unwrap_or(i64::MAX))),
         active_peak: bytes(record.active_peak),
         flushes: Quantity::count(record.flushes, "flush", "flushes"),
         needs: record.least_device_memory.map(bytes),

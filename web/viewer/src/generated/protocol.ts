@@ -2011,9 +2011,10 @@ reservedPeak: Quantity,
  */
 peakText: string, 
 /**
- * The change of the reserved peak.
+ * The change of the reserved peak; null when memory runs out, because the peak is only that
+ * until then.
  */
-difference: Quantity, 
+difference: Quantity | null, 
 /**
  * The peak of active bytes.
  */

@@ -104,7 +104,9 @@ export const whatIf = `
   padding: 12px 14px;
 }
 .what-if-verdict p { font-size: 15px; font-weight: 550; text-wrap: pretty; }
+.what-if-basis { font-size: 12px; }
 .what-if-verdict code {
+  flex-basis: 100%;
   overflow-wrap: anywhere;
   color: var(--dim);
   font: 400 12px var(--mono);
@@ -140,13 +142,12 @@ export const whatIf = `
   .what-if-verdict { padding-block: 8px 10px; }
   .what-if-table { border-top: 0; }
 }
+/* The basis stays: no predicted number is without it. */
 @container (width < 900px) {
-  .what-if-table :is([data-column="active"], [data-column="basis"]) { display: none; }
+  .what-if-table :is([data-column="active"], [data-column="flushes"]) { display: none; }
+  .what-if-table .grid :is(th, td):not(:first-child) { padding-inline: 6px; }
 }
-@container (width < 760px) {
-  .what-if-table [data-column="flushes"] { display: none; }
-}
-@container (width < 520px) {
+@container (width < 560px) {
   .what-if-table [data-column="difference"] { display: none; }
   .what-if-table td[data-column="outcome"] { min-width: 130px; white-space: normal; }
 }

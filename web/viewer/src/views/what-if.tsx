@@ -167,6 +167,7 @@ function Verdict({ whatIfs }: { whatIfs: WhatIfs }) {
           {answer?.verdict ?? "Replaying"}
         </p>
       )}
+      {scenario && <span class="dim what-if-basis">{scenario.basis}</span>}
       {scenario && scenario.conf !== "" && (
         <code title="What to set before Python starts">
           PYTORCH_CUDA_ALLOC_CONF={scenario.conf}
@@ -254,8 +255,13 @@ function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
       >
         {reservedPeak.text}
       </td>
-      <td class="num" data-column="difference" data-value={difference.raw} title={difference.exact}>
-        {difference.raw === "0" ? "" : difference.text}
+      <td
+        class="num"
+        data-column="difference"
+        data-value={difference?.raw}
+        title={difference?.exact}
+      >
+        {difference?.raw === "0" ? "" : difference?.text}
       </td>
       <td data-column="outcome" data-fits={row.fits} data-value={runsOutAt ?? undefined}>
         {runsOutAt === null ? (
