@@ -168,7 +168,7 @@ impl Driver {
         self.holes.insert(start, size);
     }
 
-    /// Takes an address range that somebody else placed out of the holes.
+    /// Removes an address range from the holes. The recording says that a segment lies there.
     fn cut_holes(&mut self, start: u64, end: u64) {
         while let Some((&hole, &size)) = self.holes.range(..end).next_back()
             && hole + size > start
@@ -193,7 +193,7 @@ impl Driver {
     }
 
     /// Gives back an address range (`cuMemAddressFree`). One that the allocator started with is not
-    /// used again: nobody knows what lies behind it.
+    /// used again, because its end is unknown.
     pub(crate) fn free_range(&mut self, start: u64) {
         if (FIRST_RANGE..self.next_range).contains(&start)
             && (start - FIRST_RANGE).is_multiple_of(self.range_size(LARGE_SEGMENT))

@@ -1,5 +1,6 @@
 // Faults below the page: a worker that stops, no memory, no WebGL, a server that answers something
 // else. The page reports each in words, the rest keeps working, and the user can recover.
+// It is long because each fault is one test with its own set-up.
 
 import { copyFileSync } from "node:fs";
 import { basename } from "node:path";

@@ -1,4 +1,5 @@
 // The segments view: one row per address, in step with the timeline.
+// It is long because every control of the view has a test.
 
 import type { Locator } from "@playwright/test";
 import { cli, deviceOf, type SegmentRow } from "../lib/cli.js";

@@ -1,4 +1,5 @@
 // The tables of blocks and events: all rows, with the order and the numbers of the command line.
+// It is long because both tables are compared with the program, column by column.
 
 import { execFileSync } from "node:child_process";
 import { basename, dirname } from "node:path";

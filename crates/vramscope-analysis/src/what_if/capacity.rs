@@ -8,7 +8,8 @@ use vramscope_allocator::segment_size;
 /// What is known of the memory that PyTorch can have on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
-    /// An allocation failed: the reserved bytes and those that the driver reported free.
+    /// An allocation failed. The limit is the sum of reserved bytes and bytes that the driver
+    /// reported free.
     Exact {
         /// Bytes.
         bytes: u64,

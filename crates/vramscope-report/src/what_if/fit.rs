@@ -12,7 +12,7 @@ const MOST: f64 = 64.0;
 /// Above this factor the error of a prediction was not measured.
 const MEASURED: f64 = 2.0;
 
-/// Steps of the bisection: factors are told to about a hundredth.
+/// Steps of the bisection. The result is exact to about 0.01.
 const STEPS: u32 = 13;
 
 /// The answer to "what is the largest batch that fits".

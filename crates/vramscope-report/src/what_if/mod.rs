@@ -342,7 +342,7 @@ fn questions(
     for text in [expandable.as_str(), "max_split_size_mb:128", "roundup_power2_divisions:4"] {
         let settings = parse_settings(text, &model.settings).map_err(|error| error.to_string())?;
         if settings != model.settings {
-            // The least memory takes many replays. It is asked of the setting that saves most.
+            // A search for the least memory takes many replays: only expandable segments get one.
             let wants_least = text == expandable;
             let question = Question { settings, wants_least, ..base.clone() };
             questions.push((with(&words, text), question));

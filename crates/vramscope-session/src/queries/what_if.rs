@@ -216,15 +216,14 @@ pub(crate) fn card(at: Target<'_>) -> WhatIfCard {
 
 /// The usual scenarios. None where there are no predictions.
 pub(crate) async fn usual(at: Target<'_>, budget: &mut Budget) -> UsualScenarios {
-    // The default options have no setting or name that could be wrong.
-    let report = what_if_sliced(at, &Options::default(), budget).await.ok();
-    let rows = report.iter().flat_map(|report| {
-        let recorded = report.calibration.as_ref().map_or(0, |c| c.recorded_reserved_peak);
-        report.scenarios.iter().map(move |record| row(record, recorded))
-    });
+    let report = match what_if_sliced(at, &Options::default(), budget).await {
+        Ok(report) => report,
+        Err(error) => return UsualScenarios { rows: Vec::new(), sentence: error },
+    };
+    let recorded = report.calibration.as_ref().map_or(0, |c| c.recorded_reserved_peak);
     UsualScenarios {
-        rows: rows.collect(),
-        sentence: report.as_ref().and_then(sentence).unwrap_or_default(),
+        rows: report.scenarios.iter().map(|record| row(record, recorded)).collect(),
+        sentence: sentence(&report).unwrap_or_default(),
     }
 }
 
