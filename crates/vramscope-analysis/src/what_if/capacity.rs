@@ -3,7 +3,7 @@
 use super::bursts::Gives;
 use super::program::Program;
 use crate::trace::Trace;
-use vramscope_allocator::segment_size;
+use vramscope_allocator::{LARGE_SEGMENT, SMALL_SEGMENT, SMALL_SIZE, Settings, segment_size};
 
 /// What is known of the memory that PyTorch can have on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +40,9 @@ impl Capacity {
     }
 
     /// What the recording shows.
-    pub(crate) fn of(trace: &Trace, program: &Program, page: Option<[u64; 2]>) -> Self {
+    pub(crate) fn of(trace: &Trace, program: &Program, settings: &Settings) -> Self {
         let at_least = program.reserved_peak();
-        let below = refused(program, page).min().unwrap_or(u64::MAX);
+        let below = refused(program, settings).min().unwrap_or(u64::MAX);
         let mut exact: Option<u64> = None;
         for oom in &trace.ooms {
             let Some(free) = oom.device_free else { continue };
@@ -65,7 +65,7 @@ impl Capacity {
     pub(super) fn with_garbage_collection(
         trace: &Trace,
         program: &Program,
-        page: Option<[u64; 2]>,
+        settings: &Settings,
     ) -> Vec<Self> {
         let at_least = program.reserved_peak();
         let rooms = trace.ooms.iter().filter_map(|oom| {
@@ -74,7 +74,7 @@ impl Capacity {
         });
         let mut all: Vec<Self> = rooms.take(1).map(|bytes| Self::Exact { bytes }).collect();
         // A refusal is above the peak. What is below was a collection.
-        if let Some(below) = refused(program, page).filter(|&bytes| bytes > at_least).min() {
+        if let Some(below) = refused(program, settings).filter(|&bytes| bytes > at_least).min() {
             all.push(Self::Bounded { at_least, below });
         }
         all.push(Self::Unlimited);
@@ -83,28 +83,26 @@ impl Capacity {
 }
 
 /// The reserved bytes that the driver refused before the allocator returned memory.
-fn refused(program: &Program, page: Option<[u64; 2]>) -> impl Iterator<Item = u64> {
+fn refused(program: &Program, settings: &Settings) -> impl Iterator<Item = u64> {
     let own = program.own.all.iter().filter(|burst| burst.gives == Gives::ToMakeRoom);
     own.filter_map(move |burst| {
         let reserved = program.reserved_after(burst.events.start.checked_sub(1)?);
-        Some(reserved.saturating_add(wanted(program, burst.events.end, page)?))
+        Some(reserved.saturating_add(wanted(program, burst.events.end, settings)?))
     })
 }
 
-/// The bytes that the driver refused before the allocator made room until `event`. `page` has the
-/// pages of the small and the large pool when segments are expandable.
-fn wanted(program: &Program, event: u32, page: Option<[u64; 2]>) -> Option<u64> {
+/// The bytes that the driver refused before the allocator made room until `event`.
+fn wanted(program: &Program, event: u32, settings: &Settings) -> Option<u64> {
     let next = program.steps.partition_point(|step| step.event < event);
     let asked = program.steps[next..].iter().find_map(|step| program.asked_by(step))?;
+    let size = settings.round(asked);
+    if !settings.expandable_segments {
+        return Some(segment_size(size));
+    }
     // An expandable segment maps the pages that are missing for a block. They are at most as many
     // as the block needs, wherever it begins.
-    Some(match page {
-        Some([small, large]) => {
-            let page = if asked <= vramscope_allocator::SMALL_SIZE { small } else { large };
-            asked.checked_next_multiple_of(page).unwrap_or(asked).saturating_add(page)
-        }
-        None => segment_size(asked),
-    })
+    let page = if size <= SMALL_SIZE { SMALL_SEGMENT } else { LARGE_SEGMENT };
+    Some(size.checked_next_multiple_of(page).unwrap_or(size).saturating_add(page))
 }
 
 /// What `set_per_process_memory_fraction` may have allowed, in bytes, most likely first: the

@@ -22,7 +22,7 @@ use crate::findings::Evidence;
 use crate::slicing::Budget;
 use program::{Call, Program};
 use replay::{Replayed, Run};
-use vramscope_allocator::{Device, LARGE_SEGMENT, ReservedParts, SMALL_SEGMENT, Settings};
+use vramscope_allocator::{Device, ReservedParts, Settings};
 use vramscope_snapshot::{PoolIndex, StreamId};
 
 /// The comparison of the model with the recording, under the recording's own settings.
@@ -66,15 +66,14 @@ impl WhatIf {
     pub async fn new(cx: Evidence<'_>, budget: &mut Budget) -> Self {
         let program = Program::of(cx, budget).await;
         let settings = recorded_settings(cx.snapshot, &cx.trace.device);
-        let page = settings.expandable_segments.then_some([SMALL_SEGMENT, LARGE_SEGMENT]);
-        let capacity = Capacity::of(cx.trace, &program, page);
+        let capacity = Capacity::of(cx.trace, &program, &settings);
         let mut limits = vec![(capacity, None)];
         if let Capacity::Bounded { at_least, below } = capacity {
             limits.extend([at_least, below - 1].map(|bytes| (Capacity::Exact { bytes }, None)));
         }
         if settings.garbage_collection_threshold > 0.0 {
             let allowed = capacity::allowed(&program, settings.garbage_collection_threshold);
-            for limit in Capacity::with_garbage_collection(cx.trace, &program, page) {
+            for limit in Capacity::with_garbage_collection(cx.trace, &program, &settings) {
                 limits.extend(allowed.iter().map(|&bytes| (limit, Some(bytes))));
             }
         }
