@@ -136,6 +136,12 @@ fn an_allocation_that_fails_gives_the_limit() {
 }
 
 #[test]
+fn a_request_that_is_rounded_to_a_power_of_two_is_refused_as_rounded() {
+    let model = model(&device("moe_tight_roundup"));
+    assert_eq!(model.calibration.capacity, Capacity::Exact { bytes: (2095 - 500) << 20 });
+}
+
+#[test]
 fn retries_bound_the_limit() {
     let device = device("varlen_tight_expandable");
     let Capacity::Bounded { at_least, below } = model(&device).calibration.capacity else {
@@ -146,9 +152,11 @@ fn retries_bound_the_limit() {
 
 #[test]
 fn garbage_collection_is_reproduced() {
-    let model = model(&device("varlen_tight_gc"));
-    assert!(model.calibration.is_equal());
-    assert!(model.calibration.allowed.is_some());
+    for name in ["varlen_tight_gc", "multiscale_tight_gc"] {
+        let model = model(&device(name));
+        assert!(model.calibration.is_equal(), "{name}");
+        assert!(model.calibration.allowed.is_some(), "{name}");
+    }
 }
 
 #[test]

@@ -5,6 +5,9 @@ use super::program::Program;
 use crate::trace::Trace;
 use vramscope_allocator::{LARGE_SEGMENT, SMALL_SEGMENT, SMALL_SIZE, Settings, segment_size};
 
+/// How many of the smallest returns of memory may have followed a refusal by the driver.
+const MOST_REFUSALS: usize = 4;
+
 /// What is known of the memory that PyTorch can have on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
@@ -108,15 +111,20 @@ fn wanted(program: &Program, event: u32, settings: &Settings) -> Option<u64> {
 /// What `set_per_process_memory_fraction` may have allowed, in bytes, most likely first: the
 /// allocator collected garbage when more than `threshold` of it was reserved, and not before.
 pub(super) fn allowed(program: &Program, threshold: f64) -> Vec<u64> {
-    let mut bursts = program.own.all.iter().filter(|burst| burst.gives == Gives::ToMakeRoom);
-    let Some(first) = bursts.next() else { return Vec::new() };
-    let before = |event: u32| event.checked_sub(1).map_or(0, |event| program.reserved_after(event));
-    let rest = bursts.map(|burst| before(burst.events.start));
-    let high = rest.fold(before(first.events.start), u64::min);
-    // What was reserved when the allocator last asked the driver without a collection.
-    let low = program.reserved.windows(2).filter(|pair| pair[0].1 < pair[1].1);
-    let low = low.map(|pair| pair[0].1).filter(|&bytes| bytes < high).max().unwrap_or(0);
+    let bursts = program.own.all.iter().filter(|burst| burst.gives == Gives::ToMakeRoom);
+    // What was reserved when memory was returned. Some of it made room after a refusal, below the
+    // threshold.
+    let mut highs: Vec<u64> = bursts
+        .filter_map(|burst| Some(program.reserved_after(burst.events.start.checked_sub(1)?)))
+        .collect();
+    highs.sort_unstable();
+    highs.dedup();
     let steps = 8;
-    let between = (0..=steps).map(|i| low + (high - low) * i / steps);
+    let between = highs.iter().take(MOST_REFUSALS).flat_map(|&high| {
+        // What was reserved when the allocator last asked the driver without a collection.
+        let low = program.reserved.windows(2).filter(|pair| pair[0].1 < pair[1].1);
+        let low = low.map(|pair| pair[0].1).filter(|&bytes| bytes < high).max().unwrap_or(0);
+        (0..=steps).map(move |i| low + (high - low) * i / steps)
+    });
     between.map(|bytes| (bytes as f64 / threshold) as u64).collect()
 }
