@@ -1,8 +1,8 @@
 //! Sorts of short lists, in little code.
 //!
-//! The standard sorts are compiled anew for every type of item and every comparison, to about four
-//! kilobytes each. They were a sixth of the worker's module. These sorts compile once, because they
-//! sort the list's indices and compare through a pointer.
+//! The compiler makes a copy of a standard sort for every type of item and every comparison. A copy
+//! has about four kilobytes, and the copies were a sixth of the worker's module. These sorts compile
+//! once, because they sort the list's indices and compare through a pointer.
 
 use std::cmp::Ordering;
 

@@ -229,8 +229,18 @@ pub(crate) struct Phases {
 
 #[derive(Args)]
 pub(crate) struct WhatIf {
+    /// Snapshot file. Of several files, or a folder, each is answered: a rank whose recording shows
+    /// no limit takes that of a rank of its run that ran out of memory
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Device ordinal, or `host` for pinned host memory (default: the device with the most events)
+    #[arg(long, value_name = "D", value_parser = device)]
+    pub(crate) device: Option<u32>,
+    /// Snapshot name, in a page that holds several (default: the first)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) snapshot: Option<String>,
     #[command(flatten)]
-    pub(crate) input: DeviceInput,
+    pub(crate) common: Common,
     /// A whole configuration, as in `PYTORCH_CUDA_ALLOC_CONF`. What it leaves out has PyTorch's
     /// default. May be repeated
     #[arg(long, value_name = "KEY:VALUE[,KEY:VALUE]")]

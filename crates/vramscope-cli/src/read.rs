@@ -126,7 +126,7 @@ pub(crate) fn with_device(
     work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let file = read_file(input)?;
-    let entry = select_entry(&file, input)?;
+    let entry = select_entry(&file, input.snapshot.as_deref())?;
     work(select_device(entry, input.device, &entry.path)?)
 }
 
@@ -142,12 +142,15 @@ fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {
 }
 
 /// The snapshot that `--snapshot` names; by default the file's first.
-fn select_entry<'a>(
+///
+/// # Errors
+/// The file has no snapshot of that name.
+pub(crate) fn select_entry<'a>(
     file: &'a LoadedFile,
-    input: &DeviceInput,
+    name: Option<&str>,
 ) -> Result<&'a SnapshotEntry, Failure> {
-    let Some(name) = &input.snapshot else { return Ok(&file.entries[0]) };
-    file.entries.iter().find(|entry| entry.name == *name).ok_or_else(|| {
+    let Some(name) = name else { return Ok(&file.entries[0]) };
+    file.entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<&str> = file.entries.iter().map(|entry| entry.name.as_str()).collect();
         let remedy = match names.as_slice() {
             // A file that is itself the snapshot gives it no name.

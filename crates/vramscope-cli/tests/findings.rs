@@ -1,19 +1,10 @@
 //! Runs `vramscope anomalies` and `vramscope diagnose`.
 
+mod common;
+
+use common::vramscope;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
-use std::path::PathBuf;
-use std::process::{Command, Output};
-
-fn test_data(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name)
-}
-
-fn vramscope(arguments: &[&str], paths: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
-    command.args(arguments).args(paths.iter().map(|p| test_data(p)));
-    command.output().expect("the program runs")
-}
 
 fn text(arguments: &[&str], paths: &[&str]) -> String {
     let output = vramscope(arguments, paths);

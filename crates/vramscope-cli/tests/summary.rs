@@ -1,18 +1,10 @@
 //! Runs `vramscope summary`.
 
+mod common;
+
+use common::vramscope;
 use serde_json::Value;
-use std::path::PathBuf;
-use std::process::{Command, Output};
-
-fn test_data(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name)
-}
-
-fn vramscope(arguments: &[&str], paths: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
-    command.args(arguments).args(paths.iter().map(|p| test_data(p)));
-    command.output().expect("the program runs")
-}
+use std::process::Output;
 
 fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON on standard output")

@@ -1,7 +1,7 @@
 //! The memory that PyTorch can have on the recorded device, as far as the recording shows it.
 
 use super::bursts::Gives;
-use super::program::Program;
+use super::program::{Call, Program};
 use crate::trace::Trace;
 use vramscope_allocator::{LARGE_SEGMENT, SMALL_SEGMENT, SMALL_SIZE, Settings, segment_size};
 
@@ -30,13 +30,20 @@ pub enum Capacity {
     Changing,
     /// The recording never met a limit.
     Unlimited,
+    /// The recording never met a limit, and another rank of its run did.
+    OtherRank {
+        /// The other rank.
+        rank: u32,
+        /// Bytes.
+        bytes: u64,
+    },
 }
 
 impl Capacity {
     /// The bytes to replay the recording with.
     pub(crate) fn available(self) -> u64 {
         match self {
-            Self::Exact { bytes } => bytes,
+            Self::Exact { bytes } | Self::OtherRank { bytes, .. } => bytes,
             Self::Bounded { at_least, below } => at_least + (below - at_least) / 2,
             Self::Changing | Self::Unlimited => u64::MAX,
         }
@@ -49,6 +56,10 @@ impl Capacity {
         let mut exact: Option<u64> = None;
         for oom in &trace.ooms {
             let Some(free) = oom.device_free else { continue };
+            // With as much memory free as it takes, the program's own limit was in the way.
+            if free.0 >= segment_for(oom.requested.0, settings) {
+                continue;
+            }
             let room = program.reserved_after(oom.event.0).saturating_add(free.0);
             if exact.is_some_and(|known| known != room) {
                 return Self::Changing;
@@ -85,27 +96,39 @@ impl Capacity {
     }
 }
 
-/// The reserved bytes that the driver refused before the allocator returned memory.
+/// The reserved bytes that could not be had: before the allocator returned memory, and when a
+/// request failed.
 fn refused(program: &Program, settings: &Settings) -> impl Iterator<Item = u64> {
     let own = program.own.all.iter().filter(|burst| burst.gives == Gives::ToMakeRoom);
-    own.filter_map(move |burst| {
+    let returned = own.filter_map(move |burst| {
         let reserved = program.reserved_after(burst.events.start.checked_sub(1)?);
         Some(reserved.saturating_add(wanted(program, burst.events.end, settings)?))
-    })
+    });
+    let failed = program.steps.iter().filter_map(move |step| {
+        let Call::Failed { index } = step.call else { return None };
+        let bytes = program.failed[index as usize].bytes;
+        Some(program.reserved_after(step.event).saturating_add(segment_for(bytes, settings)))
+    });
+    returned.chain(failed)
 }
 
 /// The bytes that the driver refused before the allocator made room until `event`.
 fn wanted(program: &Program, event: u32, settings: &Settings) -> Option<u64> {
     let next = program.steps.partition_point(|step| step.event < event);
     let asked = program.steps[next..].iter().find_map(|step| program.asked_by(step))?;
+    Some(segment_for(asked, settings))
+}
+
+/// The most bytes that the allocator asks the driver for to serve a request.
+fn segment_for(asked: u64, settings: &Settings) -> u64 {
     let size = settings.round(asked);
     if !settings.expandable_segments {
-        return Some(segment_size(size));
+        return segment_size(size);
     }
     // An expandable segment maps the pages that are missing for a block. They are at most as many
     // as the block needs, wherever it begins.
     let page = if size <= SMALL_SIZE { SMALL_SEGMENT } else { LARGE_SEGMENT };
-    Some(size.checked_next_multiple_of(page).unwrap_or(size).saturating_add(page))
+    size.checked_next_multiple_of(page).unwrap_or(size).saturating_add(page)
 }
 
 /// What `set_per_process_memory_fraction` may have allowed, in bytes, most likely first: the

@@ -81,6 +81,18 @@ impl WhatIf {
         Self { program, settings, calibration, calibrated }
     }
 
+    /// The same on a device with the limit of another rank. `None` if the recording shows its own
+    /// limit, or reserved more than that.
+    pub fn with_limit_of(&self, rank: u32, bytes: u64) -> Option<Self> {
+        let is_possible = self.calibration.capacity == Capacity::Unlimited
+            && self.calibration.recorded_reserved_peak <= bytes;
+        is_possible.then(|| {
+            let capacity = Capacity::OtherRank { rank, bytes };
+            let calibration = Calibration { capacity, ..self.calibration.clone() };
+            Self { calibration, calibrated: bytes, ..self.clone() }
+        })
+    }
+
     /// Whether the program calls `empty_cache`.
     pub fn calls_empty_cache(&self) -> bool {
         self.program.steps.iter().any(|step| matches!(step.call, Call::EmptyCache))

@@ -110,7 +110,9 @@ impl WhatIf {
         let as_recorded = Question { wants_least, ..Question::as_recorded(&self.settings) };
         let is_as_recorded = question == as_recorded;
         let known = match self.calibration.capacity {
-            Capacity::Exact { .. } | Capacity::Bounded { .. } => Some(self.calibrated),
+            Capacity::Exact { .. } | Capacity::Bounded { .. } | Capacity::OtherRank { .. } => {
+                Some(self.calibrated)
+            }
             Capacity::Changing | Capacity::Unlimited => self.calibration.allowed,
         };
         question.available = question.available.or(known);
@@ -251,7 +253,9 @@ impl Capacity {
     /// The bytes that PyTorch can have, if the recording shows it.
     pub fn known(self) -> Option<u64> {
         match self {
-            Self::Exact { .. } | Self::Bounded { .. } => Some(self.available()),
+            Self::Exact { .. } | Self::Bounded { .. } | Self::OtherRank { .. } => {
+                Some(self.available())
+            }
             Self::Changing | Self::Unlimited => None,
         }
     }

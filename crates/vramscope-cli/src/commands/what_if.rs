@@ -3,45 +3,127 @@
 use crate::Failure;
 use crate::arguments::WhatIf as Arguments;
 use crate::output::{self, STRONG, Table, styled};
-use crate::read;
+use crate::{paths, read};
+use serde::Serialize;
 use std::io::{self, Write};
 use vramscope_report::what_if::{
-    Options, ScenarioRecord, WhatIfReport, basis_text, fit, outcome_text, peak_text, sentence,
-    what_if,
+    Options, PoolPartsRecord, RankLimit, ScenarioRecord, WhatIfReport, basis_text, fit, limit_text,
+    outcome_text, peak_text, sentence, what_if,
 };
+use vramscope_report::{LoadedFile, Target};
 use vramscope_units::Bytes;
+
+/// `vramscope.what-if-run/1`.
+#[derive(Serialize)]
+struct RunReport {
+    schema: &'static str,
+    reports: Vec<WhatIfReport>,
+    skipped_files: usize,
+}
 
 /// Prints what other settings, another device or another batch would reserve.
 ///
 /// # Errors
-/// The file cannot be read, the device does not exist, a setting is wrong, or the output cannot be
+/// A file cannot be read, the device does not exist, a setting is wrong, or the output cannot be
 /// written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    read::with_device(&arguments.input, |target| {
-        let options = Options {
-            set: arguments.set.clone(),
-            change: arguments.change.clone(),
-            device_memory: arguments.fit.or(arguments.device_memory),
-            pytorch_memory: arguments.pytorch_memory,
-            tokens: arguments.tokens,
-            without: arguments.without.clone(),
-            scale: arguments.scale.clone(),
-        };
-        let mut report = what_if(target, &options).map_err(Failure::Usage)?;
-        if arguments.fit.is_some() {
-            report.fit = fit(target, &options);
+    match arguments.paths.as_slice() {
+        [path] if !path.is_dir() => {
+            let read = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
+                Some(answer(&result.ok()?, arguments, &[]))
+            })?;
+            let (results, _, outcome) = read.into_results();
+            for report in results.flatten() {
+                output::print(&report?, arguments.common.format, text)?;
+            }
+            outcome
         }
-        output::print(&report, arguments.input.common.format, text)
-    })
+        _ => of_run(arguments),
+    }
 }
 
-fn text(out: &mut dyn Write, report: &WhatIfReport<'_>) -> io::Result<()> {
+/// Answers for each of several files. They are read twice, because memory holds one per core: first
+/// for the limits that they show.
+fn of_run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut files = paths::expand(&arguments.paths)?;
+    let read = read::each_found(&files, &arguments.common, |_, _, result| {
+        let file = result.ok()?;
+        Some(select(&file, arguments).ok().and_then(RankLimit::of))
+    })?;
+    let mut is_read = read.each.iter().map(|limit| limit.as_ref().is_some_and(Option::is_some));
+    files.retain(|_| is_read.next().unwrap_or(false));
+    let limits: Vec<RankLimit> = read.each.into_iter().flatten().flatten().flatten().collect();
+    let mut outcome = read.outcome;
+    let mut reports = Vec::new();
+    if !files.is_empty() {
+        let again = read::each_found(&files, &arguments.common, |_, _, result| {
+            Some(answer(&result.ok()?, arguments, &limits))
+        })?;
+        for result in again.each.into_iter().flatten().flatten() {
+            match result {
+                Ok(report) => reports.push(report),
+                Err(failure) => outcome = outcome.and(Err(failure)),
+            }
+        }
+    }
+    if reports.is_empty() && outcome.is_err() {
+        return outcome;
+    }
+    let report =
+        RunReport { schema: "vramscope.what-if-run/1", reports, skipped_files: read.skipped_files };
+    output::print(&report, arguments.common.format, run_text)?;
+    outcome
+}
+
+fn select<'a>(file: &'a LoadedFile, arguments: &Arguments) -> Result<Target<'a>, Failure> {
+    let entry = read::select_entry(file, arguments.snapshot.as_deref())?;
+    read::select_device(entry, arguments.device, &entry.path)
+}
+
+/// The answer for a file; an error if the device does not exist, or a setting is wrong.
+fn answer(
+    file: &LoadedFile,
+    arguments: &Arguments,
+    limits: &[RankLimit],
+) -> Result<WhatIfReport, Failure> {
+    let target = select(file, arguments)?;
+    let options = Options {
+        set: arguments.set.clone(),
+        change: arguments.change.clone(),
+        device_memory: arguments.fit.or(arguments.device_memory),
+        pytorch_memory: arguments.pytorch_memory,
+        tokens: arguments.tokens,
+        without: arguments.without.clone(),
+        scale: arguments.scale.clone(),
+        other_rank: RankLimit::for_rank(target, limits),
+    };
+    let mut report = what_if(target, &options).map_err(Failure::Usage)?;
+    if arguments.fit.is_some() {
+        report.fit = fit(target, &options);
+    }
+    Ok(report)
+}
+
+fn run_text(out: &mut dyn Write, run: &RunReport) -> io::Result<()> {
+    for (i, report) in run.reports.iter().enumerate() {
+        if i > 0 {
+            writeln!(out)?;
+        }
+        text(out, report)?;
+    }
+    Ok(())
+}
+
+fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     let device = vramscope_report::device_name(report.device);
-    writeln!(out, "{}  {device}", styled(STRONG, report.path))?;
+    writeln!(out, "{}  {device}", styled(STRONG, &report.path))?;
     if let Some(why) = &report.declined {
         return writeln!(out, "{why}");
     }
     writeln!(out, "The model reproduces this recording to the byte.")?;
+    if let Some(limit) = report.calibration.as_ref().and_then(|c| limit_text(&c.capacity)) {
+        writeln!(out, "{limit}")?;
+    }
     if let Some(sentence) = sentence(report) {
         writeln!(out, "{sentence}")?;
     }
@@ -52,6 +134,10 @@ fn text(out: &mut dyn Write, report: &WhatIfReport<'_>) -> io::Result<()> {
     );
     report.scenarios.iter().for_each(|scenario| table.row(row(scenario)));
     table.write(out)?;
+    if report.pools.len() > 1 {
+        writeln!(out, "\nThe reserved peak by pool and stream")?;
+        pools(&report.pools).write(out)?;
+    }
     if let Some(fit) = &report.fit {
         writeln!(out)?;
         let limit = fit.limited_by.map_or(String::new(), |by| format!(", limited by {by}"));
@@ -70,4 +156,19 @@ fn row(scenario: &ScenarioRecord) -> Vec<String> {
         outcome_text(scenario),
         basis_text(scenario),
     ]
+}
+
+fn pools(pools: &[PoolPartsRecord]) -> Table {
+    let mut table = Table::new(
+        &["pool", "stream", "in use", "rounding", "idle", "stuck", "small"],
+        &[false, true, true, true, true, true, true],
+    );
+    for PoolPartsRecord { pool, stream, parts } in pools {
+        let pool = pool.map_or("default".to_owned(), |[a, b]| format!("({a}, {b})"));
+        let parts = [parts.in_use, parts.rounding, parts.idle, parts.stuck, parts.small];
+        let mut row = vec![pool, format!("{stream:#x}")];
+        row.extend(parts.map(|bytes| Bytes(bytes).to_string()));
+        table.row(row);
+    }
+    table
 }

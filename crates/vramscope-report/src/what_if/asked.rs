@@ -26,5 +26,5 @@ pub async fn scenario_sliced(
     let categories = target.entry.categories(target.index);
     let change = settings_text(&settings);
     let scenario = model.answer(question, target.trace(), categories, budget).await;
-    (ScenarioRecord::new(change, &scenario, options), scenario.curve)
+    (ScenarioRecord::new(change, &scenario, target.trace(), options), scenario.curve)
 }

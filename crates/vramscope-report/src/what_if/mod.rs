@@ -3,12 +3,16 @@
 mod asked;
 mod devices;
 mod fit;
+mod limit;
 mod text;
 
 pub use asked::scenario_sliced;
 pub use devices::{CONTEXT, parse_memory};
 pub use fit::{FitRecord, fit};
-pub use text::{basis_text, calibration_text, outcome_text, peak_text, sentence, verdict};
+pub use limit::RankLimit;
+pub use text::{
+    basis_text, calibration_text, limit_text, outcome_text, peak_text, sentence, verdict,
+};
 
 use crate::derived::Derived;
 use crate::rank_of::rank_of;
@@ -23,11 +27,11 @@ use vramscope_snapshot::DeviceKind;
 
 /// `vramscope.what-if/1`.
 #[derive(Clone, Debug, Serialize)]
-pub struct WhatIfReport<'a> {
+pub struct WhatIfReport {
     /// The schema's name and version.
     pub schema: &'static str,
     /// The file's path.
-    pub path: &'a str,
+    pub path: String,
     /// The rank in the path; null if there is none.
     pub rank: Option<u32>,
     /// The device's ordinal.
@@ -68,8 +72,11 @@ pub struct CapacityRecord {
     /// The bytes; null if the recording does not show them.
     pub bytes: Option<u64>,
     /// `exact` (from an allocation that failed), `bounded` (between `low` and `high`, from
-    /// reservations that the driver refused), `changing`, or `unknown`.
+    /// reservations that the driver refused), `other_rank` (from an allocation that failed in
+    /// another rank of the run), `changing`, or `unknown`.
     pub basis: &'static str,
+    /// The rank with basis `other_rank`; else null.
+    pub rank: Option<u32>,
     /// The lower bound; null unless bounded.
     pub low: Option<u64>,
     /// The upper bound; null unless bounded.
@@ -118,6 +125,8 @@ pub struct ScenarioRecord {
     pub ooms: Vec<u32>,
     /// Whether no request fails.
     pub fits: bool,
+    /// The first event whose request failed in the recording, from 0; null if none did.
+    pub recorded_oom_event: Option<u32>,
     /// The bytes that are missing; null if nothing shows a limit.
     pub short_by: Option<u64>,
     /// The memory that PyTorch must have for the run to go through; null if it was not searched, as
@@ -174,6 +183,8 @@ pub struct Options {
     pub without: Vec<String>,
     /// Categories with a factor.
     pub scale: Vec<(Category, f64)>,
+    /// Another rank of the run that ran out of memory, and what PyTorch could have there, in bytes.
+    pub other_rank: Option<(u32, u64)>,
 }
 
 impl Options {
@@ -189,7 +200,7 @@ impl Options {
 /// # Errors
 ///
 /// A setting or a name in the options is wrong.
-pub fn what_if<'a>(target: Target<'a>, options: &Options) -> Result<WhatIfReport<'a>, String> {
+pub fn what_if(target: Target<'_>, options: &Options) -> Result<WhatIfReport, String> {
     run_to_completion(what_if_sliced(target, options, &mut Budget::unlimited()))
 }
 
@@ -198,15 +209,15 @@ pub fn what_if<'a>(target: Target<'a>, options: &Options) -> Result<WhatIfReport
 /// # Errors
 ///
 /// A setting or a name in the options is wrong.
-pub async fn what_if_sliced<'a>(
-    target: Target<'a>,
+pub async fn what_if_sliced(
+    target: Target<'_>,
     options: &Options,
     budget: &mut Budget,
-) -> Result<WhatIfReport<'a>, String> {
+) -> Result<WhatIfReport, String> {
     let trace = target.trace();
     let mut report = WhatIfReport {
         schema: "vramscope.what-if/1",
-        path: target.path,
+        path: target.path.to_owned(),
         rank: rank_of(target.path),
         device: target.device(),
         declined: None,
@@ -221,6 +232,8 @@ pub async fn what_if_sliced<'a>(
         report.declined = why_no_model(trace).map(str::to_owned);
         return Ok(report);
     };
+    let limited = options.other_rank.and_then(|(rank, bytes)| model.with_limit_of(rank, bytes));
+    let model = limited.as_ref().unwrap_or(model);
     report.calibration = Some(CalibrationRecord::of(model));
     if !model.calibration.is_equal() {
         report.declined = Some(calibration_text(model));
@@ -230,7 +243,7 @@ pub async fn what_if_sliced<'a>(
     for (change, question) in questions(target, model, options)? {
         let categories = target.entry.categories(target.index);
         let scenario = model.answer(question, trace, categories, budget).await;
-        report.scenarios.push(ScenarioRecord::new(change, &scenario, options));
+        report.scenarios.push(ScenarioRecord::new(change, &scenario, trace, options));
     }
     Ok(report)
 }
@@ -378,22 +391,26 @@ fn blocks_at(target: Target<'_>, place: &str) -> Result<Vec<u32>, String> {
 impl CalibrationRecord {
     fn of(model: &WhatIf) -> Self {
         let calibration = &model.calibration;
+        let plain = CapacityRecord {
+            bytes: calibration.capacity.known(),
+            basis: "unknown",
+            rank: None,
+            low: None,
+            high: None,
+        };
         let capacity = match calibration.capacity {
-            Capacity::Exact { bytes } => {
-                CapacityRecord { bytes: Some(bytes), basis: "exact", low: None, high: None }
-            }
+            Capacity::Exact { .. } => CapacityRecord { basis: "exact", ..plain },
             Capacity::Bounded { at_least, below } => CapacityRecord {
-                bytes: calibration.capacity.known(),
                 basis: "bounded",
                 low: Some(at_least),
                 high: Some(below - 1),
+                ..plain
             },
-            Capacity::Changing => {
-                CapacityRecord { bytes: None, basis: "changing", low: None, high: None }
+            Capacity::OtherRank { rank, .. } => {
+                CapacityRecord { basis: "other_rank", rank: Some(rank), ..plain }
             }
-            Capacity::Unlimited => {
-                CapacityRecord { bytes: None, basis: "unknown", low: None, high: None }
-            }
+            Capacity::Changing => CapacityRecord { basis: "changing", ..plain },
+            Capacity::Unlimited => plain,
         };
         Self {
             recorded_reserved_peak: calibration.recorded_reserved_peak,
@@ -406,7 +423,7 @@ impl CalibrationRecord {
 }
 
 impl ScenarioRecord {
-    fn new(change: String, scenario: &Scenario, options: &Options) -> Self {
+    fn new(change: String, scenario: &Scenario, trace: &Trace, options: &Options) -> Self {
         let settings = &scenario.question.settings;
         Self {
             change,
@@ -427,6 +444,7 @@ impl ScenarioRecord {
             flushes: scenario.flushes,
             ooms: scenario.ooms.clone(),
             fits: scenario.fits(),
+            recorded_oom_event: trace.ooms.first().map(|oom| oom.event.0),
             short_by: scenario.short_by(),
             least_device_memory: scenario.least,
             basis: text::basis(scenario.basis),

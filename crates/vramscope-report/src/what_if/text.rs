@@ -1,6 +1,6 @@
 //! The words of a prediction.
 
-use super::{PartsRecord, ScenarioRecord, WhatIfReport, devices::memory_text};
+use super::{CapacityRecord, PartsRecord, ScenarioRecord, WhatIfReport, devices::memory_text};
 use std::cmp::Ordering;
 use vramscope_analysis::{SimulatedBasis, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
@@ -40,8 +40,32 @@ pub fn calibration_text(model: &WhatIf) -> String {
     }
 }
 
+/// How the limit of the device is known, unless a failed allocation of the recording shows it or
+/// nothing does.
+pub fn limit_text(capacity: &CapacityRecord) -> Option<String> {
+    let bytes = Bytes(capacity.bytes.unwrap_or(0));
+    match (capacity.rank, capacity.low, capacity.high) {
+        (Some(rank), ..) => Some(format!(
+            "The file shows no limit. Rank {rank} of the run ran out of memory where PyTorch could \
+             have {bytes}: that limit is assumed here."
+        )),
+        (_, Some(low), Some(high)) => Some(format!(
+            "PyTorch could have between {} and {}, from a reservation that the driver refused. \
+             {bytes} is assumed.",
+            Bytes(low),
+            Bytes(high)
+        )),
+        _ if capacity.basis == "changing" => Some(
+            "Failed and refused requests contradict each other: what PyTorch could have changed \
+             during the recording."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
 /// What the reserved peak was used for, and what would change it.
-pub fn sentence(report: &WhatIfReport<'_>) -> Option<String> {
+pub fn sentence(report: &WhatIfReport) -> Option<String> {
     let calibration = report.calibration.as_ref()?;
     let PartsRecord { in_use, rounding, idle, stuck, small } = report.reserved?;
     let needed = in_use + rounding;
@@ -50,12 +74,27 @@ pub fn sentence(report: &WhatIfReport<'_>) -> Option<String> {
     let fits = least.map_or(String::new(), |b| format!(" (this run fits in {})", memory_text(b)));
     Some(format!(
         "{} reserved at most, {} of it in use. {} is idle cache that PyTorch returns when memory \
-         is short{fits}; {} is stuck in segments in use.",
+         is short{fits}; {} is stuck in segments in use.{}",
         Bytes(calibration.recorded_reserved_peak),
         Bytes(needed),
         Bytes(idle),
-        Bytes(stuck + small)
+        Bytes(stuck + small),
+        expandable(&report.scenarios)
     ))
+}
+
+/// What the other value of `expandable_segments` would reserve, if that is among the scenarios.
+fn expandable(scenarios: &[ScenarioRecord]) -> String {
+    let of_setting = |scenario: &&ScenarioRecord| {
+        matches!(&*scenario.change, "expandable_segments:True" | "expandable_segments:False")
+    };
+    let Some(scenario) = scenarios.iter().find(of_setting) else { return String::new() };
+    let change = &scenario.change;
+    if let Some(&event) = scenario.ooms.first() {
+        return format!(" With {change} it would run out at {}.", EventIndex(event));
+    }
+    let about = if scenario.basis == "estimate" { "about " } else { "" };
+    format!(" {change} would reserve {about}{}.", Bytes(scenario.reserved_peak))
 }
 
 /// The reserved peak of a scenario, with its range where the order of addresses decides.
@@ -78,7 +117,12 @@ pub fn outcome_text(scenario: &ScenarioRecord) -> String {
             format!("runs out at {}{short}", EventIndex(event))
         }
         (Some(limit), None) => format!("fits in {}", Bytes(limit)),
-        (None, None) => "no limit known".to_owned(),
+        (None, None) => match scenario.recorded_oom_event {
+            Some(event) => {
+                format!("ran out at {} in the recording, limit not known", EventIndex(event))
+            }
+            None => "no limit known".to_owned(),
+        },
     }
 }
 
@@ -112,6 +156,11 @@ pub fn verdict(scenario: &ScenarioRecord, recorded_peak: u64) -> String {
         Some(bytes) => {
             format!("Fits in {}. It reserves {peak} at most, {compared}.", Bytes(bytes))
         }
-        None => format!("Reserves {peak} at most, {compared}."),
+        None => {
+            let ended = scenario.recorded_oom_event.map_or(String::new(), |event| {
+                format!(" The recording ran out at {}. Its limit is not known.", EventIndex(event))
+            });
+            format!("Reserves {peak} at most, {compared}.{ended}")
+        }
     }
 }

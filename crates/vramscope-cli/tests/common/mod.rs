@@ -1,0 +1,16 @@
+//! Runs the program on files of `test_data`.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// The path of a file or folder in `test_data`. An absolute path stays as it is.
+pub(crate) fn test_data(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name)
+}
+
+/// Runs the program with these arguments and these paths in `test_data`.
+pub(crate) fn vramscope(arguments: &[&str], paths: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
+    command.args(arguments).args(paths.iter().map(|p| test_data(p)));
+    command.output().expect("the program runs")
+}
