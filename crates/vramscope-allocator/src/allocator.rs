@@ -3,7 +3,7 @@
 use crate::blocks::{Block, BlockId, BlockState, Blocks, ListKey};
 use crate::driver::{Device, Driver};
 use crate::observer::Observer;
-use crate::settings::{SMALL_SIZE, Settings, segment_size};
+use crate::settings::{SMALL_SIZE, Settings};
 
 /// A request for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +61,12 @@ pub struct Allocator {
 impl Allocator {
     /// An allocator without segments.
     pub fn new(settings: Settings, device: &Device) -> Self {
+        let page = settings.page(false);
         Self {
             settings,
             allowed: device.allowed,
-            driver: Driver::new(device),
-            blocks: Blocks::default(),
+            driver: Driver::new(device, page),
+            blocks: Blocks::new(page),
             stats: Stats::default(),
             pending: Vec::new(),
             unused_pools: Vec::new(),
@@ -250,7 +251,7 @@ impl Allocator {
             self.forced_failures -= 1;
             return None;
         }
-        let bytes = segment_size(size);
+        let bytes = self.settings.segment_size(size);
         if self.allowed.is_some_and(|most| self.stats.reserved_bytes.saturating_add(bytes) > most) {
             return None;
         }

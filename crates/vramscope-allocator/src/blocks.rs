@@ -1,6 +1,6 @@
 //! Blocks and free lists.
 
-use crate::settings::page;
+use crate::settings::SMALL_SEGMENT;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,13 +104,8 @@ pub(crate) struct FreeList {
     pub(crate) free: BTreeSet<(u64, u64, u32)>,
     /// Unmapped blocks by address.
     pub(crate) unmapped: BTreeMap<u64, u32>,
-}
-
-impl FreeList {
     /// The page of the list's expandable segments.
-    pub(crate) fn page(&self) -> u64 {
-        page(self.key.is_small)
-    }
+    pub(crate) page: u64,
 }
 
 /// All blocks and free lists.
@@ -125,9 +120,15 @@ pub(crate) struct Blocks {
     pub(crate) searches: u64,
     /// Requests so far.
     serial: u32,
+    /// The page of expandable segments of the large pool.
+    large_page: u64,
 }
 
 impl Blocks {
+    pub(crate) fn new(large_page: u64) -> Self {
+        Self { large_page, ..Self::default() }
+    }
+
     pub(crate) fn get(&self, id: u32) -> &Block {
         &self.all[id as usize]
     }
@@ -166,7 +167,8 @@ impl Blocks {
     pub(crate) fn list(&mut self, key: ListKey) -> u32 {
         let lists = &mut self.lists;
         *self.by_key.entry(key).or_insert_with(|| {
-            lists.push(FreeList { key, free: BTreeSet::new(), unmapped: BTreeMap::new() });
+            let page = if key.is_small { SMALL_SEGMENT } else { self.large_page };
+            lists.push(FreeList { key, free: BTreeSet::new(), unmapped: BTreeMap::new(), page });
             lists.len() as u32 - 1
         })
     }

@@ -1,6 +1,6 @@
 //! The driver below the allocator: an address range with a limit.
 
-use crate::settings::LARGE_SEGMENT;
+use crate::settings::SMALL_SEGMENT;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// First address of ordinary segments. Both directions have room for more bytes than a program can
@@ -64,13 +64,15 @@ pub(crate) struct Driver {
     free_ranges: BTreeSet<u64>,
     /// 9/8 of the device.
     address_space: u64,
+    /// The distance of address ranges. One with pages of either pool fits.
+    range_step: u64,
     /// The address of the next ordinary segment, when it is known.
     pub(crate) next_address: Option<u64>,
 }
 
 impl Driver {
-    pub(crate) fn new(device: &Device) -> Self {
-        let total = device.total.clamp(LARGE_SEGMENT, MAX_AVAILABLE);
+    pub(crate) fn new(device: &Device, large_page: u64) -> Self {
+        let total = device.total.clamp(large_page.min(MAX_AVAILABLE), MAX_AVAILABLE);
         Self {
             available: device.available.min(MAX_AVAILABLE),
             used: 0,
@@ -82,6 +84,10 @@ impl Driver {
             next_range: FIRST_RANGE,
             free_ranges: BTreeSet::new(),
             address_space: total + total / 8,
+            range_step: {
+                let space = total + total / 8;
+                space.next_multiple_of(large_page).max(space.next_multiple_of(SMALL_SEGMENT))
+            },
             next_address: None,
         }
     }
@@ -187,7 +193,7 @@ impl Driver {
     pub(crate) fn reserve_range(&mut self) -> u64 {
         self.free_ranges.pop_first().unwrap_or_else(|| {
             let start = self.next_range;
-            self.next_range += self.range_size(LARGE_SEGMENT);
+            self.next_range += self.range_step;
             start
         })
     }
@@ -196,7 +202,7 @@ impl Driver {
     /// used again, because its end is unknown.
     pub(crate) fn free_range(&mut self, start: u64) {
         if (FIRST_RANGE..self.next_range).contains(&start)
-            && (start - FIRST_RANGE).is_multiple_of(self.range_size(LARGE_SEGMENT))
+            && (start - FIRST_RANGE).is_multiple_of(self.range_step)
         {
             self.free_ranges.insert(start);
         }

@@ -44,7 +44,7 @@ impl Allocator {
                 return first;
             }
         }
-        let page = self.blocks.lists[list as usize].page();
+        let page = self.blocks.lists[list as usize].page;
         let (start, bytes) = (self.driver.reserve_range(), self.driver.range_size(page));
         self.blocks.insert(Block {
             start,
@@ -71,7 +71,7 @@ impl Allocator {
     /// (`map_block`). `None` when the device has too little memory.
     fn map(&mut self, id: u32, bytes: u64, observer: &mut impl Observer) -> Option<()> {
         let Block { start, size, range, list, .. } = *self.blocks.get(id);
-        let page = self.blocks.lists[list as usize].page();
+        let page = self.blocks.lists[list as usize].page;
         // Pages count from the start of the address range.
         let end = start - range + bytes.min(size);
         let mapped = (end.next_multiple_of(page) - (start - range)).min(size);
@@ -93,7 +93,7 @@ impl Allocator {
     /// else is in it.
     pub(crate) fn unmap(&mut self, id: u32, observer: &mut impl Observer) {
         let Block { start, size, range, list, .. } = *self.blocks.get(id);
-        let page = self.blocks.lists[list as usize].page();
+        let page = self.blocks.lists[list as usize].page;
         let from = range + (start - range).next_multiple_of(page);
         let to = range + (start + size - range) / page * page;
         if from >= to {

@@ -70,7 +70,7 @@
 //! | block | segment |
 //! |---|---|
 //! | up to 1 MiB | 2 MiB (`kSmallBuffer`) |
-//! | up to 10 MiB (`kMinLargeAlloc`), which is excluded | 20 MiB (`kLargeBuffer`) |
+//! | up to 10 MiB (`kMinLargeAlloc`), which is excluded | 20 MiB (`kLargeBuffer`, `large_segment_size_mb`) |
 //! | larger | a multiple of 2 MiB (`kRoundLarge`) |
 //!
 //! # When memory is short
@@ -142,11 +142,11 @@
 //! | 2.6 | `max_non_split_rounding_mb` \[3\] |
 //! | 2.9 | private pools use expandable segments; 2.3 uses ordinary ones there \[4\] |
 //! | 2.9 | the end of a `MemPool` returns its memory \[4\] |
-//! | after 2.9 | `large_segment_size_mb` replaces `kLargeBuffer`; some pools are not split \[5\] |
+//! | after 2.9 | `large_segment_size_mb` replaces `kLargeBuffer` \[5\]; some pools are not split \[6\] |
 //!
 //! \[1\] pull request 96995. \[2\] pull request 134338. \[3\] pull request 136174. \[4\] measured
 //! with 2.9.1, which can stop in `unmap_block` when an expandable private pool ends; for 2.3
-//! `alloc_block`. \[5\] `get_allocation_size` and `should_split` of the main branch.
+//! `alloc_block`. \[5\] pull request 172056. \[6\] `should_split` of the main branch.
 //!
 //! `pinned_max_round_threshold_mb` and `pinned_max_cached_size_mb` concern pinned host memory,
 //! which another allocator serves (pull request 171662).
@@ -160,8 +160,7 @@
 //! * A request of the default pool during the capture of another stream flushes here, and does not
 //!   flush in PyTorch.
 //! * Settings do not change while a program runs.
-//! * It does not know `large_segment_size_mb`, pools that are not split or that help out when
-//!   memory is short (`use_on_oom`), custom allocators of a `MemPool`, checkpoints of private
+//! * It does not know pools that are not split or that help out when memory is short (`use_on_oom`), custom allocators of a `MemPool`, checkpoints of private
 //!   pools, and frees of other libraries that PyTorch triggers by `trigger_free_memory_callbacks`.
 //! * With several retired private pools, the order of the events within a flush is that of their
 //!   numbers. PyTorch's order is that of a hash table.
@@ -184,6 +183,5 @@ pub use driver::{AddressOrder, Device};
 pub use observer::{Observer, SegmentAction, SegmentEvent};
 pub use settings::{
     DIVISION_INTERVALS, LARGE_SEGMENT, MIN_BLOCK_SIZE, SMALL_SEGMENT, SMALL_SIZE, Settings,
-    segment_size,
 };
 pub use state::{BlockInfo, ReservedParts, StartBlock, StartSegment};

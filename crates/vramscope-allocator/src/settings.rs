@@ -14,8 +14,7 @@ pub const SMALL_SIZE: u64 = MIB;
 /// expandable segments.
 pub const SMALL_SEGMENT: u64 = 2 * MIB;
 
-/// The size of a segment for blocks of at most 10 MiB, in bytes (`kLargeBuffer`). Also the page of
-/// the large pool's expandable segments.
+/// The default of [`Settings::large_segment_size`], in bytes (`kLargeBuffer`).
 pub const LARGE_SEGMENT: u64 = 20 * MIB;
 
 /// Blocks of at least this many bytes get a segment of their own size (`kMinLargeAlloc`).
@@ -30,6 +29,9 @@ pub const DIVISION_INTERVALS: usize = 16;
 /// Settings of the allocator. [`Settings::default`] has PyTorch's defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// `large_segment_size_mb` in bytes (after PyTorch 2.9): the size of a segment for blocks of less
+    /// than 10 MiB, and the page of the large pool's expandable segments. It is more than 10 MiB.
+    pub large_segment_size: u64,
     /// `expandable_segments`: segments grow by pages instead of being allocated whole.
     pub expandable_segments: bool,
     /// `max_split_size_mb` in bytes: blocks of at least this size are not split. `u64::MAX` means
@@ -52,6 +54,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            large_segment_size: LARGE_SEGMENT,
             expandable_segments: false,
             max_split_size: u64::MAX,
             max_non_split_rounding_size: LARGE_SEGMENT,
@@ -79,6 +82,22 @@ impl Settings {
         request.checked_next_multiple_of(MIN_BLOCK_SIZE).unwrap_or(request)
     }
 
+    /// The size of an ordinary segment for a block of `size` bytes (`get_allocation_size`).
+    pub fn segment_size(&self, size: u64) -> u64 {
+        if size <= SMALL_SIZE {
+            SMALL_SEGMENT
+        } else if size < MIN_OWN_SEGMENT {
+            self.large_segment_size
+        } else {
+            size.checked_next_multiple_of(SEGMENT_STEP).unwrap_or(size)
+        }
+    }
+
+    /// The page of an expandable segment, in bytes.
+    pub fn page(&self, is_small: bool) -> u64 {
+        if is_small { SMALL_SEGMENT } else { self.large_segment_size }
+    }
+
     /// Whether the rest of a free block is split off a block of `size` bytes (`should_split`).
     pub fn splits(&self, size: u64, rest: u64, is_small: bool) -> bool {
         if is_small || self.expandable_segments {
@@ -97,22 +116,6 @@ impl Settings {
             available < size.saturating_add(self.max_non_split_rounding_size)
         }
     }
-}
-
-/// The size of an ordinary segment for a block of `size` bytes (`get_allocation_size`).
-pub fn segment_size(size: u64) -> u64 {
-    if size <= SMALL_SIZE {
-        SMALL_SEGMENT
-    } else if size < MIN_OWN_SEGMENT {
-        LARGE_SEGMENT
-    } else {
-        size.checked_next_multiple_of(SEGMENT_STEP).unwrap_or(size)
-    }
-}
-
-/// The page of an expandable segment.
-pub(crate) fn page(is_small: bool) -> u64 {
-    if is_small { SMALL_SEGMENT } else { LARGE_SEGMENT }
 }
 
 /// Rounds `size` up to the next of the `divisions` steps between two powers of two
@@ -165,10 +168,14 @@ mod tests {
 
     #[test]
     fn segments_have_three_kinds_of_sizes() {
-        assert_eq!(segment_size(512), 2 * MIB);
-        assert_eq!(segment_size(MIB), 2 * MIB);
-        assert_eq!(segment_size(MIB + 512), 20 * MIB);
-        assert_eq!(segment_size(10 * MIB), 10 * MIB);
-        assert_eq!(segment_size(10 * MIB + 512), 12 * MIB);
+        let plain = Settings::default();
+        for (size, segment) in
+            [(512, 2), (MIB, 2), (MIB + 512, 20), (10 * MIB, 10), (10 * MIB + 512, 12)]
+        {
+            assert_eq!(plain.segment_size(size), segment * MIB);
+        }
+        let other = Settings { large_segment_size: 40 * MIB, ..plain };
+        assert_eq!(other.segment_size(2 * MIB), 40 * MIB);
+        assert_eq!(other.segment_size(12 * MIB), 12 * MIB);
     }
 }

@@ -144,7 +144,7 @@ impl Allocator {
             let after = self.tail(list, block.range, address + total, block.end());
             return (block.range, id, after);
         }
-        let page = self.blocks.lists[list as usize].page();
+        let page = self.blocks.lists[list as usize].page;
         let end = address.saturating_add(self.driver.range_size(page).max(total));
         let after = self.tail(list, address, address + total, end);
         (address, NONE, after)
@@ -210,7 +210,7 @@ impl Allocator {
                     parts.rounding += block.size.saturating_sub(block.requested);
                 }
                 BlockState::Free => {
-                    let idle = self.returnable(block, list.key, list.page());
+                    let idle = self.returnable(block, list.key, list.page);
                     parts.idle += idle;
                     let rest = if list.key.is_small { &mut parts.small } else { &mut parts.stuck };
                     *rest += block.size - idle;

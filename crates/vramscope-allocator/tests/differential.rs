@@ -43,6 +43,7 @@ fn start(line: &str) -> Replay {
         roundup_power2_divisions: [size("divisions"); DIVISION_INTERVALS],
         garbage_collection_threshold: values["gc"].parse().expect("a number"),
         expandable_private_pools: true,
+        ..defaults
     };
     let device = Device {
         available: size("available"),

@@ -304,6 +304,29 @@ fn flush_unmaps_whole_pages_and_the_gap_is_filled_first() {
 }
 
 #[test]
+fn the_size_of_large_segments_is_a_setting() {
+    let large = |mib: u64| Settings { large_segment_size: mib * MIB, ..Settings::default() };
+    let mut run = Run::new(large(40), &Device::default());
+    run.mib(2);
+    run.mib(38);
+    run.bytes(512);
+    run.mib(12);
+    assert_eq!(run.events(), [(Alloc, 40), (Alloc, 2), (Alloc, 12)]);
+    let settings = Settings { expandable_segments: true, ..large(12) };
+    let mut run = Run::new(settings, &Device::default());
+    let [a, b] = [run.mib(5), run.mib(20)];
+    assert_eq!(run.events(), [(Map, 12), (Map, 24)]);
+    run.bytes(512);
+    assert_eq!(run.events(), [(Map, 2)]);
+    run.free(&[b]);
+    run.empty_cache();
+    assert_eq!(run.events(), [(Unmap, 24)]);
+    run.free(&[a]);
+    run.empty_cache();
+    assert_eq!(run.reserved_mib(), 2);
+}
+
+#[test]
 fn best_fit_counts_unmapped_memory_behind_an_expandable_block() {
     let mut run = Run::new(expandable(), &Device::default());
     let [a, ..] = [run.mib(15), run.mib(5), run.mib(15)];

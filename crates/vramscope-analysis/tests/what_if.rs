@@ -206,6 +206,8 @@ fn settings_are_read_and_written() {
         "max_split_size_mb:128",
         "expandable_segments:True,roundup_power2_divisions:8",
         "garbage_collection_threshold:0.6",
+        "large_segment_size_mb:40",
+        "large_segment_size_mb:40,max_non_split_rounding_mb:64",
     ] {
         let settings = parse_settings(text, &default).expect("settings");
         assert_eq!(settings_text(&settings), text);
@@ -213,11 +215,28 @@ fn settings_are_read_and_written() {
     let listed = parse_settings("roundup_power2_divisions:[2:1,8:4,>:2]", &default);
     let listed = listed.expect("settings").roundup_power2_divisions;
     assert_eq!(listed[..6], [1, 1, 4, 4, 2, 2]);
-    for wrong in ["expandable", "max_split_size_mb:20", "roundup_power2_divisions:3", "x:1"] {
+    // The size of large segments is the default of the rounding.
+    let large = parse_settings("large_segment_size_mb:40", &default).expect("settings");
+    assert_eq!(large.max_non_split_rounding_size, 40 << 20);
+    for wrong in [
+        "expandable",
+        "max_split_size_mb:20",
+        "roundup_power2_divisions:3",
+        "large_segment_size_mb:10",
+        "x:1",
+    ] {
         let error = parse_settings(wrong, &default).expect_err(wrong);
         assert!(error.to_string().contains(wrong), "{error}");
     }
-    let tight = device("varlen_tight_gc");
+    let mut tight = device("varlen_tight_gc");
     let recorded = recorded_settings(&tight.snapshot, &tight.trace.device);
     assert_eq!(settings_text(&recorded), "garbage_collection_threshold:0.6");
+    // PyTorch writes this setting only in the text of the configuration.
+    for (key, value) in &mut tight.snapshot.settings {
+        if key == "PYTORCH_CUDA_ALLOC_CONF" {
+            *value = "\"large_segment_size_mb:12,expandable_segments:True\"".to_owned();
+        }
+    }
+    let recorded = recorded_settings(&tight.snapshot, &tight.trace.device);
+    assert_eq!(recorded.large_segment_size, 12 << 20);
 }

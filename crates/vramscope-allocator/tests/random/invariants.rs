@@ -14,15 +14,17 @@ fn settings() -> impl Strategy<Value = Settings> {
         any::<bool>(),
         of_mib(vec![u64::MAX, u64::MAX, 21, 32]),
         of_mib(vec![20, 30]),
+        of_mib(vec![20, 20, 12, 11, 64]),
         prop::sample::select(vec![0, 0, 1, 4, 8]),
         prop::sample::select(vec![0.0, 0.3, 0.8]),
         any::<bool>(),
     )
-        .prop_map(|(expandable, max_split, rounding, divisions, threshold, private)| {
+        .prop_map(|(expandable, max_split, rounding, large, divisions, threshold, private)| {
             Settings {
                 expandable_segments: expandable,
                 max_split_size: max_split,
                 max_non_split_rounding_size: rounding,
+                large_segment_size: large,
                 roundup_power2_divisions: [divisions; DIVISION_INTERVALS],
                 garbage_collection_threshold: threshold,
                 expandable_private_pools: private,

@@ -3,7 +3,7 @@
 use super::bursts::Gives;
 use super::program::{Call, Program};
 use crate::trace::Trace;
-use vramscope_allocator::{LARGE_SEGMENT, SMALL_SEGMENT, SMALL_SIZE, Settings, segment_size};
+use vramscope_allocator::{SMALL_SIZE, Settings};
 
 /// How many of the smallest returns of memory may have followed a refusal by the driver.
 const MOST_REFUSALS: usize = 4;
@@ -123,11 +123,11 @@ fn wanted(program: &Program, event: u32, settings: &Settings) -> Option<u64> {
 fn segment_for(asked: u64, settings: &Settings) -> u64 {
     let size = settings.round(asked);
     if !settings.expandable_segments {
-        return segment_size(size);
+        return settings.segment_size(size);
     }
     // An expandable segment maps the pages that are missing for a block. They are at most as many
     // as the block needs, wherever it begins.
-    let page = if size <= SMALL_SIZE { SMALL_SEGMENT } else { LARGE_SEGMENT };
+    let page = settings.page(size <= SMALL_SIZE);
     size.checked_next_multiple_of(page).unwrap_or(size).saturating_add(page)
 }
 

@@ -7,6 +7,9 @@ use vramscope_snapshot::{Device, PoolId, Snapshot};
 /// Bytes of a setting that is given in MiB.
 const MIB: u64 = 1 << 20;
 
+/// The largest `large_segment_size_mb` that is read: more than any device has.
+const MOST_MIB: u64 = 1 << 20;
+
 /// The settings with which a device was recorded. PyTorch writes them since 2.3. For older files,
 /// only expandable segments can be told, by the segments.
 pub fn recorded_settings(snapshot: &Snapshot, device: &Device) -> Settings {
@@ -25,6 +28,12 @@ pub fn recorded_settings(snapshot: &Snapshot, device: &Device) -> Settings {
         let number = value.parse::<i64>().ok().and_then(|value| u64::try_from(value).ok());
         match key.as_str() {
             "expandable_segments" => settings.expandable_segments = value == "true",
+            // PyTorch does not write this setting on its own.
+            "PYTORCH_CUDA_ALLOC_CONF" | "PYTORCH_ALLOC_CONF" => {
+                if let Some(size) = large_segment_size(value.trim_matches('"')) {
+                    set_large_segment_size(&mut settings, size);
+                }
+            }
             // -1 and the largest size both mean no limit.
             "max_split_size" => {
                 settings.max_split_size =
@@ -53,6 +62,24 @@ pub fn recorded_settings(snapshot: &Snapshot, device: &Device) -> Settings {
     settings
 }
 
+/// `large_segment_size_mb` of a configuration, in bytes.
+fn large_segment_size(text: &str) -> Option<u64> {
+    let mut values = text.split(',').filter_map(|part| {
+        let (key, value) = part.split_once(':')?;
+        (key.trim() == "large_segment_size_mb").then_some(value)
+    });
+    let mib = values.next_back()?.trim().parse::<u64>().ok()?;
+    (mib > 10 && mib <= MOST_MIB).then_some(mib * MIB)
+}
+
+/// Sets the size of large segments. It is also the default of `max_non_split_rounding_mb`.
+fn set_large_segment_size(settings: &mut Settings, size: u64) {
+    if settings.max_non_split_rounding_size == settings.large_segment_size {
+        settings.max_non_split_rounding_size = size;
+    }
+    settings.large_segment_size = size;
+}
+
 /// A setting that the model does not know, or a value that PyTorch does not accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
@@ -72,7 +99,8 @@ impl std::error::Error for SettingError {}
 
 /// The settings that decide how much memory is reserved, as [`parse_settings`] reads them.
 const KEYS: &str = "expandable_segments:True|False, max_split_size_mb:N, \
-    max_non_split_rounding_mb:N, roundup_power2_divisions:N, or garbage_collection_threshold:0.N";
+    max_non_split_rounding_mb:N, large_segment_size_mb:N, roundup_power2_divisions:N, or \
+    garbage_collection_threshold:0.N";
 
 /// Reads settings in the form of `PYTORCH_CUDA_ALLOC_CONF` on top of `base`.
 ///
@@ -81,6 +109,10 @@ const KEYS: &str = "expandable_segments:True|False, max_split_size_mb:N, \
 /// A [`SettingError`] names the first part that is not such a setting.
 pub fn parse_settings(text: &str, base: &Settings) -> Result<Settings, SettingError> {
     let mut settings = base.clone();
+    // Before all others, as PyTorch does: another default depends on it.
+    if let Some(size) = large_segment_size(text) {
+        set_large_segment_size(&mut settings, size);
+    }
     for part in split_outside_brackets(text) {
         let part = part.trim();
         if part.is_empty() {
@@ -104,6 +136,11 @@ pub fn parse_settings(text: &str, base: &Settings) -> Result<Settings, SettingEr
                     return Err(error("more than 20 MiB, as PyTorch demands"));
                 }
                 settings.max_split_size = mib.saturating_mul(MIB);
+            }
+            "large_segment_size_mb" => {
+                if !(11..=MOST_MIB).contains(&number()?) {
+                    return Err(error("more than 10 MiB, as PyTorch demands"));
+                }
             }
             "max_non_split_rounding_mb" => {
                 let mib = number()?;
@@ -171,8 +208,10 @@ pub fn settings_text(settings: &Settings) -> String {
     if settings.max_split_size != u64::MAX {
         parts.push(format!("max_split_size_mb:{}", settings.max_split_size / MIB));
     }
-    let defaults = Settings::default();
-    if settings.max_non_split_rounding_size != defaults.max_non_split_rounding_size {
+    if settings.large_segment_size != Settings::default().large_segment_size {
+        parts.push(format!("large_segment_size_mb:{}", settings.large_segment_size / MIB));
+    }
+    if settings.max_non_split_rounding_size != settings.large_segment_size {
         let mib = settings.max_non_split_rounding_size / MIB;
         parts.push(format!("max_non_split_rounding_mb:{mib}"));
     }

@@ -92,6 +92,8 @@ pub struct SettingsRecord {
     pub max_split_size: Option<u64>,
     /// `roundup_power2_divisions` by interval, from 1 MiB on.
     pub roundup_power2_divisions: Vec<u64>,
+    /// `large_segment_size_mb` in bytes.
+    pub large_segment_size: u64,
     /// `garbage_collection_threshold`; 0 means off.
     pub garbage_collection_threshold: f64,
 }
@@ -432,6 +434,7 @@ impl ScenarioRecord {
                 expandable_segments: settings.expandable_segments,
                 max_split_size: Some(settings.max_split_size).filter(|&size| size != u64::MAX),
                 roundup_power2_divisions: settings.roundup_power2_divisions.to_vec(),
+                large_segment_size: settings.large_segment_size,
                 garbage_collection_threshold: settings.garbage_collection_threshold,
             },
             device_memory: options.device_memory,
