@@ -6,11 +6,13 @@ use allocation_counter::{AllocationInfo, measure};
 use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use vramscope_analysis::WhatIf;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_report::LoadedFile;
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::RankSummary;
 use vramscope_report::state::At;
-use vramscope_report::what_if::{self, Options};
+use vramscope_report::what_if::{self, Options, ScenarioRecord};
 use vramscope_report::{Target, blocks, flame, peak, segments, state};
 use vramscope_session::Loader;
 
@@ -80,8 +82,19 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     note(rows, "what-if, own settings", || model = Some(what_if::model(target)));
     let model = model.context("a model")?;
     note(rows, "what-if, one answer", || drop(what_if::one_answer(target, &model)));
+    note(rows, "what-if, slider", || drop(slider(target, &model)));
     note(rows, "what-if, usual table", || drop(what_if::what_if(target, &Options::default())));
     Ok(())
+}
+
+/// What a move of the page's slider for tokens asks for.
+fn slider(target: Target<'_>, model: &WhatIf) -> ScenarioRecord {
+    let options = Options { tokens: Some(1.25), ..Options::default() };
+    let mut budget = Budget::unlimited();
+    run_to_completion(async {
+        let settings = model.settings.clone();
+        what_if::scenario_sliced(target, model, settings, &options, &mut budget).await.0
+    })
 }
 
 pub(crate) fn load(bytes: &[u8]) -> Result<LoadedFile> {
