@@ -267,6 +267,10 @@ pub(crate) struct WhatIf {
     /// Find the most tokens that fit on a device: 40GiB, or a name such as A100-40GB
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) fit: Option<u64>,
+    /// A second recording of the program with another batch, for --fit and --tokens: from both it
+    /// is known how each request grows
+    #[arg(long, value_name = "FILE")]
+    pub(crate) and: Option<PathBuf>,
 }
 
 /// A factor such as `x1.5` or `1.5`.

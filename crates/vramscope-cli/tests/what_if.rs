@@ -175,3 +175,48 @@ fn parts_of_several_pools_are_listed() {
     assert!(text.contains("The reserved peak by pool and stream"), "{text}");
     assert_eq!(text.lines().filter(|line| line.trim_start().starts_with("default")).count(), 3);
 }
+
+#[test]
+fn a_second_recording_shows_how_requests_grow() {
+    let [small, large] = ["what_if/gpt_batch6.pickle.gz", "what_if/gpt_batch8.pickle.gz"];
+    let peaks = |report: &Value| {
+        let scenario = &report["scenarios"][0];
+        ["active_peak", "reserved_peak"].map(|key| scenario[key].as_f64().expect("a number"))
+    };
+    let other = test_data(large);
+    let and = ["--and", other.to_str().expect("a path")];
+    // The input of the largest step after the first has 39,648 bytes, and 59,008 in the other.
+    let tokens = format!("x{}", 59_008.0 / 39_648.0);
+    let asked = [&["--change", "", "--tokens", &tokens], and.as_slice()].concat();
+    let predicted = json(&asked, &[small]);
+    assert_eq!(predicted["pair"]["declined"], Value::Null);
+    assert_eq!(predicted["scenarios"][0]["basis"], "paired");
+    let recorded = json(&["--change", ""], &[large]);
+    for (found, expected) in peaks(&predicted).into_iter().zip(peaks(&recorded)) {
+        assert!((found / expected - 1.0).abs() < 0.04, "{found} is not {expected}");
+    }
+    let fit = json(&[&["--change", "", "--fit", "5GiB"], and.as_slice()].concat(), &[small]);
+    assert_eq!(fit["fit"]["basis"], "paired");
+    assert_eq!(fit["fit"]["error_percent"], 16.0);
+}
+
+#[test]
+fn a_second_recording_that_does_not_help_says_why() {
+    let gpt = "recorded/t26/gpt_small.pickle.gz";
+    for (file, other, reason) in [
+        (gpt, gpt, "both recordings have about the same input per step"),
+        (gpt, "what_if/gpt_batch6.pickle.gz", "the models differ"),
+    ] {
+        let path = test_data(other);
+        let and = path.to_str().expect("a path");
+        let asked = ["--change", "", "--fit", "5GiB", "--and", and];
+        let report = json(&asked, &[file]);
+        let declined = report["pair"]["declined"].as_str().expect("a reason");
+        assert!(declined.contains(reason), "{declined}");
+        assert_eq!(report["fit"]["basis"], "scaled");
+    }
+    let path = test_data("what_if/gpt_batch6.pickle.gz");
+    let and = path.to_str().expect("a path");
+    let output = vramscope(&["what-if", "--and", and], &["what_if/gpt_batch6.pickle.gz"]);
+    assert_eq!(output.status.code(), Some(64));
+}

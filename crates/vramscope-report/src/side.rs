@@ -4,7 +4,7 @@
 //! to the coordinator without parsing it. So byte counts stay exact, and the two files need not be
 //! open at the same time.
 
-mod inputs;
+pub(crate) mod inputs;
 
 use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;

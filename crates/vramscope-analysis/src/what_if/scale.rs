@@ -3,6 +3,7 @@
 use super::program::Asked;
 use crate::category::{Categories, Category, Phase};
 use crate::trace::Trace;
+use std::sync::Arc;
 
 /// Blocks of at most this many bytes do not depend on the number of tokens: losses, counters.
 const MAX_FIXED: u64 = 512;
@@ -13,6 +14,9 @@ pub struct Scale {
     /// The factor of tokens: for inputs, activations, caches, and temporaries outside the
     /// optimizer. `None` is 1.
     pub tokens: Option<f64>,
+    /// How each block of [`Trace::blocks`] grows with tokens: 0 for a fixed size, 1 for a size in
+    /// proportion to tokens. Where it is `NaN` or absent, the category decides.
+    pub growth: Option<Arc<[f32]>>,
     /// The factor of a category. 0 leaves it out.
     pub categories: Vec<(Category, f64)>,
     /// Blocks of [`Trace::blocks`] that are left out, ascending.
@@ -44,6 +48,10 @@ impl Scale {
             let of_category = self.categories.iter().find(|(c, _)| *c == category);
             let mut factor = of_category.map_or(1.0, |(_, k)| *k);
             if let Some(tokens) = self.tokens
+                && let Some(growth) = self.growth_of(i)
+            {
+                factor *= (1.0 + f64::from(growth) * (tokens - 1.0)).max(0.0);
+            } else if let Some(tokens) = self.tokens
                 && block.bytes.0 > MAX_FIXED
             {
                 let grows = match category {
@@ -65,5 +73,11 @@ impl Scale {
             asked[block as usize].bytes = 0;
         }
         asked
+    }
+
+    /// How a block grows, if a second recording shows it.
+    fn growth_of(&self, block: u32) -> Option<f32> {
+        let growth = self.growth.as_ref()?.get(block as usize)?;
+        growth.is_finite().then_some(*growth)
     }
 }

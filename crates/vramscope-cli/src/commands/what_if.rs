@@ -6,9 +6,10 @@ use crate::output::{self, STRONG, Table, styled};
 use crate::{paths, read};
 use serde::Serialize;
 use std::io::{self, Write};
+use std::path::Path;
 use vramscope_report::what_if::{
-    Options, PoolPartsRecord, RankLimit, ScenarioRecord, WhatIfReport, basis_text, fit, limit_text,
-    outcome_text, peak_text, sentence, what_if,
+    Options, PoolPartsRecord, RankLimit, ScenarioRecord, Sizes, WhatIfReport, basis_text, fit,
+    fit_text, growth, limit_text, outcome_text, pair_text, peak_text, sentence, what_if,
 };
 use vramscope_report::{LoadedFile, Target};
 use vramscope_units::Bytes;
@@ -27,10 +28,16 @@ struct RunReport {
 /// A file cannot be read, the device does not exist, a setting is wrong, or the output cannot be
 /// written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let has_tokens = arguments.fit.is_some() || arguments.tokens.is_some();
+    if arguments.and.is_some() && !has_tokens {
+        return Err(Failure::Usage("--and needs --fit or --tokens".to_owned()));
+    }
     match arguments.paths.as_slice() {
         [path] if !path.is_dir() => {
+            let second =
+                arguments.and.as_deref().map(|path| second(path, arguments)).transpose()?;
             let read = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
-                Some(answer(&result.ok()?, arguments, &[]))
+                Some(answer(&result.ok()?, arguments, &[], second.as_ref()))
             })?;
             let (results, _, outcome) = read.into_results();
             for report in results.flatten() {
@@ -38,8 +45,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             outcome
         }
+        _ if arguments.and.is_some() => {
+            Err(Failure::Usage("--and takes one FILE before it".to_owned()))
+        }
         _ => of_run(arguments),
     }
+}
+
+/// The sizes in the second recording.
+fn second(path: &Path, arguments: &Arguments) -> Result<Sizes, Failure> {
+    let read = read::each_file(&[path.to_owned()], &arguments.common, |_, _, result| {
+        Some(select(&result.ok()?, arguments).map(Sizes::of))
+    })?;
+    let (results, _, outcome) = read.into_results();
+    outcome?;
+    results.flatten().next().unwrap_or(Err(Failure::Input))
 }
 
 /// Answers for each of several files. They are read twice, because memory holds one per core: first
@@ -57,7 +77,7 @@ fn of_run(arguments: &Arguments) -> Result<(), Failure> {
     let mut reports = Vec::new();
     if !files.is_empty() {
         let again = read::each_found(&files, &arguments.common, |_, _, result| {
-            Some(answer(&result.ok()?, arguments, &limits))
+            Some(answer(&result.ok()?, arguments, &limits, None))
         })?;
         for result in again.each.into_iter().flatten().flatten() {
             match result {
@@ -85,9 +105,10 @@ fn answer(
     file: &LoadedFile,
     arguments: &Arguments,
     limits: &[RankLimit],
+    second: Option<&Sizes>,
 ) -> Result<WhatIfReport, Failure> {
     let target = select(file, arguments)?;
-    let options = Options {
+    let mut options = Options {
         set: arguments.set.clone(),
         change: arguments.change.clone(),
         device_memory: arguments.fit.or(arguments.device_memory),
@@ -96,8 +117,13 @@ fn answer(
         without: arguments.without.clone(),
         scale: arguments.scale.clone(),
         other_rank: RankLimit::for_rank(target, limits),
+        growth: None,
     };
+    let pair = second.map(|second| growth(target, second));
+    let (growth, pair) = pair.unzip();
+    options.growth = growth.flatten();
     let mut report = what_if(target, &options).map_err(Failure::Usage)?;
+    report.pair = pair;
     if arguments.fit.is_some() {
         report.fit = fit(target, &options);
     }
@@ -127,6 +153,9 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     if let Some(sentence) = sentence(report) {
         writeln!(out, "{sentence}")?;
     }
+    if let Some(pair) = &report.pair {
+        writeln!(out, "{}", pair_text(pair))?;
+    }
     writeln!(out)?;
     let mut table = Table::new(
         &["change", "reserved peak", "active peak", "flushes", "needs", "outcome", "basis"],
@@ -139,9 +168,7 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
         pools(&report.pools).write(out)?;
     }
     if let Some(fit) = &report.fit {
-        writeln!(out)?;
-        let limit = fit.limited_by.map_or(String::new(), |by| format!(", limited by {by}"));
-        writeln!(out, "x{} tokens fit at most ({}){limit}.", fit.tokens, fit.basis)?;
+        writeln!(out, "\n{}", fit_text(fit))?;
     }
     Ok(())
 }

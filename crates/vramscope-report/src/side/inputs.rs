@@ -8,12 +8,21 @@ use vramscope_analysis::slicing::{Budget, strides};
 ///
 /// The bytes are the median over the steps. They are `None` if no block is known to be input.
 pub(super) async fn of_steps(target: Target<'_>, budget: &mut Budget) -> (u32, Option<u64>) {
+    let Some((mut allocated, kept)) = by_step(target, budget).await else { return (0, None) };
+    allocated.pop();
+    let whole = allocated.len();
+    allocated.sort_unstable();
+    let median = allocated.get(whole / 2).copied().unwrap_or(0);
+    let bytes = if median > 0 { median } else { kept };
+    (whole as u32, Some(bytes).filter(|&bytes| bytes > 0))
+}
+
+/// The bytes of the input blocks that each whole step allocates, and what follows the last one; and
+/// those that are kept for all steps. `None` without steps.
+pub(crate) async fn by_step(target: Target<'_>, budget: &mut Budget) -> Option<(Vec<u64>, u64)> {
     let (trace, categories) = (target.trace(), target.entry.categories(target.index));
-    let Some(steps) = target.entry.steps(target.index) else {
-        return (0, None);
-    };
-    let whole = steps.whole();
-    let (mut allocated, mut kept) = (vec![0u64; whole], 0u64);
+    let steps = target.entry.steps(target.index)?;
+    let (mut allocated, mut kept) = (vec![0u64; steps.whole() + 1], 0u64);
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64).await;
         for i in part {
@@ -32,8 +41,5 @@ pub(super) async fn of_steps(target: Target<'_>, budget: &mut Budget) -> (u32, O
             }
         }
     }
-    allocated.sort_unstable();
-    let median = allocated.get(whole / 2).copied().unwrap_or(0);
-    let bytes = if median > 0 { median } else { kept };
-    (whole as u32, Some(bytes).filter(|&bytes| bytes > 0))
+    Some((allocated, kept))
 }

@@ -1,6 +1,6 @@
 //! The most tokens that fit on a device.
 
-use super::Options;
+use super::{Options, text};
 use crate::target::{Target, slot_of};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
@@ -12,6 +12,9 @@ const MOST: f64 = 64.0;
 /// Above this factor the error of a prediction was not measured.
 const MEASURED: f64 = 2.0;
 
+/// The same for a prediction from two recordings.
+const MEASURED_PAIRED: f64 = 1.5;
+
 /// Steps of the bisection. The result is exact to about 0.01.
 const STEPS: u32 = 13;
 
@@ -20,8 +23,12 @@ const STEPS: u32 = 13;
 pub struct FitRecord {
     /// The largest factor of the recorded tokens that fits; 0 if none does.
     pub tokens: f64,
-    /// `scaled`: within the measured error up to a factor of 2. `estimate` above.
+    /// `scaled` up to a factor of 2, or with a second recording `paired` up to a factor of 1.5.
+    /// `estimate` above, and if the recording began late.
     pub basis: &'static str,
+    /// The error that was measured with this basis, in percent of reserved bytes; null for
+    /// `estimate`.
+    pub error_percent: Option<f64>,
     /// What holds most memory at the peak: a category.
     pub limited_by: Option<&'static str>,
     /// The reserved peak with that factor, in bytes.
@@ -41,6 +48,7 @@ pub fn fit(target: Target<'_>, options: &Options) -> Option<FitRecord> {
         let (trace, categories) = (target.trace(), target.entry.categories(target.index));
         let (mut fits, mut fails) = (0.0, MOST);
         let (mut reserved, mut limit) = (0, None);
+        let (mut basis, mut error_percent) = ("estimate", None);
         for step in 0..STEPS {
             // The recorded size comes first: most questions are near it.
             let tokens = if step == 0 {
@@ -48,7 +56,8 @@ pub fn fit(target: Target<'_>, options: &Options) -> Option<FitRecord> {
             } else {
                 f64::midpoint(fits, fails.min(4.0 * f64::max(fits, 0.25)))
             };
-            let scale = Scale { tokens: Some(tokens), ..Scale::default() };
+            let growth = options.growth.clone();
+            let scale = Scale { tokens: Some(tokens), growth, ..Scale::default() };
             let question = Question {
                 available: Some(available),
                 scale: scale.clone(),
@@ -58,6 +67,7 @@ pub fn fit(target: Target<'_>, options: &Options) -> Option<FitRecord> {
             let answer = model.answer(question, trace, categories, &mut budget).await;
             if answer.fits() {
                 (fits, reserved) = (tokens, answer.reserved_peak);
+                (basis, error_percent) = text::basis(answer.basis, options.growth.is_some());
             } else {
                 fails = tokens;
                 let event = answer.ooms.first().copied();
@@ -65,9 +75,14 @@ pub fn fit(target: Target<'_>, options: &Options) -> Option<FitRecord> {
                 limit = live.first().map(|(category, _)| category.name());
             }
         }
+        let most = if options.growth.is_some() { MEASURED_PAIRED } else { MEASURED };
+        if fits > most {
+            (basis, error_percent) = ("estimate", None);
+        }
         Some(FitRecord {
             tokens: (fits * 100.0).floor() / 100.0,
-            basis: if fits <= MEASURED { "scaled" } else { "estimate" },
+            basis,
+            error_percent,
             limited_by: limit,
             reserved_peak: reserved,
         })

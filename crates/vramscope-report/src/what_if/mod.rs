@@ -4,14 +4,17 @@ mod asked;
 mod devices;
 mod fit;
 mod limit;
+mod pair;
 mod text;
 
 pub use asked::scenario_sliced;
 pub use devices::{CONTEXT, parse_memory};
 pub use fit::{FitRecord, fit};
 pub use limit::RankLimit;
+pub use pair::{Growth, PairRecord, Sizes, growth};
 pub use text::{
-    basis_text, calibration_text, limit_text, outcome_text, peak_text, sentence, verdict,
+    basis_text, calibration_text, fit_text, limit_text, outcome_text, pair_text, peak_text,
+    sentence, verdict,
 };
 
 use crate::derived::Derived;
@@ -49,6 +52,9 @@ pub struct WhatIfReport {
     /// The answer to `--fit`; absent without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<FitRecord>,
+    /// The second recording of `--and`; absent without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pair: Option<PairRecord>,
 }
 
 /// The comparison of the model with the recording, under the recording's settings. In bytes.
@@ -134,7 +140,7 @@ pub struct ScenarioRecord {
     /// The memory that PyTorch must have for the run to go through; null if it was not searched, as
     /// for most of the usual settings.
     pub least_device_memory: Option<u64>,
-    /// `simulated`, `scaled`, or `estimate`.
+    /// `simulated`, `scaled`, `paired` (scaled as a second recording shows), or `estimate`.
     pub basis: &'static str,
     /// The error that was measured for such scaled numbers, in percent of reserved bytes; null for
     /// others.
@@ -187,6 +193,8 @@ pub struct Options {
     pub scale: Vec<(Category, f64)>,
     /// Another rank of the run that ran out of memory, and what PyTorch could have there, in bytes.
     pub other_rank: Option<(u32, u64)>,
+    /// How blocks grow with tokens, from a second recording.
+    pub growth: Option<Growth>,
 }
 
 impl Options {
@@ -228,6 +236,7 @@ pub async fn what_if_sliced(
         reserved: None,
         pools: Vec::new(),
         fit: None,
+        pair: None,
     };
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
     let Some(model) = target.entry.what_if(target.index) else {
@@ -309,7 +318,8 @@ fn questions(
     model: &WhatIf,
     options: &Options,
 ) -> Result<Vec<(String, Question)>, String> {
-    let mut scale = Scale { tokens: options.tokens, ..Scale::default() };
+    let mut scale =
+        Scale { tokens: options.tokens, growth: options.growth.clone(), ..Scale::default() };
     scale.categories.clone_from(&options.scale);
     let mut words: Vec<String> = Vec::new();
     words.extend(options.tokens.map(|k| format!("tokens x{k}")));
@@ -427,6 +437,8 @@ impl CalibrationRecord {
 impl ScenarioRecord {
     fn new(change: String, scenario: &Scenario, trace: &Trace, options: &Options) -> Self {
         let settings = &scenario.question.settings;
+        let is_paired = scenario.question.scale.growth.is_some();
+        let (basis, error_percent) = text::basis(scenario.basis, is_paired);
         Self {
             change,
             conf: settings_text(settings),
@@ -450,8 +462,8 @@ impl ScenarioRecord {
             recorded_oom_event: trace.ooms.first().map(|oom| oom.event.0),
             short_by: scenario.short_by(),
             least_device_memory: scenario.least,
-            basis: text::basis(scenario.basis),
-            error_percent: text::error_percent(scenario.basis),
+            basis,
+            error_percent,
         }
     }
 }

@@ -1,23 +1,45 @@
 //! The words of a prediction.
 
-use super::{CapacityRecord, PartsRecord, ScenarioRecord, WhatIfReport, devices::memory_text};
+use super::devices::memory_text;
+use super::{CapacityRecord, FitRecord, PairRecord, PartsRecord, ScenarioRecord, WhatIfReport};
 use std::cmp::Ordering;
 use vramscope_analysis::{SimulatedBasis, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
 
 /// The largest error of scaled reserved bytes that was measured, in percent (docs/what-if.md).
-const SCALED_ERROR: f64 = 12.0;
+pub(super) const SCALED_ERROR: f64 = 13.0;
 
-pub(super) fn basis(basis: SimulatedBasis) -> &'static str {
+/// That of bytes scaled by two recordings.
+pub(super) const PAIRED_ERROR: f64 = 16.0;
+
+/// The name of a basis, and the error that was measured for it in percent. `is_paired` says that a
+/// second recording shows how requests grow.
+pub(super) fn basis(basis: SimulatedBasis, is_paired: bool) -> (&'static str, Option<f64>) {
     match basis {
-        SimulatedBasis::Simulated => "simulated",
-        SimulatedBasis::Scaled => "scaled",
-        SimulatedBasis::Estimate => "estimate",
+        SimulatedBasis::Simulated => ("simulated", None),
+        SimulatedBasis::Scaled if is_paired => ("paired", Some(PAIRED_ERROR)),
+        SimulatedBasis::Scaled => ("scaled", Some(SCALED_ERROR)),
+        SimulatedBasis::Estimate => ("estimate", None),
     }
 }
 
-pub(super) fn error_percent(basis: SimulatedBasis) -> Option<f64> {
-    (basis == SimulatedBasis::Scaled).then_some(SCALED_ERROR)
+/// Whether the second recording helps, in a sentence.
+pub fn pair_text(pair: &PairRecord) -> String {
+    match &pair.declined {
+        Some(why) => format!("{} does not help: {why}.", pair.path),
+        None => format!(
+            "{} shows how {:.0} % of the memory at the peak grows with tokens.",
+            pair.path,
+            pair.matched * 100.0
+        ),
+    }
+}
+
+/// The answer to `--fit` in a sentence.
+pub fn fit_text(fit: &FitRecord) -> String {
+    let error = fit.error_percent.map_or(String::new(), |percent| format!(" \u{b1}{percent} %"));
+    let limit = fit.limited_by.map_or(String::new(), |by| format!(", limited by {by}"));
+    format!("x{} tokens fit at most ({}{error}){limit}.", fit.tokens, fit.basis)
 }
 
 /// How well the model reproduces a recording.
