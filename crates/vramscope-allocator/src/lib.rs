@@ -70,7 +70,7 @@
 //! | block | segment |
 //! |---|---|
 //! | up to 1 MiB | 2 MiB (`kSmallBuffer`) |
-//! | up to 10 MiB (`kMinLargeAlloc`), which is excluded | 20 MiB (`kLargeBuffer`, `large_segment_size_mb`) |
+//! | up to 10 MiB (`kMinLargeAlloc`), which is excluded | 20 MiB (`large_segment_size_mb`) |
 //! | larger | a multiple of 2 MiB (`kRoundLarge`) |
 //!
 //! # When memory is short
@@ -142,7 +142,8 @@
 //! | 2.6 | `max_non_split_rounding_mb` \[3\] |
 //! | 2.9 | private pools use expandable segments; 2.3 uses ordinary ones there \[4\] |
 //! | 2.9 | the end of a `MemPool` returns its memory \[4\] |
-//! | after 2.9 | `large_segment_size_mb` replaces `kLargeBuffer` \[5\]; some pools are not split \[6\] |
+//! | after 2.9 | `large_segment_size_mb` replaces `kLargeBuffer`, which is 20 MiB \[5\] |
+//! | after 2.9 | some pools are not split \[6\] |
 //!
 //! \[1\] pull request 96995. \[2\] pull request 134338. \[3\] pull request 136174. \[4\] measured
 //! with 2.9.1, which can stop in `unmap_block` when an expandable private pool ends; for 2.3
@@ -160,8 +161,9 @@
 //! * A request of the default pool during the capture of another stream flushes here, and does not
 //!   flush in PyTorch.
 //! * Settings do not change while a program runs.
-//! * It does not know pools that are not split or that help out when memory is short (`use_on_oom`), custom allocators of a `MemPool`, checkpoints of private
-//!   pools, and frees of other libraries that PyTorch triggers by `trigger_free_memory_callbacks`.
+//! * It does not know pools that are not split or that help out when memory is short
+//!   (`use_on_oom`), custom allocators of a `MemPool`, checkpoints of private pools, and frees of
+//!   other libraries that PyTorch triggers by `trigger_free_memory_callbacks`.
 //! * With several retired private pools, the order of the events within a flush is that of their
 //!   numbers. PyTorch's order is that of a hash table.
 //!

@@ -29,8 +29,9 @@ pub const DIVISION_INTERVALS: usize = 16;
 /// Settings of the allocator. [`Settings::default`] has PyTorch's defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// `large_segment_size_mb` in bytes (after PyTorch 2.9): the size of a segment for blocks of less
-    /// than 10 MiB, and the page of the large pool's expandable segments. It is more than 10 MiB.
+    /// `large_segment_size_mb` in bytes (after PyTorch 2.9): the size of a segment for blocks of
+    /// less than 10 MiB, and the page of the large pool's expandable segments. It is more than
+    /// 10 MiB.
     pub large_segment_size: u64,
     /// `expandable_segments`: segments grow by pages instead of being allocated whole.
     pub expandable_segments: bool,

@@ -1,7 +1,7 @@
 //! Sorts of short lists, in little code.
 //!
 //! The compiler makes a copy of a standard sort for every type of item and every comparison. A copy
-//! has about four kilobytes, and the copies were a sixth of the worker's module. These sorts compile
+//! has about four kilobytes, and the copies were a sixth of the worker's module. These sorts exist
 //! once, because they sort the list's indices and compare through a pointer.
 
 use std::cmp::Ordering;

@@ -115,7 +115,11 @@ fn a_recording_that_began_late_is_an_estimate_under_other_settings() {
 /// free on the device.
 fn failures(name: &str, free: &[Option<u64>]) -> (Value, String) {
     const MIB: u64 = 1 << 20;
-    let event = |action: &str, size: u64| json!({"action": action, "addr": 4096, "size": size, "stream": 0, "frames": []});
+    let event = |action: &str, size: u64| {
+        let mut event = json!({"action": action, "addr": 4096, "size": size, "stream": 0});
+        event["frames"] = json!([]);
+        event
+    };
     let block = |address: u64, size: u64, state: &str| {
         json!({"address": address, "size": size, "requested_size": size, "state": state,
             "frames": []})

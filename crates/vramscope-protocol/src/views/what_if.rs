@@ -76,7 +76,7 @@ pub struct ScenarioRow {
     pub runs_out_at: Option<u32>,
     /// Whether it fits, in a few words.
     pub outcome: String,
-    /// How the numbers were obtained: `simulated`, or `scaled ±12 %`.
+    /// How the numbers were obtained: `simulated`, or `scaled ±13 %`.
     pub basis: String,
 }
 

@@ -3,8 +3,8 @@
 //!
 //! A request of the second recording that comes from the same call stack, at the same place among
 //! the requests of that stack in a step, is the same request. Its bytes in both recordings give a
-//! line in the tokens of the steps. Memory that does not depend on tokens, such as parameters, has a
-//! level line.
+//! line in the tokens of the steps. Memory that does not depend on tokens, such as parameters, has
+//! a level line.
 
 use crate::SnapshotEntry;
 use crate::side::inputs::by_step;
@@ -28,7 +28,7 @@ const LEAST_MATCHED: f64 = 0.9;
 /// Parameters of one model differ by less than this part in two recordings.
 const MODEL_TOLERANCE: u64 = 100;
 
-/// A stack makes the same requests in both recordings if their numbers are equal within this factor.
+/// A stack makes the same requests in both recordings if their numbers differ by a smaller factor.
 const MOST_REQUESTS: f64 = 1.1;
 
 /// The requests of a stack and category in a step. Step 0 is the time before the first step.

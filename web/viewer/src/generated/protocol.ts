@@ -2040,7 +2040,7 @@ runsOutAt: number | null,
  */
 outcome: string, 
 /**
- * How the numbers were obtained: `simulated`, or `scaled ±12 %`.
+ * How the numbers were obtained: `simulated`, or `scaled ±13 %`.
  */
 basis: string, };
 
