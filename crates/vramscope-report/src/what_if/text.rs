@@ -8,7 +8,8 @@ use vramscope_units::{Bytes, EventIndex};
 /// The largest error of scaled reserved bytes that was measured, in percent (docs/what-if.md).
 const SCALED_ERROR: f64 = 12.0;
 
-pub(super) fn basis(basis: SimulatedBasis) -> &'static str {
+/// The name of a basis in JSON.
+pub(crate) fn basis(basis: SimulatedBasis) -> &'static str {
     match basis {
         SimulatedBasis::Simulated => "simulated",
         SimulatedBasis::Scaled => "scaled",
@@ -16,7 +17,8 @@ pub(super) fn basis(basis: SimulatedBasis) -> &'static str {
     }
 }
 
-pub(super) fn error_percent(basis: SimulatedBasis) -> Option<f64> {
+/// The measured error of scaled numbers, in percent.
+pub(crate) fn error_percent(basis: SimulatedBasis) -> Option<f64> {
     (basis == SimulatedBasis::Scaled).then_some(SCALED_ERROR)
 }
 
