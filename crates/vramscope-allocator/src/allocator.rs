@@ -42,8 +42,8 @@ pub struct Stats {
     pub ties: u64,
 }
 
-/// The caching allocator of one device.
-#[derive(Debug)]
+/// The caching allocator of one device. A clone goes on from the same state.
+#[derive(Clone, Debug)]
 pub struct Allocator {
     pub(crate) settings: Settings,
     pub(crate) allowed: Option<u64>,

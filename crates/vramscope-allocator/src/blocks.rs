@@ -97,7 +97,7 @@ pub(crate) struct ListKey {
 }
 
 /// The unused blocks of one stream and pool.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FreeList {
     pub(crate) key: ListKey,
     /// Free blocks by size, then address. The third value is the block.
@@ -109,7 +109,7 @@ pub(crate) struct FreeList {
 }
 
 /// All blocks and free lists.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks {
     all: Vec<Block>,
     /// Unused entries of `all`.

@@ -49,7 +49,7 @@ pub enum AddressOrder {
 }
 
 /// Hands out addresses and counts bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Driver {
     available: u64,
     used: u64,

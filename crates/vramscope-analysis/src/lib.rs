@@ -110,6 +110,6 @@ pub use steps::{StepSource, Steps};
 pub use trace::{Coverage, Exactness, Oom, Trace};
 pub use vramscope_allocator::Settings as AllocatorSettings;
 pub use what_if::{
-    Calibration, Capacity, Question, Scale, Scenario, SettingError, SimulatedBasis, WhatIf,
+    Calibration, Capacity, Question, Scale, Scenario, Search, SettingError, SimulatedBasis, WhatIf,
     parse_settings, recorded_settings, settings_text,
 };

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
-    AllocatorSettings, Capacity, Category, Coverage, Question, Scale, Scenario, SimulatedBasis,
-    WhatIf, parse_settings, recorded_settings, settings_text,
+    AllocatorSettings, Capacity, Category, Coverage, Question, Scale, Scenario, Search,
+    SimulatedBasis, WhatIf, parse_settings, recorded_settings, settings_text,
 };
 
 /// Settings by the name in a file's name.
@@ -92,7 +92,7 @@ fn each_setting_predicts_each_other_to_the_byte() {
         for (from, device) in &recorded {
             let model = model(device);
             for (to, text) in SETTINGS {
-                let question = Question { wants_least: false, ..set(text) };
+                let question = Question { least: Search::WhenShort, ..set(text) };
                 let predicted = answer(device, &model, question);
                 let peak = reserved_peak(&recorded[to]);
                 assert_eq!(predicted.reserved_peak, peak, "{family} from {from} to {to}");
@@ -117,7 +117,8 @@ fn whether_a_run_fits_on_a_smaller_device_is_predicted() {
         assert_eq!(least <= TIGHT, predicted.fits(), "{name} needs {least}");
         // The least memory is enough, and 2 MiB less are not.
         let with = |available| {
-            let question = Question { available: Some(available), wants_least: false, ..set(text) };
+            let question =
+                Question { available: Some(available), least: Search::WhenShort, ..set(text) };
             answer(&roomy, &model, question).fits()
         };
         assert!(with(least) && !with(least - (2 << 20)), "{name} needs {least}");

@@ -35,6 +35,9 @@ pub enum Query {
     Card {},
     /// The findings, and what could not be looked for.
     Findings {},
+    /// The findings with what the model of the allocator says about them: what is missing, what
+    /// would have fitted, what other settings reserve. It takes some dozen replays of the recording.
+    SimulatedFindings {},
     /// The curve of the whole window along an axis, with marks.
     Minimap {
         /// The axis.

@@ -5,6 +5,8 @@
 //! `SnapshotEntry::derive` and a getter.
 
 use crate::loaded_file::SnapshotEntry;
+use crate::simulated::{Simulated, SimulatedFindings, simulate};
+use crate::target::Target;
 use crate::what_if::why_no_model;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Boxed, Budget, run_to_completion};
@@ -28,12 +30,21 @@ pub enum Derived {
     Findings,
     /// [`SnapshotEntry::what_if`].
     WhatIf,
+    /// [`SnapshotEntry::simulated`].
+    Simulated,
 }
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 6] =
-        [Self::Carving, Self::Categories, Self::Pools, Self::Steps, Self::Findings, Self::WhatIf];
+    pub const ALL: [Self; 7] = [
+        Self::Carving,
+        Self::Categories,
+        Self::Pools,
+        Self::Steps,
+        Self::Findings,
+        Self::WhatIf,
+        Self::Simulated,
+    ];
 
     /// The kinds that must exist before this one is computed in slices.
     pub fn needs(self) -> &'static [Self] {
@@ -42,6 +53,7 @@ impl Derived {
             Self::Pools => &[Self::Carving],
             Self::Steps => &[Self::Categories],
             Self::Findings | Self::WhatIf => &[Self::Carving, Self::Categories, Self::Steps],
+            Self::Simulated => &[Self::Carving, Self::Categories, Self::Steps, Self::Findings],
         }
     }
 }
@@ -56,6 +68,7 @@ pub(crate) struct DeviceData {
     findings: OnceLock<Vec<Finding>>,
     notes: OnceLock<Notes>,
     what_if: OnceLock<Option<WhatIf>>,
+    simulated: OnceLock<SimulatedFindings>,
 }
 
 /// Fills a cell in slices. A synchronous caller may fill it first; the values are equal.
@@ -97,6 +110,10 @@ impl SnapshotEntry {
                 }
                 Derived::Findings => fill!(data.findings, self.find(index, budget)),
                 Derived::WhatIf => fill!(data.what_if, self.calibrate(index, budget)),
+                Derived::Simulated => {
+                    let target = Target { path: &self.path, entry: self, index };
+                    fill!(data.simulated, simulate(target, budget));
+                }
             }
         })
     }
@@ -146,6 +163,27 @@ impl SnapshotEntry {
         self.data[index].what_if.get_or_init(make).as_ref()
     }
 
+    /// Computes [`Self::simulated`] of the trace at `index`.
+    pub fn simulate(&self, index: usize) {
+        run_to_completion(self.derive(Derived::Simulated, index, &mut Budget::unlimited()));
+    }
+
+    /// What the model of the allocator says about the finding at index `finding` of the trace at
+    /// `index`. Empty until [`Derived::Simulated`] is computed: it takes longer than the findings.
+    pub fn simulated(&self, index: usize, finding: usize) -> &[Simulated] {
+        let all = self.data[index].simulated.get();
+        let of = all.and_then(|all| all.iter().find(|(of, _)| *of == finding));
+        of.map_or(&[], |(_, simulated)| simulated)
+    }
+
+    /// Whether the model of the allocator says something about a finding of a device.
+    pub fn has_simulated(&self, device: u32) -> bool {
+        let of_device =
+            self.traces.iter().zip(&self.data).filter(|(t, _)| t.device.device == device);
+        let mut all = of_device.filter_map(|(_, data)| data.simulated.get()).flatten();
+        all.any(|(_, simulated)| !simulated.is_empty())
+    }
+
     /// Replaces the category rules and drops what was computed with the old rules.
     pub fn set_rules(&mut self, rules: Rules) {
         for data in &mut self.data {
@@ -153,6 +191,7 @@ impl SnapshotEntry {
             data.steps = OnceLock::new();
             data.findings = OnceLock::new();
             data.what_if = OnceLock::new();
+            data.simulated = OnceLock::new();
         }
         self.rules = rules;
     }

@@ -7,6 +7,7 @@ mod blind;
 use crate::finding_text::{self, Words};
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::rank::RankSummary;
+use crate::simulated::Simulated;
 use crate::target::Target;
 use serde::Serialize;
 use vramscope_analysis::SmallSort;
@@ -50,7 +51,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// A finding in JSON and CSV.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FindingRecord {
     /// A stable id: one file gives one id on every machine.
     pub id: String,
@@ -88,6 +89,10 @@ pub struct FindingRecord {
     pub blocks: u32,
     /// The shares of the call sites, if there are several.
     pub children: Vec<FindingChild>,
+    /// What the model of the allocator says: first about the run as recorded, then about changes.
+    /// Absent where it says nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub simulated: Vec<Simulated>,
     /// Why an allocation failed; empty for other kinds.
     #[serde(skip)]
     pub cause: String,
@@ -114,13 +119,19 @@ pub struct FindingChild {
 /// The maximum number of children. The rest is in the text's sum.
 const MAX_CHILDREN: usize = 20;
 
-/// The findings of one device, by severity, then bytes. Rank skew needs a comparison of ranks.
+/// The findings of one device, by severity, then bytes, with what the model of the allocator says
+/// about them if [`Derived::Simulated`](crate::Derived::Simulated) is computed. Rank skew needs a
+/// comparison of ranks.
 pub fn of_device(target: Target<'_>) -> Vec<FindingRecord> {
-    let found = target.entry.findings(target.index).iter();
-    let row = |finding: &Finding| FindingRecord {
-        children: children(target, finding),
-        cause: finding_text::cause(target.entry, finding),
-        ..record(target.path, finding, finding_text::words(target.entry, finding))
+    let found = target.entry.findings(target.index).iter().enumerate();
+    let row = |(i, finding): (usize, &Finding)| {
+        let simulated = target.entry.simulated(target.index, i);
+        FindingRecord {
+            children: children(target, finding),
+            cause: finding_text::cause(target.entry, finding, simulated),
+            simulated: simulated.to_vec(),
+            ..record(target.path, finding, finding_text::words(target.entry, finding, simulated))
+        }
     };
     let with_frames = |record: FindingRecord| {
         let stack = record.stack.unwrap_or(StackId::EMPTY);
@@ -256,6 +267,7 @@ fn record(path: &str, finding: &Finding, words: Words) -> FindingRecord {
         called_from: Vec::new(),
         blocks: finding.blocks,
         children: Vec::new(),
+        simulated: Vec::new(),
         cause: String::new(),
         frames: Vec::new(),
         stack: finding.stack(),

@@ -1,20 +1,45 @@
 //! What findings about the allocator say about recordings of known programs.
 
 use std::path::Path;
-use vramscope_report::FileReader;
 use vramscope_report::findings::{FindingRecord, of_device};
+use vramscope_report::{FileReader, LoadedFile};
 
-/// The findings about the allocator in a file of `test_data`.
-fn findings(path: &str) -> Vec<FindingRecord> {
+/// A file of `test_data`.
+fn load(path: &str) -> LoadedFile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(path);
     let bytes = std::fs::read(&path).expect("a file of test_data");
     let mut reader = FileReader::new("file", bytes.len() as u64);
     bytes.chunks(1 << 16).try_for_each(|chunk| reader.feed(chunk)).expect("a snapshot");
-    let file = reader.finish().expect("a snapshot");
+    reader.finish().expect("a snapshot")
+}
+
+/// The recorded peak of `reserved_bytes`.
+fn recorded_peak(path: &str) -> u64 {
+    let file = load(path);
+    u64::try_from(file.entries[0].traces[0].reserved_band.peak).expect("a size")
+}
+
+/// The findings about the allocator in a file of `test_data`, with what its model says or without.
+fn findings_of(path: &str, is_simulated: bool) -> Vec<FindingRecord> {
+    let file = load(path);
+    if is_simulated {
+        file.entries[0].simulate(0);
+    }
     let kinds = ["oom", "reserved", "stranded_pool", "pending_free", "churn"];
     let mut found = of_device(file.target(0, 0).expect("a device"));
     found.retain(|finding| kinds.contains(&finding.kind.name()));
     found
+}
+
+fn findings(path: &str) -> Vec<FindingRecord> {
+    findings_of(path, false)
+}
+
+fn simulated_of_kind(path: &str, kind: &str) -> FindingRecord {
+    let mut found = findings_of(path, true);
+    found.retain(|finding| finding.kind.name() == kind);
+    assert!(!found.is_empty(), "{path} has no {kind}");
+    found.remove(0)
 }
 
 fn of_kind(path: &str, kind: &str) -> FindingRecord {
@@ -39,7 +64,8 @@ fn every_finding_says_what_and_what_to_do() {
         "findings/s1_pool_strand.pickle.gz",
         "findings/varlen_tight_roundup.pickle.gz",
     ] {
-        for FindingRecord { id, title, text, action, .. } in findings(path) {
+        let both = findings(path).into_iter().chain(findings_of(path, true));
+        for FindingRecord { id, title, text, action, .. } in both {
             assert!(!title.is_empty() && !title.ends_with('.'), "{path} {id}: {title}");
             for sentences in [&text, &action] {
                 let is_tidy = sentences.ends_with('.')
@@ -49,7 +75,7 @@ fn every_finding_says_what_and_what_to_do() {
             count += 1;
         }
     }
-    assert!(count >= 15, "only {count} findings");
+    assert!(count >= 30, "only {count} findings");
 }
 
 #[test]
@@ -88,4 +114,59 @@ fn reserved_memory_names_the_setting_that_costs_it() {
     let state = of_kind("findings/c17_state_only_crumbs.pickle.gz", "reserved");
     assert_eq!(state.title, "6.64 GiB of the 19.53 GiB reserved were not needed (34 %)");
     assert!(state.text.starts_with("19.53 GiB were reserved when the snapshot was taken."));
+}
+
+#[test]
+fn a_failed_allocation_is_told_what_is_missing_and_what_would_fit() {
+    let oom = simulated_of_kind("recorded/t26/oom_observer.pickle.gz", "oom");
+    let short: Vec<(&str, Option<u64>)> =
+        oom.simulated.iter().map(|one| (one.change.as_str(), one.short_by)).collect();
+    assert_eq!(
+        short,
+        [
+            ("as recorded", Some(326 << 20)),
+            ("expandable_segments:True", Some(22 << 20)),
+            ("tokens x0.95, expandable_segments:True", Some(0)),
+            ("optimizer_state x0.25, expandable_segments:True", Some(0)),
+        ]
+    );
+    let sentence = "326.0 MiB are missing as configured and 22.00 MiB with \
+                    expandable_segments:True (simulated).";
+    assert!(oom.text.contains(sentence), "{}", oom.text);
+    assert!(oom.cause.ends_with(sentence), "{}", oom.cause);
+    let action = "Free or avoid at least 22.00 MiB with expandable_segments:True, or 326.0 MiB";
+    assert!(oom.action.starts_with(action), "{}", oom.action);
+}
+
+#[test]
+fn a_setting_that_serves_the_request_is_the_action() {
+    let oom = simulated_of_kind("what_if/varlen_tight_default.pickle.gz", "oom");
+    assert!(oom.text.contains("57.00 MiB are missing as configured (simulated)."), "{}", oom.text);
+    let action = "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: the request is then \
+                  served (simulated).";
+    assert_eq!(oom.action, action);
+}
+
+/// The other settings reserve most of what is missing in the other pool, too.
+#[test]
+fn a_setting_that_does_not_help_is_not_the_action() {
+    let oom = simulated_of_kind("findings/s1_pool_strand.pickle.gz", "oom");
+    assert!(oom.text.contains("expandable_segments:True does not help."), "{}", oom.text);
+    assert!(oom.action.starts_with("Delete pool (0, 1) before this point"), "{}", oom.action);
+    assert!(!oom.action.contains("expandable_segments"), "{}", oom.action);
+}
+
+/// Recordings of the same programs with other settings have these peaks.
+#[test]
+fn other_settings_reserve_what_their_own_recording_shows() {
+    for (path, twin) in [
+        ("varlen_roomy_default", "varlen_roomy_expandable"),
+        ("multiscale_roomy_default", "multiscale_roomy_expandable"),
+    ] {
+        let reserved = simulated_of_kind(&format!("what_if/{path}.pickle.gz"), "reserved");
+        let expandable =
+            reserved.simulated.iter().find(|one| one.conf == "expandable_segments:True");
+        let peak = expandable.expect("a replay with expandable segments").reserved_peak;
+        assert_eq!(peak, recorded_peak(&format!("what_if/{twin}.pickle.gz")), "{path}");
+    }
 }

@@ -19,7 +19,7 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
   const pane = await views.main("Anomalies");
   const list = pane.getByTestId("finding");
   await expect(list).toHaveCount(anomalies.length);
-  const shown = await list.evaluateAll((all) =>
+  const shownFindings = () => list.evaluateAll((all) =>
     all.map((finding) => ({
       id: finding.getAttribute("data-id"),
       kind: finding.getAttribute("data-kind"),
@@ -35,7 +35,10 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
     expect(title).not.toBe("");
     return { id, kind, bytes, title, text, action };
   });
-  expect(shown.toSorted(byId)).toEqual(told.toSorted(byId));
+  // What the model of the allocator says comes after the findings.
+  await expect
+    .poll(async () => (await shownFindings()).toSorted(byId))
+    .toEqual(told.toSorted(byId));
   const blind = pane.getByTestId("blind-spots").getByRole("listitem");
   await expect(blind).toHaveText(blind_spots.map(({ text }) => text));
   const severities = await list.evaluateAll((all) =>

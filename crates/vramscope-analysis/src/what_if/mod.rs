@@ -6,6 +6,7 @@
 
 mod bursts;
 mod capacity;
+mod least;
 mod private;
 mod program;
 mod replay;
@@ -15,7 +16,7 @@ mod settings;
 
 pub use capacity::Capacity;
 pub use scale::Scale;
-pub use scenario::{Question, Scenario, SimulatedBasis};
+pub use scenario::{Question, Scenario, Search, SimulatedBasis};
 pub use settings::{SettingError, parse_settings, recorded_settings, settings_text};
 
 use crate::findings::Evidence;
@@ -91,6 +92,12 @@ impl WhatIf {
             let calibration = Calibration { capacity, ..self.calibration.clone() };
             Self { calibration, calibrated: bytes, ..self.clone() }
         })
+    }
+
+    /// Whether blocks were live before the window. What the allocator had cached by then is not in
+    /// the file, so other settings have no exact answer.
+    pub fn starts_late(&self) -> bool {
+        !self.program.start.is_empty()
     }
 
     /// Whether the program calls `empty_cache`.

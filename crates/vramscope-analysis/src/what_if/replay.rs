@@ -23,7 +23,7 @@ pub(crate) struct Run<'a> {
     pub(crate) without_empty_cache: bool,
     /// Whether blocks that a stream still uses are free at once.
     pub(crate) frees_at_once: bool,
-    /// Ends after this event.
+    /// Ends after this event. Requests that failed before it in the recording do not count.
     pub(crate) until: Option<u32>,
     /// Ends at the first request that fails and did not fail in the recording.
     pub(crate) ends_at_oom: bool,
@@ -31,12 +31,16 @@ pub(crate) struct Run<'a> {
     pub(crate) ends_at_failed: bool,
     /// The requests, when they differ from the recorded ones. Blocks without bytes are left out.
     pub(crate) asked: Option<&'a [Asked]>,
+    /// The requests that failed in the recording, likewise.
+    pub(crate) failed: Option<&'a [Asked]>,
 }
 
 /// What a replay shows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replayed {
     pub(crate) reserved_peak: u64,
+    /// Reserved bytes before the window.
+    pub(crate) reserved_start: u64,
     /// The event after which most was reserved; `None` before the window.
     pub(crate) peak_event: Option<u32>,
     pub(crate) active_peak: u64,
@@ -67,6 +71,7 @@ impl<'a> Run<'a> {
             ends_at_oom: true,
             ends_at_failed: false,
             asked: None,
+            failed: None,
         }
     }
 
@@ -88,32 +93,30 @@ impl<'a> Run<'a> {
     /// Replays a program.
     pub(crate) async fn replay(&self, program: &Program, budget: &mut Budget) -> Replayed {
         let mut replay = Replay::new(self, program);
-        for steps in program.steps.chunks(STRIDE) {
-            budget.charge(16 * steps.len() as u64).await;
-            for step in steps {
-                if self.until.is_some_and(|until| step.event > until) || !replay.step(*step) {
-                    return replay.finish();
-                }
-            }
-        }
+        replay.run(self.until, budget).await;
         replay.finish()
     }
 }
 
-struct Replay<'a> {
+/// A replay on its way. A clone goes on from the same call.
+#[derive(Clone)]
+pub(super) struct Replay<'a> {
     run: &'a Run<'a>,
     program: &'a Program,
     asked: &'a [Asked],
     allocator: Allocator,
     /// The block of the model for every block of the trace.
     ids: Vec<Option<BlockId>>,
+    /// The next of [`Program::steps`].
+    next_step: usize,
     next_burst: usize,
     next_address: usize,
     result: Replayed,
 }
 
 impl<'a> Replay<'a> {
-    fn new(run: &'a Run<'a>, program: &'a Program) -> Self {
+    /// A replay before its first call.
+    pub(super) fn new(run: &'a Run<'a>, program: &'a Program) -> Self {
         let asked = run.asked.unwrap_or(&program.asked);
         let mut replay = Self {
             run,
@@ -121,12 +124,45 @@ impl<'a> Replay<'a> {
             asked,
             allocator: Allocator::new(run.settings.clone(), &run.device),
             ids: vec![None; asked.len()],
+            next_step: 0,
             next_burst: 0,
             next_address: 0,
             result: Replayed::default(),
         };
         replay.start();
         replay
+    }
+
+    /// Replays the calls that are left, up to the event `until`, or to the end of the run.
+    pub(super) async fn run(&mut self, until: Option<u32>, budget: &mut Budget) {
+        let steps = &self.program.steps;
+        let until = until.map_or(steps.len(), |until| steps.partition_point(|s| s.event <= until));
+        let fails_at_start = self.next_step == 0 && !self.fits() && self.run.ends_at_oom;
+        while self.next_step < until && !fails_at_start {
+            let stride = self.next_step..until.min(self.next_step + STRIDE);
+            budget.charge(16 * stride.len() as u64).await;
+            for at in stride {
+                self.next_step = at + 1;
+                if !self.step(steps[at]) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sets the bytes that PyTorch can have from now on.
+    pub(super) fn set_available(&mut self, bytes: u64) {
+        self.allocator.set_available(bytes);
+    }
+
+    /// Whether no call has been replayed.
+    pub(super) fn is_before_first_call(&self) -> bool {
+        self.next_step == 0
+    }
+
+    /// Whether no request has failed.
+    pub(super) fn fits(&self) -> bool {
+        self.result.ooms.is_empty()
     }
 
     /// Takes over the state before the window.
@@ -143,13 +179,16 @@ impl<'a> Replay<'a> {
             } else {
                 let in_use = segment.blocks.iter().filter(|block| block.requested > 0).count();
                 for &block in used.by_ref().take(in_use) {
-                    if let Ok(id) = self.malloc(self.asked[block as usize]) {
-                        self.ids[block as usize] = Some(id);
+                    match self.malloc(self.asked[block as usize]) {
+                        Ok(id) => self.ids[block as usize] = Some(id),
+                        // Not even the state before the window fits.
+                        Err(OutOfMemory) => self.result.ooms.push(0),
                     }
                 }
             }
         }
-        self.result.reserved_peak = self.allocator.stats().reserved_bytes;
+        self.result.reserved_start = self.allocator.stats().reserved_bytes;
+        self.result.reserved_peak = self.result.reserved_start;
     }
 
     fn malloc(&mut self, asked: Asked) -> Result<BlockId, OutOfMemory> {
@@ -196,12 +235,13 @@ impl<'a> Replay<'a> {
                 self.result.ooms.push(step.event);
             }
             Call::Failed { index } => {
-                let asked = self.program.failed[index as usize];
+                let asked = self.run.failed.unwrap_or(&self.program.failed)[index as usize];
                 match self.malloc(asked) {
                     Ok(id) => {
                         self.note(step.event);
                         self.allocator.free(id);
                     }
+                    Err(OutOfMemory) if self.run.until.is_some_and(|end| step.event < end) => {}
                     Err(OutOfMemory) => {
                         self.result.ooms.push(step.event);
                         goes_on = !self.run.ends_at_failed;
@@ -259,7 +299,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn finish(mut self) -> Replayed {
+    pub(super) fn finish(mut self) -> Replayed {
         let stats = self.allocator.stats();
         self.result.reserved_peak = self.result.reserved_peak.max(stats.reserved_peak);
         self.result.active_peak = stats.active_peak;

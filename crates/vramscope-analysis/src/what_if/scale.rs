@@ -1,6 +1,6 @@
 //! Requests that are larger, smaller or left out: another batch, another optimizer.
 
-use super::program::Asked;
+use super::program::{Asked, Call, Program};
 use crate::category::{Categories, Category, Phase};
 use crate::trace::Trace;
 use std::sync::Arc;
@@ -42,7 +42,6 @@ impl Scale {
         if self.is_none() {
             return asked;
         }
-        let phases = categories.phases();
         for (i, block) in (0..).zip(&trace.blocks) {
             let category = categories.get(i).category;
             let of_category = self.categories.iter().find(|(c, _)| *c == category);
@@ -56,10 +55,7 @@ impl Scale {
             {
                 let grows = match category {
                     Category::Input | Category::Activation | Category::Cache => true,
-                    Category::Temporary => {
-                        let at = phases.partition_point(|span| span.end < block.enters);
-                        phases.get(at).is_none_or(|span| span.phase != Phase::Optimizer)
-                    }
+                    Category::Temporary => !is_in_optimizer(categories, block.enters),
                     _ => false,
                 };
                 factor *= if grows { tokens } else { 1.0 };
@@ -80,4 +76,28 @@ impl Scale {
         let growth = self.growth.as_ref()?.get(block as usize)?;
         growth.is_finite().then_some(*growth)
     }
+
+    /// The requests that failed, with the factor of tokens. The file names no category of them:
+    /// outside the optimizer they count as temporaries.
+    pub(crate) fn of_failed(&self, program: &Program, categories: &Categories) -> Vec<Asked> {
+        let mut failed = program.failed.clone();
+        let Some(tokens) = self.tokens else { return failed };
+        for step in &program.steps {
+            if let Call::Failed { index } = step.call
+                && failed[index as usize].bytes > MAX_FIXED
+                && !is_in_optimizer(categories, step.event)
+            {
+                let bytes = &mut failed[index as usize].bytes;
+                *bytes = (*bytes as f64 * tokens).round() as u64;
+            }
+        }
+        failed
+    }
+}
+
+/// Whether the phase in a slot is the optimizer's.
+fn is_in_optimizer(categories: &Categories, slot: u32) -> bool {
+    let phases = categories.phases();
+    let at = phases.partition_point(|span| span.end < slot);
+    phases.get(at).is_some_and(|span| span.phase == Phase::Optimizer)
 }

@@ -1,17 +1,14 @@
 //! A question to the model, and its answer.
 
-use super::replay::{Replayed, Run};
+use super::least::least_memory;
+use super::replay::Run;
 use super::scale::Scale;
 use super::{Capacity, WhatIf};
 use crate::category::{Categories, Category};
 use crate::slicing::Budget;
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use vramscope_allocator::{AddressOrder, Device, Settings};
-
-/// The step in which least memory is searched, in bytes.
-const LEAST_STEP: u64 = 2 << 20;
 
 /// What to change about a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,9 +23,21 @@ pub struct Question {
     pub without_empty_cache: bool,
     /// Frees blocks at once that wait for a stream.
     pub frees_at_once: bool,
-    /// Whether to search for the least memory also when the run goes through. It takes about a
-    /// dozen replays.
-    pub wants_least: bool,
+    /// Ends the run after this event. Requests that failed before it in the recording do not count.
+    pub until: Option<u32>,
+    /// When to search for the least memory. It takes up to a dozen replays.
+    pub least: Search,
+}
+
+/// When to search for the least memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// Never.
+    Never,
+    /// When memory runs out.
+    WhenShort,
+    /// Always.
+    Always,
 }
 
 impl Question {
@@ -40,7 +49,8 @@ impl Question {
             scale: Scale::default(),
             without_empty_cache: false,
             frees_at_once: false,
-            wants_least: true,
+            until: None,
+            least: Search::Always,
         }
     }
 }
@@ -106,8 +116,8 @@ impl WhatIf {
         categories: &Categories,
         budget: &mut Budget,
     ) -> Scenario {
-        let wants_least = question.wants_least;
-        let as_recorded = Question { wants_least, ..Question::as_recorded(&self.settings) };
+        let (until, least) = (question.until, question.least);
+        let as_recorded = Question { until, least, ..Question::as_recorded(&self.settings) };
         let is_as_recorded = question == as_recorded;
         let known = match self.calibration.capacity {
             Capacity::Exact { .. } | Capacity::Bounded { .. } | Capacity::OtherRank { .. } => {
@@ -115,8 +125,15 @@ impl WhatIf {
             }
             Capacity::Changing | Capacity::Unlimited => self.calibration.allowed,
         };
+        let is_given = question.available.is_some();
+        let allowed = |available: Option<u64>| match self.calibration.allowed {
+            // What a fraction of the memory allows follows the memory that was asked for.
+            Some(_) if is_given => available,
+            allowed => allowed,
+        };
         question.available = question.available.or(known);
         let asked = self.scaled(&question.scale, trace, categories, budget).await;
+        let failed = asked.as_ref().map(|_| question.scale.of_failed(&self.program, categories));
         let is_same_program = asked.is_none();
         let keeps_segments = self.program.start.is_empty()
             || (is_same_program && question.settings == self.settings);
@@ -126,7 +143,9 @@ impl WhatIf {
             frees_at_once: question.frees_at_once,
             has_recorded_addresses: is_as_recorded,
             asked: asked.as_deref(),
-            ..Run::of(&question.settings, self.device(available, order))
+            failed: failed.as_deref(),
+            until,
+            ..Run::of(&question.settings, device(available, allowed(available), order))
         };
         let replayed =
             run(question.available, AddressOrder::Ascending).replay(&self.program, budget).await;
@@ -138,9 +157,25 @@ impl WhatIf {
                 range[1] = range[1].max(peak.reserved_peak);
             }
         }
-        let least = if question.wants_least || !replayed.ooms.is_empty() {
-            let with = |available| run(available, AddressOrder::Ascending);
-            Some(self.least(&with, &replayed, question.available, budget).await)
+        let is_wanted = match least {
+            Search::Never => false,
+            Search::WhenShort => !replayed.ooms.is_empty(),
+            Search::Always => true,
+        };
+        let least = if is_wanted {
+            let unlimited = run(Some(u64::MAX), AddressOrder::Ascending);
+            let follows = is_given && self.calibration.allowed.is_some();
+            Some(
+                least_memory(
+                    &unlimited,
+                    &self.program,
+                    &replayed,
+                    question.available,
+                    follows,
+                    budget,
+                )
+                .await,
+            )
         } else {
             None
         };
@@ -160,53 +195,6 @@ impl WhatIf {
             curve: replayed.curve,
             question,
         }
-    }
-
-    /// The device of a replay.
-    fn device(&self, available: Option<u64>, order: AddressOrder) -> Device {
-        Device {
-            available: available.unwrap_or(u64::MAX),
-            allowed: self.calibration.allowed.map(|allowed| available.unwrap_or(allowed)),
-            order,
-            ..Device::default()
-        }
-    }
-
-    /// The least memory with which the run goes through, in steps of 2 MiB: by bisection between
-    /// the most active bytes and what is reserved without a limit.
-    async fn least<'r>(
-        &self,
-        run: &impl Fn(Option<u64>) -> Run<'r>,
-        known: &Replayed,
-        available: Option<u64>,
-        budget: &mut Budget,
-    ) -> u64 {
-        let is_free = available.is_none() && known.ooms.is_empty();
-        let unlimited = if is_free {
-            Cow::Borrowed(known)
-        } else {
-            Cow::Owned(run(Some(u64::MAX)).replay(&self.program, budget).await)
-        };
-        let (mut low, mut high) =
-            (unlimited.active_peak / LEAST_STEP, unlimited.reserved_peak.div_ceil(LEAST_STEP));
-        if let Some(available) = available {
-            if known.ooms.is_empty() {
-                high = high.min(available / LEAST_STEP);
-            } else {
-                low = low.max(available / LEAST_STEP);
-            }
-        }
-        // `high` fits, and what lies below `low` does not.
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let limit = Run { ends_at_failed: true, ..run(Some(middle * LEAST_STEP)) };
-            if limit.replay(&self.program, budget).await.ooms.is_empty() {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        high * LEAST_STEP
     }
 
     /// The requests under a scale; `None` if they are the recorded ones.
@@ -259,4 +247,9 @@ impl Capacity {
             Self::Changing | Self::Unlimited => None,
         }
     }
+}
+
+/// The device of a replay.
+fn device(available: Option<u64>, allowed: Option<u64>, order: AddressOrder) -> Device {
+    Device { available: available.unwrap_or(u64::MAX), allowed, order, ..Device::default() }
 }

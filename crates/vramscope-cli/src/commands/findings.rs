@@ -39,7 +39,10 @@ pub(super) fn each_device<T: Send>(
         for entry in result.iter().flat_map(|file| &file.entries) {
             let targets =
                 (0..entry.traces.len()).map(|index| Target { path: &entry.path, entry, index });
-            devices.extend(targets.map(&work));
+            devices.extend(targets.map(|target| {
+                target.entry.simulate(target.index);
+                work(target)
+            }));
         }
         devices
     })?;

@@ -16,7 +16,7 @@ use vramscope_analysis::{FindingKind, Severity};
 pub enum Answer {
     /// The answer to `Card`.
     Card(Box<RankCard>),
-    /// The answer to `Findings`.
+    /// The answer to `Findings` and `SimulatedFindings`.
     Findings(FindingList),
     /// The answer to `Minimap`.
     Minimap(Minimap),

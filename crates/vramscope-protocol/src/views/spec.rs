@@ -1,7 +1,9 @@
 //! The scheduling of each query: its class, its cancellation and its requirements, in one table.
 
 use super::Query;
-use vramscope_report::Derived::{self, Carving, Categories, Findings, Pools, Steps, WhatIf};
+use vramscope_report::Derived::{
+    self, Carving, Categories, Findings, Pools, Simulated, Steps, WhatIf,
+};
 
 /// The priority of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,7 @@ macro_rules! specs {
 specs! {
     Card:           Long,  queues,   [Carving, Categories, Findings];
     Findings:       Long,  queues,   [Carving, Categories, Findings];
+    SimulatedFindings: Long, queues, [Carving, Categories, Simulated];
     Minimap:        Long,  queues,   [Carving, Categories, Pools, Findings];
     Tracks:         Short, replaces, [];
     Phases:         Long,  replaces, [Categories, Steps];

@@ -72,6 +72,9 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
         finding.events.truncate(list);
         finding.children.truncate(list);
         finding.sites.truncate(list);
+        finding.simulated.truncate(list);
+        let of_simulated = finding.simulated.iter_mut();
+        of_simulated.for_each(|one| shorten(&mut one.change, text));
         finding.called_from.truncate(list.min(4));
         let of_children = finding.children.iter_mut().map(|child| &mut child.site);
         for site in of_children.chain(&mut finding.sites).chain(&mut finding.called_from) {
@@ -128,6 +131,7 @@ mod tests {
                 FindingChild { site: text.to_owned(), bytes: u64::MAX, blocks: u32::MAX };
                 list
             ],
+            simulated: Vec::new(),
             cause: String::new(),
             frames: Vec::new(),
             stack: None,

@@ -8,9 +8,11 @@ mod pending;
 mod program;
 mod ranks;
 mod reserved;
+mod simulated;
 
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
+use crate::simulated::Simulated;
 use crate::text::NO_STACK;
 use vramscope_analysis::{Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
@@ -46,15 +48,15 @@ pub fn label(kind: FindingKind) -> &'static str {
     }
 }
 
-/// The words of a finding on one device.
-pub fn words(entry: &SnapshotEntry, finding: &Finding) -> Words {
+/// The words of a finding on one device. `simulated` is what the model of the allocator says.
+pub fn words(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) -> Words {
     match &finding.facts {
         Facts::Growth(growth) => program::growth(entry, finding, growth),
         Facts::Cycle(cycle) => program::cycle(entry, finding, cycle),
         Facts::GradientsHeld(held) => program::gradients(finding, held),
         Facts::HeldTooLong(held) => program::held(entry, finding, held),
-        Facts::Oom(story) => oom::oom(entry, finding, story),
-        Facts::Reserved(peak) => reserved::reserved(entry, finding, peak),
+        Facts::Oom(story) => oom::oom(entry, finding, story, simulated),
+        Facts::Reserved(peak) => reserved::reserved(entry, finding, peak, simulated),
         Facts::StrandedPool(side) => reserved::stranded(entry, side),
         Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
         Facts::Churn(churn) => churn::churn(entry, finding, churn),
@@ -63,9 +65,9 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding) -> Words {
 }
 
 /// Why an allocation failed, without what else the text of the finding says. Empty for other kinds.
-pub fn cause(entry: &SnapshotEntry, finding: &Finding) -> String {
+pub fn cause(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) -> String {
     match &finding.facts {
-        Facts::Oom(story) => oom::verdict(entry, story),
+        Facts::Oom(story) => oom::verdict(entry, story, simulated),
         _ => String::new(),
     }
 }

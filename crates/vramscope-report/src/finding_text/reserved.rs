@@ -1,8 +1,9 @@
 //! The words of findings about reserved memory: what is not needed, and what is stranded.
 
 use super::allocator::{EXPANDABLE, can_expand, list, pool, stream};
-use super::{Words, counted, percent};
+use super::{Words, counted, percent, simulated};
 use crate::loaded_file::SnapshotEntry;
+use crate::simulated::Simulated;
 use vramscope_analysis::{CostlySetting, Finding, MemoryUse, ReservedPeak, StrandedPool};
 use vramscope_units::Bytes;
 
@@ -12,7 +13,12 @@ const MAX_NAMED: usize = 3;
 /// Uses of fewer bytes are not worth a sentence.
 const MIN_NAMED: Bytes = Bytes(1 << 20);
 
-pub(super) fn reserved(entry: &SnapshotEntry, finding: &Finding, peak: &ReservedPeak) -> Words {
+pub(super) fn reserved(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    peak: &ReservedPeak,
+    simulated: &[Simulated],
+) -> Words {
     let memory = &peak.memory;
     let unneeded = Bytes(finding.bytes);
     let at_peak = match peak.event {
@@ -30,8 +36,14 @@ pub(super) fn reserved(entry: &SnapshotEntry, finding: &Finding, peak: &Reserved
     };
     let uses = format!("Of the reserved memory {}.", uses(memory));
     let settings = peak.settings.iter().map(setting_text);
-    let sentences: Vec<String> =
-        [at_peak, uses].into_iter().chain(settings).chain(by_kind(entry, peak)).collect();
+    let predicted =
+        Some(simulated::reserved(simulated, peak.reserved)).filter(|text| !text.is_empty());
+    let sentences: Vec<String> = [at_peak, uses]
+        .into_iter()
+        .chain(predicted)
+        .chain(settings)
+        .chain(by_kind(entry, peak))
+        .collect();
     Words {
         title: format!(
             "{unneeded} of the {} reserved were not needed ({} %)",
@@ -39,7 +51,7 @@ pub(super) fn reserved(entry: &SnapshotEntry, finding: &Finding, peak: &Reserved
             percent(unneeded, peak.reserved)
         ),
         text: sentences.join(" "),
-        action: action(entry, peak),
+        action: action(entry, finding, peak, simulated),
     }
 }
 
@@ -113,14 +125,28 @@ pub(super) fn setting_action(setting: &CostlySetting) -> String {
     }
 }
 
-fn action(entry: &SnapshotEntry, peak: &ReservedPeak) -> String {
+fn action(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    peak: &ReservedPeak,
+    simulated: &[Simulated],
+) -> String {
     let memory = &peak.memory;
+    let is_idle = memory.idle > Bytes(memory.stuck.0 + memory.small.0);
+    // The run as recorded comes first. What follows it are replays with other settings.
+    let is_simulated = simulated.len() > 1;
+    if let Some(saving) = simulated::saving(simulated, peak.reserved) {
+        return saving;
+    }
+    if simulated.is_empty() && entry.has_simulated(finding.device) {
+        return "See the out-of-memory finding: it says what settings change.".to_owned();
+    }
     let settings: Vec<String> = peak.settings.iter().map(setting_action).collect();
-    if !settings.is_empty() {
+    if !settings.is_empty() && !is_simulated {
         return settings.join(" ");
     }
-    let expandable = can_expand(entry).then(|| format!("try {EXPANDABLE}"));
-    if memory.idle > Bytes(memory.stuck.0 + memory.small.0) {
+    let expandable = (can_expand(entry) && !is_simulated).then(|| format!("try {EXPANDABLE}"));
+    if is_idle {
         let call = "call torch.cuda.empty_cache() once after this point, if something else needs \
                     the memory";
         return match expandable {

@@ -3,7 +3,7 @@
 use super::{Options, ScenarioRecord};
 use crate::target::Target;
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{AllocatorSettings, Question, Scale, WhatIf, settings_text};
+use vramscope_analysis::{AllocatorSettings, Question, Scale, Search, WhatIf, settings_text};
 
 /// One scenario, with its curve: reserved bytes after each event that changes them. Of the options,
 /// memory and tokens count.
@@ -20,7 +20,7 @@ pub async fn scenario_sliced(
     let question = Question {
         available: options.available(),
         scale: Scale { tokens: options.tokens, ..Scale::default() },
-        wants_least: false,
+        least: Search::WhenShort,
         ..Question::as_recorded(&settings)
     };
     let categories = target.entry.categories(target.index);

@@ -4,7 +4,7 @@ use super::{Options, text};
 use crate::target::{Target, slot_of};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Question, Scale};
+use vramscope_analysis::{Question, Scale, Search};
 
 /// The largest factor that is tried.
 const MOST: f64 = 64.0;
@@ -61,13 +61,14 @@ pub fn fit(target: Target<'_>, options: &Options) -> Option<FitRecord> {
             let question = Question {
                 available: Some(available),
                 scale: scale.clone(),
-                wants_least: false,
+                least: Search::Never,
                 ..Question::as_recorded(&model.settings)
             };
             let answer = model.answer(question, trace, categories, &mut budget).await;
             if answer.fits() {
                 (fits, reserved) = (tokens, answer.reserved_peak);
-                (basis, error_percent) = text::basis(answer.basis, options.growth.is_some());
+                (basis, error_percent) =
+                    text::basis_and_error(answer.basis, options.growth.is_some());
             } else {
                 fails = tokens;
                 let event = answer.ooms.first().copied();

@@ -12,6 +12,7 @@ pub use devices::{CONTEXT, parse_memory};
 pub use fit::{FitRecord, fit};
 pub use limit::RankLimit;
 pub use pair::{Growth, PairRecord, Sizes, growth};
+pub(crate) use text::{basis, error_percent};
 pub use text::{
     basis_text, calibration_text, fit_text, limit_text, outcome_text, pair_text, peak_text,
     sentence, verdict,
@@ -23,8 +24,8 @@ use crate::target::{Target, event_of, slot_of};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
-    AllocatorSettings, Capacity, Category, Coverage, Question, Scale, Scenario, Trace, WhatIf,
-    parse_settings, settings_text,
+    AllocatorSettings, Capacity, Category, Coverage, Question, Scale, Scenario, Search, Trace,
+    WhatIf, parse_settings, settings_text,
 };
 use vramscope_snapshot::DeviceKind;
 
@@ -268,7 +269,7 @@ pub fn model(target: Target<'_>) -> WhatIf {
 /// The run with expandable segments, without the search for the least memory.
 pub fn one_answer(target: Target<'_>, model: &WhatIf) -> Scenario {
     let settings = AllocatorSettings { expandable_segments: true, ..model.settings.clone() };
-    let question = Question { wants_least: false, ..Question::as_recorded(&settings) };
+    let question = Question { least: Search::WhenShort, ..Question::as_recorded(&settings) };
     let categories = target.entry.categories(target.index);
     let mut budget = Budget::unlimited();
     run_to_completion(model.answer(question, target.trace(), categories, &mut budget))
@@ -368,17 +369,18 @@ fn questions(
         let settings = parse_settings(text, &model.settings).map_err(|error| error.to_string())?;
         if settings != model.settings {
             // A search for the least memory takes many replays: only expandable segments get one.
-            let wants_least = text == expandable;
-            let question = Question { settings, wants_least, ..base.clone() };
+            let least = if text == expandable { Search::Always } else { Search::WhenShort };
+            let question = Question { settings, least, ..base.clone() };
             questions.push((with(&words, text), question));
         }
     }
     if model.calls_empty_cache() {
-        let question = Question { without_empty_cache: true, wants_least: false, ..base.clone() };
+        let question =
+            Question { without_empty_cache: true, least: Search::WhenShort, ..base.clone() };
         questions.push((with(&words, "without empty_cache"), question));
     }
     if model.has_pending_frees() {
-        let question = Question { frees_at_once: true, wants_least: false, ..base };
+        let question = Question { frees_at_once: true, least: Search::WhenShort, ..base };
         questions.push((with(&words, "pending frees at once"), question));
     }
     Ok(questions)
@@ -438,7 +440,7 @@ impl ScenarioRecord {
     fn new(change: String, scenario: &Scenario, trace: &Trace, options: &Options) -> Self {
         let settings = &scenario.question.settings;
         let is_paired = scenario.question.scale.growth.is_some();
-        let (basis, error_percent) = text::basis(scenario.basis, is_paired);
+        let (basis, error_percent) = text::basis_and_error(scenario.basis, is_paired);
         Self {
             change,
             conf: settings_text(settings),

@@ -7,19 +7,31 @@ use vramscope_analysis::{SimulatedBasis, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
 
 /// The largest error of scaled reserved bytes that was measured, in percent (docs/what-if.md).
-pub(super) const SCALED_ERROR: f64 = 13.0;
+const SCALED_ERROR: f64 = 13.0;
 
 /// That of bytes scaled by two recordings.
-pub(super) const PAIRED_ERROR: f64 = 16.0;
+const PAIRED_ERROR: f64 = 16.0;
 
-/// The name of a basis, and the error that was measured for it in percent. `is_paired` says that a
-/// second recording shows how requests grow.
-pub(super) fn basis(basis: SimulatedBasis, is_paired: bool) -> (&'static str, Option<f64>) {
+/// The name of a basis in JSON.
+pub(crate) fn basis(basis: SimulatedBasis) -> &'static str {
     match basis {
-        SimulatedBasis::Simulated => ("simulated", None),
+        SimulatedBasis::Simulated => "simulated",
+        SimulatedBasis::Scaled => "scaled",
+        SimulatedBasis::Estimate => "estimate",
+    }
+}
+
+/// The measured error of scaled numbers, in percent.
+pub(crate) fn error_percent(basis: SimulatedBasis) -> Option<f64> {
+    (basis == SimulatedBasis::Scaled).then_some(SCALED_ERROR)
+}
+
+/// The name of a basis and its measured error. `is_paired` says that a second recording shows how
+/// requests grow.
+pub(super) fn basis_and_error(of: SimulatedBasis, is_paired: bool) -> (&'static str, Option<f64>) {
+    match of {
         SimulatedBasis::Scaled if is_paired => ("paired", Some(PAIRED_ERROR)),
-        SimulatedBasis::Scaled => ("scaled", Some(SCALED_ERROR)),
-        SimulatedBasis::Estimate => ("estimate", None),
+        _ => (basis(of), error_percent(of)),
     }
 }
 

@@ -205,7 +205,7 @@ impl Queries {
             Query::Card {} => {
                 task!(on, |at, budget| Answer::Card(Box::new(card::card(at, budget).await)))
             }
-            Query::Findings {} => {
+            Query::Findings {} | Query::SimulatedFindings {} => {
                 task!(on, |at, budget| Answer::Findings(findings::list(at, budget).await))
             }
             Query::Phases { axis, x0, x1, columns } => task!(on, |at, budget| Answer::Phases(

@@ -67,6 +67,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
     let mut all = vec![
         Query::Card {},
         Query::Findings {},
+        Query::SimulatedFindings {},
         Query::Minimap { axis },
         Query::Minimap { axis: AxisKind::Time },
         Query::Phases { axis, x0: 0.0, x1: slots, columns: 100 },

@@ -772,7 +772,7 @@ search: string, } } | { "flame": {
  */
 flame: FlameSpec, } };
 
-export type Query = { "card": Record<symbol, never> } | { "findings": Record<symbol, never> } | { "minimap": { 
+export type Query = { "card": Record<symbol, never> } | { "findings": Record<symbol, never> } | { "simulatedFindings": Record<symbol, never> } | { "minimap": { 
 /**
  * The axis.
  */

@@ -2,6 +2,7 @@
 
 import { computed, effect, type Signal, signal } from "@preact/signals";
 import { type Resource, resource, stopAll } from "../client/resource.js";
+import type { FindingRow } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
 import { stretchOf } from "./lanes.js";
 import type { Ranks } from "./ranks.js";
@@ -15,6 +16,8 @@ export class Queries {
   readonly markers;
   /** Findings of the focused trace, and what could not be looked for. */
   readonly findings;
+  /** The same findings with what the model of the allocator says, when it says something. */
+  readonly simulated;
   /** The curve and the marks of the minimap. */
   readonly minimap;
   /** Annotated ranges near the visible range. */
@@ -53,6 +56,11 @@ export class Queries {
       return events.length === 0 ? null : { markers: { events } };
     });
     this.findings = resource(selection, "findings", () => ({ findings: {} }));
+    this.simulated = resource(selection, "findings", () => {
+      const rows = this.findings.value.value?.rows ?? [];
+      const isModelled = rows.some(({ kind }) => kind === "oom" || kind === "reserved");
+      return isModelled ? { simulatedFindings: {} } : null;
+    });
     this.minimap = resource(selection, "minimap", () => ({ minimap: { axis: axis() } }));
     this.settings = resource(selection, "settings", () => ({ settings: {} }));
     this.annotations = resource(selection, "tracks", () => {
@@ -67,14 +75,17 @@ export class Queries {
       const text = viewSelection.search.value;
       return text === "" ? null : { search: { text } };
     });
-    this.allFindings = computed(
-      () => ranks.overview.value?.findings ?? this.findings.value.value?.rows ?? null,
-    );
+    this.allFindings = computed(() => {
+      const rows = ranks.overview.value?.findings ?? this.findings.value.value?.rows ?? null;
+      const simulated = this.simulated.value.value?.rows ?? [];
+      return rows?.map((row) => simulated.find((of) => isSame(of, row)) ?? row) ?? null;
+    });
     const all: Resource<unknown>[] = [
       this.stateAt,
       this.peak,
       this.markers,
       this.findings,
+      this.simulated,
       this.minimap,
       this.settings,
       this.annotations,
@@ -97,4 +108,8 @@ export class Queries {
   destroy(): void {
     stopAll(this.#stop);
   }
+}
+
+function isSame(a: FindingRow, b: FindingRow): boolean {
+  return a.id === b.id && a.path === b.path && a.device === b.device;
 }

@@ -2,12 +2,53 @@
 
 use super::super::allocator::{EXPANDABLE, can_expand, category, pool, stream};
 use super::super::reserved::setting_action;
+use super::super::simulated::{fitting_settings, missing, smaller};
 use super::largest_sites;
 use crate::loaded_file::SnapshotEntry;
+use crate::simulated::Simulated;
 use vramscope_analysis::{Category, Finding, OomStory, Verdict};
 use vramscope_units::Bytes;
 
-pub(super) fn action(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
+pub(super) fn action(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    story: &OomStory,
+    simulated: &[Simulated],
+) -> String {
+    let mut steps = match (fitting_settings(simulated), missing(simulated)) {
+        (Some(settings), _) => vec![settings],
+        (None, Some(missing)) => {
+            let less = less_memory(entry, finding, story);
+            let free = format!("Free or avoid {missing}, at this point: {less}.");
+            [free].into_iter().chain(smaller(simulated)).collect()
+        }
+        (None, None) => without_model(entry, finding, story),
+    };
+    if matches!(story.verdict, Verdict::StrandedPool | Verdict::Pending) && !simulated.is_empty() {
+        steps.splice(0..0, of_verdict(entry, story));
+    }
+    if story.kept.is_some() {
+        steps.push(
+            "Leave the except block, and delete the exception, before the next step.".to_owned(),
+        );
+    }
+    steps.join(" ")
+}
+
+/// What to do about memory that the request may not use.
+fn of_verdict(entry: &SnapshotEntry, story: &OomStory) -> Option<String> {
+    match story.verdict {
+        Verdict::StrandedPool => Some(return_stranded(entry, story)),
+        Verdict::Pending => Some(
+            "Wait for the other stream before the free, or catch the error and allocate again."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// What to do when no replay says what is missing.
+fn without_model(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> Vec<String> {
     let excess = story.excess().unwrap_or_default();
     let mut steps: Vec<String> = story.settings.iter().map(setting_action).collect();
     match story.verdict {
@@ -33,11 +74,7 @@ pub(super) fn action(entry: &SnapshotEntry, finding: &Finding, story: &OomStory)
                 false => {}
             }
         }
-        Verdict::StrandedPool => steps.push(return_stranded(entry, story)),
-        Verdict::Pending => steps.push(
-            "Wait for the other stream before the free, or catch the error and allocate again."
-                .to_owned(),
-        ),
+        Verdict::StrandedPool | Verdict::Pending => steps.extend(of_verdict(entry, story)),
         Verdict::OtherMemory => steps.push(format!(
             "Find what else took {} on this device (nvidia-smi), and stop it, or free {excess} \
              here.",
@@ -54,12 +91,7 @@ pub(super) fn action(entry: &SnapshotEntry, finding: &Finding, story: &OomStory)
             ));
         }
     }
-    if story.kept.is_some() {
-        steps.push(
-            "Leave the except block, and delete the exception, before the next step.".to_owned(),
-        );
-    }
-    steps.join(" ")
+    steps
 }
 
 fn return_stranded(entry: &SnapshotEntry, story: &OomStory) -> String {

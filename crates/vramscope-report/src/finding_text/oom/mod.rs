@@ -4,9 +4,11 @@ mod action;
 
 use super::allocator::{at_site, category, kind, list, pool, stream};
 use super::reserved::setting_text;
+use super::simulated::shortfall;
 use super::{Words, counted, times};
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
+use crate::simulated::Simulated;
 use vramscope_analysis::{
     BackwardBasis, BackwardSite, Category, Finding, FreeShare, OomStory, Verdict,
 };
@@ -19,7 +21,12 @@ const MAX_NAMED: usize = 3;
 /// Free memory of fewer bytes is not worth a sentence.
 const MIN_NAMED: Bytes = Bytes(16 << 20);
 
-pub(super) fn oom(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> Words {
+pub(super) fn oom(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    story: &OomStory,
+    simulated: &[Simulated],
+) -> Words {
     let request = request_line(entry, story);
     let place = place(finding);
     let at = match &request {
@@ -36,6 +43,7 @@ pub(super) fn oom(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) ->
         twins(entry, story),
         room(story),
         cause(entry, story),
+        shortfall(simulated),
         story.settings.iter().map(setting_text).collect::<Vec<_>>().join(" "),
         flush(story),
         holders(entry, finding, story),
@@ -47,13 +55,14 @@ pub(super) fn oom(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) ->
     Words {
         title: format!("Out of memory: {}{at}", story.requested),
         text: sentences.join(" "),
-        action: action::action(entry, finding, story),
+        action: action::action(entry, finding, story, simulated),
     }
 }
 
 /// Why an allocation failed, in two or three sentences.
-pub(super) fn verdict(entry: &SnapshotEntry, story: &OomStory) -> String {
-    format!("{} {}", room(story), cause(entry, story))
+pub(super) fn verdict(entry: &SnapshotEntry, story: &OomStory, simulated: &[Simulated]) -> String {
+    let sentences = [room(story), cause(entry, story), shortfall(simulated)];
+    sentences.iter().filter(|s| !s.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 /// ` in backward of step 2`.

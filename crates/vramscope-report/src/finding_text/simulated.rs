@@ -1,0 +1,136 @@
+//! The words of what the model of the allocator says about findings.
+
+use super::allocator::list;
+use crate::simulated::{ChangeKind, Simulated};
+use vramscope_units::Bytes;
+
+/// A saving of fewer bytes is not worth a change.
+const MIN_SAVED: u64 = 16 << 20;
+
+/// By how much a failed allocation is short: `326.0 MiB are missing as configured, and 22.0 MiB with
+/// expandable_segments:True (simulated).`
+pub(super) fn shortfall(simulated: &[Simulated]) -> String {
+    let Some(own) = simulated.first().and_then(Simulated::short) else { return String::new() };
+    let of_settings = || simulated.iter().skip(1).filter(|one| one.kind != ChangeKind::Sizes);
+    let shorts = of_settings().filter_map(|one| Some((one, one.short()?)));
+    let mut missing = vec![format!("{own} are missing as configured")];
+    missing.extend(
+        shorts
+            .clone()
+            .filter(|(_, short)| *short < own)
+            .map(|(one, short)| format!("{short} {}", with(&one.change))),
+    );
+    let mut sentences = vec![format!("{} (simulated).", list(&missing))];
+    let served = of_settings().filter(|one| one.fits == Some(true));
+    let served: Vec<String> = served.map(|one| with(&one.change)).collect();
+    if !served.is_empty() {
+        sentences.push(capitalized(&format!("{} the request is served.", served.join(", or "))));
+    }
+    let is_useless =
+        |(one, short): (&Simulated, _)| one.kind == ChangeKind::Expandable && short >= own;
+    if shorts.clone().any(is_useless) {
+        sentences.push("expandable_segments:True does not help.".to_owned());
+    }
+    sentences.join(" ")
+}
+
+/// The settings with which a failed allocation is served.
+pub(super) fn fitting_settings(simulated: &[Simulated]) -> Option<String> {
+    let fitting = simulated.iter().find(|one| {
+        one.fits == Some(true) && matches!(one.kind, ChangeKind::Expandable | ChangeKind::Settings)
+    })?;
+    Some(format!("{}: the request is then served (simulated).", set(fitting)))
+}
+
+/// What is missing at least: `at least 22.0 MiB with expandable_segments:True, or 326.0 MiB as
+/// configured`.
+pub(super) fn missing(simulated: &[Simulated]) -> Option<String> {
+    let own = simulated.iter().find(|one| one.kind == ChangeKind::AsRecorded)?.short()?;
+    let others = simulated.iter().filter(|one| one.kind != ChangeKind::Sizes);
+    let best = others.filter_map(|one| Some((one.short()?, one))).min_by_key(|(short, _)| *short);
+    Some(match best {
+        Some((short, best)) if short.0 + MIN_SAVED <= own.0 => {
+            format!("at least {short} {}, or {own} as configured", with(&best.change))
+        }
+        _ => format!("at least {own}"),
+    })
+}
+
+/// Smaller runs that fit: `It fits with 0.9 x the tokens and expandable_segments:True (scaled,
+/// +-12 %).`
+pub(super) fn smaller(simulated: &[Simulated]) -> Option<String> {
+    let of_sizes = simulated.iter().filter(|one| one.kind == ChangeKind::Sizes);
+    let of_sizes: Vec<&Simulated> = of_sizes.collect();
+    let error = of_sizes.first()?.error_percent?;
+    let words: Vec<String> = of_sizes.iter().map(|one| with(&one.change)).collect();
+    Some(format!("It fits {} (scaled, \u{b1}{error} %).", words.join(", or ")))
+}
+
+/// What the run as recorded needs, and what other settings would reserve.
+pub(super) fn reserved(simulated: &[Simulated], peak: Bytes) -> String {
+    let own = simulated.iter().find(|one| one.kind == ChangeKind::AsRecorded);
+    let least = own.and_then(|own| own.least_device_memory);
+    let least = least.map(|bytes| format!("This run fits in {}.", Bytes(bytes)));
+    let others = simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded).map(|one| {
+        let subject = match one.kind {
+            ChangeKind::Expandable => format!("{} would reserve", one.change),
+            _ => format!("{} it would reserve", capitalized(&with(&one.change))),
+        };
+        let reserved = Bytes(one.reserved_peak);
+        if one.reserved_peak < peak.0 {
+            format!("{subject} {reserved}.")
+        } else {
+            format!("{subject} no less: {reserved}.")
+        }
+    });
+    let sentences: Vec<String> = least.into_iter().chain(others).collect();
+    if sentences.is_empty() { String::new() } else { sentences.join(" ") }
+}
+
+/// The settings that reserve least, if they save enough: `Set
+/// PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it reserves 0.80 GiB less (simulated).`
+pub(super) fn saving(simulated: &[Simulated], peak: Bytes) -> Option<String> {
+    let others = simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded);
+    let best = others.min_by_key(|one| one.reserved_peak)?;
+    let saved = peak
+        .0
+        .checked_sub(best.reserved_peak)
+        .filter(|&saved| saved >= MIN_SAVED && saved.saturating_mul(50) >= peak.0)?;
+    Some(format!("{}: it reserves {} less (simulated).", set(best), Bytes(saved)))
+}
+
+/// `Set PYTORCH_CUDA_ALLOC_CONF=...`.
+fn set(one: &Simulated) -> String {
+    if one.conf.is_empty() {
+        "Unset PYTORCH_CUDA_ALLOC_CONF".to_owned()
+    } else {
+        format!("Set PYTORCH_CUDA_ALLOC_CONF={}", one.conf)
+    }
+}
+
+/// A change in a sentence: parts with `and`, `tokens x0.9` as `0.9 x the tokens`.
+fn plain(change: &str) -> String {
+    let parts: Vec<String> = change
+        .split(", ")
+        .map(|part| match part.split_once(" x") {
+            Some(("tokens", factor)) => format!("{factor} x the tokens"),
+            Some((category, factor)) => {
+                format!("{factor} x the {}", category.replace('_', " "))
+            }
+            None => part.to_owned(),
+        })
+        .collect();
+    list(&parts)
+}
+
+/// A change after a verb: `with expandable_segments:True`, `without max_split_size_mb`.
+fn with(change: &str) -> String {
+    let plain = plain(change);
+    if plain.starts_with("without ") { plain } else { format!("with {plain}") }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}

@@ -1,0 +1,283 @@
+//! What the model of the allocator says about findings: by how much an allocation that failed is
+//! short, what would have fitted, and what other settings would reserve.
+
+use crate::derived::Derived;
+use crate::target::Target;
+use crate::what_if::{basis, error_percent};
+use serde::Serialize;
+use vramscope_analysis::slicing::Budget;
+use vramscope_analysis::{
+    AllocatorSettings, Capacity, Category, CostlySetting, Facts, OomStory, Question, ReservedPeak,
+    Scale, Scenario, Search, SimulatedBasis, Verdict, WhatIf, settings_text,
+};
+use vramscope_units::Bytes;
+
+/// The factor of tokens is searched in steps of one part of this number.
+const TOKEN_STEPS: u32 = 20;
+
+/// Fewer tokens than this share of the recorded ones are no small change.
+const MIN_TOKENS: u32 = TOKEN_STEPS / 2;
+
+/// The maximum number of failed allocations that are simulated: the first of the findings.
+const MAX_OOMS: usize = 4;
+
+/// The share of optimizer state that 8-bit optimizers leave of 32-bit ones.
+const EIGHT_BIT: f64 = 0.25;
+
+/// A change of a run, and what the model says about it. Bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Simulated {
+    /// What differs from the recording, in words: `as recorded`, `expandable_segments:True`.
+    pub change: String,
+    /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
+    pub conf: String,
+    /// For a failed allocation: whether the run goes through this point. Null for other findings.
+    pub fits: Option<bool>,
+    /// The bytes that are missing; null for findings that are not about a failed allocation.
+    pub short_by: Option<u64>,
+    /// The peak of `reserved_bytes`; when memory runs out, until then.
+    pub reserved_peak: u64,
+    /// The memory that PyTorch must have for the run to go through; null if it was not searched.
+    pub least_device_memory: Option<u64>,
+    /// `simulated`, or `scaled`.
+    pub basis: &'static str,
+    /// The measured error of scaled numbers, in percent; null for others.
+    pub error_percent: Option<f64>,
+    /// What differs.
+    #[serde(skip)]
+    pub kind: ChangeKind,
+}
+
+/// What a [`Simulated`] changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// Nothing.
+    AsRecorded,
+    /// Expandable segments are on.
+    Expandable,
+    /// Other settings of the allocator.
+    Settings,
+    /// The sizes of blocks.
+    Sizes,
+}
+
+/// What the model says about the findings of a device: by index of the finding.
+pub(crate) type SimulatedFindings = Vec<(usize, Vec<Simulated>)>;
+
+/// Simulates what the findings of a device are about. Empty without a finding that the model can
+/// say something about, and where the model does not reproduce the recording.
+pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> SimulatedFindings {
+    let findings = target.entry.findings(target.index);
+    let mut ooms: Vec<(usize, &OomStory)> = Vec::new();
+    let mut reserved = None;
+    for (i, finding) in findings.iter().enumerate() {
+        match &finding.facts {
+            Facts::Oom(story) if ooms.len() < MAX_OOMS => ooms.push((i, story)),
+            Facts::Reserved(peak) => reserved = Some((i, peak)),
+            _ => {}
+        }
+    }
+    // A run that failed has no peak to compare with.
+    let reserved = reserved.filter(|_| ooms.is_empty());
+    if ooms.is_empty() && reserved.is_none() {
+        return Vec::new();
+    }
+    target.entry.derive(Derived::WhatIf, target.index, budget).await;
+    let model = target.entry.what_if(target.index).filter(|model| model.calibration.is_equal());
+    let Some(model) = model else { return Vec::new() };
+    let simulator = Simulator { target, model };
+    let mut all = Vec::new();
+    for (i, story) in ooms {
+        all.push((i, simulator.oom(story, budget).await));
+    }
+    if let Some((i, peak)) = reserved {
+        all.push((i, simulator.reserved(peak, budget).await));
+    }
+    all
+}
+
+struct Simulator<'a> {
+    target: Target<'a>,
+    model: &'a WhatIf,
+}
+
+impl Simulator<'_> {
+    async fn answer(&self, question: Question, budget: &mut Budget) -> Scenario {
+        let categories = self.target.entry.categories(self.target.index);
+        self.model.answer(question, self.target.trace(), categories, budget).await
+    }
+
+    /// The settings that may need less memory, each with its kind and its words.
+    fn other_settings(&self, costly: &[CostlySetting]) -> Vec<(ChangeKind, AllocatorSettings)> {
+        let recorded = &self.model.settings;
+        let expandable = AllocatorSettings { expandable_segments: true, ..recorded.clone() };
+        let mut plain = recorded.clone();
+        let default = AllocatorSettings::default();
+        for setting in costly {
+            match setting {
+                CostlySetting::MaxSplitSize { .. } => plain.max_split_size = default.max_split_size,
+                CostlySetting::RoundupPower2Divisions { .. } => {
+                    plain.roundup_power2_divisions = default.roundup_power2_divisions;
+                }
+            }
+        }
+        let both = AllocatorSettings { expandable_segments: true, ..plain.clone() };
+        let mut all: Vec<(ChangeKind, AllocatorSettings)> = Vec::new();
+        let named = [
+            (ChangeKind::Expandable, expandable),
+            (ChangeKind::Settings, plain),
+            (ChangeKind::Settings, both),
+        ];
+        for (kind, settings) in named {
+            let is_known = |(_, known): &(ChangeKind, AllocatorSettings)| *known == settings;
+            if settings != *recorded && !all.iter().any(is_known) {
+                all.push((kind, settings));
+            }
+        }
+        all
+    }
+
+    /// By how much a failed allocation is short as configured and with other settings, then changes
+    /// with which it fits.
+    async fn oom(&self, story: &OomStory, budget: &mut Budget) -> Vec<Simulated> {
+        let is_known = matches!(self.model.calibration.capacity, Capacity::Exact { .. });
+        // What refused the request was no lack of memory that a change of the run could avoid.
+        let is_of_run = !matches!(story.verdict, Verdict::Limit | Verdict::OtherMemory);
+        if !is_known || !is_of_run {
+            return Vec::new();
+        }
+        let base = Question {
+            until: Some(story.event.0),
+            least: Search::WhenShort,
+            ..Question::as_recorded(&self.model.settings)
+        };
+        let own = self.answer(base.clone(), budget).await;
+        if own.ooms != [story.event.0] {
+            return Vec::new();
+        }
+        let mut all = vec![Simulated::of_oom(ChangeKind::AsRecorded, "as recorded", &own)];
+        if own.basis != SimulatedBasis::Simulated || self.model.starts_late() {
+            return all;
+        }
+        let mut best = (own.short_by(), self.model.settings.clone());
+        for (kind, settings) in self.other_settings(&story.settings) {
+            let question = Question { settings: settings.clone(), ..base.clone() };
+            let scenario = self.answer(question, budget).await;
+            let short = scenario.short_by();
+            if short < best.0 {
+                best = (short, settings.clone());
+            }
+            let words = difference(&self.model.settings, &settings);
+            all.push(Simulated::of_oom(kind, &words, &scenario));
+        }
+        // A smaller run needs less of what the request may use, not of other pools.
+        let is_demand = matches!(story.verdict, Verdict::Demand | Verdict::Fragmentation);
+        if best.0 != Some(0) && is_demand {
+            let settings = best.1;
+            let words = difference(&self.model.settings, &settings);
+            let base = Question { settings, least: Search::Never, ..base };
+            all.extend(self.smaller(&base, &words, budget).await);
+        }
+        all
+    }
+
+    /// Smaller runs with which a failed allocation fits.
+    async fn smaller(&self, base: &Question, words: &str, budget: &mut Budget) -> Vec<Simulated> {
+        let with = |words: &str, scale: &str| match words {
+            "" => scale.to_owned(),
+            _ => format!("{scale}, {words}"),
+        };
+        let mut all = Vec::new();
+        // The most tokens that fit, in steps. None fit at `fails`.
+        let (mut fits, mut fails, mut found) = (MIN_TOKENS - 1, TOKEN_STEPS, None);
+        while fails - fits > 1 {
+            let middle = u32::midpoint(fits, fails);
+            let tokens = f64::from(middle) / f64::from(TOKEN_STEPS);
+            let scale = Scale { tokens: Some(tokens), ..Scale::default() };
+            let scenario = self.answer(Question { scale, ..base.clone() }, budget).await;
+            if scenario.fits() {
+                (fits, found) = (middle, Some((tokens, scenario)));
+            } else {
+                fails = middle;
+            }
+        }
+        if let Some((tokens, scenario)) = found {
+            let words = with(words, &format!("tokens x{tokens}"));
+            all.push(Simulated::of_oom(ChangeKind::Sizes, &words, &scenario));
+        }
+        let categories = vec![(Category::OptimizerState, EIGHT_BIT)];
+        let scale = Scale { categories, ..Scale::default() };
+        let scenario = self.answer(Question { scale, ..base.clone() }, budget).await;
+        if scenario.fits() {
+            let words = with(words, &format!("{} x{EIGHT_BIT}", Category::OptimizerState.name()));
+            all.push(Simulated::of_oom(ChangeKind::Sizes, &words, &scenario));
+        }
+        all
+    }
+
+    /// The least memory of the run as configured, and what other settings reserve.
+    async fn reserved(&self, peak: &ReservedPeak, budget: &mut Budget) -> Vec<Simulated> {
+        let base =
+            Question { least: Search::Always, ..Question::as_recorded(&self.model.settings) };
+        let own = self.answer(base.clone(), budget).await;
+        let mut all = vec![Simulated::new(ChangeKind::AsRecorded, "as recorded", &own)];
+        if self.model.starts_late() {
+            return all;
+        }
+        for (kind, settings) in self.other_settings(&peak.settings) {
+            let words = difference(&self.model.settings, &settings);
+            let question = Question { settings, least: Search::Never, ..base.clone() };
+            let scenario = self.answer(question, budget).await;
+            if scenario.fits() {
+                all.push(Simulated::new(kind, &words, &scenario));
+            }
+        }
+        all
+    }
+}
+
+impl Simulated {
+    fn new(kind: ChangeKind, change: &str, scenario: &Scenario) -> Self {
+        Self {
+            change: change.to_owned(),
+            conf: settings_text(&scenario.question.settings),
+            fits: None,
+            short_by: None,
+            reserved_peak: scenario.reserved_peak,
+            least_device_memory: scenario.least,
+            basis: basis(scenario.basis),
+            error_percent: error_percent(scenario.basis),
+            kind,
+        }
+    }
+
+    fn of_oom(kind: ChangeKind, change: &str, scenario: &Scenario) -> Self {
+        Self {
+            fits: Some(scenario.fits()),
+            short_by: scenario.short_by(),
+            // Searched until the failure only: no figure about the run.
+            least_device_memory: None,
+            ..Self::new(kind, change, scenario)
+        }
+    }
+
+    /// The missing bytes.
+    pub(crate) fn short(&self) -> Option<Bytes> {
+        self.short_by.filter(|_| self.fits == Some(false)).map(Bytes)
+    }
+}
+
+/// What differs between settings, in the form of `PYTORCH_CUDA_ALLOC_CONF`.
+fn difference(recorded: &AllocatorSettings, settings: &AllocatorSettings) -> String {
+    let mut words = Vec::new();
+    if recorded.expandable_segments != settings.expandable_segments {
+        words.push("expandable_segments:True");
+    }
+    if recorded.max_split_size != settings.max_split_size {
+        words.push("without max_split_size_mb");
+    }
+    if recorded.roundup_power2_divisions != settings.roundup_power2_divisions {
+        words.push("without roundup_power2_divisions");
+    }
+    words.join(", ")
+}
