@@ -36,7 +36,7 @@ pub enum Query {
     /// The findings, and what could not be looked for.
     Findings {},
     /// The findings with what the model of the allocator says about them: what is missing, what
-    /// would have fitted, what other settings reserve. It takes some dozen replays of the recording.
+    /// would have fitted, what other settings reserve. It takes dozens of replays.
     SimulatedFindings {},
     /// The curve of the whole window along an axis, with marks.
     Minimap {

@@ -7,8 +7,8 @@ use vramscope_units::Bytes;
 /// A saving of fewer bytes is not worth a change.
 const MIN_SAVED: u64 = 16 << 20;
 
-/// By how much a failed allocation is short: `326.0 MiB are missing as configured, and 22.0 MiB with
-/// expandable_segments:True (simulated).`
+/// By how much a failed allocation is short: `326.0 MiB are missing as configured, and 22.0 MiB
+/// with expandable_segments:True (simulated).`
 pub(super) fn shortfall(simulated: &[Simulated]) -> String {
     let Some(own) = simulated.first().and_then(Simulated::short) else { return String::new() };
     let of_settings = || simulated.iter().skip(1).filter(|one| one.kind != ChangeKind::Sizes);
