@@ -146,6 +146,7 @@ fn queries(events: u32) -> Vec<(&'static str, Query)> {
         width: 1600,
         height: 800,
         dark: false,
+        simulated: None,
     };
     let timeline = Layer::Timeline { color: ColorBy::Category, bands: true, search: String::new() };
     let segments = Layer::Segments {

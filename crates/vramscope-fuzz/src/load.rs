@@ -3,7 +3,8 @@
 use crate::pieces;
 use vramscope_protocol::views::{
     At as Moment, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer,
-    Looked, MarkedRange, Query, ScenarioSpec, SegmentSort, SegmentSpec, Table, TextForm,
+    Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort, SegmentSpec, Table,
+    TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
@@ -185,6 +186,10 @@ fn queries() -> Vec<Query> {
         roundup_power2_divisions: Some(1 << 31),
         device_memory: "1GiB".to_owned(),
         tokens: 3.0,
+        parts: vec![
+            ScaledPart { what: "activation".to_owned(), factor: f64::NAN },
+            ScaledPart { what: "py".to_owned(), factor: 0.0 },
+        ],
     };
     vec![
         Query::Card {},
@@ -236,7 +241,7 @@ fn queries() -> Vec<Query> {
         Query::FlameNode { flame, node: 1 },
         Query::Frame { name: String::new(), file: String::new(), line: 0 },
         Query::WhatIf {},
-        Query::UsualScenarios {},
+        Query::UsualScenarios { spec: scenario.clone() },
         Query::Scenario { spec: scenario.clone() },
         Query::SimulatedCurve { spec: scenario, axis, x0: -1.0, x1: 1e9, columns: u32::MAX },
     ]

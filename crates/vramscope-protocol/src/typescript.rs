@@ -128,6 +128,7 @@ fn declarations() -> String {
         SettingRow,
         ScenarioSpec,
         WhatIfCard,
+        ScaledPart,
         UsualScenarios,
         ScenarioRow,
         ScenarioCard,

@@ -214,7 +214,10 @@ pub enum Query {
     /// Whether there are predictions.
     WhatIf {},
     /// The usual scenarios, with the least memory that each needs. That takes dozens of replays.
-    UsualScenarios {},
+    UsualScenarios {
+        /// What differs from the recording. The allocator's settings in it do not count.
+        spec: ScenarioSpec,
+    },
     /// One scenario.
     Scenario {
         /// What differs from the recording.
@@ -253,6 +256,8 @@ pub enum Query {
         height: u32,
         /// True for a dark background.
         dark: bool,
+        /// The scenario whose simulated reserved bytes are drawn over the timeline; null for none.
+        simulated: Option<ScenarioSpec>,
     },
 }
 

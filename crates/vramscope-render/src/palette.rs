@@ -175,6 +175,8 @@ pub struct Surfaces {
     pub lift: Rgba,
     /// The capacity line. The color of warnings.
     pub warn: Rgba,
+    /// The line of simulated reserved bytes.
+    pub simulated: Rgba,
 }
 
 impl Surfaces {
@@ -189,6 +191,7 @@ impl Surfaces {
                 accent: [0x8a, 0xca, 0xff, 255],
                 lift: [0xff, 0xff, 0xff, 255],
                 warn: [0xf0, 0xb0, 0x4a, 255],
+                simulated: [0xff, 0x8f, 0xc7, 255],
             },
             Theme::Light => Self {
                 ground: [0xfb, 0xfc, 0xfd, 255],
@@ -198,6 +201,7 @@ impl Surfaces {
                 accent: [0x05, 0x50, 0xae, 255],
                 lift: [0xff, 0xff, 0xff, 255],
                 warn: [0x8f, 0x56, 0x00, 255],
+                simulated: [0xb8, 0x18, 0x6f, 255],
             },
         }
     }

@@ -1,6 +1,7 @@
 // The view state of a viewer as a value. Links, scripts and undo read it and restore it.
 
 import type { RankFile } from "./client/rank-file.js";
+import { AS_RECORDED, scenarioOf, scenarioText } from "./scenario-state.js";
 import type { Uses } from "./stores.js";
 import { GIB } from "./view-selection.js";
 import {
@@ -47,6 +48,7 @@ export class Address {
   place(): ViewState {
     const { runs, selection, navigation, viewSelection, plots, appearance } = this.#owners;
     const { cursor, search, color, pinned, range: marked } = viewSelection;
+    const whatIf = scenarioText(viewSelection.scenario.value);
     const trace = selection.visibleTrace.value;
     const range = plots.timeline.value?.range.value;
     const sel = selection.block.value?.reference;
@@ -60,6 +62,7 @@ export class Address {
       drawer: navigation.drawer.value ?? "none",
       ...(cursor.value !== null && { at: cursor.value }),
       ...(marked.value && { range: rangeText(marked.value) }),
+      ...(whatIf !== "" && { whatIf }),
       ...(search.value !== "" && { find: search.value }),
       ...(color.value !== "stack" && { color: color.value }),
       ...(focus && { path: focus.file.path }),
@@ -74,10 +77,11 @@ export class Address {
 
   /** Restores an earlier place. Fields that it lacks are cleared. */
   restore(place: ViewState): void {
-    const { search, color, cursor, pinned, range } = this.#owners.viewSelection;
+    const { search, color, cursor, pinned, range, scenario } = this.#owners.viewSelection;
     range.value = null;
     pinned.value = null;
     search.value = "";
+    scenario.value = AS_RECORDED;
     color.value = "stack";
     cursor.value = null;
     this.go(place);
@@ -127,6 +131,8 @@ export class Address {
     if (state.view) navigation.view.value = state.view;
     if (state.drawer) navigation.drawer.value = state.drawer === "none" ? null : state.drawer;
     if (state.find !== undefined) viewSelection.search.value = state.find;
+    const scenario = state.whatIf === undefined ? undefined : scenarioOf(state.whatIf);
+    if (scenario) viewSelection.scenario.value = scenario;
     if (state.color) viewSelection.color.value = state.color;
     if (state.capacity !== undefined) viewSelection.capacity.value = state.capacity * GIB;
     if (state.a !== undefined)

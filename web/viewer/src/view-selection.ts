@@ -7,8 +7,10 @@ import type {
   ColorBy,
   FlameSpec,
   MarkedRange,
+  ScenarioSpec,
   SegmentSort,
 } from "./generated/protocol.js";
+import { AS_RECORDED } from "./scenario-state.js";
 
 export const GIB = 2 ** 30;
 /** Sanity limit for the GPU memory field, in GiB. */
@@ -82,6 +84,8 @@ export class ViewSelection {
     root: "",
     ranged: false,
   });
+  /** The question of the "What if" view. */
+  readonly scenario: Signal<ScenarioSpec> = signal(AS_RECORDED);
   readonly rulers: Signal<readonly Ruler[]> = signal([]);
   /** Events with a marker, in ascending order; -1 is before the first event. */
   readonly markers: Signal<readonly number[]> = signal([]);

@@ -26,6 +26,7 @@ const FULL: ViewState = {
   markers: "500,-1,1500",
   rulers: "y:event:1000:1000:0:2048,x:time:0:1:0:0",
   capacity: 79.1,
+  whatIf: "expandable_segments:True,device_memory:80 GiB,tokens:2,train.py:12:0",
   find: "a=b&c >512MiB",
   color: "category",
   theme: "dark",
@@ -63,6 +64,7 @@ test.each([
   ["rulers", "y:event:0:1:0"],
   ["capacity", "0"],
   ["capacity", "2000000"],
+  ["whatIf", "tokens:none"],
   ["color", "rainbow"],
   ["theme", "sepia"],
 ] as const)("a bad %s (%s) is left out alone", (name, value) => {

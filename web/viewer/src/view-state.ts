@@ -3,6 +3,7 @@
 
 import type { AxisKind, ColorBy, MarkedRange } from "./generated/protocol.js";
 import { VIEWS, type View } from "./navigation.js";
+import { scenarioOf } from "./scenario-state.js";
 import { COLORS, MAX_CAPACITY_GIB, type Ruler } from "./view-selection.js";
 
 export type Theme = "auto" | "light" | "dark";
@@ -39,6 +40,8 @@ export interface ViewState {
   rulers?: string;
   /** The GPU's memory in GiB. */
   capacity?: number;
+  /** The question of the "What if" view: `expandable_segments:True,tokens:2,gradient:0`. */
+  whatIf?: string;
   /** The search text. */
   find?: string;
   color?: ColorBy;
@@ -119,6 +122,7 @@ const FIELDS = {
   rulers: validText(rulersOf),
   capacity: (text: string) =>
     Number(text) > 0 && Number(text) < MAX_CAPACITY_GIB ? Number(text) : undefined,
+  whatIf: validText(scenarioOf),
   find: (text: string) => text.slice(0, 500),
   color: oneOf(...(Object.keys(COLORS) as ColorBy[])),
   theme: oneOf("auto", "light", "dark"),

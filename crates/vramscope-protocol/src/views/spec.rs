@@ -83,7 +83,7 @@ specs! {
     Side:           Long,  queues,   [Carving, Categories, Steps, Findings];
     Settings:       Long,  queues,   [Carving, Categories, Steps];
     WhatIf:         Short, queues,   [WhatIf];
-    UsualScenarios: Long,  queues,   [WhatIf];
+    UsualScenarios: Long,  replaces, [WhatIf];
     Scenario:       Short, replaces, [WhatIf];
     SimulatedCurve: Short, replaces, [WhatIf];
     Picture:        Long,  queues,   [Carving, Pools];

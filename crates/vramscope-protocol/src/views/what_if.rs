@@ -18,6 +18,19 @@ pub struct ScenarioSpec {
     pub device_memory: String,
     /// The factor of tokens.
     pub tokens: f64,
+    /// Blocks with another size, and blocks that are left out.
+    pub parts: Vec<ScaledPart>,
+}
+
+/// Blocks with another size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ScaledPart {
+    /// A category, or a call site such as `train.py:12`.
+    pub what: String,
+    /// The factor of the sizes; 0 leaves the blocks out. A call site can only be left out.
+    pub factor: f64,
 }
 
 /// Whether there are predictions, and what they differ from.
@@ -37,8 +50,8 @@ pub struct WhatIfCard {
     pub roundup_power2_divisions: String,
 }
 
-/// The usual scenarios.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The usual scenarios; none if the question is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct UsualScenarios {
@@ -87,6 +100,8 @@ pub struct ScenarioRow {
 pub struct ScenarioCard {
     /// What is wrong with the question; null if nothing is.
     pub error: Option<String>,
+    /// The entered text that is wrong: a memory size or a call site; null if it is another value.
+    pub wrong: Option<String>,
     /// The scenario; null with an error, and where there are no predictions.
     pub scenario: Option<ScenarioRow>,
     /// The scenario in a sentence.

@@ -21,13 +21,14 @@ pub use text::{
 use crate::derived::Derived;
 use crate::rank_of::rank_of;
 use crate::target::{Target, event_of, slot_of};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion};
 use vramscope_analysis::{
     AllocatorSettings, Capacity, Category, Coverage, Question, Scale, Scenario, Search, Trace,
     WhatIf, parse_settings, settings_text,
 };
-use vramscope_snapshot::DeviceKind;
+use vramscope_snapshot::{DeviceKind, StackId};
 
 /// `vramscope.what-if/1`.
 #[derive(Clone, Debug, Serialize)]
@@ -252,7 +253,7 @@ pub async fn what_if_sliced(
         return Ok(report);
     }
     (report.reserved, report.pools) = parts(target, model, budget).await;
-    for (change, question) in questions(target, model, options)? {
+    for (change, question) in questions(target, model, options, budget).await? {
         let categories = target.entry.categories(target.index);
         let scenario = model.answer(question, trace, categories, budget).await;
         report.scenarios.push(ScenarioRecord::new(change, &scenario, trace, options));
@@ -313,12 +314,16 @@ async fn parts(
     (Some(sum), pools)
 }
 
-/// The questions with what they change, in words.
-fn questions(
+/// The factors of `options`, and the same in words.
+///
+/// # Errors
+///
+/// A name is no category, and no block is allocated there.
+async fn scale(
     target: Target<'_>,
-    model: &WhatIf,
     options: &Options,
-) -> Result<Vec<(String, Question)>, String> {
+    budget: &mut Budget,
+) -> Result<(Scale, Vec<String>), String> {
     let mut scale =
         Scale { tokens: options.tokens, growth: options.growth.clone(), ..Scale::default() };
     scale.categories.clone_from(&options.scale);
@@ -328,12 +333,23 @@ fn questions(
     for name in &options.without {
         match Category::parse(name) {
             Some(category) => scale.categories.push((category, 0.0)),
-            None => scale.without.extend(blocks_at(target, name)?),
+            None => scale.without.extend(blocks_at(target, name, budget).await?),
         }
         words.push(format!("without {name}"));
     }
     scale.without.sort_unstable();
     scale.without.dedup();
+    Ok((scale, words))
+}
+
+/// The questions with what they change, in words.
+async fn questions(
+    target: Target<'_>,
+    model: &WhatIf,
+    options: &Options,
+    budget: &mut Budget,
+) -> Result<Vec<(String, Question)>, String> {
+    let (scale, words) = scale(target, options, budget).await?;
     let base = Question {
         available: options.available(),
         scale,
@@ -387,12 +403,22 @@ fn questions(
 }
 
 /// The blocks whose call site is `place`, as in `train.py:12`.
-fn blocks_at(target: Target<'_>, place: &str) -> Result<Vec<u32>, String> {
-    let blocks: Vec<u32> = (0..)
-        .zip(&target.trace().blocks)
-        .filter(|(_, block)| crate::frames::site(target.entry, block.stack).contains(place))
-        .map(|(i, _)| i)
-        .collect();
+async fn blocks_at(
+    target: Target<'_>,
+    place: &str,
+    budget: &mut Budget,
+) -> Result<Vec<u32>, String> {
+    let mut is_there: FxHashMap<StackId, bool> = FxHashMap::default();
+    let mut blocks: Vec<u32> = Vec::new();
+    for (i, block) in (0..).zip(&target.trace().blocks) {
+        let compare = || crate::frames::site(target.entry, block.stack).contains(place);
+        if *is_there.entry(block.stack).or_insert_with(compare) {
+            blocks.push(i);
+        }
+        if i % STRIDE as u32 == 0 {
+            budget.charge(2 * STRIDE as u64).await;
+        }
+    }
     if blocks.is_empty() {
         return Err(format!(
             "`{place}` is no category, and no block is allocated there: expected a category, or a \

@@ -199,9 +199,9 @@ impl Queries {
             Query::WhatIf {} => {
                 task!(on, |at, _budget| Answer::WhatIf(Box::new(what_if::card(at))))
             }
-            Query::UsualScenarios {} => {
-                task!(on, |at, budget| Answer::UsualScenarios(what_if::usual(at, budget).await))
-            }
+            Query::UsualScenarios { spec } => task!(on, |at, budget| Answer::UsualScenarios(
+                what_if::usual(at, &spec, budget).await
+            )),
             Query::Card {} => {
                 task!(on, |at, budget| Answer::Card(Box::new(card::card(at, budget).await)))
             }

@@ -3,6 +3,7 @@
 //! It is drawn from the tiles that the page would draw at this size, so both merge the same blocks.
 
 mod sheet;
+mod simulated;
 
 use self::sheet::{
     CHAR_WIDTH, MARGINS, MAX_SIDE, Sheet, X_LABEL_SPACING, Y_LABEL_SPACING, escaped,
@@ -31,7 +32,8 @@ pub(super) async fn picture(
 ) -> String {
     // Separate caches, because the page draws its own tiles meanwhile.
     let queries = &mut Queries::default();
-    let Query::Picture { layer, axis, x0, x1, y0, y1, width, height, dark } = query else {
+    let Query::Picture { layer, axis, x0, x1, y0, y1, width, height, dark, simulated } = query
+    else {
         return String::new();
     };
     let is_valid = [x0, x1, y0, y1].iter().all(|v| v.is_finite()) && x0 < x1 && y0 < y1;
@@ -39,7 +41,6 @@ pub(super) async fn picture(
     let Some(at) = super::target(file, target).filter(|_| is_valid) else { return String::new() };
     let theme = if *dark { Theme::Dark } else { Theme::Light };
     let (palette, surfaces) = (Palette::new(theme), Surfaces::new(theme));
-    let css = |[r, g, b, _]: [u8; 4]| format!("#{r:02x}{g:02x}{b:02x}");
     let (out, [width, height]) = (String::new(), [width, height].map(f64::from));
     let mut sheet = Sheet { out, x: [*x0, *x1], y: [*y0, *y1], width, height, palette };
     let (all_width, all_height) =
@@ -79,6 +80,9 @@ pub(super) async fn picture(
         }
     }
     strips(queries, file, target, *axis, layer, &mut sheet, budget).await;
+    if let (Layer::Timeline { .. }, Some(spec)) = (layer, simulated) {
+        simulated::draw(at, spec, *axis, &surfaces, &mut sheet, budget).await;
+    }
     if !matches!(layer, Layer::Flame { .. })
         && let Some(axis) = layout_axis(at.trace(), *axis)
     {
@@ -103,6 +107,10 @@ pub(super) async fn picture(
     labels(queries, file, target, layer, &mut sheet, &text_color);
     sheet.put(format_args!("</svg>"));
     sheet.out
+}
+
+fn css([r, g, b, _]: [u8; 4]) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 fn query_axis(query: &Query) -> AxisKind {

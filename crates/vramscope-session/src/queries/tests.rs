@@ -9,7 +9,8 @@ use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_protocol::views::{
     Answer, At, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec, FlameWeight,
-    Layer, Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
+    Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort, SegmentSpec, Table,
+    TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
 use vramscope_report::LoadedFile;
@@ -53,6 +54,14 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         rows: rows(SegmentSort::Size),
         search: String::new(),
     };
+    let scenario = ScenarioSpec {
+        expandable_segments: Some(true),
+        max_split_size_mb: None,
+        roundup_power2_divisions: None,
+        device_memory: String::new(),
+        tokens: 1.5,
+        parts: vec![ScaledPart { what: "py".into(), factor: 0.0 }],
+    };
     let picture = Query::Picture {
         layer: segments,
         axis,
@@ -63,6 +72,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         width: 200,
         height: 100,
         dark: true,
+        simulated: None,
     };
     let mut all = vec![
         Query::Card {},
@@ -87,6 +97,23 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         Query::Frame { name: "forward".into(), file: "/train/model.py".into(), line: 1 },
         Query::Settings {},
         picture,
+        Query::Picture {
+            layer: Layer::Timeline {
+                color: ColorBy::default(),
+                bands: true,
+                search: String::new(),
+            },
+            axis,
+            x0: 0.0,
+            x1: slots,
+            y0: 0.0,
+            y1: 4e8,
+            width: 200,
+            height: 100,
+            dark: false,
+            simulated: Some(scenario.clone()),
+        },
+        Query::UsualScenarios { spec: scenario },
     ];
     all.extend(BandKind::ALL.map(|band| Query::Side { band }));
     let exported = [

@@ -7,10 +7,10 @@ use super::tiles::layout_axis;
 use crate::scheduler::SLICE;
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{AllocatorSettings, WhatIf};
+use vramscope_analysis::{AllocatorSettings, Category, WhatIf};
 use vramscope_protocol::views::{
-    SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioSpec, SimulatedCurve, UsualScenarios,
-    WhatIfCard,
+    SIMULATED_HEIGHT, ScaledPart, ScenarioCard, ScenarioRow, ScenarioSpec, SimulatedCurve,
+    UsualScenarios, WhatIfCard,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
 use vramscope_report::what_if::{
@@ -20,8 +20,12 @@ use vramscope_report::what_if::{
 use vramscope_report::{LoadedFile, Quantity, Target};
 use vramscope_units::{Bytes, grouped};
 
-/// Cached scenarios: the one that is shown, and those that a switch goes back to.
+/// The number of scenarios that are kept. A user who turns a switch back gets the earlier answer at
+/// once.
 const MAX_SCENARIOS: usize = 4;
+
+/// The largest factor of a part, as the program takes it.
+const MAX_FACTOR: f64 = 1000.0;
 
 /// Columns of a curve: more than any screen has.
 const MAX_COLUMNS: u32 = 1 << 14;
@@ -70,8 +74,13 @@ async fn simulated(
 
 /// A spec as a key, which must equal itself: NaN does not.
 fn key(spec: &ScenarioSpec) -> ScenarioSpec {
-    let tokens = if spec.tokens.is_finite() { spec.tokens } else { 0.0 };
-    ScenarioSpec { tokens, ..spec.clone() }
+    let finite = |factor: f64| if factor.is_finite() { factor } else { -1.0 };
+    let parts = spec
+        .parts
+        .iter()
+        .map(|part| ScaledPart { factor: finite(part.factor), ..part.clone() })
+        .collect();
+    ScenarioSpec { tokens: finite(spec.tokens), parts, ..spec.clone() }
 }
 
 /// A scenario and its curve.
@@ -84,20 +93,23 @@ pub(crate) struct Simulated {
 }
 
 impl Simulated {
-    async fn sliced(at: Target<'_>, spec: &ScenarioSpec, budget: &mut Budget) -> Self {
-        let nothing = |error| Self {
-            card: ScenarioCard { error, ..ScenarioCard::default() },
+    pub(crate) async fn sliced(at: Target<'_>, spec: &ScenarioSpec, budget: &mut Budget) -> Self {
+        let nothing = |error: Option<String>| Self {
+            card: ScenarioCard {
+                wrong: error.as_deref().and_then(quoted),
+                error,
+                ..ScenarioCard::default()
+            },
             steps: Vec::new(),
             end: None,
         };
         let Some(model) = at.entry.what_if(at.index).filter(|m| m.calibration.is_equal()) else {
             return nothing(None);
         };
-        let (settings, options) = match asked(model, spec) {
-            Ok(asked) => asked,
+        let (record, curve) = match answer(at, model, spec, budget).await {
+            Ok(answer) => answer,
             Err(error) => return nothing(Some(error)),
         };
-        let (record, curve) = scenario_sliced(at, model, settings, &options, budget).await;
         let recorded = model.calibration.recorded_reserved_peak;
         let first_failure = record.ooms.first().map(|event| event + 1);
         let steps: Vec<(u32, u64)> =
@@ -106,6 +118,7 @@ impl Simulated {
         Self {
             card: ScenarioCard {
                 error: None,
+                wrong: None,
                 verdict: verdict(&record, recorded),
                 scenario: Some(row(&record, recorded)),
                 top: top as f64,
@@ -126,11 +139,28 @@ impl Simulated {
     ) -> SimulatedCurve {
         let columns = columns.clamp(1, MAX_COLUMNS);
         let mut curve = SimulatedCurve { x0, x1, columns, top: self.card.top, path: String::new() };
+        let (first, tops) = self.tops(at, axis, [x0, x1], columns);
+        if !tops.is_empty() {
+            let between = [first * 10, (first + tops.len() as u32) * 10];
+            curve.path = outline(&tops, between, SIMULATED_HEIGHT, self.card.top as u64);
+        }
+        curve
+    }
+
+    /// The largest bytes in each of these columns between two slots, and the index of the first
+    /// column that has a value. Empty without a prediction.
+    pub(crate) fn tops(
+        &self,
+        at: Target<'_>,
+        axis: AxisKind,
+        [x0, x1]: [f64; 2],
+        columns: u32,
+    ) -> (u32, Vec<u64>) {
         let width = (x1 - x0) / f64::from(columns);
         let Some(axis) =
             layout_axis(at.trace(), axis).filter(|_| width > 0.0 && self.card.top > 0.0)
         else {
-            return curve;
+            return (0, Vec::new());
         };
         let slots = axis.extent();
         let edge = |column: u32| x0 + width * f64::from(column);
@@ -146,7 +176,7 @@ impl Simulated {
             }
             let inside = self.steps.partition_point(|step| step.0 < states.end);
             let begun = self.steps.partition_point(|step| step.0 <= states.start);
-            // The step that holds at the start of the column, and those that begin in it.
+            // A column has the bytes at its start, and each change inside it.
             let held = &self.steps[begun.saturating_sub(1).min(inside)..inside];
             let Some(top) = held.iter().map(|(_, bytes)| *bytes).max() else { continue };
             if tops.is_empty() {
@@ -154,16 +184,27 @@ impl Simulated {
             }
             tops.push(top);
         }
-        if !tops.is_empty() {
-            let between = [first * 10, (first + tops.len() as u32) * 10];
-            curve.path = outline(&tops, between, SIMULATED_HEIGHT, self.card.top as u64);
-        }
-        curve
+        (first, tops)
     }
 }
 
-/// The settings and the options of a spec.
-fn asked(model: &WhatIf, spec: &ScenarioSpec) -> Result<(AllocatorSettings, Options), String> {
+/// The scenario of a spec, with its curve.
+async fn answer(
+    at: Target<'_>,
+    model: &WhatIf,
+    spec: &ScenarioSpec,
+    budget: &mut Budget,
+) -> Result<(ScenarioRecord, Vec<(u32, u64)>), String> {
+    scenario_sliced(at, model, settings(model, spec)?, &options(spec)?, budget).await
+}
+
+/// The entered text that an error is about. Errors begin with it.
+fn quoted(error: &str) -> Option<String> {
+    error.strip_prefix('`')?.split_once('`').map(|(text, _)| text.to_owned())
+}
+
+/// The settings of a spec.
+fn settings(model: &WhatIf, spec: &ScenarioSpec) -> Result<AllocatorSettings, String> {
     let mut settings = model.settings.clone();
     if let Some(is_on) = spec.expandable_segments {
         settings.expandable_segments = is_on;
@@ -181,12 +222,32 @@ fn asked(model: &WhatIf, spec: &ScenarioSpec) -> Result<(AllocatorSettings, Opti
         }
         Some(_) => return Err("roundup_power2_divisions must be a power of two.".to_owned()),
     }
+    Ok(settings)
+}
+
+/// The options of a spec, without its settings.
+fn options(spec: &ScenarioSpec) -> Result<Options, String> {
     if !(spec.tokens > 0.0 && spec.tokens <= 64.0) {
         return Err("The factor of tokens must be above 0 and at most 64.".to_owned());
     }
     let memory = spec.device_memory.trim();
     let device_memory = if memory.is_empty() { None } else { Some(parse_memory(memory)?) };
-    Ok((settings, Options { device_memory, tokens: Some(spec.tokens), ..Options::default() }))
+    let tokens = Some(spec.tokens).filter(|&factor| factor != 1.0);
+    let mut options = Options { device_memory, tokens, ..Options::default() };
+    for ScaledPart { what, factor } in &spec.parts {
+        match Category::parse(what) {
+            _ if !(0.0..=MAX_FACTOR).contains(factor) => {
+                return Err(format!("The factor of {what} must be from 0 to {MAX_FACTOR}."));
+            }
+            Some(category) if *factor != 0.0 => options.scale.push((category, *factor)),
+            None if *factor != 0.0 => {
+                return Err(format!("`{what}` is no category: a call site can only be left out."));
+            }
+            None if what.is_empty() => return Err("The call site is empty.".to_owned()),
+            _ => options.without.push(what.clone()),
+        }
+    }
+    Ok(options)
 }
 
 /// Whether there are predictions, and what they differ from.
@@ -214,12 +275,19 @@ pub(crate) fn card(at: Target<'_>) -> WhatIfCard {
     }
 }
 
-/// The usual scenarios. None where there are no predictions.
-pub(crate) async fn usual(at: Target<'_>, budget: &mut Budget) -> UsualScenarios {
-    let report = match what_if_sliced(at, &Options::default(), budget).await {
-        Ok(report) => report,
-        Err(error) => return UsualScenarios { rows: Vec::new(), sentence: error },
+/// The usual scenarios on the device and with the factors of a spec. None where there are no
+/// predictions, or if the spec is wrong.
+pub(crate) async fn usual(
+    at: Target<'_>,
+    spec: &ScenarioSpec,
+    budget: &mut Budget,
+) -> UsualScenarios {
+    let answer = match options(spec) {
+        Ok(options) => what_if_sliced(at, &options, budget).await,
+        Err(error) => Err(error),
     };
+    // The answer to the question itself says what is wrong with it.
+    let Ok(report) = answer else { return UsualScenarios::default() };
     let recorded = report.calibration.as_ref().map_or(0, |c| c.recorded_reserved_peak);
     UsualScenarios {
         rows: report.scenarios.iter().map(|record| row(record, recorded)).collect(),

@@ -14,7 +14,8 @@ fn picture(session: &mut FileSession, bands: bool) -> String {
     let [x0, y0] = [0.0, 0.0];
     let [x1, y1] = [300.0, 4e8];
     let axis = AxisKind::Event;
-    let query = Query::Picture { layer, axis, x0, x1, y0, y1, width: 300, height: 200, dark: true };
+    let (width, height, dark, simulated) = (300, 200, true, None);
+    let query = Query::Picture { layer, axis, x0, x1, y0, y1, width, height, dark, simulated };
     answer!(*session, query, Text)
 }
 

@@ -11,7 +11,7 @@ export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -961,7 +961,11 @@ line: number, } } | { "side": {
 /**
  * The band at whose peaks the live sets are compared.
  */
-band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": Record<symbol, never> } | { "usualScenarios": Record<symbol, never> } | { "scenario": { 
+band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": Record<symbol, never> } | { "usualScenarios": { 
+/**
+ * What differs from the recording. The allocator's settings in it do not count.
+ */
+spec: ScenarioSpec, } } | { "scenario": { 
 /**
  * What differs from the recording.
  */
@@ -1021,7 +1025,11 @@ height: number,
 /**
  * True for a dark background.
  */
-dark: boolean, } };
+dark: boolean, 
+/**
+ * The scenario whose simulated reserved bytes are drawn over the timeline; null for none.
+ */
+simulated: ScenarioSpec | null, } };
 
 export type At = { "event": { 
 /**
@@ -1959,7 +1967,11 @@ deviceMemory: string,
 /**
  * The factor of tokens.
  */
-tokens: number, };
+tokens: number, 
+/**
+ * Blocks with another size, and blocks that are left out.
+ */
+parts: Array<ScaledPart>, };
 
 export type WhatIfCard = { 
 /**
@@ -1982,6 +1994,16 @@ maxSplitSize: string,
  * `roundup_power2_divisions` of the recording in words: `4`, `off`.
  */
 roundupPower2Divisions: string, };
+
+export type ScaledPart = { 
+/**
+ * A category, or a call site such as `train.py:12`.
+ */
+what: string, 
+/**
+ * The factor of the sizes; 0 leaves the blocks out. A call site can only be left out.
+ */
+factor: number, };
 
 export type UsualScenarios = { 
 /**
@@ -2049,6 +2071,10 @@ export type ScenarioCard = {
  * What is wrong with the question; null if nothing is.
  */
 error: string | null, 
+/**
+ * The entered text that is wrong: a memory size or a call site; null if it is another value.
+ */
+wrong: string | null, 
 /**
  * The scenario; null with an error, and where there are no predictions.
  */

@@ -194,7 +194,7 @@ export abstract class CanvasPlot<H> {
   }
 
   /** The view as a picture query, without its theme; null without a source. */
-  picture(): Omit<Extract<Query, { picture: unknown }>["picture"], "dark"> | null {
+  picture(): Omit<Extract<Query, { picture: unknown }>["picture"], "dark" | "simulated"> | null {
     if (this.source === null) return null;
     const { layer, axis } = this.source;
     const { width, height } = this.view.labels().plot;

@@ -1,7 +1,7 @@
 // Lanes of items below the timeline. They are laid out for a stretch that is wider than the view.
 // Panning and zooming inside a stretch only transform its container.
 
-import { effect } from "@preact/signals";
+import { computed, effect, type ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Range } from "../client/rank-client.js";
@@ -17,13 +17,29 @@ const STEP = 32;
 /** Wider items keep their name in view when their start is not, in CSS pixels. */
 const STICKY_WIDTH = 60;
 
+/** A range and the number of its columns. */
+type Stretch = Range & { columns: number };
+
 /** The stretch to lay out for a visible range and its width in CSS pixels. */
-export function stretchOf({ x0, x1 }: Range, width: number): Range & { columns: number } {
+function stretchOf({ x0, x1 }: Range, width: number): Stretch {
   // A power of two, so that merged items stay the same while the view moves.
   const column = 2 ** Math.ceil(Math.log2(((x1 - x0) / Math.max(1, width)) * COLUMN));
   const step = column * STEP;
   const [from, to] = [Math.floor(x0 / step - 0.5), Math.ceil(x1 / step + 0.5)];
   return { x0: from * step, x1: to * step, columns: (to - from) * STEP };
+}
+
+/** The stretch around the visible range of the timeline; null without one. */
+export function visibleStretch(plots: Plots): ReadonlySignal<Stretch | null> {
+  let last: Stretch | null = null;
+  return computed(() => {
+    const plot = plots.timeline.value;
+    const range = plot?.range.value;
+    const width = plot?.labels.value?.plot.width;
+    const next = range && width ? stretchOf(range, width) : null;
+    if (next?.x0 !== last?.x0 || next?.x1 !== last?.x1) last = next;
+    return last;
+  });
 }
 
 type LanesProperties<I extends LaneItem> = Uses<"plots"> & {

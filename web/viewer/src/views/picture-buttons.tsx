@@ -2,6 +2,7 @@
 
 import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
+import type { ScenarioSpec } from "../generated/protocol.js";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
@@ -10,9 +11,16 @@ import { savePicture } from "./picture.js";
 type PictureButtonsProperties = Uses<"selection" | "appearance"> & {
   plot: CanvasPlot<unknown> | null;
   name: string;
+  /** The scenario whose line is over the plot. */
+  simulated?: ScenarioSpec | null;
 };
 
-export function PictureButtons({ plot, name, ...owners }: PictureButtonsProperties) {
+export function PictureButtons({
+  plot,
+  name,
+  simulated = null,
+  ...owners
+}: PictureButtonsProperties) {
   const isEmpty = useMemo(() => computed(() => !plot?.range.value), [plot]).value;
   return (
     <>
@@ -23,7 +31,7 @@ export function PictureButtons({ plot, name, ...owners }: PictureButtonsProperti
           class="button plain"
           disabled={isEmpty}
           title={`Save the picture as ${form.toUpperCase()}`}
-          onClick={() => void savePicture(owners, form, plot, name)}
+          onClick={() => void savePicture(owners, form, plot, name, simulated)}
         >
           <Icon name="save" /> {form.toUpperCase()}
         </button>

@@ -1,5 +1,6 @@
 // Saves a plot as a picture: the worker draws an SVG, and the browser turns it into a PNG.
 
+import type { ScenarioSpec } from "../generated/protocol.js";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Uses } from "../stores.js";
 import { nameFor, saveBlob } from "./save.js";
@@ -32,18 +33,19 @@ async function pixels(svg: Blob): Promise<Blob> {
   }
 }
 
-/** Saves the visible part of a plot. */
+/** Saves the visible part of a plot, with the line of a scenario. */
 export async function savePicture(
   { selection, appearance }: Uses<"selection" | "appearance">,
   form: "svg" | "png",
   plot: CanvasPlot<unknown> | null,
   name: string,
+  simulated: ScenarioSpec | null,
 ): Promise<void> {
   const { target } = selection;
   const picture = plot?.picture();
   if (!target || !picture) return;
   const text = await target.client.view(target.target, "text", {
-    picture: { ...picture, dark: appearance.dark.peek() },
+    picture: { ...picture, dark: appearance.dark.peek(), simulated },
   });
   if (text === null) return;
   const svg = new Blob([text], { type: "image/svg+xml" });

@@ -1,10 +1,10 @@
 // Queries about the focused trace whose answers several views show.
 
-import { computed, effect, type Signal, signal } from "@preact/signals";
+import { computed } from "@preact/signals";
 import { type Resource, resource, stopAll } from "../client/resource.js";
 import type { FindingRow } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
-import { stretchOf } from "./lanes.js";
+import { visibleStretch } from "./lanes.js";
 import type { Ranks } from "./ranks.js";
 
 export class Queries {
@@ -30,8 +30,6 @@ export class Queries {
   readonly found;
   /** Findings of all loaded ranks, by severity. */
   readonly allFindings;
-  /** The stretch of the axis for which annotations and phases are laid out. */
-  readonly #stretch: Signal<ReturnType<typeof stretchOf> | null> = signal(null);
   readonly #stop: (() => void)[];
 
   constructor(
@@ -43,6 +41,8 @@ export class Queries {
     }: Uses<"selection" | "viewSelection" | "navigation" | "plots">,
     ranks: Ranks,
   ) {
+    // Annotations and phases are laid out for a stretch that is wider than the view.
+    const around = visibleStretch(plots);
     const axis = () => selection.visibleTrace.value?.axis.kind ?? "event";
     this.stateAt = resource(selection, "stateAt", () => {
       const event = viewSelection.cursor.value;
@@ -64,11 +64,11 @@ export class Queries {
     this.minimap = resource(selection, "minimap", () => ({ minimap: { axis: axis() } }));
     this.settings = resource(selection, "settings", () => ({ settings: {} }));
     this.annotations = resource(selection, "tracks", () => {
-      const stretch = this.#stretch.value;
+      const stretch = around.value;
       return stretch && { tracks: { axis: axis(), ...stretch } };
     });
     this.phases = resource(selection, "phases", () => {
-      const stretch = this.#stretch.value;
+      const stretch = around.value;
       return stretch && { phases: { axis: axis(), ...stretch } };
     });
     this.found = resource(selection, "search", () => {
@@ -92,17 +92,7 @@ export class Queries {
       this.phases,
       this.found,
     ];
-    this.#stop = [
-      effect(() => {
-        const plot = plots.timeline.value;
-        const range = plot?.range.value;
-        const width = plot?.labels.value?.plot.width;
-        const next = range && width ? stretchOf(range, width) : null;
-        const before = this.#stretch.peek();
-        if (next?.x0 !== before?.x0 || next?.x1 !== before?.x1) this.#stretch.value = next;
-      }),
-      ...all.map(({ stop }) => stop),
-    ];
+    this.#stop = all.map(({ stop }) => stop);
   }
 
   destroy(): void {

@@ -20,6 +20,7 @@ type ToolsProperties = ViewUses<
 export function TimelineTools(owners: ToolsProperties) {
   const { selection, viewSelection, plots, appearance, queries } = owners;
   const hasPools = (queries.minimap.value.value?.pools ?? 0) > 0;
+  const isSimulated = Boolean(owners.whatIfs.curve.value.value?.path);
   return (
     <>
       <Choice label="Color" value={viewSelection.color} options={COLOR_OPTIONS} testid="color-by" />
@@ -41,7 +42,7 @@ export function TimelineTools(owners: ToolsProperties) {
           )}
         </span>
       )}
-      {owners.whatIfs.curve.value.value?.path && (
+      {isSimulated && (
         <span class="legend" aria-hidden="true">
           <span class="line" data-band="simulated" /> reserved, simulated
         </span>
@@ -53,6 +54,7 @@ export function TimelineTools(owners: ToolsProperties) {
           appearance={appearance}
           plot={plots.timeline.value}
           name="timeline"
+          simulated={isSimulated ? viewSelection.scenario.value : null}
         />
       </span>
     </>

@@ -9,9 +9,9 @@ const DEVICES = ["A10G", "L4", "L40S", "A100-40GB", "A100-80GB", "H100", "H200",
 export function MemoryField({ whatIfs }: ViewUses<"whatIfs">) {
   const [id, list] = [useId(), useId()];
   const { deviceMemory } = whatIfs.spec.value;
-  const isBad = deviceMemory !== "" && Boolean(whatIfs.scenario.value.value?.error);
+  const isBad = whatIfs.scenario.value.value?.wrong === deviceMemory;
   return (
-    <div class="what-if-field">
+    <div class="what-if-field field">
       <label
         for={id}
         title="What the card has. 512 MiB of it are taken to be the CUDA context's, not PyTorch's"

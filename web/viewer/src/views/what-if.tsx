@@ -2,9 +2,11 @@
 
 import { useId } from "preact/hooks";
 import type { ScenarioRow, WhatIfCard } from "../generated/protocol.js";
+import { AS_RECORDED } from "../scenario-state.js";
 import { Icon } from "../ui/icons.js";
 import { MemoryField, TokensSlider } from "./what-if-fields.js";
-import { AS_RECORDED, type WhatIfs } from "./what-ifs.js";
+import { Parts } from "./what-if-parts.js";
+import type { WhatIfs } from "./what-ifs.js";
 import type { ViewUses } from "./workspace.js";
 
 type WhatIfProperties = ViewUses<"selection" | "steps" | "whatIfs">;
@@ -37,7 +39,7 @@ export function WhatIf({ selection, steps, whatIfs }: WhatIfProperties) {
       </p>
       <div class="what-if-body">
         <Verdict whatIfs={whatIfs} />
-        <Question whatIfs={whatIfs} card={card} />
+        <Question selection={selection} whatIfs={whatIfs} card={card} />
         <div class="what-if-answers">
           <Scenarios whatIfs={whatIfs} steps={steps} />
         </div>
@@ -46,13 +48,13 @@ export function WhatIf({ selection, steps, whatIfs }: WhatIfProperties) {
   );
 }
 
-type Asking = ViewUses<"whatIfs"> & { card: WhatIfCard };
+type Asking = ViewUses<"selection" | "whatIfs"> & { card: WhatIfCard };
 
 /** Values that are worth a try. */
 const SPLITS = [64, 128, 256, 512, 1024];
 const DIVISIONS = [2, 4, 8, 16];
 
-function Question({ whatIfs, card }: Asking) {
+function Question({ selection, whatIfs, card }: Asking) {
   const spec = whatIfs.spec.value;
   const isOn = spec.expandableSegments ?? card.expandableSegments;
   return (
@@ -97,6 +99,7 @@ function Question({ whatIfs, card }: Asking) {
       />
       <MemoryField whatIfs={whatIfs} />
       <TokensSlider whatIfs={whatIfs} />
+      <Parts selection={selection} whatIfs={whatIfs} />
       <button
         type="button"
         class="link what-if-reset"
@@ -181,6 +184,8 @@ function Scenarios({ whatIfs, steps }: ViewUses<"whatIfs" | "steps">) {
   const usual = whatIfs.usual.value.value;
   const asked = whatIfs.scenario.value.value?.scenario;
   const open = (event: number) => steps.goTo(event);
+  // The verdict says what is wrong with the question.
+  if (usual?.rows.length === 0) return null;
   return (
     <section class="what-if-table" aria-label="Scenarios">
       <table class="grid">
@@ -218,7 +223,7 @@ function Scenarios({ whatIfs, steps }: ViewUses<"whatIfs" | "steps">) {
             <Scenario row={asked} name="as asked" open={open} isAsked />
           )}
         </tbody>
-        <tbody>
+        <tbody aria-busy={whatIfs.usual.waiting.value}>
           {(usual?.rows ?? []).map((row) => (
             <Scenario key={row.change} row={row} name={row.change} open={open} />
           ))}

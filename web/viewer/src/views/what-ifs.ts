@@ -1,27 +1,18 @@
 // What the "What if" view asks, and the answers, which the timeline shows as well.
 
-import { computed, effect, type Signal, signal } from "@preact/signals";
-import type { Range } from "../client/rank-client.js";
+import { computed, type Signal } from "@preact/signals";
 import { type Resource, resource, stopAll } from "../client/resource.js";
 import type { ScenarioSpec } from "../generated/protocol.js";
+import { AS_RECORDED, scenarioOf, scenarioText } from "../scenario-state.js";
 import type { Uses } from "../stores.js";
-import { stretchOf } from "./lanes.js";
+import { visibleStretch } from "./lanes.js";
 
-/** The recording as it is. */
-export const AS_RECORDED: ScenarioSpec = {
-  expandableSegments: null,
-  maxSplitSizeMb: null,
-  roundupPower2Divisions: null,
-  deviceMemory: "",
-  tokens: 1,
-};
-
-/** Columns of the curve per column of a lane: steps of the curve are told apart at 1.5 pixels. */
+/** A column of a lane has 6 pixels, a column of the curve 1.5. */
 const FINER = 4;
 
 export class WhatIfs {
   /** What the view asks. */
-  readonly spec: Signal<ScenarioSpec> = signal(AS_RECORDED);
+  readonly spec: Signal<ScenarioSpec>;
   /** Whether something differs from the recording. */
   readonly isChanged;
   /** Whether there are predictions. */
@@ -34,52 +25,61 @@ export class WhatIfs {
   readonly curve;
   /** The most bytes of the line over the timeline; 0 without one. */
   readonly top;
-  readonly #stretch: Signal<(Range & { columns: number }) | null> = signal(null);
   readonly #stop: (() => void)[];
 
-  constructor({ selection, navigation, plots }: Uses<"selection" | "navigation" | "plots">) {
+  constructor({
+    selection,
+    viewSelection,
+    navigation,
+    plots,
+  }: Uses<"selection" | "viewSelection" | "navigation" | "plots">) {
+    this.spec = viewSelection.scenario;
     const isOpen = computed(
       () => navigation.view.value === "what-if" || navigation.drawer.value === "what-if",
     );
-    this.isChanged = computed(() => {
-      const spec = this.spec.value;
-      return (Object.keys(AS_RECORDED) as (keyof ScenarioSpec)[]).some(
-        (key) => spec[key] !== AS_RECORDED[key],
-      );
+    this.isChanged = computed(() => scenarioText(this.spec.value) !== "");
+    // The text stays equal while only settings change, which the usual scenarios do not follow.
+    const shared = computed(() => {
+      const { deviceMemory, tokens, parts } = this.spec.value;
+      return scenarioText({ ...AS_RECORDED, deviceMemory, tokens, parts });
     });
+    const around = visibleStretch(plots);
     this.card = resource(selection, "whatIf", () => (isOpen.value ? { whatIf: {} } : null));
     this.usual = resource(selection, "usualScenarios", () =>
-      isOpen.value ? { usualScenarios: {} } : null,
+      isOpen.value ? { usualScenarios: { spec: scenarioOf(shared.value) ?? AS_RECORDED } } : null,
     );
     this.scenario = resource(selection, "scenario", () =>
       isOpen.value ? { scenario: { spec: this.spec.value } } : null,
     );
     this.curve = resource(selection, "simulatedCurve", () => {
-      const stretch = this.#stretch.value;
+      const stretch = around.value;
       const axis = selection.visibleTrace.value?.axis.kind;
       // Without a change the line would cover the recorded one.
       if (!isOpen.value || !this.isChanged.value || !stretch || !axis) return null;
-      return { simulatedCurve: { spec: this.spec.value, axis, ...stretch } };
+      const columns = stretch.columns * FINER;
+      return { simulatedCurve: { spec: this.spec.value, axis, ...stretch, columns } };
     });
     this.top = computed(() => (this.isChanged.value ? (this.scenario.value.value?.top ?? 0) : 0));
     const all: Resource<unknown>[] = [this.card, this.usual, this.scenario, this.curve];
-    this.#stop = [
-      effect(() => {
-        const plot = plots.timeline.value;
-        const range = plot?.range.value;
-        const width = plot?.labels.value?.plot.width;
-        const next = range && width ? stretchOf(range, width) : null;
-        const before = this.#stretch.peek();
-        if (next?.x0 === before?.x0 && next?.x1 === before?.x1) return;
-        this.#stretch.value = next && { ...next, columns: next.columns * FINER };
-      }),
-      ...all.map(({ stop }) => stop),
-    ];
+    this.#stop = all.map(({ stop }) => stop);
   }
 
   /** Changes a part of the question. */
   ask(change: Partial<ScenarioSpec>): void {
     this.spec.value = { ...this.spec.peek(), ...change };
+  }
+
+  /** Sets the factor of a category or a call site; null removes it from the question. */
+  scale(what: string, factor: number | null): void {
+    const { parts } = this.spec.peek();
+    const isNew = parts.every((part) => part.what !== what);
+    const changed = parts.map((part) => (part.what === what ? { what, factor } : part));
+    const all = isNew ? [...parts, { what, factor }] : changed;
+    this.ask({
+      parts: all.flatMap((part) =>
+        part.factor === null ? [] : [{ what: part.what, factor: part.factor }],
+      ),
+    });
   }
 
   destroy(): void {
