@@ -11,7 +11,7 @@ use crate::machine::{MAX_DEPTH, Machine};
 use crate::memo::Memo;
 use crate::opcode as op;
 use crate::sink::Sink;
-use crate::value::{Kind, Slot, Value};
+use crate::value::{Kind, Value};
 
 /// Bytes of the longest operation with an operand of fixed size: LONG1 with eight bytes.
 const WINDOW_BYTES: usize = 10;
@@ -228,13 +228,14 @@ impl<S: Sink> Machine<S> {
                 op::EMPTY_LIST if window[1] == op::MEMOIZE && window[2] == op::SETITEMS => {
                     // The empty frame list of an event without a call stack.
                     let memo = self.memo.reserve_next();
-                    let list = self.heap.new_memoized(false, memo);
+                    let list = self.heap.new_held_list(memo);
                     self.memo.set(memo, list);
                     (list, 2)
                 }
                 op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.has_pending() => {
                     let used = bytes.len() - rest.len() + 1;
                     let items = &self.dict_items[..n];
+                    self.heap.hold(items);
                     if let Some(replacement) =
                         self.sink.dict(&mut self.heap, None, items, at + used as u64)
                     {
@@ -262,6 +263,7 @@ impl<S: Sink> Machine<S> {
                     let at = at + (bytes.len() - rest.len()) as u64;
                     n -= 2;
                     let pair = &self.dict_items[n..n + 2];
+                    self.heap.hold(pair);
                     let value = self.sink.tuple(&mut self.heap, pair, at);
                     (value.unwrap_or_else(|| self.heap.make_tuple(pair)), 1)
                 }
@@ -306,7 +308,7 @@ impl<S: Sink> Machine<S> {
         let list = *self.stack.last().filter(|_| from > floor)?;
         match (list.as_open(), list.kind()) {
             (Some((false, _)), _) => {}
-            (None, Kind::List(id)) if matches!(self.heap.slot(id), Slot::Empty(_)) => {}
+            (None, Kind::List(id)) if self.heap.is_new(id) => {}
             _ => return None,
         }
         if let Some((value, len)) = self.lists.lookup(rest) {

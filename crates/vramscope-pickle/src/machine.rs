@@ -1,5 +1,6 @@
 //! The stack machine. [`Machine::run`] executes one opcode after the other.
 
+use crate::budget::held_limit;
 use crate::error::{ByteOffset, PickleError};
 use crate::fast_path::MAX_DICT_ITEMS;
 use crate::heap::{Heap, Oddity};
@@ -16,6 +17,9 @@ use crate::value::Value;
 const MAX_OPERAND_BYTES: u64 = 1 << 30;
 /// Limit of nested marks, four bytes each. No recorder nests as deeply.
 pub(crate) const MAX_DEPTH: u64 = 1 << 20;
+
+/// [`reserve_for`](crate::reserve_for) grows nothing by more than this factor.
+const MAX_PROJECTED: f64 = 17.0;
 
 pub(crate) struct Machine<S> {
     pub(crate) sink: S,
@@ -74,6 +78,24 @@ impl<S: Sink> Machine<S> {
         }
     }
 
+    fn held(&self) -> usize {
+        let MemoryUse { memo, objects, strings, other, .. } = self.memory_use();
+        memo + objects + strings + other + self.sink.memory()
+    }
+
+    /// Checks the memory of machine and sink, and `more` bytes, against the budget after `read`
+    /// bytes of the stream.
+    #[inline(never)]
+    pub(crate) fn check_memory(&mut self, read: u64, more: usize) -> Result<(), PickleError> {
+        let held = self.held() + more;
+        self.heap.budget.check(read, held)
+    }
+
+    /// Whether the memory held after `read` bytes may grow by this factor.
+    pub(crate) fn may_hold_times(&self, factor: f64, read: u64) -> bool {
+        self.held() as f64 * factor.min(MAX_PROJECTED) <= held_limit(read) as f64
+    }
+
     /// Runs all complete operations in `bytes`, which start at offset `base` of the stream.
     pub(crate) fn run(
         &mut self,
@@ -84,10 +106,14 @@ impl<S: Sink> Machine<S> {
         while self.root.is_none() {
             operands.pos = self.fast_path(bytes, operands.pos, base);
             let start = operands.pos;
+            let at = base + start as u64;
+            if self.heap.budget.is_due(at) {
+                self.check_memory(at, 0)?;
+            }
             let Ok(code) = operands.byte() else {
                 return Ok(RunOutcome::NeedsMore { used: start, missing: 1 });
             };
-            match self.execute(code, &mut operands, base + start as u64, base) {
+            match self.execute(code, &mut operands, at, base) {
                 Ok(()) => {}
                 Err(Halt::Missing(MissingBytes(missing))) => {
                     return Ok(RunOutcome::NeedsMore { used: start, missing });
@@ -95,6 +121,7 @@ impl<S: Sink> Machine<S> {
                 Err(Halt::Error(error)) => return Err(error),
             }
         }
+        self.check_memory(base + operands.pos as u64, 0)?;
         Ok(RunOutcome::Stopped { used: operands.pos })
     }
 

@@ -86,7 +86,8 @@ pub enum Kind {
     Opaque(StrId),
 }
 
-/// The state of a container's object slot.
+/// The state of a container's object slot. While it is empty or stored, the slot also has a mark
+/// once another container holds this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     /// No items yet. Holds the index of the memo entry that refers to it, if any.
@@ -122,6 +123,8 @@ const COMPACT_EXT: u64 = (0xf << 32 | u32::MAX as u64 >> CODE_BITS) << TAG_BITS;
 /// Payload bits above the number of an open container.
 const OPEN_LIST: u64 = 1 << 32;
 const OPEN_DICT: u64 = 2 << 32;
+/// The mark of a slot whose container another one holds.
+const HELD: u64 = 1 << 63;
 
 impl Value {
     /// `None`.
@@ -255,9 +258,23 @@ impl Value {
         Self::new(STORED, store as u64)
     }
 
+    /// The slot with the mark that another container holds this one. Unchanged if a sink took the
+    /// container.
+    pub(crate) const fn held(self) -> Self {
+        match self.0 & TAG_MASK {
+            EMPTY | STORED => Self(self.0 | HELD),
+            _ => self,
+        }
+    }
+
+    /// Whether the slot has the mark of [`Value::held`].
+    pub(crate) const fn is_held(self) -> bool {
+        matches!(self.0 & TAG_MASK, EMPTY | STORED) && self.0 & HELD != 0
+    }
+
     /// Decodes a container's slot.
     pub(crate) const fn slot(self) -> Slot {
-        let payload = self.0 >> TAG_BITS;
+        let payload = (self.0 & !HELD) >> TAG_BITS;
         match self.0 & TAG_MASK {
             EMPTY if payload == 0 => Slot::Empty(None),
             EMPTY => Slot::Empty(Some((payload - 1) as u32)),
@@ -358,6 +375,12 @@ mod tests {
         assert_eq!(Value::ext(3, 7).as_ext(3), Some(7));
         assert_eq!(Value::ext(3, 7).as_ext(2), None);
         assert_eq!(Value::list(7).as_ext(0), None);
+        let slots =
+            [Value::empty_slot(None), Value::empty_slot(Some(u32::MAX)), Value::stored_slot(9)];
+        assert_eq!(slots.map(|slot| slot.held().slot()), slots.map(Value::slot));
+        assert_eq!(slots.map(Value::is_held), [false; 3]);
+        assert_eq!(slots.map(|slot| slot.held().is_held()), [true; 3]);
+        assert!(!Value::ext(1, 7).held().is_held());
         assert_eq!(Value::bool(true).kind(), Kind::Bool(true));
         assert_eq!(Value::open(true, u32::MAX).as_open(), Some((true, u32::MAX)));
         assert_eq!(Value::open(false, 0).as_open(), Some((false, 0)));
