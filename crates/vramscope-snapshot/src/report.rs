@@ -168,7 +168,7 @@ impl Report {
         message: impl FnOnce() -> String,
     ) {
         match self.warnings.iter_mut().find(|w| w.kind == kind) {
-            Some(warning) => warning.count += count,
+            Some(warning) => warning.count = warning.count.saturating_add(count),
             None => self.warnings.push(Warning { kind, message: message(), byte_offset, count }),
         }
     }
@@ -255,6 +255,20 @@ pub enum LoadError {
         /// The format, and the remedy if any.
         what: &'static str,
     },
+    /// More rows than the file's length explains, or than PyTorch can write.
+    #[error("{found} {what} are more than a snapshot of this size can have: it is malicious")]
+    TooMany {
+        /// What there are too many of.
+        what: &'static str,
+        /// Their number.
+        found: u64,
+    },
+    /// Containers inside each other: gzip in gzip, or a page in gzip.
+    #[error("this file is packed more than {limit} times")]
+    Nested {
+        /// The limit.
+        limit: u32,
+    },
     /// The first bytes match no supported format.
     #[error(
         "this is not a snapshot: it starts with {found}, \
@@ -275,9 +289,12 @@ impl LoadError {
             | Self::Html { .. }
             | Self::MemoryTimeline
             | Self::Refused { .. }
+            | Self::Nested { .. }
             | Self::Unknown { .. } => FileFault::NoSnapshot,
             // Only a page with a snapshot has base64 data under that key.
-            Self::Base64 { .. } | Self::Pickle(PickleError::Empty) => FileFault::Damaged,
+            Self::Base64 { .. } | Self::TooMany { .. } | Self::Pickle(PickleError::Empty) => {
+                FileFault::Damaged
+            }
             Self::Pickle(_) | Self::Json { .. } | Self::Gzip { .. } => {
                 if may_be_snapshot {
                     FileFault::Damaged
@@ -295,6 +312,12 @@ impl LoadError {
                 "The process may have ended while it wrote the file, or a copy was interrupted. \
                  Copy the file again or take a new snapshot.",
             ),
+            // Copies would not help.
+            Self::Pickle(
+                PickleError::Memory { .. }
+                | PickleError::MaxMemory { .. }
+                | PickleError::LateItems { .. },
+            ) => None,
             Self::Pickle(_) => {
                 Some("Copy the file again. If that does not help, take a new snapshot.")
             }
@@ -305,6 +328,8 @@ impl LoadError {
             | Self::Gzip { .. }
             | Self::Html { .. }
             | Self::Base64 { .. }
+            | Self::TooMany { .. }
+            | Self::Nested { .. }
             | Self::Refused { .. } => None,
         }
     }
