@@ -77,7 +77,7 @@ pub enum PickleError {
     },
     /// The pickle takes more memory than its length explains.
     #[error(
-        "the first {at} bytes of this pickle ask for {asked} bytes of memory, {} times their \
+        "the first {at} bytes of this file ask for {asked} bytes of memory, {} times their \
          size: it is damaged or malicious",
         asked / at.max(&1)
     )]
@@ -88,7 +88,7 @@ pub enum PickleError {
         at: ByteOffset,
     },
     /// The pickle takes more memory than it may.
-    #[error("after {at} bytes this pickle takes more than the limit of {max} bytes of memory")]
+    #[error("after {at} unpacked bytes this file takes more than the limit of {max} bytes of memory")]
     MaxMemory {
         /// The limit in bytes.
         max: u64,

@@ -410,7 +410,10 @@ impl Tables {
                 _ => {}
             }
         }
-        self.place_blocks(&segment);
+        // Segments may refer to one list of blocks.
+        if heap.budget.ask(segment.blocks.len()) {
+            self.place_blocks(&segment);
+        }
         self.segments.push(segment);
         self.segments.len() as u32 - 1
     }
