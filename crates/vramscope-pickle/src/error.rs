@@ -66,8 +66,8 @@ pub enum PickleError {
     },
     /// Items for a container whose content was used before.
     #[error(
-        "opcode {op} at offset {at} changes a list or dict that something else holds already: \
-         such pickles are not read"
+        "opcode {op} at offset {at} changes a list or dict after it was used: such pickles are not \
+         read"
     )]
     LateItems {
         /// The opcode's name.
@@ -88,7 +88,9 @@ pub enum PickleError {
         at: ByteOffset,
     },
     /// The pickle takes more memory than it may.
-    #[error("after {at} unpacked bytes this file takes more than the limit of {max} bytes of memory")]
+    #[error(
+        "after {at} unpacked bytes this file takes more than the limit of {max} bytes of memory"
+    )]
     MaxMemory {
         /// The limit in bytes.
         max: u64,

@@ -6,6 +6,7 @@ use crate::host;
 use crate::ids::StackId;
 use crate::json_text::{MAX_SHOWN_BYTES, cut, json_text};
 use crate::keys;
+use crate::limits;
 use crate::report::{LoadError, WarningKind};
 use crate::segments::Segment;
 use crate::snapshot::{Device, DeviceKind, Excerpt, Snapshot, UsedCounts};
@@ -255,7 +256,7 @@ pub(crate) fn build(
     devices.extend(host::device(&mut heap, &mut tables, host, &mut of_devices));
     let held = heap.memory() + tables.memory();
     heap.budget.check(bytes, held)?;
-    check_sharing(&devices, &of_devices, bytes)?;
+    limits::check_sharing(&devices, &of_devices, bytes)?;
     let annotations =
         tables.annotations[annotations.start as usize..annotations.end as usize].to_vec();
     let mut snapshot = Snapshot {
@@ -275,28 +276,10 @@ pub(crate) fn build(
         used: UsedCounts::default(),
         bytes,
     };
+    limits::saturate_sizes(&mut snapshot);
     snapshot.used = count_used(&snapshot);
     check_invariants(&mut snapshot);
     Ok(snapshot)
-}
-
-/// Limit of devices. PyTorch numbers them with 8 bits.
-const MAX_DEVICES: usize = 1024;
-
-/// Checks that devices and segments do not share their rows many times: what is computed from them
-/// would take time and memory that the file's length does not explain.
-fn check_sharing(devices: &[Device], segments: &[Segment], bytes: u64) -> Result<(), LoadError> {
-    if devices.len() > MAX_DEVICES {
-        return Err(LoadError::TooMany { what: "devices", found: devices.len() as u64 });
-    }
-    let events = devices.iter().map(|d| d.events.len() as u64);
-    let blocks = segments.iter().map(|s| s.blocks.len() as u64);
-    // An item of a list takes at least a byte.
-    let found = events.chain(blocks).sum();
-    if found > bytes {
-        return Err(LoadError::TooMany { what: "events and blocks", found });
-    }
-    Ok(())
 }
 
 /// The values of the root's keys.

@@ -31,6 +31,8 @@ pub enum WarningKind {
     SegmentSum,
     /// Two final segments overlap.
     SegmentsOverlap,
+    /// The sizes add up to more than 2^62 bytes.
+    SizesTooLarge,
     /// Final segments follow the traces, so some blocks in an event range may begin too early.
     PartSegments,
     /// Only a range of the events was read.
@@ -83,6 +85,7 @@ impl WarningKind {
             Self::TooManyPools => "too_many_pools",
             Self::SegmentSum => "segment_sum",
             Self::SegmentsOverlap => "segments_overlap",
+            Self::SizesTooLarge => "sizes_too_large",
             Self::PartSegments => "part_segments",
             Self::Part => "part",
             Self::LostFree => "lost_free",
@@ -98,7 +101,20 @@ impl WarningKind {
         }
     }
 
-    /// The curve that is no longer exact after a warning of this kind.
+    /// Whether reading dropped or changed a value, so that no number of the file is exact.
+    pub fn changes_values(self) -> bool {
+        matches!(
+            self,
+            Self::OpaqueObject
+                | Self::HugeInteger
+                | Self::StrayItems
+                | Self::NotANumber
+                | Self::StrayItem
+                | Self::SizesTooLarge
+        )
+    }
+
+    /// The curve that is no longer exact after a warning of this kind about a trace.
     pub fn affects(self) -> Option<AffectedCurve> {
         match self {
             Self::LostFree | Self::LostAlloc | Self::EndsRequested | Self::HostRequests => {
@@ -118,6 +134,7 @@ impl WarningKind {
             | Self::TooManyPools
             | Self::SegmentSum
             | Self::SegmentsOverlap
+            | Self::SizesTooLarge
             | Self::PartSegments
             | Self::Part
             | Self::FreeSize
@@ -176,6 +193,11 @@ impl Report {
     /// All warnings, in the order of their first occurrence.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// Whether reading dropped or changed a value, so that no number of the file is exact.
+    pub fn changes_values(&self) -> bool {
+        self.warnings.iter().any(|w| w.kind.changes_values())
     }
 
     /// Whether some warning makes `curve` an estimate.

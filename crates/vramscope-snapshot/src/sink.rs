@@ -14,12 +14,7 @@ impl Sink for Tables {
         at: ByteOffset,
     ) -> Option<Value> {
         if let Some(value) = so_far {
-            // Only the newest event: lists may have copies of others, and sparse columns are
-            // sorted by row. Rows of other tables were read when they were made.
-            let row = value.as_ext(ext::EVENT).and_then(|number| self.remap.row(number));
-            let row = row.filter(|&row| row as usize + 1 == self.events.len())?;
-            let event = self.event(heap, row, self.events.get(row), pairs, at);
-            self.events.set(row, event);
+            self.more_of_dict(heap, value, pairs, at)?;
             return Some(value);
         }
         // PyTorch writes an event's action first, and most dicts are events.

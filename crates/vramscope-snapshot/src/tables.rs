@@ -2,8 +2,9 @@
 
 mod event;
 mod key_order;
+mod segment;
 
-use crate::annotations::{Annotation, Stage};
+use crate::annotations::Annotation;
 use crate::event_range::RowRemap;
 use crate::events::{Event, Events};
 use crate::frames::{Frame, Frames, Stacks};
@@ -11,12 +12,11 @@ use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 use crate::json_text::{MAX_SHOWN_BYTES, cut, json_text};
 use crate::keys;
 use crate::report::{Report, WarningKind};
-use crate::segments::{Block, BlockState, Segment, SegmentType};
+use crate::segments::{Block, Segment};
 use key_order::KeyOrder;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use vramscope_pickle::{Budget, ByteOffset, Heap, Kind, StrId, Value};
-use vramscope_units::{Addr, Bytes, Micros};
 
 /// Kinds of a [`Value::ext`]: the table that a taken container went to.
 pub(crate) mod ext {
@@ -308,144 +308,6 @@ impl Tables {
         id
     }
 
-    pub(crate) fn block(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
-        let mut block = Block {
-            address: Addr(UNKNOWN_ADDRESS),
-            size: Bytes(0),
-            requested_size: Bytes(0),
-            state: BlockState::Inactive,
-            stack: StackId::EMPTY,
-        };
-        let mut requested = None;
-        let mut history = None;
-        for pair in pairs.chunks_exact(2) {
-            let (Kind::Str(key), value) = (pair[0].kind(), heap.resolve(pair[1])) else { continue };
-            match key.0 {
-                keys::ADDRESS => block.address = Addr(self.address(heap, value, at)),
-                keys::SIZE => block.size = Bytes(self.bytes(heap, value, at)),
-                keys::REQUESTED_SIZE => requested = Some(Bytes(self.bytes(heap, value, at))),
-                keys::FRAMES => block.stack = self.stack(heap, value),
-                keys::STATE => block.state = self.state(heap, value, at),
-                // Before PyTorch 2.1: one entry per former block, the live one first.
-                keys::HISTORY => {
-                    let list = value.as_ext(ext::ROW_RANGE).map(|list| {
-                        let list = &mut self.row_ranges[list as usize];
-                        list.is_used = true;
-                        *list
-                    });
-                    history = list
-                        .filter(|r| r.kind == ext::HISTORY)
-                        .map(|r| self.history[r.start as usize]);
-                }
-                _ => {}
-            }
-        }
-        if let Some((real_size, stack)) = history {
-            block.stack = stack;
-            requested = requested.filter(|r| r.0 > 0).or(Some(Bytes(real_size)));
-        }
-        // The file lacks requested sizes, so the block's size is the best estimate.
-        block.requested_size = requested.unwrap_or(block.size);
-        self.blocks.push(block);
-        self.blocks.len() as u32 - 1
-    }
-
-    fn state(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> BlockState {
-        match value.kind() {
-            Kind::Str(StrId(keys::ACTIVE_ALLOCATED)) => BlockState::Allocated,
-            // The second name occurs in PyTorch's docstrings, but in no build.
-            Kind::Str(StrId(keys::ACTIVE_PENDING_FREE | keys::ACTIVE_AWAITING_FREE)) => {
-                BlockState::PendingFree
-            }
-            Kind::Str(StrId(keys::INACTIVE)) => BlockState::Inactive,
-            _ => {
-                self.report.warn(WarningKind::UnknownState, Some(at), || {
-                    let found = cut(&json_text(heap, value), MAX_SHOWN_BYTES);
-                    format!("blocks in unknown state {found} count as inactive")
-                });
-                BlockState::Inactive
-            }
-        }
-    }
-
-    pub(crate) fn segment(&mut self, heap: &mut Heap, pairs: &[Value], at: ByteOffset) -> u32 {
-        let mut segment = Segment {
-            device: 0,
-            address: Addr(0),
-            total_size: Bytes(0),
-            allocated_size: Bytes(0),
-            active_size: Bytes(0),
-            requested_size: Bytes(0),
-            stream: StreamId(0),
-            segment_type: SegmentType::Unknown,
-            pool: PoolIndex::UNKNOWN,
-            is_expandable: false,
-            stack: StackId::EMPTY,
-            blocks: 0..0,
-        };
-        for pair in pairs.chunks_exact(2) {
-            let (Kind::Str(key), value) = (pair[0].kind(), heap.resolve(pair[1])) else { continue };
-            match key.0 {
-                keys::DEVICE => {
-                    segment.device =
-                        heap.int(value).and_then(|d| u32::try_from(d).ok()).unwrap_or(0);
-                }
-                keys::ADDRESS => segment.address = Addr(self.address(heap, value, at)),
-                keys::TOTAL_SIZE => segment.total_size = Bytes(self.bytes(heap, value, at)),
-                keys::ALLOCATED_SIZE => segment.allocated_size = Bytes(self.bytes(heap, value, at)),
-                keys::ACTIVE_SIZE => segment.active_size = Bytes(self.bytes(heap, value, at)),
-                keys::REQUESTED_SIZE => segment.requested_size = Bytes(self.bytes(heap, value, at)),
-                keys::STREAM => segment.stream = self.stream(heap, value, at),
-                keys::SEGMENT_POOL_ID => segment.pool = self.pool(heap, value, at),
-                keys::IS_EXPANDABLE => segment.is_expandable = heap.int(value) == Some(1),
-                keys::FRAMES => segment.stack = self.stack(heap, value),
-                keys::SEGMENT_TYPE => {
-                    segment.segment_type = match value.kind() {
-                        Kind::Str(StrId(keys::SMALL)) => SegmentType::Small,
-                        Kind::Str(StrId(keys::LARGE)) => SegmentType::Large,
-                        _ => SegmentType::Unknown,
-                    };
-                }
-                keys::BLOCKS => segment.blocks = self.rows(heap, value, ext::BLOCK),
-                _ => {}
-            }
-        }
-        // Segments may refer to one list of blocks.
-        if heap.budget.ask(segment.blocks.len()) {
-            self.place_blocks(&segment);
-        }
-        self.segments.push(segment);
-        self.segments.len() as u32 - 1
-    }
-
-    /// Assigns consecutive addresses to blocks that have none in the file.
-    fn place_blocks(&mut self, segment: &Segment) {
-        let mut at = segment.address.0;
-        for block in &mut self.blocks[segment.blocks.start as usize..segment.blocks.end as usize] {
-            if block.address.0 == UNKNOWN_ADDRESS {
-                block.address = Addr(at);
-            }
-            at = block.address.0.wrapping_add(block.size.0);
-        }
-    }
-
-    pub(crate) fn annotation(&mut self, heap: &Heap, pairs: &[Value]) -> u32 {
-        let mut row =
-            Annotation { name: StrId(keys::EMPTY), stage: Stage::Start, device: -1, time: None };
-        for pair in pairs.chunks_exact(2) {
-            let (Kind::Str(key), value) = (pair[0].kind(), pair[1]) else { continue };
-            match (key.0, value.kind()) {
-                (keys::NAME, Kind::Str(name)) => row.name = name,
-                (keys::STAGE, Kind::Str(StrId(keys::END))) => row.stage = Stage::End,
-                (keys::DEVICE, _) => row.device = heap.small_int(value).unwrap_or(-1),
-                (keys::TIME_US, _) => row.time = heap.small_int(value).map(Micros),
-                _ => {}
-            }
-        }
-        self.annotations.push(row);
-        self.annotations.len() as u32 - 1
-    }
-
     /// The rows of a list: of a taken one, or of one that stayed in the heap because it also holds
     /// other items.
     pub(crate) fn rows(&mut self, heap: &mut Heap, value: Value, kind: u8) -> Range<u32> {
@@ -631,6 +493,3 @@ impl Tables {
 
 /// Bytes of a copied row, at most: an event with all sparse columns.
 const COPIED_BYTES: usize = 96;
-
-/// Placeholder for the address of a block that has none in the file.
-const UNKNOWN_ADDRESS: u64 = u64::MAX;
