@@ -57,7 +57,8 @@ impl Frames {
     pub(crate) fn note(&mut self, frame: FrameId, key: StrId, text: StrId) {
         let notes = self.notes.entry(frame).or_default();
         if notes.len() < MAX_FRAME_NOTES && !notes.contains(&(key, text)) {
-            notes.push((key, text));
+            // In PyTorch's order of keys, however the file orders frames that differ in notes only.
+            notes.insert(notes.partition_point(|note| note.0 <= key), (key, text));
         }
     }
 

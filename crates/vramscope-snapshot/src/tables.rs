@@ -297,9 +297,11 @@ impl Tables {
         }
         let id = self.frames.intern(Frame { name, file, line });
         if has_notes {
-            for pair in pairs.chunks_exact(2) {
+            for (i, pair) in pairs.chunks_exact(2).enumerate() {
+                let is_again = || pairs[2 * i + 2..].iter().step_by(2).any(|key| *key == pair[0]);
                 if let (Kind::Str(key), Kind::Str(text)) = (pair[0].kind(), pair[1].kind())
                     && (keys::FX_NODE_OP..=keys::FX_ORIGINAL_TRACE).contains(&key.0)
+                    && !is_again()
                 {
                     self.frames.note(id, key, text);
                 }

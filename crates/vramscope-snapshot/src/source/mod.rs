@@ -295,7 +295,7 @@ fn check_leading_space(head: &[u8]) -> Result<(), LoadError> {
 fn is_old_pickle(head: &[u8]) -> bool {
     match head {
         [b'(', b'd' | b'l', b'p' | b'q' | b'r', ..]
-        | [b']' | b'}', b'q' | b'r' | b'(' | b'.', ..] => true,
+        | [b']' | b'}', b'p' | b'q' | b'r' | b'(' | b'.' | 0x94, ..] => true,
         [b'(', rest @ ..] => {
             matches!(rest.first(), Some(b'd' | b'l' | b'(' | b'K' | b'M' | b'J' | b'N'))
                 && !is_text(rest)
