@@ -335,11 +335,10 @@ impl LoadError {
                  Copy the file again or take a new snapshot.",
             ),
             // Copies would not help.
-            Self::Pickle(
-                PickleError::Memory { .. }
-                | PickleError::MaxMemory { .. }
-                | PickleError::LateItems { .. },
-            ) => None,
+            Self::Pickle(PickleError::Memory { .. } | PickleError::LateItems { .. }) => None,
+            Self::Pickle(PickleError::MaxMemory { .. }) => {
+                Some("The option --max-memory of the program sets another limit.")
+            }
             Self::Pickle(_) => {
                 Some("Copy the file again. If that does not help, take a new snapshot.")
             }

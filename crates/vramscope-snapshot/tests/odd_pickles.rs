@@ -25,9 +25,7 @@ fn odd_forms_mean_the_same_or_are_errors() {
     for entry in std::fs::read_dir(data.join("odd")).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        let [folder, plain, _] = name.split("__").collect::<Vec<_>>()[..] else {
-            panic!("{name}")
-        };
+        let [folder, plain, _] = name.split("__").collect::<Vec<_>>()[..] else { panic!("{name}") };
         let plain = std::fs::read(data.join(folder).join(format!("{plain}.pickle")));
         let plain = read(&plain.expect("the plain file"), usize::MAX).expect("a snapshot");
         let odd = std::fs::read(&path).expect("a file");

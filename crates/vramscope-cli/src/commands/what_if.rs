@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::arguments::WhatIf as Arguments;
 use crate::output::{self, STRONG, Table, styled};
+use crate::printable::printable;
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::what_if::{
@@ -39,7 +40,7 @@ fn text(out: &mut dyn Write, report: &WhatIfReport<'_>) -> io::Result<()> {
     let device = vramscope_report::device_name(report.device);
     writeln!(out, "{}  {device}", styled(STRONG, report.path))?;
     if let Some(why) = &report.declined {
-        return writeln!(out, "{why}");
+        return writeln!(out, "{}", printable(why));
     }
     writeln!(out, "The model reproduces this recording to the byte.")?;
     if let Some(sentence) = sentence(report) {
