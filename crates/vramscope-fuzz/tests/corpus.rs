@@ -39,7 +39,7 @@ fn load_corpus_holds_invariants() {
 
 #[test]
 fn hand_made_files_hold_invariants() {
-    for folder in ["edge", "scenarios", "damaged", "protocols"] {
+    for folder in ["edge", "scenarios", "damaged", "protocols", "hostile", "odd"] {
         for path in files(folder) {
             let mut bytes = fs::read(&path).expect("a file");
             // The first byte is the size of the pieces.

@@ -34,8 +34,8 @@ pub(crate) fn check_sharing(
 /// difference of such sums, fits into 64 bits with a sign.
 const MAX_SUM: u128 = 1 << 62;
 
-/// Limits sizes that add up to more than [`MAX_SUM`], with a warning. No memory has such sizes. Each
-/// size gets an equal share of the limit at most, so that plausible sizes stay as they are.
+/// Limits sizes that add up to more than [`MAX_SUM`], with a warning. No memory has such sizes. The
+/// largest get equal shares of what the others leave, so that plausible sizes stay as they are.
 pub(crate) fn saturate_sizes(snapshot: &mut Snapshot) {
     let events = &snapshot.events;
     let rest = || {
@@ -48,13 +48,11 @@ pub(crate) fn saturate_sizes(snapshot: &mut Snapshot) {
         return;
     }
     // The first sum is an upper bound, because reading all sizes takes time.
-    let sizes = || (0..events.len()).map(|row| events.size.get(row)).chain(rest().map(|b| b.0));
-    if sizes().map(u128::from).sum::<u128>() <= MAX_SUM {
-        return;
-    }
-    let most = (MAX_SUM / sizes().count() as u128) as u64;
-    let count = sizes().filter(|&bytes| bytes > most).count();
-    let largest = sizes().max().unwrap_or(most);
+    let sizes = (0..events.len()).map(|row| events.size.get(row)).chain(rest().map(|b| b.0));
+    let mut sizes: Vec<u64> = sizes.collect();
+    sizes.sort_unstable();
+    let Some((most, count)) = share(&sizes) else { return };
+    let largest = sizes.last().copied().unwrap_or(most);
     let events = Arc::make_mut(&mut snapshot.events);
     saturate_events(events, most);
     for block in &mut snapshot.blocks {
@@ -71,6 +69,20 @@ pub(crate) fn saturate_sizes(snapshot: &mut Snapshot) {
              {largest}, count as {most}"
         )
     });
+}
+
+/// The largest size that keeps the sum of sorted sizes within [`MAX_SUM`], and the number of larger
+/// ones. `None` if the sum is within it.
+fn share(sorted: &[u64]) -> Option<(u64, usize)> {
+    let mut left = MAX_SUM;
+    for (i, &bytes) in sorted.iter().enumerate() {
+        let share = left / (sorted.len() - i) as u128;
+        if u128::from(bytes) > share {
+            return Some((share as u64, sorted.len() - i));
+        }
+        left -= u128::from(bytes);
+    }
+    None
 }
 
 fn segment_sizes(s: &Segment) -> [Bytes; 4] {
@@ -92,5 +104,20 @@ fn saturate_events(events: &mut Events, most: u64) {
 fn saturate<const N: usize>(sizes: [&mut Bytes; N], most: u64) {
     for size in sizes {
         size.0 = size.0.min(most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn largest_sizes_share_what_the_others_leave() {
+        let most = MAX_SUM as u64;
+        assert_eq!(share(&[]), None);
+        assert_eq!(share(&[1, most - 1]), None);
+        assert_eq!(share(&[2, most - 1]), Some((most - 2, 1)));
+        assert_eq!(share(&[1, 9, u64::MAX, u64::MAX]), Some(((most - 10) / 2, 2)));
+        assert_eq!(share(&[u64::MAX; 5]), Some((most / 5, 5)));
     }
 }
