@@ -37,7 +37,8 @@ pub(crate) fn complain(what: impl fmt::Display) {
     eprintln!("vramscope: {}", printable(&what.to_string()));
 }
 
-/// Text in a style, with characters that act on a terminal shown. The output stream removes the escape codes where it has no colors.
+/// Text in a style, with characters that act on a terminal shown. The output stream removes the
+/// escape codes where it has no colors.
 pub(crate) fn styled(style: Style, text: impl fmt::Display) -> String {
     format!("{style}{}{style:#}", printable(&text.to_string()))
 }

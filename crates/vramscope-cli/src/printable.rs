@@ -26,7 +26,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 fn push(c: char, out: &mut String) {
     match c {
         '\n' | '\r' | '\t' => out.extend(c.escape_default()),
-        c if c.is_ascii_control() => *out += &format!("\\x{:02x}", u32::from(c)),
+        c if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
         c if acts(c) => out.extend(c.escape_unicode()),
         c => out.push(c),
     }
@@ -71,11 +71,10 @@ fn shielded(line: &str) -> String {
             rest = &rest[style.len()..];
             continue;
         }
-        let is_end = rest == "\n";
-        if is_end {
-            out.push('\n')
+        if rest == "\n" {
+            out.push('\n');
         } else {
-            push(c, &mut out)
+            push(c, &mut out);
         }
         rest = &rest[c.len_utf8()..];
     }

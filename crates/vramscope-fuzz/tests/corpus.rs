@@ -35,6 +35,7 @@ fn pickle_corpus_holds_invariants() {
 #[test]
 fn load_corpus_holds_invariants() {
     replay("fuzz/load", vramscope_fuzz::load);
+    replay("fuzz/load", vramscope_fuzz::reader);
 }
 
 #[test]
@@ -45,6 +46,7 @@ fn hand_made_files_hold_invariants() {
             // The first byte is the size of the pieces.
             bytes.insert(0, 61);
             vramscope_fuzz::pickle(&bytes);
+            vramscope_fuzz::reader(&bytes);
             vramscope_fuzz::load(&bytes);
         }
     }

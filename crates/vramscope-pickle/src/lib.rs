@@ -8,8 +8,8 @@
 //!
 //! Parsing executes nothing. Classes (`GLOBAL`, `REDUCE`, `BUILD` and so on) are never looked up or
 //! called: such objects stay closed and are reported as [`Note`]s. Declared lengths, memo indices
-//! and nesting are checked against limits before anything is allocated for them. A [`Budget`] bounds
-//! the memory by the length of the stream. Nothing recurses.
+//! and nesting are checked against limits before anything is allocated for them. A [`Budget`]
+//! bounds the memory by the length of the stream. Nothing recurses.
 //!
 //! The result is what Python's `pickle.load` gives, or an error. One legal form is an error: a
 //! container that changes after another one holds it ([`PickleError::LateItems`]).

@@ -334,24 +334,24 @@ impl LoadError {
                 "The process may have ended while it wrote the file, or a copy was interrupted. \
                  Copy the file again or take a new snapshot.",
             ),
-            // Copies would not help.
-            Self::Pickle(PickleError::Memory { .. } | PickleError::LateItems { .. }) => None,
             Self::Pickle(PickleError::MaxMemory { .. }) => {
                 Some("The option --max-memory of the program sets another limit.")
             }
-            Self::Pickle(_) => {
-                Some("Copy the file again. If that does not help, take a new snapshot.")
-            }
-            Self::NotASnapshot { .. } | Self::MemoryTimeline | Self::Unknown { .. } => {
-                Some("Write a snapshot with torch.cuda.memory._dump_snapshot(\"rank0.pickle\").")
-            }
-            Self::Json { .. }
+            // A copy would be the same.
+            Self::Pickle(PickleError::Memory { .. } | PickleError::LateItems { .. })
+            | Self::Json { .. }
             | Self::Gzip { .. }
             | Self::Html { .. }
             | Self::Base64 { .. }
             | Self::TooMany { .. }
             | Self::Nested { .. }
             | Self::Refused { .. } => None,
+            Self::Pickle(_) => {
+                Some("Copy the file again. If that does not help, take a new snapshot.")
+            }
+            Self::NotASnapshot { .. } | Self::MemoryTimeline | Self::Unknown { .. } => {
+                Some("Write a snapshot with torch.cuda.memory._dump_snapshot(\"rank0.pickle\").")
+            }
         }
     }
 }

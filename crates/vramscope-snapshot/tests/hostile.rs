@@ -123,7 +123,7 @@ fn pickles() -> Vec<(&'static str, Vec<u8>)> {
         (
             "tracebacks of one line",
             trace(
-                &with("forward_frames", &[long.clone()]),
+                &with("forward_frames", std::slice::from_ref(&long)),
                 &many(20_000, |i| event(&lines(1 + i as usize % 900))),
             ),
         ),
@@ -275,14 +275,6 @@ fn memory_and_time_are_bounded_by_the_file() {
                 bytes.len()
             );
             assert!(time < Duration::from_secs(10), "{what}{packed}: {time:?}, {result:?}");
-            if std::env::var_os("SHOW").is_some() {
-                eprintln!(
-                    "{what}{packed}: {:.1} bytes per byte, {} MB, {time:?}, {:?}",
-                    memory as f64 / bytes.len() as f64,
-                    memory >> 20,
-                    result.map_err(|e| e.to_string())
-                );
-            }
         }
     }
 }

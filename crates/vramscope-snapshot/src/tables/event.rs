@@ -122,7 +122,7 @@ impl Tables {
     fn other_action(&mut self, heap: &Heap, name: StrId, at: ByteOffset) -> Action {
         let known = self.actions.iter().position(|&a| a == name);
         let index = known.unwrap_or(self.actions.len());
-        if known.is_none() && index <= usize::from(u8::MAX) {
+        if known.is_none() && u8::try_from(index).is_ok() {
             self.actions.push(name);
         }
         self.report.warn(WarningKind::UnknownAction, Some(at), || {
