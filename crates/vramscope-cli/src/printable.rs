@@ -26,7 +26,11 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 fn push(c: char, out: &mut String) {
     match c {
         '\n' | '\r' | '\t' => out.extend(c.escape_default()),
-        c if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+        c if c.is_ascii_control() => {
+            let digits = [u32::from(c) >> 4, u32::from(c) % 16];
+            out.push_str("\\x");
+            out.extend(digits.into_iter().filter_map(|digit| char::from_digit(digit, 16)));
+        }
         c if acts(c) => out.extend(c.escape_unicode()),
         c => out.push(c),
     }

@@ -210,6 +210,8 @@ impl<S: Sink> Machine<S> {
     #[inline(always)]
     fn dict(&mut self, memo: u32, bytes: &[u8], at: ByteOffset) -> (usize, bool) {
         let (mut n, mut rest) = (0, bytes);
+        // Only a reference to one gives a container. Most dicts have none.
+        let mut has_container = false;
         while n < MAX_DICT_ITEMS
             && let Some(window) = rest.first_chunk::<WINDOW_BYTES>()
         {
@@ -235,7 +237,9 @@ impl<S: Sink> Machine<S> {
                 op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.has_pending() => {
                     let used = bytes.len() - rest.len() + 1;
                     let items = &self.dict_items[..n];
-                    self.heap.hold(items);
+                    if has_container {
+                        self.heap.hold(items);
+                    }
                     if let Some(replacement) =
                         self.sink.dict(&mut self.heap, None, items, at + used as u64)
                     {
@@ -272,6 +276,7 @@ impl<S: Sink> Machine<S> {
                     simple
                 }
             };
+            has_container |= value.is_container();
             self.dict_items[n] = value;
             n += 1;
             rest = &rest[len..];

@@ -231,13 +231,18 @@ impl Heap {
 
     #[inline(never)]
     fn hold_each(&mut self, items: &[Value]) {
-        for item in items.iter().filter(|item| item.is_container()) {
-            if let Kind::List(id) | Kind::Dict(id) = item.kind() {
-                let slot = self.objects[id.0 as usize];
-                self.objects[id.0 as usize] = slot.held();
-                self.unheld -= usize::from(slot.held() != slot);
+        for &item in items {
+            if item.is_container() {
+                self.hold_one(item);
             }
         }
+    }
+
+    fn hold_one(&mut self, value: Value) {
+        let (Kind::List(id) | Kind::Dict(id)) = value.kind() else { return };
+        let slot = self.objects[id.0 as usize];
+        self.objects[id.0 as usize] = slot.held();
+        self.unheld -= usize::from(slot.held() != slot);
     }
 
     /// Whether another container holds this one, so that it must not change.

@@ -112,6 +112,7 @@ pub(crate) fn joined(heap: &mut Heap, lines: &[Value]) -> Option<StrId> {
 
 impl Tables {
     /// A further batch of a list that was taken. `None` if something has used the list.
+    #[inline(never)]
     fn more_of_list(
         &mut self,
         heap: &mut Heap,

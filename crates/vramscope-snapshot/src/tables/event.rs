@@ -150,6 +150,7 @@ fn forward_traceback(heap: &mut Heap, value: Value) -> Option<StrId> {
 }
 
 /// Sets the value of the newest row. A key that is in a dict twice has its last value.
+#[inline]
 fn set_sparse<T>(column: &mut SparseColumn<T>, row: u32, value: Option<T>) {
     if column.last().is_some_and(|last| last.0 == row) {
         column.pop();

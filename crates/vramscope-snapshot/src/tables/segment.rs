@@ -34,6 +34,7 @@ fn newest<T>(table: &mut [T], row: u32) -> Option<&mut T> {
 impl Tables {
     /// Applies a further batch of a dict that became a row. `None` if something may have used the
     /// row, or if the row does not tell what the batch means.
+    #[inline(never)]
     pub(crate) fn more_of_dict(
         &mut self,
         heap: &mut Heap,
