@@ -57,9 +57,9 @@ pub struct Heap {
     floats: Vec<f64>,
     notes: Vec<Note>,
     pending: u32,
-    /// The number of lists and dicts with a slot that no container holds yet, apart from taken
-    /// ones. At least: discarded ones stay in the count.
-    unheld: usize,
+    /// The number of lists and dicts that several places refer to, but no container, and that no
+    /// sink took. Discarded ones stay in the count.
+    shared: usize,
     /// The number of objects at the last [`Heap::reserve_ahead`].
     len_at_reserve: usize,
 }
@@ -198,33 +198,37 @@ impl Heap {
     }
 
     pub(crate) fn new_list(&mut self) -> Value {
-        self.unheld += 1;
         Value::list(self.new_object(None))
     }
 
     pub(crate) fn new_dict(&mut self) -> Value {
-        self.unheld += 1;
         Value::dict(self.new_object(None))
     }
 
     /// Creates the object of a dict or list that memo entry `memo` refers to.
     pub(crate) fn new_memoized(&mut self, dict: bool, memo: u32) -> Value {
-        self.unheld += 1;
         let id = self.new_object(Some(memo));
         if dict { Value::dict(id) } else { Value::list(id) }
     }
 
-    /// Creates an empty list that memo entry `memo` refers to, and that goes into another container
-    /// right away.
-    pub(crate) fn new_held_list(&mut self, memo: u32) -> Value {
-        self.objects.push(Value::empty_slot(Some(memo)).held());
-        Value::list(self.objects.len() as u32 - 1)
+    /// Notes that a second place refers to a list or dict, at which it may change. `is_free` is
+    /// whether no container holds it, if it had one place only.
+    pub(crate) fn share(&mut self, value: Value, is_free: impl FnOnce() -> bool) {
+        let (Kind::List(id) | Kind::Dict(id)) = value.kind() else { return };
+        let slot = self.objects[id.0 as usize];
+        if slot.is_shared() || slot.is_held() {
+            return;
+        }
+        let marked = if is_free() { slot.shared() } else { slot.held() };
+        self.shared += usize::from(marked.is_shared());
+        self.objects[id.0 as usize] = marked;
     }
 
-    /// Marks the lists and dicts among `items`: another container holds them from now on.
+    /// Marks the lists and dicts among `items`: another container holds them from now on. Nothing
+    /// to do for containers that have one place only: they leave it.
     #[inline]
     pub(crate) fn hold(&mut self, items: &[Value]) {
-        if self.unheld > 0 {
+        if self.shared > 0 {
             self.hold_each(items);
         }
     }
@@ -241,8 +245,8 @@ impl Heap {
     fn hold_one(&mut self, value: Value) {
         let (Kind::List(id) | Kind::Dict(id)) = value.kind() else { return };
         let slot = self.objects[id.0 as usize];
+        self.shared -= usize::from(slot.is_shared());
         self.objects[id.0 as usize] = slot.held();
-        self.unheld -= usize::from(slot.held() != slot);
     }
 
     /// Whether another container holds this one, so that it must not change.
@@ -281,8 +285,8 @@ impl Heap {
         if let Kind::List(id) | Kind::Dict(id) = value.kind()
             && self.slot(id) == Slot::Empty(None)
         {
-            let slot = Value::empty_slot(Some(index));
-            self.objects[id.0 as usize] = if self.is_held(id) { slot.held() } else { slot };
+            let slot = &mut self.objects[id.0 as usize];
+            *slot = Value::empty_slot(Some(index)).with_marks(*slot);
         }
     }
 
@@ -293,8 +297,7 @@ impl Heap {
     /// Replaces an object by the sink's value.
     pub(crate) fn replace(&mut self, id: ObjectId, replacement: Value) {
         let before = self.slot(id);
-        let is_counted = !self.is_held(id) && !matches!(before, Slot::Taken(_));
-        self.unheld -= usize::from(is_counted);
+        self.shared -= usize::from(self.objects[id.0 as usize].is_shared());
         self.objects[id.0 as usize] = replacement;
         if let Slot::Stored(store) = before {
             self.clear_pending(store);
@@ -342,8 +345,8 @@ impl Heap {
             self.stores.push(ItemStore::default());
             self.stores.len() as u32 - 1
         });
-        let slot = Value::stored_slot(store);
-        self.objects[id.0 as usize] = if self.is_held(id) { slot.held() } else { slot };
+        let slot = &mut self.objects[id.0 as usize];
+        *slot = Value::stored_slot(store).with_marks(*slot);
         store as usize
     }
 

@@ -18,6 +18,10 @@ const MAX_OPERAND_BYTES: u64 = 1 << 30;
 /// Limit of nested marks, four bytes each. No recorder nests as deeply.
 pub(crate) const MAX_DEPTH: u64 = 1 << 20;
 
+/// Values of the stack among which a container is searched that may still change. No pickler changes
+/// a container through a reference, so a small number will do. It bounds the time of a reference.
+pub(crate) const SEARCHED_VALUES: usize = 8;
+
 /// [`reserve_for`](crate::reserve_for) grows nothing by more than this factor.
 const MAX_PROJECTED: f64 = 17.0;
 
@@ -262,6 +266,7 @@ impl<S: Sink> Machine<S> {
             }
             op::DUP => {
                 let top = self.top("DUP", at)?;
+                self.heap.share(top, || true);
                 self.stack.push(top);
             }
             _ => self.slow_opcode(code, operands, at)?,
@@ -272,7 +277,14 @@ impl<S: Sink> Machine<S> {
     /// The value of a memo entry. An open container becomes an object first.
     pub(crate) fn recall(&mut self, index: u32, at: ByteOffset) -> Result<Value, PickleError> {
         let value = self.memo.recall(index, at)?;
-        Ok(value.as_open().map_or(value, |(_, place)| self.materialize(place as usize)))
+        if value.is_final() {
+            return Ok(value);
+        }
+        let value = value.as_open().map_or(value, |(_, place)| self.materialize(place as usize));
+        // A container that left the stack is in another one, or only in the memo.
+        let newest = &self.stack[self.stack.len().saturating_sub(SEARCHED_VALUES)..];
+        self.heap.share(value, || newest.contains(&value));
+        Ok(value)
     }
 
     /// Creates the object of the open container at stack index `place`. Needed before something

@@ -70,16 +70,16 @@ impl Memo {
         self.get(index).ok_or(PickleError::Memo { index: u64::from(index), at })
     }
 
-    /// The value of an entry in a page. `None` also for entries in the map and for open containers.
+    /// The value of an entry in a page. `None` also for entries in the map and for lists and dicts.
     #[inline]
     pub(crate) fn get_paged(&self, index: u32) -> Option<Value> {
-        self.compact(index).value().filter(|value| value.is_value())
+        self.compact(index).value().filter(|value| value.is_final())
     }
 
-    /// The value of one of the first 256 entries. `None` also for open containers.
+    /// The value of one of the first 256 entries. `None` also for lists and dicts.
     #[inline]
     pub(crate) fn get_direct(&self, index: u8) -> Option<Value> {
-        Some(self.direct[usize::from(index)]).filter(|value| value.is_value())
+        Some(self.direct[usize::from(index)]).filter(|value| value.is_final())
     }
 
     /// Whether the indices have had no gap, so that the next one can be appended.

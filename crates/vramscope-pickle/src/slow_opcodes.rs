@@ -194,7 +194,12 @@ impl<S: Sink> Machine<S> {
                 self.heap.new_dict()
             }
             b"collections.deque" | b"builtins.list" if is_empty => self.heap.new_list(),
-            b"torch.jit._pickle.restore_type_tag" if !args.is_empty() => args[0],
+            b"torch.jit._pickle.restore_type_tag" if !args.is_empty() => {
+                let inner = args[0];
+                // The arguments still hold it.
+                self.heap.share(inner, || false);
+                inner
+            }
             _ => {
                 self.heap.note(Oddity::Opaque(name), at);
                 Value::opaque(name)
