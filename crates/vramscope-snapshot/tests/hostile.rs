@@ -266,7 +266,12 @@ fn containers() -> Vec<(&'static str, Vec<u8>)> {
 #[test]
 fn memory_and_time_are_bounded_by_the_file() {
     for (what, bytes) in pickles().into_iter().chain(containers()) {
-        for (packed, file) in [("", bytes.clone()), (" in gzip", gzip(&bytes))] {
+        let mut files = vec![("", bytes.clone())];
+        // Packing takes longer than reading.
+        if bytes.len() < 1 << 21 {
+            files.push((" in gzip", gzip(&bytes)));
+        }
+        for (packed, file) in files {
             let Outcome { memory, time, result } = read(Reader::default(), &file);
             let limit = MEMORY_PER_BYTE * bytes.len() as u64 + FREE_MEMORY;
             assert!(
