@@ -287,8 +287,8 @@ impl<S: Sink> Machine<S> {
         (bytes.len() - rest.len(), false)
     }
 
-    /// Reads a reference to a list or dict in the heap, as item `n` of a dict. Returns its length in
-    /// bytes. Events without a call stack share their empty lists of frames.
+    /// Reads a reference to a list or dict in the heap, as item `n` of a dict. Returns its length
+    /// in bytes. Events without a call stack share their empty lists of frames.
     #[inline(never)]
     fn container_reference(&mut self, window: &[u8; WINDOW_BYTES], n: usize) -> Option<usize> {
         let (index, len) = match *window {

@@ -18,8 +18,8 @@ const MAX_OPERAND_BYTES: u64 = 1 << 30;
 /// Limit of nested marks, four bytes each. No recorder nests as deeply.
 pub(crate) const MAX_DEPTH: u64 = 1 << 20;
 
-/// Values of the stack among which a container is searched that may still change. No pickler changes
-/// a container through a reference, so a small number will do. It bounds the time of a reference.
+/// Values on top of the stack among which a container is searched that may still change. No pickler
+/// changes a container through a reference, so few will do. It bounds the time of a reference.
 pub(crate) const SEARCHED_VALUES: usize = 8;
 
 /// [`reserve_for`](crate::reserve_for) grows nothing by more than this factor.
